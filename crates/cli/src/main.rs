@@ -1,0 +1,3 @@
+//! The punctual program.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! See Cargo.toml.
+
+#![forbid(unsafe_code)]

@@ -1,0 +1,242 @@
+//! The options of a connection and of an endpoint: unit, default, range and effect of each.
+//!
+//! A [`Config`] that exists is legal: setters with a range return an error instead of storing
+//! nonsense. Names in brackets are libsrt's (`SRTO_…`, lower case).
+
+use std::time::Duration;
+
+use punctual_units::Bitrate;
+
+use crate::error::ConfigError;
+
+/// Bytes of a UDP datagram over IPv4 that are not SRT's: IP and UDP headers.
+pub(crate) const UDP_IPV4_OVERHEAD: usize = 28;
+/// Bytes of an SRT header.
+pub(crate) const SRT_HEADER: usize = 16;
+/// Bytes per packet that libsrt's rates and byte counters add to the payload.
+pub(crate) const PACKET_OVERHEAD: usize = UDP_IPV4_OVERHEAD + SRT_HEADER;
+/// Packets in a buffer of automatic size at most: 10 Gb/s at a latency of 120 ms.
+const AUTO_BUFFER_PACKETS: usize = 131_072;
+/// libsrt's payload of a buffer unit: MTU less IP and UDP headers.
+const BUFFER_UNIT: usize = 1_472;
+
+/// Which built-in policy decides on repeated retransmissions [retransmitalgo].
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum RetransmitAlgorithm {
+    /// Every loss report is answered at once (libsrt's algorithm 0).
+    Aggressive,
+    /// Not again within RTT - 4 RTTVar of the last retransmission (libsrt's algorithm 1). Takes
+    /// effect only if the peer sends periodic loss reports.
+    #[default]
+    Efficient,
+}
+
+/// Limit of the sending rate, originals and retransmissions together [maxbw].
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum MaxBandwidth {
+    /// No limit but smoothing: 1 Gb/s, or the input's rate and the overhead if that is more.
+    #[default]
+    Unlimited,
+    /// This rate.
+    Absolute(Bitrate),
+    /// The input rate, given or measured, plus the overhead percentage.
+    Relative,
+}
+
+/// How many packets a buffer may hold.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum BufferSize {
+    /// Grows with what bit rate, latency and RTT need, up to 131,072 packets.
+    #[default]
+    Auto,
+    /// Grows up to this many packets.
+    Packets(usize),
+}
+
+impl BufferSize {
+    /// The most packets that the buffer may hold.
+    pub const fn packets(self) -> usize {
+        match self {
+            Self::Auto => AUTO_BUFFER_PACKETS,
+            Self::Packets(packets) => packets,
+        }
+    }
+
+    /// The size that libsrt's option in bytes means: 1472 bytes a packet.
+    pub const fn from_bytes(bytes: usize) -> Self {
+        let packets = bytes / BUFFER_UNIT;
+        Self::Packets(if packets < 32 { 32 } else { packets })
+    }
+}
+
+macro_rules! options {
+    ($( $(#[$doc:meta])* $field:ident / $with:ident : $type:ty = $default:expr
+        $(, $name:literal in $range:expr, $expected:literal)? ; )*) => {
+        /// The options of one connection. The default is libsrt's live profile.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Config { $( $field: $type, )* stream_id: String }
+
+        impl Default for Config {
+            fn default() -> Self {
+                Self { $( $field: $default, )* stream_id: String::new() }
+            }
+        }
+
+        impl Config {
+            $(
+                $(#[$doc])*
+                pub const fn $field(&self) -> $type { self.$field }
+
+                options!(@setter $(#[$doc])* $field, $with, $type $(, $name, $range, $expected)?);
+            )*
+        }
+    };
+    (@setter $(#[$doc:meta])* $field:ident, $with:ident, $type:ty) => {
+        $(#[$doc])*
+        #[must_use]
+        pub const fn $with(mut self, value: $type) -> Self { self.$field = value; self }
+    };
+    (@setter $(#[$doc:meta])* $field:ident, $with:ident, $type:ty, $name:literal, $range:expr, $expected:literal) => {
+        $(#[$doc])*
+        pub fn $with(mut self, value: $type) -> Result<Self, ConfigError> {
+            if !($range).contains(&value) {
+                return Err(ConfigError { option: $name, value: format!("{value:?}"), expected: $expected });
+            }
+            self.$field = value;
+            Ok(self)
+        }
+    };
+}
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+
+options! {
+    /// Largest UDP datagram with IP and UDP headers, bytes [mss]. 76 to 1500, default 1500; the
+    /// smaller of both ends counts.
+    mss / with_mss: usize = 1500, "mss" in 76..=1500, "76 to 1500 bytes";
+    /// Largest payload of a message, bytes [payloadsize]. 1 to 1456, default 1316: seven MPEG-TS
+    /// packets.
+    payload_size / with_payload_size: usize = 1316, "payloadsize" in 1..=1456, "1 to 1456 bytes";
+    /// Most packets in flight that the receiver allows [fc]. At least 32, default 131,072.
+    flow_window / with_flow_window: usize = AUTO_BUFFER_PACKETS, "fc" in 32..=1_048_576, "32 to 1048576 packets";
+    /// What the send buffer may hold [sndbuf].
+    send_buffer / with_send_buffer: BufferSize = BufferSize::Auto;
+    /// What the receive buffer may hold [rcvbuf]. No more than the flow window counts.
+    receive_buffer / with_receive_buffer: BufferSize = BufferSize::Auto;
+    /// How long `close` goes on sending what is buffered [linger]. Default 0 in live mode.
+    linger / with_linger: Duration = Duration::ZERO;
+    /// Limit of the sending rate [maxbw].
+    max_bandwidth / with_max_bandwidth: MaxBandwidth = MaxBandwidth::Unlimited;
+    /// The input's rate for [`MaxBandwidth::Relative`]; zero (default) to measure it [inputbw].
+    input_bandwidth / with_input_bandwidth: Bitrate = Bitrate::ZERO;
+    /// Least input rate that a measured one counts as [mininputbw]. Default zero.
+    min_input_bandwidth / with_min_input_bandwidth: Bitrate = Bitrate::ZERO;
+    /// Room for retransmissions above the input rate, percent [oheadbw]. 5 to 100, default 25.
+    overhead_bandwidth / with_overhead_bandwidth: u32 = 25, "oheadbw" in 5..=100, "5 to 100 percent";
+    /// Limit of retransmissions alone; `None` (default) for no limit [maxrexmitbw].
+    max_retransmit_bandwidth / with_max_retransmit_bandwidth: Option<Bitrate> = None;
+    /// Deliver each message at origin time + latency [tsbpdmode]. Default true; else at once, in
+    /// order.
+    tsbpd / with_tsbpd: bool = true;
+    /// Least delay of the receiving buffer here [rcvlatency]. Up to 65,535 ms, default 120 ms; the
+    /// larger of this and the peer's wish counts.
+    receive_latency / with_receive_latency: Duration = MS(120), "rcvlatency" in Duration::ZERO..=MS(65_535), "0 to 65535 ms";
+    /// Least delay of the peer's receiving buffer [peerlatency]. Up to 65,535 ms, default 0.
+    peer_latency / with_peer_latency: Duration = Duration::ZERO, "peerlatency" in Duration::ZERO..=MS(65_535), "0 to 65535 ms";
+    /// Drop what can no longer be delivered in time [tlpktdrop]. Default true.
+    too_late_drop / with_too_late_drop: bool = true;
+    /// Extra time before the sender drops; `None` never drops there [snddropdelay]. Default 0.
+    send_drop_delay / with_send_drop_delay: Option<Duration> = Some(Duration::ZERO);
+    /// Report losses again and again until they are filled [nakreport]. Default true.
+    periodic_nak / with_periodic_nak: bool = true;
+    /// Packets of reordering to wait for before a loss is reported, at most [lossmaxttl]. Default 0:
+    /// report at once.
+    reorder_tolerance / with_reorder_tolerance: u32 = 0, "lossmaxttl" in 0..=1_000_000, "0 to 1000000 packets";
+    /// Which packets are retransmitted on a loss report [retransmitalgo]. Default efficient.
+    retransmit_algorithm / with_retransmit_algorithm: RetransmitAlgorithm = RetransmitAlgorithm::Efficient;
+    /// Follow the drift of the peer's clock [drifttracer]. Default true.
+    drift_tracer / with_drift_tracer: bool = true;
+    /// How long a caller tries to connect [conntimeo]. Default 3 s.
+    connect_timeout / with_connect_timeout: Duration = MS(3_000), "conntimeo" in MS(1)..=MS(3_600_000), "1 to 3600000 ms";
+    /// Silence after which the peer counts as gone [peeridletimeo]. Default 5 s.
+    peer_idle_timeout / with_peer_idle_timeout: Duration = MS(5_000), "peeridletimeo" in MS(1)..=MS(86_400_000), "1 to 86400000 ms";
+    /// Oldest SRT version accepted at the peer, 0x00MMmmpp [minversion]. Default 1.0.0.
+    min_version / with_min_version: u32 = 0x01_00_00;
+}
+
+impl Config {
+    /// Longest stream ID, bytes.
+    pub const MAX_STREAM_ID: usize = 512;
+
+    /// Both latencies at once [latency]: this end's receiver and the least for the peer's. Up to
+    /// 65,535 ms.
+    pub fn with_latency(self, latency: Duration) -> Result<Self, ConfigError> {
+        self.with_receive_latency(latency)?.with_peer_latency(latency)
+    }
+
+    /// What the caller tells the listener about the stream [streamid]. Default empty.
+    pub fn stream_id(&self) -> &str {
+        &self.stream_id
+    }
+
+    /// What the caller tells the listener about the stream, up to 512 bytes [streamid].
+    pub fn with_stream_id(mut self, stream_id: impl Into<String>) -> Result<Self, ConfigError> {
+        let stream_id = stream_id.into();
+        if stream_id.len() > Self::MAX_STREAM_ID {
+            return Err(ConfigError {
+                option: "streamid",
+                value: format!("{} bytes long", stream_id.len()),
+                expected: "at most 512 bytes",
+            });
+        }
+        self.stream_id = stream_id;
+        Ok(self)
+    }
+
+    /// The most packets that the receiver holds and so the flow window that it announces.
+    pub fn receive_window(&self) -> usize {
+        self.receive_buffer.packets().min(self.flow_window)
+    }
+}
+
+/// The options of an endpoint: one UDP port's worth of protocol.
+#[derive(Clone, Debug)]
+pub struct EndpointConfig {
+    /// Where all of the endpoint's chance comes from: socket IDs, first sequence numbers, the
+    /// cookie's key. Real use takes it from the system's randomness, tests fix it.
+    pub seed: [u8; 32],
+    /// Callers that may wait for the application's answer at once; more are rejected with
+    /// [`RejectReason::BACKLOG`](punctual_wire::RejectReason::BACKLOG). Default 1024.
+    pub backlog: usize,
+    /// Most connections at once. Default 65,536.
+    pub max_connections: usize,
+}
+
+impl EndpointConfig {
+    /// The default options with this seed.
+    pub fn new(seed: [u8; 32]) -> Self {
+        Self { seed, backlog: 1_024, max_connections: 65_536 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_out_of_range_names_option_value_and_range() {
+        let error = Config::default().with_mss(1501).unwrap_err();
+        assert_eq!(error.to_string(), "mss is 1501; it must be 76 to 1500 bytes");
+        let error = Config::default().with_latency(Duration::from_secs(66)).unwrap_err();
+        assert_eq!(error.to_string(), "rcvlatency is 66s; it must be 0 to 65535 ms");
+        let error = Config::default().with_stream_id("x".repeat(513)).unwrap_err();
+        assert_eq!(error.to_string(), "streamid is 513 bytes long; it must be at most 512 bytes");
+    }
+
+    #[test]
+    fn the_receive_window_is_the_smaller_of_buffer_and_flow_window() {
+        let config = Config::default().with_receive_buffer(BufferSize::Packets(100));
+        assert_eq!(config.receive_window(), 100);
+        assert_eq!(config.with_flow_window(64).unwrap().receive_window(), 64);
+    }
+}

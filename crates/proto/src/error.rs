@@ -1,0 +1,101 @@
+//! Errors by operation, and why a connection ended.
+
+use std::time::Duration;
+
+use punctual_wire::RejectReason;
+use thiserror::Error;
+
+/// An option's value is outside its range.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[error("{option} is {value}; it must be {expected}")]
+pub struct ConfigError {
+    /// The option's name, as in libsrt, lower case.
+    pub option: &'static str,
+    /// The value that was given.
+    pub value: String,
+    /// The range or form that is accepted.
+    pub expected: &'static str,
+}
+
+/// A call could not be started.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The address cannot be called, for example port 0.
+    #[error("{0} is not an address that can be called")]
+    InvalidAddress(std::net::SocketAddr),
+    /// This endpoint holds as many connections as its configuration allows.
+    #[error("the endpoint already holds its maximum of {0} connections")]
+    TooManyConnections(usize),
+}
+
+/// A caller could not be accepted.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum AcceptError {
+    /// It has withdrawn, timed out or been answered already.
+    #[error("the caller is no longer waiting")]
+    Gone,
+    /// The configuration and the caller's request do not fit; the caller was told so.
+    #[error("the caller does not fit the configuration: {0}")]
+    Incompatible(RejectReason),
+    /// This endpoint holds as many connections as its configuration allows.
+    #[error("the endpoint already holds its maximum of {0} connections")]
+    TooManyConnections(usize),
+}
+
+/// A message could not be taken for sending.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum SendError {
+    /// The send buffer is full; [`Event::Writable`](crate::Event::Writable) will follow.
+    #[error("the send buffer is full")]
+    Full,
+    /// The message does not fit one packet.
+    #[error("the message has {size} bytes; one live message holds 1 to {max}")]
+    Size {
+        /// Bytes of the message.
+        size: usize,
+        /// Most bytes that a message may have.
+        max: usize,
+    },
+    /// The handshake is not complete.
+    #[error("the connection does not stand yet")]
+    NotConnected,
+    /// The connection is closed or closing.
+    #[error("the connection is closed: {0}")]
+    Closed(CloseReason),
+}
+
+/// A message could not be received.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum RecvError {
+    /// The connection is closed and everything received has been read.
+    #[error("the connection is closed: {0}")]
+    Closed(CloseReason),
+}
+
+/// Why a connection ended, or did not come to be.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum CloseReason {
+    /// This end closed it.
+    #[error("closed by this end")]
+    Local,
+    /// The peer said SHUTDOWN.
+    #[error("closed by the peer")]
+    Peer,
+    /// The peer was silent for too long.
+    #[error("the peer was silent for {0:?}")]
+    Idle(Duration),
+    /// The peer did not answer the call in time.
+    #[error("no answer within {0:?}")]
+    ConnectTimeout(Duration),
+    /// The peer refused the call.
+    #[error("{0}")]
+    Rejected(RejectReason),
+    /// The peer's handshake cannot be accepted.
+    #[error("the peer's handshake is not acceptable: {0}")]
+    Incompatible(RejectReason),
+}

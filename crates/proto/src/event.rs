@@ -1,0 +1,107 @@
+//! What the application is told, and the messages it exchanges.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use punctual_units::Instant;
+use punctual_wire::{MsgNo, RejectReason, SeqNo, SocketId};
+
+use crate::endpoint::ConnectionId;
+use crate::error::CloseReason;
+
+/// Something that the application should know or act on.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// A caller completed its handshake with the listener and waits for
+    /// [`Endpoint::accept`](crate::Endpoint::accept) or [`Endpoint::reject`](crate::Endpoint::reject).
+    Incoming(Incoming),
+    /// The caller withdrew or ran out of time before it was accepted or rejected.
+    IncomingGone(IncomingId),
+    /// A connection that was dialled with [`Endpoint::connect`](crate::Endpoint::connect) stands.
+    Connected(ConnectionId),
+    /// At least one message is due for delivery. Not told again until `recv` has returned `None`.
+    Readable(ConnectionId),
+    /// There is room for messages again after `send` said [`SendError::Full`](crate::SendError::Full).
+    Writable(ConnectionId),
+    /// The peer's end is gone or the attempt to connect failed. What was received before may still
+    /// be read; call [`Endpoint::release`](crate::Endpoint::release) when done.
+    Closed(ConnectionId, CloseReason),
+}
+
+/// Names a caller that waits for the application's answer.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct IncomingId(pub(crate) u64);
+
+/// A caller that waits for the application's answer.
+#[derive(Clone, Debug)]
+pub struct Incoming {
+    /// Names this caller in `accept` and `reject`.
+    pub id: IncomingId,
+    /// The caller's address.
+    pub remote: SocketAddr,
+    /// The stream ID it sent; empty if none.
+    pub stream_id: String,
+    /// Its SRT version, 0x00MMmmpp.
+    pub peer_version: u32,
+    /// Its socket ID.
+    pub peer_socket_id: SocketId,
+}
+
+/// What a connection's two ends agreed on.
+#[derive(Clone, Debug)]
+pub struct ConnectionInfo {
+    /// The peer's address.
+    pub remote: SocketAddr,
+    /// This end's socket ID.
+    pub socket_id: SocketId,
+    /// The peer's socket ID; zero while connecting.
+    pub peer_socket_id: SocketId,
+    /// The stream ID that the caller sent.
+    pub stream_id: String,
+    /// The peer's SRT version, 0x00MMmmpp; zero while connecting.
+    pub peer_version: u32,
+    /// Whether both ends have shaken hands.
+    pub connected: bool,
+    /// Delay that this end's receiver applies (negotiated).
+    pub receive_latency: Duration,
+    /// Delay that the peer's receiver applies (negotiated).
+    pub peer_latency: Duration,
+    /// Largest payload of one message, bytes.
+    pub max_payload: usize,
+    /// The smoothed round-trip time.
+    pub rtt: Duration,
+}
+
+/// A message as it is delivered.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Message {
+    /// The payload, never copied since it left the socket.
+    pub payload: Bytes,
+    /// When the sender's application submitted it, on this end's clock (one network transit later
+    /// than it really happened, drift corrected).
+    pub origin: Instant,
+    /// When it was due: origin + latency.
+    pub due: Instant,
+    /// Its sequence number.
+    pub seq: SeqNo,
+    /// Its message number.
+    pub msgno: MsgNo,
+    /// Messages dropped as too late, or given up by the sender, just before this one.
+    pub lost_before: u32,
+}
+
+/// How one message is to be sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SendOptions {
+    /// Drop the message if it is not acknowledged within this time. Default: only TLPKTDROP drops.
+    pub ttl: Option<Duration>,
+    /// When the message originated, if not now. Must not lie in the future; clamped to now.
+    pub origin: Option<Instant>,
+    /// The in-order flag of the packet; live receivers deliver in order whatever it says.
+    pub in_order: bool,
+}
+
+/// Reason given on rejection unless the application names one.
+pub(crate) const DEFAULT_REJECTION: RejectReason = RejectReason::FALLBACK;

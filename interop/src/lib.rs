@@ -1,0 +1,1 @@
+//! Tests against other people's programs.
