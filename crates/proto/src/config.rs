@@ -13,6 +13,8 @@ use crate::error::ConfigError;
 
 /// Bytes of a UDP datagram over IPv4 that are not SRT's: IP and UDP headers.
 pub(crate) const UDP_IPV4_OVERHEAD: usize = 28;
+/// The same over IPv6.
+pub(crate) const UDP_IPV6_OVERHEAD: usize = 48;
 /// Bytes of an SRT header.
 pub(crate) const SRT_HEADER: usize = 16;
 /// Bytes per packet that libsrt's rates and byte counters add to the payload.

@@ -144,7 +144,10 @@ mod tests {
         assert_eq!((number, kind), (AckNo::FIRST, AckKind::Full));
         let repeat = start + Duration::from_millis(40);
         assert_eq!(acks.due(start, SeqNo::new(5), RTT), Some(repeat));
-        assert_eq!(acks.acknowledged(start + Duration::from_millis(21), number), Some(Duration::from_millis(21)));
+        assert_eq!(
+            acks.acknowledged(start + Duration::from_millis(21), number),
+            Some(Duration::from_millis(21))
+        );
         assert_eq!(acks.due(repeat, SeqNo::new(5), RTT), None);
         assert_eq!(acks.acknowledged(repeat, number), None, "answered before");
     }

@@ -45,7 +45,12 @@ impl DriftTracer {
 
     /// A packet came `lateness` ns later than the time base says; `rtt` is the latest sample.
     /// Returns the new correction in nanoseconds when a window ends.
-    pub(crate) fn sample(&mut self, now: Instant, lateness: i64, rtt: Option<Duration>) -> Option<i64> {
+    pub(crate) fn sample(
+        &mut self,
+        now: Instant,
+        lateness: i64,
+        rtt: Option<Duration>,
+    ) -> Option<i64> {
         let window = self.window.get_or_insert(Window {
             start: now,
             samples: 0,
@@ -92,11 +97,7 @@ mod tests {
     use super::*;
 
     /// Feeds ten samples a second for `seconds`; `lateness` and `rtt` by the sample's index.
-    fn follow(
-        seconds: u64,
-        lateness: impl Fn(i64) -> i64,
-        rtt: impl Fn(i64) -> Duration,
-    ) -> i64 {
+    fn follow(seconds: u64, lateness: impl Fn(i64) -> i64, rtt: impl Fn(i64) -> Duration) -> i64 {
         let mut tracer = DriftTracer::new();
         let mut drift = 0;
         for i in 0..i64::try_from(seconds * 10).expect("small") {
@@ -112,7 +113,8 @@ mod tests {
     fn a_clock_200_ppm_off_is_followed_to_a_millisecond() {
         for ppm in [-200, 200] {
             // 0.1 s between samples: 100 ns a sample for each ppm; jitter of up to 7 ms on top.
-            let drift = follow(3_600, |i| i * 100 * ppm + i % 8 * MS, |_| Duration::from_millis(30));
+            let drift =
+                follow(3_600, |i| i * 100 * ppm + i % 8 * MS, |_| Duration::from_millis(30));
             let expected = 3_600 * 1_000 * ppm;
             assert!((drift - expected).abs() < MS, "{drift} for {expected}");
         }

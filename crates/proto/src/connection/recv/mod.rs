@@ -14,7 +14,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use punctual_units::Instant;
 use punctual_wire::{
-    Ack, AckLink, AckNo, AckRates, DataHeader, DropRequest, KeyFlag, LossListBuilder, SeqNo, Timestamp,
+    Ack, AckLink, AckNo, AckRates, DataHeader, DropRequest, KeyFlag, LossListBuilder, SeqNo,
+    Timestamp,
 };
 
 use self::ack::{AckKind, AckState};
@@ -62,7 +63,11 @@ pub(crate) struct ReceiveHalf {
 impl ReceiveHalf {
     pub(crate) fn new(config: &Config, negotiated: &Negotiated) -> Self {
         let tsbpd = negotiated.tsbpd_receive.then(|| {
-            Tsbpd::new(negotiated.base_arrival, negotiated.base_timestamp, negotiated.receive_latency)
+            Tsbpd::new(
+                negotiated.base_arrival,
+                negotiated.base_timestamp,
+                negotiated.receive_latency,
+            )
         });
         Self {
             buffer: ReceiveBuffer::new(negotiated.receive_isn, config.receive_window()),
@@ -87,7 +92,13 @@ impl ReceiveHalf {
         }
     }
 
-    pub(crate) fn handle_data(&mut self, now: Instant, header: &DataHeader, payload: Bytes, rtt: Rtt) {
+    pub(crate) fn handle_data(
+        &mut self,
+        now: Instant,
+        header: &DataHeader,
+        payload: Bytes,
+        rtt: Rtt,
+    ) {
         self.counts.arrived(payload.len(), header.retransmitted);
         if header.key != KeyFlag::Clear {
             self.counts.undecrypted(payload.len());
@@ -107,7 +118,12 @@ impl ReceiveHalf {
     }
 
     /// The control packet that came in was sent at `timestamp`.
-    pub(crate) fn trace_drift(&mut self, now: Instant, timestamp: Timestamp, rtt: Option<Duration>) {
+    pub(crate) fn trace_drift(
+        &mut self,
+        now: Instant,
+        timestamp: Timestamp,
+        rtt: Option<Duration>,
+    ) {
         if let (Some(tracer), Some(tsbpd)) = (&mut self.drift, &mut self.tsbpd)
             && let Some(drift) = tracer.sample(now, tsbpd.lateness(now, timestamp), rtt)
         {
@@ -142,7 +158,14 @@ impl ReceiveHalf {
             Some(tsbpd) => (tsbpd.origin(stored.time), tsbpd.due(stored.time)),
             None => (now, now),
         };
-        Some(Message { payload: stored.payload, origin, due, seq, msgno: stored.msgno, lost_before })
+        Some(Message {
+            payload: stored.payload,
+            origin,
+            due,
+            seq,
+            msgno: stored.msgno,
+            lost_before,
+        })
     }
 
     /// When the packet at the front is due; `None` if there is none or a missing one comes first.
@@ -203,7 +226,8 @@ impl ReceiveHalf {
             AckKind::Small => Ack::Small { number, next, link },
             AckKind::Full => {
                 let packets_per_sec = self.link.arrival_rate();
-                let bytes = u64::from(packets_per_sec) * (self.counts.mean_payload() + PACKET_OVERHEAD as u64);
+                let bytes = u64::from(packets_per_sec)
+                    * (self.counts.mean_payload() + PACKET_OVERHEAD as u64);
                 let rates = AckRates {
                     packets_per_sec,
                     capacity_pps: self.link.capacity(),
@@ -278,7 +302,8 @@ impl ReceiveHalf {
         statistics.reorder_distance = self.reordering.distance();
         statistics.reorder_tolerance = self.reordering.tolerance();
         statistics.receive_buffer_available = (self.buffer.room() * mss) as u64;
-        statistics.receive_buffer_packets = u32::try_from(self.buffer.packets()).unwrap_or(u32::MAX);
+        statistics.receive_buffer_packets =
+            u32::try_from(self.buffer.packets()).unwrap_or(u32::MAX);
         statistics.receive_buffer_bytes = self.buffer.bytes();
         statistics.receive_buffer_span = self.buffer.span_in_time(self.tsbpd.as_ref());
         if let Some(tsbpd) = &self.tsbpd {

@@ -65,7 +65,8 @@ impl Tsbpd {
 
     /// When a message of `time` originated, one network transit late, on this end's clock.
     pub(crate) fn origin(&self, time: PeerTime) -> Instant {
-        let nanos = self.base.saturating_add(time.0.saturating_mul(1_000)).saturating_add(self.drift);
+        let nanos =
+            self.base.saturating_add(time.0.saturating_mul(1_000)).saturating_add(self.drift);
         Instant::from_nanos(u64::try_from(nanos).unwrap_or(0))
     }
 

@@ -120,7 +120,13 @@ impl SendBuffer {
     }
 
     /// Takes a message in; the buffer must not be full.
-    pub(crate) fn push(&mut self, payload: Bytes, origin: Instant, expires: Option<Instant>, in_order: bool) {
+    pub(crate) fn push(
+        &mut self,
+        payload: Bytes,
+        origin: Instant,
+        expires: Option<Instant>,
+        in_order: bool,
+    ) {
         self.ring.reserve(self.first, self.span() + 1);
         self.packets += 1;
         self.bytes += payload.len() as u64;
@@ -129,7 +135,15 @@ impl SendBuffer {
         self.next_msgno = msgno.next();
         self.ring.insert(
             self.end,
-            Outgoing { payload, origin, expires, last_retransmit: None, msgno, retransmissions: 0, in_order },
+            Outgoing {
+                payload,
+                origin,
+                expires,
+                last_retransmit: None,
+                msgno,
+                retransmissions: 0,
+                in_order,
+            },
         );
         self.end = self.end.next();
     }
@@ -296,11 +310,19 @@ mod tests {
     fn a_message_whose_time_is_over_leaves_a_hole() {
         let mut buffer = filled(1);
         let isn = buffer.first();
-        buffer.push(Bytes::from_static(b"x"), Instant::from_millis(1), Some(Instant::from_millis(9)), false);
+        buffer.push(
+            Bytes::from_static(b"x"),
+            Instant::from_millis(1),
+            Some(Instant::from_millis(9)),
+            false,
+        );
         buffer.push(Bytes::from_static(b"y"), Instant::from_millis(2), None, false);
         assert_eq!(buffer.next_expiry(), Some(Instant::from_millis(9)));
         assert!(buffer.drop_expired(Instant::from_millis(8)).is_none());
-        assert_eq!(buffer.drop_expired(Instant::from_millis(9)).map(|(seq, _)| seq), Some(isn.plus(1)));
+        assert_eq!(
+            buffer.drop_expired(Instant::from_millis(9)).map(|(seq, _)| seq),
+            Some(isn.plus(1))
+        );
         assert_eq!(buffer.next_expiry(), None);
         assert_eq!(buffer.take_new(), Some(isn));
         assert_eq!(buffer.take_new(), Some(isn.plus(2)));

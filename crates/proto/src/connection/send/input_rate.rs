@@ -44,7 +44,10 @@ impl InputRate {
         let period = self.period.get_or_insert(Period { start: now, packets: 0, bytes: 0 });
         let elapsed = now - period.start;
         let over = match self.rate {
-            None => elapsed >= FIRST_PERIOD || (period.packets > FIRST_PERIOD_PACKETS && !elapsed.is_zero()),
+            None => {
+                elapsed >= FIRST_PERIOD
+                    || (period.packets > FIRST_PERIOD_PACKETS && !elapsed.is_zero())
+            }
             Some(_) => elapsed >= PERIOD,
         };
         if over {

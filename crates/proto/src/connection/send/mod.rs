@@ -145,7 +145,8 @@ impl SendHalf {
             (Some(a), Some(b)) => a.min(b),
             (a, b) => a.or(b)?,
         };
-        let paced = if self.pacer.allows(Instant::ORIGIN) { Instant::ORIGIN } else { self.pacer.next() };
+        let paced =
+            if self.pacer.allows(Instant::ORIGIN) { Instant::ORIGIN } else { self.pacer.next() };
         Some(sendable.max(paced))
     }
 
@@ -297,13 +298,15 @@ impl SendHalf {
         statistics.bytes_send_dropped = counts.bytes_dropped + headers(counts.dropped);
         statistics.acks_received = counts.acks;
         statistics.naks_received = counts.naks;
-        statistics.send_busy = counts.busy + self.busy_since.map_or(Duration::ZERO, |since| now - since);
+        statistics.send_busy =
+            counts.busy + self.busy_since.map_or(Duration::ZERO, |since| now - since);
         statistics.send_period = self.pacer.period();
         statistics.flow_window = self.flow_window;
         statistics.congestion_window = self.flow_window;
         statistics.flight_size = self.buffer.flight();
         statistics.max_bandwidth = self.pacer.max_bandwidth();
-        statistics.send_buffer_available = ((self.buffer.limit() - self.buffer.packets()) * mss) as u64;
+        statistics.send_buffer_available =
+            ((self.buffer.limit() - self.buffer.packets()) * mss) as u64;
         statistics.send_buffer_packets = u32::try_from(self.buffer.packets()).unwrap_or(u32::MAX);
         statistics.send_buffer_bytes = self.buffer.bytes();
         statistics.send_buffer_span = self.buffer.span_in_time();

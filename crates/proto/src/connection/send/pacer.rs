@@ -64,7 +64,9 @@ impl Pacer {
             MaxBandwidth::Relative if self.input_bandwidth > Bitrate::ZERO => {
                 with_overhead(self.input_bandwidth)
             }
-            MaxBandwidth::Relative => with_overhead(self.input.rate().max(self.min_input_bandwidth)),
+            MaxBandwidth::Relative => {
+                with_overhead(self.input.rate().max(self.min_input_bandwidth))
+            }
         }
     }
 
@@ -105,7 +107,8 @@ impl Pacer {
 
     /// Recomputes the period; called on each ACK as in LiveCC, and often enough without.
     pub(crate) fn update_period(&mut self) {
-        self.period = self.max_bandwidth().time_for(self.mean_payload / 128 + PACKET_OVERHEAD as u64);
+        self.period =
+            self.max_bandwidth().time_for(self.mean_payload / 128 + PACKET_OVERHEAD as u64);
     }
 }
 

@@ -53,7 +53,10 @@ impl RetransmitPolicy for Efficient {
 }
 
 /// The policy that `algorithm` names. The efficient one relies on the peer's repeating its reports.
-pub(crate) fn policy(algorithm: RetransmitAlgorithm, peer_repeats_reports: bool) -> Box<dyn RetransmitPolicy> {
+pub(crate) fn policy(
+    algorithm: RetransmitAlgorithm,
+    peer_repeats_reports: bool,
+) -> Box<dyn RetransmitPolicy> {
     match algorithm {
         RetransmitAlgorithm::Efficient if peer_repeats_reports => Box::new(Efficient),
         RetransmitAlgorithm::Aggressive | RetransmitAlgorithm::Efficient => Box::new(Aggressive),
@@ -69,14 +72,24 @@ mod tests {
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
-    fn asked(policy: &mut dyn RetransmitPolicy, last: Option<u64>, now: u64, rtt: u64, var: u64) -> bool {
+    fn asked(
+        policy: &mut dyn RetransmitPolicy,
+        last: Option<u64>,
+        now: u64,
+        rtt: u64,
+        var: u64,
+    ) -> bool {
         let packet = ReportedPacket {
             seq: SeqNo::new(1),
             origin: Instant::ORIGIN,
             last_retransmit: last.map(Instant::from_millis),
             retransmissions: u32::from(last.is_some()),
         };
-        policy.allows(Instant::from_millis(now), &packet, Rtt { smoothed: MS(rtt), variance: MS(var) })
+        policy.allows(
+            Instant::from_millis(now),
+            &packet,
+            Rtt { smoothed: MS(rtt), variance: MS(var) },
+        )
     }
 
     #[test]
