@@ -14,11 +14,14 @@ impl<'a> DataPacket<'a> {
     #[inline]
     pub(crate) fn from_words(header: [u32; 4], payload: &'a [u8]) -> Result<Self, ParseError> {
         let [seq, flags, timestamp, dest] = header;
+        if flags & BOTH_KEYS == BOTH_KEYS {
+            return Err(ParseError::BothKeys);
+        }
         let header = DataHeader {
             seq: SeqNo::new(seq),
             position: Position::from_bits(flags >> POSITION_SHIFT),
             in_order: flags >> IN_ORDER_SHIFT & 1 != 0,
-            key: KeyFlag::from_bits(flags >> KEY_SHIFT).ok_or(ParseError::BothKeys)?,
+            key: KeyFlag::from_bits(flags >> KEY_SHIFT),
             retransmitted: flags >> RETRANSMITTED_SHIFT & 1 != 0,
             msgno: MsgNo::new(flags),
             timestamp: Timestamp::from_micros(timestamp),
@@ -105,13 +108,12 @@ pub enum KeyFlag {
 }
 
 impl KeyFlag {
-    /// The key in the low two bits; `None` if they name both.
-    const fn from_bits(bits: u32) -> Option<Self> {
+    /// The key in the low two bits, which do not name both.
+    const fn from_bits(bits: u32) -> Self {
         match bits & 0b11 {
-            0b00 => Some(Self::Clear),
-            0b01 => Some(Self::Even),
-            0b10 => Some(Self::Odd),
-            _ => None,
+            0b00 => Self::Clear,
+            0b01 => Self::Even,
+            _ => Self::Odd,
         }
     }
 }
@@ -121,6 +123,8 @@ const POSITION_SHIFT: u32 = 30;
 const IN_ORDER_SHIFT: u32 = 29;
 const KEY_SHIFT: u32 = 27;
 const RETRANSMITTED_SHIFT: u32 = 26;
+
+const BOTH_KEYS: u32 = 0b11 << KEY_SHIFT;
 
 #[cfg(test)]
 mod tests {
