@@ -1,4 +1,5 @@
 use bytes::Bytes;
+use punctual_wire::DataHeader;
 
 use crate::handshake::caller::Caller;
 
@@ -10,7 +11,7 @@ const KEPT: usize = 64;
 pub(crate) struct Calling {
     pub(crate) caller: Caller,
     pub(crate) request_due: bool,
-    early: Vec<Bytes>,
+    early: Vec<(DataHeader, Bytes)>,
 }
 
 impl Calling {
@@ -19,13 +20,13 @@ impl Calling {
     }
 
     /// Keeps a data packet that came before the conclusion response.
-    pub(crate) fn keep(&mut self, datagram: &Bytes) {
+    pub(crate) fn keep(&mut self, header: DataHeader, payload: Bytes) {
         if self.early.len() < KEPT {
-            self.early.push(datagram.clone());
+            self.early.push((header, payload));
         }
     }
 
-    pub(crate) fn kept(self) -> impl Iterator<Item = Bytes> {
+    pub(crate) fn kept(self) -> impl Iterator<Item = (DataHeader, Bytes)> {
         self.early.into_iter()
     }
 }

@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use punctual_units::Instant;
-use punctual_wire::{Control, ControlPacket, DataPacket, Handshake, Packet, SocketId};
+use punctual_wire::{Control, ControlPacket, DataHeader, Handshake, SocketId};
 
 use self::calling::Calling;
 use self::established::Established;
@@ -108,27 +108,20 @@ impl Connection {
         }
     }
 
-    /// Takes in a packet of the peer's. `datagram` is what `packet` was parsed from.
-    pub(crate) fn handle_packet(&mut self, now: Instant, packet: Packet<'_>, datagram: &Bytes) {
-        match packet {
-            Packet::Data(data) => self.handle_data(now, &data, datagram),
-            Packet::Control(control) => self.handle_control(now, control),
-        }
-    }
-
-    fn handle_data(&mut self, now: Instant, data: &DataPacket<'_>, datagram: &Bytes) {
+    /// Takes in a data packet of the peer's.
+    pub(crate) fn handle_data(&mut self, now: Instant, header: DataHeader, payload: Bytes) {
         match &mut self.state {
-            State::Calling(calling) => calling.keep(datagram),
+            State::Calling(calling) => calling.keep(header, payload),
             State::Established(live) if live.is_live() => {
-                let payload = datagram.slice_ref(data.payload);
-                live.handle_data(now, &data.header, payload);
+                live.handle_data(now, &header, payload);
                 live.schedule_after_data(now, &mut self.timers, &mut self.signals);
             }
             State::Established(_) | State::Failed(_) => {}
         }
     }
 
-    fn handle_control(&mut self, now: Instant, packet: ControlPacket<'_>) {
+    /// Takes in a control packet of the peer's.
+    pub(crate) fn handle_control(&mut self, now: Instant, packet: ControlPacket<'_>) {
         match (&mut self.state, packet.control) {
             (State::Calling(calling), Control::Handshake(answer)) => {
                 let step = calling.caller.handle(now, packet.timestamp, &answer, &self.config);
@@ -165,10 +158,8 @@ impl Connection {
             return;
         };
         self.signals.connected = true;
-        for datagram in calling.kept() {
-            if let Ok(packet) = Packet::parse(&datagram) {
-                self.handle_packet(now, packet, &datagram);
-            }
+        for (header, payload) in calling.kept() {
+            self.handle_data(now, header, payload);
         }
     }
 

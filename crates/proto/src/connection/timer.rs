@@ -50,10 +50,6 @@ impl TimerTable {
         self.0[timer as usize] = at;
     }
 
-    pub(crate) const fn is_set(&self, timer: Timer) -> bool {
-        self.0[timer as usize].is_some()
-    }
-
     /// Whether the timer was due at `now`; if so it is stopped.
     pub(crate) fn fired(&mut self, timer: Timer, now: Instant) -> bool {
         let fired = self.0[timer as usize].is_some_and(|at| at <= now);

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::net::SocketAddr;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use punctual_units::Instant;
-use punctual_wire::{Control, ControlPacket, Packet, RejectReason, SeqNo, SocketId};
+use punctual_wire::{Control, ControlPacket, DataHeader, Packet, RejectReason, SeqNo, SocketId};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use slab::Slab;
@@ -87,27 +87,19 @@ impl Endpoint {
     }
 
     /// Takes in one datagram from `remote`. Whatever does not belong here is dropped.
-    pub fn handle_datagram(&mut self, now: Instant, remote: SocketAddr, datagram: Bytes) {
-        let Ok(packet) = Packet::parse(&datagram) else { return };
-        let dest = match &packet {
-            Packet::Data(data) => data.header.dest,
-            Packet::Control(control) => control.dest,
-        };
-        if dest == SocketId::LISTENER {
-            if let Packet::Control(ControlPacket {
-                timestamp,
-                control: Control::Handshake(handshake),
-                ..
-            }) = packet
-            {
-                self.handle_knock(now, remote, timestamp, *handshake);
+    pub fn handle_datagram(&mut self, now: Instant, remote: SocketAddr, mut datagram: Bytes) {
+        let header = match Packet::parse(&datagram) {
+            Ok(Packet::Data(data)) => data.header,
+            Ok(Packet::Control(control)) => {
+                self.handle_control(now, remote, control);
+                return;
             }
-            return;
-        }
-        let Some(&index) = self.by_socket.get(&dest) else { return };
-        let connection = &mut self.connections[index].connection;
-        if connection.remote == remote {
-            connection.handle_packet(now, packet, &datagram);
+            Err(_) => return,
+        };
+        if let Some(index) = self.route(remote, header.dest) {
+            // Moving the start costs nothing; a slice would count references.
+            datagram.advance(DataHeader::LEN);
+            self.connections[index].connection.handle_data(now, header, datagram);
             self.settle(now, index);
         }
     }
@@ -128,8 +120,12 @@ impl Endpoint {
         self.events.pop_front()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is due; `None` for never. May lie in the past.
+    /// When [`handle_timeout`](Self::handle_timeout) or `poll_transmit` has something to do; `None`
+    /// for never. In the past as long as something waits to be sent.
     pub fn poll_timeout(&self) -> Option<Instant> {
+        if self.outbox.is_waiting() {
+            return Some(Instant::ORIGIN);
+        }
         match (self.timers.next(), self.listener.next_expiry()) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
@@ -282,6 +278,23 @@ impl Endpoint {
     /// Connections held, in whatever state.
     pub fn connection_count(&self) -> usize {
         self.connections.len()
+    }
+
+    fn handle_control(&mut self, now: Instant, remote: SocketAddr, packet: ControlPacket<'_>) {
+        if packet.dest == SocketId::LISTENER {
+            if let Control::Handshake(handshake) = packet.control {
+                self.handle_knock(now, remote, packet.timestamp, *handshake);
+            }
+        } else if let Some(index) = self.route(remote, packet.dest) {
+            self.connections[index].connection.handle_control(now, packet);
+            self.settle(now, index);
+        }
+    }
+
+    /// The connection that `dest` names, if `remote` is its peer: a spoofed source reaches nothing.
+    fn route(&self, remote: SocketAddr, dest: SocketId) -> Option<usize> {
+        let &index = self.by_socket.get(&dest)?;
+        (self.connections[index].connection.remote == remote).then_some(index)
     }
 
     fn insert(

@@ -38,6 +38,10 @@ impl Outbox {
         }
     }
 
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.replies.is_empty() || !self.ready.is_empty()
+    }
+
     pub(crate) fn enqueue(&mut self, index: usize) {
         self.ready.push_back(index);
     }

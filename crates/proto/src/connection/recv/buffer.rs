@@ -1,7 +1,6 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use punctual_units::Instant;
 use punctual_wire::{MsgNo, SeqNo};
 
 use super::tsbpd::{PeerTime, Tsbpd};
@@ -219,6 +218,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use proptest::prelude::*;
+    use punctual_units::Instant;
     use punctual_wire::Timestamp;
 
     use super::*;
