@@ -61,6 +61,21 @@ fn rate_and_delay_add_up() {
 }
 
 #[test]
+fn without_a_rate_nothing_waits_in_the_queue() {
+    let config = LinkConfig::default()
+        .with_queue(QueueLimit::Packets(0))
+        .with_delay(50 * MS)
+        .with_jitter(Jitter::Uniform { spread: 10 * MS })
+        .with_duplicate(1.0)
+        .unwrap();
+    let mut link = Link::new(config, 0);
+    link.send(Instant::ORIGIN, Numbered::new(0, 100));
+    let due = link.poll_timeout().unwrap();
+    assert_eq!(link.recv(due).map(|arrival| arrival.at), Some(due));
+    assert_eq!(drain(&mut link).len(), 1);
+}
+
+#[test]
 fn nothing_arrives_a_nanosecond_early() {
     let mut link = Link::new(LinkConfig::default().with_delay(MS), 0);
     link.send(Instant::ORIGIN, Numbered::new(0, 1));

@@ -97,7 +97,11 @@ fn play(
         now += *after;
         while polling == Polling::InTime && link.poll_timeout().is_some_and(|due| due < now) {
             let due = link.poll_timeout().expect("just asked");
+            let before = arrivals.len();
             arrivals.extend(std::iter::from_fn(|| link.recv(due)));
+            let exact =
+                link.config().jitter == Jitter::None && link.config().reorder == Reorder::None;
+            prop_assert!(arrivals.len() > before || !exact, "woken in vain at {}", due);
             prop_assert!(link.poll_timeout() > Some(due) || link.poll_timeout().is_none());
         }
         match step {
