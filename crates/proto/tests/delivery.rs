@@ -41,6 +41,9 @@ fn losses_are_recovered_in_time() {
         let numbers: Vec<u32> =
             pair.listener.received.iter().map(|(_, message)| number_of(&message.payload)).collect();
         assert_eq!(numbers, (0..2_000).collect::<Vec<_>>(), "seed {seed}");
-        assert!(pair.listener.received.iter().all(|(at, message)| *at == message.due), "seed {seed}");
+        assert!(
+            pair.listener.received.iter().all(|(at, message)| *at == message.due),
+            "seed {seed}"
+        );
     }
 }
