@@ -23,8 +23,8 @@ pub struct LinkConfig {
     /// Variation of the delay. Default none.
     pub jitter: Jitter,
     /// Whether a packet waits for those before it when jitter or a change of the delay would let it
-    /// arrive earlier, as on a path that is one queue after another (default), or overtakes them, as
-    /// on a path with parallel ways. [`Reorder`] takes place in either case.
+    /// arrive earlier, as on a path that is one queue after another (default), or overtakes them,
+    /// as on a path with parallel ways. [`Reorder`] takes place in either case.
     ///
     /// A packet that waits is late, so under jitter that is much larger than the time between
     /// packets, most packets have nearly the largest delay, and they come in clusters.

@@ -42,8 +42,9 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
         4 => Just(Loss::None),
         1 => Just(Loss::All),
         2 => share().prop_map(Loss::Random),
-        2 => (share(), share(), share(), share())
-            .prop_map(|(p, r, good_loss, bad_loss)| Loss::GilbertElliott { p, r, good_loss, bad_loss }),
+        2 => (share(), share(), share(), share()).prop_map(|(p, r, good_loss, bad_loss)| {
+            Loss::GilbertElliott { p, r, good_loss, bad_loss }
+        }),
     ];
     let reorder = prop_oneof![
         Just(Reorder::None),
