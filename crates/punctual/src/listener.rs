@@ -224,7 +224,7 @@ impl IncomingCall {
     fn refuse(&mut self, reason: RejectReason) {
         self.answered = true;
         let id = self.incoming.id;
-        self.port.shared().call_and_wake(|state, now| state.endpoint.reject(now, id, reason));
+        self.port.shared().call_and_wake(|state, _| state.endpoint.reject(id, reason));
     }
 
     pub(crate) fn is(&self, port: &Arc<Shared>, id: IncomingId) -> bool {
