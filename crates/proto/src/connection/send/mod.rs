@@ -276,13 +276,13 @@ impl SendHalf {
     }
 
     /// Nothing was acknowledged for long. Where the peer does not repeat its loss reports, everything
-    /// in flight counts as lost. Otherwise the stream has paused as well, and the newest packet does:
-    /// nothing behind it would tell the peer that it is missing, which costs libsrt the end of a
-    /// stream.
+    /// in flight counts as lost. Otherwise the stream has paused as well, and the newest packets do:
+    /// nothing behind them would tell the peer that they are missing, which costs libsrt the end of a
+    /// stream. They are two because a receiver believes a large gap only when a second packet says so.
     pub(crate) fn handle_silence(&mut self) {
         self.silences += 1;
         let last = self.buffer.next_new().minus(1);
-        let first = if self.retransmits_on_silence { self.buffer.first() } else { last };
+        let first = if self.retransmits_on_silence { self.buffer.first() } else { last.minus(1) };
         self.counts.lost += self.buffer.report_lost(first, last);
         self.pacer.update_period();
     }
