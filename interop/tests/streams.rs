@@ -12,6 +12,7 @@ use interop::{
     Clip, Direction, End, Folder, Process, Program, Role, Tool, emulator, free_port, have_all,
     wait_until_bound,
 };
+use punctual_metrics::mpegts::Checker;
 
 /// One test for each peer, role and direction.
 macro_rules! streams {
@@ -128,7 +129,14 @@ fn common_start(a: &[u8], b: &[u8]) -> usize {
 }
 
 fn assert_continuous(stream: &[u8]) {
-    let _ = stream;
+    let mut checker = Checker::default();
+    checker.push(stream);
+    checker.finish();
+    let report = checker.report();
+    let total = report.total();
+    assert!(total.packets > 10_000, "this is not the stream: {report:?}");
+    assert_eq!((report.sync_losses, report.skipped_bytes), (0, 0), "{report:?}");
+    assert_eq!((total.continuity_errors, total.pcr_discontinuities), (0, 0), "{report:?}");
 }
 
 /// Waits until the file has `size` bytes.
