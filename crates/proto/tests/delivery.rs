@@ -34,11 +34,16 @@ fn losses_are_recovered_in_time() {
     for seed in 0..10 {
         let lossy = link().with_loss(Loss::Random(0.05)).expect("a share");
         let mut pair = Pair::symmetric(seed, lossy);
-        pair.connect(Config::default(), Config::default());
+        // Six round trips and more: enough attempts that all of them fail once in a million losses.
+        let config = Config::default().with_latency(MS(250)).expect("in range");
+        pair.connect(config.clone(), config);
         pair.stream(Side::Caller, 2_000, MS(2), MS(500));
         let numbers: Vec<u32> =
             pair.listener.received.iter().map(|(_, message)| number_of(&message.payload)).collect();
         assert_eq!(numbers, (0..2_000).collect::<Vec<_>>(), "seed {seed}");
-        assert!(pair.listener.received.iter().all(|(at, message)| *at == message.due), "seed {seed}");
+        assert!(
+            pair.listener.received.iter().all(|(at, message)| *at == message.due),
+            "seed {seed}"
+        );
     }
 }

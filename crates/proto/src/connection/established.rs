@@ -65,7 +65,7 @@ impl Established {
         timers.set(Timer::Idle, now + config.peer_idle_timeout());
         Self {
             sender: SendHalf::new(config, &negotiated, now),
-            receiver: ReceiveHalf::new(config, &negotiated),
+            receiver: ReceiveHalf::new(config, &negotiated, now),
             rtt: RttTracker::new(config.rtt_algorithm()),
             phase: Phase::Open,
             last_heard: now,
@@ -120,6 +120,7 @@ impl Established {
             Control::AckAck(number) => match self.receiver.handle_ack_ack(now, number) {
                 Some(sample) => {
                     self.rtt.sample(sample);
+                    self.receiver.hurry_report(now, self.rtt.estimate());
                     true
                 }
                 None => false,

@@ -8,8 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use punctual_netem::{Link, LinkConfig};
 use punctual_proto::{
-    CloseReason, Config, ConnectionId, Endpoint, EndpointConfig, Event, Incoming, Message, SendOptions,
-    Statistics,
+    CloseReason, Config, ConnectionId, Endpoint, EndpointConfig, Event, Incoming, Message,
+    SendOptions, Statistics,
 };
 use punctual_units::Instant;
 
@@ -78,9 +78,14 @@ impl Pair {
     pub fn connect(&mut self, caller: Config, listener: Config) {
         self.call(caller, listener);
         let connected = self.run_while(Duration::from_secs(60), |pair| {
-            pair.caller.closed.is_none() && !(pair.caller.connected && pair.listener.connection.is_some())
+            pair.caller.closed.is_none()
+                && !(pair.caller.connected && pair.listener.connection.is_some())
         });
-        assert!(connected && self.caller.closed.is_none(), "no connection: {:?}", self.caller.closed);
+        assert!(
+            connected && self.caller.closed.is_none(),
+            "no connection: {:?}",
+            self.caller.closed
+        );
     }
 
     /// Listens and calls; nothing has been sent yet.
@@ -97,7 +102,12 @@ impl Pair {
         self.send_with(side, payload, SendOptions::default())
     }
 
-    pub fn send_with(&mut self, side: Side, payload: impl Into<Bytes>, options: SendOptions) -> bool {
+    pub fn send_with(
+        &mut self,
+        side: Side,
+        payload: impl Into<Bytes>,
+        options: SendOptions,
+    ) -> bool {
         let world = self.now;
         let node = self.node(side);
         let now = node.local(world);
@@ -188,7 +198,9 @@ impl Pair {
     }
 
     fn is_due(&self) -> bool {
-        [&self.caller, &self.listener].iter().any(|node| node.next().is_some_and(|at| at <= self.now))
+        [&self.caller, &self.listener]
+            .iter()
+            .any(|node| node.next().is_some_and(|at| at <= self.now))
     }
 
     /// Does everything that is due now, and what follows from it at once.
@@ -259,7 +271,8 @@ impl Node {
         }
         let elapsed = i128::from((local - EPOCH).as_nanos() as u64);
         let guess = elapsed * 1_000_000 / (1_000_000 + i128::from(self.ppm));
-        let mut world = EPOCH + Duration::from_nanos(u64::try_from(guess).expect("later than the epoch"));
+        let mut world =
+            EPOCH + Duration::from_nanos(u64::try_from(guess).expect("later than the epoch"));
         while self.local(world) < local {
             world += Duration::from_nanos(1);
         }

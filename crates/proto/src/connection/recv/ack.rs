@@ -18,7 +18,8 @@ const REMEMBERED: usize = 1_024;
 pub(crate) struct AckState {
     next_number: AckNo,
     sent: VecDeque<SentAck>,
-    last_sent: Option<(SeqNo, Instant)>,
+    /// What the last timer ACK said and when it went out; at first, when the connection began.
+    last_sent: (SeqNo, Instant),
     last_full: Option<Instant>,
     /// The highest number whose ACK the peer acknowledged.
     settled: SeqNo,
@@ -44,11 +45,11 @@ pub(crate) enum AckKind {
 }
 
 impl AckState {
-    pub(crate) const fn new(isn: SeqNo) -> Self {
+    pub(crate) const fn new(isn: SeqNo, now: Instant) -> Self {
         Self {
             next_number: AckNo::FIRST,
             sent: VecDeque::new(),
-            last_sent: None,
+            last_sent: (isn, now),
             last_full: None,
             settled: isn,
             packets: 0,
@@ -81,11 +82,9 @@ impl AckState {
         if next == self.settled {
             return None;
         }
-        match self.last_sent {
-            Some((last, at)) if last == next => Some(at + rtt.bound()),
-            Some((_, at)) => Some((at + ACK_PERIOD).max(now)),
-            None => Some(now + ACK_PERIOD),
-        }
+        let (last, at) = self.last_sent;
+        let wait = if last == next { rtt.bound() } else { ACK_PERIOD };
+        Some((at + wait).max(now))
     }
 
     /// Whether an ACK that tells of room again must go out at once.
@@ -101,7 +100,7 @@ impl AckState {
             self.sent.pop_front();
         }
         self.sent.push_back(SentAck { number, next, at: now });
-        self.last_sent = Some((next, now));
+        self.last_sent = (next, now);
         self.packets = 0;
         self.light_acks = 1;
         self.light_due = false;
@@ -136,8 +135,8 @@ mod tests {
 
     #[test]
     fn an_ack_is_repeated_after_the_round_trip_bound_until_it_is_acknowledged() {
-        let mut acks = AckState::new(SeqNo::new(0));
         let start = Instant::from_millis(100);
+        let mut acks = AckState::new(SeqNo::new(0), start);
         assert_eq!(acks.due(start, SeqNo::new(0), RTT), None, "nothing new");
         assert_eq!(acks.due(start, SeqNo::new(5), RTT), Some(start + ACK_PERIOD));
         let (number, kind) = acks.send(start, SeqNo::new(5), 100);
@@ -154,8 +153,8 @@ mod tests {
 
     #[test]
     fn a_second_ack_within_ten_milliseconds_is_small() {
-        let mut acks = AckState::new(SeqNo::new(0));
         let start = Instant::from_millis(100);
+        let mut acks = AckState::new(SeqNo::new(0), start);
         acks.send(start, SeqNo::new(5), 0);
         assert!(acks.frees(3));
         assert_eq!(acks.send(start + Duration::from_millis(3), SeqNo::new(5), 3).1, AckKind::Small);
@@ -164,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_light_ack_is_due_every_64_packets() {
-        let mut acks = AckState::new(SeqNo::new(0));
+        let mut acks = AckState::new(SeqNo::new(0), Instant::ORIGIN);
         let lights = (0..640).filter(|_| {
             acks.count_packet();
             acks.take_light()

@@ -61,7 +61,7 @@ pub(crate) struct ReceiveHalf {
 }
 
 impl ReceiveHalf {
-    pub(crate) fn new(config: &Config, negotiated: &Negotiated) -> Self {
+    pub(crate) fn new(config: &Config, negotiated: &Negotiated, now: Instant) -> Self {
         let tsbpd = negotiated.tsbpd_receive.then(|| {
             Tsbpd::new(
                 negotiated.base_arrival,
@@ -80,7 +80,7 @@ impl ReceiveHalf {
                 // Late originals cannot be told from retransmissions.
                 0
             }),
-            acks: AckState::new(negotiated.receive_isn),
+            acks: AckState::new(negotiated.receive_isn, now),
             link: LinkEstimate::new(),
             periodic_nak: config.periodic_nak(),
             full_payload: config.payload_size(),
@@ -146,6 +146,12 @@ impl ReceiveHalf {
     /// The peer acknowledged our ACK; the round-trip time if it was a new one.
     pub(crate) fn handle_ack_ack(&mut self, now: Instant, number: AckNo) -> Option<Duration> {
         self.acks.acknowledged(now, number)
+    }
+
+    /// The round-trip time was measured: a loss report that waits longer than it says comes sooner.
+    /// The initial estimate would let the first losses wait until it is too late for them.
+    pub(crate) fn hurry_report(&mut self, now: Instant, rtt: Rtt) {
+        self.next_nak = self.next_nak.map(|at| at.min(now + nak_period(rtt)));
     }
 
     /// The next message, if it is due.

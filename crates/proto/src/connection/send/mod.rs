@@ -62,6 +62,7 @@ pub(crate) struct SendHalf {
     /// The peer does not repeat its loss reports, so silence means loss.
     retransmits_on_silence: bool,
     last_progress: Instant,
+    last_original: Instant,
     silences: u32,
     refused: bool,
     busy_since: Option<Instant>,
@@ -98,6 +99,7 @@ impl SendHalf {
             originals_first: drops,
             retransmits_on_silence: !negotiated.peer_periodic_nak,
             last_progress: now,
+            last_original: now,
             silences: 0,
             refused: false,
             busy_since: None,
@@ -260,19 +262,28 @@ impl SendHalf {
         }
     }
 
-    /// When everything in flight is to be sent again because nothing was acknowledged.
+    /// When something in flight is to be sent again because nothing was acknowledged.
     pub(crate) fn next_silence(&self, rtt: Rtt) -> Option<Instant> {
-        (self.retransmits_on_silence && self.buffer.flight() > 0).then(|| {
-            let rounds = self.silences + 1;
-            self.last_progress + (rtt.bound() + RETRANSMIT_MARGIN) * rounds + RETRANSMIT_BASE
-        })
+        if self.buffer.flight() == 0 {
+            return None;
+        }
+        let since = if self.retransmits_on_silence {
+            self.last_progress
+        } else {
+            self.last_progress.max(self.last_original)
+        };
+        Some(since + (rtt.bound() + RETRANSMIT_MARGIN) * (self.silences + 1) + RETRANSMIT_BASE)
     }
 
-    /// Nothing was acknowledged for long: everything in flight counts as lost.
+    /// Nothing was acknowledged for long. Where the peer does not repeat its loss reports, everything
+    /// in flight counts as lost. Otherwise the stream has paused as well, and the newest packet does:
+    /// nothing behind it would tell the peer that it is missing, which costs libsrt the end of a
+    /// stream.
     pub(crate) fn handle_silence(&mut self) {
         self.silences += 1;
         let last = self.buffer.next_new().minus(1);
-        self.counts.lost += self.buffer.report_lost(self.buffer.first(), last);
+        let first = if self.retransmits_on_silence { self.buffer.first() } else { last };
+        self.counts.lost += self.buffer.report_lost(first, last);
         self.pacer.update_period();
     }
 
@@ -366,6 +377,7 @@ impl SendHalf {
                 budget.sent(now, payload + PACKET_OVERHEAD);
             }
         } else {
+            self.last_original = now;
             counts.sent_unique += 1;
             counts.bytes_unique += payload as u64;
         }
