@@ -78,8 +78,7 @@ impl<'a> End<'a> {
             Role::Caller => "127.0.0.1",
             Role::Listener => "",
         };
-        let mode = self.role.name();
-        let mut uri = format!("srt://{host}:{}?mode={mode}&{latency}", self.port);
+        let mut uri = format!("srt://{host}:{}?mode={}&{latency}", self.port, self.role.name());
         if let Some(stream_id) = self.stream_id {
             uri += &format!("&streamid={stream_id}");
         }
@@ -87,6 +86,17 @@ impl<'a> End<'a> {
             uri += &format!("&passphrase={passphrase}");
         }
         uri
+    }
+
+    /// This end as properties of a GStreamer element. In a URI GStreamer takes the `#` that stream
+    /// IDs begin with for the start of a fragment, and drops it.
+    fn properties(&self) -> Vec<String> {
+        let plain = Self { stream_id: None, passphrase: None, ..*self };
+        let mut properties =
+            vec!["auto-reconnect=false".to_owned(), format!("uri={}", plain.uri("latency=250"))];
+        properties.extend(self.stream_id.map(|id| format!("streamid={id}")));
+        properties.extend(self.passphrase.map(|passphrase| format!("passphrase={passphrase}")));
+        properties
     }
 }
 
@@ -132,8 +142,7 @@ impl Program {
             Self::GStreamer => {
                 let mut command = Command::new("gst-launch-1.0");
                 command.args(["-q", "fdsrc", "fd=0", "blocksize=1316", "!", "srtsink"]);
-                command.arg(format!("uri={}", end.uri("latency=250")));
-                command.arg("auto-reconnect=false");
+                command.args(end.properties());
                 command
             }
             Self::Punctual => {
@@ -179,8 +188,7 @@ impl Program {
             }
             Self::GStreamer => {
                 let mut command = Command::new("gst-launch-1.0");
-                command.args(["-q", "srtsrc", "auto-reconnect=false"]);
-                command.arg(format!("uri={}", end.uri("latency=250")));
+                command.args(["-q", "srtsrc"]).args(end.properties());
                 command.args(["!", "filesink", "buffer-mode=unbuffered"]);
                 command.arg(format!("location={path}"));
                 (command, false)
