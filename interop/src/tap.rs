@@ -15,6 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 #[derive(Debug)]
 pub struct Tap {
     port: u16,
+    cut: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -37,11 +38,12 @@ impl Tap {
         }
         let port = front.local_addr().expect("a bound socket has an address").port();
         let capture = Arc::new(Mutex::new(Capture::create(path)));
+        let cut = Arc::new(AtomicBool::new(false));
         let stop = Arc::new(AtomicBool::new(false));
 
         let caller = Arc::new(Mutex::new(None));
-        let forward = Forward { capture: capture.clone(), stop: stop.clone(), lose_every };
-        let backward = Forward { capture, stop: stop.clone(), lose_every };
+        let forward = Forward { capture, cut: cut.clone(), stop: stop.clone(), lose_every };
+        let backward = forward.clone();
         let sockets = (front.try_clone(), back.try_clone());
         let (front_out, back_out) =
             (sockets.0.expect("sockets can be shared"), sockets.1.expect("sockets can be shared"));
@@ -69,12 +71,17 @@ impl Tap {
                 });
             }),
         ];
-        Self { port, stop, threads }
+        Self { port, cut, stop, threads }
     }
 
     /// The port that callers call.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// From now on loses everything, or nothing but what it always loses.
+    pub fn cut(&self, cut: bool) {
+        self.cut.store(cut, Ordering::Relaxed);
     }
 
     /// Ends the relay and completes the capture.
@@ -91,8 +98,10 @@ impl Tap {
 }
 
 /// One direction of the relay.
+#[derive(Clone)]
 struct Forward {
     capture: Arc<Mutex<Capture>>,
+    cut: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
     lose_every: u32,
 }
@@ -107,7 +116,8 @@ impl Forward {
             let datagram = &buffer[..length];
             let is_data = datagram.first().is_some_and(|byte| byte & 0x80 == 0);
             data_packets += u32::from(is_data);
-            relay(from, datagram, !(is_data && data_packets % self.lose_every == 0));
+            let lost = is_data && data_packets.is_multiple_of(self.lose_every);
+            relay(from, datagram, !lost && !self.cut.load(Ordering::Relaxed));
         }
     }
 
