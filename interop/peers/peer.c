@@ -1,5 +1,5 @@
-/* A peer that shows what the command line tools hide: the stream ID that a listener of libsrt's got,
- * and the code with which a call was rejected.
+/* A peer that shows what the command line tools hide: the stream ID that a listener of libsrt's
+ * got, and the code with which a call was rejected.
  *
  *     peer listen PORT [CODE]      takes one call; with CODE the hook rejects it. Prints
  *                                  "listening", "stream id: ..." and "accepted".

@@ -1,8 +1,9 @@
 //! Punctual against other people's programs: what the tests in `tests/` share.
 //!
-//! A test takes a [`Folder`] of its own, asks for the [`Tool`]s it needs (and is skipped, loudly, if
-//! one is not installed), starts them as [`Process`]es and looks at what they wrote. Nothing waits
-//! for a fixed time where a port, a line in a log or a growing file says that it is time to go on.
+//! A test takes a [`Folder`] of its own, asks for the [`Tool`]s it needs (and is skipped, loudly,
+//! if one is not installed), starts them as [`Process`]es and looks at what they wrote. Nothing
+//! waits for a fixed time where a port, a line in a log or a growing file says that it is time to
+//! go on.
 
 #![forbid(unsafe_code)]
 #![expect(

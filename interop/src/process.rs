@@ -17,8 +17,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `command`; standard output and standard error go to `<name>.log` in `folder`, standard
-    /// input is a pipe.
+    /// Starts `command`; standard output and standard error go to `<name>.log` in `folder`,
+    /// standard input is a pipe.
     ///
     /// # Panics
     ///

@@ -42,8 +42,8 @@ impl Tool {
     }
 }
 
-/// Whether all of these tools are installed. If one is not, says so past the test harness's capture,
-/// so that nobody takes a skipped test for a passed one.
+/// Whether all of these tools are installed. If one is not, says so past the test harness's
+/// capture, so that nobody takes a skipped test for a passed one.
 ///
 /// # Panics
 ///

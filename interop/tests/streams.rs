@@ -112,8 +112,8 @@ fn assert_arrived_whole(received: &Path, sent: &[u8]) {
     assert_continuous(&bytes[..all]);
 }
 
-/// A peer that ends at the end of its stream takes with it what was still on its way: the peers stop
-/// sending and reading at once. All before that must be there.
+/// A peer that ends at the end of its stream takes with it what was still on its way: the peers
+/// stop sending and reading at once. All before that must be there.
 fn assert_arrived_up_to_the_end(received: &Path, sent: &[u8]) {
     let bytes = fs::read(received).expect("something was received");
     let same = common_start(&bytes, sent);

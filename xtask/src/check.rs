@@ -40,7 +40,8 @@ fn documentation() -> Outcome {
     run(cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
 }
 
-/// The core has no clock, socket, thread or randomness of its own, so it builds where there is none.
+/// The core has no clock, socket, thread or randomness of its own, so it builds where there is
+/// none.
 fn wasm() -> Outcome {
     let mut build = cargo(["build", "--target", WASM]);
     for package in CORE {

@@ -6,12 +6,22 @@ use std::path::{Path, PathBuf};
 
 use crate::shell::root;
 
+/// rustfmt holds the width of Rust code, but not of comments and nothing of other languages.
 #[test]
 fn lines_are_at_most_100_characters_wide() {
-    assert_tidy(&["rs", "c", "h", "sh"], |text, report| {
+    assert_tidy(&["rs"], |text, report| {
+        let mut in_example = false;
         for (number, line) in numbered(text) {
-            // A link or a long literal cannot be broken.
-            if line.chars().count() > 100 && !line.contains("://") {
+            let comment = line.trim_start().starts_with("//");
+            in_example = comment && in_example ^ line.contains("```");
+            if comment && !in_example && line.chars().count() > 100 && !line.contains("://") {
+                report(number, "more than 100 characters wide");
+            }
+        }
+    });
+    assert_tidy(&["c", "h", "sh"], |text, report| {
+        for (number, line) in numbered(text) {
+            if line.chars().count() > 100 {
                 report(number, "more than 100 characters wide");
             }
         }
@@ -183,7 +193,7 @@ fn bracketed(line: &str) -> Option<&str> {
 fn assert_tidy(extensions: &[&str], check: impl Fn(&str, &mut dyn FnMut(usize, &str))) {
     let mut problems = String::new();
     let files = files(extensions);
-    assert!(files.len() > 10, "the sources were not found");
+    assert!(!files.is_empty(), "the sources were not found");
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
         check(&text, &mut |line, problem| {
