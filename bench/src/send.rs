@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use punctual::{Bitrate, Config, Instant, MaxBandwidth, Port, PortConfig, Socket, Timer, now};
+use punctual::{Bitrate, Config, MaxBandwidth, Port, PortConfig, Socket, Timer, now};
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::sleep;
 
@@ -39,8 +39,9 @@ pub(crate) fn config(traffic: &Traffic) -> Result<Config> {
         .with_payload_size(traffic.payload)?
         .with_latency(Duration::from_millis(traffic.latency_ms))?;
     Ok(match u64::try_from(traffic.max_bandwidth) {
-        Ok(limit) => config
-            .with_max_bandwidth(MaxBandwidth::Absolute(Bitrate::from_bytes_per_sec(limit))),
+        Ok(limit) => {
+            config.with_max_bandwidth(MaxBandwidth::Absolute(Bitrate::from_bytes_per_sec(limit)))
+        }
         Err(_) => config,
     })
 }
@@ -117,8 +118,7 @@ impl Sender<'_> {
             let streams = self.sockets.len() as u64;
             let stream = usize::try_from(self.sent % streams)?;
             let number = u32::try_from(self.sent / streams)?;
-            let stamp =
-                Stamp { sent_ns: now().as_nanos(), stream: u32::try_from(stream)?, number };
+            let stamp = Stamp { sent_ns: now().as_nanos(), stream: u32::try_from(stream)?, number };
             memory.put_slice(&stamp.to_bytes());
             memory.put_bytes(FILLING, size - Stamp::SIZE);
             let payload = memory.split().freeze();

@@ -46,5 +46,4 @@ async fn holds(
 }
 
 /// A window and buffers for a fifth of a second at several gigabits.
-const LIBSRT: Tuning =
-    Tuning { local_ports: 1, threads: 0, flow_window: 131_072, buffer: 131_072 };
+const LIBSRT: Tuning = Tuning { local_ports: 1, threads: 0, flow_window: 131_072, buffer: 131_072 };
