@@ -1,4 +1,9 @@
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
+
+use crate::display::write_quantity;
+use crate::{ParseUnitError, parse_bitrate};
 
 /// A rate in bits per second.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -39,8 +44,8 @@ impl Bitrate {
         self.0 as f64 / 1e6
     }
 
-    /// The time that `bytes` bytes take at this rate, rounded up to a nanosecond; `Duration::MAX` at
-    /// rate zero.
+    /// The time that `bytes` bytes take at this rate, rounded up to a nanosecond; `Duration::MAX`
+    /// at rate zero.
     pub fn time_for(self, bytes: u64) -> Duration {
         if self.0 == 0 {
             return Duration::MAX;
@@ -55,6 +60,24 @@ impl Bitrate {
             return Self::ZERO;
         };
         Self(u64::try_from(bits).unwrap_or(u64::MAX))
+    }
+}
+
+impl fmt::Display for Bitrate {
+    /// Prints `5 Mb/s` or `1.25 Gb/s`: in b/s, kb/s, Mb/s or Gb/s.
+    ///
+    /// See the crate's documentation for what precision and `#` do.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_quantity(f, self.0.into(), &["b/s", "kb/s", "Mb/s", "Gb/s"])
+    }
+}
+
+impl FromStr for Bitrate {
+    type Err = ParseUnitError;
+
+    /// Reads what [`parse_bitrate`] reads.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        parse_bitrate(text)
     }
 }
 

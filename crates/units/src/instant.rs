@@ -114,7 +114,10 @@ mod tests {
     fn arithmetic_saturates_at_both_ends() {
         let t = Instant::from_micros(5);
         assert_eq!(t - Duration::from_secs(1), Instant::ORIGIN);
-        assert_eq!(Instant::from_nanos(u64::MAX) + Duration::from_secs(1), Instant::from_nanos(u64::MAX));
+        assert_eq!(
+            Instant::from_nanos(u64::MAX) + Duration::from_secs(1),
+            Instant::from_nanos(u64::MAX)
+        );
         assert_eq!(Instant::ORIGIN - t, Duration::ZERO);
         assert_eq!(Instant::ORIGIN.checked_since(t), None);
     }

@@ -1,0 +1,149 @@
+//! Printing quantities for people.
+
+use std::fmt::{self, Alignment, Formatter};
+use std::time::Duration;
+
+/// Prints a duration as `63 µs`, `20.5 ms` or `2 s`: in ns, µs, ms or s.
+///
+/// See the crate's documentation for what precision and `#` do.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct DisplayDuration(pub Duration);
+
+impl fmt::Display for DisplayDuration {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write_quantity(f, self.0.as_nanos(), &["ns", "µs", "ms", "s"])
+    }
+}
+
+/// Prints a number of bytes as `188 B`, `1.316 kB` or `64 MB`: in B, kB, MB or GB, 1000 each.
+///
+/// See the crate's documentation for what precision and `#` do.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct DisplayBytes(pub u64);
+
+impl fmt::Display for DisplayBytes {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write_quantity(f, self.0.into(), &["B", "kB", "MB", "GB"])
+    }
+}
+
+/// Writes `value` in one of `units`, each of which is 1000 of the one before it.
+pub(crate) fn write_quantity(f: &mut Formatter<'_>, value: u128, units: &[&str]) -> fmt::Result {
+    let mut place = 0;
+    while place + 1 < units.len() && value >= thousand_to(place + 1) {
+        place += 1;
+    }
+    let mut decimals = decimals(f, value, place);
+    let mut rounded = round(value, place, decimals);
+    if rounded >= 1_000 * ten_to(decimals) && place + 1 < units.len() {
+        // 999.96 ms with one decimal is 1.0 s.
+        place += 1;
+        decimals = self::decimals(f, value, place);
+        rounded = round(value, place, decimals);
+    }
+    let (whole, fraction) = (rounded / ten_to(decimals), rounded % ten_to(decimals));
+    let mut number = whole.to_string();
+    if decimals > 0 {
+        number += &format!(".{fraction:0decimals$}");
+        if f.precision().is_none() {
+            number.truncate(number.trim_end_matches('0').trim_end_matches('.').len());
+        }
+    }
+    pad(f, &format!("{number} {}", units[place]))
+}
+
+/// How many decimals to compute: those asked for, or those of three digits, or all there are.
+fn decimals(f: &Formatter<'_>, value: u128, place: usize) -> usize {
+    let all = 3 * place;
+    match f.precision() {
+        Some(precision) => precision.min(MAX_DECIMALS),
+        None if f.alternate() => match value / thousand_to(place) {
+            0..10 => all.min(2),
+            10..100 => all.min(1),
+            _ => 0,
+        },
+        None => all,
+    }
+}
+
+/// `value` in the unit at `place`, times ten to the power of `decimals`, rounded half up.
+fn round(value: u128, place: usize, decimals: usize) -> u128 {
+    let unit = thousand_to(place);
+    let (whole, part) = (value / unit, value % unit);
+    whole * ten_to(decimals) + (part * ten_to(decimals) + unit / 2) / unit
+}
+
+/// Right-aligned unless the format says otherwise, so that columns of quantities line up.
+fn pad(f: &mut Formatter<'_>, text: &str) -> fmt::Result {
+    let width = f.width().unwrap_or(0);
+    match f.align() {
+        Some(Alignment::Left) => write!(f, "{text:<width$}"),
+        Some(Alignment::Center) => write!(f, "{text:^width$}"),
+        Some(Alignment::Right) | None => write!(f, "{text:>width$}"),
+    }
+}
+
+fn thousand_to(power: usize) -> u128 {
+    ten_to(3 * power)
+}
+
+fn ten_to(power: usize) -> u128 {
+    (0..power).fold(1, |product, _| product * 10)
+}
+
+/// More decimals than that are not printed: no unit has more.
+const MAX_DECIMALS: usize = 9;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Bitrate;
+
+    fn ns(nanos: u64) -> DisplayDuration {
+        DisplayDuration(Duration::from_nanos(nanos))
+    }
+
+    #[test]
+    fn prints_every_digit_by_default() {
+        assert_eq!(ns(0).to_string(), "0 ns");
+        assert_eq!(ns(63_000).to_string(), "63 µs");
+        assert_eq!(ns(20_500_000).to_string(), "20.5 ms");
+        assert_eq!(ns(120_000_000).to_string(), "120 ms");
+        assert_eq!(ns(999_999_999).to_string(), "999.999999 ms");
+        assert_eq!(ns(2_000_000_001).to_string(), "2.000000001 s");
+        assert_eq!(Bitrate::from_mbps(5).to_string(), "5 Mb/s");
+        assert_eq!(Bitrate::from_mbps(1_250).to_string(), "1.25 Gb/s");
+        assert_eq!(Bitrate::from_bits_per_sec(999).to_string(), "999 b/s");
+        assert_eq!(DisplayBytes(65_536).to_string(), "65.536 kB");
+        assert_eq!(DisplayDuration(Duration::MAX).to_string(), "18446744073709551615.999999999 s");
+    }
+
+    #[test]
+    fn precision_gives_that_many_decimals() {
+        assert_eq!(format!("{:.1}", ns(2_000_000_000)), "2.0 s");
+        assert_eq!(format!("{:.1}", ns(20_449_999)), "20.4 ms");
+        assert_eq!(format!("{:.1}", ns(20_450_000)), "20.5 ms");
+        assert_eq!(format!("{:.0}", ns(63_499)), "63 µs");
+        assert_eq!(format!("{:.1}", ns(999_960_000)), "1.0 s");
+        assert_eq!(format!("{:.3}", ns(7)), "7.000 ns");
+        assert_eq!(format!("{:.2}", Bitrate::from_bits_per_sec(4_987_654)), "4.99 Mb/s");
+    }
+
+    #[test]
+    fn the_alternate_form_has_three_digits() {
+        assert_eq!(format!("{:#}", ns(1_234_567)), "1.23 ms");
+        assert_eq!(format!("{:#}", ns(12_345_678)), "12.3 ms");
+        assert_eq!(format!("{:#}", ns(123_456_789)), "123 ms");
+        assert_eq!(format!("{:#}", ns(999_600_000)), "1 s");
+        assert_eq!(format!("{:#}", ns(120_000_000)), "120 ms");
+        assert_eq!(format!("{:#}", ns(7)), "7 ns");
+        assert_eq!(format!("{:#}", DisplayBytes(1_316)), "1.32 kB");
+    }
+
+    #[test]
+    fn pads_to_the_width() {
+        assert_eq!(format!("{:8}|", ns(63_000)), "   63 µs|");
+        assert_eq!(format!("{:<8}|", ns(63_000)), "63 µs   |");
+        assert_eq!(format!("{:^9.1}|", ns(63_000)), " 63.0 µs |");
+    }
+}
