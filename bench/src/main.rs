@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod hot_path;
 mod libsrt;
 mod machine;
 mod pair;
@@ -59,6 +60,9 @@ enum Command {
     /// Our receiving process.
     #[command(hide = true)]
     Receive(Traffic),
+    /// Two endpoints in virtual time, for callgrind.
+    #[command(hide = true)]
+    HotPath { messages: u64, lose_each: u64 },
 }
 
 #[derive(Args, Debug)]
@@ -77,6 +81,7 @@ fn main() -> ExitCode {
         Command::Run { scenarios, selection } => measure(&scenarios, &selection),
         Command::Send(traffic) => send::run(&traffic),
         Command::Receive(traffic) => receive::run(&traffic),
+        Command::HotPath { messages, lose_each } => hot_path::run(messages, lose_each),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

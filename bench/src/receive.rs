@@ -16,7 +16,7 @@ pub(crate) fn run(traffic: &Traffic) -> Result<()> {
             port: port_config(traffic, traffic.port),
             connection: config(traffic)?,
             shards: 1,
-            backlog: None,
+            ..ListenerConfig::default()
         })
         .await?;
         println!("ready");

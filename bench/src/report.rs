@@ -25,6 +25,11 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
+    /// A figure that only Punctual has.
+    pub(crate) fn punctual(figure: Option<f64>) -> Self {
+        Self { libsrt: None, punctual: figure }
+    }
+
     /// This implementation's figure.
     pub(crate) fn of(&mut self, implementation: Implementation) -> &mut Option<f64> {
         match implementation {
@@ -50,6 +55,8 @@ pub(crate) enum Target {
     AtMost(f64),
     /// Less than this figure, whatever libsrt's is.
     Below(f64),
+    /// Nothing: the figure is there to be compared with those of other versions.
+    None,
 }
 
 /// The rows as a table that reads well on a terminal and is Markdown too.
@@ -109,6 +116,7 @@ impl Target {
             Self::AtMostTimes(times) => format!("≤ {times} × libsrt"),
             Self::AtMost(limit) => format!("≤ {limit} {unit}"),
             Self::Below(limit) => format!("< {limit} {unit}"),
+            Self::None => NONE.into(),
         }
     }
 
@@ -119,6 +127,7 @@ impl Target {
             Self::AtMostTimes(times) => ratio?.median <= times,
             Self::AtMost(limit) => figure?.median <= limit,
             Self::Below(limit) => figure?.median < limit,
+            Self::None => return None,
         })
     }
 }

@@ -58,7 +58,7 @@ impl Search {
 /// How close the load found is to the lowest that failed.
 const PRECISION: f64 = 0.04;
 const GROWTH: f64 = 1.3;
-const CONFIRMATIONS: usize = 8;
+const CONFIRMATIONS: usize = 16;
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,7 @@
 
 mod cpu;
 mod idle;
+mod instructions;
 mod memory;
 mod rate;
 mod streams;
@@ -29,12 +30,21 @@ pub(crate) enum Scenario {
     Memory,
     /// CPU time of a connected pair that sends nothing.
     Idle,
+    /// Instructions of the protocol machine a packet.
+    Instructions,
 }
 
 impl Scenario {
     /// All, in the table's order.
-    pub(crate) const ALL: &'static [Self] =
-        &[Self::Rate, Self::Cpu, Self::Streams, Self::Timing, Self::Memory, Self::Idle];
+    pub(crate) const ALL: &'static [Self] = &[
+        Self::Rate,
+        Self::Cpu,
+        Self::Streams,
+        Self::Timing,
+        Self::Memory,
+        Self::Idle,
+        Self::Instructions,
+    ];
 
     /// Measures; one row for each figure.
     pub(crate) async fn run(self, bench: &mut Bench) -> Vec<Row> {
@@ -45,6 +55,7 @@ impl Scenario {
             Self::Timing => timing::run(bench).await,
             Self::Memory => memory::run(bench).await,
             Self::Idle => idle::run(bench).await,
+            Self::Instructions => instructions::run(),
         }
     }
 }
