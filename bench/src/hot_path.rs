@@ -59,9 +59,8 @@ struct Pair {
     /// Datagrams that the network has taken from the sender so far.
     carried: u64,
     lose_each: u64,
-    /// Datagrams on their way to the receiver, one after the other in `buffer`.
+    /// Datagrams on their way to the receiver.
     flying: Vec<Bytes>,
-    buffer: Vec<u8>,
     payload: Bytes,
     counts: Counts,
 }
@@ -74,17 +73,16 @@ impl Pair {
         receiver.listen(Some(Config::default()));
         let call = sender.connect(now, there(), Config::default())?;
         let mut accepted = None;
-        let mut buffer = Vec::new();
         while accepted.is_none() || !sender.info(call).is_some_and(|info| info.connected) {
             now += TICK;
             sender.handle_timeout(now);
-            exchange(now, here(), &mut sender, &mut receiver, &mut buffer);
+            exchange(now, here(), &mut sender, &mut receiver);
             while let Some(event) = receiver.poll_event() {
                 if let Event::Incoming(incoming) = event {
                     accepted = Some(receiver.accept(now, incoming.id, None)?);
                 }
             }
-            exchange(now, there(), &mut receiver, &mut sender, &mut buffer);
+            exchange(now, there(), &mut receiver, &mut sender);
         }
         Ok(Self {
             now,
@@ -96,7 +94,6 @@ impl Pair {
             carried: 0,
             lose_each,
             flying: Vec::new(),
-            buffer,
             payload: Bytes::from_static(&[0x47; 1_316]),
             counts: Counts::default(),
         })
@@ -109,16 +106,8 @@ impl Pair {
             self.sender.send(self.now, self.call, self.payload.clone(), SendOptions::default())?;
         }
         self.sent = due;
-        self.flying.clear();
-        self.buffer.clear();
-        while let Some(transmit) = self.sender.poll_transmit(self.now, SEGMENTS, &mut self.buffer) {
-            let mut batch = Bytes::copy_from_slice(&self.buffer);
-            self.buffer.clear();
-            while !batch.is_empty() {
-                let size = batch.len().min(transmit.segment_size);
-                self.flying.push(batch.split_to(size));
-            }
-        }
+        let Self { now, sender, flying, .. } = self;
+        transmit_all(*now, sender, SEGMENTS * 1_500, |datagram| flying.push(datagram));
         Ok(())
     }
 
@@ -153,31 +142,32 @@ impl Pair {
     /// and retransmissions.
     #[inline(never)]
     fn feedback_path(&mut self) {
-        let Self { now, sender, receiver, buffer, .. } = self;
-        exchange(*now, there(), receiver, sender, buffer);
+        let Self { now, sender, receiver, .. } = self;
+        exchange(*now, there(), receiver, sender);
         if sender.poll_timeout().is_some_and(|due| due <= *now) {
             sender.handle_timeout(*now);
         }
         while sender.poll_event().is_some() {}
-        exchange(*now, here(), sender, receiver, buffer);
+        exchange(*now, here(), sender, receiver);
     }
 }
 
 /// Takes over all that one endpoint, at `from`, has to send to the other.
-fn exchange(
-    now: Instant,
-    from: SocketAddr,
-    source: &mut Endpoint,
-    sink: &mut Endpoint,
-    buffer: &mut Vec<u8>,
-) {
-    buffer.clear();
-    while let Some(transmit) = source.poll_transmit(now, SEGMENTS, buffer) {
-        let mut batch = Bytes::copy_from_slice(buffer);
-        buffer.clear();
+fn exchange(now: Instant, from: SocketAddr, source: &mut Endpoint, sink: &mut Endpoint) {
+    transmit_all(now, source, 0, |datagram| sink.handle_datagram(now, from, datagram));
+}
+
+/// Takes all that an endpoint has to send, in buffers of `room` bytes at first; the batches are cut
+/// up, not copied, as after a coalescing receive call.
+fn transmit_all(now: Instant, source: &mut Endpoint, room: usize, mut take: impl FnMut(Bytes)) {
+    loop {
+        let mut buffer = Vec::with_capacity(room);
+        let Some(transmit) = source.poll_transmit(now, SEGMENTS, &mut buffer) else {
+            return;
+        };
+        let mut batch = Bytes::from(buffer);
         while !batch.is_empty() {
-            let size = batch.len().min(transmit.segment_size);
-            sink.handle_datagram(now, from, batch.split_to(size));
+            take(batch.split_to(batch.len().min(transmit.segment_size)));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One run: a receiving and a sending process of the same implementation.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
@@ -21,6 +22,15 @@ pub(crate) enum Implementation {
     Libsrt,
     /// Ours.
     Punctual,
+}
+
+impl fmt::Display for Implementation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Libsrt => "libsrt",
+            Self::Punctual => "Punctual",
+        })
+    }
 }
 
 /// The programs of both implementations.

@@ -62,17 +62,23 @@ const CONFIRMATIONS: usize = 16;
 
 #[cfg(test)]
 mod tests {
+    use std::ops::RangeInclusive;
+
     use super::*;
 
     fn from(start: f64) -> Search {
         Search { start, probe: 3.0, confirm: 10.0 }
     }
 
+    fn below(limit: f64) -> RangeInclusive<f64> {
+        limit / (1.0 + PRECISION)..=limit
+    }
+
     #[tokio::test]
     async fn finds_the_limit_from_below_and_above() {
         for start in [10.0, 95.0, 100.0, 105.0, 2_000.0] {
             let found = from(start).highest(async |load, _| Ok(load <= 100.0)).await.unwrap();
-            assert!(found <= 100.0 && found >= 100.0 / (1.0 + PRECISION), "{found} from {start}");
+            assert!(below(100.0).contains(&found), "{found} from {start}");
         }
     }
 
@@ -81,7 +87,7 @@ mod tests {
         let limit = |seconds| if seconds > 5.0 { 80.0 } else { 100.0 };
         let found = from(90.0).highest(async |load, seconds| Ok(load <= limit(seconds))).await;
         let found = found.unwrap();
-        assert!(found <= 80.0 && found >= 80.0 / (1.0 + PRECISION), "{found}");
+        assert!(below(80.0).contains(&found), "{found}");
     }
 
     #[tokio::test]

@@ -132,7 +132,7 @@ impl Bench {
                 if !self.pairs.has(implementation) {
                     continue;
                 }
-                eprint!("{what}, {time} of {times}, {implementation:?}: ");
+                eprint!("{what}, {time} of {times}, {implementation}: ");
                 match measure(self, implementation).await {
                     Ok(figures) => {
                         eprintln!("{figures:.3?}");
