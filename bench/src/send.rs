@@ -99,13 +99,15 @@ impl Sender<'_> {
         let mut wake = start;
         while self.sent < total && now() < end {
             let due = total.min(messages_until(now() - start, interval_ns) + 1);
+            let due = due.min(self.sent + MESSAGES_AT_ONCE);
             self.send_until(due).await?;
-            wake = (start + time_of(self.sent, interval_ns)).max(wake + batch);
-            if wake > now() {
-                timer.sleep_until(wake).await;
-            } else {
+            let next = start + time_of(self.sent, interval_ns);
+            if next <= now() {
                 yield_now().await;
+                continue;
             }
+            wake = next.max(wake + batch);
+            timer.sleep_until(wake).await;
         }
         Ok(())
     }
@@ -177,6 +179,8 @@ fn time_of(message: u64, interval_ns: f64) -> Duration {
     Duration::from_nanos((message as f64 * interval_ns) as u64)
 }
 
+/// Messages after which the socket's driver, which runs on the same thread, gets its turn.
+const MESSAGES_AT_ONCE: u64 = 256;
 const CALLS_AT_ONCE: usize = 64;
 /// Of the payload, after the stamp.
 const FILLING: u8 = 0x47;
