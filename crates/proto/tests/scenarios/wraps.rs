@@ -60,7 +60,7 @@ fn losses_and_reordering_around_the_wrap_are_put_right() {
             let mut pair = stream_across(seed, link, &latency(900));
             for side in [Side::Caller, Side::Listener] {
                 pair.assert_complete(side);
-                assert!(pair.statistics(side).packets_receive_lost > 30);
+                assert!(pair.statistics(side).packets_receive_lost > 0);
             }
         }
     }
