@@ -331,6 +331,19 @@ mod tests {
     }
 
     #[test]
+    fn message_numbers_wrap_past_zero() {
+        let mut buffer = filled(0);
+        let isn = buffer.first();
+        buffer.next_msgno = MsgNo::new(MsgNo::MAX.value() - 1);
+        for _ in 0..4 {
+            buffer.push(Bytes::from_static(b"four"), Instant::ORIGIN, None, false);
+        }
+        let numbers = (0..4).map(|i| buffer.get(isn.plus(i)).map(|packet| packet.msgno.value()));
+        let expected = [0x03FF_FFFE, 0x03FF_FFFF, 1, 2].map(Some);
+        assert!(numbers.eq(expected), "0 is the packet filter's");
+    }
+
+    #[test]
     fn a_long_backlog_grows_the_buffer_to_its_limit() {
         let mut buffer = filled(1_000);
         assert!(buffer.is_full());
