@@ -1,3 +1,6 @@
-//! The punctual program.
+//! The `punctual` program: generate, receive, route, emulate and demonstrate live streams.
+#![forbid(unsafe_code)]
+
+mod uri;
 
 fn main() {}
