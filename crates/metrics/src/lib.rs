@@ -1,3 +1,59 @@
-//! See Cargo.toml.
+//! How well a stream arrived, measured from what arrived.
+//!
+//! A generator writes a [stamp](write_stamp) into each payload: a number, the time by two clocks,
+//! the length and a checksum. The receiver hands every payload to a [`Meter`] with the time of its
+//! arrival and takes a [`Report`] once a period. Payload and report are those of srt-xtransmit, so
+//! each program can stand at either end. Where that program counts otherwise, the metric's page says
+//! what differs and why.
+//!
+//! | metric | from | source |
+//! |---|---|---|
+//! | [`Latency`] | system clocks of both ends | RFC 7679 |
+//! | [`Jitter`] | differences on monotonic clocks | RFC 3550 |
+//! | [`DelayFactor`] | differences on monotonic clocks | EBU TECH 3337 |
+//! | [`Sequence`]: lost, reordered, duplicated | payload numbers | RFC 4737, RFC 5560 |
+//! | [`Integrity`] | length and checksum | |
+//!
+//! [`mpegts`] does without stamps: it checks a transport stream by its own counters and clocks, and
+//! tells when to send each packet of a file. [`Quantiles`] keeps a distribution in bounded memory.
+//!
+//! Everything here is pure. Time is an argument, in microseconds of the clock that the stamp uses;
+//! the same samples give the same report anywhere.
+//!
+//! ```
+//! use punctual_metrics::{CSV_HEADER, Meter, write_stamp};
+//!
+//! let mut payload = [0; 1316];
+//! let mut meter = Meter::default();
+//! for seq in 0..10 {
+//!     let sent = 1_000 * seq;
+//!     write_stamp(&mut payload, seq as u64, sent, sent)?;
+//!     meter.submit(&payload, sent + 120_000, sent + 120_000)?;
+//! }
+//! let report = meter.report();
+//! assert_eq!(report.latency_us_max, Some(120_000));
+//! assert_eq!(report.delay_factor_us, Some(0));
+//! println!("{CSV_HEADER}\n{}", report.csv_row("2022-04-14T17:46:13.441614+0200", 0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![forbid(unsafe_code)]
+
+mod delay_factor;
+mod integrity;
+mod jitter;
+mod latency;
+mod meter;
+pub mod mpegts;
+mod quantiles;
+mod sequence;
+mod stamp;
+
+pub use delay_factor::DelayFactor;
+pub use integrity::Integrity;
+pub use jitter::Jitter;
+pub use latency::Latency;
+pub use meter::{CSV_HEADER, Meter, Report};
+pub use quantiles::Quantiles;
+pub use sequence::{Arrival, Sequence, SequenceCounts};
+pub use stamp::{MIN_PAYLOAD, PayloadTooShort, ReadStampError, Stamp, fill, write_stamp};

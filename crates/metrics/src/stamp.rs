@@ -1,0 +1,242 @@
+use md5::{Digest, Md5};
+
+/// The stamp at the head of a measuring payload: which one it is, and when it was sent.
+///
+/// The layout is srt-xtransmit's, little-endian, as that program writes it on every machine that it
+/// is used on:
+///
+/// | offset | bytes | field |
+/// |---|---|---|
+/// | 0 | 8 | number of the payload, from 0 |
+/// | 8 | 8 | system clock, µs since the Unix epoch, signed |
+/// | 16 | 8 | monotonic clock, µs, signed |
+/// | 24 | 8 | filler |
+/// | 32 | 8 | length of the payload in bytes |
+/// | 40 | 16 | MD5 of bytes 0 to 39 and 56 to the end |
+/// | 56 | | filler |
+///
+/// The checksum finds damage, not forgery.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Stamp {
+    /// Number of the payload, from 0, one more for each payload of a stream.
+    pub seq: u64,
+    /// The sender's system clock, µs since the Unix epoch. Against the receiver's it gives a
+    /// latency, if the two are synchronised.
+    pub system_time_us: i64,
+    /// The sender's monotonic clock, µs since an origin of its own: only differences mean anything.
+    pub monotonic_us: i64,
+}
+
+impl Stamp {
+    /// Reads the stamp of `payload` and checks its length and checksum.
+    ///
+    /// # Errors
+    ///
+    /// The first of these that holds: the payload cannot hold a stamp; it has another length than
+    /// its stamp says; its bytes do not match the checksum.
+    pub fn read(payload: &[u8]) -> Result<Self, ReadStampError> {
+        let Some((head, filler)) = payload.split_first_chunk::<MIN_PAYLOAD>() else {
+            return Err(ReadStampError::TooShort { length: payload.len() });
+        };
+        let stamped = u64::from_le_bytes(field(head, LENGTH_AT));
+        if usize::try_from(stamped) != Ok(payload.len()) {
+            return Err(ReadStampError::WrongLength { length: payload.len(), stamped });
+        }
+        if checksum(head, filler) != head[CHECKSUM_AT..] {
+            return Err(ReadStampError::WrongChecksum);
+        }
+        Ok(Self {
+            seq: u64::from_le_bytes(field(head, SEQ_AT)),
+            system_time_us: i64::from_le_bytes(field(head, SYSTEM_TIME_AT)),
+            monotonic_us: i64::from_le_bytes(field(head, MONOTONIC_AT)),
+        })
+    }
+}
+
+/// Makes `payload` the payload number `seq`: [filler](fill), and a [stamp](Stamp) with the sender's
+/// system clock (µs since the Unix epoch) and its monotonic clock (µs).
+///
+/// # Errors
+///
+/// The payload has fewer than [`MIN_PAYLOAD`] bytes; it is left as it was.
+pub fn write_stamp(
+    payload: &mut [u8],
+    seq: u64,
+    system_time_us: i64,
+    monotonic_us: i64,
+) -> Result<(), PayloadTooShort> {
+    let length = payload.len();
+    if length < MIN_PAYLOAD {
+        return Err(PayloadTooShort { length });
+    }
+    fill(payload, seq);
+    if let Some((head, filler)) = payload.split_first_chunk_mut::<MIN_PAYLOAD>() {
+        head[SEQ_AT..][..8].copy_from_slice(&seq.to_le_bytes());
+        head[SYSTEM_TIME_AT..][..8].copy_from_slice(&system_time_us.to_le_bytes());
+        head[MONOTONIC_AT..][..8].copy_from_slice(&monotonic_us.to_le_bytes());
+        head[LENGTH_AT..][..8].copy_from_slice(&(length as u64).to_le_bytes());
+        let checksum = checksum(head, filler);
+        head[CHECKSUM_AT..].copy_from_slice(&checksum);
+    }
+    Ok(())
+}
+
+/// Fills `payload` with the pattern of payload number `seq`: byte i is the low byte of `seq + i`.
+///
+/// This is the whole of a payload that carries no stamp.
+pub fn fill(payload: &mut [u8], seq: u64) {
+    let [mut value, ..] = seq.to_le_bytes();
+    for byte in payload {
+        *byte = value;
+        value = value.wrapping_add(1);
+    }
+}
+
+/// Why a payload has no stamp to read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum ReadStampError {
+    /// The payload cannot hold a stamp.
+    #[error(
+        "a payload of {length} bytes carries no stamp: the shortest that does has {MIN_PAYLOAD}"
+    )]
+    TooShort {
+        /// Bytes in the payload.
+        length: usize,
+    },
+    /// The payload was cut or joined on its way, or never had a stamp.
+    #[error("a payload of {length} bytes is stamped as one of {stamped}")]
+    WrongLength {
+        /// Bytes in the payload.
+        length: usize,
+        /// Bytes that the stamp tells.
+        stamped: u64,
+    },
+    /// Some of the payload's bytes changed on its way.
+    #[error("the payload does not match the MD5 checksum in its stamp")]
+    WrongChecksum,
+}
+
+/// A payload too short to be stamped.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("a payload of {length} bytes has no room for a stamp: at least {MIN_PAYLOAD} are needed")]
+pub struct PayloadTooShort {
+    /// Bytes in the payload.
+    pub length: usize,
+}
+
+/// The shortest payload that holds a stamp, in bytes.
+pub const MIN_PAYLOAD: usize = 56;
+
+const SEQ_AT: usize = 0;
+const SYSTEM_TIME_AT: usize = 8;
+const MONOTONIC_AT: usize = 16;
+const LENGTH_AT: usize = 32;
+const CHECKSUM_AT: usize = 40;
+
+fn field(head: &[u8; MIN_PAYLOAD], at: usize) -> [u8; 8] {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&head[at..at + 8]);
+    bytes
+}
+
+fn checksum(head: &[u8; MIN_PAYLOAD], filler: &[u8]) -> [u8; 16] {
+    let mut md5 = Md5::new();
+    md5.update(&head[..CHECKSUM_AT]);
+    md5.update(filler);
+    md5.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Bytes 0 to 55 of an srt-xtransmit payload of 64 bytes, number 258, put together by hand from
+    /// the layout. The checksum comes from Python's hashlib:
+    /// `p = bytearray((258 + i) & 255 for i in range(64))`
+    /// `struct.pack_into("<Qqq", p, 0, 258, 1649951173441614, 987654321)`
+    /// `struct.pack_into("<Q", p, 32, 64); hashlib.md5(p[:40] + p[56:]).hexdigest()`
+    const HEAD: [u8; 56] = [
+        0x02, 0x01, 0, 0, 0, 0, 0, 0, // number
+        0x4E, 0xF8, 0x96, 0x31, 0x9F, 0xDC, 0x05, 0, // system time
+        0xB1, 0x68, 0xDE, 0x3A, 0, 0, 0, 0, // monotonic time
+        0x1A, 0x1B, 0x1C, 0x1D, 0x1E, 0x1F, 0x20, 0x21, // filler
+        0x40, 0, 0, 0, 0, 0, 0, 0, // length
+        0xCC, 0x15, 0xFB, 0x42, 0x45, 0xD2, 0x42, 0xEE, // checksum
+        0xD6, 0xAB, 0xBA, 0xD0, 0x6A, 0x61, 0xD6, 0x9B,
+    ];
+    const TAIL: [u8; 8] = [0x3A, 0x3B, 0x3C, 0x3D, 0x3E, 0x3F, 0x40, 0x41];
+
+    #[test]
+    fn the_layout_is_srt_xtransmits() {
+        let mut payload = [0xEE; 64];
+        write_stamp(&mut payload, 258, 1_649_951_173_441_614, 987_654_321).unwrap();
+        assert_eq!(payload[..56], HEAD);
+        assert_eq!(payload[56..], TAIL);
+        assert_eq!(
+            Stamp::read(&payload),
+            Ok(Stamp {
+                seq: 258,
+                system_time_us: 1_649_951_173_441_614,
+                monotonic_us: 987_654_321
+            })
+        );
+    }
+
+    #[test]
+    fn a_full_message_has_the_checksum_that_python_computes() {
+        // The same lines of Python with range(1316), number 4294967295 and length 1316.
+        let mut payload = [0; 1316];
+        write_stamp(&mut payload, 0xFFFF_FFFF, 1_649_951_173_441_614, 987_654_321).unwrap();
+        assert_eq!(payload[40..56], 0x362A_390E_11C4_A427_9087_805B_3D16_3B5F_u128.to_be_bytes());
+    }
+
+    #[test]
+    fn filler_counts_up_from_the_number() {
+        let mut payload = [0; 4];
+        fill(&mut payload, 0x1FE);
+        assert_eq!(payload, [0xFE, 0xFF, 0x00, 0x01]);
+    }
+
+    #[test]
+    fn each_fault_has_its_error() {
+        let mut payload = [0; 100];
+        assert_eq!(write_stamp(&mut payload[..55], 0, 0, 0), Err(PayloadTooShort { length: 55 }));
+        write_stamp(&mut payload, 7, 8, 9).unwrap();
+        assert_eq!(Stamp::read(&payload[..55]), Err(ReadStampError::TooShort { length: 55 }));
+        assert_eq!(
+            Stamp::read(&payload[..99]),
+            Err(ReadStampError::WrongLength { length: 99, stamped: 100 })
+        );
+        payload[99] ^= 1;
+        assert_eq!(Stamp::read(&payload), Err(ReadStampError::WrongChecksum));
+    }
+
+    proptest! {
+        #[test]
+        fn reads_what_was_written(
+            seq: u64, system_time_us: i64, monotonic_us: i64, length in MIN_PAYLOAD..1500,
+        ) {
+            let mut payload = vec![0; length];
+            write_stamp(&mut payload, seq, system_time_us, monotonic_us).unwrap();
+            prop_assert_eq!(
+                Stamp::read(&payload),
+                Ok(Stamp { seq, system_time_us, monotonic_us })
+            );
+        }
+
+        #[test]
+        fn any_changed_byte_is_found(at in 0_usize..200, change in 1_u8..) {
+            let mut payload = [0; 200];
+            write_stamp(&mut payload, 42, 43, 44).unwrap();
+            payload[at] ^= change;
+            prop_assert!(Stamp::read(&payload).is_err());
+        }
+
+        #[test]
+        fn any_bytes_are_read_without_panic(payload: Vec<u8>) {
+            prop_assert!(Stamp::read(&payload).is_err());
+        }
+    }
+}
