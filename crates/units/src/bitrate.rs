@@ -44,8 +44,8 @@ impl Bitrate {
         self.0 as f64 / 1e6
     }
 
-    /// The time that `bytes` bytes take at this rate, rounded up to a nanosecond; `Duration::MAX` at
-    /// rate zero.
+    /// The time that `bytes` bytes take at this rate, rounded up to a nanosecond; `Duration::MAX`
+    /// at rate zero.
     pub fn time_for(self, bytes: u64) -> Duration {
         if self.0 == 0 {
             return Duration::MAX;

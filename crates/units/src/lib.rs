@@ -1,7 +1,7 @@
 //! Time and rate as Punctual counts them, and the way people write them.
 //!
-//! [`Instant`] is a point on a clock that the caller owns: real or virtual. [`Bitrate`] is a rate in
-//! bits per second.
+//! [`Instant`] is a point on a clock that the caller owns: real or virtual. [`Bitrate`] is a rate
+//! in bits per second.
 //!
 //! The `parse_*` functions read `120ms`, `45Mbps`, `64KiB` or `5%` exactly, without going through
 //! floating point, and say what was wrong and what would be right otherwise:

@@ -1,0 +1,189 @@
+//! Everything in a link that is left to chance: one generator an impairment, all from one seed.
+
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::Rng;
+
+/// The generators of a link.
+#[derive(Clone, Debug)]
+pub(crate) struct Chance {
+    loss: Pcg64Mcg,
+    duplicate: Pcg64Mcg,
+    original: FateGenerators,
+    copy: FateGenerators,
+}
+
+/// What chance says about a packet that enters the link. Every packet draws all of it, needed or
+/// not, so that the next packet finds the generators at the same place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Draws {
+    pub(crate) loss: [u64; 2],
+    pub(crate) duplicate: u64,
+    pub(crate) original: Fate,
+    pub(crate) copy: Fate,
+}
+
+/// What chance says about a packet's way through the link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fate {
+    pub(crate) corrupt: u64,
+    pub(crate) corrupt_where: u64,
+    pub(crate) reorder: u64,
+    pub(crate) jitter: [u64; 2],
+}
+
+#[derive(Clone, Debug)]
+struct FateGenerators {
+    corrupt: Pcg64Mcg,
+    reorder: Pcg64Mcg,
+    jitter: Pcg64Mcg,
+}
+
+impl Chance {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            loss: generator(seed, 0),
+            duplicate: generator(seed, 1),
+            original: FateGenerators::new(seed, 2),
+            copy: FateGenerators::new(seed, 5),
+        }
+    }
+
+    pub(crate) fn draw(&mut self) -> Draws {
+        Draws {
+            loss: [self.loss.next_u64(), self.loss.next_u64()],
+            duplicate: self.duplicate.next_u64(),
+            original: self.original.draw(),
+            copy: self.copy.draw(),
+        }
+    }
+}
+
+impl FateGenerators {
+    fn new(seed: u64, first: u64) -> Self {
+        Self {
+            corrupt: generator(seed, first),
+            reorder: generator(seed, first + 1),
+            jitter: generator(seed, first + 2),
+        }
+    }
+
+    fn draw(&mut self) -> Fate {
+        Fate {
+            corrupt: self.corrupt.next_u64(),
+            corrupt_where: self.corrupt.next_u64(),
+            reorder: self.reorder.next_u64(),
+            jitter: [self.jitter.next_u64(), self.jitter.next_u64()],
+        }
+    }
+}
+
+/// Whether something of this probability happens, by a uniform draw. Never at 0, always at 1; what
+/// lies outside counts as the nearest bound, and what is not a number as 0.
+///
+/// One comparison of two 53-bit fractions: exact, hence the same everywhere.
+#[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
+pub(crate) fn happens(probability: f64, draw: u64) -> bool {
+    ((draw >> 11) as f64) < probability * (1_u64 << 53) as f64
+}
+
+/// A uniform integer of `-spread..=spread`.
+pub(crate) fn uniform(spread: i64, draw: u64) -> i64 {
+    let span = 2 * u128::from(spread.unsigned_abs()) + 1;
+    narrow(((u128::from(draw) * span) >> 64).cast_signed() - i128::from(spread))
+}
+
+/// A normal variate with mean 0, within `NORMAL_LIMIT` standard deviations.
+///
+/// Coins instead of logarithms, because integers are the same on every machine: the heads among 64
+/// coins are binomial with standard deviation 4, and two uniforms of one coin's width smooth the
+/// steps between them. The excess kurtosis is -0.03; a true normal's is 0.
+pub(crate) fn normal(std_dev: i64, draws: [u64; 2]) -> i64 {
+    let heads = i64::from(draws[0].count_ones()) - 32;
+    let smoothing = (draws[1] >> 32).cast_signed() + (draws[1] & 0xFFFF_FFFF).cast_signed();
+    let coins = (heads << 32) + smoothing - (1 << 32);
+    let limit = i128::from(std_dev) * i128::from(NORMAL_LIMIT);
+    let standard = (i128::from(coins) * ONE_OVER_COIN_DEVIATION) >> 32;
+    narrow(((standard * i128::from(std_dev)) >> 32).clamp(-limit, limit))
+}
+
+/// An independent generator for each `number`: seeds that differ in one bit give unrelated ones.
+fn generator(seed: u64, number: u64) -> Pcg64Mcg {
+    let half = |n| u128::from(mix(mix(seed) ^ n));
+    Pcg64Mcg::new(half(2 * number) << 64 | half(2 * number + 1))
+}
+
+/// The output function of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number
+/// generators, 2014).
+fn mix(value: u64) -> u64 {
+    let mut z = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+fn narrow(value: i128) -> i64 {
+    i64::try_from(value).unwrap_or(if value < 0 { i64::MIN } else { i64::MAX })
+}
+
+/// Standard deviations beyond which [`normal`] does not go.
+pub(crate) const NORMAL_LIMIT: u32 = 4;
+
+/// 2^32 / sqrt(16 + 1/6): the variance of 64 coins is 16, of the two smoothing uniforms 1/12 each.
+const ONE_OVER_COIN_DEVIATION: i128 = 1_068_192_733;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_draws_are_what_they_always_were() {
+        let mut chance = Chance::new(1);
+        chance.draw();
+        let Draws { loss, duplicate, original, copy } = chance.draw();
+        assert_eq!(loss, [0x9AC4_7313_05DC_BBE1, 0x8349_E930_5D54_610D]);
+        assert_eq!(duplicate, 0xE446_11A5_F809_44E4);
+        assert_eq!(original.corrupt, 0x3673_5102_D239_FF00);
+        assert_eq!(original.corrupt_where, 0x6D46_565D_4883_D6C0);
+        assert_eq!(original.reorder, 0x06FF_87BE_E99A_7974);
+        assert_eq!(original.jitter, [0xA16C_C7CA_CA7D_2507, 0x5A3A_DC61_CF50_81C2]);
+        assert_eq!(copy.corrupt, 0xB06A_2509_83E1_964A);
+        assert_eq!(copy.reorder, 0x01C0_8182_93AD_6303);
+        assert_eq!(copy.jitter, [0x377C_3059_C844_EAFD, 0xBB71_8D9E_FBEF_A1C0]);
+    }
+
+    #[test]
+    fn probabilities_zero_and_one_are_certain() {
+        assert!(!happens(0.0, 0) && !happens(-1.0, 0) && !happens(f64::NAN, 0));
+        assert!(happens(1.0, u64::MAX) && happens(2.0, u64::MAX));
+        assert!(happens(0.5, u64::MAX / 2) && !happens(0.5, u64::MAX / 2 + 1));
+    }
+
+    #[test]
+    fn uniform_reaches_both_ends_and_no_further() {
+        assert_eq!(uniform(1_000, 0), -1_000);
+        assert_eq!(uniform(1_000, u64::MAX), 1_000);
+        assert_eq!(uniform(0, u64::MAX), 0);
+        assert_eq!(uniform(i64::MAX, u64::MAX), i64::MAX);
+    }
+
+    #[test]
+    fn normal_has_the_moments_of_a_normal() {
+        let mut rng = generator(7, 0);
+        let count = 200_000;
+        let unit = 1_000_000;
+        let values: Vec<f64> = (0..count)
+            .map(|_| normal(unit, [rng.next_u64(), rng.next_u64()]) as f64 / unit as f64)
+            .collect();
+        let moment = |n| values.iter().map(|v| v.powi(n)).sum::<f64>() / f64::from(count);
+        let within =
+            |k: f64| values.iter().filter(|v| v.abs() < k).count() as f64 / f64::from(count);
+        assert!(moment(1).abs() < 0.01, "mean {}", moment(1));
+        assert!((moment(2) - 1.0).abs() < 0.015, "variance {}", moment(2));
+        assert!(moment(3).abs() < 0.03, "skewness {}", moment(3));
+        assert!((moment(4) - 2.97).abs() < 0.08, "kurtosis {}", moment(4));
+        assert!((within(1.0) - 0.6827).abs() < 0.005, "one sigma {}", within(1.0));
+        assert!((within(2.0) - 0.9545).abs() < 0.003, "two sigmas {}", within(2.0));
+        assert_eq!(normal(unit, [0, 0]), -4 * unit);
+        assert_eq!(normal(unit, [u64::MAX, u64::MAX]), 4 * unit);
+    }
+}
