@@ -2,7 +2,7 @@
 ///
 /// It is the one-way delay of RFC 7679. Two machines' clocks must be synchronised for it to be one;
 /// otherwise it has a constant error, may be negative, and shows changes only. Of a duplicated
-/// payload the first copy alone counts (RFC 7679 section 3.4); the caller leaves the others out.
+/// payload the first copy alone counts, as there; the caller leaves the others out.
 ///
 /// Minimum and maximum are of one period. The average is smoothed over the whole run with a weight
 /// of 1/16 a sample. srt-xtransmit rounds that average down to a microsecond at each sample, which

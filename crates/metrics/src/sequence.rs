@@ -4,11 +4,11 @@
 /// highest that has arrived (RFC 4737 section 3.3). The rest is where srt-xtransmit is wrong:
 ///
 /// - A number that is skipped counts as lost until it arrives: a reordered payload is not lost.
-/// - A number that arrives again is a duplicate, neither reordered nor received twice. The last
+/// - A number that arrives again is a duplicate, not reordered (RFC 4737 section 4.1). The last
 ///   [`WINDOW`](Self::WINDOW) numbers are remembered; one that comes later than that cannot be told
 ///   from a duplicate, counts as one, and stays lost.
-/// - A first number above [`LATE_START`](Self::LATE_START) means that the receiver joined a running
-///   stream: nothing before it is lost. Below it, the stream's head from number 0 is.
+/// - A first number of [`LATE_START`](Self::LATE_START) or more means that the receiver joined a
+///   running stream: nothing before it is lost. Before a smaller one, the head from number 0 is.
 /// - A number below the expected one with a later stamp than the newest payload's means that the
 ///   generator started again, since it stamps in order. The new run is counted from its start.
 #[derive(Clone, Debug)]

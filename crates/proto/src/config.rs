@@ -7,10 +7,14 @@ use std::time::Duration;
 
 use punctual_units::Bitrate;
 
+use crate::connection::rtt::RttAlgorithm;
+use crate::connection::send::retransmit::RetransmitPolicy;
 use crate::error::ConfigError;
 
 /// Bytes of a UDP datagram over IPv4 that are not SRT's: IP and UDP headers.
 pub(crate) const UDP_IPV4_OVERHEAD: usize = 28;
+/// The same over IPv6.
+pub(crate) const UDP_IPV6_OVERHEAD: usize = 48;
 /// Bytes of an SRT header.
 pub(crate) const SRT_HEADER: usize = 16;
 /// Bytes per packet that libsrt's rates and byte counters add to the payload.
@@ -20,8 +24,8 @@ const AUTO_BUFFER_PACKETS: usize = 131_072;
 /// libsrt's payload of a buffer unit: MTU less IP and UDP headers.
 const BUFFER_UNIT: usize = 1_472;
 
-/// Which built-in policy decides on repeated retransmissions [retransmitalgo].
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+/// Which policy decides on retransmissions [retransmitalgo].
+#[derive(Clone, Copy, Debug, Default)]
 pub enum RetransmitAlgorithm {
     /// Every loss report is answered at once (libsrt's algorithm 0).
     Aggressive,
@@ -29,6 +33,18 @@ pub enum RetransmitAlgorithm {
     /// effect only if the peer sends periodic loss reports.
     #[default]
     Efficient,
+    /// The policy that this function makes for each connection.
+    Custom(fn() -> Box<dyn RetransmitPolicy>),
+}
+
+impl PartialEq for RetransmitAlgorithm {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Aggressive, Self::Aggressive) | (Self::Efficient, Self::Efficient) => true,
+            (Self::Custom(a), Self::Custom(b)) => std::ptr::fn_addr_eq(*a, *b),
+            _ => false,
+        }
+    }
 }
 
 /// Limit of the sending rate, originals and retransmissions together [maxbw].
@@ -154,6 +170,8 @@ options! {
     reorder_tolerance / with_reorder_tolerance: u32 = 0, "lossmaxttl" in 0..=1_000_000, "0 to 1000000 packets";
     /// Which packets are retransmitted on a loss report [retransmitalgo]. Default efficient.
     retransmit_algorithm / with_retransmit_algorithm: RetransmitAlgorithm = RetransmitAlgorithm::Efficient;
+    /// How round-trip samples become an estimate. Default: the draft's estimator.
+    rtt_algorithm / with_rtt_algorithm: RttAlgorithm = RttAlgorithm::Classic;
     /// Follow the drift of the peer's clock [drifttracer]. Default true.
     drift_tracer / with_drift_tracer: bool = true;
     /// How long a caller tries to connect [conntimeo]. Default 3 s.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_units::Instant;
-use punctual_wire::{MsgNo, RejectReason, SeqNo, SocketId};
+use punctual_wire::{MsgNo, SeqNo, SocketId};
 
 use crate::endpoint::ConnectionId;
 use crate::error::CloseReason;
@@ -102,6 +102,3 @@ pub struct SendOptions {
     /// The in-order flag of the packet; live receivers deliver in order whatever it says.
     pub in_order: bool,
 }
-
-/// Reason given on rejection unless the application names one.
-pub(crate) const DEFAULT_REJECTION: RejectReason = RejectReason::FALLBACK;

@@ -180,8 +180,10 @@ mod tests {
 
     #[test]
     fn an_interval_is_the_difference_of_totals_and_the_later_instants() {
-        let a = Statistics { packets_sent: 10, rtt: Duration::from_millis(9), ..Statistics::default() };
-        let b = Statistics { packets_sent: 25, rtt: Duration::from_millis(7), ..Statistics::default() };
+        let a =
+            Statistics { packets_sent: 10, rtt: Duration::from_millis(9), ..Statistics::default() };
+        let b =
+            Statistics { packets_sent: 25, rtt: Duration::from_millis(7), ..Statistics::default() };
         let interval = b.since(&a);
         assert_eq!(interval.packets_sent, 15);
         assert_eq!(interval.rtt, Duration::from_millis(7));

@@ -71,10 +71,84 @@ impl RejectReason {
     pub const fn code(self) -> u32 {
         self.0
     }
+
+    /// What the number says, in words.
+    const fn meaning(self) -> &'static str {
+        match self.0 {
+            1001 => "a system call failed",
+            1002 => "the peer refused",
+            1003 => "out of resources",
+            1004 => "malformed handshake",
+            1005 => "the listener's backlog is full",
+            1006 => "internal error",
+            1007 => "the listener is closing",
+            1008 => "unsupported version",
+            1009 => "rendezvous cookies collide",
+            1010 => "wrong passphrase",
+            1011 => "one side wants encryption, the other does not",
+            1012 => "one side is in message mode, the other in stream mode",
+            1013 => "different congestion controls",
+            1014 => "packet filters do not fit",
+            1015 => "groups do not fit",
+            1016 => "no answer in time",
+            1017 => "different cipher modes",
+            2000 => "refused by the application",
+            2001 => "a key of the stream ID is not supported",
+            2002 => "bad path or file name",
+            2003 => "no such host",
+            2400 => "bad request",
+            2401 => "unauthorized",
+            2402 => "overload",
+            2403 => "forbidden",
+            2404 => "no such stream",
+            2405 => "mode not supported",
+            2406 => "not acceptable",
+            2409 => "conflict with another user of the stream",
+            2415 => "media type not supported",
+            2423 => "locked",
+            2424 => "failed dependency",
+            2500 => "internal error of the server",
+            2501 => "not implemented by the server",
+            2502 => "bad gateway",
+            2503 => "service unavailable",
+            2504 => "gateway timed out",
+            2505 => "version not supported by the server",
+            2507 => "no room for the stream",
+            3000.. => "refused by the application, for a reason of its own",
+            _ => "unknown reason",
+        }
+    }
 }
 
 impl fmt::Display for RejectReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "rejected with code {}", self.0)
+        write!(f, "{} (rejection code {})", self.meaning(), self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_the_api_are_1000_less() {
+        assert_eq!(RejectReason::from_api(1404), Some(RejectReason::NOT_FOUND));
+        assert_eq!(RejectReason::from_api(1000), Some(RejectReason::FALLBACK));
+        assert_eq!(RejectReason::from_api(999), None);
+        assert_eq!(RejectReason::from_api(u32::MAX), None);
+    }
+
+    #[test]
+    fn numbers_on_the_wire_start_at_1000() {
+        assert_eq!(RejectReason::from_wire(999), None);
+        assert_eq!(RejectReason::from_wire(1000), Some(RejectReason::UNKNOWN));
+        assert_eq!(RejectReason::from_wire(0xFFFF_FFFF), None);
+    }
+
+    #[test]
+    fn shows_meaning_and_number() {
+        let shown = |code| RejectReason::from_wire(code).unwrap().to_string();
+        assert_eq!(shown(2404), "no such stream (rejection code 2404)");
+        assert_eq!(shown(1500), "unknown reason (rejection code 1500)");
     }
 }

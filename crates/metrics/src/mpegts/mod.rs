@@ -1,1 +1,57 @@
-//! MPEG-TS.
+//! MPEG transport streams (ISO/IEC 13818-1), as far as a relay and a checker need them.
+//!
+//! - [`Framer`] finds the packets in bytes that come in pieces of any size.
+//! - [`Checker`] tells what happened to a stream on its way, from its own counters and clocks.
+//! - [`PcrPacer`] tells when to send each packet of a file, by the clock in the file.
+//!
+//! A file in messages of seven packets, 1316 bytes, and when to send each:
+//!
+//! ```
+//! use punctual_metrics::mpegts::{Framer, PacingError, PcrPacer};
+//! # use std::time::Duration;
+//! # fn send_at(_: Duration, _: &[u8]) {}
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/clip.ts");
+//!
+//! fn send_due(pacer: &mut PcrPacer, message: &mut Vec<u8>, start: &mut Duration) {
+//!     while let Some((at, packet)) = pacer.pop() {
+//!         if message.is_empty() {
+//!             *start = at;
+//!         }
+//!         message.extend_from_slice(&packet);
+//!         if message.len() == 1316 {
+//!             send_at(*start, message);
+//!             message.clear();
+//!         }
+//!     }
+//! }
+//!
+//! let (mut framer, mut pacer) = (Framer::default(), PcrPacer::default());
+//! let (mut message, mut start) = (Vec::new(), Duration::ZERO);
+//! for block in std::fs::read(path)?.chunks(65_536) {
+//!     framer.push(block);
+//!     while let Some(packet) = framer.next_packet() {
+//!         pacer.push(packet)?;
+//!     }
+//!     send_due(&mut pacer, &mut message, &mut start);
+//! }
+//! // The end of the file. To send it again, read it again: the time goes on.
+//! pacer.finish()?;
+//! send_due(&mut pacer, &mut message, &mut start);
+//! # assert_eq!(start.as_secs(), 12);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod checker;
+mod continuity;
+mod framer;
+mod pacer;
+mod packet;
+mod pcr;
+#[cfg(test)]
+mod sample;
+
+pub use checker::{Checker, PidReport, StreamReport};
+pub use framer::Framer;
+pub use pacer::{PacingError, PcrPacer};
+pub use packet::{NULL_PID, NotAPacket, PACKET_LEN, Packet, SYNC_BYTE};
+pub use pcr::Pcr;

@@ -1,0 +1,321 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::mpegts::continuity::{Continuity, Verdict};
+use crate::mpegts::pcr::duration_of;
+use crate::mpegts::{Framer, NULL_PID, Packet, Pcr};
+
+/// Checks a transport stream: what was lost, repeated or damaged on its way, by its own counters and
+/// clocks.
+///
+/// Bytes go in by [`push`](Self::push) in pieces of any size, such as the messages of a socket or the
+/// blocks of a file; the report does not depend on how they are cut. Null packets and packets with a
+/// transport error are counted, and nothing is concluded from them.
+#[derive(Clone, Debug, Default)]
+pub struct Checker {
+    bytes: u64,
+    framer: Framer,
+    tally: Tally,
+}
+
+impl Checker {
+    /// Takes in the next bytes of the stream.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        self.framer.push(bytes);
+        self.check_packets();
+    }
+
+    /// Says that the stream has ended, so that its last packets are counted and what is too short
+    /// for one is skipped.
+    pub fn finish(&mut self) {
+        self.framer.finish();
+        self.check_packets();
+    }
+
+    /// What was found so far.
+    pub fn report(&self) -> StreamReport {
+        StreamReport {
+            bytes: self.bytes,
+            packets: self.tally.packets,
+            null_packets: self.tally.null_packets,
+            transport_errors: self.tally.transport_errors,
+            sync_losses: self.framer.sync_losses(),
+            skipped_bytes: self.framer.skipped_bytes(),
+            pids: self.tally.pids.iter().map(|(&pid, state)| (pid, state.report)).collect(),
+        }
+    }
+
+    fn check_packets(&mut self) {
+        while let Some(packet) = self.framer.next_packet() {
+            self.tally.count(packet);
+        }
+    }
+}
+
+/// What a [`Checker`] found in a stream. All are totals.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct StreamReport {
+    /// All bytes, those outside packets too.
+    pub bytes: u64,
+    /// Packets, null packets and those with a transport error too.
+    pub packets: u64,
+    /// Packets that only fill the stream (PID 0x1FFF).
+    pub null_packets: u64,
+    /// Packets with the transport error indicator set. They count for no PID.
+    pub transport_errors: u64,
+    /// Times that a packet did not follow where the one before ended.
+    pub sync_losses: u64,
+    /// Bytes that belong to no packet.
+    pub skipped_bytes: u64,
+    /// What was found in each PID but the null packets'.
+    pub pids: BTreeMap<u16, PidReport>,
+}
+
+impl StreamReport {
+    /// All PIDs together: sums, and the longest PCR interval of any.
+    pub fn total(&self) -> PidReport {
+        self.pids.values().fold(PidReport::default(), |sum, pid| PidReport {
+            packets: sum.packets + pid.packets,
+            continuity_errors: sum.continuity_errors + pid.continuity_errors,
+            missing_packets: sum.missing_packets + pid.missing_packets,
+            duplicates: sum.duplicates + pid.duplicates,
+            scrambled: sum.scrambled + pid.scrambled,
+            pcrs: sum.pcrs + pid.pcrs,
+            pcr_discontinuities: sum.pcr_discontinuities + pid.pcr_discontinuities,
+            pcr_interval_max: sum.pcr_interval_max.max(pid.pcr_interval_max),
+        })
+    }
+}
+
+/// What a [`Checker`] found in the packets of one PID. All are totals.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct PidReport {
+    /// Packets.
+    pub packets: u64,
+    /// Packets whose continuity counter does not follow the one before, unless announced
+    /// (ISO/IEC 13818-1 section 2.4.3.3; ETSI TR 101 290 indicator 1.4).
+    pub continuity_errors: u64,
+    /// Packets missing by the counter: of a run of losses it shows the number modulo 16, so this is
+    /// the least that there can be; reordered packets make it larger.
+    pub missing_packets: u64,
+    /// Copies of the packet before, of which one is permitted.
+    pub duplicates: u64,
+    /// Packets with a scrambled payload.
+    pub scrambled: u64,
+    /// Program clock references.
+    pub pcrs: u64,
+    /// References that stand more than 100 ms after the one before, or before it, unannounced
+    /// (ETSI TR 101 290 indicator 2.3b). Lost packets make such a step, too.
+    pub pcr_discontinuities: u64,
+    /// The longest step forward from one reference to the next by their own time, announced breaks
+    /// aside; `None` with fewer than two. ISO/IEC 13818-1 section 2.7.2 permits 100 ms.
+    pub pcr_interval_max: Option<Duration>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Tally {
+    packets: u64,
+    null_packets: u64,
+    transport_errors: u64,
+    /// At most 8,191 PIDs can occur.
+    pids: BTreeMap<u16, PidState>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct PidState {
+    report: PidReport,
+    continuity: Continuity,
+    pcr: Option<Pcr>,
+}
+
+impl Tally {
+    fn count(&mut self, packet: Packet<'_>) {
+        self.packets += 1;
+        if packet.has_transport_error() {
+            self.transport_errors += 1;
+        } else if packet.pid() == NULL_PID {
+            self.null_packets += 1;
+        } else {
+            self.pids.entry(packet.pid()).or_default().count(packet);
+        }
+    }
+}
+
+impl PidState {
+    fn count(&mut self, packet: Packet<'_>) {
+        self.report.packets += 1;
+        self.report.scrambled += u64::from(packet.is_scrambled());
+        // One with neither payload nor adaptation field is reserved: decoders discard it.
+        if packet.has_payload() || packet.has_adaptation_field() {
+            self.check_continuity(packet);
+            self.check_clock(packet);
+        }
+    }
+
+    fn check_continuity(&mut self, packet: Packet<'_>) {
+        match self.continuity.check(packet) {
+            Verdict::Continuous => {}
+            Verdict::Duplicate => self.report.duplicates += 1,
+            Verdict::Broken { missing } => {
+                self.report.continuity_errors += 1;
+                self.report.missing_packets += u64::from(missing);
+            }
+        }
+    }
+
+    fn check_clock(&mut self, packet: Packet<'_>) {
+        if packet.is_discontinuity() {
+            self.pcr = None;
+        }
+        let Some(pcr) = packet.pcr() else { return };
+        self.report.pcrs += 1;
+        let Some(earlier) = self.pcr.replace(pcr) else { return };
+        let step = pcr.ticks_since(earlier);
+        if step.is_none_or(|ticks| ticks > PCR_STEP_MAX) {
+            self.report.pcr_discontinuities += 1;
+        }
+        self.report.pcr_interval_max = self.report.pcr_interval_max.max(step.map(duration_of));
+    }
+}
+
+/// 100 ms.
+const PCR_STEP_MAX: u64 = Pcr::HZ / 10;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::mpegts::sample::{Sample, packet, stream};
+
+    fn check(packets: &[Sample]) -> StreamReport {
+        check_pieces(&stream(packets), usize::MAX)
+    }
+
+    fn check_pieces(bytes: &[u8], piece: usize) -> StreamReport {
+        let mut checker = Checker::default();
+        bytes.chunks(piece).for_each(|piece| checker.push(piece));
+        checker.finish();
+        checker.report()
+    }
+
+    #[test]
+    fn pids_have_counters_of_their_own() {
+        let report = check(&[
+            packet(0x100, 7),
+            packet(0x101, 0),
+            packet(NULL_PID, 0),
+            packet(0x100, 8),
+            packet(NULL_PID, 0),
+            packet(0x101, 4),
+            packet(0x100, 9),
+            packet(0x100, 9),
+        ]);
+        assert_eq!(report.bytes, 8 * 188);
+        assert_eq!((report.packets, report.null_packets), (8, 2));
+        assert_eq!(report.pids.keys().copied().collect::<Vec<_>>(), [0x100, 0x101]);
+        assert_eq!(
+            report.pids[&0x100],
+            PidReport { packets: 4, duplicates: 1, ..PidReport::default() }
+        );
+        let total = report.total();
+        assert_eq!((total.packets, total.duplicates), (6, 1));
+        assert_eq!((total.continuity_errors, total.missing_packets), (1, 3));
+    }
+
+    #[test]
+    fn nothing_is_concluded_from_packets_with_errors() {
+        let mut damaged = packet(0x100, 9);
+        damaged.bytes[1] |= 0x80;
+        let mut scrambled = packet(0x100, 1);
+        scrambled.bytes[3] |= 0x80;
+        let mut reserved = packet(0x100, 5);
+        reserved.bytes[3] &= 0x0F;
+        let report = check(&[packet(0x100, 0), damaged, scrambled, reserved, packet(0x100, 2)]);
+        assert_eq!((report.packets, report.transport_errors), (5, 1));
+        let total = report.total();
+        assert_eq!((total.packets, total.scrambled, total.continuity_errors), (4, 1, 0));
+    }
+
+    #[test]
+    fn clocks_have_a_longest_interval() {
+        let at = |counter: u8, ms: u64| packet(0x100, counter).pcr(ms * 27_000);
+        let report = check(&[at(0, 1_000), at(1, 1_020), at(2, 1_060), at(3, 1_080)]).total();
+        assert_eq!(report.pcrs, 4);
+        assert_eq!(report.pcr_interval_max, Some(Duration::from_millis(40)));
+        assert_eq!(report.pcr_discontinuities, 0);
+
+        let wrap = Pcr::MODULUS / 27_000;
+        let report = check(&[at(0, wrap - 10), at(1, wrap + 10)]).total();
+        assert_eq!(report.pcr_discontinuities, 0);
+        assert!(report.pcr_interval_max.unwrap() <= Duration::from_millis(20));
+    }
+
+    #[test]
+    fn an_unannounced_step_of_the_clock_is_a_discontinuity() {
+        let at = |counter: u8, ms: u64| packet(0x100, counter).pcr(ms * 27_000);
+        let report = check(&[at(0, 1_000), at(1, 1_101), at(2, 1_001)]).total();
+        assert_eq!(report.pcr_discontinuities, 2);
+        assert_eq!(report.pcr_interval_max, Some(Duration::from_millis(101)));
+
+        // An announcement holds until the next reference, even from a packet without one.
+        let announced = [at(0, 1_000), packet(0x100, 9).discontinuity(), at(10, 500_000)];
+        let report = check(&announced).total();
+        assert_eq!((report.pcr_discontinuities, report.continuity_errors), (0, 0));
+        assert_eq!(report.pcr_interval_max, None);
+    }
+
+    #[test]
+    fn bytes_outside_packets_are_counted() {
+        let mut bytes = vec![0; 10];
+        bytes.extend(stream(&[packet(0x100, 0), packet(0x100, 1), packet(0x100, 2)]));
+        bytes.extend([1; 20]);
+        let report = check_pieces(&bytes, 100);
+        assert_eq!((report.packets, report.sync_losses, report.skipped_bytes), (3, 1, 30));
+        assert_eq!(report.bytes, bytes.len() as u64);
+        assert_eq!(report.total().continuity_errors, 0);
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_never_change_the_report(
+            packets in proptest::collection::vec((0x100_u16..0x103, 0_u8..16, any::<bool>()), 0..40),
+            junk in proptest::collection::vec(any::<u8>(), 0..300),
+            at in any::<proptest::sample::Index>(),
+            pieces in proptest::collection::vec(1_usize..500, 1..20),
+        ) {
+            let samples: Vec<Sample> = packets
+                .iter()
+                .map(|&(pid, counter, clock)| {
+                    let sample = packet(pid, counter);
+                    if clock { sample.pcr(u64::from(counter) * 1_000_000) } else { sample }
+                })
+                .collect();
+            let mut bytes = stream(&samples);
+            let at = at.index(bytes.len() + 1);
+            bytes.splice(at..at, junk);
+
+            let mut checker = Checker::default();
+            let mut rest = &bytes[..];
+            for piece in pieces.iter().cycle() {
+                let (head, tail) = rest.split_at((*piece).min(rest.len()));
+                checker.push(head);
+                rest = tail;
+                if rest.is_empty() {
+                    break;
+                }
+            }
+            checker.finish();
+            prop_assert_eq!(checker.report(), check_pieces(&bytes, usize::MAX));
+        }
+
+        #[test]
+        fn any_bytes_are_accounted_for(
+            bytes in proptest::collection::vec(prop_oneof![Just(0x47), any::<u8>()], 0..3_000),
+        ) {
+            let report = check_pieces(&bytes, 100);
+            prop_assert_eq!(report.packets * 188 + report.skipped_bytes, bytes.len() as u64);
+        }
+    }
+}

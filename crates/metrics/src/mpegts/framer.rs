@@ -1,0 +1,197 @@
+use crate::mpegts::{PACKET_LEN, Packet, SYNC_BYTE};
+
+/// Finds the packets in a stream of bytes.
+///
+/// Bytes go in by [`push`](Self::push) in pieces of any size; packets come out by
+/// [`next_packet`](Self::next_packet), the same however the bytes were cut. Where the sync byte is
+/// missing, the framer searches for the next place from which it stands at three packets in a row.
+#[derive(Clone, Debug, Default)]
+pub struct Framer {
+    buffer: Vec<u8>,
+    /// What of `buffer` is used up.
+    start: usize,
+    is_locked: bool,
+    is_finished: bool,
+    sync_losses: u64,
+    skipped_bytes: u64,
+}
+
+impl Framer {
+    /// Takes in the next bytes of the stream.
+    ///
+    /// They are kept until [`next_packet`](Self::next_packet) has used them: call that until it gives
+    /// `None` before more bytes.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.buffer.drain(..self.start);
+        self.start = 0;
+        self.buffer.extend_from_slice(bytes);
+        self.is_finished = false;
+    }
+
+    /// Says that no more bytes follow, so that the last packets come out on less evidence. Bytes
+    /// that are pushed later begin a new stream.
+    pub fn finish(&mut self) {
+        self.is_finished = true;
+    }
+
+    /// The next packet, or `None` if more bytes are needed for one.
+    pub fn next_packet(&mut self) -> Option<Packet<'_>> {
+        if !self.is_locked {
+            self.search();
+        } else if self.rest().first().is_some_and(|&byte| byte != SYNC_BYTE) {
+            self.is_locked = false;
+            self.sync_losses += 1;
+            self.search();
+        }
+        if !self.is_locked || self.rest().len() < PACKET_LEN {
+            self.discard_tail();
+            return None;
+        }
+        let at = self.start;
+        self.start += PACKET_LEN;
+        let bytes = self.buffer[at..].first_chunk().expect("a packet's bytes are there");
+        Some(Packet::new(bytes).expect("the sync byte was checked"))
+    }
+
+    /// Times that a packet did not follow where the one before ended.
+    pub fn sync_losses(&self) -> u64 {
+        self.sync_losses
+    }
+
+    /// Bytes that belong to no packet.
+    pub fn skipped_bytes(&self) -> u64 {
+        self.skipped_bytes
+    }
+
+    fn rest(&self) -> &[u8] {
+        &self.buffer[self.start..]
+    }
+
+    /// Skips bytes up to where packets begin, as far as there is evidence.
+    fn search(&mut self) {
+        let rest = self.rest();
+        let needed = if self.is_finished { PACKET_LEN } else { EVIDENCE };
+        let places = (rest.len() + 1).saturating_sub(needed);
+        let found = (0..places).find(|&place| is_start(&rest[place..]));
+        self.is_locked = found.is_some();
+        self.skip(found.unwrap_or(places));
+    }
+
+    /// At the end, drops what is too short for a packet.
+    fn discard_tail(&mut self) {
+        if self.is_finished {
+            self.is_locked = false;
+            self.skip(self.rest().len());
+        }
+    }
+
+    fn skip(&mut self, bytes: usize) {
+        self.start += bytes;
+        self.skipped_bytes += bytes as u64;
+    }
+}
+
+/// How many packets in a row must begin with the sync byte: a payload has that byte too, once in 256.
+const ROW: usize = 3;
+
+/// Bytes that show so many packets' first.
+const EVIDENCE: usize = (ROW - 1) * PACKET_LEN + 1;
+
+/// Whether packets begin at the first of `bytes`, as far as these reach.
+fn is_start(bytes: &[u8]) -> bool {
+    bytes.iter().step_by(PACKET_LEN).take(ROW).all(|&byte| byte == SYNC_BYTE)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::mpegts::sample::{packet, stream};
+
+    /// The counters of the packets in `bytes`, pushed in pieces of `piece` bytes; lost syncs; bytes
+    /// skipped.
+    fn frame(bytes: &[u8], piece: usize) -> (Vec<u8>, u64, u64) {
+        let mut framer = Framer::default();
+        let mut counters = Vec::new();
+        for piece in bytes.chunks(piece) {
+            framer.push(piece);
+            while let Some(packet) = framer.next_packet() {
+                counters.push(packet.continuity_counter());
+            }
+        }
+        framer.finish();
+        while let Some(packet) = framer.next_packet() {
+            counters.push(packet.continuity_counter());
+        }
+        (counters, framer.sync_losses(), framer.skipped_bytes())
+    }
+
+    fn packets(count: u8) -> Vec<u8> {
+        stream(&(0..count).map(|counter| packet(0x100, counter)).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn whole_packets_come_out_one_by_one() {
+        assert_eq!(frame(&packets(5), 1316), (vec![0, 1, 2, 3, 4], 0, 0));
+        assert_eq!(frame(&packets(1), 188), (vec![0], 0, 0));
+        assert_eq!(frame(&[], 1), (vec![], 0, 0));
+    }
+
+    #[test]
+    fn finds_the_first_packet_of_a_stream_that_is_cut_anywhere() {
+        assert_eq!(frame(&packets(5)[100..], 50), (vec![1, 2, 3, 4], 0, 88));
+        assert_eq!(frame(&packets(5)[..900], 50), (vec![0, 1, 2, 3], 0, 148));
+        assert_eq!(frame(&packets(1)[1..], 50), (vec![], 0, 187));
+    }
+
+    #[test]
+    fn one_sync_byte_is_not_enough_to_begin_with() {
+        let mut bytes = vec![SYNC_BYTE; 100];
+        bytes.extend(packets(4));
+        assert_eq!(frame(&bytes, 64), (vec![0, 1, 2, 3], 0, 100));
+    }
+
+    #[test]
+    fn finds_its_way_after_missing_and_foreign_bytes() {
+        // Packet 3 is 30 bytes short and takes those of packet 4, whose rest is skipped.
+        let mut bytes = packets(8);
+        bytes.drain(600..630);
+        assert_eq!(frame(&bytes, 64), (vec![0, 1, 2, 3, 5, 6, 7], 1, 158));
+
+        // A sync byte alone, before packet 4, is taken for the start of a packet; packet 4 is lost.
+        let mut bytes = packets(8);
+        bytes.splice(752..752, [SYNC_BYTE; 50]);
+        assert_eq!(frame(&bytes, 64), (vec![0, 1, 2, 3, 7, 5, 6, 7], 1, 50));
+
+        let mut bytes = packets(8);
+        bytes[752] = 0;
+        assert_eq!(frame(&bytes, 64), (vec![0, 1, 2, 3, 5, 6, 7], 1, 188));
+    }
+
+    #[test]
+    fn a_second_stream_follows_the_end_of_the_first() {
+        let mut framer = Framer::default();
+        for _ in 0..2 {
+            framer.push(&packets(5)[..900]);
+            framer.finish();
+            assert_eq!(std::iter::from_fn(|| framer.next_packet().map(|_| ())).count(), 4);
+        }
+        assert_eq!((framer.sync_losses(), framer.skipped_bytes()), (0, 2 * 148));
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_never_matter(
+            junk in proptest::collection::vec(prop_oneof![Just(SYNC_BYTE), any::<u8>()], 0..700),
+            at in 0_usize..940,
+            piece in 1_usize..1500,
+        ) {
+            let mut bytes = packets(5);
+            bytes.splice(at..at, junk);
+            let whole = frame(&bytes, bytes.len());
+            prop_assert_eq!(whole.0.len() as u64 * 188 + whole.2, bytes.len() as u64);
+            prop_assert_eq!(frame(&bytes, piece), whole);
+        }
+    }
+}

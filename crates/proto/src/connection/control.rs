@@ -1,0 +1,77 @@
+use punctual_units::Instant;
+use punctual_wire::{Control, ControlPacket};
+
+use super::Signals;
+use super::established::Established;
+use super::send::timestamp;
+
+/// Words of a loss list that fit a packet of the default MSS: 1500 less IP, UDP and SRT headers.
+const LOSS_LIST_WORDS: usize = 364;
+
+impl Established {
+    /// Appends the next datagram to `out`: what the peer waits for first, then data.
+    pub(crate) fn write_datagram(
+        &mut self,
+        now: Instant,
+        start: Instant,
+        out: &mut Vec<u8>,
+        signals: &mut Signals,
+    ) -> bool {
+        if !self.is_live() {
+            return false;
+        }
+        let wrote = self.write_control(now, start, out)
+            || self.sender.write_packet(now, start, self.peer, self.rtt.estimate(), out)
+            || self.write_shutdown(now, start, out, signals);
+        if wrote {
+            self.last_sent = now;
+        }
+        wrote
+    }
+
+    fn write_control(&mut self, now: Instant, start: Instant, out: &mut Vec<u8>) -> bool {
+        let report;
+        let pending = &mut self.pending;
+        let control = if std::mem::take(&mut pending.response)
+            && let Some(response) = &self.response
+        {
+            Control::Handshake(response.clone())
+        } else if let Some(number) = pending.ack_ack.take() {
+            Control::AckAck(number)
+        } else if std::mem::take(&mut pending.ack) {
+            Control::Ack(self.receiver.make_ack(now, self.rtt.estimate()))
+        } else if let Some(light) = self.receiver.take_light_ack() {
+            Control::Ack(light)
+        } else if let Some(list) = self.receiver.take_report(LOSS_LIST_WORDS) {
+            report = list;
+            Control::Nak(report.as_list())
+        } else if let Some(request) = self.sender.next_drop_request() {
+            Control::DropRequest(request)
+        } else if std::mem::take(&mut pending.keep_alive) {
+            Control::KeepAlive
+        } else {
+            return false;
+        };
+        self.emit(now, start, control, out);
+        true
+    }
+
+    fn write_shutdown(
+        &mut self,
+        now: Instant,
+        start: Instant,
+        out: &mut Vec<u8>,
+        signals: &mut Signals,
+    ) -> bool {
+        if !std::mem::take(&mut self.pending.shutdown) {
+            return false;
+        }
+        self.emit(now, start, Control::Shutdown, out);
+        self.finish_close(signals);
+        true
+    }
+
+    fn emit(&self, now: Instant, start: Instant, control: Control<'_>, out: &mut Vec<u8>) {
+        ControlPacket { timestamp: timestamp(start, now), dest: self.peer, control }.emit(out);
+    }
+}

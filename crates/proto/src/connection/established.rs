@@ -1,0 +1,267 @@
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use punctual_units::Instant;
+use punctual_wire::{AckNo, Control, DataHeader, Handshake, HandshakeRequest, SocketId, Timestamp};
+
+use super::Signals;
+use super::lifecycle::Phase;
+use super::recv::ReceiveHalf;
+use super::rtt::{Rtt, RttTracker};
+use super::send::{SendHalf, Verdict};
+use super::timer::{Timer, TimerTable};
+use crate::config::Config;
+use crate::error::{RecvError, SendError};
+use crate::event::{ConnectionInfo, Message, SendOptions};
+use crate::handshake::Negotiated;
+use crate::statistics::Statistics;
+
+/// A connection that stands, until it is forgotten.
+#[derive(Debug)]
+pub(crate) struct Established {
+    pub(crate) sender: SendHalf,
+    pub(crate) receiver: ReceiveHalf,
+    pub(crate) rtt: RttTracker,
+    pub(crate) phase: Phase,
+    pub(crate) last_heard: Instant,
+    pub(crate) last_sent: Instant,
+    /// When the newest message was submitted.
+    pub(crate) last_submit: Instant,
+    pub(crate) pending: Pending,
+    pub(crate) peer: SocketId,
+    pub(crate) negotiated: Negotiated,
+    /// The conclusion response, to be given again to a caller that did not get it.
+    pub(crate) response: Option<Box<Handshake>>,
+    told_readable: bool,
+}
+
+/// Control packets that wait to be written.
+#[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one packet that waits or does not")]
+pub(crate) struct Pending {
+    pub(crate) response: bool,
+    pub(crate) ack_ack: Option<AckNo>,
+    pub(crate) ack: bool,
+    pub(crate) keep_alive: bool,
+    pub(crate) shutdown: bool,
+}
+
+impl Pending {
+    const fn any(&self) -> bool {
+        self.response || self.ack || self.keep_alive || self.shutdown || self.ack_ack.is_some()
+    }
+}
+
+impl Established {
+    pub(crate) fn new(
+        now: Instant,
+        config: &Config,
+        negotiated: Negotiated,
+        response: Option<Handshake>,
+        timers: &mut TimerTable,
+    ) -> Self {
+        timers.set(Timer::KeepAlive, now + super::lifecycle::KEEP_ALIVE);
+        timers.set(Timer::Idle, now + config.peer_idle_timeout());
+        Self {
+            sender: SendHalf::new(config, &negotiated, now),
+            receiver: ReceiveHalf::new(config, &negotiated, now),
+            rtt: RttTracker::new(config.rtt_algorithm()),
+            phase: Phase::Open,
+            last_heard: now,
+            last_sent: now,
+            last_submit: now,
+            pending: Pending { response: response.is_some(), ..Pending::default() },
+            peer: negotiated.peer_socket_id,
+            negotiated,
+            response: response.map(Box::new),
+            told_readable: false,
+        }
+    }
+
+    /// Whether packets still matter: the connection is open, or closing.
+    pub(crate) const fn is_live(&self) -> bool {
+        !matches!(self.phase, Phase::Ended(_))
+    }
+
+    pub(crate) fn handle_data(&mut self, now: Instant, header: &DataHeader, payload: Bytes) {
+        self.last_heard = now;
+        let rtt = self.rtt.estimate();
+        self.receiver.handle_data(now, header, payload, rtt);
+    }
+
+    /// Takes in a control packet; `false` if it was nonsense.
+    pub(crate) fn handle_control(
+        &mut self,
+        now: Instant,
+        timestamp: Timestamp,
+        control: Control<'_>,
+    ) -> bool {
+        self.last_heard = now;
+        let rtt = self.rtt.estimate();
+        let sensible = match control {
+            Control::Ack(ack) => {
+                let verdict = self.sender.handle_ack(now, &ack);
+                if verdict == Verdict::Advanced
+                    && let Some(link) = ack.link()
+                {
+                    let micros = |us: u32| Duration::from_micros(us.into());
+                    self.rtt.report(Rtt {
+                        smoothed: micros(link.rtt_us),
+                        variance: micros(link.rtt_var_us),
+                    });
+                }
+                if verdict != Verdict::Odd {
+                    self.pending.ack_ack = ack.number().or(self.pending.ack_ack);
+                }
+                verdict != Verdict::Odd
+            }
+            Control::Nak(list) => self.sender.handle_nak(now, &list, rtt) != Verdict::Odd,
+            Control::AckAck(number) => match self.receiver.handle_ack_ack(now, number) {
+                Some(sample) => {
+                    self.rtt.sample(sample);
+                    self.receiver.hurry_report(now, self.rtt.estimate());
+                    true
+                }
+                None => false,
+            },
+            Control::DropRequest(request) => self.receiver.handle_drop_request(&request),
+            Control::Shutdown => {
+                self.phase = Phase::PeerLeft;
+                true
+            }
+            Control::KeepAlive | Control::CongestionWarning => true,
+            Control::Handshake(_) | Control::PeerError(_) | Control::Extension { .. } => false,
+        };
+        if sensible {
+            self.receiver.trace_drift(now, timestamp, self.rtt.latest());
+        }
+        sensible
+    }
+
+    /// The caller repeats its conclusion: it did not get the response.
+    pub(crate) fn repeat_response(&mut self, handshake: &Handshake) {
+        let asks = handshake.request == HandshakeRequest::Conclusion;
+        self.pending.response |= asks && self.response.is_some() && self.is_live();
+    }
+
+    pub(crate) fn send(
+        &mut self,
+        now: Instant,
+        payload: Bytes,
+        options: SendOptions,
+        config: &Config,
+        remote: SocketAddr,
+    ) -> Result<(), SendError> {
+        if let Some(reason) = self.phase.refuses_sending() {
+            return Err(SendError::Closed(reason));
+        }
+        let max = self.negotiated.max_payload(config, remote);
+        if payload.is_empty() || payload.len() > max {
+            return Err(SendError::Size { size: payload.len(), max });
+        }
+        if !self.sender.submit(now, payload, options) {
+            return Err(SendError::Full);
+        }
+        self.last_submit = now;
+        Ok(())
+    }
+
+    pub(crate) fn recv(
+        &mut self,
+        now: Instant,
+        timers: &mut TimerTable,
+    ) -> Result<Option<Message>, RecvError> {
+        if let Some(message) = self.receiver.recv(now) {
+            if self.receiver.ack_is_urgent() {
+                self.pending.ack = true;
+            }
+            return Ok(Some(message));
+        }
+        if let Phase::Ended(reason) = &self.phase
+            && self.receiver.is_drained()
+        {
+            return Err(RecvError::Closed(reason.clone()));
+        }
+        self.told_readable = false;
+        timers.assign(Timer::Deliver, self.receiver.next_delivery());
+        Ok(None)
+    }
+
+    pub(crate) fn wants_to_write(&self, now: Instant) -> bool {
+        if !self.is_live() {
+            return false;
+        }
+        self.pending.any()
+            || self.receiver.has_feedback()
+            || self.sender.has_drop_request()
+            || self.sender.next_send().is_some_and(|at| at <= now)
+    }
+
+    /// Sets the timers after anything but data came in.
+    pub(crate) fn schedule(
+        &mut self,
+        now: Instant,
+        timers: &mut TimerTable,
+        signals: &mut Signals,
+    ) {
+        self.settle_phase(now, timers, signals);
+        self.schedule_after_data(now, timers, signals);
+        self.schedule_after_send(now, timers);
+        signals.writable |= self.sender.becomes_writable();
+    }
+
+    /// Sets the timers that data coming in may change.
+    pub(crate) fn schedule_after_data(
+        &mut self,
+        now: Instant,
+        timers: &mut TimerTable,
+        signals: &mut Signals,
+    ) {
+        if self.is_live() {
+            let rtt = self.rtt.estimate();
+            let ack = if self.pending.ack { None } else { self.receiver.next_ack(now, rtt) };
+            timers.assign(Timer::Ack, ack);
+            timers.assign(Timer::Nak, self.receiver.next_nak());
+            timers.assign(Timer::FreshLoss, self.receiver.next_ripe());
+        }
+        timers.assign(Timer::Skip, self.receiver.next_skip());
+        let delivery = if self.told_readable { None } else { self.receiver.next_delivery() };
+        if delivery.is_some_and(|at| at <= now) {
+            self.told_readable = true;
+            signals.readable = true;
+            timers.stop(Timer::Deliver);
+        } else {
+            timers.assign(Timer::Deliver, delivery);
+        }
+    }
+
+    /// Sets the timers that a submitted message may change.
+    pub(crate) fn schedule_after_send(&mut self, now: Instant, timers: &mut TimerTable) {
+        if !self.is_live() {
+            return;
+        }
+        timers.assign(Timer::Pace, self.sender.next_send().filter(|&at| at > now));
+        timers.assign(Timer::SendDrop, self.sender.next_drop());
+        timers.assign(Timer::Retransmit, self.sender.next_silence(self.rtt.estimate()));
+    }
+
+    pub(crate) fn fill_info(&self, info: &mut ConnectionInfo, config: &Config, remote: SocketAddr) {
+        info.peer_socket_id = self.peer;
+        info.stream_id.clone_from(&self.negotiated.stream_id);
+        info.peer_version = self.negotiated.peer_version;
+        info.connected = true;
+        info.receive_latency = self.negotiated.receive_latency;
+        info.peer_latency = self.negotiated.peer_latency;
+        info.max_payload = self.negotiated.max_payload(config, remote);
+        info.rtt = self.rtt.estimate().smoothed;
+    }
+
+    pub(crate) fn fill_statistics(&self, now: Instant, mss: usize, statistics: &mut Statistics) {
+        self.sender.fill_statistics(now, mss, statistics);
+        self.receiver.fill_statistics(mss, statistics);
+        statistics.peer_latency = self.negotiated.peer_latency;
+        statistics.rtt = self.rtt.estimate().smoothed;
+        statistics.rtt_variance = self.rtt.estimate().variance;
+    }
+}

@@ -1,0 +1,172 @@
+//! How a connection lives and ends: keepalives, silence, closing.
+
+use std::time::Duration;
+
+use punctual_units::Instant;
+use punctual_wire::{Control, ControlPacket, SocketId};
+
+use super::established::Established;
+use super::timer::{Timer, TimerTable};
+use super::{Connection, Signals, State, send};
+use crate::config::Config;
+use crate::error::CloseReason;
+
+/// After so long without sending anything a keepalive goes out.
+pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(1);
+
+/// How far an established connection has come.
+#[derive(Clone, Debug)]
+pub(crate) enum Phase {
+    Open,
+    /// The application closed; what is buffered may go out until then.
+    Closing {
+        until: Instant,
+    },
+    /// The peer said SHUTDOWN; the application is about to be told.
+    PeerLeft,
+    Ended(CloseReason),
+}
+
+impl Phase {
+    pub(crate) fn refuses_sending(&self) -> Option<CloseReason> {
+        match self {
+            Self::Open => None,
+            Self::Closing { .. } => Some(CloseReason::Local),
+            Self::PeerLeft => Some(CloseReason::Peer),
+            Self::Ended(reason) => Some(reason.clone()),
+        }
+    }
+}
+
+impl Connection {
+    /// Ends a call that failed, or is given up. `peer` is its socket if the listener made one.
+    pub(crate) fn fail(&mut self, reason: CloseReason, peer: Option<SocketId>) {
+        self.timers = TimerTable::default();
+        self.signals.closed = Some(reason.clone());
+        self.orphan = peer;
+        self.state = State::Failed(reason);
+    }
+
+    /// Closes as the application wishes: what is buffered may go out for `linger`.
+    pub(crate) fn close(&mut self, now: Instant) {
+        match &mut self.state {
+            State::Calling(_) => self.fail(CloseReason::Local, None),
+            State::Established(live) => {
+                if matches!(live.phase, Phase::Open) {
+                    live.phase = Phase::Closing { until: now + self.config.linger() };
+                    live.schedule(now, &mut self.timers, &mut self.signals);
+                }
+            }
+            State::Failed(_) => {}
+        }
+    }
+
+    /// A SHUTDOWN for a connection that is forgotten without having been closed.
+    pub(crate) fn farewell(&self, now: Instant) -> Option<Vec<u8>> {
+        let peer = match &self.state {
+            State::Established(live) if live.is_live() => live.peer,
+            State::Failed(_) => self.orphan?,
+            State::Calling(_) | State::Established(_) => return None,
+        };
+        let mut out = Vec::new();
+        ControlPacket {
+            timestamp: send::timestamp(self.start, now),
+            dest: peer,
+            control: Control::Shutdown,
+        }
+        .emit(&mut out);
+        Some(out)
+    }
+}
+
+impl Established {
+    pub(crate) fn handle_timers(
+        &mut self,
+        now: Instant,
+        timers: &mut TimerTable,
+        config: &Config,
+        signals: &mut Signals,
+    ) {
+        if timers.fired(Timer::Skip, now) {
+            self.receiver.skip_late(now);
+        }
+        if !self.is_live() {
+            // What is left to do, delivery, is scheduled anew.
+            *timers = TimerTable::default();
+            return;
+        }
+        if timers.fired(Timer::Idle, now) {
+            let silence = now - self.last_heard;
+            if silence >= config.peer_idle_timeout() {
+                self.end(CloseReason::Idle(silence), timers, signals);
+                return;
+            }
+            timers.set(Timer::Idle, self.last_heard + config.peer_idle_timeout());
+        }
+        if timers.fired(Timer::KeepAlive, now) {
+            self.pending.keep_alive = now >= self.last_sent + KEEP_ALIVE;
+            let since = if self.pending.keep_alive { now } else { self.last_sent };
+            timers.set(Timer::KeepAlive, since + KEEP_ALIVE);
+        }
+        if timers.fired(Timer::Ack, now) {
+            self.pending.ack = true;
+        }
+        if timers.fired(Timer::Nak, now) {
+            self.receiver.repeat_report(now, self.rtt.estimate());
+        }
+        if timers.fired(Timer::FreshLoss, now) {
+            self.receiver.report_ripe(now);
+        }
+        if timers.fired(Timer::SendDrop, now) {
+            self.sender.drop_late(now);
+        }
+        if timers.fired(Timer::Retransmit, now) {
+            self.sender.handle_silence();
+        }
+        if timers.fired(Timer::Linger, now) {
+            self.pending.shutdown = true;
+        }
+    }
+
+    /// Moves the phase on: a peer that left is reported, a close that has nothing left to wait for
+    /// says SHUTDOWN.
+    pub(crate) fn settle_phase(
+        &mut self,
+        now: Instant,
+        timers: &mut TimerTable,
+        signals: &mut Signals,
+    ) {
+        match self.phase {
+            Phase::PeerLeft => self.end(CloseReason::Peer, timers, signals),
+            Phase::Closing { until } if !self.pending.shutdown => {
+                let flushed = self.sender.is_empty();
+                // The peer's application may stop reading at SHUTDOWN: give the last message the time
+                // to be delivered.
+                let delivered =
+                    self.last_submit + self.negotiated.peer_latency + self.rtt.estimate().smoothed;
+                let at = if flushed { until.min(delivered) } else { until };
+                if at <= now {
+                    self.pending.shutdown = true;
+                    timers.stop(Timer::Linger);
+                } else {
+                    timers.set(Timer::Linger, at);
+                }
+            }
+            Phase::Open | Phase::Closing { .. } | Phase::Ended(_) => {}
+        }
+    }
+
+    /// SHUTDOWN is out: the close is complete.
+    pub(crate) fn finish_close(&mut self, signals: &mut Signals) {
+        self.phase = Phase::Ended(CloseReason::Local);
+        self.receiver.end();
+        signals.closed = Some(CloseReason::Local);
+    }
+
+    fn end(&mut self, reason: CloseReason, timers: &mut TimerTable, signals: &mut Signals) {
+        *timers = TimerTable::default();
+        self.receiver.end();
+        signals.closed = Some(reason.clone());
+        self.phase = Phase::Ended(reason);
+    }
+}

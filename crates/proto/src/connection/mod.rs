@@ -1,0 +1,290 @@
+//! One connection: routing between the handshake, the two halves, the timers and the application.
+
+mod calling;
+mod control;
+mod established;
+mod lifecycle;
+pub(crate) mod recv;
+pub(crate) mod rtt;
+pub(crate) mod send;
+pub(crate) mod timer;
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use punctual_units::Instant;
+use punctual_wire::{Control, ControlPacket, DataHeader, Handshake, SocketId};
+
+use self::calling::Calling;
+use self::established::Established;
+use self::timer::{Timer, TimerTable};
+use crate::config::Config;
+use crate::error::{CloseReason, RecvError, SendError};
+use crate::event::{ConnectionInfo, Message, SendOptions};
+use crate::handshake::Negotiated;
+use crate::handshake::caller::{Caller, Step};
+use crate::statistics::Statistics;
+
+/// What the application is to be told since it was last asked.
+#[derive(Debug, Default)]
+pub(crate) struct Signals {
+    pub(crate) connected: bool,
+    pub(crate) readable: bool,
+    pub(crate) writable: bool,
+    pub(crate) closed: Option<CloseReason>,
+}
+
+/// One connection of an endpoint.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) remote: SocketAddr,
+    pub(crate) socket_id: SocketId,
+    pub(crate) signals: Signals,
+    config: Config,
+    start: Instant,
+    timers: TimerTable,
+    state: State,
+    /// The listener's socket for a call that failed after it was made.
+    orphan: Option<SocketId>,
+    ignored: u64,
+}
+
+#[derive(Debug)]
+enum State {
+    Calling(Box<Calling>),
+    Established(Box<Established>),
+    Failed(CloseReason),
+}
+
+impl Connection {
+    /// A call to `remote` that begins now.
+    pub(crate) fn call(
+        now: Instant,
+        remote: SocketAddr,
+        caller: Caller,
+        socket_id: SocketId,
+        config: Config,
+    ) -> Self {
+        let mut timers = TimerTable::default();
+        timers.set(Timer::ConnectTimeout, now + config.connect_timeout());
+        timers.set(Timer::Handshake, now);
+        let state = State::Calling(Box::new(Calling::new(caller)));
+        Self::new(now, remote, socket_id, config, timers, state)
+    }
+
+    /// A caller that was accepted by `response`.
+    pub(crate) fn accepted(
+        now: Instant,
+        remote: SocketAddr,
+        config: Config,
+        negotiated: Negotiated,
+        response: Handshake,
+    ) -> Self {
+        let socket_id = response.socket_id;
+        let mut timers = TimerTable::default();
+        let established = Established::new(now, &config, negotiated, Some(response), &mut timers);
+        let state = State::Established(Box::new(established));
+        Self::new(now, remote, socket_id, config, timers, state)
+    }
+
+    fn new(
+        start: Instant,
+        remote: SocketAddr,
+        socket_id: SocketId,
+        config: Config,
+        timers: TimerTable,
+        state: State,
+    ) -> Self {
+        Self {
+            remote,
+            socket_id,
+            signals: Signals::default(),
+            config,
+            start,
+            timers,
+            state,
+            orphan: None,
+            ignored: 0,
+        }
+    }
+
+    /// Takes in a data packet of the peer's.
+    pub(crate) fn handle_data(&mut self, now: Instant, header: DataHeader, payload: Bytes) {
+        match &mut self.state {
+            State::Calling(calling) => calling.keep(header, payload),
+            State::Established(live) if live.is_live() => {
+                live.handle_data(now, &header, payload);
+                live.schedule_after_data(now, &mut self.timers, &mut self.signals);
+            }
+            State::Established(_) | State::Failed(_) => {}
+        }
+    }
+
+    /// Takes in a control packet of the peer's.
+    pub(crate) fn handle_control(&mut self, now: Instant, packet: ControlPacket<'_>) {
+        match (&mut self.state, packet.control) {
+            (State::Calling(calling), Control::Handshake(answer)) => {
+                let step = calling.caller.handle(now, packet.timestamp, &answer, &self.config);
+                self.proceed(now, step);
+            }
+            (State::Established(live), Control::Handshake(handshake)) => {
+                live.repeat_response(&handshake)
+            }
+            (State::Established(live), control) if live.is_live() => {
+                if !live.handle_control(now, packet.timestamp, control) {
+                    self.ignored += 1;
+                }
+                live.schedule(now, &mut self.timers, &mut self.signals);
+            }
+            _ => self.ignored += 1,
+        }
+    }
+
+    fn proceed(&mut self, now: Instant, step: Step) {
+        match step {
+            Step::Ignore => self.ignored += 1,
+            Step::Request => self.timers.set(Timer::Handshake, now),
+            Step::Failed(reason, peer) => self.fail(reason, peer),
+            Step::Connected(negotiated) => self.establish(now, *negotiated),
+        }
+    }
+
+    fn establish(&mut self, now: Instant, negotiated: Negotiated) {
+        self.timers = TimerTable::default();
+        let live = Established::new(now, &self.config, negotiated, None, &mut self.timers);
+        let State::Calling(calling) =
+            std::mem::replace(&mut self.state, State::Established(Box::new(live)))
+        else {
+            return;
+        };
+        self.signals.connected = true;
+        for (header, payload) in calling.kept() {
+            self.handle_data(now, header, payload);
+        }
+    }
+
+    /// The caller repeats its conclusion: it did not get the response.
+    pub(crate) fn repeat_response(&mut self, conclusion: &Handshake) {
+        if let State::Established(live) = &mut self.state {
+            live.repeat_response(conclusion);
+        }
+    }
+
+    /// Does what is due at `now`.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        match &mut self.state {
+            State::Calling(calling) => {
+                if self.timers.fired(Timer::ConnectTimeout, now) {
+                    self.fail(CloseReason::ConnectTimeout(self.config.connect_timeout()), None);
+                } else if self.timers.fired(Timer::Handshake, now) {
+                    calling.request_due = true;
+                    self.timers.set(Timer::Handshake, now + crate::handshake::caller::REPEAT);
+                }
+            }
+            State::Established(live) => {
+                live.handle_timers(now, &mut self.timers, &self.config, &mut self.signals);
+                live.schedule(now, &mut self.timers, &mut self.signals);
+            }
+            State::Failed(_) => {}
+        }
+    }
+
+    /// When `handle_timeout` has something to do.
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        self.timers.next()
+    }
+
+    /// Appends the next datagram to `out`; `false` if there is none now.
+    pub(crate) fn write_datagram(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
+        match &mut self.state {
+            State::Calling(calling) => {
+                if !std::mem::take(&mut calling.request_due) {
+                    return false;
+                }
+                let request = calling.caller.request(&self.config, self.remote);
+                ControlPacket {
+                    timestamp: send::timestamp(self.start, now),
+                    dest: SocketId::LISTENER,
+                    control: Control::Handshake(Box::new(request)),
+                }
+                .emit(out);
+                true
+            }
+            State::Established(live) => {
+                let wrote = live.write_datagram(now, self.start, out, &mut self.signals);
+                if !wrote {
+                    live.schedule(now, &mut self.timers, &mut self.signals);
+                }
+                wrote
+            }
+            State::Failed(_) => false,
+        }
+    }
+
+    /// Whether `write_datagram` would write something at `now`.
+    pub(crate) fn wants_to_write(&self, now: Instant) -> bool {
+        match &self.state {
+            State::Calling(calling) => calling.request_due,
+            State::Established(live) => live.wants_to_write(now),
+            State::Failed(_) => false,
+        }
+    }
+
+    pub(crate) fn send(
+        &mut self,
+        now: Instant,
+        payload: Bytes,
+        options: SendOptions,
+    ) -> Result<(), SendError> {
+        let remote = self.remote;
+        match &mut self.state {
+            State::Calling(_) => Err(SendError::NotConnected),
+            State::Failed(reason) => Err(SendError::Closed(reason.clone())),
+            State::Established(live) => {
+                live.send(now, payload, options, &self.config, remote)?;
+                live.schedule_after_send(now, &mut self.timers);
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn recv(&mut self, now: Instant) -> Result<Option<Message>, RecvError> {
+        match &mut self.state {
+            State::Calling(_) => Ok(None),
+            State::Failed(reason) => Err(RecvError::Closed(reason.clone())),
+            State::Established(live) => live.recv(now, &mut self.timers),
+        }
+    }
+
+    pub(crate) fn info(&self) -> ConnectionInfo {
+        let mut info = ConnectionInfo {
+            remote: self.remote,
+            socket_id: self.socket_id,
+            peer_socket_id: SocketId::LISTENER,
+            stream_id: self.config.stream_id().to_owned(),
+            peer_version: 0,
+            connected: false,
+            receive_latency: self.config.receive_latency(),
+            peer_latency: self.config.peer_latency(),
+            max_payload: self.config.payload_size(),
+            rtt: rtt::Rtt::INITIAL.smoothed,
+        };
+        if let State::Established(live) = &self.state {
+            live.fill_info(&mut info, &self.config, self.remote);
+        }
+        info
+    }
+
+    pub(crate) fn statistics(&self, now: Instant) -> Statistics {
+        let mut statistics = Statistics {
+            elapsed: now - self.start,
+            mss: u32::try_from(self.config.mss()).unwrap_or(u32::MAX),
+            packets_ignored: self.ignored,
+            ..Statistics::default()
+        };
+        if let State::Established(live) = &self.state {
+            live.fill_statistics(now, self.config.mss(), &mut statistics);
+        }
+        statistics
+    }
+}

@@ -1,0 +1,173 @@
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use punctual_units::Instant;
+use punctual_wire::{AckNo, SeqNo};
+
+use crate::connection::rtt::Rtt;
+
+/// Time between full ACKs (draft section 3.2.4).
+pub(crate) const ACK_PERIOD: Duration = Duration::from_millis(10);
+/// A light ACK goes out after so many packets between two full ones.
+const LIGHT_ACK_PACKETS: u32 = 64;
+/// ACKs that are remembered until the peer acknowledges them.
+const REMEMBERED: usize = 1_024;
+
+/// Which ACK is to be sent when, and what comes back for it.
+#[derive(Debug)]
+pub(crate) struct AckState {
+    next_number: AckNo,
+    sent: VecDeque<SentAck>,
+    /// What the last timer ACK said and when it went out; at first, when the connection began.
+    last_sent: (SeqNo, Instant),
+    last_full: Option<Instant>,
+    /// The highest number whose ACK the peer acknowledged.
+    settled: SeqNo,
+    packets: u32,
+    light_acks: u32,
+    light_due: bool,
+    /// The last ACK said that the buffer was full.
+    stalled: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct SentAck {
+    number: AckNo,
+    next: SeqNo,
+    at: Instant,
+}
+
+/// How an ACK is to be sent.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum AckKind {
+    Full,
+    Small,
+}
+
+impl AckState {
+    pub(crate) const fn new(isn: SeqNo, now: Instant) -> Self {
+        Self {
+            next_number: AckNo::FIRST,
+            sent: VecDeque::new(),
+            last_sent: (isn, now),
+            last_full: None,
+            settled: isn,
+            packets: 0,
+            light_acks: 1,
+            light_due: false,
+            stalled: false,
+        }
+    }
+
+    /// Counts a data packet towards the next light ACK.
+    pub(crate) const fn count_packet(&mut self) {
+        self.packets += 1;
+        if self.packets >= LIGHT_ACK_PACKETS * self.light_acks {
+            self.light_acks += 1;
+            self.light_due = true;
+        }
+    }
+
+    /// Whether a light ACK is due; tells once.
+    pub(crate) const fn take_light(&mut self) -> bool {
+        std::mem::replace(&mut self.light_due, false)
+    }
+
+    pub(crate) const fn light_is_due(&self) -> bool {
+        self.light_due
+    }
+
+    /// When the timer's next ACK is to be looked at, if `next` is what it would acknowledge.
+    pub(crate) fn due(&self, now: Instant, next: SeqNo, rtt: Rtt) -> Option<Instant> {
+        if next == self.settled {
+            return None;
+        }
+        let (last, at) = self.last_sent;
+        let wait = if last == next { rtt.bound() } else { ACK_PERIOD };
+        Some((at + wait).max(now))
+    }
+
+    /// Whether an ACK that tells of room again must go out at once.
+    pub(crate) const fn frees(&self, room: u32) -> bool {
+        self.stalled && room > 0
+    }
+
+    /// An ACK for `next` goes out at `now`, telling of `room`: its number and kind.
+    pub(crate) fn send(&mut self, now: Instant, next: SeqNo, room: u32) -> (AckNo, AckKind) {
+        let number = self.next_number;
+        self.next_number = number.next();
+        if self.sent.len() >= REMEMBERED {
+            self.sent.pop_front();
+        }
+        self.sent.push_back(SentAck { number, next, at: now });
+        self.last_sent = (next, now);
+        self.packets = 0;
+        self.light_acks = 1;
+        self.light_due = false;
+        self.stalled = room == 0;
+        let kind = match self.last_full {
+            Some(last) if now < last + ACK_PERIOD => AckKind::Small,
+            _ => AckKind::Full,
+        };
+        if kind == AckKind::Full {
+            self.last_full = Some(now);
+        }
+        (number, kind)
+    }
+
+    /// The peer acknowledged an ACK: the round-trip time, or `None` for a number never sent or
+    /// answered before.
+    pub(crate) fn acknowledged(&mut self, now: Instant, number: AckNo) -> Option<Duration> {
+        let index = self.sent.iter().position(|ack| ack.number == number)?;
+        let ack = self.sent[index];
+        self.sent.drain(..=index);
+        self.settled = ack.next;
+        Some(now - ack.at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Rtt =
+        Rtt { smoothed: Duration::from_millis(20), variance: Duration::from_millis(5) };
+
+    #[test]
+    fn an_ack_is_repeated_after_the_round_trip_bound_until_it_is_acknowledged() {
+        let start = Instant::from_millis(100);
+        let mut acks = AckState::new(SeqNo::new(0), start);
+        assert_eq!(acks.due(start, SeqNo::new(0), RTT), None, "nothing new");
+        assert_eq!(acks.due(start, SeqNo::new(5), RTT), Some(start + ACK_PERIOD));
+        let (number, kind) = acks.send(start, SeqNo::new(5), 100);
+        assert_eq!((number, kind), (AckNo::FIRST, AckKind::Full));
+        let repeat = start + Duration::from_millis(40);
+        assert_eq!(acks.due(start, SeqNo::new(5), RTT), Some(repeat));
+        assert_eq!(
+            acks.acknowledged(start + Duration::from_millis(21), number),
+            Some(Duration::from_millis(21))
+        );
+        assert_eq!(acks.due(repeat, SeqNo::new(5), RTT), None);
+        assert_eq!(acks.acknowledged(repeat, number), None, "answered before");
+    }
+
+    #[test]
+    fn a_second_ack_within_ten_milliseconds_is_small() {
+        let start = Instant::from_millis(100);
+        let mut acks = AckState::new(SeqNo::new(0), start);
+        acks.send(start, SeqNo::new(5), 0);
+        assert!(acks.frees(3));
+        assert_eq!(acks.send(start + Duration::from_millis(3), SeqNo::new(5), 3).1, AckKind::Small);
+        assert!(!acks.frees(4));
+    }
+
+    #[test]
+    fn a_light_ack_is_due_every_64_packets() {
+        let mut acks = AckState::new(SeqNo::new(0), Instant::ORIGIN);
+        let lights = (0..640).filter(|_| {
+            acks.count_packet();
+            acks.take_light()
+        });
+        assert_eq!(lights.count(), 10);
+    }
+}

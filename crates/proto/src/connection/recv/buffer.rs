@@ -1,0 +1,295 @@
+use std::time::Duration;
+
+use bytes::Bytes;
+use punctual_wire::{MsgNo, SeqNo};
+
+use super::tsbpd::{PeerTime, Tsbpd};
+use crate::seq_ring::SeqRing;
+use crate::seq_set::SeqSet;
+
+/// A packet that waits for its time.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) payload: Bytes,
+    pub(crate) time: PeerTime,
+    pub(crate) msgno: MsgNo,
+}
+
+/// What became of a packet that arrived.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Insert {
+    /// It follows the newest one, or leaves `gap` numbers out.
+    Newest { gap: u32 },
+    /// It fills a place that was missing.
+    Filled,
+    /// It is stored already.
+    Duplicate,
+    /// Its place was passed: delivered or given up.
+    Belated,
+    /// It lies beyond the capacity.
+    NoRoom,
+}
+
+/// Packets from arrival to delivery, and which are missing between them.
+///
+/// `head` is the next to be delivered and `end` follows the newest one. A number between them is
+/// stored, missing, or given up: neither, and before the first missing one or never missing again.
+#[derive(Debug)]
+pub(crate) struct ReceiveBuffer {
+    ring: SeqRing<Stored>,
+    missing: SeqSet,
+    head: SeqNo,
+    end: SeqNo,
+    packets: usize,
+    bytes: u64,
+    limit: usize,
+    /// Numbers passed since the last delivery because they were given up.
+    given_up: u32,
+}
+
+impl ReceiveBuffer {
+    pub(crate) fn new(isn: SeqNo, limit: usize) -> Self {
+        Self {
+            ring: SeqRing::new(),
+            missing: SeqSet::default(),
+            head: isn,
+            end: isn,
+            packets: 0,
+            bytes: 0,
+            limit,
+            given_up: 0,
+        }
+    }
+
+    pub(crate) const fn packets(&self) -> usize {
+        self.packets
+    }
+
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) const fn missing(&self) -> &SeqSet {
+        &self.missing
+    }
+
+    pub(crate) const fn head(&self) -> SeqNo {
+        self.head
+    }
+
+    /// Follows the newest number that arrived.
+    pub(crate) const fn end(&self) -> SeqNo {
+        self.end
+    }
+
+    /// How many more packets fit.
+    pub(crate) const fn room(&self) -> usize {
+        self.limit.saturating_sub(self.end.distance_from(self.head).unsigned_abs() as usize)
+    }
+
+    /// The first missing number, or the one after the newest: what an ACK says.
+    pub(crate) fn acknowledged(&self) -> SeqNo {
+        self.missing.first_from(self.head).unwrap_or(self.end)
+    }
+
+    pub(crate) fn insert(&mut self, seq: SeqNo, stored: Stored) -> Insert {
+        if seq.is_before(self.head) {
+            return Insert::Belated;
+        }
+        let span = seq.distance_from(self.head).unsigned_abs() as usize + 1;
+        if span > self.limit {
+            return Insert::NoRoom;
+        }
+        if seq.is_before(self.end) {
+            if !self.missing.remove(seq) {
+                let stored_already = self.ring.get(seq).is_some();
+                return if stored_already { Insert::Duplicate } else { Insert::Belated };
+            }
+            self.store(seq, stored);
+            return Insert::Filled;
+        }
+        self.ring.reserve(self.head, span);
+        let gap = seq.distance_from(self.end).unsigned_abs();
+        if gap > 0 {
+            self.missing.reserve(self.head, self.ring.capacity());
+            for i in 0..gap {
+                self.missing.insert(self.end.plus(i));
+            }
+        }
+        self.end = seq.next();
+        self.store(seq, stored);
+        Insert::Newest { gap }
+    }
+
+    /// Starts over at `seq`; nothing may be stored. Returns how many numbers are passed over.
+    pub(crate) fn jump(&mut self, seq: SeqNo) -> u32 {
+        let skipped = self.missing.len();
+        self.give_up_before(self.end);
+        let beyond = seq.distance_from(self.end).unsigned_abs();
+        self.given_up += self.end.distance_from(self.head).unsigned_abs() + beyond;
+        self.head = seq;
+        self.end = seq;
+        u32::try_from(skipped).unwrap_or(u32::MAX) + beyond
+    }
+
+    /// Gives up every missing number before `seq`; returns how many there were.
+    pub(crate) fn give_up_before(&mut self, seq: SeqNo) -> u32 {
+        let mut count = 0;
+        while let Some(missing) = self.missing.first_from(self.head) {
+            if !missing.is_before(seq) {
+                break;
+            }
+            self.missing.remove(missing);
+            count += 1;
+        }
+        count
+    }
+
+    /// Gives up the missing numbers from `first` to `last`; returns how many there were.
+    pub(crate) fn give_up(&mut self, first: SeqNo, last: SeqNo) -> u32 {
+        let mut seq = if first.is_before(self.head) { self.head } else { first };
+        let mut count = 0;
+        while seq.is_before(self.end) && !seq.is_after(last) {
+            count += u32::from(self.missing.remove(seq));
+            seq = seq.next();
+        }
+        count
+    }
+
+    /// The first packet stored behind a missing number: when it is due, that number is too late.
+    pub(crate) fn first_behind_gap(&self) -> Option<(SeqNo, &Stored)> {
+        let mut seq = self.missing.first_from(self.head)?;
+        // Numbers given up lie behind a gap only after a drop request in the middle.
+        while seq.is_before(self.end) {
+            seq = self.missing.first_gap_from(seq);
+            if let Some(stored) = self.ring.get(seq) {
+                return Some((seq, stored));
+            }
+            seq = seq.next();
+        }
+        None
+    }
+
+    /// The next packet to be delivered, unless a missing one comes first.
+    pub(crate) fn front(&mut self) -> Option<(SeqNo, &Stored)> {
+        while self.head.is_before(self.end)
+            && self.ring.get(self.head).is_none()
+            && !self.missing.contains(self.head)
+        {
+            self.head = self.head.next();
+            self.given_up += 1;
+        }
+        let stored = self.ring.get(self.head)?;
+        Some((self.head, stored))
+    }
+
+    /// Takes the packet that `front` shows, with how many were given up just before it.
+    pub(crate) fn pop(&mut self) -> Option<(SeqNo, Stored, u32)> {
+        let (seq, _) = self.front()?;
+        let stored = self.ring.take(seq)?;
+        self.packets -= 1;
+        self.bytes -= stored.payload.len() as u64;
+        self.head = seq.next();
+        self.ring.shrink(self.head, self.end.distance_from(self.head).unsigned_abs() as usize);
+        Some((seq, stored, std::mem::take(&mut self.given_up)))
+    }
+
+    /// From the oldest stored packet's origin to the newest's.
+    pub(crate) fn span_in_time(&self, tsbpd: Option<&Tsbpd>) -> Duration {
+        let (Some(tsbpd), Some(newest)) = (tsbpd, self.ring.get(self.end.minus(1))) else {
+            return Duration::ZERO;
+        };
+        let span = self.end.distance_from(self.head);
+        let oldest = (0..span).find_map(|i| self.ring.get(self.head.plus(i.unsigned_abs())));
+        oldest.map_or(Duration::ZERO, |oldest| {
+            tsbpd.origin(newest.time).saturating_since(tsbpd.origin(oldest.time))
+        })
+    }
+
+    fn store(&mut self, seq: SeqNo, stored: Stored) {
+        self.packets += 1;
+        self.bytes += stored.payload.len() as u64;
+        self.ring.insert(seq, stored);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+    use punctual_units::Instant;
+    use punctual_wire::Timestamp;
+
+    use super::*;
+
+    fn stored(tag: u32) -> Stored {
+        let tsbpd = Tsbpd::new(Instant::ORIGIN, Timestamp::from_micros(0), Duration::ZERO);
+        Stored {
+            payload: Bytes::copy_from_slice(&tag.to_be_bytes()),
+            time: tsbpd.peer_time(Instant::ORIGIN, Timestamp::from_micros(tag)),
+            msgno: MsgNo::FIRST,
+        }
+    }
+
+    #[test]
+    fn gaps_fill_and_duplicates_are_known() {
+        let isn = SeqNo::new(0x7FFF_FFFE);
+        let mut buffer = ReceiveBuffer::new(isn, 100);
+        assert_eq!(buffer.insert(isn, stored(0)), Insert::Newest { gap: 0 });
+        assert_eq!(buffer.insert(isn.plus(4), stored(4)), Insert::Newest { gap: 3 });
+        assert_eq!(buffer.insert(isn.plus(2), stored(2)), Insert::Filled);
+        assert_eq!(buffer.insert(isn.plus(2), stored(2)), Insert::Duplicate);
+        assert_eq!(buffer.acknowledged(), isn.plus(1));
+        assert_eq!(buffer.first_behind_gap().map(|(seq, _)| seq), Some(isn.plus(2)));
+        assert_eq!(buffer.give_up_before(isn.plus(2)), 1);
+        assert_eq!(buffer.insert(isn.plus(1), stored(1)), Insert::Belated);
+        assert_eq!(buffer.pop().map(|(seq, _, lost)| (seq, lost)), Some((isn, 0)));
+        assert_eq!(buffer.pop().map(|(seq, _, lost)| (seq, lost)), Some((isn.plus(2), 1)));
+        assert!(buffer.pop().is_none(), "the third is missing");
+        assert_eq!(buffer.insert(isn.plus(200), stored(9)), Insert::NoRoom);
+    }
+
+    #[test]
+    fn a_jump_passes_over_everything_missing() {
+        let isn = SeqNo::new(10);
+        let mut buffer = ReceiveBuffer::new(isn, 100);
+        buffer.insert(isn.plus(1), stored(1));
+        buffer.give_up_before(isn.plus(1));
+        buffer.pop();
+        assert_eq!(buffer.jump(isn.plus(5_000)), 4_998);
+        assert_eq!(buffer.insert(isn.plus(5_000), stored(2)), Insert::Newest { gap: 0 });
+        assert_eq!(buffer.pop().map(|(_, _, lost)| lost), Some(4_998));
+    }
+
+    proptest! {
+        /// Whatever arrives and whenever, delivery is each packet once, in order, as it was sent.
+        #[test]
+        fn delivers_in_order_once_what_was_stored(
+            isn in 0u32..=0x7FFF_FFFF,
+            arrivals in prop::collection::vec((0u32..400, any::<bool>()), 1..600),
+        ) {
+            let isn = SeqNo::new(isn);
+            let mut buffer = ReceiveBuffer::new(isn, 256);
+            let mut held = BTreeMap::new();
+            let mut delivered = Vec::new();
+            for (offset, skip) in arrivals {
+                let outcome = buffer.insert(isn.plus(offset), stored(offset));
+                if matches!(outcome, Insert::Newest { .. } | Insert::Filled) {
+                    prop_assert!(held.insert(offset, ()).is_none());
+                }
+                if skip && let Some((seq, _)) = buffer.first_behind_gap() {
+                    buffer.give_up_before(seq);
+                }
+                while let Some((seq, packet, _)) = buffer.pop() {
+                    let offset = seq.distance_from(isn).unsigned_abs();
+                    prop_assert_eq!(&packet.payload[..], &offset.to_be_bytes());
+                    prop_assert!(held.remove(&offset).is_some());
+                    delivered.push(offset);
+                }
+                prop_assert_eq!(buffer.packets(), held.len());
+            }
+            prop_assert!(delivered.is_sorted_by(|a, b| a < b));
+        }
+    }
+}

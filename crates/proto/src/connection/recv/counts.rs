@@ -1,0 +1,96 @@
+use std::time::Duration;
+
+use crate::config::PACKET_OVERHEAD;
+use crate::statistics::Statistics;
+
+/// What the receiving half counts. Byte counters here are payload only.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    received: u64,
+    bytes_received: u64,
+    unique: u64,
+    bytes_unique: u64,
+    retransmitted: u64,
+    lost: u64,
+    dropped: u64,
+    undecrypted: u64,
+    bytes_undecrypted: u64,
+    belated: u64,
+    duplicate: u64,
+    mean_lateness: Duration,
+    jumps: u64,
+    pub(crate) acks_sent: u64,
+    pub(crate) naks_sent: u64,
+    pub(crate) ignored: u64,
+}
+
+impl Counts {
+    pub(crate) fn arrived(&mut self, payload: usize, retransmitted: bool) {
+        self.received += 1;
+        self.bytes_received += payload as u64;
+        self.retransmitted += u64::from(retransmitted);
+    }
+
+    pub(crate) const fn stored(&mut self, payload: usize) {
+        self.unique += 1;
+        self.bytes_unique += payload as u64;
+    }
+
+    pub(crate) const fn lost(&mut self, packets: u64) {
+        self.lost += packets;
+    }
+
+    pub(crate) const fn dropped(&mut self, packets: u64) {
+        self.dropped += packets;
+    }
+
+    pub(crate) const fn jumped(&mut self, packets: u64) {
+        self.jumps += 1;
+        self.lost += packets;
+        self.dropped += packets;
+    }
+
+    pub(crate) const fn undecrypted(&mut self, payload: usize) {
+        self.undecrypted += 1;
+        self.bytes_undecrypted += payload as u64;
+        self.dropped += 1;
+    }
+
+    pub(crate) fn duplicate(&mut self, lateness: Duration) {
+        self.duplicate += 1;
+        self.belated(lateness);
+    }
+
+    pub(crate) fn belated(&mut self, lateness: Duration) {
+        self.belated += 1;
+        self.mean_lateness = (self.mean_lateness * 4 + lateness) / 5;
+    }
+
+    /// Mean payload of what was stored, bytes.
+    pub(crate) fn mean_payload(&self) -> u64 {
+        self.bytes_unique.checked_div(self.unique).unwrap_or(0)
+    }
+
+    pub(crate) fn fill(&self, statistics: &mut Statistics) {
+        let headers = |packets: u64| packets * PACKET_OVERHEAD as u64;
+        let estimate = |packets: u64| packets * (self.mean_payload() + PACKET_OVERHEAD as u64);
+        statistics.packets_received = self.received;
+        statistics.bytes_received = self.bytes_received + headers(self.received);
+        statistics.packets_received_unique = self.unique;
+        statistics.bytes_received_unique = self.bytes_unique + headers(self.unique);
+        statistics.packets_received_retransmitted = self.retransmitted;
+        statistics.packets_receive_lost = self.lost;
+        statistics.bytes_receive_lost = estimate(self.lost);
+        statistics.packets_receive_dropped = self.dropped;
+        statistics.bytes_receive_dropped = estimate(self.dropped);
+        statistics.packets_undecrypted = self.undecrypted;
+        statistics.bytes_undecrypted = self.bytes_undecrypted;
+        statistics.packets_belated = self.belated;
+        statistics.packets_duplicate = self.duplicate;
+        statistics.belated_time = self.mean_lateness;
+        statistics.receive_jumps = self.jumps;
+        statistics.acks_sent = self.acks_sent;
+        statistics.naks_sent = self.naks_sent;
+        statistics.packets_ignored += self.ignored;
+    }
+}

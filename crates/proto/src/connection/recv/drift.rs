@@ -1,0 +1,138 @@
+use std::time::Duration;
+
+use punctual_units::Instant;
+
+/// A window lasts at least so long …
+const WINDOW: Duration = Duration::from_secs(1);
+/// … and has at least so many samples: a window's least lateness is then close to the true one.
+const WINDOW_SAMPLES: u32 = 16;
+/// A path whose least RTT moved by more than this is another path: its delay is not drift.
+const PATH_CHANGE: Duration = Duration::from_millis(2);
+/// The correction moves by a thousandth of the time at most, five times what a bad clock drifts.
+const MAX_SLEW_DIVISOR: i64 = 1_000;
+
+/// Follows the drift of the peer's clock against ours.
+///
+/// Each control packet tells how late it came against the time base. The least lateness in a window
+/// is free of queueing and jitter, which libsrt's mean is not. What is left is the drift and the
+/// path; half of a change of the least RTT is the path's, and a larger change starts from anew, so
+/// that a new route is not taken for a wrong clock.
+#[derive(Debug)]
+pub(crate) struct DriftTracer {
+    window: Option<Window>,
+    reference: Option<Reference>,
+    drift: i64,
+}
+
+#[derive(Debug)]
+struct Window {
+    start: Instant,
+    samples: u32,
+    least_lateness: i64,
+    least_rtt: Option<Duration>,
+}
+
+#[derive(Debug)]
+struct Reference {
+    lateness: i64,
+    rtt: Duration,
+}
+
+impl DriftTracer {
+    pub(crate) const fn new() -> Self {
+        Self { window: None, reference: None, drift: 0 }
+    }
+
+    /// A packet came `lateness` ns later than the time base says; `rtt` is the latest sample.
+    /// Returns the new correction in nanoseconds when a window ends.
+    pub(crate) fn sample(
+        &mut self,
+        now: Instant,
+        lateness: i64,
+        rtt: Option<Duration>,
+    ) -> Option<i64> {
+        let window = self.window.get_or_insert(Window {
+            start: now,
+            samples: 0,
+            least_lateness: i64::MAX,
+            least_rtt: None,
+        });
+        window.samples += 1;
+        window.least_lateness = window.least_lateness.min(lateness);
+        window.least_rtt = match (window.least_rtt, rtt) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        if now - window.start < WINDOW || window.samples < WINDOW_SAMPLES {
+            return None;
+        }
+        let window = self.window.take()?;
+        self.close(&window, now - window.start)
+    }
+
+    fn close(&mut self, window: &Window, length: Duration) -> Option<i64> {
+        let rtt = window.least_rtt.unwrap_or_default();
+        let Some(reference) = &mut self.reference else {
+            self.reference = Some(Reference { lateness: window.least_lateness, rtt });
+            return None;
+        };
+        if rtt.abs_diff(reference.rtt) > PATH_CHANGE.max(reference.rtt / 8) {
+            *reference = Reference { lateness: window.least_lateness - self.drift, rtt };
+            return None;
+        }
+        let path = (nanos(rtt) - nanos(reference.rtt)) / 2;
+        let target = window.least_lateness - reference.lateness - path;
+        let slew = nanos(length) / MAX_SLEW_DIVISOR;
+        self.drift += (target - self.drift).clamp(-slew, slew);
+        Some(self.drift)
+    }
+}
+
+fn nanos(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Feeds ten samples a second for `seconds`; `lateness` and `rtt` by the sample's index.
+    fn follow(seconds: u64, lateness: impl Fn(i64) -> i64, rtt: impl Fn(i64) -> Duration) -> i64 {
+        let mut tracer = DriftTracer::new();
+        let mut drift = 0;
+        for i in 0..i64::try_from(seconds * 10).expect("small") {
+            let now = Instant::from_millis(i.unsigned_abs() * 100);
+            drift = tracer.sample(now, lateness(i), Some(rtt(i))).unwrap_or(drift);
+        }
+        drift
+    }
+
+    const MS: i64 = 1_000_000;
+
+    #[test]
+    fn a_clock_200_ppm_off_is_followed_to_a_millisecond() {
+        for ppm in [-200, 200] {
+            // 0.1 s between samples: 100 ns a sample for each ppm; jitter of up to 7 ms on top.
+            let drift =
+                follow(3_600, |i| i * 100 * ppm + i % 8 * MS, |_| Duration::from_millis(30));
+            let expected = 3_600 * 1_000 * ppm;
+            assert!((drift - expected).abs() < MS, "{drift} for {expected}");
+        }
+    }
+
+    #[test]
+    fn a_new_route_is_not_drift() {
+        let drift = follow(
+            120,
+            |i| if i < 600 { 0 } else { 40 * MS },
+            |i| Duration::from_millis(if i < 600 { 30 } else { 70 }),
+        );
+        assert_eq!(drift, 0);
+    }
+
+    #[test]
+    fn jitter_alone_is_not_drift() {
+        let drift = follow(600, |i| (i * 7_919 % 101) * MS / 4, |_| Duration::from_millis(30));
+        assert!(drift.abs() < 3 * MS, "{drift}");
+    }
+}

@@ -1,0 +1,140 @@
+use std::time::Duration;
+
+use punctual_units::Instant;
+
+/// Arrivals that the rate is taken from.
+const ARRIVALS: usize = 16;
+/// Probe pairs that the capacity is taken from.
+const PROBES: usize = 64;
+
+/// What the receiver can tell of the link: how fast packets arrive, and how close together a probe
+/// pair does (draft sections 4.7 and 5.2.3).
+///
+/// Packets that the operating system hands over together have no measurable gap; such a pair is left
+/// out. The capacity is rough by nature, on shared and cellular links above all.
+#[derive(Debug)]
+pub(crate) struct LinkEstimate {
+    arrivals: [Instant; ARRIVALS],
+    arrived: usize,
+    /// Gaps of probe pairs in nanoseconds, scaled to a full payload. Made when the first comes.
+    gaps: Vec<u64>,
+    next_gap: usize,
+    probe_started: Option<Instant>,
+}
+
+impl LinkEstimate {
+    pub(crate) const fn new() -> Self {
+        Self {
+            arrivals: [Instant::ORIGIN; ARRIVALS],
+            arrived: 0,
+            gaps: Vec::new(),
+            next_gap: 0,
+            probe_started: None,
+        }
+    }
+
+    /// An original arrived as the newest packet. `first` and `second` tell its place in a probe pair.
+    pub(crate) fn arrived(&mut self, now: Instant, probe: Probe, payload: usize, full: usize) {
+        self.arrivals[self.arrived % ARRIVALS] = now;
+        self.arrived += 1;
+        match probe {
+            Probe::First => self.probe_started = Some(now),
+            Probe::Second => self.end_probe(now, payload, full),
+            Probe::None => self.probe_started = None,
+        }
+    }
+
+    /// A packet came out of order: the pair under way tells nothing.
+    pub(crate) const fn disturbed(&mut self) {
+        self.probe_started = None;
+    }
+
+    /// Packets per second over the last arrivals; 0 if unknown.
+    pub(crate) fn arrival_rate(&self) -> u32 {
+        if self.arrived < ARRIVALS {
+            return 0;
+        }
+        let newest = self.arrivals[(self.arrived - 1) % ARRIVALS];
+        let oldest = self.arrivals[self.arrived % ARRIVALS];
+        per_second(newest - oldest, ARRIVALS as u64 - 1)
+    }
+
+    /// Packets of full size per second that the link seems to carry; 0 if unknown. Gaps beyond eight
+    /// times the median either way are left out.
+    pub(crate) fn capacity(&self) -> u32 {
+        if self.gaps.is_empty() {
+            return 0;
+        }
+        let mut sorted = self.gaps.clone();
+        let middle = sorted.len() / 2;
+        let median = *sorted.select_nth_unstable(middle).1;
+        let kept = self.gaps.iter().filter(|&&gap| gap > median / 8 && gap < median * 8);
+        let (count, sum) = kept.fold((0, 0), |(count, sum), gap| (count + 1, sum + gap));
+        per_second(Duration::from_nanos(sum), count)
+    }
+
+    fn end_probe(&mut self, now: Instant, payload: usize, full: usize) {
+        let Some(started) = self.probe_started.take() else { return };
+        let gap = (now - started).as_nanos();
+        if gap == 0 || payload == 0 {
+            return;
+        }
+        let scaled = gap * full as u128 / payload as u128;
+        let scaled = u64::try_from(scaled).unwrap_or(u64::MAX).min(60_000_000_000);
+        if self.gaps.len() < PROBES {
+            self.gaps.push(scaled);
+        } else {
+            self.gaps[self.next_gap] = scaled;
+        }
+        self.next_gap = (self.next_gap + 1) % PROBES;
+    }
+}
+
+/// The place of a packet in a probe pair.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Probe {
+    None,
+    First,
+    Second,
+}
+
+fn per_second(time: Duration, count: u64) -> u32 {
+    let rate = (u128::from(count) * 1_000_000_000).checked_div(time.as_nanos()).unwrap_or(0);
+    u32::try_from(rate).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rate_and_capacity_of_a_regular_stream() {
+        let mut link = LinkEstimate::new();
+        assert_eq!((link.arrival_rate(), link.capacity()), (0, 0));
+        let mut now = Instant::from_millis(1);
+        for i in 0..160 {
+            let probe = match i % 16 {
+                0 => Probe::First,
+                1 => Probe::Second,
+                _ => Probe::None,
+            };
+            // A packet each millisecond; the second of a pair follows after 100 µs.
+            now += Duration::from_micros(if probe == Probe::Second { 100 } else { 1_000 });
+            link.arrived(now, probe, 1_316, 1_316);
+        }
+        assert!((1_000..=1_070).contains(&link.arrival_rate()), "{}", link.arrival_rate());
+        assert_eq!(link.capacity(), 10_000);
+    }
+
+    #[test]
+    fn a_disturbed_or_simultaneous_pair_does_not_count() {
+        let mut link = LinkEstimate::new();
+        let now = Instant::from_millis(1);
+        link.arrived(now, Probe::First, 1_316, 1_316);
+        link.arrived(now, Probe::Second, 1_316, 1_316);
+        link.arrived(now, Probe::First, 1_316, 1_316);
+        link.disturbed();
+        link.arrived(now + Duration::from_micros(9), Probe::Second, 1_316, 1_316);
+        assert_eq!(link.capacity(), 0);
+    }
+}

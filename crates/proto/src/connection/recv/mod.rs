@@ -1,0 +1,452 @@
+//! The receiving half of a connection: from data packets to messages at their time, and the ACKs and
+//! NAKs that the sender needs.
+
+pub(crate) mod ack;
+pub(crate) mod buffer;
+mod counts;
+pub(crate) mod drift;
+pub(crate) mod link;
+pub(crate) mod reorder;
+pub(crate) mod tsbpd;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use punctual_units::Instant;
+use punctual_wire::{
+    Ack, AckLink, AckNo, AckRates, DataHeader, DropRequest, KeyFlag, LossListBuilder, SeqNo,
+    Timestamp,
+};
+
+use self::ack::{AckKind, AckState};
+use self::buffer::{Insert, ReceiveBuffer, Stored};
+use self::counts::Counts;
+use self::drift::DriftTracer;
+use self::link::{LinkEstimate, Probe};
+use self::reorder::Reordering;
+use self::tsbpd::{PeerTime, Tsbpd};
+use super::send::capacity;
+use crate::config::{Config, PACKET_OVERHEAD};
+use crate::connection::rtt::Rtt;
+use crate::event::Message;
+use crate::handshake::Negotiated;
+use crate::statistics::Statistics;
+
+/// Least time between periodic loss reports (draft section 4.8.2).
+const LEAST_NAK_PERIOD: Duration = Duration::from_millis(20);
+/// A gap of so many packets is believed when a second packet confirms it.
+const SUSPICIOUS_GAP: u32 = 64;
+/// How far in the future a packet's origin may seem to lie: the handshake that fixed the time base
+/// may have been delayed by so much.
+const FUTURE: Duration = Duration::from_secs(2);
+/// Loss ranges that wait for the next NAK; beyond this the whole list is sent.
+const REPORTS: usize = 1_024;
+
+#[derive(Debug)]
+pub(crate) struct ReceiveHalf {
+    buffer: ReceiveBuffer,
+    tsbpd: Option<Tsbpd>,
+    drift: Option<DriftTracer>,
+    reordering: Reordering,
+    acks: AckState,
+    link: LinkEstimate,
+    too_late_drop: bool,
+    periodic_nak: bool,
+    full_payload: usize,
+    reports: Vec<(SeqNo, SeqNo)>,
+    report_all: bool,
+    next_nak: Option<Instant>,
+    suspect: Option<(SeqNo, Stored)>,
+    counts: Counts,
+}
+
+impl ReceiveHalf {
+    pub(crate) fn new(config: &Config, negotiated: &Negotiated, now: Instant) -> Self {
+        let tsbpd = negotiated.tsbpd_receive.then(|| {
+            Tsbpd::new(
+                negotiated.base_arrival,
+                negotiated.base_timestamp,
+                negotiated.receive_latency,
+            )
+        });
+        Self {
+            buffer: ReceiveBuffer::new(negotiated.receive_isn, config.receive_window()),
+            drift: (config.drift_tracer() && tsbpd.is_some()).then(DriftTracer::new),
+            too_late_drop: config.too_late_drop() && tsbpd.is_some(),
+            tsbpd,
+            reordering: Reordering::new(if negotiated.peer_retransmit_flag {
+                config.reorder_tolerance()
+            } else {
+                // Late originals cannot be told from retransmissions.
+                0
+            }),
+            acks: AckState::new(negotiated.receive_isn, now),
+            link: LinkEstimate::new(),
+            periodic_nak: config.periodic_nak(),
+            full_payload: config.payload_size(),
+            reports: Vec::new(),
+            report_all: false,
+            next_nak: None,
+            suspect: None,
+            counts: Counts::default(),
+        }
+    }
+
+    pub(crate) fn handle_data(
+        &mut self,
+        now: Instant,
+        header: &DataHeader,
+        payload: Bytes,
+        rtt: Rtt,
+    ) {
+        self.counts.arrived(payload.len(), header.retransmitted);
+        if header.key != KeyFlag::Clear {
+            self.counts.undecrypted(payload.len());
+            return;
+        }
+        let time = self.plausible_time(now, header.timestamp);
+        let stored = Stored { payload, time, msgno: header.msgno };
+        let gap = header.seq.distance_from(self.buffer.end());
+        if gap >= SUSPICIOUS_GAP.cast_signed() {
+            self.handle_far(now, header, stored, rtt);
+            return;
+        }
+        if gap >= 0 {
+            self.suspect = None;
+        }
+        self.store(now, header.seq, header.retransmitted, stored, rtt);
+    }
+
+    /// The control packet that came in was sent at `timestamp`.
+    pub(crate) fn trace_drift(
+        &mut self,
+        now: Instant,
+        timestamp: Timestamp,
+        rtt: Option<Duration>,
+    ) {
+        if let (Some(tracer), Some(tsbpd)) = (&mut self.drift, &mut self.tsbpd)
+            && let Some(drift) = tracer.sample(now, tsbpd.lateness(now, timestamp), rtt)
+        {
+            tsbpd.set_drift(drift);
+        }
+    }
+
+    /// The sender will not send these packets again.
+    pub(crate) fn handle_drop_request(&mut self, request: &DropRequest) -> bool {
+        let beyond = request.last.distance_from(self.buffer.end());
+        let room = i32::try_from(self.buffer.room()).unwrap_or(i32::MAX);
+        if request.last.is_before(request.first) || beyond >= room {
+            return false;
+        }
+        let count = self.buffer.give_up(request.first, request.last);
+        self.counts.dropped(u64::from(count));
+        true
+    }
+
+    /// The peer acknowledged our ACK; the round-trip time if it was a new one.
+    pub(crate) fn handle_ack_ack(&mut self, now: Instant, number: AckNo) -> Option<Duration> {
+        self.acks.acknowledged(now, number)
+    }
+
+    /// The round-trip time was measured: a loss report that waits longer than it says comes sooner.
+    /// The initial estimate would let the first losses wait until it is too late for them.
+    pub(crate) fn hurry_report(&mut self, now: Instant, rtt: Rtt) {
+        self.next_nak = self.next_nak.map(|at| at.min(now + nak_period(rtt)));
+    }
+
+    /// The next message, if it is due.
+    pub(crate) fn recv(&mut self, now: Instant) -> Option<Message> {
+        if self.next_delivery()? > now {
+            return None;
+        }
+        let (seq, stored, lost_before) = self.buffer.pop()?;
+        let (origin, due) = match &self.tsbpd {
+            Some(tsbpd) => (tsbpd.origin(stored.time), tsbpd.due(stored.time)),
+            None => (now, now),
+        };
+        Some(Message {
+            payload: stored.payload,
+            origin,
+            due,
+            seq,
+            msgno: stored.msgno,
+            lost_before,
+        })
+    }
+
+    /// When the packet at the front is due; `None` if there is none or a missing one comes first.
+    pub(crate) fn next_delivery(&mut self) -> Option<Instant> {
+        let tsbpd = self.tsbpd;
+        let (_, stored) = self.buffer.front()?;
+        Some(tsbpd.map_or(Instant::ORIGIN, |tsbpd| tsbpd.due(stored.time)))
+    }
+
+    /// Whether nothing is left that could be delivered.
+    pub(crate) const fn is_drained(&self) -> bool {
+        self.buffer.packets() == 0
+    }
+
+    /// When missing packets are given up because one behind them is due.
+    pub(crate) fn next_skip(&self) -> Option<Instant> {
+        let tsbpd = self.tsbpd.as_ref().filter(|_| self.too_late_drop)?;
+        self.buffer.first_behind_gap().map(|(_, stored)| tsbpd.due(stored.time))
+    }
+
+    /// Gives up what is missing before packets that are due.
+    pub(crate) fn skip_late(&mut self, now: Instant) {
+        while self.next_skip().is_some_and(|at| at <= now) {
+            let Some((seq, _)) = self.buffer.first_behind_gap() else { return };
+            let count = self.buffer.give_up_before(seq);
+            self.counts.dropped(u64::from(count));
+        }
+    }
+
+    /// After the peer's end nothing more will come: everything missing is given up.
+    pub(crate) fn end(&mut self) {
+        let count = self.buffer.give_up_before(self.buffer.end());
+        self.counts.dropped(u64::from(count));
+    }
+
+    /// When the ACK timer is due.
+    pub(crate) fn next_ack(&self, now: Instant, rtt: Rtt) -> Option<Instant> {
+        self.acks.due(now, self.buffer.acknowledged(), rtt)
+    }
+
+    /// Whether an ACK must go out before its timer: the buffer was full and has room again.
+    pub(crate) fn ack_is_urgent(&self) -> bool {
+        self.acks.frees(self.room())
+    }
+
+    /// The full or small ACK that is due now.
+    pub(crate) fn make_ack(&mut self, now: Instant, rtt: Rtt) -> Ack {
+        let next = self.buffer.acknowledged();
+        let room = self.room();
+        let (number, kind) = self.acks.send(now, next, room);
+        self.counts.acks_sent += 1;
+        let link = AckLink {
+            rtt_us: micros(rtt.smoothed),
+            rtt_var_us: micros(rtt.variance),
+            free_buffer: room,
+        };
+        match kind {
+            AckKind::Small => Ack::Small { number, next, link },
+            AckKind::Full => {
+                let packets_per_sec = self.link.arrival_rate();
+                let bytes = u64::from(packets_per_sec)
+                    * (self.counts.mean_payload() + PACKET_OVERHEAD as u64);
+                let rates = AckRates {
+                    packets_per_sec,
+                    capacity_pps: self.link.capacity(),
+                    bytes_per_sec: Some(u32::try_from(bytes).unwrap_or(u32::MAX)),
+                };
+                Ack::Full { number, next, link, rates }
+            }
+        }
+    }
+
+    /// The light ACK that is due, if one is.
+    pub(crate) fn take_light_ack(&mut self) -> Option<Ack> {
+        self.acks.take_light().then(|| Ack::Light { next: self.buffer.acknowledged() })
+    }
+
+    /// Whether a light ACK or a loss report waits to be sent.
+    pub(crate) fn has_feedback(&self) -> bool {
+        self.acks.light_is_due() || self.report_all || !self.reports.is_empty()
+    }
+
+    /// The loss report that is due, of at most `max_words` words.
+    pub(crate) fn take_report(&mut self, max_words: usize) -> Option<LossListBuilder> {
+        let mut list = LossListBuilder::new(max_words);
+        let reports = std::mem::take(&mut self.reports);
+        if std::mem::take(&mut self.report_all) {
+            // Losses that may still be reordering wait for their own report.
+            let stop = self.reordering.first_fresh();
+            for (first, last) in self.buffer.missing().ranges_from(self.buffer.head()) {
+                if stop.is_some_and(|stop| !first.is_before(stop)) || !list.push(first, last) {
+                    break;
+                }
+            }
+        } else {
+            for &(first, last) in &reports {
+                self.list_missing(first, last, &mut list);
+            }
+        }
+        if list.is_empty() {
+            return None;
+        }
+        self.counts.naks_sent += 1;
+        Some(list)
+    }
+
+    /// When the periodic loss report is due.
+    pub(crate) const fn next_nak(&self) -> Option<Instant> {
+        self.next_nak
+    }
+
+    /// The periodic loss report is due.
+    pub(crate) fn repeat_report(&mut self, now: Instant, rtt: Rtt) {
+        self.next_nak = None;
+        if !self.buffer.missing().is_empty() {
+            self.report_all = true;
+            self.arm_nak(now, rtt);
+        }
+    }
+
+    /// When a loss that may have been reordering is to be reported.
+    pub(crate) fn next_ripe(&self) -> Option<Instant> {
+        self.reordering.next_ripe()
+    }
+
+    pub(crate) fn report_ripe(&mut self, now: Instant) {
+        while let Some((first, last)) = self.reordering.take_ripe(now) {
+            self.report(first, last);
+        }
+    }
+
+    pub(crate) fn fill_statistics(&self, mss: usize, statistics: &mut Statistics) {
+        self.counts.fill(statistics);
+        statistics.reorder_distance = self.reordering.distance();
+        statistics.reorder_tolerance = self.reordering.tolerance();
+        statistics.receive_buffer_available = (self.buffer.room() * mss) as u64;
+        statistics.receive_buffer_packets =
+            u32::try_from(self.buffer.packets()).unwrap_or(u32::MAX);
+        statistics.receive_buffer_bytes = self.buffer.bytes();
+        statistics.receive_buffer_span = self.buffer.span_in_time(self.tsbpd.as_ref());
+        if let Some(tsbpd) = &self.tsbpd {
+            statistics.receive_latency = tsbpd.latency();
+            statistics.drift_micros = tsbpd.drift() / 1_000;
+        }
+        let capacity_pps = self.link.capacity();
+        if capacity_pps > 0 {
+            statistics.link_capacity = capacity(capacity_pps, mss);
+        }
+    }
+
+    /// A packet far ahead is either the first after an outage or nonsense: the next one tells.
+    fn handle_far(&mut self, now: Instant, header: &DataHeader, stored: Stored, rtt: Rtt) {
+        let confirmed = self.suspect.take().filter(|(seq, _)| {
+            (1..SUSPICIOUS_GAP.cast_signed()).contains(&header.seq.distance_from(*seq))
+        });
+        let Some((seq, first)) = confirmed else {
+            self.suspect = Some((header.seq, stored));
+            return;
+        };
+        let outage = seq.distance_from(self.buffer.head()).unsigned_abs() as usize;
+        // libsrt closes the connection here ("sequence discrepancy"). What is stored is delivered
+        // first; then the receiver goes on where the sender is.
+        if outage >= self.buffer.room() && self.too_late_drop && self.buffer.packets() == 0 {
+            let skipped = self.buffer.jump(seq);
+            self.counts.jumped(u64::from(skipped));
+            self.next_nak = None;
+        }
+        self.store(now, seq, false, first, rtt);
+        self.store(now, header.seq, header.retransmitted, stored, rtt);
+    }
+
+    fn store(&mut self, now: Instant, seq: SeqNo, retransmitted: bool, stored: Stored, rtt: Rtt) {
+        let payload = stored.payload.len();
+        let time = stored.time;
+        let previous_end = self.buffer.end();
+        match self.buffer.insert(seq, stored) {
+            Insert::Newest { gap } => {
+                self.counts.stored(payload);
+                self.acks.count_packet();
+                if gap > 0 {
+                    self.counts.lost(u64::from(gap));
+                    self.link.disturbed();
+                    self.handle_gap(now, previous_end, seq.minus(1), rtt);
+                } else if !retransmitted {
+                    self.reordering.arrived_in_order();
+                    self.report_ripe(now);
+                }
+                if !retransmitted {
+                    self.link.arrived(now, probe(seq), payload, self.full_payload);
+                }
+            }
+            Insert::Filled => {
+                self.counts.stored(payload);
+                self.acks.count_packet();
+                self.link.disturbed();
+                if retransmitted {
+                    self.reordering.forget(seq);
+                } else {
+                    let late_by = previous_end.distance_from(seq).unsigned_abs() - 1;
+                    self.reordering.arrived_late(seq, late_by);
+                }
+                if self.buffer.missing().is_empty() {
+                    self.next_nak = None;
+                }
+            }
+            Insert::Duplicate => self.counts.duplicate(self.lateness(now, time)),
+            Insert::Belated => self.counts.belated(self.lateness(now, time)),
+            Insert::NoRoom => self.counts.ignored += 1,
+        }
+    }
+
+    fn handle_gap(&mut self, now: Instant, first: SeqNo, last: SeqNo, rtt: Rtt) {
+        if !self.reordering.hold(now, first, last, nak_period(rtt)) {
+            self.report(first, last);
+        }
+        if self.next_nak.is_none() {
+            self.arm_nak(now, rtt);
+        }
+    }
+
+    fn arm_nak(&mut self, now: Instant, rtt: Rtt) {
+        self.next_nak = self.periodic_nak.then(|| now + nak_period(rtt));
+    }
+
+    fn report(&mut self, first: SeqNo, last: SeqNo) {
+        if self.reports.len() < REPORTS {
+            self.reports.push((first, last));
+        } else {
+            self.report_all = true;
+        }
+    }
+
+    /// Lists what is still missing from `first` to `last`.
+    fn list_missing(&self, first: SeqNo, last: SeqNo, list: &mut LossListBuilder) {
+        let first = if first.is_before(self.buffer.head()) { self.buffer.head() } else { first };
+        for (start, end) in self.buffer.missing().ranges_from(first) {
+            if start.is_after(last) || start.is_before(first) {
+                return;
+            }
+            let end = if end.is_after(last) { last } else { end };
+            if !list.push(start, end) {
+                return;
+            }
+        }
+    }
+
+    /// The packet's time, unless it lies where an honest sender's cannot: then the present.
+    fn plausible_time(&self, now: Instant, timestamp: Timestamp) -> PeerTime {
+        let Some(tsbpd) = &self.tsbpd else { return PeerTime::default() };
+        let time = tsbpd.peer_time(now, timestamp);
+        if tsbpd.origin(time) > now + FUTURE { tsbpd.peer_time_at(now) } else { time }
+    }
+
+    fn lateness(&self, now: Instant, time: PeerTime) -> Duration {
+        self.tsbpd.map_or(Duration::ZERO, |tsbpd| now.saturating_since(tsbpd.due(time)))
+    }
+
+    fn room(&self) -> u32 {
+        u32::try_from(self.buffer.room()).unwrap_or(u32::MAX)
+    }
+}
+
+/// Time between periodic loss reports: half the round-trip bound (draft section 4.8.2).
+fn nak_period(rtt: Rtt) -> Duration {
+    (rtt.bound() / 2).max(LEAST_NAK_PERIOD)
+}
+
+const fn probe(seq: SeqNo) -> Probe {
+    match seq.value() % 16 {
+        0 => Probe::First,
+        1 => Probe::Second,
+        _ => Probe::None,
+    }
+}
+
+fn micros(duration: Duration) -> u32 {
+    u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
+}

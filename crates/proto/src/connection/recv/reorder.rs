@@ -1,0 +1,187 @@
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use punctual_units::Instant;
+use punctual_wire::SeqNo;
+
+/// So many packets in order lower the tolerance by one.
+const ORDERLY: u32 = 50;
+/// So many reordered packets that came with more than two packets to spare lower it by one.
+const EARLY: u32 = 10;
+/// Fresh losses that wait at most; more are reported at once.
+const WAITING: usize = 1_024;
+
+/// Losses that may only be reordering, and how long to wait before they are reported.
+///
+/// libsrt counts the wait in packets [lossmaxttl], so that a loss before a pause in the stream is
+/// never reported. Here a fresh loss also ages by the clock.
+#[derive(Debug)]
+pub(crate) struct Reordering {
+    fresh: VecDeque<FreshLoss>,
+    max: u32,
+    tolerance: u32,
+    distance: u32,
+    in_order: u32,
+    early: u32,
+}
+
+#[derive(Debug)]
+struct FreshLoss {
+    first: SeqNo,
+    last: SeqNo,
+    packets_left: u32,
+    report_at: Instant,
+}
+
+impl Reordering {
+    pub(crate) const fn new(max: u32) -> Self {
+        Self { fresh: VecDeque::new(), max, tolerance: max, distance: 0, in_order: 0, early: 0 }
+    }
+
+    pub(crate) const fn tolerance(&self) -> u32 {
+        self.tolerance
+    }
+
+    /// Largest reordering seen, packets.
+    pub(crate) const fn distance(&self) -> u32 {
+        self.distance
+    }
+
+    /// A gap from `first` to `last` was found. `false` if it is to be reported at once; otherwise it
+    /// waits, until `wait` is over at the latest.
+    pub(crate) fn hold(&mut self, now: Instant, first: SeqNo, last: SeqNo, wait: Duration) -> bool {
+        if self.tolerance == 0 || self.fresh.len() >= WAITING {
+            return false;
+        }
+        let packets_left = self.tolerance;
+        self.fresh.push_back(FreshLoss { first, last, packets_left, report_at: now + wait });
+        true
+    }
+
+    /// A packet arrived in order: fresh losses age, and the tolerance shrinks with a calm link.
+    pub(crate) fn arrived_in_order(&mut self) {
+        for loss in &mut self.fresh {
+            loss.packets_left = loss.packets_left.saturating_sub(1);
+        }
+        self.in_order += 1;
+        if self.in_order >= ORDERLY {
+            self.in_order = 0;
+            self.lower();
+        }
+    }
+
+    /// An original arrived `late_by` packets late: it was reordered, not lost.
+    pub(crate) fn arrived_late(&mut self, seq: SeqNo, late_by: u32) {
+        self.in_order = 0;
+        self.distance = self.distance.max(late_by);
+        if late_by > self.tolerance {
+            self.tolerance = late_by.min(self.max);
+        }
+        if self.forget(seq).is_some_and(|packets_left| packets_left > 2) {
+            self.early += 1;
+            if self.early >= EARLY {
+                self.early = 0;
+                self.lower();
+            }
+        }
+    }
+
+    /// Takes a number out of the fresh losses; tells how many packets it could still have waited.
+    pub(crate) fn forget(&mut self, seq: SeqNo) -> Option<u32> {
+        let index = self
+            .fresh
+            .iter()
+            .position(|loss| !seq.is_before(loss.first) && !seq.is_after(loss.last))?;
+        let loss = &mut self.fresh[index];
+        let packets_left = loss.packets_left;
+        let report_at = loss.report_at;
+        let (first, last) = (loss.first, loss.last);
+        if first == last {
+            self.fresh.remove(index);
+        } else if seq == first {
+            loss.first = seq.next();
+        } else {
+            loss.last = seq.minus(1);
+            if seq != last {
+                let rest = FreshLoss { first: seq.next(), last, packets_left, report_at };
+                self.fresh.insert(index + 1, rest);
+            }
+        }
+        Some(packets_left)
+    }
+
+    /// The next loss that reordering no longer explains.
+    pub(crate) fn take_ripe(&mut self, now: Instant) -> Option<(SeqNo, SeqNo)> {
+        let loss = self.fresh.front()?;
+        if loss.packets_left > 0 && loss.report_at > now {
+            return None;
+        }
+        self.fresh.pop_front().map(|loss| (loss.first, loss.last))
+    }
+
+    /// When the oldest fresh loss is ripe by the clock.
+    pub(crate) fn next_ripe(&self) -> Option<Instant> {
+        self.fresh.front().map(|loss| loss.report_at)
+    }
+
+    /// The oldest number that still waits: periodic reports stop before it.
+    pub(crate) fn first_fresh(&self) -> Option<SeqNo> {
+        self.fresh.front().map(|loss| loss.first)
+    }
+
+    fn lower(&mut self) {
+        self.tolerance = self.tolerance.saturating_sub(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WAIT: Duration = Duration::from_millis(20);
+
+    #[test]
+    fn without_tolerance_losses_are_reported_at_once() {
+        let mut reordering = Reordering::new(0);
+        assert!(!reordering.hold(Instant::ORIGIN, SeqNo::new(1), SeqNo::new(2), WAIT));
+    }
+
+    #[test]
+    fn a_loss_ripens_by_packets_or_by_the_clock() {
+        let mut reordering = Reordering::new(2);
+        let now = Instant::from_millis(1);
+        assert!(reordering.hold(now, SeqNo::new(1), SeqNo::new(2), WAIT));
+        reordering.arrived_in_order();
+        assert_eq!(reordering.take_ripe(now), None);
+        reordering.arrived_in_order();
+        assert_eq!(reordering.take_ripe(now), Some((SeqNo::new(1), SeqNo::new(2))));
+
+        assert!(reordering.hold(now, SeqNo::new(5), SeqNo::new(5), WAIT));
+        assert_eq!(reordering.next_ripe(), Some(now + WAIT));
+        assert_eq!(reordering.take_ripe(now + WAIT), Some((SeqNo::new(5), SeqNo::new(5))));
+    }
+
+    #[test]
+    fn a_late_packet_is_forgotten_and_splits_its_range() {
+        let mut reordering = Reordering::new(3);
+        let now = Instant::from_millis(1);
+        reordering.hold(now, SeqNo::new(10), SeqNo::new(14), WAIT);
+        reordering.arrived_late(SeqNo::new(12), 4);
+        assert_eq!((reordering.distance(), reordering.tolerance()), (4, 3));
+        assert_eq!(reordering.first_fresh(), Some(SeqNo::new(10)));
+        let later = now + WAIT;
+        assert_eq!(reordering.take_ripe(later), Some((SeqNo::new(10), SeqNo::new(11))));
+        assert_eq!(reordering.take_ripe(later), Some((SeqNo::new(13), SeqNo::new(14))));
+    }
+
+    #[test]
+    fn a_calm_link_lowers_the_tolerance() {
+        let mut reordering = Reordering::new(2);
+        for _ in 0..100 {
+            reordering.arrived_in_order();
+        }
+        assert_eq!(reordering.tolerance(), 0);
+        reordering.arrived_late(SeqNo::new(1), 9);
+        assert_eq!(reordering.tolerance(), 2);
+    }
+}

@@ -1,0 +1,123 @@
+use std::time::Duration;
+
+use punctual_units::Instant;
+use punctual_wire::Timestamp;
+
+/// Timestamp-based packet delivery: when a message is due on this end's clock (draft section 4.5).
+///
+/// A message is due at base + timestamp + latency + drift. The base is the instant here that
+/// corresponds to timestamp 0 there, less the network's delay: the arrival time of the handshake
+/// extension less its timestamp.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tsbpd {
+    /// Nanoseconds on this end's clock; negative if the peer started before the clock's origin.
+    base: i64,
+    latency: Duration,
+    drift: i64,
+}
+
+/// A timestamp without its wrapping: microseconds since the peer's start.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct PeerTime(i64);
+
+impl Tsbpd {
+    /// `arrival` is when the packet with `timestamp` that fixes the base came in.
+    pub(crate) fn new(arrival: Instant, timestamp: Timestamp, latency: Duration) -> Self {
+        let base = signed(arrival.as_nanos()) - i64::from(timestamp.as_micros()) * 1_000;
+        Self { base, latency, drift: 0 }
+    }
+
+    pub(crate) const fn latency(&self) -> Duration {
+        self.latency
+    }
+
+    /// The correction for the peer's clock, nanoseconds.
+    pub(crate) const fn drift(&self) -> i64 {
+        self.drift
+    }
+
+    pub(crate) const fn set_drift(&mut self, nanos: i64) {
+        self.drift = nanos;
+    }
+
+    /// Which of the times that `timestamp` may stand for is nearest to what the peer's clock shows
+    /// at `now`.
+    ///
+    /// Reckoning from the clock instead of from the last packet keeps one odd timestamp from
+    /// misleading the next ones, and needs no "wrap period": any gap short of 35 minutes is clear.
+    pub(crate) fn peer_time(&self, now: Instant, timestamp: Timestamp) -> PeerTime {
+        let PeerTime(expected) = self.peer_time_at(now);
+        #[expect(clippy::cast_possible_truncation, reason = "the difference is taken modulo 2^32")]
+        #[expect(clippy::cast_sign_loss, reason = "the difference is taken modulo 2^32")]
+        let offset = timestamp.as_micros().wrapping_sub(expected as u32).cast_signed();
+        PeerTime(expected + i64::from(offset))
+    }
+
+    /// What the peer's clock shows at `now`, less the network's delay.
+    pub(crate) fn peer_time_at(&self, now: Instant) -> PeerTime {
+        PeerTime((signed(now.as_nanos()) - self.base - self.drift) / 1_000)
+    }
+
+    /// When a message of `time` is due here.
+    pub(crate) fn due(&self, time: PeerTime) -> Instant {
+        self.origin(time) + self.latency
+    }
+
+    /// When a message of `time` originated, one network transit late, on this end's clock.
+    pub(crate) fn origin(&self, time: PeerTime) -> Instant {
+        let nanos =
+            self.base.saturating_add(time.0.saturating_mul(1_000)).saturating_add(self.drift);
+        Instant::from_nanos(u64::try_from(nanos).unwrap_or(0))
+    }
+
+    /// By how many nanoseconds a packet sent at `timestamp` came later than the base says, before
+    /// drift is accounted for: network delay beyond the handshake's, and drift.
+    pub(crate) fn lateness(&self, now: Instant, timestamp: Timestamp) -> i64 {
+        signed(now.as_nanos()) - self.base - self.peer_time(now, timestamp).0 * 1_000
+    }
+}
+
+fn signed(nanos: u64) -> i64 {
+    i64::try_from(nanos).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LATENCY: Duration = Duration::from_millis(120);
+
+    #[test]
+    fn due_is_origin_plus_latency_across_the_wrap() {
+        let start = Instant::from_micros(1_000);
+        // The peer's clock wraps 500 µs after the base was taken.
+        let tsbpd = Tsbpd::new(start, Timestamp::from_micros(u32::MAX - 499), LATENCY);
+        let before = tsbpd.peer_time(start, Timestamp::from_micros(u32::MAX - 399));
+        assert_eq!(tsbpd.due(before), start + Duration::from_micros(100) + LATENCY);
+        let after = tsbpd.peer_time(start, Timestamp::from_micros(100));
+        assert_eq!(tsbpd.due(after), start + Duration::from_micros(600) + LATENCY);
+        assert!(before < after);
+    }
+
+    #[test]
+    fn hours_later_the_wraps_are_known_from_the_clock() {
+        let tsbpd = Tsbpd::new(Instant::ORIGIN, Timestamp::from_micros(0), LATENCY);
+        let now = Instant::ORIGIN + Duration::from_secs(5 * 3_600);
+        #[expect(clippy::cast_possible_truncation, reason = "as on the wire")]
+        let stamp = Timestamp::from_micros((now.as_micros() - 30_000) as u32);
+        assert_eq!(
+            tsbpd.due(tsbpd.peer_time(now, stamp)),
+            now - Duration::from_millis(30) + LATENCY
+        );
+        assert_eq!(tsbpd.lateness(now, stamp), 30_000_000);
+    }
+
+    #[test]
+    fn drift_moves_what_is_due() {
+        let mut tsbpd = Tsbpd::new(Instant::from_millis(9), Timestamp::from_micros(0), LATENCY);
+        let time = tsbpd.peer_time(Instant::from_millis(10), Timestamp::from_micros(1_000));
+        let due = tsbpd.due(time);
+        tsbpd.set_drift(-250_000);
+        assert_eq!(tsbpd.due(time), due - Duration::from_micros(250));
+    }
+}

@@ -1,0 +1,342 @@
+use std::time::Duration;
+
+use bytes::Bytes;
+use punctual_units::Instant;
+use punctual_wire::{MsgNo, SeqNo};
+
+use crate::seq_ring::SeqRing;
+use crate::seq_set::SeqSet;
+
+/// A message in the send buffer: one packet in live mode.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) payload: Bytes,
+    pub(crate) origin: Instant,
+    pub(crate) expires: Option<Instant>,
+    pub(crate) last_retransmit: Option<Instant>,
+    pub(crate) msgno: MsgNo,
+    pub(crate) retransmissions: u32,
+    pub(crate) in_order: bool,
+}
+
+/// What the buffer let go without its being acknowledged.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Dropped {
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Messages from submission to acknowledgement, and which of them the peer reported lost.
+///
+/// `first` to `next_new` is in flight, `next_new` to `end` waits for its first transmission. A message
+/// given up in the middle leaves a hole.
+#[derive(Debug)]
+pub(crate) struct SendBuffer {
+    ring: SeqRing<Outgoing>,
+    lost: SeqSet,
+    first: SeqNo,
+    next_new: SeqNo,
+    end: SeqNo,
+    next_msgno: MsgNo,
+    packets: usize,
+    bytes: u64,
+    limit: usize,
+    with_ttl: usize,
+}
+
+impl SendBuffer {
+    pub(crate) fn new(isn: SeqNo, limit: usize) -> Self {
+        Self {
+            ring: SeqRing::new(),
+            lost: SeqSet::default(),
+            first: isn,
+            next_new: isn,
+            end: isn,
+            next_msgno: MsgNo::FIRST,
+            packets: 0,
+            bytes: 0,
+            limit,
+            with_ttl: 0,
+        }
+    }
+
+    pub(crate) const fn is_full(&self) -> bool {
+        self.span() >= self.limit
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.packets == 0
+    }
+
+    pub(crate) const fn packets(&self) -> usize {
+        self.packets
+    }
+
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) const fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Packets sent and neither acknowledged nor given up.
+    pub(crate) const fn flight(&self) -> u32 {
+        self.next_new.distance_from(self.first).unsigned_abs()
+    }
+
+    /// The oldest number that is neither acknowledged nor given up.
+    pub(crate) const fn first(&self) -> SeqNo {
+        self.first
+    }
+
+    /// The number of the next first transmission.
+    pub(crate) const fn next_new(&self) -> SeqNo {
+        self.next_new
+    }
+
+    pub(crate) const fn has_new(&self) -> bool {
+        self.next_new.is_before(self.end)
+    }
+
+    pub(crate) const fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
+    pub(crate) fn get(&self, seq: SeqNo) -> Option<&Outgoing> {
+        self.ring.get(seq)
+    }
+
+    pub(crate) fn oldest(&self) -> Option<&Outgoing> {
+        self.ring.get(self.first)
+    }
+
+    /// From the oldest message's origin to the newest's.
+    pub(crate) fn span_in_time(&self) -> Duration {
+        match (self.ring.get(self.first), self.ring.get(self.end.minus(1))) {
+            (Some(oldest), Some(newest)) => newest.origin - oldest.origin,
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// Takes a message in; the buffer must not be full.
+    pub(crate) fn push(
+        &mut self,
+        payload: Bytes,
+        origin: Instant,
+        expires: Option<Instant>,
+        in_order: bool,
+    ) {
+        self.ring.reserve(self.first, self.span() + 1);
+        self.packets += 1;
+        self.bytes += payload.len() as u64;
+        self.with_ttl += usize::from(expires.is_some());
+        let msgno = self.next_msgno;
+        self.next_msgno = msgno.next();
+        self.ring.insert(
+            self.end,
+            Outgoing {
+                payload,
+                origin,
+                expires,
+                last_retransmit: None,
+                msgno,
+                retransmissions: 0,
+                in_order,
+            },
+        );
+        self.end = self.end.next();
+    }
+
+    /// The number of the next message that was never sent; it counts as sent from now on.
+    pub(crate) fn take_new(&mut self) -> Option<SeqNo> {
+        while self.has_new() {
+            let seq = self.next_new;
+            self.next_new = seq.next();
+            if self.ring.get(seq).is_some() {
+                return Some(seq);
+            }
+        }
+        self.settle();
+        None
+    }
+
+    /// The oldest number that was reported lost; it is no longer in the list from now on.
+    pub(crate) fn take_lost(&mut self) -> Option<(SeqNo, &mut Outgoing)> {
+        while let Some(seq) = self.lost.first_from(self.first) {
+            self.lost.remove(seq);
+            if self.ring.get(seq).is_some() {
+                return self.ring.get_mut(seq).map(|packet| (seq, packet));
+            }
+        }
+        None
+    }
+
+    /// Puts what is in flight from `first` to `last` into the loss list; returns how many are new.
+    pub(crate) fn report_lost(&mut self, first: SeqNo, last: SeqNo) -> u64 {
+        let mut seq = if first.is_before(self.first) { self.first } else { first };
+        self.lost.reserve(self.first, self.ring.capacity());
+        let mut added = 0;
+        while seq.is_before(self.next_new) && !seq.is_after(last) {
+            if self.ring.get(seq).is_some() {
+                added += u64::from(self.lost.insert(seq));
+            }
+            seq = seq.next();
+        }
+        added
+    }
+
+    /// Lets go everything before `next`. Whether that moved anything.
+    pub(crate) fn acknowledge(&mut self, next: SeqNo) -> bool {
+        let moved = next.is_after(self.first);
+        while self.first.is_before(next) {
+            self.remove(self.first);
+            self.first = self.first.next();
+        }
+        self.settle();
+        moved
+    }
+
+    /// Gives up the messages at the front that originated before `limit`.
+    pub(crate) fn drop_before(&mut self, limit: Instant) -> Dropped {
+        let mut dropped = Dropped::default();
+        while self.first.is_before(self.end)
+            && self.ring.get(self.first).is_none_or(|packet| packet.origin < limit)
+        {
+            if let Some(packet) = self.remove(self.first) {
+                dropped.packets += 1;
+                dropped.bytes += packet.payload.len() as u64;
+            }
+            self.first = self.first.next();
+        }
+        self.settle();
+        dropped
+    }
+
+    /// Gives up one message whose TTL is over at `now`, if there is one.
+    pub(crate) fn drop_expired(&mut self, now: Instant) -> Option<(SeqNo, Outgoing)> {
+        let seq = self.find_ttl(|expires| expires <= now)?;
+        let packet = self.remove(seq);
+        self.settle();
+        packet.map(|packet| (seq, packet))
+    }
+
+    /// When the first TTL ends.
+    pub(crate) fn next_expiry(&self) -> Option<Instant> {
+        if self.with_ttl == 0 {
+            return None;
+        }
+        self.numbers().filter_map(|seq| self.ring.get(seq)?.expires).min()
+    }
+
+    fn find_ttl(&self, over: impl Fn(Instant) -> bool) -> Option<SeqNo> {
+        if self.with_ttl == 0 {
+            return None;
+        }
+        self.numbers()
+            .find(|&seq| self.ring.get(seq).and_then(|packet| packet.expires).is_some_and(&over))
+    }
+
+    fn numbers(&self) -> impl Iterator<Item = SeqNo> + use<> {
+        let first = self.first;
+        (0..self.end.distance_from(first).unsigned_abs()).map(move |i| first.plus(i))
+    }
+
+    fn remove(&mut self, seq: SeqNo) -> Option<Outgoing> {
+        let packet = self.ring.take(seq)?;
+        self.lost.remove(seq);
+        self.packets -= 1;
+        self.bytes -= packet.payload.len() as u64;
+        self.with_ttl -= usize::from(packet.expires.is_some());
+        Some(packet)
+    }
+
+    /// Moves past holes at the front and gives memory back.
+    fn settle(&mut self) {
+        while self.first.is_before(self.end) && self.ring.get(self.first).is_none() {
+            self.first = self.first.next();
+        }
+        if self.next_new.is_before(self.first) {
+            self.next_new = self.first;
+        }
+        self.ring.shrink(self.first, self.span());
+    }
+
+    const fn span(&self) -> usize {
+        self.end.distance_from(self.first).unsigned_abs() as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(n: u64) -> SendBuffer {
+        let mut buffer = SendBuffer::new(SeqNo::new(0x7FFF_FFFE), 1_000);
+        for i in 0..n {
+            buffer.push(Bytes::from_static(b"four"), Instant::from_millis(i), None, false);
+        }
+        buffer
+    }
+
+    #[test]
+    fn acknowledged_messages_leave_with_their_loss_reports() {
+        let mut buffer = filled(5);
+        let isn = buffer.first();
+        for _ in 0..4 {
+            buffer.take_new();
+        }
+        assert_eq!(buffer.report_lost(isn.minus(3), isn.plus(10)), 4);
+        assert_eq!(buffer.report_lost(isn, isn), 0, "reported already");
+        assert!(buffer.acknowledge(isn.plus(2)));
+        assert!(!buffer.acknowledge(isn.plus(1)));
+        assert_eq!(buffer.take_lost().map(|(seq, _)| seq), Some(isn.plus(2)));
+        assert_eq!(buffer.take_lost().map(|(seq, _)| seq), Some(isn.plus(3)));
+        assert!(buffer.take_lost().is_none());
+        assert_eq!((buffer.packets(), buffer.bytes(), buffer.flight()), (3, 12, 2));
+    }
+
+    #[test]
+    fn too_old_messages_are_given_up_sent_or_not() {
+        let mut buffer = filled(5);
+        buffer.take_new();
+        let dropped = buffer.drop_before(Instant::from_millis(3));
+        assert_eq!(dropped, Dropped { packets: 3, bytes: 12 });
+        assert_eq!(buffer.take_new(), Some(SeqNo::new(0x7FFF_FFFE).plus(3)));
+        assert_eq!(buffer.flight(), 1);
+    }
+
+    #[test]
+    fn a_message_whose_time_is_over_leaves_a_hole() {
+        let mut buffer = filled(1);
+        let isn = buffer.first();
+        buffer.push(
+            Bytes::from_static(b"x"),
+            Instant::from_millis(1),
+            Some(Instant::from_millis(9)),
+            false,
+        );
+        buffer.push(Bytes::from_static(b"y"), Instant::from_millis(2), None, false);
+        assert_eq!(buffer.next_expiry(), Some(Instant::from_millis(9)));
+        assert!(buffer.drop_expired(Instant::from_millis(8)).is_none());
+        assert_eq!(
+            buffer.drop_expired(Instant::from_millis(9)).map(|(seq, _)| seq),
+            Some(isn.plus(1))
+        );
+        assert_eq!(buffer.next_expiry(), None);
+        assert_eq!(buffer.take_new(), Some(isn));
+        assert_eq!(buffer.take_new(), Some(isn.plus(2)));
+        assert!(buffer.acknowledge(isn.next()));
+        assert_eq!(buffer.first(), isn.plus(2));
+    }
+
+    #[test]
+    fn a_long_backlog_grows_the_buffer_to_its_limit() {
+        let mut buffer = filled(1_000);
+        assert!(buffer.is_full());
+        assert_eq!(buffer.span_in_time(), Duration::from_millis(999));
+        while buffer.take_new().is_some() {}
+        buffer.acknowledge(buffer.next_new());
+        assert!(buffer.is_empty() && !buffer.is_full());
+    }
+}

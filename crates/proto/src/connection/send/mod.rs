@@ -1,0 +1,429 @@
+//! The sending half of a connection: from the application's messages to paced packets, and what the
+//! peer's ACKs and NAKs do to them.
+
+pub(crate) mod budget;
+pub(crate) mod buffer;
+pub(crate) mod drop_request;
+pub(crate) mod input_rate;
+pub(crate) mod pacer;
+pub(crate) mod retransmit;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use punctual_units::{Bitrate, Instant};
+use punctual_wire::{
+    Ack, DataHeader, DropRequest, KeyFlag, LossList, Position, SeqNo, SocketId, Timestamp,
+};
+
+use self::budget::RetransmitBudget;
+use self::buffer::SendBuffer;
+use self::drop_request::DropRequests;
+use self::pacer::Pacer;
+use self::retransmit::{ReportedPacket, RetransmitPolicy};
+use crate::config::{Config, PACKET_OVERHEAD};
+use crate::connection::rtt::Rtt;
+use crate::event::SendOptions;
+use crate::handshake::Negotiated;
+use crate::statistics::Statistics;
+
+/// Least age at which the sender drops, before the margin (draft section 4.6; libsrt).
+const LEAST_DROP_AGE: Duration = Duration::from_secs(1);
+const DROP_MARGIN: Duration = Duration::from_millis(20);
+/// Added to the first retransmission timeout, and to each round-trip bound in it.
+const RETRANSMIT_BASE: Duration = Duration::from_millis(10);
+const RETRANSMIT_MARGIN: Duration = Duration::from_millis(20);
+/// A packet whose number is divisible by this starts a probe pair.
+const PROBE_INTERVAL: u32 = 16;
+
+/// Whether an ACK or NAK could be what an honest peer sends.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Verdict {
+    /// It moved something on.
+    Advanced,
+    /// It told nothing new.
+    Repeated,
+    /// It speaks of packets that were never sent, wholly or in part; that part was ignored.
+    Odd,
+}
+
+#[derive(Debug)]
+pub(crate) struct SendHalf {
+    buffer: SendBuffer,
+    pacer: Pacer,
+    policy: Box<dyn RetransmitPolicy>,
+    budget: Option<RetransmitBudget>,
+    drop_requests: DropRequests,
+    flow_window: u32,
+    /// Age at which messages are dropped; `None` if the sender does not drop.
+    drop_age: Option<Duration>,
+    /// Originals go before retransmissions: the peer drops what is late anyway.
+    originals_first: bool,
+    /// The peer does not repeat its loss reports, so silence means loss.
+    retransmits_on_silence: bool,
+    last_progress: Instant,
+    last_original: Instant,
+    silences: u32,
+    refused: bool,
+    busy_since: Option<Instant>,
+    link_capacity_pps: u32,
+    counts: Counts,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    sent_unique: u64,
+    bytes_unique: u64,
+    retransmitted: u64,
+    bytes_retransmitted: u64,
+    lost: u64,
+    dropped: u64,
+    bytes_dropped: u64,
+    acks: u64,
+    naks: u64,
+    busy: Duration,
+}
+
+impl SendHalf {
+    pub(crate) fn new(config: &Config, negotiated: &Negotiated, now: Instant) -> Self {
+        let drops = negotiated.peer_too_late_drop;
+        let age = |delay| (negotiated.peer_latency + delay).max(LEAST_DROP_AGE) + DROP_MARGIN;
+        Self {
+            buffer: SendBuffer::new(negotiated.send_isn, config.send_buffer().packets()),
+            pacer: Pacer::new(config),
+            policy: retransmit::policy(config.retransmit_algorithm(), negotiated.peer_periodic_nak),
+            budget: config.max_retransmit_bandwidth().map(RetransmitBudget::new),
+            drop_requests: DropRequests::default(),
+            flow_window: negotiated.peer_flow_window,
+            drop_age: config.send_drop_delay().filter(|_| drops).map(age),
+            originals_first: drops,
+            retransmits_on_silence: !negotiated.peer_periodic_nak,
+            last_progress: now,
+            last_original: now,
+            silences: 0,
+            refused: false,
+            busy_since: None,
+            link_capacity_pps: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Takes a message; `false` if the buffer is full.
+    pub(crate) fn submit(&mut self, now: Instant, payload: Bytes, options: SendOptions) -> bool {
+        self.drop_late(now);
+        if self.buffer.is_full() {
+            self.refused = true;
+            return false;
+        }
+        if self.buffer.is_empty() {
+            self.busy_since = Some(now);
+            self.last_progress = now;
+        }
+        let origin = options.origin.map_or(now, |origin| origin.min(now));
+        let expires = options.ttl.map(|ttl| now + ttl);
+        self.pacer.submit(now, payload.len());
+        self.buffer.push(payload, origin, expires, options.in_order);
+        true
+    }
+
+    /// Whether a refused `submit` would succeed now; tells once.
+    pub(crate) fn becomes_writable(&mut self) -> bool {
+        let writable = self.refused && !self.buffer.is_full();
+        if writable {
+            self.refused = false;
+        }
+        writable
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
+    /// When something may be sent; `None` while there is nothing, or the peer's buffer is full.
+    pub(crate) fn next_send(&self) -> Option<Instant> {
+        let original = (self.buffer.has_new() && self.window_is_open()).then_some(Instant::ORIGIN);
+        let again = if self.buffer.has_lost() { self.budget_opens() } else { None };
+        let sendable = match (original, again) {
+            (Some(a), Some(b)) => a.min(b),
+            (a, b) => a.or(b)?,
+        };
+        let paced =
+            if self.pacer.allows(Instant::ORIGIN) { Instant::ORIGIN } else { self.pacer.next() };
+        Some(sendable.max(paced))
+    }
+
+    /// Writes the packet whose turn it is at `now`, if any.
+    pub(crate) fn write_packet(
+        &mut self,
+        now: Instant,
+        start: Instant,
+        dest: SocketId,
+        rtt: Rtt,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        if !self.pacer.allows(now) {
+            return false;
+        }
+        let Some((seq, retransmitted)) = self.choose(now, rtt) else {
+            self.pacer.rest();
+            return false;
+        };
+        let Some(packet) = self.buffer.get(seq) else { return false };
+        let header = DataHeader {
+            seq,
+            position: Position::Solo,
+            in_order: packet.in_order,
+            key: KeyFlag::Clear,
+            retransmitted,
+            msgno: packet.msgno,
+            timestamp: timestamp(start, packet.origin),
+            dest,
+        };
+        out.extend_from_slice(&header.to_bytes());
+        out.extend_from_slice(&packet.payload);
+        let payload = packet.payload.len();
+        self.account(now, seq, payload, retransmitted);
+        true
+    }
+
+    /// The next number of the peer's ACK, its room and its estimates.
+    pub(crate) fn handle_ack(&mut self, now: Instant, ack: &Ack) -> Verdict {
+        let next = ack.next();
+        if next.is_after(self.buffer.next_new()) {
+            return Verdict::Odd;
+        }
+        let steps = next.distance_from(self.buffer.first());
+        if steps < 0 {
+            return Verdict::Repeated;
+        }
+        match ack.link() {
+            Some(link) => self.flow_window = link.free_buffer,
+            None => self.flow_window = self.flow_window.saturating_sub(steps.unsigned_abs()),
+        }
+        if let Some(rates) = ack.rates() {
+            self.smooth_capacity(rates.capacity_pps);
+        }
+        self.pacer.update_period();
+        if !self.buffer.acknowledge(next) {
+            return Verdict::Repeated;
+        }
+        self.counts.acks += u64::from(ack.number().is_some());
+        self.last_progress = now;
+        self.silences = 0;
+        self.note_idle(now);
+        Verdict::Advanced
+    }
+
+    /// Queues what the peer reports lost; what is gone is announced as such.
+    pub(crate) fn handle_nak(&mut self, now: Instant, list: &LossList<'_>, rtt: Rtt) -> Verdict {
+        self.counts.naks += 1;
+        let mut verdict = Verdict::Repeated;
+        for (first, last) in list.ranges() {
+            if !last.is_before(self.buffer.next_new()) {
+                verdict = Verdict::Odd;
+                continue;
+            }
+            if first.is_before(self.buffer.first()) {
+                let gone = self.buffer.first().minus(1);
+                let last_gone = if last.is_before(gone) { last } else { gone };
+                self.drop_requests.asked(now, first, last_gone, rtt.smoothed);
+            }
+            let added = self.buffer.report_lost(first, last);
+            self.counts.lost += added;
+            if added > 0 && verdict == Verdict::Repeated {
+                verdict = Verdict::Advanced;
+            }
+        }
+        verdict
+    }
+
+    /// Gives up what is too old, or past its TTL.
+    pub(crate) fn drop_late(&mut self, now: Instant) {
+        if let Some(age) = self.drop_age
+            && self.buffer.oldest().is_some_and(|packet| packet.origin + age < now)
+        {
+            let dropped = self.buffer.drop_before(now - age);
+            self.count_dropped(dropped.packets, dropped.bytes);
+        }
+        while let Some((seq, packet)) = self.buffer.drop_expired(now) {
+            self.count_dropped(1, packet.payload.len() as u64);
+            self.drop_requests.push(DropRequest { msgno: packet.msgno, first: seq, last: seq });
+        }
+        self.note_idle(now);
+    }
+
+    /// When `drop_late` has something to do.
+    pub(crate) fn next_drop(&self) -> Option<Instant> {
+        let tick = Duration::from_nanos(1);
+        let late = self.drop_age.and_then(|age| Some(self.buffer.oldest()?.origin + age + tick));
+        match (late, self.buffer.next_expiry()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// When something in flight is to be sent again because nothing was acknowledged.
+    pub(crate) fn next_silence(&self, rtt: Rtt) -> Option<Instant> {
+        if self.buffer.flight() == 0 {
+            return None;
+        }
+        let since = if self.retransmits_on_silence {
+            self.last_progress
+        } else {
+            self.last_progress.max(self.last_original)
+        };
+        Some(since + (rtt.bound() + RETRANSMIT_MARGIN) * (self.silences + 1) + RETRANSMIT_BASE)
+    }
+
+    /// Nothing was acknowledged for long. Where the peer does not repeat its loss reports, everything
+    /// in flight counts as lost. Otherwise the stream has paused as well, and the newest packet does:
+    /// nothing behind it would tell the peer that it is missing, which costs libsrt the end of a
+    /// stream.
+    pub(crate) fn handle_silence(&mut self) {
+        self.silences += 1;
+        let last = self.buffer.next_new().minus(1);
+        let first = if self.retransmits_on_silence { self.buffer.first() } else { last };
+        self.counts.lost += self.buffer.report_lost(first, last);
+        self.pacer.update_period();
+    }
+
+    pub(crate) fn next_drop_request(&mut self) -> Option<DropRequest> {
+        self.drop_requests.pop()
+    }
+
+    pub(crate) fn has_drop_request(&self) -> bool {
+        !self.drop_requests.is_empty()
+    }
+
+    pub(crate) fn fill_statistics(&self, now: Instant, mss: usize, statistics: &mut Statistics) {
+        let counts = &self.counts;
+        let headers = |packets: u64| packets * PACKET_OVERHEAD as u64;
+        statistics.packets_sent_unique = counts.sent_unique;
+        statistics.bytes_sent_unique = counts.bytes_unique + headers(counts.sent_unique);
+        statistics.packets_retransmitted = counts.retransmitted;
+        statistics.bytes_retransmitted = counts.bytes_retransmitted + headers(counts.retransmitted);
+        statistics.packets_sent = counts.sent_unique + counts.retransmitted;
+        statistics.bytes_sent = statistics.bytes_sent_unique + statistics.bytes_retransmitted;
+        statistics.packets_send_lost = counts.lost;
+        statistics.packets_send_dropped = counts.dropped;
+        statistics.bytes_send_dropped = counts.bytes_dropped + headers(counts.dropped);
+        statistics.acks_received = counts.acks;
+        statistics.naks_received = counts.naks;
+        statistics.send_busy =
+            counts.busy + self.busy_since.map_or(Duration::ZERO, |since| now - since);
+        statistics.send_period = self.pacer.period();
+        statistics.flow_window = self.flow_window;
+        statistics.congestion_window = self.flow_window;
+        statistics.flight_size = self.buffer.flight();
+        statistics.max_bandwidth = self.pacer.max_bandwidth();
+        statistics.send_buffer_available =
+            ((self.buffer.limit() - self.buffer.packets()) * mss) as u64;
+        statistics.send_buffer_packets = u32::try_from(self.buffer.packets()).unwrap_or(u32::MAX);
+        statistics.send_buffer_bytes = self.buffer.bytes();
+        statistics.send_buffer_span = self.buffer.span_in_time();
+        if self.link_capacity_pps > 0 {
+            statistics.link_capacity = capacity(self.link_capacity_pps, mss);
+        }
+    }
+
+    fn choose(&mut self, now: Instant, rtt: Rtt) -> Option<(SeqNo, bool)> {
+        let original = self.buffer.has_new() && self.window_is_open();
+        if original && self.originals_first {
+            return self.buffer.take_new().map(|seq| (seq, false));
+        }
+        // Unlike libsrt, retransmissions go out while the peer's full buffer holds originals back:
+        // they are what can empty it.
+        if let Some(seq) = self.choose_lost(now, rtt) {
+            return Some((seq, true));
+        }
+        if original { self.buffer.take_new().map(|seq| (seq, false)) } else { None }
+    }
+
+    fn choose_lost(&mut self, now: Instant, rtt: Rtt) -> Option<SeqNo> {
+        if self.budget_opens().is_none_or(|at| at > now) {
+            return None;
+        }
+        while let Some((seq, packet)) = self.buffer.take_lost() {
+            let reported = ReportedPacket {
+                seq,
+                origin: packet.origin,
+                last_retransmit: packet.last_retransmit,
+                retransmissions: packet.retransmissions,
+            };
+            if self.policy.allows(now, &reported, rtt) {
+                packet.last_retransmit = Some(now);
+                packet.retransmissions += 1;
+                return Some(seq);
+            }
+        }
+        None
+    }
+
+    /// When the budget lets a retransmission out; `None` for never.
+    fn budget_opens(&self) -> Option<Instant> {
+        self.budget.as_ref().map_or(Some(Instant::ORIGIN), RetransmitBudget::next)
+    }
+
+    const fn window_is_open(&self) -> bool {
+        self.buffer.flight() < self.flow_window
+    }
+
+    fn account(&mut self, now: Instant, seq: SeqNo, payload: usize, retransmitted: bool) {
+        let counts = &mut self.counts;
+        if retransmitted {
+            counts.retransmitted += 1;
+            counts.bytes_retransmitted += payload as u64;
+            if let Some(budget) = &mut self.budget {
+                budget.sent(now, payload + PACKET_OVERHEAD);
+            }
+        } else {
+            self.last_original = now;
+            counts.sent_unique += 1;
+            counts.bytes_unique += payload as u64;
+        }
+        let probe = !retransmitted && seq.value().is_multiple_of(PROBE_INTERVAL);
+        self.pacer.sent(now, payload, probe && self.buffer.has_new());
+    }
+
+    const fn count_dropped(&mut self, packets: u64, bytes: u64) {
+        self.counts.dropped += packets;
+        self.counts.bytes_dropped += bytes;
+    }
+
+    fn note_idle(&mut self, now: Instant) {
+        if self.buffer.is_empty()
+            && let Some(since) = self.busy_since.take()
+        {
+            self.counts.busy += now - since;
+        }
+    }
+
+    const fn smooth_capacity(&mut self, reported: u32) {
+        self.link_capacity_pps = match (self.link_capacity_pps, reported) {
+            (old, 0) => old,
+            (0, new) => new,
+            (old, new) => {
+                #[expect(clippy::cast_possible_truncation, reason = "a mean of two u32")]
+                {
+                    ((old as u64 * 7 + new as u64) / 8) as u32
+                }
+            }
+        };
+    }
+}
+
+/// Microseconds from the connection's start to `at`, as they wrap on the wire.
+pub(crate) fn timestamp(start: Instant, at: Instant) -> Timestamp {
+    #[expect(clippy::cast_possible_truncation, reason = "timestamps wrap at 2^32 µs")]
+    let micros = match at.checked_since(start) {
+        Some(since) => since.as_micros() as u32,
+        // A message may have originated before the connection.
+        None => ((start - at).as_micros() as u32).wrapping_neg(),
+    };
+    Timestamp::from_micros(micros)
+}
+
+/// The bit rate of `packets_per_sec` packets of full size.
+pub(crate) fn capacity(packets_per_sec: u32, mss: usize) -> Bitrate {
+    Bitrate::from_bytes_per_sec(u64::from(packets_per_sec) * mss as u64)
+}

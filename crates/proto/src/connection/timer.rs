@@ -1,0 +1,83 @@
+use punctual_units::Instant;
+
+/// What a connection waits for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Timer {
+    /// Repeat the handshake request.
+    Handshake,
+    /// Give up connecting.
+    ConnectTimeout,
+    /// Send an ACK.
+    Ack,
+    /// Report the losses that still stand.
+    Nak,
+    /// Report losses that reordering no longer explains.
+    FreshLoss,
+    /// The next message is due for the application.
+    Deliver,
+    /// Give up the packets missing before a message that is due.
+    Skip,
+    /// The pacer lets the next packet out.
+    Pace,
+    /// The oldest message in the send buffer is too late, or a message's TTL ends.
+    SendDrop,
+    /// Nothing acknowledged for long: send again what is in flight.
+    Retransmit,
+    /// Nothing sent for a second: say that this end lives.
+    KeepAlive,
+    /// The peer may be gone.
+    Idle,
+    /// Closing takes too long.
+    Linger,
+}
+
+const COUNT: usize = Timer::Linger as usize + 1;
+
+/// When each timer of a connection is due.
+#[derive(Debug, Default)]
+pub(crate) struct TimerTable([Option<Instant>; COUNT]);
+
+impl TimerTable {
+    pub(crate) const fn set(&mut self, timer: Timer, at: Instant) {
+        self.0[timer as usize] = Some(at);
+    }
+
+    pub(crate) const fn stop(&mut self, timer: Timer) {
+        self.0[timer as usize] = None;
+    }
+
+    pub(crate) const fn assign(&mut self, timer: Timer, at: Option<Instant>) {
+        self.0[timer as usize] = at;
+    }
+
+    /// Whether the timer was due at `now`; if so it is stopped.
+    pub(crate) fn fired(&mut self, timer: Timer, now: Instant) -> bool {
+        let fired = self.0[timer as usize].is_some_and(|at| at <= now);
+        if fired {
+            self.0[timer as usize] = None;
+        }
+        fired
+    }
+
+    /// When the first timer is due.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.0.iter().flatten().min().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_fires_once() {
+        let mut table = TimerTable::default();
+        table.set(Timer::Linger, Instant::from_millis(5));
+        table.set(Timer::Ack, Instant::from_millis(3));
+        assert_eq!(table.next(), Some(Instant::from_millis(3)));
+        assert!(!table.fired(Timer::Ack, Instant::from_millis(2)));
+        assert!(table.fired(Timer::Ack, Instant::from_millis(3)));
+        assert!(!table.fired(Timer::Ack, Instant::from_millis(4)));
+        assert_eq!(table.next(), Some(Instant::from_millis(5)));
+    }
+}

@@ -1,0 +1,397 @@
+//! One UDP port's worth of protocol.
+
+mod incoming;
+mod timers;
+mod transmit;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::net::SocketAddr;
+
+use bytes::{Buf, Bytes};
+use punctual_units::Instant;
+use punctual_wire::{Control, ControlPacket, DataHeader, Packet, RejectReason, SeqNo, SocketId};
+use rand_pcg::Pcg64;
+use rand_pcg::rand_core::{Rng, SeedableRng};
+use slab::Slab;
+
+use self::incoming::Listener;
+use self::timers::TimerQueue;
+use self::transmit::Outbox;
+pub use self::transmit::Transmit;
+use crate::config::{Config, EndpointConfig};
+use crate::connection::{Connection, Signals};
+use crate::error::{AcceptError, ConnectError, RecvError, SendError};
+use crate::event::{ConnectionInfo, Event, IncomingId, Message, SendOptions};
+use crate::handshake::caller::Caller;
+use crate::statistics::Statistics;
+
+/// Names a connection of one endpoint. Never used again for another connection.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct ConnectionId(u64);
+
+/// One UDP port's worth of protocol: a listener, callers and their connections.
+///
+/// - in: [`handle_datagram`](Self::handle_datagram), [`handle_timeout`](Self::handle_timeout)
+/// - out: [`poll_transmit`](Self::poll_transmit), [`poll_event`](Self::poll_event),
+///   [`poll_timeout`](Self::poll_timeout)
+/// - the application's verbs: [`listen`](Self::listen), [`connect`](Self::connect),
+///   [`accept`](Self::accept), [`reject`](Self::reject), [`send`](Self::send),
+///   [`recv`](Self::recv), [`close`](Self::close), [`release`](Self::release)
+/// - getters: [`info`](Self::info), [`statistics`](Self::statistics),
+///   [`connection_count`](Self::connection_count)
+///
+/// Mutate, drain, sleep: after any call that takes `&mut self`, drain `poll_transmit` and
+/// `poll_event`, then sleep until `poll_timeout` or the next input. Instants never go back.
+#[derive(Debug)]
+pub struct Endpoint {
+    config: EndpointConfig,
+    rng: Pcg64,
+    connections: Slab<Slot>,
+    serial: u32,
+    by_socket: HashMap<SocketId, usize, BuildHasherDefault<IdHasher>>,
+    /// Connections that were accepted, by the caller's address and socket ID.
+    by_caller: BTreeMap<(SocketAddr, SocketId), usize>,
+    listener: Listener,
+    timers: TimerQueue,
+    outbox: Outbox,
+    events: VecDeque<Event>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    id: ConnectionId,
+    connection: Box<Connection>,
+    caller: Option<(SocketAddr, SocketId, SeqNo)>,
+    queued: bool,
+}
+
+impl Endpoint {
+    /// An endpoint that neither listens nor calls yet.
+    pub fn new(config: EndpointConfig, now: Instant) -> Self {
+        let mut rng = Pcg64::from_seed(config.seed);
+        let mut key = [0; 16];
+        rng.fill_bytes(&mut key);
+        Self {
+            listener: Listener::new(key, now, config.backlog),
+            config,
+            rng,
+            connections: Slab::new(),
+            serial: 0,
+            by_socket: HashMap::default(),
+            by_caller: BTreeMap::new(),
+            timers: TimerQueue::default(),
+            outbox: Outbox::default(),
+            events: VecDeque::new(),
+        }
+    }
+
+    /// Takes in one datagram from `remote`. Whatever does not belong here is dropped.
+    pub fn handle_datagram(&mut self, now: Instant, remote: SocketAddr, mut datagram: Bytes) {
+        let header = match Packet::parse(&datagram) {
+            Ok(Packet::Data(data)) => data.header,
+            Ok(Packet::Control(control)) => {
+                self.handle_control(now, remote, control);
+                return;
+            }
+            Err(_) => return,
+        };
+        if let Some(index) = self.route(remote, header.dest) {
+            // Moving the start costs nothing; a slice would count references.
+            datagram.advance(DataHeader::LEN);
+            self.connections[index].connection.handle_data(now, header, datagram);
+            self.settle(now, index);
+        }
+    }
+
+    /// Does what is due at `now`.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(index) = self.timers.pop_due(now) {
+            self.connections[index].connection.handle_timeout(now);
+            self.settle(now, index);
+        }
+        while let Some(gone) = self.listener.expire(now) {
+            self.events.push_back(Event::IncomingGone(gone));
+        }
+    }
+
+    /// The next event, if any.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) or `poll_transmit` has something to do; `None`
+    /// for never. In the past as long as something waits to be sent.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        if self.outbox.is_waiting() {
+            return Some(Instant::ORIGIN);
+        }
+        match (self.timers.next(), self.listener.next_expiry()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// Answers callers from now on, with `config` as the default of accepted connections; `None`
+    /// stops listening. Connections that stand are not touched.
+    pub fn listen(&mut self, config: Option<Config>) {
+        self.listener.listen(config);
+    }
+
+    /// Calls the listener at `remote`. [`Event::Connected`] or [`Event::Closed`] follows.
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be called, or the endpoint is full.
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        remote: SocketAddr,
+        config: Config,
+    ) -> Result<ConnectionId, ConnectError> {
+        if remote.port() == 0 || remote.ip().is_unspecified() || remote.ip().is_multicast() {
+            return Err(ConnectError::InvalidAddress(remote));
+        }
+        if self.is_full() {
+            return Err(ConnectError::TooManyConnections(self.config.max_connections));
+        }
+        let socket_id = self.draw_socket_id();
+        let caller = Caller::new(socket_id, self.draw_isn());
+        let connection = Connection::call(now, remote, caller, socket_id, config);
+        Ok(self.insert(now, connection, None))
+    }
+
+    /// Accepts a waiting caller, with the listener's configuration or another one.
+    ///
+    /// # Errors
+    ///
+    /// The caller is gone, does not fit the configuration, or the endpoint is full; in the last two
+    /// cases it is told so.
+    pub fn accept(
+        &mut self,
+        now: Instant,
+        id: IncomingId,
+        config: Option<Config>,
+    ) -> Result<ConnectionId, AcceptError> {
+        let Some(waiting) = self.listener.take(id) else { return Err(AcceptError::Gone) };
+        let config = config.unwrap_or_else(|| waiting.config.clone());
+        if self.is_full() {
+            self.refuse(waiting.remote, &waiting.proposal.conclusion, RejectReason::RESOURCE);
+            return Err(AcceptError::TooManyConnections(self.config.max_connections));
+        }
+        let socket_id = self.draw_socket_id();
+        match waiting.proposal.accept(&config, socket_id, waiting.remote) {
+            Ok((response, negotiated)) => {
+                let conclusion = &waiting.proposal.conclusion;
+                let caller = (waiting.remote, conclusion.socket_id, conclusion.isn);
+                let connection =
+                    Connection::accepted(now, waiting.remote, config, negotiated, response);
+                Ok(self.insert(now, connection, Some(caller)))
+            }
+            Err(reason) => {
+                self.refuse(waiting.remote, &waiting.proposal.conclusion, reason);
+                Err(AcceptError::Incompatible(reason))
+            }
+        }
+    }
+
+    /// Rejects a waiting caller; nothing happens if it is gone.
+    pub fn reject(&mut self, id: IncomingId, reason: RejectReason) {
+        if let Some(waiting) = self.listener.take(id) {
+            self.refuse(waiting.remote, &waiting.proposal.conclusion, reason);
+        }
+    }
+
+    /// Takes a message for sending.
+    ///
+    /// # Errors
+    ///
+    /// The connection does not stand, the message does not fit a packet, or the buffer is full.
+    pub fn send(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        payload: Bytes,
+        options: SendOptions,
+    ) -> Result<(), SendError> {
+        let index = self.index(id).ok_or(SendError::NotConnected)?;
+        let slot = &mut self.connections[index];
+        slot.connection.send(now, payload, options)?;
+        self.timers.set(index, slot.connection.next_timeout());
+        self.enqueue(now, index);
+        Ok(())
+    }
+
+    /// The next message that is due at `now`, if any. After a close, what was received comes first.
+    ///
+    /// # Errors
+    ///
+    /// The connection is closed and everything received has been read.
+    pub fn recv(&mut self, now: Instant, id: ConnectionId) -> Result<Option<Message>, RecvError> {
+        let Some(index) = self.index(id) else { return Ok(None) };
+        let connection = &mut self.connections[index].connection;
+        let message = connection.recv(now);
+        // Only the end of what is due moves a timer; an ACK that tells of room is written at once.
+        if !matches!(message, Ok(Some(_))) {
+            self.timers.set(index, connection.next_timeout());
+        }
+        self.enqueue(now, index);
+        message
+    }
+
+    /// Closes a connection: what is buffered may go out for the configured linger, then SHUTDOWN is
+    /// sent and [`Event::Closed`] follows. Received messages may still be read.
+    pub fn close(&mut self, now: Instant, id: ConnectionId) {
+        if let Some(index) = self.index(id) {
+            self.connections[index].connection.close(now);
+            self.settle(now, index);
+        }
+    }
+
+    /// Forgets a connection, saying SHUTDOWN first if it was not closed. No event follows.
+    pub fn release(&mut self, now: Instant, id: ConnectionId) {
+        let Some(index) = self.index(id) else { return };
+        let slot = self.connections.remove(index);
+        if let Some(farewell) = slot.connection.farewell(now) {
+            self.outbox.reply(slot.connection.remote, farewell);
+        }
+        self.by_socket.remove(&slot.connection.socket_id);
+        if let Some((remote, socket_id, _)) = slot.caller
+            && self.by_caller.get(&(remote, socket_id)) == Some(&index)
+        {
+            self.by_caller.remove(&(remote, socket_id));
+        }
+        self.timers.set(index, None);
+        self.outbox.forget(index);
+    }
+
+    /// What the ends of a connection agreed on; `None` for a connection that was released.
+    pub fn info(&self, id: ConnectionId) -> Option<ConnectionInfo> {
+        Some(self.connections[self.index(id)?].connection.info())
+    }
+
+    /// A snapshot of a connection's statistics; `None` for a connection that was released.
+    pub fn statistics(&self, now: Instant, id: ConnectionId) -> Option<Statistics> {
+        Some(self.connections[self.index(id)?].connection.statistics(now))
+    }
+
+    /// Connections held, in whatever state.
+    pub fn connection_count(&self) -> usize {
+        self.connections.len()
+    }
+
+    fn handle_control(&mut self, now: Instant, remote: SocketAddr, packet: ControlPacket<'_>) {
+        if packet.dest == SocketId::LISTENER {
+            if let Control::Handshake(handshake) = packet.control {
+                self.handle_knock(now, remote, packet.timestamp, *handshake);
+            }
+        } else if let Some(index) = self.route(remote, packet.dest) {
+            self.connections[index].connection.handle_control(now, packet);
+            self.settle(now, index);
+        }
+    }
+
+    /// The connection that `dest` names, if `remote` is its peer: a spoofed source reaches nothing.
+    fn route(&self, remote: SocketAddr, dest: SocketId) -> Option<usize> {
+        let &index = self.by_socket.get(&dest)?;
+        (self.connections[index].connection.remote == remote).then_some(index)
+    }
+
+    fn insert(
+        &mut self,
+        now: Instant,
+        connection: Connection,
+        caller: Option<(SocketAddr, SocketId, SeqNo)>,
+    ) -> ConnectionId {
+        let socket_id = connection.socket_id;
+        let entry = self.connections.vacant_entry();
+        let index = entry.key();
+        self.serial = self.serial.wrapping_add(1);
+        let id = ConnectionId(u64::from(self.serial) << 32 | index as u64);
+        entry.insert(Slot { id, connection: Box::new(connection), caller, queued: false });
+        self.by_socket.insert(socket_id, index);
+        if let Some((remote, peer, _)) = caller {
+            self.by_caller.insert((remote, peer), index);
+        }
+        self.settle(now, index);
+        id
+    }
+
+    fn index(&self, id: ConnectionId) -> Option<usize> {
+        let index = (id.0 & u64::from(u32::MAX)) as usize;
+        self.connections.get(index).filter(|slot| slot.id == id).map(|_| index)
+    }
+
+    /// After a connection was touched: tells its events, sets its timer, queues it for sending.
+    fn settle(&mut self, now: Instant, index: usize) {
+        let slot = &mut self.connections[index];
+        let signals = std::mem::take(&mut slot.connection.signals);
+        self.timers.set(index, slot.connection.next_timeout());
+        tell(&mut self.events, slot.id, signals);
+        self.enqueue(now, index);
+    }
+
+    fn enqueue(&mut self, now: Instant, index: usize) {
+        let slot = &mut self.connections[index];
+        if !slot.queued && slot.connection.wants_to_write(now) {
+            slot.queued = true;
+            self.outbox.enqueue(index);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.connections.len() >= self.config.max_connections
+    }
+
+    /// A socket ID of 30 random bits: some peers tell connections apart by it alone, so it must not
+    /// follow from another one.
+    fn draw_socket_id(&mut self) -> SocketId {
+        loop {
+            let id = SocketId::new(self.rng.next_u32() & 0x3FFF_FFFF);
+            if id != SocketId::LISTENER && !self.by_socket.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+
+    /// A first sequence number: any but the largest, which no handshake may carry.
+    fn draw_isn(&mut self) -> SeqNo {
+        SeqNo::new(self.rng.next_u32() % SeqNo::MAX.value())
+    }
+}
+
+fn tell(events: &mut VecDeque<Event>, id: ConnectionId, signals: Signals) {
+    if signals.connected {
+        events.push_back(Event::Connected(id));
+    }
+    if signals.readable {
+        events.push_back(Event::Readable(id));
+    }
+    if signals.writable {
+        events.push_back(Event::Writable(id));
+    }
+    if let Some(reason) = signals.closed {
+        events.push_back(Event::Closed(id, reason));
+    }
+}
+
+/// Hashes socket IDs, which this endpoint drew at random itself: nobody can choose colliding ones.
+#[derive(Debug, Default)]
+struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u32(byte.into());
+        }
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        // Fibonacci hashing: the high bits, which select the group, depend on all of the value's.
+        self.0 = (self.0 ^ u64::from(value)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}

@@ -1,0 +1,73 @@
+use std::hash::Hasher;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use punctual_units::Instant;
+use siphasher::sip::SipHasher24;
+
+/// A cookie is good in the period in which it was made and in the next one.
+const PERIOD: Duration = Duration::from_secs(60);
+
+/// Makes and checks the listener's cookies without keeping any state for a caller.
+///
+/// A cookie is a keyed hash of the caller's address and the period, so that only who receives at
+/// that address can have it. The draft's is an unkeyed hash that anybody can compute; only the
+/// listener verifies it, so the choice is ours (draft section 4.3.1.1).
+#[derive(Debug)]
+pub(crate) struct CookieJar {
+    key: [u8; 16],
+    start: Instant,
+}
+
+impl CookieJar {
+    pub(crate) const fn new(key: [u8; 16], now: Instant) -> Self {
+        Self { key, start: now }
+    }
+
+    pub(crate) fn bake(&self, now: Instant, remote: SocketAddr) -> u32 {
+        self.cookie(remote, self.period(now))
+    }
+
+    pub(crate) fn verify(&self, now: Instant, remote: SocketAddr, cookie: u32) -> bool {
+        let period = self.period(now);
+        cookie == self.cookie(remote, period)
+            || (period > 0 && cookie == self.cookie(remote, period - 1))
+    }
+
+    fn period(&self, now: Instant) -> u64 {
+        (now - self.start).as_secs() / PERIOD.as_secs()
+    }
+
+    fn cookie(&self, remote: SocketAddr, period: u64) -> u32 {
+        let mut hasher = SipHasher24::new_with_key(&self.key);
+        match remote.ip() {
+            IpAddr::V4(ip) => hasher.write(&ip.octets()),
+            IpAddr::V6(ip) => hasher.write(&ip.octets()),
+        }
+        hasher.write(&remote.port().to_be_bytes());
+        hasher.write(&period.to_be_bytes());
+        #[expect(clippy::cast_possible_truncation, reason = "32 of the hash's 64 bits")]
+        let cookie = hasher.finish() as u32;
+        // 0 is what a caller sends before it has a cookie.
+        cookie.max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cookie_is_good_for_its_address_in_this_period_and_the_next() {
+        let start = Instant::from_millis(5);
+        let jar = CookieJar::new([7; 16], start);
+        let remote: SocketAddr = "192.0.2.1:4000".parse().expect("an address");
+        let cookie = jar.bake(start, remote);
+        assert!(jar.verify(start, remote, cookie));
+        assert!(jar.verify(start + PERIOD * 2 - Duration::from_nanos(1), remote, cookie));
+        assert!(!jar.verify(start + PERIOD * 2, remote, cookie));
+        assert!(!jar.verify(start, "192.0.2.1:4001".parse().expect("an address"), cookie));
+        assert!(!jar.verify(start, "192.0.2.2:4000".parse().expect("an address"), cookie));
+        assert!(!CookieJar::new([8; 16], start).verify(start, remote, cookie));
+    }
+}

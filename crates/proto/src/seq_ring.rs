@@ -1,0 +1,103 @@
+use punctual_wire::SeqNo;
+
+/// Slots of a ring that is made for the first time: a 5 Mb/s stream at a usual latency fits.
+const FIRST_CAPACITY: usize = 64;
+
+/// Values by sequence number, in a ring that grows with the span it must hold.
+///
+/// The slot of a number is its remainder modulo a power of two. That divides 2^31, so the ring wraps
+/// where the numbers do. The owner keeps all its numbers within [`capacity`](Self::capacity) of each
+/// other; access is O(1) and nothing is allocated while the span stays the same.
+#[derive(Debug)]
+pub(crate) struct SeqRing<T> {
+    slots: Vec<Option<T>>,
+}
+
+impl<T> SeqRing<T> {
+    pub(crate) const fn new() -> Self {
+        Self { slots: Vec::new() }
+    }
+
+    /// The span of numbers that fits now.
+    pub(crate) const fn capacity(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Makes room for `span` numbers from `first` on; the values must all lie within.
+    pub(crate) fn reserve(&mut self, first: SeqNo, span: usize) {
+        if span <= self.capacity() {
+            return;
+        }
+        self.resize(first, span.next_power_of_two().max(FIRST_CAPACITY));
+    }
+
+    /// Gives memory back once a tenth of the ring would do; `span` numbers from `first` stay.
+    pub(crate) fn shrink(&mut self, first: SeqNo, span: usize) {
+        let wanted = (span * 2).next_power_of_two().max(FIRST_CAPACITY);
+        if wanted * 8 <= self.capacity() {
+            self.resize(first, wanted);
+        }
+    }
+
+    pub(crate) fn get(&self, seq: SeqNo) -> Option<&T> {
+        self.slots.get(self.index(seq))?.as_ref()
+    }
+
+    pub(crate) fn get_mut(&mut self, seq: SeqNo) -> Option<&mut T> {
+        let index = self.index(seq);
+        self.slots.get_mut(index)?.as_mut()
+    }
+
+    /// Stores `value`; the number must lie within the capacity of the others.
+    pub(crate) fn insert(&mut self, seq: SeqNo, value: T) {
+        let index = self.index(seq);
+        self.slots[index] = Some(value);
+    }
+
+    pub(crate) fn take(&mut self, seq: SeqNo) -> Option<T> {
+        let index = self.index(seq);
+        self.slots.get_mut(index)?.take()
+    }
+
+    fn resize(&mut self, first: SeqNo, capacity: usize) {
+        let old_capacity = self.capacity();
+        let mut slots: Vec<Option<T>> = Vec::with_capacity(capacity);
+        slots.resize_with(capacity, || None);
+        let mut seq = first;
+        for _ in 0..old_capacity {
+            if let Some(value) = self.take(seq) {
+                slots[seq.value() as usize & (capacity - 1)] = Some(value);
+            }
+            seq = seq.next();
+        }
+        self.slots = slots;
+    }
+
+    const fn index(&self, seq: SeqNo) -> usize {
+        seq.value() as usize & self.slots.len().wrapping_sub(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grows_and_shrinks_across_the_wrap_of_numbers() {
+        let mut ring = SeqRing::new();
+        assert_eq!(ring.get(SeqNo::new(7)), None);
+        let first = SeqNo::new(0x7FFF_FFE0);
+        for i in 0..2_000 {
+            ring.reserve(first, i as usize + 1);
+            ring.insert(first.plus(i), i);
+        }
+        assert_eq!(ring.capacity(), 2_048);
+        for i in 0..1_990 {
+            assert_eq!(ring.take(first.plus(i)), Some(i));
+        }
+        ring.shrink(first.plus(1_990), 10);
+        assert_eq!(ring.capacity(), FIRST_CAPACITY);
+        assert_eq!(ring.get(first.plus(1_995)), Some(&1_995));
+        assert_eq!(ring.get(first.plus(1_989)), None);
+    }
+}

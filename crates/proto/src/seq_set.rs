@@ -1,0 +1,200 @@
+use punctual_wire::SeqNo;
+
+/// A set of sequence numbers that lie within a window, as a ring of bits with a summary.
+///
+/// A bit's place is the number modulo a power of two, as in [`SeqRing`](crate::seq_ring::SeqRing).
+/// One summary bit says whether a word of 64 bits is empty, so that the lowest member of a window of
+/// 131,072 packets is found by looking at 32 words at most.
+#[derive(Debug, Default)]
+pub(crate) struct SeqSet {
+    words: Vec<u64>,
+    summary: Vec<u64>,
+    len: usize,
+}
+
+/// Bits of a set that is made for the first time. A summary word stands for this many.
+const SUMMARY_SPAN: usize = 64 * 64;
+
+impl SeqSet {
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Makes room for `span` numbers from `first` on; the members must all lie within.
+    pub(crate) fn reserve(&mut self, first: SeqNo, span: usize) {
+        if span <= self.capacity() {
+            return;
+        }
+        let capacity = span.next_power_of_two().max(SUMMARY_SPAN);
+        let mut larger = Self {
+            words: vec![0; capacity / 64],
+            summary: vec![0; capacity / SUMMARY_SPAN],
+            len: 0,
+        };
+        let mut next = self.first_from(first);
+        while let Some(seq) = next {
+            self.remove(seq);
+            larger.insert(seq);
+            next = self.first_from(seq);
+        }
+        *self = larger;
+    }
+
+    pub(crate) fn contains(&self, seq: SeqNo) -> bool {
+        let bit = self.bit(seq);
+        self.words.get(bit / 64).is_some_and(|word| word >> (bit % 64) & 1 == 1)
+    }
+
+    /// Whether the number was not a member before.
+    pub(crate) fn insert(&mut self, seq: SeqNo) -> bool {
+        let bit = self.bit(seq);
+        let word = &mut self.words[bit / 64];
+        let new = *word >> (bit % 64) & 1 == 0;
+        *word |= 1 << (bit % 64);
+        self.summary[bit / SUMMARY_SPAN] |= 1 << (bit / 64 % 64);
+        self.len += usize::from(new);
+        new
+    }
+
+    /// Whether the number was a member.
+    pub(crate) fn remove(&mut self, seq: SeqNo) -> bool {
+        if self.len == 0 || !self.contains(seq) {
+            return false;
+        }
+        let bit = self.bit(seq);
+        let word = &mut self.words[bit / 64];
+        *word &= !(1 << (bit % 64));
+        if *word == 0 {
+            self.summary[bit / SUMMARY_SPAN] &= !(1 << (bit / 64 % 64));
+        }
+        self.len -= 1;
+        true
+    }
+
+    /// The first member at or after `seq`; if there is none, a number beyond the window or `None`.
+    pub(crate) fn first_from(&self, seq: SeqNo) -> Option<SeqNo> {
+        if self.len == 0 {
+            return None;
+        }
+        let start = self.bit(seq);
+        let within = self.words[start / 64] >> (start % 64);
+        if within != 0 {
+            return Some(seq.plus(within.trailing_zeros()));
+        }
+        let word = self.next_used_word((start / 64 + 1) & (self.words.len() - 1))?;
+        let bit = word * 64 + self.words[word].trailing_zeros() as usize;
+        Some(seq.plus(steps(start, bit, self.capacity())))
+    }
+
+    /// The first number at or after `seq` that is not a member.
+    pub(crate) fn first_gap_from(&self, seq: SeqNo) -> SeqNo {
+        let mut at = seq;
+        while self.len > 0 {
+            let bit = self.bit(at);
+            let run = (self.words[bit / 64] >> (bit % 64)).trailing_ones();
+            at = at.plus(run);
+            if (run as usize) < 64 - bit % 64 {
+                break;
+            }
+        }
+        at
+    }
+
+    /// Runs of members at or after `first`, as (first, last), in order.
+    pub(crate) fn ranges_from(&self, first: SeqNo) -> impl Iterator<Item = (SeqNo, SeqNo)> + '_ {
+        let mut left = self.len;
+        let mut from = first;
+        std::iter::from_fn(move || {
+            if left == 0 {
+                return None;
+            }
+            let start = self.first_from(from)?;
+            let end = self.first_gap_from(start);
+            left = left.saturating_sub(end.distance_from(start).unsigned_abs() as usize);
+            from = end;
+            Some((start, end.minus(1)))
+        })
+    }
+
+    fn next_used_word(&self, from: usize) -> Option<usize> {
+        let mut index = from / 64;
+        let mut bits = self.summary[index] & (u64::MAX << (from % 64));
+        // One more look than there are summary words: the first was masked.
+        for _ in 0..=self.summary.len() {
+            if bits != 0 {
+                return Some(index * 64 + bits.trailing_zeros() as usize);
+            }
+            index = (index + 1) % self.summary.len();
+            bits = self.summary[index];
+        }
+        None
+    }
+
+    const fn capacity(&self) -> usize {
+        self.words.len() * 64
+    }
+
+    const fn bit(&self, seq: SeqNo) -> usize {
+        seq.value() as usize & self.capacity().wrapping_sub(1)
+    }
+}
+
+/// Places from bit `from` forward to bit `to` on a ring of `capacity` bits.
+fn steps(from: usize, to: usize, capacity: usize) -> u32 {
+    u32::try_from(to.wrapping_sub(from) & (capacity - 1)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn an_empty_set_answers() {
+        let set = SeqSet::default();
+        assert!(!set.contains(SeqNo::new(3)));
+        assert_eq!(set.first_from(SeqNo::new(3)), None);
+        assert_eq!(set.first_gap_from(SeqNo::new(3)), SeqNo::new(3));
+        assert_eq!(set.ranges_from(SeqNo::new(3)).count(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn behaves_as_an_ordered_set(
+            base in 0u32..=0x7FFF_FFFF,
+            steps in prop::collection::vec((any::<bool>(), 0u32..9_000), 1..200),
+            from in 0u32..9_000,
+        ) {
+            let base = SeqNo::new(base);
+            let mut set = SeqSet::default();
+            let mut model = BTreeSet::new();
+            for (insert, offset) in steps {
+                set.reserve(base, offset as usize + 1);
+                if insert {
+                    prop_assert_eq!(set.insert(base.plus(offset)), model.insert(offset));
+                } else {
+                    prop_assert_eq!(set.remove(base.plus(offset)), model.remove(&offset));
+                }
+            }
+            set.reserve(base, 9_001);
+            prop_assert_eq!(set.len(), model.len());
+            let first = model.range(from..).next().copied();
+            // Behind the last member the search wraps and finds what lies beyond the window.
+            let found = set.first_from(base.plus(from)).map(|seq| seq.distance_from(base).unsigned_abs());
+            prop_assert_eq!(found.filter(|&offset| offset <= 9_000), first);
+            let listed: Vec<u32> = set
+                .ranges_from(base)
+                .flat_map(|(a, b)| (0..=b.distance_from(a)).map(move |i| a.plus(i.unsigned_abs())))
+                .map(|seq| seq.distance_from(base).unsigned_abs())
+                .collect();
+            prop_assert_eq!(listed, model.into_iter().collect::<Vec<_>>());
+        }
+    }
+}

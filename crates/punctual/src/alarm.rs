@@ -1,0 +1,118 @@
+//! An alarm that any thread may set and one task waits for.
+//!
+//! tokio's own timer has a grain of 1 ms, five times what a packet may be late. On Linux the alarm
+//! is a timerfd on `CLOCK_MONOTONIC`, registered with tokio's reactor; elsewhere it is tokio's timer
+//! and has tokio's grain.
+
+pub(crate) use imp::Alarm;
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod imp {
+    use std::io;
+    use std::os::fd::OwnedFd;
+    use std::task::{Context, Poll};
+
+    use punctual_units::Instant;
+    use rustix::time::{
+        Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+        timerfd_settime,
+    };
+    use tokio::io::Interest;
+    use tokio::io::unix::AsyncFd;
+
+    #[derive(Debug)]
+    pub(crate) struct Alarm(AsyncFd<OwnedFd>);
+
+    impl Alarm {
+        /// An alarm that is not set. Must be called within a tokio runtime.
+        pub(crate) fn new() -> io::Result<Self> {
+            let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+            let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+            register(fd).map(Self)
+        }
+
+        /// Sets the alarm to go off at `deadline` instead of whenever it was set to before. A
+        /// deadline in the past goes off at once.
+        pub(crate) fn set(&self, deadline: Instant) {
+            // Zero would stop the timer.
+            let nanos = deadline.as_nanos().clamp(1, i64::MAX.cast_unsigned()).cast_signed();
+            let at = Timespec { tv_sec: nanos / 1_000_000_000, tv_nsec: nanos % 1_000_000_000 };
+            let never = Timespec { tv_sec: 0, tv_nsec: 0 };
+            let setting = Itimerspec { it_interval: never, it_value: at };
+            if let Err(error) =
+                timerfd_settime(self.0.get_ref(), TimerfdTimerFlags::ABSTIME, &setting)
+            {
+                tracing::error!(%error, %deadline, "the timer cannot be set");
+            }
+        }
+
+        /// Ready if the alarm went off since the last call; else the task is woken when it does.
+        ///
+        /// The timer's counter is never read. The reactor is edge-triggered, and setting the timer
+        /// resets the counter, so each expiry makes an edge of its own: one system call less for
+        /// every wake-up.
+        pub(crate) fn poll_gone_off(&self, cx: &mut Context<'_>) -> Poll<()> {
+            let mut gone_off = Poll::Pending;
+            while let Poll::Ready(Ok(mut guard)) = self.0.poll_read_ready(cx) {
+                guard.clear_ready();
+                gone_off = Poll::Ready(());
+            }
+            gone_off
+        }
+    }
+
+    #[expect(unsafe_code, reason = "tokio offers no other way to register a file descriptor")]
+    fn register(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+        // SAFETY: `fd` is open and owned; it stays inside the `AsyncFd`, whose `OwnedFd` is never
+        // replaced, until both are dropped, and `OwnedFd::as_raw_fd` always returns the same number.
+        let registered = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
+        Ok(registered?)
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+mod imp {
+    use std::future::Future;
+    use std::io;
+    use std::pin::Pin;
+    use std::sync::{Mutex, PoisonError};
+    use std::task::{Context, Poll};
+    use std::time::Duration;
+
+    use punctual_units::Instant;
+    use tokio::time::Sleep;
+
+    use crate::clock::imp::to_std;
+
+    #[derive(Debug)]
+    pub(crate) struct Alarm(Mutex<Pin<Box<Sleep>>>);
+
+    impl Alarm {
+        /// An alarm that is not set. Must be called within a tokio runtime.
+        #[expect(clippy::unnecessary_wraps, reason = "a timerfd can fail")]
+        pub(crate) fn new() -> io::Result<Self> {
+            Ok(Self(Mutex::new(Box::pin(tokio::time::sleep(UNSET)))))
+        }
+
+        /// Sets the alarm to go off at `deadline` instead of whenever it was set to before. A
+        /// deadline in the past goes off at once.
+        pub(crate) fn set(&self, deadline: Instant) {
+            let deadline = tokio::time::Instant::from_std(to_std(deadline));
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut().reset(deadline);
+        }
+
+        /// Ready if the alarm went off since the last call; else the task is woken when it does.
+        pub(crate) fn poll_gone_off(&self, cx: &mut Context<'_>) -> Poll<()> {
+            let mut sleep = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut gone_off = Poll::Pending;
+            while sleep.as_mut().poll(cx).is_ready() {
+                sleep.as_mut().reset(tokio::time::Instant::now() + UNSET);
+                gone_off = Poll::Ready(());
+            }
+            gone_off
+        }
+    }
+
+    /// An alarm that is not set goes off after a year and does no harm then.
+    const UNSET: Duration = Duration::from_secs(365 * 86_400);
+}

@@ -1,0 +1,241 @@
+//! Listening and answering callers.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread;
+
+use punctual_proto::{Config, EndpointConfig, Incoming, IncomingId, RejectReason};
+
+use crate::accept::AcceptQueue;
+use crate::config::{ListenerConfig, PortConfig};
+use crate::error::Error;
+use crate::port::{seed, start};
+use crate::shared::{Handle, Phase, Shared};
+use crate::socket::Socket;
+use crate::udp::Udp;
+
+/// Listens for callers on one UDP port.
+///
+/// Dropped, it stops listening: callers that wait for an answer are rejected with
+/// [`RejectReason::CLOSE`], and connections that were accepted live on.
+///
+/// ```
+/// use punctual::{Config, Listener, RejectReason, Socket};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), punctual::Error> {
+/// let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), Config::default()).await?;
+/// let address = listener.local_addr();
+///
+/// tokio::spawn(async move {
+///     let known = |stream_id: &str| stream_id == "news";
+///     listener
+///         .accept_with(|call| match known(call.stream_id()) {
+///             true => Ok(Config::default()),
+///             false => Err(RejectReason::NOT_FOUND),
+///         })
+///         .await
+/// });
+///
+/// let call = |stream_id| Config::default().with_stream_id(stream_id);
+/// let refused = Socket::connect(address, call("sports")?).await.unwrap_err();
+/// assert_eq!(refused.reject_reason(), Some(RejectReason::NOT_FOUND));
+/// let accepted = Socket::connect(address, call("news")?).await?;
+/// assert_eq!(accepted.peer_addr(), address);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Listener {
+    callers: Arc<AcceptQueue>,
+    shards: Vec<Handle>,
+    local: SocketAddr,
+}
+
+impl Listener {
+    /// Listens at `local`; port 0 takes any free port. `connection` are the options of accepted
+    /// connections. Must be called within a tokio runtime.
+    pub async fn bind(local: SocketAddr, connection: Config) -> Result<Self, Error> {
+        let port = PortConfig { local: Some(local), ..PortConfig::default() };
+        Self::bind_with(ListenerConfig { port, connection, ..ListenerConfig::default() }).await
+    }
+
+    /// Listens with options of the UDP port, the number of shards and the backlog.
+    ///
+    /// Errors: an option out of range, or what the system says, for example that the address is in
+    /// use.
+    pub async fn bind_with(config: ListenerConfig) -> Result<Self, Error> {
+        let shards = match config.shards {
+            0 => thread::available_parallelism().map_or(1, usize::from),
+            shards => shards,
+        };
+        let sockets = bind_shards(config.port, shards)?;
+        let local = sockets[0].local_addr();
+        let callers = Arc::<AcceptQueue>::default();
+        let mut handles = Vec::with_capacity(shards);
+        for socket in sockets.iter() {
+            let mut endpoint = EndpointConfig::new(seed()?);
+            endpoint.backlog = config.backlog.unwrap_or(endpoint.backlog);
+            endpoint.max_connections = config.max_connections.unwrap_or(endpoint.max_connections);
+            let handle = start(Arc::clone(socket), Arc::clone(&sockets), endpoint)?;
+            handle.shared().call_and_wake(|state, _| {
+                state.endpoint.listen(Some(config.connection.clone()));
+                state.set_callers(Some(Arc::clone(&callers)));
+            });
+            handles.push(handle);
+        }
+        Ok(Self { callers, shards: handles, local })
+    }
+
+    /// The next caller, waiting for an answer.
+    ///
+    /// Errors: [`Error::Stopped`] when the runtime is shut down.
+    ///
+    /// Cancel safe: a caller is taken only as this completes.
+    pub async fn incoming(&self) -> Result<IncomingCall, Error> {
+        let stopped = || self.shards.iter().all(|shard| shard.shared().lock().stopped);
+        self.callers.pop(stopped).await.ok_or(Error::Stopped)
+    }
+
+    /// Accepts the next caller. Errors as [`incoming`](Self::incoming); cancel safe as that is.
+    pub async fn accept(&self) -> Result<Socket, Error> {
+        loop {
+            match self.incoming().await?.accept().await {
+                Err(Error::Accept(reason)) => tracing::debug!(%reason, "a caller was not accepted"),
+                result => return result,
+            }
+        }
+    }
+
+    /// Accepts the next caller that `hook` accepts, with the options that it gives; the others are
+    /// rejected with its reason. Errors as [`incoming`](Self::incoming); cancel safe as that is.
+    ///
+    /// To decide asynchronously, take callers with [`incoming`](Self::incoming).
+    pub async fn accept_with(
+        &self,
+        mut hook: impl FnMut(&IncomingCall) -> Result<Config, RejectReason>,
+    ) -> Result<Socket, Error> {
+        loop {
+            let call = self.incoming().await?;
+            let config = match hook(&call) {
+                Ok(config) => config,
+                Err(reason) => {
+                    call.reject(reason);
+                    continue;
+                }
+            };
+            match call.accept_with(config).await {
+                Err(Error::Accept(reason)) => tracing::debug!(%reason, "a caller was not accepted"),
+                result => return result,
+            }
+        }
+    }
+
+    /// The local address. The IP address is unspecified if the listener was bound to any.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        for shard in &self.shards {
+            shard.shared().call_and_wake(|state, _| {
+                state.endpoint.listen(None);
+                state.set_callers(None);
+            });
+        }
+        for call in self.callers.take() {
+            call.reject(RejectReason::CLOSE);
+        }
+    }
+}
+
+/// Binds the first socket where the configuration says, and the others to the same port.
+fn bind_shards(mut port: PortConfig, shards: usize) -> Result<Arc<[Arc<Udp>]>, Error> {
+    let shared = shards > 1;
+    let mut sockets = vec![Arc::new(Udp::bind(&port, shared)?)];
+    port.local = Some(sockets[0].local_addr());
+    for _ in 1..shards {
+        sockets.push(Arc::new(Udp::bind(&port, shared)?));
+    }
+    Ok(sockets.into())
+}
+
+/// A caller that waits for an answer. Dropped without one, it is rejected with
+/// [`RejectReason::FALLBACK`].
+///
+/// The caller gives up after its connect timeout, three seconds by default.
+#[derive(Debug)]
+pub struct IncomingCall {
+    port: Handle,
+    incoming: Incoming,
+    answered: bool,
+}
+
+impl IncomingCall {
+    pub(crate) fn new(port: Handle, incoming: Incoming) -> Self {
+        Self { port, incoming, answered: false }
+    }
+
+    /// The caller's address.
+    pub fn remote(&self) -> SocketAddr {
+        self.incoming.remote
+    }
+
+    /// The stream ID that it sent; empty if none.
+    pub fn stream_id(&self) -> &str {
+        &self.incoming.stream_id
+    }
+
+    /// Its SRT version, 0x00MMmmpp.
+    pub fn peer_version(&self) -> u32 {
+        self.incoming.peer_version
+    }
+
+    /// Accepts it with the listener's options.
+    ///
+    /// Errors: [`Error::Accept`] if it has given up, or does not fit the options, or there are too
+    /// many connections.
+    pub async fn accept(self) -> Result<Socket, Error> {
+        self.answer(None)
+    }
+
+    /// Accepts it with these options. Errors as [`accept`](Self::accept).
+    pub async fn accept_with(self, config: Config) -> Result<Socket, Error> {
+        self.answer(Some(config))
+    }
+
+    /// Rejects it.
+    pub fn reject(mut self, reason: RejectReason) {
+        self.refuse(reason);
+    }
+
+    fn answer(mut self, config: Option<Config>) -> Result<Socket, Error> {
+        self.answered = true;
+        let shared = self.port.shared();
+        let (id, signals) = shared.call_and_wake(|state, now| {
+            let id = state.endpoint.accept(now, self.incoming.id, config)?;
+            Ok::<_, Error>((id, state.open(id, Phase::Connected)))
+        })?;
+        Ok(Socket::new(Arc::clone(shared), id, signals, self.incoming.remote))
+    }
+
+    fn refuse(&mut self, reason: RejectReason) {
+        self.answered = true;
+        let id = self.incoming.id;
+        self.port.shared().call_and_wake(|state, _| state.endpoint.reject(id, reason));
+    }
+
+    pub(crate) fn is(&self, port: &Arc<Shared>, id: IncomingId) -> bool {
+        self.incoming.id == id && Arc::ptr_eq(self.port.shared(), port)
+    }
+}
+
+impl Drop for IncomingCall {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.refuse(RejectReason::FALLBACK);
+        }
+    }
+}

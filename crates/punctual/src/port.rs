@@ -1,0 +1,108 @@
+//! UDP ports and the calls that start from them.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use punctual_proto::{Config, Endpoint, EndpointConfig};
+
+use crate::alarm::Alarm;
+use crate::batch::PortStatistics;
+use crate::clock::now;
+use crate::config::PortConfig;
+use crate::driver::Driver;
+use crate::error::Error;
+use crate::shared::{Handle, Phase, Shared};
+use crate::socket::Socket;
+use crate::udp::{Udp, canonical};
+
+/// A UDP port from which calls are made. Clones share it.
+///
+/// Connections of one port to one listener share a 4-tuple, so their datagrams leave in common
+/// batches: with many streams to one peer that costs far less than a port for each, which is what
+/// [`Socket::connect`] uses.
+///
+/// The port stays open until its last clone is dropped and its connections are closed.
+///
+/// ```
+/// use punctual::{Config, Listener, Port, PortConfig};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), punctual::Error> {
+/// let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), Config::default()).await?;
+/// let port = Port::bind(PortConfig::default()).await?;
+/// for number in 0..3 {
+///     let config = Config::default().with_stream_id(format!("camera {number}"))?;
+///     let (caller, accepted) =
+///         tokio::try_join!(port.connect(listener.local_addr(), config), listener.accept())?;
+///     assert_eq!(accepted.stream_id(), format!("camera {number}"));
+///     assert_eq!(caller.local_addr().port(), port.local_addr().port());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Port {
+    handle: Handle,
+}
+
+impl Port {
+    /// Opens a UDP port. Must be called within a tokio runtime, whose task the port's driver is.
+    ///
+    /// Errors: an option out of range, or what the system says, for example that the address is in
+    /// use.
+    pub async fn bind(config: PortConfig) -> Result<Self, Error> {
+        let udp = Arc::new(Udp::bind(&config, false)?);
+        let shards = Arc::from([Arc::clone(&udp)]);
+        Ok(Self { handle: start(udp, shards, EndpointConfig::new(seed()?))? })
+    }
+
+    /// Calls the listener at `remote` and waits for the answer.
+    ///
+    /// Errors: [`Error::Closed`] with the reason if the peer refuses or does not answer within the
+    /// [connect timeout](Config::connect_timeout); [`Error::Connect`] and [`Error::Io`] if
+    /// `remote` cannot be called from here.
+    ///
+    /// Cancel safe: dropping the call takes it back.
+    pub async fn connect(&self, remote: SocketAddr, config: Config) -> Result<Socket, Error> {
+        let shared = self.handle.shared();
+        let remote = canonical(remote);
+        shared.udp.check_family(remote)?;
+        let (id, signals) = shared.call_and_wake(|state, now| {
+            let id = state.endpoint.connect(now, remote, config)?;
+            Ok::<_, Error>((id, state.open(id, Phase::Connecting)))
+        })?;
+        let socket = Socket::new(Arc::clone(shared), id, signals, remote);
+        socket.connected().await?;
+        Ok(socket)
+    }
+
+    /// The local address. The IP address is unspecified if the port was bound to any.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.handle.shared().udp.local_addr()
+    }
+
+    /// What the port has counted.
+    pub fn statistics(&self) -> PortStatistics {
+        self.handle.shared().lock().statistics
+    }
+}
+
+/// Starts the driver of a port. The port is open as long as the handle or a connection is.
+pub(crate) fn start(
+    udp: Arc<Udp>,
+    shards: Arc<[Arc<Udp>]>,
+    config: EndpointConfig,
+) -> Result<Handle, Error> {
+    let endpoint = Endpoint::new(config, now());
+    let shared = Arc::new(Shared::new(udp, Alarm::new()?, endpoint));
+    let handle = Handle::new(&shared);
+    tokio::spawn(Driver::new(shared, shards));
+    Ok(handle)
+}
+
+/// The machine's chance: from the operating system, by the `getrandom` crate.
+pub(crate) fn seed() -> Result<[u8; 32], Error> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(std::io::Error::other)?;
+    Ok(seed)
+}

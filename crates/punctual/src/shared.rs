@@ -1,0 +1,323 @@
+//! What the driver of a port and its sockets share.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use punctual_proto::{CloseReason, ConnectionId, Endpoint, Event, IncomingId};
+use punctual_units::Instant;
+use tokio::sync::Notify;
+
+use crate::accept::AcceptQueue;
+use crate::alarm::Alarm;
+use crate::batch::PortStatistics;
+use crate::clock;
+use crate::listener::IncomingCall;
+use crate::schedule::{Action, Schedule};
+use crate::udp::Udp;
+
+/// One UDP port as its driver and its sockets see it.
+///
+/// The lock is held for short, computing stretches only: never across an await, and across no system
+/// call but the setting of the alarm.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) udp: Arc<Udp>,
+    pub(crate) alarm: Alarm,
+    state: Mutex<State>,
+}
+
+impl Shared {
+    pub(crate) fn new(udp: Arc<Udp>, alarm: Alarm, endpoint: Endpoint) -> Self {
+        let state = State {
+            endpoint,
+            connections: HashMap::new(),
+            handles: 0,
+            callers: None,
+            releases: Vec::new(),
+            schedule: Schedule::default(),
+            driver: None,
+            stopped: false,
+            statistics: PortStatistics::default(),
+        };
+        Self { udp, alarm, state: Mutex::new(state) }
+    }
+
+    /// Does something in the application's name, and sees to it that the driver wakes up in time for
+    /// what follows from it.
+    pub(crate) fn call<R>(&self, call: impl FnOnce(&mut State, Instant) -> R) -> R {
+        self.call_and(call, |state, now| match state.endpoint.poll_timeout() {
+            Some(due) => state.schedule.advance(now, due),
+            None => Action::None,
+        })
+    }
+
+    /// As [`call`](Self::call), for what causes events or must go out at once.
+    pub(crate) fn call_and_wake<R>(&self, call: impl FnOnce(&mut State, Instant) -> R) -> R {
+        self.call_and(call, |state, now| state.schedule.hurry(now))
+    }
+
+    fn call_and<R>(
+        &self,
+        call: impl FnOnce(&mut State, Instant) -> R,
+        then: impl FnOnce(&mut State, Instant) -> Action,
+    ) -> R {
+        let mut state = self.lock();
+        // Read under the lock, so that the machine's time never runs backwards.
+        let now = clock::now();
+        let result = call(&mut state, now);
+        let driver = match then(&mut state, now) {
+            Action::None => None,
+            Action::SetAlarm(at) => {
+                self.alarm.set(at);
+                None
+            }
+            Action::Wake => state.driver.clone(),
+        };
+        drop(state);
+        if let Some(driver) = driver {
+            driver.wake();
+        }
+        result
+    }
+
+    /// A panic while the lock was held is a defect of the machine, and is told where it happened.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) endpoint: Endpoint,
+    /// Every connection that the machine holds.
+    connections: HashMap<ConnectionId, Connection>,
+    /// How many [`Handle`]s there are.
+    handles: usize,
+    /// Where callers wait for an answer, while a listener stands.
+    callers: Option<Arc<AcceptQueue>>,
+    /// Connections that nobody can use any more.
+    releases: Vec<ConnectionId>,
+    pub(crate) schedule: Schedule,
+    pub(crate) driver: Option<Waker>,
+    /// Whether the driver is gone, which happens before its time when a runtime is shut down.
+    pub(crate) stopped: bool,
+    pub(crate) statistics: PortStatistics,
+}
+
+/// A connection from the point of view of the tasks that use it.
+#[derive(Debug)]
+struct Connection {
+    signals: Arc<Signals>,
+    phase: Phase,
+    /// Whether its last [`Socket`](crate::Socket) is gone.
+    orphaned: bool,
+}
+
+/// How far a connection is.
+#[derive(Clone, Debug)]
+pub(crate) enum Phase {
+    Connecting,
+    Connected,
+    Closed(CloseReason),
+}
+
+/// What tasks wait for. A task that finds nothing to do takes its ticket under the lock and waits
+/// after releasing it: whatever happens in between is in the ticket.
+#[derive(Debug, Default)]
+pub(crate) struct Signals {
+    readable: Notify,
+    writable: Notify,
+    phase: Notify,
+}
+
+impl Signals {
+    /// There is something to receive.
+    pub(crate) fn readable(&self) -> &Notify {
+        &self.readable
+    }
+
+    /// There is room to send.
+    pub(crate) fn writable(&self) -> &Notify {
+        &self.writable
+    }
+
+    /// The phase is another one.
+    pub(crate) fn phase(&self) -> &Notify {
+        &self.phase
+    }
+
+    fn signal_all(&self) {
+        self.readable.notify_waiters();
+        self.writable.notify_waiters();
+        self.phase.notify_waiters();
+    }
+}
+
+impl State {
+    /// Takes in a new connection of the machine.
+    pub(crate) fn open(&mut self, id: ConnectionId, phase: Phase) -> Arc<Signals> {
+        let signals = Arc::<Signals>::default();
+        let connection = Connection { signals: Arc::clone(&signals), phase, orphaned: false };
+        self.connections.insert(id, connection);
+        signals
+    }
+
+    /// How far a connection is that a socket holds.
+    pub(crate) fn phase(&self, id: ConnectionId) -> Phase {
+        match self.connections.get(&id) {
+            Some(connection) => connection.phase.clone(),
+            None => Phase::Closed(CloseReason::Local),
+        }
+    }
+
+    /// Closes a connection that nobody can use any more.
+    pub(crate) fn orphan(&mut self, now: Instant, id: ConnectionId) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        connection.orphaned = true;
+        match connection.phase {
+            Phase::Closed(_) => self.releases.push(id),
+            Phase::Connecting | Phase::Connected => self.endpoint.close(now, id),
+        }
+    }
+
+    /// From now on, callers go to `callers`; `None` ends that.
+    pub(crate) fn set_callers(&mut self, callers: Option<Arc<AcceptQueue>>) {
+        self.callers = callers;
+    }
+
+    /// Whether there is nothing left to do for the driver.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.handles == 0 && self.connections.is_empty()
+    }
+
+    /// Sorts out the events of the machine into what is to be told to whom.
+    pub(crate) fn drain_events(&mut self, shared: &Arc<Shared>, notices: &mut Vec<Notice>) {
+        while let Some(event) = self.endpoint.poll_event() {
+            match event {
+                Event::Readable(id) => self.notice(id, Notice::Readable, notices),
+                Event::Writable(id) => self.notice(id, Notice::Writable, notices),
+                Event::Connected(id) => {
+                    self.set_phase(id, Phase::Connected);
+                    self.notice(id, Notice::Phase, notices);
+                }
+                Event::Closed(id, reason) => {
+                    self.set_phase(id, Phase::Closed(reason));
+                    self.notice(id, Notice::Closed, notices);
+                }
+                Event::Incoming(incoming) => {
+                    let call = IncomingCall::new(Handle::adopt(shared, self), incoming);
+                    match &self.callers {
+                        Some(callers) => notices.push(Notice::Caller(Arc::clone(callers), call)),
+                        None => notices.push(Notice::Unwanted(call)),
+                    }
+                }
+                Event::IncomingGone(id) => {
+                    if let Some(callers) = &self.callers {
+                        let (callers, port) = (Arc::clone(callers), Arc::clone(shared));
+                        notices.push(Notice::CallerGone(callers, port, id));
+                    }
+                }
+                other => tracing::debug!(event = ?other, "an event that nobody waits for"),
+            }
+        }
+    }
+
+    /// Forgets the connections that nobody can use any more; says whether there were any.
+    pub(crate) fn release_orphans(&mut self, now: Instant) -> bool {
+        let any = !self.releases.is_empty();
+        for id in self.releases.drain(..) {
+            self.endpoint.release(now, id);
+            self.connections.remove(&id);
+        }
+        any
+    }
+
+    fn set_phase(&mut self, id: ConnectionId, phase: Phase) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        if connection.orphaned && matches!(phase, Phase::Closed(_)) {
+            self.releases.push(id);
+        }
+        connection.phase = phase;
+    }
+
+    fn notice(
+        &self,
+        id: ConnectionId,
+        notice: impl FnOnce(Arc<Signals>) -> Notice,
+        notices: &mut Vec<Notice>,
+    ) {
+        if let Some(connection) = self.connections.get(&id).filter(|it| !it.orphaned) {
+            notices.push(notice(Arc::clone(&connection.signals)));
+        }
+    }
+
+    /// Lets every waiting task see that the driver is gone.
+    pub(crate) fn stop(&mut self) {
+        self.stopped = true;
+        for connection in self.connections.values() {
+            connection.signals.signal_all();
+        }
+        if let Some(callers) = &self.callers {
+            callers.signal();
+        }
+    }
+}
+
+/// Something to tell after the lock is released.
+#[derive(Debug)]
+pub(crate) enum Notice {
+    Readable(Arc<Signals>),
+    Writable(Arc<Signals>),
+    Phase(Arc<Signals>),
+    Closed(Arc<Signals>),
+    Caller(Arc<AcceptQueue>, IncomingCall),
+    CallerGone(Arc<AcceptQueue>, Arc<Shared>, IncomingId),
+    /// A caller that came after the listener went. It is rejected as this is dropped.
+    Unwanted(IncomingCall),
+}
+
+impl Notice {
+    pub(crate) fn deliver(self) {
+        match self {
+            Self::Readable(signals) => signals.readable.notify_waiters(),
+            Self::Writable(signals) => signals.writable.notify_waiters(),
+            Self::Phase(signals) => signals.phase.notify_waiters(),
+            Self::Closed(signals) => signals.signal_all(),
+            Self::Caller(callers, call) => callers.push(call),
+            Self::CallerGone(callers, port, id) => callers.remove(&port, id),
+            Self::Unwanted(call) => drop(call),
+        }
+    }
+}
+
+/// Keeps the driver of a port running although no connection does.
+#[derive(Debug)]
+pub(crate) struct Handle(Arc<Shared>);
+
+impl Handle {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+        Self::adopt(shared, &mut shared.lock())
+    }
+
+    fn adopt(shared: &Arc<Shared>, state: &mut State) -> Self {
+        state.handles += 1;
+        Self(Arc::clone(shared))
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.0
+    }
+}
+
+impl Clone for Handle {
+    fn clone(&self) -> Self {
+        Self::new(&self.0)
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.0.call_and_wake(|state, _| state.handles -= 1);
+    }
+}

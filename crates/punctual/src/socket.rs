@@ -1,0 +1,268 @@
+//! Connections.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use punctual_proto::{
+    CloseReason, Config, ConnectionId, ConnectionInfo, Message, SendOptions, Statistics,
+};
+use punctual_units::Instant;
+use tokio::sync::Notify;
+use tokio::task::coop;
+
+use crate::config::PortConfig;
+use crate::error::{Error, Sent, sent};
+use crate::port::Port;
+use crate::shared::{Phase, Shared, Signals, State};
+
+/// One SRT connection. Clones share it; it closes in the background when the last one is dropped.
+///
+/// Messages go both ways. Any number of tasks may send and receive at once; each message is received
+/// by one of them.
+///
+/// All its futures are cancel safe: dropped before they complete, they have sent or received
+/// nothing. So they can be raced against each other and against timeouts.
+#[derive(Clone, Debug)]
+pub struct Socket {
+    connection: Arc<Connection>,
+}
+
+impl Socket {
+    /// Calls the listener at `remote` from a UDP port of its own and waits for the answer.
+    ///
+    /// See [`Port::connect`] for the errors, and for calls from a port with options or from a common
+    /// one.
+    ///
+    /// Cancel safe: dropping the call takes it back.
+    pub async fn connect(remote: SocketAddr, config: Config) -> Result<Self, Error> {
+        let any: IpAddr = match remote {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let local = Some(SocketAddr::new(any, 0));
+        let port = Port::bind(PortConfig { local, ..PortConfig::default() }).await?;
+        port.connect(remote, config).await
+    }
+
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        id: ConnectionId,
+        signals: Arc<Signals>,
+        remote: SocketAddr,
+    ) -> Self {
+        Self { connection: Arc::new(Connection { shared, id, signals, remote }) }
+    }
+
+    /// Sends one message of 1 to [`max_payload`](ConnectionInfo::max_payload) bytes; waits while the
+    /// send buffer is full.
+    ///
+    /// Errors: [`Error::Size`] for an empty or too large message, [`Error::Closed`] when the
+    /// connection has ended.
+    ///
+    /// Cancel safe: either the message was taken and this has completed, or it was not.
+    pub async fn send(&self, payload: Bytes) -> Result<(), Error> {
+        self.send_with(payload, SendOptions::default()).await
+    }
+
+    /// Sends one message with options of its own, such as a time to live; else as [`send`](Self::send).
+    pub async fn send_with(&self, payload: Bytes, options: SendOptions) -> Result<(), Error> {
+        self.until(Signals::writable, |state, now, id| {
+            match sent(state.endpoint.send(now, id, payload.clone(), options))? {
+                Sent::Taken => Ok(Some(())),
+                Sent::Full => Ok(None),
+            }
+        })
+        .await
+    }
+
+    /// Sends messages from the front of `payloads`: waits until there is room for one, then takes as
+    /// many as there is room for, and gives their number. Costs less than sending one by one.
+    ///
+    /// Errors as [`send`](Self::send). If a message has a wrong size, those before it are sent, and
+    /// the error comes with the call that finds it at the front. Nothing to send is `Ok(0)`.
+    ///
+    /// Cancel safe: what was not taken is still in `payloads`.
+    pub async fn send_many(&self, payloads: &mut VecDeque<Bytes>) -> Result<usize, Error> {
+        if payloads.is_empty() {
+            return Ok(0);
+        }
+        self.until(Signals::writable, |state, now, id| {
+            let mut taken = 0;
+            while let Some(payload) = payloads.front() {
+                let options = SendOptions::default();
+                match sent(state.endpoint.send(now, id, payload.clone(), options)) {
+                    Ok(Sent::Taken) => {
+                        payloads.pop_front();
+                        taken += 1;
+                    }
+                    Err(error) if taken == 0 => return Err(error),
+                    Ok(Sent::Full) | Err(_) => break,
+                }
+            }
+            Ok((taken > 0).then_some(taken))
+        })
+        .await
+    }
+
+    /// Sends one message if there is room for it now: `Ok(true)` if it was taken, `Ok(false)` if the
+    /// send buffer is full. Errors as [`send`](Self::send).
+    pub fn try_send(&self, payload: &Bytes) -> Result<bool, Error> {
+        let Connection { shared, id, .. } = &*self.connection;
+        shared.call(|state, now| {
+            let answer = state.endpoint.send(now, *id, payload.clone(), SendOptions::default());
+            Ok(matches!(sent(answer)?, Sent::Taken))
+        })
+    }
+
+    /// The next message, at its time: when it was sent + the latency.
+    ///
+    /// After the connection has ended, what was received before is still delivered, each message at
+    /// its time; then comes [`Error::Closed`].
+    ///
+    /// Cancel safe: a message is taken only as this completes.
+    pub async fn recv(&self) -> Result<Message, Error> {
+        self.until(Signals::readable, |state, now, id| Ok(state.endpoint.recv(now, id)?)).await
+    }
+
+    /// Waits for at least one message, then appends all that are due to `messages`, up to `limit`,
+    /// and gives their number. Costs less than receiving one by one. Errors as [`recv`](Self::recv);
+    /// a `limit` of zero is `Ok(0)`.
+    ///
+    /// Cancel safe: messages are taken only as this completes.
+    pub async fn recv_many(
+        &self,
+        messages: &mut Vec<Message>,
+        limit: usize,
+    ) -> Result<usize, Error> {
+        if limit == 0 {
+            return Ok(0);
+        }
+        self.until(Signals::readable, |state, now, id| {
+            let before = messages.len();
+            while messages.len() - before < limit {
+                match state.endpoint.recv(now, id) {
+                    Ok(Some(message)) => messages.push(message),
+                    Err(error) if messages.len() == before => return Err(error.into()),
+                    Ok(None) | Err(_) => break,
+                }
+            }
+            let received = messages.len() - before;
+            Ok((received > 0).then_some(received))
+        })
+        .await
+    }
+
+    /// The next message if one is due now. Errors as [`recv`](Self::recv).
+    pub fn try_recv(&self) -> Result<Option<Message>, Error> {
+        let Connection { shared, id, .. } = &*self.connection;
+        shared.call(|state, now| Ok(state.endpoint.recv(now, *id)?))
+    }
+
+    /// Closes the connection: sends what is buffered for up to [`linger`](Config::linger), tells the
+    /// peer, and waits until that is done. What was received can still be read.
+    ///
+    /// Cancel safe: once begun, the connection closes whether this is waited for or not.
+    pub async fn close(&self) {
+        let Connection { shared, id, .. } = &*self.connection;
+        shared.call_and_wake(|state, now| {
+            if !matches!(state.phase(*id), Phase::Closed(_)) {
+                state.endpoint.close(now, *id);
+            }
+        });
+        self.closed().await;
+    }
+
+    /// Waits until the connection has ended, and says why.
+    ///
+    /// Cancel safe.
+    pub async fn closed(&self) -> CloseReason {
+        let ended = self.until(Signals::phase, |state, _, id| match state.phase(id) {
+            Phase::Closed(reason) => Ok(Some(reason)),
+            Phase::Connecting | Phase::Connected => Ok(None),
+        });
+        // Without its driver the connection does not live either.
+        ended.await.unwrap_or(CloseReason::Local)
+    }
+
+    /// Waits until both ends have shaken hands.
+    pub(crate) async fn connected(&self) -> Result<(), Error> {
+        self.until(Signals::phase, |state, _, id| match state.phase(id) {
+            Phase::Connecting => Ok(None),
+            Phase::Connected => Ok(Some(())),
+            Phase::Closed(reason) => Err(Error::Closed(reason)),
+        })
+        .await
+    }
+
+    /// A snapshot of what the connection counts and measures.
+    pub fn statistics(&self) -> Statistics {
+        let Connection { shared, id, .. } = &*self.connection;
+        shared.call(|state, now| state.endpoint.statistics(now, *id)).unwrap_or_default()
+    }
+
+    /// What both ends agreed on, such as the latency.
+    pub fn info(&self) -> ConnectionInfo {
+        let Connection { shared, id, .. } = &*self.connection;
+        let info = shared.lock().endpoint.info(*id);
+        info.expect("a connection is released only after its last socket is dropped")
+    }
+
+    /// The peer's address.
+    pub fn peer_addr(&self) -> SocketAddr {
+        self.connection.remote
+    }
+
+    /// The local address. The IP address is unspecified if the port was bound to any.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.connection.shared.udp.local_addr()
+    }
+
+    /// The stream ID that the caller sent; empty if it sent none.
+    pub fn stream_id(&self) -> String {
+        self.info().stream_id
+    }
+
+    /// Tries again and again, after each signal, until an attempt succeeds or fails.
+    async fn until<R>(
+        &self,
+        signal: fn(&Signals) -> &Notify,
+        mut attempt: impl FnMut(&mut State, Instant, ConnectionId) -> Result<Option<R>, Error>,
+    ) -> Result<R, Error> {
+        let Connection { shared, id, signals, .. } = &*self.connection;
+        // A task that never has to wait must still let the driver run.
+        coop::consume_budget().await;
+        loop {
+            let ticket = shared.call(|state, now| match attempt(state, now, *id)? {
+                Some(result) => Ok(Attempt::Done(result)),
+                None if state.stopped => Err(Error::Stopped),
+                None => Ok(Attempt::Wait(signal(signals).notified())),
+            })?;
+            match ticket {
+                Attempt::Done(result) => return Ok(result),
+                Attempt::Wait(ticket) => ticket.await,
+            }
+        }
+    }
+}
+
+enum Attempt<R, T> {
+    Done(R),
+    Wait(T),
+}
+
+/// A connection that somebody can use. Dropped, it closes.
+#[derive(Debug)]
+struct Connection {
+    shared: Arc<Shared>,
+    id: ConnectionId,
+    signals: Arc<Signals>,
+    remote: SocketAddr,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.shared.call_and_wake(|state, now| state.orphan(now, self.id));
+    }
+}

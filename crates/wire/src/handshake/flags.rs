@@ -1,0 +1,73 @@
+use std::ops::BitOr;
+
+/// What a peer can and wants to do: the flags of HSREQ and HSRSP (draft section 3.2.1.1.1).
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub struct HsFlags(u32);
+
+impl HsFlags {
+    /// Sends with timestamps for delivery at a set time.
+    pub const TSBPD_SEND: Self = Self(0x01);
+    /// Delivers at the time that timestamps set.
+    pub const TSBPD_RECEIVE: Self = Self(0x02);
+    /// Knows encryption. libsrt sets it always, passphrase or not.
+    pub const CRYPT: Self = Self(0x04);
+    /// Gives up packets that are too late.
+    pub const TOO_LATE_DROP: Self = Self(0x08);
+    /// Repeats NAKs until the packets arrive.
+    pub const PERIODIC_NAK: Self = Self(0x10);
+    /// Marks retransmitted packets, and so numbers messages with 26 bits.
+    pub const RETRANSMIT_FLAG: Self = Self(0x20);
+    /// Carries a stream of bytes, not messages.
+    pub const STREAM: Self = Self(0x40);
+    /// Knows packet filters; says nothing about using one.
+    pub const PACKET_FILTER: Self = Self(0x80);
+
+    /// The flags in `bits`, unknown ones included.
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    /// The flags as they stand on the wire.
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// Whether all flags of `other` are set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The flags set in either.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOr for HsFlags {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        self.union(other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn live_flags_of_libsrt() {
+        let live = HsFlags::TSBPD_SEND
+            | HsFlags::TSBPD_RECEIVE
+            | HsFlags::CRYPT
+            | HsFlags::TOO_LATE_DROP
+            | HsFlags::PERIODIC_NAK
+            | HsFlags::RETRANSMIT_FLAG
+            | HsFlags::PACKET_FILTER;
+        assert_eq!(live.bits(), 0xBF);
+        assert!(!live.contains(HsFlags::STREAM));
+        assert!(live.contains(HsFlags::TSBPD_SEND | HsFlags::TSBPD_RECEIVE));
+        assert!(!HsFlags::CRYPT.contains(HsFlags::CRYPT | HsFlags::STREAM));
+    }
+}

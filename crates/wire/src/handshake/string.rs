@@ -1,0 +1,101 @@
+use crate::ParseError;
+use crate::words::{Word, padded_len};
+
+/// A string extension: stream ID, congestion control or packet filter.
+///
+/// The bytes are padded with zeros to whole words and reversed in each word, since deployed peers
+/// write them as little-endian words.
+pub(super) struct StringField {
+    /// What the string is, for errors.
+    pub(super) what: &'static str,
+    /// Bytes allowed, a multiple of 4.
+    pub(super) limit: usize,
+}
+
+impl StringField {
+    /// Reads the string. Zeros at the end are stripped; what is not UTF-8 becomes U+FFFD, and if the
+    /// string then exceeds its limit it is cut there.
+    pub(super) fn decode(&self, words: &[Word]) -> Result<String, ParseError> {
+        let got = words.as_flattened().len();
+        if got == 0 {
+            return Err(ParseError::EmptyString { what: self.what });
+        }
+        if got > self.limit {
+            return Err(ParseError::StringTooLong { what: self.what, limit: self.limit, got });
+        }
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.iter().rev().copied()).collect();
+        let text = String::from_utf8_lossy(&bytes);
+        Ok(self.fit(&text).trim_end_matches('\0').to_owned())
+    }
+
+    /// Appends `text`, cut at the limit. An empty string takes one word of zeros, since peers refuse a
+    /// block without a byte.
+    pub(super) fn encode(&self, text: &str, buffer: &mut Vec<u8>) {
+        let start = buffer.len();
+        buffer.extend_from_slice(self.fit(text).as_bytes());
+        buffer.resize(start + self.encoded_len(text), 0);
+        for word in buffer[start..].chunks_exact_mut(4) {
+            word.reverse();
+        }
+    }
+
+    /// Bytes that [`encode`](Self::encode) appends.
+    pub(super) fn encoded_len(&self, text: &str) -> usize {
+        padded_len(self.fit(text).len()).max(4)
+    }
+
+    /// As much of `text` as the limit allows, in whole characters.
+    fn fit<'a>(&self, text: &'a str) -> &'a str {
+        let mut end = text.len().min(self.limit);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        &text[..end]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIELD: StringField = StringField { what: "test string", limit: 8 };
+
+    fn encoded(text: &str) -> Vec<u8> {
+        let mut buffer = vec![0xEE];
+        FIELD.encode(text, &mut buffer);
+        assert_eq!(buffer.len(), 1 + FIELD.encoded_len(text));
+        buffer.split_off(1)
+    }
+
+    fn decoded(bytes: &[u8]) -> Result<String, ParseError> {
+        FIELD.decode(bytes.as_chunks().0)
+    }
+
+    #[test]
+    fn bytes_are_reversed_in_each_word() {
+        assert_eq!(encoded("abcd"), [0x64, 0x63, 0x62, 0x61]);
+        assert_eq!(encoded("#!::u=a"), [0x3A, 0x3A, 0x21, 0x23, 0x00, 0x61, 0x3D, 0x75]);
+        assert_eq!(decoded(&encoded("#!::u=a")).as_deref(), Ok("#!::u=a"));
+    }
+
+    #[test]
+    fn empty_string_takes_a_word() {
+        assert_eq!(encoded(""), [0; 4]);
+        assert_eq!(decoded(&[0; 4]).as_deref(), Ok(""));
+        assert_eq!(decoded(&[]), Err(ParseError::EmptyString { what: "test string" }));
+    }
+
+    #[test]
+    fn limit_holds_both_ways() {
+        let error = ParseError::StringTooLong { what: "test string", limit: 8, got: 12 };
+        assert_eq!(decoded(b"abcdefghijkl"), Err(error));
+        assert_eq!(decoded(&encoded("abcdefghij")).as_deref(), Ok("abcdefgh"));
+        assert_eq!(decoded(&encoded("abcdefg€")).as_deref(), Ok("abcdefg"));
+    }
+
+    #[test]
+    fn other_bytes_than_utf8_are_replaced() {
+        assert_eq!(decoded(b"\xFFcba").as_deref(), Ok("abc\u{FFFD}"));
+        assert_eq!(decoded(&[0xFF; 8]).as_deref(), Ok("\u{FFFD}\u{FFFD}"));
+    }
+}
