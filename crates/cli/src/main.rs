@@ -1,6 +1,9 @@
-//! The `punctual` program: generate, receive, route, emulate and demonstrate live streams.
+//! The `punctual` program.
+
 #![forbid(unsafe_code)]
 
-mod uri;
+use std::process::ExitCode;
 
-fn main() {}
+fn main() -> ExitCode {
+    punctual_cli::run(std::env::args_os())
+}

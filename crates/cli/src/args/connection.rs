@@ -37,7 +37,7 @@ impl ConnectionArgs {
     /// Connections to make or take in all; `None` for no limit.
     pub(crate) fn limit(&self) -> Option<u64> {
         match self.maxconns {
-            Some(limit) => Some(limit),
+            Some(limit) => limit,
             None if self.reconnect => None,
             None => u64::try_from(self.concurrent_streams.get()).ok(),
         }

@@ -135,7 +135,7 @@ mod tests {
     #[tokio::test]
     async fn other_bytes_are_cut_at_the_size_of_a_message() {
         assert_eq!(sizes(&[7; 2_700], 1316).await, [1316, 1316, 68]);
-        assert_eq!(sizes(&[], 1316).await, []);
+        assert!(sizes(&[], 1316).await.is_empty());
     }
 
     #[tokio::test(start_paused = true)]

@@ -50,6 +50,15 @@ impl Opener {
         &self.uri
     }
 
+    /// Whether opening is a call or the like, not waiting for callers.
+    pub(crate) fn calls(&self) -> bool {
+        match &self.uri.target {
+            Target::Srt(target) => target.mode == Mode::Caller,
+            Target::Tcp(target) => !target.listen,
+            Target::File(_) | Target::Stdio | Target::Udp(_) => true,
+        }
+    }
+
     /// Calls, or waits for the next caller, or opens what needs no peer.
     pub(crate) async fn open(&mut self) -> Result<Connection, Failure> {
         let Self { uri, role, message_size, listener } = self;
@@ -86,7 +95,10 @@ impl Connection {
 
     fn tcp(stream: TcpStream, message_size: usize) -> Self {
         let (read, write) = stream.into_split();
-        Self::new(Reader::Bytes(ByteReader::new(read, message_size)), Writer::Bytes(Box::new(write)))
+        Self::new(
+            Reader::Bytes(ByteReader::new(read, message_size)),
+            Writer::Bytes(Box::new(write)),
+        )
     }
 }
 

@@ -19,9 +19,9 @@ pub(crate) async fn resolve(
     if host.is_empty() {
         return Ok(SocketAddr::new(unspecified(like), port));
     }
-    let found = lookup_host((host, port))
-        .await
-        .map_err(|error| Failure::runtime(format!("cannot find the address of `{host}`: {error}")))?;
+    let found = lookup_host((host, port)).await.map_err(|error| {
+        Failure::runtime(format!("cannot find the address of `{host}`: {error}"))
+    })?;
     let mut found: Vec<SocketAddr> = found.collect();
     found.sort_by_key(SocketAddr::is_ipv6);
     found

@@ -27,8 +27,7 @@ pub(crate) async fn listen(target: &SrtTarget, payload_size: usize) -> Result<Li
     let listener = Listener::bind_with(ListenerConfig {
         port: PortConfig { local, ..target.port_config.clone() },
         connection: target.config_for_payload(payload_size).map_err(punctual::Error::from)?,
-        shards: 1,
-        backlog: None,
+        ..ListenerConfig::default()
     })
     .await?;
     tracing::info!("listening on {}", listener.local_addr());

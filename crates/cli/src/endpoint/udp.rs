@@ -194,4 +194,3 @@ fn failed(what: &str, address: SocketAddr, error: &io::Error) -> Failure {
 /// Bytes that wait in the kernel while the program is busy: 200 ms at 80 Mb/s. The kernel's own
 /// limit may be lower.
 const RECEIVE_BUFFER: usize = 2 << 20;
-

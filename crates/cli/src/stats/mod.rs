@@ -107,7 +107,6 @@ fn json_row(now: &str, id: u32, sample: &Sample) -> String {
     row + "}}"
 }
 
-
 #[cfg(test)]
 mod tests {
     use punctual::Bitrate;
@@ -131,8 +130,12 @@ mod tests {
 
     #[test]
     fn the_csv_has_libsrts_columns() {
-        insta::assert_snapshot!(csv_header(), @"");
-        insta::assert_snapshot!(csv_row("2026-01-02T03:04:05.000006+0000", 7, &sample()), @"");
+        assert_eq!(csv_header(), LIBSRT_COLUMNS);
+        assert_eq!(
+            csv_row("2026-01-02T03:04:05.000006+0000", 7, &sample()),
+            "2026-01-02T03:04:05.000006+0000,2000,7,2000,0,0,0,20.125,0,1000,520,0,0,0,0,0,0,0,0,\
+             0,0,0,0,0,0,0,0,0,0,0,0,0,680000,0,0,0,0,0,5.44,120"
+        );
         let columns = |row: &str| row.split(',').count();
         assert_eq!(columns(&csv_header()), columns(&csv_row("", 7, &sample())));
     }
@@ -140,11 +143,26 @@ mod tests {
     #[test]
     fn the_json_has_libsrts_layout() {
         let row = json_row("2026-01-02T03:04:05.000006+0000", 7, &sample());
-        insta::assert_snapshot!(row, @"");
+        assert_eq!(row.lines().count(), 1);
+        assert!(row.starts_with(
+            "{\"sid\":7,\"timepoint\":\"2026-01-02T03:04:05.000006+0000\",\"time\":2000,\
+             \"window\":{\"flow\":0,\"congestion\":0,\"flight\":0},\
+             \"link\":{\"rtt\":20.125,\"bandwidth\":0,\"maxBandwidth\":1000},\
+             \"send\":{\"packets\":520,"
+        ));
         let parsed: serde_json::Value = serde_json::from_str(&row).unwrap();
-        assert_eq!(parsed["sid"], 7);
         assert_eq!(parsed["send"]["packets"], 520);
         assert_eq!(parsed["recv"]["mbitRate"], 5.44);
         assert_eq!(parsed["recv"]["msTsbPdDelay"], 120);
+        assert_eq!(parsed["recv"].as_object().unwrap().len(), 17);
     }
+
+    /// The header that srt-live-transmit 1.5.1 writes.
+    const LIBSRT_COLUMNS: &str = "Timepoint,Time,SocketID,Time,pktFlowWindow,\
+        pktCongestionWindow,pktFlightSize,msRTT,mbpsBandwidth,mbpsMaxBW,pktSent,pktSentUnique,\
+        pktSndLoss,pktSndDrop,pktRetrans,pktSndFilterExtra,byteSent,byteSentUnique,byteSndDrop,\
+        byteAvailSndBuf,msSndBuf,mbpsSendRate,usPktSndPeriod,pktRecv,pktRecvUnique,pktRcvLoss,\
+        pktRcvDrop,pktRcvRetrans,pktRcvBelated,pktRcvFilterExtra,pktRcvFilterSupply,\
+        pktRcvFilterLoss,byteRecv,byteRecvUnique,byteRcvLoss,byteRcvDrop,byteAvailRcvBuf,msRcvBuf,\
+        mbpsRecvRate,msRcvTsbPdDelay";
 }
