@@ -10,12 +10,14 @@
 
 mod args;
 mod connections;
+mod emulate;
 mod endpoint;
 mod exit;
 mod generate;
 mod live;
 mod log;
 mod receive;
+mod route;
 mod stats;
 mod stop;
 mod timepoint;
@@ -25,6 +27,8 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
+
+pub use emulate::{DirectionReport, Emulator, EmulatorConfig, EmulatorReport};
 
 use args::{Cli, Command};
 use exit::Failure;
@@ -66,6 +70,8 @@ fn execute(cli: Cli) -> Result<(), Failure> {
         }
         Command::Generate(args) => on_runtime(generate::run(args, quiet)),
         Command::Receive(args) => on_runtime(receive::run(args, quiet)),
+        Command::Route(args) => on_runtime(route::run(args, quiet)),
+        Command::Emulate(args) => on_runtime(emulate::run(args)),
         _ => todo!(),
     }
 }

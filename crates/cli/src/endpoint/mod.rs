@@ -1,7 +1,9 @@
 //! The ends of a stream as commands use them: messages in, messages out, whatever carries them.
 
 mod bytes;
+mod cut;
 mod open;
+mod paced;
 mod reader;
 mod resolve;
 mod srt;
@@ -14,8 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use punctual::Socket;
 
-pub(crate) use bytes::ByteReader;
-pub(crate) use open::{Opener, Role};
+pub(crate) use open::{Opener, Pacing, Role};
 pub(crate) use reader::Reader;
 pub(crate) use resolve::resolve;
 pub(crate) use writer::Writer;

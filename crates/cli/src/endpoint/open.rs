@@ -6,10 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::BytesMut;
 use punctual::{Listener, Socket};
 use tokio::fs::File;
+use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 
+use crate::args::Pace;
+use crate::endpoint::bytes::{ByteReader, ByteStream};
+use crate::endpoint::cut::starts_like_transport_stream;
+use crate::endpoint::paced::{Clock, PacedReader};
 use crate::endpoint::reader::LastPeer;
-use crate::endpoint::{ByteReader, Connection, Reader, Traffic, Writer, srt, tcp, udp};
+use crate::endpoint::{Connection, Reader, Traffic, Writer, srt, tcp, udp};
 use crate::exit::Failure;
 use crate::uri::{Mode, SrtTarget, Target, TcpTarget, UdpTarget, Uri};
 
@@ -22,11 +27,21 @@ pub(crate) enum Role {
     Destination,
 }
 
+/// How fast files and pipes are read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pacing {
+    /// The pace; `None` for that of the clock in a file of MPEG-TS, and no other.
+    pub(crate) pace: Option<Pace>,
+    /// Read a file over and over.
+    pub(crate) repeat: bool,
+}
+
 /// Opens one connection after another to what a URI names; a listener stays between them.
 pub(crate) struct Opener {
     uri: Uri,
     role: Role,
     message_size: usize,
+    pacing: Pacing,
     listener: AnyListener,
 }
 
@@ -42,7 +57,13 @@ impl Opener {
         for warning in uri.warnings() {
             tracing::warn!("{uri}: {warning}");
         }
-        Self { uri: uri.clone(), role, message_size, listener: AnyListener::None }
+        let pacing = Pacing { pace: Some(Pace::None), repeat: false };
+        Self { uri: uri.clone(), role, message_size, pacing, listener: AnyListener::None }
+    }
+
+    /// The same, reading files and pipes at a pace.
+    pub(crate) fn with_pacing(self, pacing: Pacing) -> Self {
+        Self { pacing, ..self }
     }
 
     /// What is opened.
@@ -61,9 +82,12 @@ impl Opener {
 
     /// Calls, or waits for the next caller, or opens what needs no peer.
     pub(crate) async fn open(&mut self) -> Result<Connection, Failure> {
-        let Self { uri, role, message_size, listener } = self;
+        let Self { uri, role, message_size, pacing, listener } = self;
         let opened = match &uri.target {
-            Target::File(_) | Target::Stdio => open_bytes(uri, *role, *message_size).await,
+            Target::File(_) | Target::Stdio => match role {
+                Role::Source => open_input(uri, *message_size, *pacing).await,
+                Role::Destination => open_output(uri).await,
+            },
             Target::Srt(target) => open_srt(target, *message_size, listener).await,
             Target::Tcp(target) => open_tcp(target, *message_size, listener).await,
             Target::Udp(target) => open_udp(target, *role).await,
@@ -96,7 +120,7 @@ impl Connection {
     fn tcp(stream: TcpStream, message_size: usize) -> Self {
         let (read, write) = stream.into_split();
         Self::new(
-            Reader::Bytes(ByteReader::new(read, message_size)),
+            Reader::Bytes(ByteReader::new(Box::new(read), message_size)),
             Writer::Bytes(Box::new(write)),
         )
     }
@@ -148,15 +172,42 @@ async fn open_udp(target: &UdpTarget, role: Role) -> Result<Connection, Failure>
     Ok(Connection::new(Reader::Udp { socket, last_peer, buffer: BytesMut::new() }, writer))
 }
 
-async fn open_bytes(uri: &Uri, role: Role, message_size: usize) -> Result<Connection, Failure> {
-    let reader = |reader| Connection::new(Reader::Bytes(reader), Writer::None);
-    let writer = |writer| Connection::new(Reader::None, Writer::Bytes(writer));
-    Ok(match (&uri.target, role) {
-        (Target::File(path), Role::Source) => {
-            reader(ByteReader::new(File::open(path).await?, message_size))
+async fn open_input(uri: &Uri, message_size: usize, pacing: Pacing) -> Result<Connection, Failure> {
+    let (stream, path, is_ts): (ByteStream, _, _) = match &uri.target {
+        Target::File(path) => {
+            let mut start = [0; TS_EVIDENCE];
+            let read = File::open(path).await?.read(&mut start).await?;
+            let is_ts = starts_like_transport_stream(&start[..read]);
+            (Box::new(File::open(path).await?), Some(path), is_ts)
         }
-        (Target::File(path), Role::Destination) => writer(Box::new(File::create(path).await?)),
-        (_, Role::Source) => reader(ByteReader::new(tokio::io::stdin(), message_size)),
-        (_, Role::Destination) => writer(Box::new(tokio::io::stdout())),
-    })
+        _ => (Box::new(tokio::io::stdin()), None, false),
+    };
+    let clock = match pacing.pace {
+        Some(Pace::Pcr) => Some(Clock::pcr(message_size)),
+        Some(Pace::Rate(rate)) => Some(Clock::rate(rate, message_size)),
+        None if is_ts => Some(Clock::pcr(message_size)),
+        None | Some(Pace::None) => None,
+    };
+    let reader = match clock {
+        Some(clock) => {
+            let again = path.filter(|_| pacing.repeat).cloned();
+            Reader::Paced(Box::new(PacedReader::new(stream, clock, again)?))
+        }
+        None if pacing.repeat => {
+            return Err(Failure::usage("--loop needs a file with a pace: MPEG-TS, or --pace RATE"));
+        }
+        None => Reader::Bytes(ByteReader::new(stream, message_size)),
+    };
+    Ok(Connection::new(reader, Writer::None))
 }
+
+async fn open_output(uri: &Uri) -> Result<Connection, Failure> {
+    let writer = match &uri.target {
+        Target::File(path) => Writer::Bytes(Box::new(File::create(path).await?)),
+        _ => Writer::Bytes(Box::new(tokio::io::stdout())),
+    };
+    Ok(Connection::new(Reader::None, writer))
+}
+
+/// Bytes at the start of a file that show whether it is MPEG-TS: those up to its third packet.
+const TS_EVIDENCE: usize = 2 * 188 + 1;

@@ -8,7 +8,8 @@ use bytes::{Bytes, BytesMut};
 use punctual::{CloseReason, Error, Message, Socket};
 use tokio::net::UdpSocket;
 
-use crate::endpoint::{ByteReader, Traffic};
+use crate::endpoint::bytes::ByteReader;
+use crate::endpoint::paced::PacedReader;
 use crate::exit::Failure;
 
 /// Reads messages.
@@ -17,6 +18,8 @@ pub(crate) enum Reader {
     Bytes(ByteReader),
     /// From nowhere: this end only writes.
     None,
+    /// From a recording, at its pace.
+    Paced(Box<PacedReader>),
     /// From an SRT peer.
     Srt { socket: Socket, messages: Vec<Message> },
     /// From a UDP socket.
@@ -32,6 +35,7 @@ impl Reader {
         match self {
             Self::Bytes(reader) => Ok(reader.read(batch).await?),
             Self::None => std::future::pending().await,
+            Self::Paced(reader) => reader.read(batch).await,
             Self::Srt { socket, messages } => match socket.recv_many(messages, BATCH).await {
                 Ok(_) => {
                     batch.extend(messages.drain(..).map(|message| message.payload));
@@ -84,11 +88,6 @@ fn read_datagrams(
         }
     }
     Ok(())
-}
-
-/// Counts what `batch` holds.
-pub(crate) fn count(batch: &[Bytes], traffic: &Traffic) {
-    batch.iter().for_each(|message| traffic.count(message.len()));
 }
 
 /// Messages to read at once.

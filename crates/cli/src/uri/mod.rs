@@ -16,13 +16,14 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 pub(crate) use error::{Problem, UriError};
+pub(crate) use parts::split_host_port;
 pub(crate) use srt::{Mode, SrtTarget};
 pub(crate) use suggest::did_you_mean;
 pub(crate) use tcp::TcpTarget;
 pub(crate) use topic::topic;
 pub(crate) use udp::UdpTarget;
 
-use parts::{Parts, percent_decode, split_host_port};
+use parts::{Parts, percent_decode};
 
 /// A URI and what it means.
 #[derive(Clone, Debug)]
