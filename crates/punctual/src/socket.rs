@@ -223,7 +223,7 @@ impl Socket {
 
     /// What the UDP port that carries the connection has counted, other connections included.
     pub fn port_statistics(&self) -> PortStatistics {
-        self.connection.shared.lock().statistics
+        self.connection.shared.statistics()
     }
 
     /// The stream ID that the caller sent; empty if it sent none.
