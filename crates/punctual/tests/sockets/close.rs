@@ -76,7 +76,7 @@ async fn a_silent_peer_is_given_up() {
     let listener = Listener::bind(local(), short.clone()).await.unwrap();
     // A peer that vanishes: its runtime, and with it its driver, is gone without a word.
     let address = listener.local_addr();
-    let gone = std::thread::spawn(move || {
+    let gone = tokio::task::spawn_blocking(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let socket = runtime.block_on(Socket::connect(address, short)).unwrap();
         drop(runtime);
@@ -87,12 +87,12 @@ async fn a_silent_peer_is_given_up() {
     assert!(matches!(reason, CloseReason::Idle(silence) if silence >= limit), "{reason}");
     let error = within(accepted.recv()).await.unwrap_err();
     assert_eq!(error.close_reason(), Some(&reason));
-    drop(tokio::task::spawn_blocking(move || gone.join().unwrap()).await.unwrap());
+    drop(within(gone).await.unwrap());
 }
 
 #[tokio::test]
 async fn without_its_runtime_a_socket_says_so() {
-    let (socket, listener) = std::thread::spawn(|| {
+    let (socket, listener) = tokio::task::spawn_blocking(|| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let listener = Listener::bind(local(), config()).await.unwrap();
@@ -102,7 +102,7 @@ async fn without_its_runtime_a_socket_says_so() {
             (socket, listener)
         })
     })
-    .join()
+    .await
     .unwrap();
     assert!(matches!(within(socket.recv()).await.unwrap_err(), Error::Stopped));
     assert!(matches!(within(listener.incoming()).await.unwrap_err(), Error::Stopped));

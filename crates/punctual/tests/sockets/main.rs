@@ -2,8 +2,10 @@
 
 mod cancel;
 mod close;
+#[cfg(test)]
 mod common;
 mod connect;
 mod exchange;
 mod listener;
 mod reconnect;
+mod stream;
