@@ -38,14 +38,9 @@ impl Inbox {
         let mut buffers = self.buffers.chunks_exact_mut(BUFFER);
         let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
             std::array::from_fn(|_| IoSliceMut::new(buffers.next().unwrap_or_default()));
-        let batch = match udp.receive(&mut slices, &mut self.metas) {
-            Ok(batch) => batch,
-            Err(error) => {
-                // For example a peer's ICMP message. It is gone now, but datagrams may wait behind.
-                statistics.receive_failed(&error);
-                return true;
-            }
-        };
+        let batch = udp.receive(&mut slices, &mut self.metas, |error| {
+            statistics.receive_failed(error);
+        });
         statistics.receive_calls += 1;
         self.take_out(batch.received, sources, statistics);
         !batch.drained
