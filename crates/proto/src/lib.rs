@@ -1,4 +1,78 @@
-//! The SRT protocol machine, without sockets, clocks or threads.
+//! The SRT protocol machine: live mode, without sockets, clocks or threads.
+//!
+//! An [`Endpoint`] is one UDP port's worth of protocol. Whoever drives it owns the socket and the
+//! clock: he hands in what arrived and what time it is, and takes out what is to be sent, what the
+//! application should know, and when to come back. The same machine runs on real sockets and in
+//! virtual time, and gives the same answers for the same inputs and seed.
+//!
+//! *Mutate, drain, sleep*: after any call that changes the endpoint, take everything out of
+//! [`poll_transmit`](Endpoint::poll_transmit) and [`poll_event`](Endpoint::poll_event), then sleep
+//! until [`poll_timeout`](Endpoint::poll_timeout) or the next input.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use bytes::Bytes;
+//! use punctual_proto::{Config, Endpoint, EndpointConfig, Event, SendOptions};
+//! use punctual_units::Instant;
+//!
+//! let mut now = Instant::from_millis(1_000);
+//! let (here, there) = (([192, 0, 2, 1], 5000).into(), ([192, 0, 2, 2], 5000).into());
+//! let mut caller = Endpoint::new(EndpointConfig::new([1; 32]), now);
+//! let mut listener = Endpoint::new(EndpointConfig::new([2; 32]), now);
+//! listener.listen(Some(Config::default()));
+//! let call = caller.connect(now, there, Config::default())?;
+//! let mut accepted = None;
+//!
+//! let message = 'run: loop {
+//!     let mut buffer = Vec::new();
+//!     let mut quiet = true;
+//!     for turn in [here, there] {
+//!         let (from, to) =
+//!             if turn == here { (&mut caller, &mut listener) } else { (&mut listener, &mut caller) };
+//!         from.handle_timeout(now);
+//!         while let Some(transmit) = from.poll_transmit(now, 1, &mut buffer) {
+//!             // A real driver sends the bytes to `transmit.remote`.
+//!             to.handle_datagram(now, turn, Bytes::copy_from_slice(&buffer));
+//!             buffer.clear();
+//!             quiet = false;
+//!         }
+//!         while let Some(event) = from.poll_event() {
+//!             quiet = false;
+//!             match event {
+//!                 Event::Incoming(incoming) => accepted = Some(from.accept(now, incoming.id, None)?),
+//!                 Event::Connected(id) => from.send(now, id, Bytes::from("on time"), SendOptions::default())?,
+//!                 Event::Readable(id) => {
+//!                     if let Some(message) = from.recv(now, id)? {
+//!                         break 'run message;
+//!                     }
+//!                 }
+//!                 _ => {}
+//!             }
+//!         }
+//!     }
+//!     if quiet {
+//!         // A real driver sleeps; virtual time jumps.
+//!         let wake = caller.poll_timeout().into_iter().chain(listener.poll_timeout()).min();
+//!         now = now.max(wake.expect("a connection always has a timer"));
+//!     }
+//! };
+//! assert_eq!(message.payload, "on time");
+//! assert_eq!(message.due - message.origin, Duration::from_millis(120));
+//! # assert!(accepted.is_some() && caller.info(call).is_some_and(|info| info.connected));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Where to find what: [`Config`] holds every option; `handshake/` what is said before a connection
+//! stands; `connection/send/` and `connection/recv/` its two halves; `connection/lifecycle.rs` how it
+//! ends. What decides is pluggable: [`RetransmitPolicy`] and [`RttEstimator`], whose built-in
+//! implementations use nothing that another could not.
+//!
+//! Network input never panics, never allocates without bound, and never ends a connection for one odd
+//! packet: it is counted and ignored.
+//!
+//! References: draft-sharabayko-srt ("draft section …"); libsrt where it says more or otherwise.
+
 #![forbid(unsafe_code)]
 
 mod config;

@@ -110,6 +110,8 @@ pub(crate) struct State {
 struct Connection {
     signals: Arc<Signals>,
     phase: Phase,
+    /// Whether both ends have shaken hands, even if it has ended since.
+    connected: bool,
     /// Whether its last [`Socket`](crate::Socket) is gone.
     orphaned: bool,
 }
@@ -158,7 +160,9 @@ impl State {
     /// Takes in a new connection of the machine.
     pub(crate) fn open(&mut self, id: ConnectionId, phase: Phase) -> Arc<Signals> {
         let signals = Arc::<Signals>::default();
-        let connection = Connection { signals: Arc::clone(&signals), phase, orphaned: false };
+        let connected = matches!(phase, Phase::Connected);
+        let connection =
+            Connection { signals: Arc::clone(&signals), phase, connected, orphaned: false };
         self.connections.insert(id, connection);
         signals
     }
@@ -169,6 +173,11 @@ impl State {
             Some(connection) => connection.phase.clone(),
             None => Phase::Closed(CloseReason::Local),
         }
+    }
+
+    /// Whether the ends of a connection have shaken hands, even if it has ended since.
+    pub(crate) fn was_connected(&self, id: ConnectionId) -> bool {
+        self.connections.get(&id).is_some_and(|connection| connection.connected)
     }
 
     /// Closes a connection that nobody can use any more.
@@ -238,6 +247,7 @@ impl State {
         if connection.orphaned && matches!(phase, Phase::Closed(_)) {
             self.releases.push(id);
         }
+        connection.connected |= matches!(phase, Phase::Connected);
         connection.phase = phase;
     }
 

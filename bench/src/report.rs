@@ -1,0 +1,230 @@
+//! The table: figures, ratios, verdicts; on the terminal and in a Markdown file.
+
+use std::fmt;
+
+use crate::pair::Implementation;
+
+/// One figure of the table, taken several times.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    /// What was measured.
+    pub(crate) what: &'static str,
+    /// Unit of the samples.
+    pub(crate) unit: &'static str,
+    /// What Punctual is to reach.
+    pub(crate) target: Target,
+    /// One a repeat.
+    pub(crate) samples: Vec<Sample>,
+}
+
+/// Both implementations' figures of one repeat; `None` where there is none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sample {
+    libsrt: Option<f64>,
+    punctual: Option<f64>,
+}
+
+impl Sample {
+    /// A figure that only Punctual has.
+    pub(crate) fn punctual(figure: Option<f64>) -> Self {
+        Self { libsrt: None, punctual: figure }
+    }
+
+    /// This implementation's figure.
+    pub(crate) fn of(&mut self, implementation: Implementation) -> &mut Option<f64> {
+        match implementation {
+            Implementation::Libsrt => &mut self.libsrt,
+            Implementation::Punctual => &mut self.punctual,
+        }
+    }
+
+    /// Punctual's figure divided by libsrt's.
+    fn ratio(&self) -> Option<f64> {
+        Some(self.punctual? / self.libsrt?)
+    }
+}
+
+/// What the median is to reach.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Target {
+    /// So many times libsrt's figure or more.
+    AtLeastTimes(f64),
+    /// So many times libsrt's figure or less.
+    AtMostTimes(f64),
+    /// This figure or less, whatever libsrt's is.
+    AtMost(f64),
+    /// Less than this figure, whatever libsrt's is.
+    Below(f64),
+    /// Nothing: the figure is there to be compared with those of other versions.
+    None,
+}
+
+/// The rows as a table that reads well on a terminal and is Markdown too.
+pub(crate) fn table(rows: &[Row]) -> String {
+    let header = ["what", "target", "libsrt", "Punctual", "ratio", "verdict"].map(String::from);
+    let cells: Vec<_> = std::iter::once(header).chain(rows.iter().map(Row::cells)).collect();
+    let widths: Vec<usize> = (0..6)
+        .map(|column| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
+        .collect();
+    let mut table = String::new();
+    for (i, row) in cells.iter().enumerate() {
+        for (cell, &width) in row.iter().zip(&widths) {
+            table += &format!("| {cell:width$} ");
+        }
+        table += "|\n";
+        if i == 0 {
+            for width in &widths {
+                table += &format!("|{:-<1$}", "", width + 2);
+            }
+            table += "|\n";
+        }
+    }
+    table
+}
+
+/// The whole Markdown file: the machine, the table and how it was measured.
+pub(crate) fn document(rows: &[Row], machine: &str, quick: bool) -> String {
+    let rough = if quick { "\nA quick run: one repeat, short runs, rough figures.\n" } else { "" };
+    let table = table(rows);
+    format!("# Benchmarks\n\n{machine}\n{rough}\n{table}\n{METHOD}")
+}
+
+impl Row {
+    fn cells(&self) -> [String; 6] {
+        let figures = |of: fn(&Sample) -> Option<f64>| Spread::of(self.samples.iter().map(of));
+        let (libsrt, punctual) = (figures(|sample| sample.libsrt), figures(|s| s.punctual));
+        let ratio = figures(Sample::ratio);
+        [
+            self.what.to_owned(),
+            self.target.describe(self.unit),
+            libsrt.map_or(NONE.into(), |spread| format!("{spread} {}", self.unit)),
+            punctual.map_or(NONE.into(), |spread| format!("{spread} {}", self.unit)),
+            ratio.map_or(NONE.into(), |spread| spread.to_string()),
+            match self.target.met(ratio, punctual) {
+                Some(true) => "met".into(),
+                Some(false) => "**missed**".into(),
+                None => NONE.into(),
+            },
+        ]
+    }
+}
+
+impl Target {
+    fn describe(self, unit: &str) -> String {
+        match self {
+            Self::AtLeastTimes(times) => format!("≥ {times} × libsrt"),
+            Self::AtMostTimes(times) => format!("≤ {times} × libsrt"),
+            Self::AtMost(limit) => format!("≤ {limit} {unit}"),
+            Self::Below(limit) => format!("< {limit} {unit}"),
+            Self::None => NONE.into(),
+        }
+    }
+
+    /// Whether the medians reach it; `None` if what it takes to tell was not measured.
+    fn met(self, ratio: Option<Spread>, figure: Option<Spread>) -> Option<bool> {
+        Some(match self {
+            Self::AtLeastTimes(times) => ratio?.median >= times,
+            Self::AtMostTimes(times) => ratio?.median <= times,
+            Self::AtMost(limit) => figure?.median <= limit,
+            Self::Below(limit) => figure?.median < limit,
+            Self::None => return None,
+        })
+    }
+}
+
+/// Median, least and greatest of some figures.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Spread {
+    median: f64,
+    min: f64,
+    max: f64,
+    count: usize,
+}
+
+impl Spread {
+    /// Of those figures that there are; `None` without any.
+    fn of(figures: impl Iterator<Item = Option<f64>>) -> Option<Self> {
+        let mut figures: Vec<f64> = figures.flatten().collect();
+        figures.sort_unstable_by(f64::total_cmp);
+        let (min, max) = (*figures.first()?, *figures.last()?);
+        let middle = figures.len() / 2;
+        let median = match figures.len() % 2 {
+            1 => figures[middle],
+            _ => f64::midpoint(figures[middle - 1], figures[middle]),
+        };
+        Some(Self { median, min, max, count: figures.len() })
+    }
+}
+
+impl fmt::Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&short(self.median))?;
+        if self.count > 1 {
+            write!(f, " ({} to {})", short(self.min), short(self.max))?;
+        }
+        Ok(())
+    }
+}
+
+/// Three significant digits, more where there are more before the point.
+fn short(figure: f64) -> String {
+    match figure.abs() {
+        size if size >= 99.95 => format!("{figure:.0}"),
+        size if size >= 9.995 => format!("{figure:.1}"),
+        size if size >= 0.9995 => format!("{figure:.2}"),
+        _ => format!("{figure:.3}"),
+    }
+}
+
+/// What stands where nothing was measured.
+const NONE: &str = "–";
+const METHOD: &str = include_str!("method.md");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(target: Target, samples: &[(Option<f64>, f64)]) -> Row {
+        let samples = samples
+            .iter()
+            .map(|&(libsrt, punctual)| Sample { libsrt, punctual: Some(punctual) })
+            .collect();
+        Row { what: "one thing", unit: "Mb/s", target, samples }
+    }
+
+    #[test]
+    fn a_row_quotes_medians_and_the_median_of_the_ratios() {
+        let samples = [(Some(100.0), 450.0), (Some(200.0), 700.0), (Some(110.0), 440.0)];
+        let cells = row(Target::AtLeastTimes(4.0), &samples).cells();
+        assert_eq!(cells[1], "≥ 4 × libsrt");
+        assert_eq!(cells[2], "110 (100 to 200) Mb/s");
+        assert_eq!(cells[3], "450 (440 to 700) Mb/s");
+        assert_eq!(cells[4], "4.00 (3.50 to 4.50)");
+        assert_eq!(cells[5], "met");
+        let cells = row(Target::AtMostTimes(0.25), &[(Some(2.0), 0.502)]).cells();
+        assert_eq!(cells[2..], ["2.00 Mb/s", "0.502 Mb/s", "0.251", "**missed**"]);
+    }
+
+    #[test]
+    fn without_libsrt_only_an_absolute_target_has_a_verdict() {
+        let cells = row(Target::AtMostTimes(0.5), &[(None, 12.0)]).cells();
+        assert_eq!(cells[2..], [NONE, "12.0 Mb/s", NONE, NONE]);
+        assert_eq!(row(Target::AtMost(12.0), &[(None, 12.0)]).cells()[5], "met");
+        assert_eq!(row(Target::Below(12.0), &[(None, 12.0)]).cells()[5], "**missed**");
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_is_the_middle() {
+        let spread = Spread::of([Some(4.0), None, Some(1.0)].into_iter()).unwrap();
+        assert_eq!(spread, Spread { median: 2.5, min: 1.0, max: 4.0, count: 2 });
+        assert_eq!(Spread::of(std::iter::empty()), None);
+    }
+
+    #[test]
+    fn all_lines_of_the_table_are_equally_wide() {
+        let table = table(&[row(Target::AtMost(2.0), &[(Some(1.0), 2.0)])]);
+        let widths: Vec<usize> = table.lines().map(|line| line.chars().count()).collect();
+        assert_eq!(widths.len(), 3);
+        assert!(widths.iter().all(|&width| width == widths[0]), "{table}");
+    }
+}

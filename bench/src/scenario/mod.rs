@@ -1,0 +1,189 @@
+//! The scenarios: what is run, and which figures come out.
+
+mod cpu;
+mod idle;
+mod instructions;
+mod memory;
+mod rate;
+mod streams;
+mod timing;
+
+use clap::ValueEnum;
+
+use crate::Result;
+use crate::libsrt::Tuning;
+use crate::pair::{Implementation, Outcome, Pairs};
+use crate::report::{Row, Sample};
+use crate::search::Search;
+use crate::traffic::Traffic;
+
+/// What can be measured.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Scenario {
+    /// The highest rate of one live connection.
+    Rate,
+    /// CPU time a gigabit.
+    Cpu,
+    /// How many streams one port takes in.
+    Streams,
+    /// How close to its time a message is delivered.
+    Timing,
+    /// Resident memory a connection.
+    Memory,
+    /// CPU time of a connected pair that sends nothing.
+    Idle,
+    /// Instructions of the protocol machine a packet.
+    Instructions,
+}
+
+impl Scenario {
+    /// All, in the table's order.
+    pub(crate) const ALL: &'static [Self] = &[
+        Self::Rate,
+        Self::Cpu,
+        Self::Streams,
+        Self::Timing,
+        Self::Memory,
+        Self::Idle,
+        Self::Instructions,
+    ];
+
+    /// Measures; one row for each figure.
+    pub(crate) async fn run(self, bench: &mut Bench) -> Vec<Row> {
+        match self {
+            Self::Rate => rate::run(bench).await,
+            Self::Cpu => cpu::run(bench).await,
+            Self::Streams => streams::run(bench).await,
+            Self::Timing => timing::run(bench).await,
+            Self::Memory => memory::run(bench).await,
+            Self::Idle => idle::run(bench).await,
+            Self::Instructions => instructions::run(),
+        }
+    }
+}
+
+/// What the scenarios measure with.
+#[derive(Clone, Debug)]
+pub(crate) struct Bench {
+    /// Runs pairs.
+    pub(crate) pairs: Pairs,
+    /// How long and how often.
+    pub(crate) effort: Effort,
+}
+
+/// How long runs are, in seconds, and how often each figure is taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    /// Figures of a search: each takes many runs.
+    pub(crate) searches: usize,
+    /// Figures of a single run.
+    pub(crate) repeats: usize,
+    /// A step of a search.
+    pub(crate) probe: f64,
+    /// The run that confirms what a search has found.
+    pub(crate) confirm: f64,
+    /// A run at a constant load.
+    pub(crate) steady: f64,
+    /// A run that only fills the buffers.
+    pub(crate) fill: f64,
+    /// A run without messages.
+    pub(crate) idle: f64,
+}
+
+impl Effort {
+    /// A search that begins with the load that the last one `found`, or else with `guess`.
+    fn search(self, found: Option<f64>, guess: f64) -> Search {
+        let (start, growth) = found.map_or((guess, 1.3), |found| (found, 1.12));
+        Search { start, growth, probe: self.probe, confirm: self.confirm }
+    }
+
+    /// Up to a quarter of an hour.
+    pub(crate) const FULL: Self = Self {
+        searches: 3,
+        repeats: 5,
+        probe: 3.0,
+        confirm: 10.0,
+        steady: 6.0,
+        fill: 2.5,
+        idle: 20.0,
+    };
+    /// Up to two minutes.
+    pub(crate) const QUICK: Self = Self {
+        searches: 1,
+        repeats: 1,
+        probe: 1.0,
+        confirm: 2.5,
+        steady: 3.0,
+        fill: 1.5,
+        idle: 5.0,
+    };
+}
+
+impl Bench {
+    /// Takes `N` figures `times` times of each implementation: libsrt, Punctual, libsrt, Punctual.
+    /// A measurement that fails leaves a gap and a line that says why.
+    async fn alternate<const N: usize>(
+        &mut self,
+        what: &str,
+        times: usize,
+        mut measure: impl AsyncFnMut(&mut Self, Implementation) -> Result<[f64; N]>,
+    ) -> [Vec<Sample>; N] {
+        let mut samples = [const { Vec::new() }; N];
+        for time in 1..=times {
+            let mut pair = [Sample::default(); N];
+            for implementation in [Implementation::Libsrt, Implementation::Punctual] {
+                if !self.pairs.has(implementation) {
+                    continue;
+                }
+                eprint!("{what}, {time} of {times}, {implementation}: ");
+                match measure(self, implementation).await {
+                    Ok(figures) => {
+                        eprintln!("{figures:.3?}");
+                        for (sample, figure) in pair.iter_mut().zip(figures) {
+                            *sample.of(implementation) = Some(figure);
+                        }
+                    }
+                    Err(failure) => eprintln!("failed: {failure}"),
+                }
+            }
+            for (samples, sample) in samples.iter_mut().zip(pair) {
+                samples.push(sample);
+            }
+        }
+        samples
+    }
+}
+
+impl Bench {
+    /// Whether both ends hold this load; a line on the terminal if they failed altogether. libsrt's
+    /// second attempt is with other settings, so that the better ones count.
+    async fn holds(
+        &self,
+        implementation: Implementation,
+        traffic: &Traffic,
+        libsrt: [Tuning; 2],
+        attempt: usize,
+    ) -> bool {
+        match self.pairs.run(implementation, traffic, libsrt[attempt]).await {
+            Ok(outcome) => outcome.held().is_ok(),
+            Err(failure) => {
+                eprint!("({failure}) ");
+                false
+            }
+        }
+    }
+}
+
+/// The outcome of a run at a load that both implementations should hold with ease.
+fn demand_held(outcome: Outcome) -> Result<Outcome> {
+    outcome.held().map_err(|reason| format!("the load did not hold: {reason}"))?;
+    Ok(outcome)
+}
+
+/// Payload rate of a stream where there are many, bits per second.
+const STREAM_RATE: u64 = 5_000_000;
+/// UDP buffers for heavy loads, bytes; the system may allow less.
+const LARGE_UDP_BUFFER: usize = 8 << 20;
+/// A MAXBW that no run reaches, bytes per second: 160 Gb/s. At libsrt's default of 1 Gb/s its pacing
+/// costs more CPU time and limits the rate.
+const NO_PACING: i64 = 20_000_000_000;

@@ -1,0 +1,49 @@
+//! The highest rate that one live connection sustains without a drop.
+
+use super::{Bench, LARGE_UDP_BUFFER, NO_PACING};
+use crate::libsrt::Tuning;
+use crate::report::{Row, Target};
+use crate::traffic::Traffic;
+
+pub(super) async fn run(bench: &mut Bench) -> Vec<Row> {
+    let mut found = [None; 2];
+    let searches = bench.effort.searches;
+    let [samples] = bench
+        .alternate("one live connection, Mb/s", searches, async |bench, implementation| {
+            let who = implementation as usize;
+            let search = bench.effort.search(found[who], GUESSES[who]);
+            let mbps = search
+                .highest(async |mbps, seconds, attempt| {
+                    let traffic = traffic(bench.pairs.port(), mbps, seconds);
+                    bench.holds(implementation, &traffic, LIBSRT, attempt).await
+                })
+                .await?;
+            found[who] = Some(mbps);
+            Ok([mbps])
+        })
+        .await;
+    vec![Row {
+        what: "one live connection, highest rate sustained without a drop",
+        unit: "Mb/s",
+        target: Target::AtLeastTimes(4.0),
+        samples,
+    }]
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rates are positive")]
+fn traffic(port: u16, mbps: f64, seconds: f64) -> Traffic {
+    Traffic {
+        rate: (mbps * 1e6) as u64,
+        max_bandwidth: NO_PACING,
+        udp_buffer: LARGE_UDP_BUFFER,
+        ..Traffic::new(port, seconds)
+    }
+}
+
+/// A window and buffers for a fifth of a second at gigabits; a blocking receiver or epoll.
+const LIBSRT: [Tuning; 2] = [
+    Tuning { local_ports: 1, threads: 0, flow_window: 32_768, buffer: 32_768 },
+    Tuning { local_ports: 1, threads: 1, flow_window: 32_768, buffer: 32_768 },
+];
+/// Where the first searches begin, Mb/s of libsrt and Punctual.
+const GUESSES: [f64; 2] = [1_500.0, 5_000.0];

@@ -1,0 +1,186 @@
+//! Our sending process: callers on one UDP port that send paced messages in turn.
+
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use punctual::{Bitrate, Config, MaxBandwidth, Port, PortConfig, Socket, Timer, now};
+use tokio::task::{JoinSet, yield_now};
+use tokio::time::sleep;
+
+use crate::Result;
+use crate::traffic::{SendReport, Stamp, Traffic};
+
+/// Connects, prints `started`, sends, waits until all is delivered, prints the report.
+pub(crate) fn run(traffic: &Traffic) -> Result<()> {
+    crate::runtime()?.block_on(async {
+        let sockets = connect_all(traffic).await?;
+        println!("started");
+        let start = now();
+        let mut sender = Sender { traffic, sockets, sent: 0, batch: VecDeque::new() };
+        match traffic.interval_ns() {
+            Some(interval_ns) => sender.send_paced(interval_ns).await?,
+            None => sleep(traffic.duration()).await,
+        }
+        let seconds = (now() - start).as_secs_f64();
+        sender.drain().await;
+        println!("{}", serde_json::to_string(&sender.report(seconds))?);
+        for socket in &sender.sockets {
+            socket.close().await;
+        }
+        Ok(())
+    })
+}
+
+/// The connection's options that the traffic asks for; all else is default.
+pub(crate) fn config(traffic: &Traffic) -> Result<Config> {
+    let config = Config::default()
+        .with_payload_size(traffic.payload)?
+        .with_latency(Duration::from_millis(traffic.latency_ms))?;
+    Ok(match u64::try_from(traffic.max_bandwidth) {
+        Ok(limit) => {
+            config.with_max_bandwidth(MaxBandwidth::Absolute(Bitrate::from_bytes_per_sec(limit)))
+        }
+        Err(_) => config,
+    })
+}
+
+/// The UDP port's options that the traffic asks for.
+pub(crate) fn port_config(traffic: &Traffic, port: u16) -> PortConfig {
+    let buffer = (traffic.udp_buffer > 0).then_some(traffic.udp_buffer);
+    PortConfig {
+        local: Some(loopback(port)),
+        send_buffer: buffer,
+        receive_buffer: buffer,
+        ..PortConfig::default()
+    }
+}
+
+fn loopback(port: u16) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, port))
+}
+
+async fn connect_all(traffic: &Traffic) -> Result<Vec<Socket>> {
+    let port = Port::bind(port_config(traffic, 0)).await?;
+    let remote = loopback(traffic.port);
+    let mut sockets = Vec::new();
+    let mut calls = JoinSet::new();
+    for _ in 0..traffic.streams {
+        if calls.len() == CALLS_AT_ONCE {
+            sockets.extend(calls.join_next().await.transpose()?.transpose()?);
+        }
+        let (port, config) = (port.clone(), config(traffic)?);
+        calls.spawn(async move { port.connect(remote, config).await });
+    }
+    while let Some(socket) = calls.join_next().await {
+        sockets.push(socket??);
+    }
+    Ok(sockets)
+}
+
+struct Sender<'a> {
+    traffic: &'a Traffic,
+    sockets: Vec<Socket>,
+    /// Messages of all streams so far.
+    sent: u64,
+    /// Messages of the only stream that are to be sent now.
+    batch: VecDeque<Bytes>,
+}
+
+impl Sender<'_> {
+    /// Message k of all goes to stream k mod N at its time, or with the batch that follows.
+    async fn send_paced(&mut self, interval_ns: f64) -> Result<()> {
+        let total = self.traffic.messages();
+        let batch = Duration::from_micros(self.traffic.batch_us);
+        let mut timer = Timer::new()?;
+        let start = now();
+        let end = start + self.traffic.duration();
+        let mut wake = start;
+        while self.sent < total && now() < end {
+            let due = total.min(messages_until(now() - start, interval_ns) + 1);
+            let due = due.min(self.sent + MESSAGES_AT_ONCE);
+            self.send_until(due).await?;
+            let next = start + time_of(self.sent, interval_ns);
+            if next <= now() {
+                yield_now().await;
+                continue;
+            }
+            wake = next.max(wake + batch);
+            timer.sleep_until(wake).await;
+        }
+        Ok(())
+    }
+
+    async fn send_until(&mut self, due: u64) -> Result<()> {
+        let size = self.traffic.payload;
+        let messages = usize::try_from(due.saturating_sub(self.sent))?;
+        let mut memory = BytesMut::with_capacity(messages * size);
+        for _ in 0..messages {
+            let streams = self.sockets.len() as u64;
+            let stream = usize::try_from(self.sent % streams)?;
+            let number = u32::try_from(self.sent / streams)?;
+            let stamp = Stamp { sent_ns: now().as_nanos(), stream: u32::try_from(stream)?, number };
+            memory.put_slice(&stamp.to_bytes());
+            memory.put_bytes(FILLING, size - Stamp::SIZE);
+            let payload = memory.split().freeze();
+            if streams == 1 {
+                self.batch.push_back(payload);
+            } else {
+                self.sockets[stream].send(payload).await?;
+            }
+            self.sent += 1;
+        }
+        while !self.batch.is_empty() {
+            self.sockets[0].send_many(&mut self.batch).await?;
+        }
+        Ok(())
+    }
+
+    /// Until all is acknowledged, for 2 s at most, and then until it is delivered.
+    async fn drain(&self) {
+        let deadline = now() + Duration::from_secs(2);
+        for socket in &self.sockets {
+            while socket.statistics().send_buffer_packets > 0 && now() < deadline {
+                sleep(Duration::from_millis(10)).await;
+            }
+        }
+        sleep(Duration::from_millis(3 * self.traffic.latency_ms)).await;
+    }
+
+    fn report(&self, seconds: f64) -> SendReport {
+        let mut report = SendReport { sent: self.sent, seconds, ..SendReport::default() };
+        for socket in &self.sockets {
+            let statistics = socket.statistics();
+            report.dropped += statistics.packets_send_dropped;
+            report.retransmitted += statistics.packets_retransmitted;
+        }
+        report
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "times of a run lie far below 2^53 ns"
+)]
+fn messages_until(elapsed: Duration, interval_ns: f64) -> u64 {
+    (elapsed.as_nanos() as f64 / interval_ns) as u64
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "times of a run lie far below 2^53 ns"
+)]
+fn time_of(message: u64, interval_ns: f64) -> Duration {
+    Duration::from_nanos((message as f64 * interval_ns) as u64)
+}
+
+/// Messages after which the socket's driver, which runs on the same thread, gets its turn.
+const MESSAGES_AT_ONCE: u64 = 256;
+const CALLS_AT_ONCE: usize = 64;
+/// Of the payload, after the stamp.
+const FILLING: u8 = 0x47;
