@@ -10,7 +10,7 @@ use std::{fs, thread};
 
 use interop::{
     Clip, Direction, End, Folder, Process, Program, Role, Tool, emulator, free_port, have_all,
-    wait_until_bound,
+    undisturbed, wait_until_bound,
 };
 use punctual_metrics::mpegts::Checker;
 
@@ -19,7 +19,9 @@ macro_rules! streams {
     ($($name:ident: $peer:ident $role:ident $direction:ident;)*) => {
         $(#[test]
         fn $name() {
-            stream(stringify!($name), Program::$peer, Role::$role, Direction::$direction);
+            undisturbed(|| {
+                stream(stringify!($name), Program::$peer, Role::$role, Direction::$direction);
+            });
         })*
     };
 }
