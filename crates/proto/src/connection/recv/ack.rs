@@ -21,8 +21,8 @@ pub(crate) struct AckState {
     /// What the last timer ACK said and when it went out; at first, when the connection began.
     last_sent: (SeqNo, Instant),
     last_full: Option<Instant>,
-    /// The highest number whose ACK the peer acknowledged.
-    settled: SeqNo,
+    /// What the newest ACK said that the peer acknowledged; `None` if it must hear of room again.
+    settled: Option<SeqNo>,
     packets: u32,
     light_acks: u32,
     light_due: bool,
@@ -35,6 +35,8 @@ struct SentAck {
     number: AckNo,
     next: SeqNo,
     at: Instant,
+    /// It said that the buffer was full.
+    stalls: bool,
 }
 
 /// How an ACK is to be sent.
@@ -51,7 +53,7 @@ impl AckState {
             sent: VecDeque::new(),
             last_sent: (isn, now),
             last_full: None,
-            settled: isn,
+            settled: Some(isn),
             packets: 0,
             light_acks: 1,
             light_due: false,
@@ -79,7 +81,7 @@ impl AckState {
 
     /// When the timer's next ACK is to be looked at, if `next` is what it would acknowledge.
     pub(crate) fn due(&self, now: Instant, next: SeqNo, rtt: Rtt) -> Option<Instant> {
-        if next == self.settled {
+        if self.settled == Some(next) {
             return None;
         }
         let (last, at) = self.last_sent;
@@ -100,12 +102,17 @@ impl AckState {
         if self.sent.len() >= REMEMBERED {
             self.sent.pop_front();
         }
-        self.sent.push_back(SentAck { number, next, at: now });
+        let stalls = room == 0;
+        self.sent.push_back(SentAck { number, next, at: now, stalls });
         self.last_sent = (next, now);
         self.packets = 0;
         self.light_acks = 1;
         self.light_due = false;
-        self.stalled = room == 0;
+        if self.stalled && !stalls {
+            // Were it lost, the peer would wait for ever.
+            self.settled = None;
+        }
+        self.stalled = stalls;
         let kind = match self.last_full {
             Some(last) if now < last + ACK_PERIOD => AckKind::Small,
             _ => AckKind::Full,
@@ -122,7 +129,9 @@ impl AckState {
         let index = self.sent.iter().position(|ack| ack.number == number)?;
         let ack = self.sent[index];
         self.sent.drain(..=index);
-        self.settled = ack.next;
+        if !ack.stalls || self.stalled {
+            self.settled = Some(ack.next);
+        }
         Some(now - ack.at)
     }
 }
@@ -160,6 +169,20 @@ mod tests {
         assert!(acks.frees(3));
         assert_eq!(acks.send(start + Duration::from_millis(3), SeqNo::new(5), 3).1, AckKind::Small);
         assert!(!acks.frees(4));
+    }
+
+    #[test]
+    fn an_ack_that_tells_of_room_is_repeated_until_it_is_acknowledged() {
+        let start = Instant::from_millis(100);
+        let mut acks = AckState::new(SeqNo::new(0), start);
+        let (stalling, _) = acks.send(start, SeqNo::new(5), 0);
+        let (freeing, _) = acks.send(start, SeqNo::new(5), 3);
+        let repeat = Some(start + RTT.bound());
+        assert_eq!(acks.due(start, SeqNo::new(5), RTT), repeat);
+        acks.acknowledged(start, stalling);
+        assert_eq!(acks.due(start, SeqNo::new(5), RTT), repeat, "that was the other one");
+        acks.acknowledged(start, freeing);
+        assert_eq!(acks.due(start, SeqNo::new(5), RTT), None);
     }
 
     #[test]
