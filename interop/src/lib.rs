@@ -1,1 +1,31 @@
-//! Tests against other people's programs.
+//! Punctual against other people's programs: what the tests in `tests/` share.
+//!
+//! A test takes a [`Folder`] of its own, asks for the [`Tool`]s it needs (and is skipped, loudly,
+//! if one is not installed), starts them as [`Process`]es and looks at what they wrote. Nothing
+//! waits for a fixed time where a port, a line in a log or a growing file says that it is time to
+//! go on.
+
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "real programs run in real time, with threads and sockets"
+)]
+
+mod clip;
+mod folder;
+mod libsrt;
+mod ports;
+mod process;
+mod program;
+mod tap;
+mod tool;
+
+pub use clip::{Clip, Feed};
+pub use folder::Folder;
+pub use libsrt::LibsrtPeer;
+pub use ports::{free_port, wait_until_bound};
+pub use process::Process;
+pub use program::{Direction, End, Program, Role, emulator};
+pub use tap::Tap;
+pub use tool::{Tool, have_all};

@@ -1,3 +1,111 @@
-//! See Cargo.toml.
+//! Every chore of this repository as one program: `cargo xtask test | check | bench | fuzz`.
 
-fn main() {}
+#![forbid(unsafe_code)]
+
+mod check;
+mod shell;
+mod test;
+#[cfg(test)]
+mod tidy;
+mod tools;
+
+use std::process::ExitCode;
+
+use crate::shell::Outcome;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match parse(&arguments) {
+        Ok(Chore::Help) => {
+            print!("{USAGE}");
+            Ok(())
+        }
+        Ok(Chore::Test { require_peers }) => test::run(require_peers),
+        Ok(Chore::Check) => check::run_all(),
+        Ok(Chore::Bench { quick }) => tools::bench(quick),
+        Ok(Chore::Fuzz { seconds }) => tools::fuzz(seconds),
+        Err(problem) => Err(format!("{problem}\n\n{USAGE}")),
+    };
+    finish(outcome)
+}
+
+/// What to do, as asked for on the command line.
+#[derive(Debug, Eq, PartialEq)]
+enum Chore {
+    Bench { quick: bool },
+    Check,
+    Fuzz { seconds: u32 },
+    Help,
+    Test { require_peers: bool },
+}
+
+fn parse(arguments: &[String]) -> Result<Chore, String> {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words[..] {
+        [] | ["help" | "--help" | "-h"] => Ok(Chore::Help),
+        ["test"] => Ok(Chore::Test { require_peers: false }),
+        ["test", "--require-peers"] => Ok(Chore::Test { require_peers: true }),
+        ["check"] => Ok(Chore::Check),
+        ["bench"] => Ok(Chore::Bench { quick: false }),
+        ["bench", "--quick"] => Ok(Chore::Bench { quick: true }),
+        ["fuzz"] => Ok(Chore::Fuzz { seconds: FUZZ_SECONDS }),
+        ["fuzz", seconds] => match seconds.parse() {
+            Ok(seconds) if seconds > 0 => Ok(Chore::Fuzz { seconds }),
+            _ => Err(format!("fuzz takes a number of seconds of at least 1, not {seconds:?}")),
+        },
+        [chore @ ("test" | "check" | "bench"), option, ..] => {
+            Err(format!("{chore} does not take {option:?}"))
+        }
+        _ => Err(format!("there is no chore {:?}", words.join(" "))),
+    }
+}
+
+fn finish(outcome: Outcome) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("xtask: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// How long each fuzz target runs unless the command line says.
+const FUZZ_SECONDS: u32 = 10;
+
+const USAGE: &str = "\
+Every chore of this repository.
+
+    cargo xtask test [--require-peers]  every test: unit, doc, scenario, interop; a missing peer
+                                        program skips its tests, or fails them with the flag
+    cargo xtask check                   formatting, clippy, rustdoc, the wasm build of the core,
+                                        licences and bans of dependencies
+    cargo xtask bench [--quick]         the measurements against libsrt, into docs/benchmarks.md
+    cargo xtask fuzz [SECONDS]          each fuzz target for so long (10)
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Chore, String> {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        parse(&words)
+    }
+
+    #[test]
+    fn chores_and_their_options_are_told_apart() {
+        assert_eq!(parsed("test"), Ok(Chore::Test { require_peers: false }));
+        assert_eq!(parsed("test --require-peers"), Ok(Chore::Test { require_peers: true }));
+        assert_eq!(parsed("bench --quick"), Ok(Chore::Bench { quick: true }));
+        assert_eq!(parsed("fuzz 3"), Ok(Chore::Fuzz { seconds: 3 }));
+        assert_eq!(parsed(""), Ok(Chore::Help));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_named() {
+        assert_eq!(parsed("tset").unwrap_err(), "there is no chore \"tset\"");
+        assert_eq!(parsed("check --quick").unwrap_err(), "check does not take \"--quick\"");
+        assert!(parsed("fuzz 0").unwrap_err().contains("at least 1"));
+    }
+}

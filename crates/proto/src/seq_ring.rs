@@ -11,11 +11,18 @@ const FIRST_CAPACITY: usize = 64;
 #[derive(Debug)]
 pub(crate) struct SeqRing<T> {
     slots: Vec<Option<T>>,
+    /// The largest span since the ring's size was last looked at, and how many looks ago that was.
+    peak: usize,
+    looks: u32,
 }
+
+/// So many values pass before a ring that has become too large gives memory back: a span that comes
+/// and goes with each ACK does not make it shrink and grow each time.
+const LOOKS: u32 = 16_384;
 
 impl<T> SeqRing<T> {
     pub(crate) const fn new() -> Self {
-        Self { slots: Vec::new() }
+        Self { slots: Vec::new(), peak: 0, looks: 0 }
     }
 
     /// The span of numbers that fits now.
@@ -31,12 +38,20 @@ impl<T> SeqRing<T> {
         self.resize(first, span.next_power_of_two().max(FIRST_CAPACITY));
     }
 
-    /// Gives memory back once a tenth of the ring would do; `span` numbers from `first` stay.
+    /// Gives memory back if a small part of the ring has been enough for long; `span` numbers from
+    /// `first` stay. Called as values leave.
     pub(crate) fn shrink(&mut self, first: SeqNo, span: usize) {
-        let wanted = (span * 2).next_power_of_two().max(FIRST_CAPACITY);
-        if wanted * 8 <= self.capacity() {
+        self.peak = self.peak.max(span);
+        self.looks += 1;
+        if self.looks < LOOKS {
+            return;
+        }
+        let wanted = (self.peak * 2).next_power_of_two().max(FIRST_CAPACITY);
+        if wanted * 4 <= self.capacity() {
             self.resize(first, wanted);
         }
+        self.peak = span;
+        self.looks = 0;
     }
 
     pub(crate) fn get(&self, seq: SeqNo) -> Option<&T> {
@@ -95,6 +110,10 @@ mod tests {
         for i in 0..1_990 {
             assert_eq!(ring.take(first.plus(i)), Some(i));
         }
+        for _ in 0..LOOKS - 1 {
+            ring.shrink(first.plus(1_990), 10);
+        }
+        assert_eq!(ring.capacity(), 2_048);
         ring.shrink(first.plus(1_990), 10);
         assert_eq!(ring.capacity(), FIRST_CAPACITY);
         assert_eq!(ring.get(first.plus(1_995)), Some(&1_995));

@@ -92,16 +92,18 @@ impl SeqSet {
 
     /// The first number at or after `seq` that is not a member.
     pub(crate) fn first_gap_from(&self, seq: SeqNo) -> SeqNo {
+        if self.is_empty() {
+            return seq;
+        }
         let mut at = seq;
-        while self.len > 0 {
+        loop {
             let bit = self.bit(at);
             let run = (self.words[bit / 64] >> (bit % 64)).trailing_ones();
             at = at.plus(run);
             if (run as usize) < 64 - bit % 64 {
-                break;
+                return at;
             }
         }
-        at
     }
 
     /// Runs of members at or after `first`, as (first, last), in order.

@@ -38,14 +38,9 @@ impl Inbox {
         let mut buffers = self.buffers.chunks_exact_mut(BUFFER);
         let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
             std::array::from_fn(|_| IoSliceMut::new(buffers.next().unwrap_or_default()));
-        let batch = match udp.receive(&mut slices, &mut self.metas) {
-            Ok(batch) => batch,
-            Err(error) => {
-                // For example a peer's ICMP message. It is gone now, but datagrams may wait behind.
-                statistics.receive_failed(&error);
-                return true;
-            }
-        };
+        let batch = udp.receive(&mut slices, &mut self.metas, |error| {
+            statistics.receive_failed(error);
+        });
         statistics.receive_calls += 1;
         self.take_out(batch.received, sources, statistics);
         !batch.drained
@@ -61,6 +56,10 @@ impl Inbox {
             if let (Some(sources), Some(local)) = (sources.as_deref_mut(), meta.dst_ip) {
                 sources.learn(meta.addr, local.to_canonical());
             }
+            // Each datagram gets memory of its own size, so that one that is kept for the latency pins
+            // nothing else, whatever its peer sends around it. Sharing memory among the datagrams of
+            // a buffer saves no time that could be measured, at 4 Gb/s or with 300 streams.
+            //
             // A stride of zero is an empty datagram.
             for datagram in buffer[..meta.len].chunks(meta.stride.max(1)) {
                 self.datagrams.push((meta.addr, Bytes::copy_from_slice(datagram)));

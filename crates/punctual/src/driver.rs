@@ -55,6 +55,8 @@ impl Driver {
         let rest = self.exchange(cx, scratch, blocked);
 
         let sent = !blocked && self.flush(Some(&mut scratch.outbox));
+        self.statistics.turns += 1;
+        self.shared.set_statistics(self.statistics);
         scratch.notices.drain(..).for_each(Notice::deliver);
         if rest.finished && self.backlog.is_empty() {
             return Poll::Ready(());
@@ -89,8 +91,6 @@ impl Driver {
             state.endpoint.handle_timeout(now);
         }
         let more_to_send = self.drain(&mut state, now, scratch, blocked);
-        self.statistics.turns += 1;
-        state.statistics = self.statistics;
         if !state.driver.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
             state.driver = Some(cx.waker().clone());
         }

@@ -27,21 +27,19 @@ use crate::udp::Udp;
 /// let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), Config::default()).await?;
 /// let address = listener.local_addr();
 ///
-/// tokio::spawn(async move {
-///     let known = |stream_id: &str| stream_id == "news";
-///     listener
-///         .accept_with(|call| match known(call.stream_id()) {
-///             true => Ok(Config::default()),
-///             false => Err(RejectReason::NOT_FOUND),
-///         })
-///         .await
+/// let serve = listener.accept_with(|caller| match caller.stream_id() {
+///     "news" => Ok(Config::default()),
+///     _ => Err(RejectReason::NOT_FOUND),
 /// });
-///
-/// let call = |stream_id| Config::default().with_stream_id(stream_id);
-/// let refused = Socket::connect(address, call("sports")?).await.unwrap_err();
-/// assert_eq!(refused.reject_reason(), Some(RejectReason::NOT_FOUND));
-/// let accepted = Socket::connect(address, call("news")?).await?;
-/// assert_eq!(accepted.peer_addr(), address);
+/// let call = async {
+///     let sports = Config::default().with_stream_id("sports")?;
+///     let refused = Socket::connect(address, sports).await.unwrap_err();
+///     assert_eq!(refused.reject_reason(), Some(RejectReason::NOT_FOUND));
+///     Socket::connect(address, Config::default().with_stream_id("news")?).await
+/// };
+/// let (accepted, caller) = tokio::try_join!(serve, call)?;
+/// assert_eq!(accepted.stream_id(), "news");
+/// assert_eq!(caller.peer_addr(), address);
 /// # Ok(())
 /// # }
 /// ```

@@ -83,7 +83,7 @@ impl Port {
 
     /// What the port has counted.
     pub fn statistics(&self) -> PortStatistics {
-        self.handle.shared().lock().statistics
+        self.handle.shared().statistics()
     }
 }
 

@@ -73,7 +73,9 @@ impl Schedule {
     fn wake_at(&mut self, now: Instant, next: Instant) -> Action {
         if next <= now {
             Action::Wake
-        } else if self.alarm == Some(next) {
+        } else if self.alarm.is_some_and(|alarm| now < alarm && alarm <= next) {
+            // It will go off in time. Too early costs one turn, once; setting it anew costs a system
+            // call in each turn that puts off something far away, such as a keepalive.
             Action::None
         } else {
             self.alarm = Some(next);
@@ -112,6 +114,18 @@ mod tests {
             let due = micros(1_000 * ms + 20);
             assert_eq!(end(&mut schedule, micros(1_000 * ms + 10), due), Action::SetAlarm(due));
         }
+    }
+
+    #[test]
+    fn what_is_put_off_does_not_set_the_alarm_anew() {
+        let mut schedule = Schedule::default();
+        let keepalive = |ms| micros(1_000 * ms + 1_000_000);
+        assert_eq!(end(&mut schedule, micros(0), keepalive(0)), Action::SetAlarm(keepalive(0)));
+        for ms in 1..1_000 {
+            assert_eq!(end(&mut schedule, micros(1_000 * ms), keepalive(ms)), Action::None);
+        }
+        let late = keepalive(0);
+        assert_eq!(end(&mut schedule, late, keepalive(999)), Action::SetAlarm(keepalive(999)));
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub(crate) struct Shared {
     pub(crate) udp: Arc<Udp>,
     pub(crate) alarm: Alarm,
     state: Mutex<State>,
+    statistics: Mutex<PortStatistics>,
 }
 
 impl Shared {
@@ -38,9 +39,8 @@ impl Shared {
             schedule: Schedule::default(),
             driver: None,
             stopped: false,
-            statistics: PortStatistics::default(),
         };
-        Self { udp, alarm, state: Mutex::new(state) }
+        Self { udp, alarm, state: Mutex::new(state), statistics: Mutex::default() }
     }
 
     /// Does something in the application's name, and sees to it that the driver wakes up in time for
@@ -85,6 +85,14 @@ impl Shared {
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    pub(crate) fn statistics(&self) -> PortStatistics {
+        *self.statistics.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set_statistics(&self, statistics: PortStatistics) {
+        *self.statistics.lock().unwrap_or_else(PoisonError::into_inner) = statistics;
+    }
 }
 
 #[derive(Debug)]
@@ -102,7 +110,6 @@ pub(crate) struct State {
     pub(crate) driver: Option<Waker>,
     /// Whether the driver is gone, which happens before its time when a runtime is shut down.
     pub(crate) stopped: bool,
-    pub(crate) statistics: PortStatistics,
 }
 
 /// A connection from the point of view of the tasks that use it.
@@ -110,6 +117,8 @@ pub(crate) struct State {
 struct Connection {
     signals: Arc<Signals>,
     phase: Phase,
+    /// Whether both ends have shaken hands, even if it has ended since.
+    connected: bool,
     /// Whether its last [`Socket`](crate::Socket) is gone.
     orphaned: bool,
 }
@@ -158,7 +167,9 @@ impl State {
     /// Takes in a new connection of the machine.
     pub(crate) fn open(&mut self, id: ConnectionId, phase: Phase) -> Arc<Signals> {
         let signals = Arc::<Signals>::default();
-        let connection = Connection { signals: Arc::clone(&signals), phase, orphaned: false };
+        let connected = matches!(phase, Phase::Connected);
+        let connection =
+            Connection { signals: Arc::clone(&signals), phase, connected, orphaned: false };
         self.connections.insert(id, connection);
         signals
     }
@@ -169,6 +180,11 @@ impl State {
             Some(connection) => connection.phase.clone(),
             None => Phase::Closed(CloseReason::Local),
         }
+    }
+
+    /// Whether the ends of a connection have shaken hands, even if it has ended since.
+    pub(crate) fn was_connected(&self, id: ConnectionId) -> bool {
+        self.connections.get(&id).is_some_and(|connection| connection.connected)
     }
 
     /// Closes a connection that nobody can use any more.
@@ -238,6 +254,7 @@ impl State {
         if connection.orphaned && matches!(phase, Phase::Closed(_)) {
             self.releases.push(id);
         }
+        connection.connected |= matches!(phase, Phase::Connected);
         connection.phase = phase;
     }
 

@@ -12,10 +12,12 @@ use punctual_units::Instant;
 use tokio::sync::Notify;
 use tokio::task::coop;
 
+use crate::batch::PortStatistics;
 use crate::config::PortConfig;
 use crate::error::{Error, Sent, sent};
 use crate::port::Port;
 use crate::shared::{Phase, Shared, Signals, State};
+use crate::stream::{MessageSink, MessageStream};
 
 /// One SRT connection. Clones share it; it closes in the background when the last one is dropped.
 ///
@@ -186,14 +188,25 @@ impl Socket {
         ended.await.unwrap_or(CloseReason::Local)
     }
 
-    /// Waits until both ends have shaken hands.
+    /// Waits until both ends have shaken hands. It does not matter if the peer has closed since:
+    /// what it sent before can be received.
     pub(crate) async fn connected(&self) -> Result<(), Error> {
         self.until(Signals::phase, |state, _, id| match state.phase(id) {
-            Phase::Connecting => Ok(None),
-            Phase::Connected => Ok(Some(())),
+            _ if state.was_connected(id) => Ok(Some(())),
             Phase::Closed(reason) => Err(Error::Closed(reason)),
+            Phase::Connecting | Phase::Connected => Ok(None),
         })
         .await
+    }
+
+    /// The messages as a [`Stream`](futures_core::Stream), for code that works with those.
+    pub fn stream(&self) -> MessageStream {
+        MessageStream::new(self.clone())
+    }
+
+    /// A [`Sink`](futures_sink::Sink) for payloads, for code that works with those.
+    pub fn sink(&self) -> MessageSink {
+        MessageSink::new(self.clone())
     }
 
     /// A snapshot of what the connection counts and measures.
@@ -217,6 +230,11 @@ impl Socket {
     /// The local address. The IP address is unspecified if the port was bound to any.
     pub fn local_addr(&self) -> SocketAddr {
         self.connection.shared.udp.local_addr()
+    }
+
+    /// What the UDP port that carries the connection has counted, other connections included.
+    pub fn port_statistics(&self) -> PortStatistics {
+        self.connection.shared.statistics()
     }
 
     /// The stream ID that the caller sent; empty if it sent none.

@@ -95,13 +95,13 @@ impl Established {
         &mut self,
         now: Instant,
         timestamp: Timestamp,
-        control: Control<'_>,
+        control: &Control<'_>,
     ) -> bool {
         self.last_heard = now;
         let rtt = self.rtt.estimate();
         let sensible = match control {
             Control::Ack(ack) => {
-                let verdict = self.sender.handle_ack(now, &ack);
+                let verdict = self.sender.handle_ack(now, ack);
                 if verdict == Verdict::Advanced
                     && let Some(link) = ack.link()
                 {
@@ -116,8 +116,8 @@ impl Established {
                 }
                 verdict != Verdict::Odd
             }
-            Control::Nak(list) => self.sender.handle_nak(now, &list, rtt) != Verdict::Odd,
-            Control::AckAck(number) => match self.receiver.handle_ack_ack(now, number) {
+            Control::Nak(list) => self.sender.handle_nak(now, list, rtt) != Verdict::Odd,
+            Control::AckAck(number) => match self.receiver.handle_ack_ack(now, *number) {
                 Some(sample) => {
                     self.rtt.sample(sample);
                     self.receiver.hurry_report(now, self.rtt.estimate());
@@ -125,7 +125,7 @@ impl Established {
                 }
                 None => false,
             },
-            Control::DropRequest(request) => self.receiver.handle_drop_request(&request),
+            Control::DropRequest(request) => self.receiver.handle_drop_request(request),
             Control::Shutdown => {
                 self.phase = Phase::PeerLeft;
                 true

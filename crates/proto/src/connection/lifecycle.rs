@@ -14,6 +14,10 @@ use crate::error::CloseReason;
 /// After so long without sending anything a keepalive goes out.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(1);
 
+/// What an application at the other end may need to read a message that is due. libsrt's stop reading
+/// when SHUTDOWN arrives.
+const READING_TIME: Duration = Duration::from_millis(100);
+
 /// How far an established connection has come.
 #[derive(Clone, Debug)]
 pub(crate) enum Phase {
@@ -140,10 +144,9 @@ impl Established {
             Phase::PeerLeft => self.end(CloseReason::Peer, timers, signals),
             Phase::Closing { until } if !self.pending.shutdown => {
                 let flushed = self.sender.is_empty();
-                // The peer's application may stop reading at SHUTDOWN: give the last message the time
-                // to be delivered.
-                let delivered =
-                    self.last_submit + self.negotiated.peer_latency + self.rtt.estimate().smoothed;
+                // SHUTDOWN comes when the last message has been read at the other end.
+                let transit = self.negotiated.peer_latency + self.rtt.estimate().smoothed;
+                let delivered = self.last_submit + transit + READING_TIME;
                 let at = if flushed { until.min(delivered) } else { until };
                 if at <= now {
                     self.pending.shutdown = true;

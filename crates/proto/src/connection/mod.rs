@@ -128,10 +128,10 @@ impl Connection {
                 self.proceed(now, step);
             }
             (State::Established(live), Control::Handshake(handshake)) => {
-                live.repeat_response(&handshake)
+                live.repeat_response(&handshake);
             }
             (State::Established(live), control) if live.is_live() => {
-                if !live.handle_control(now, packet.timestamp, control) {
+                if !live.handle_control(now, packet.timestamp, &control) {
                     self.ignored += 1;
                 }
                 live.schedule(now, &mut self.timers, &mut self.signals);

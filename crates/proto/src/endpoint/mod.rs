@@ -28,7 +28,10 @@ use crate::statistics::Statistics;
 
 /// Names a connection of one endpoint. Never used again for another connection.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct ConnectionId(u64);
+pub struct ConnectionId {
+    serial: u64,
+    index: usize,
+}
 
 /// One UDP port's worth of protocol: a listener, callers and their connections.
 ///
@@ -48,7 +51,7 @@ pub struct Endpoint {
     config: EndpointConfig,
     rng: Pcg64,
     connections: Slab<Slot>,
-    serial: u32,
+    next_serial: u64,
     by_socket: HashMap<SocketId, usize, BuildHasherDefault<IdHasher>>,
     /// Connections that were accepted, by the caller's address and socket ID.
     by_caller: BTreeMap<(SocketAddr, SocketId), usize>,
@@ -77,7 +80,7 @@ impl Endpoint {
             config,
             rng,
             connections: Slab::new(),
-            serial: 0,
+            next_serial: 0,
             by_socket: HashMap::default(),
             by_caller: BTreeMap::new(),
             timers: TimerQueue::default(),
@@ -306,8 +309,8 @@ impl Endpoint {
         let socket_id = connection.socket_id;
         let entry = self.connections.vacant_entry();
         let index = entry.key();
-        self.serial = self.serial.wrapping_add(1);
-        let id = ConnectionId(u64::from(self.serial) << 32 | index as u64);
+        let id = ConnectionId { serial: self.next_serial, index };
+        self.next_serial += 1;
         entry.insert(Slot { id, connection: Box::new(connection), caller, queued: false });
         self.by_socket.insert(socket_id, index);
         if let Some((remote, peer, _)) = caller {
@@ -318,8 +321,7 @@ impl Endpoint {
     }
 
     fn index(&self, id: ConnectionId) -> Option<usize> {
-        let index = (id.0 & u64::from(u32::MAX)) as usize;
-        self.connections.get(index).filter(|slot| slot.id == id).map(|_| index)
+        self.connections.get(id.index).filter(|slot| slot.id == id).map(|_| id.index)
     }
 
     /// After a connection was touched: tells its events, sets its timer, queues it for sending.

@@ -52,22 +52,9 @@ impl Caller {
 
     /// The request that is to be sent, and repeated, in this phase.
     pub(crate) fn request(&self, config: &Config, remote: SocketAddr) -> Handshake {
-        let induction = Handshake {
-            version: 4,
-            encryption: 0,
-            extension_field: UDT_DATAGRAM,
-            isn: self.isn,
-            mss: wire_mss(config),
-            flow_window: wire_window(config),
-            request: HandshakeRequest::Induction,
-            socket_id: self.socket_id,
-            cookie: 0,
-            peer_ip: PeerIp::from(remote.ip()),
-            extensions: Vec::new(),
-        };
         match self.phase {
-            Phase::Induction => induction,
-            Phase::Conclusion { cookie } => self.conclusion(induction, cookie, config),
+            Phase::Induction => self.induction(config, remote),
+            Phase::Conclusion { cookie } => self.conclusion(cookie, config, remote),
         }
     }
 
@@ -111,7 +98,23 @@ impl Caller {
         Step::Request
     }
 
-    fn conclusion(&self, induction: Handshake, cookie: u32, config: &Config) -> Handshake {
+    fn induction(&self, config: &Config, remote: SocketAddr) -> Handshake {
+        Handshake {
+            version: 4,
+            encryption: 0,
+            extension_field: UDT_DATAGRAM,
+            isn: self.isn,
+            mss: wire_mss(config),
+            flow_window: wire_window(config),
+            request: HandshakeRequest::Induction,
+            socket_id: self.socket_id,
+            cookie: 0,
+            peer_ip: PeerIp::from(remote.ip()),
+            extensions: Vec::new(),
+        }
+    }
+
+    fn conclusion(&self, cookie: u32, config: &Config, remote: SocketAddr) -> Handshake {
         let mut extensions = vec![Extension::HsReq(HsExtension {
             version: SRT_VERSION,
             flags: own_flags(config),
@@ -129,7 +132,7 @@ impl Caller {
             request: HandshakeRequest::Conclusion,
             cookie,
             extensions,
-            ..induction
+            ..self.induction(config, remote)
         }
     }
 

@@ -83,7 +83,8 @@ impl AckState {
             return None;
         }
         let (last, at) = self.last_sent;
-        let wait = if last == next { rtt.bound() } else { ACK_PERIOD };
+        // A round trip that takes no time must not let an unanswered ACK be repeated without end.
+        let wait = if last == next { rtt.bound().max(ACK_PERIOD) } else { ACK_PERIOD };
         Some((at + wait).max(now))
     }
 
@@ -159,6 +160,21 @@ mod tests {
         assert!(acks.frees(3));
         assert_eq!(acks.send(start + Duration::from_millis(3), SeqNo::new(5), 3).1, AckKind::Small);
         assert!(!acks.frees(4));
+    }
+
+    #[test]
+    fn ack_numbers_wrap_past_zero_and_still_measure_the_round_trip() {
+        let start = Instant::from_millis(100);
+        let mut acks = AckState::new(SeqNo::new(0), start);
+        acks.next_number = AckNo::new(0x7FFF_FFFE);
+        let ms = |i: u32| start + Duration::from_millis(u64::from(i) * 10);
+        let numbers: Vec<AckNo> = (0..4).map(|i| acks.send(ms(i), SeqNo::new(i), 100).0).collect();
+        assert_eq!(numbers, [0x7FFF_FFFE, 0x7FFF_FFFF, 1, 2].map(AckNo::new));
+        for (i, number) in (0..4).zip(numbers) {
+            let at = ms(i) + Duration::from_millis(21);
+            assert_eq!(acks.acknowledged(at, number), Some(Duration::from_millis(21)));
+        }
+        assert_eq!(acks.due(ms(9), SeqNo::new(3), RTT), None, "the newest is settled");
     }
 
     #[test]

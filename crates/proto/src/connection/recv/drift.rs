@@ -5,22 +5,34 @@ use punctual_units::Instant;
 /// A window lasts at least so long …
 const WINDOW: Duration = Duration::from_secs(1);
 /// … and has at least so many samples: a window's least lateness is then close to the true one.
-const WINDOW_SAMPLES: u32 = 16;
+const WINDOW_SAMPLES: u32 = 8;
 /// A path whose least RTT moved by more than this is another path: its delay is not drift.
 const PATH_CHANGE: Duration = Duration::from_millis(2);
+/// A change that many times as large as the usual one from window to window is more than jitter …
+const NOISE_FACTOR: u32 = 4;
+/// … and so many windows in a row that all show one are a new path.
+const PATH_WINDOWS: u32 = 4;
+/// The correction takes this time to follow: jitter is evened out, and a clock that is 200 ppm off is
+/// followed 1.6 ms late.
+const SETTLING: Duration = Duration::from_secs(8);
 /// The correction moves by a thousandth of the time at most, five times what a bad clock drifts.
 const MAX_SLEW_DIVISOR: i64 = 1_000;
 
 /// Follows the drift of the peer's clock against ours.
 ///
 /// Each control packet tells how late it came against the time base. The least lateness in a window
-/// is free of queueing and jitter, which libsrt's mean is not. What is left is the drift and the
-/// path; half of a change of the least RTT is the path's, and a larger change starts from anew, so
-/// that a new route is not taken for a wrong clock.
+/// is free of queueing and of most jitter, which libsrt's mean is not. What is left is the drift and
+/// the path; half of a change of the least RTT is the path's. A change that jitter does not explain
+/// and that stays starts from anew, so that a new route is not taken for a wrong clock.
 #[derive(Debug)]
 pub(crate) struct DriftTracer {
     window: Option<Window>,
     reference: Option<Reference>,
+    last_rtt: Duration,
+    /// Mean change of the least RTT from window to window.
+    rtt_noise: Duration,
+    /// Windows in a row whose RTT is not the reference's.
+    changed: u32,
     drift: i64,
 }
 
@@ -40,7 +52,14 @@ struct Reference {
 
 impl DriftTracer {
     pub(crate) const fn new() -> Self {
-        Self { window: None, reference: None, drift: 0 }
+        Self {
+            window: None,
+            reference: None,
+            last_rtt: Duration::ZERO,
+            rtt_noise: Duration::ZERO,
+            changed: 0,
+            drift: 0,
+        }
     }
 
     /// A packet came `lateness` ns later than the time base says; `rtt` is the latest sample.
@@ -72,18 +91,31 @@ impl DriftTracer {
 
     fn close(&mut self, window: &Window, length: Duration) -> Option<i64> {
         let rtt = window.least_rtt.unwrap_or_default();
+        let usual_change = self.rtt_noise * NOISE_FACTOR;
+        let last_rtt = std::mem::replace(&mut self.last_rtt, rtt);
         let Some(reference) = &mut self.reference else {
             self.reference = Some(Reference { lateness: window.least_lateness, rtt });
+            // As little is known of the first RTT as of its variance.
+            self.rtt_noise = rtt / 2;
             return None;
         };
-        if rtt.abs_diff(reference.rtt) > PATH_CHANGE.max(reference.rtt / 8) {
-            *reference = Reference { lateness: window.least_lateness - self.drift, rtt };
+        self.rtt_noise = (self.rtt_noise * 7 + rtt.abs_diff(last_rtt)) / 8;
+        let jitter = PATH_CHANGE.max(reference.rtt / 8).max(usual_change);
+        if rtt.abs_diff(reference.rtt) > jitter {
+            self.changed += 1;
+            if self.changed == PATH_WINDOWS {
+                self.changed = 0;
+                *reference = Reference { lateness: window.least_lateness - self.drift, rtt };
+            }
             return None;
         }
+        self.changed = 0;
         let path = (nanos(rtt) - nanos(reference.rtt)) / 2;
         let target = window.least_lateness - reference.lateness - path;
+        let share = nanos(length.min(SETTLING)) / 1_000_000;
+        let step = (target - self.drift) / (nanos(SETTLING) / 1_000_000) * share;
         let slew = nanos(length) / MAX_SLEW_DIVISOR;
-        self.drift += (target - self.drift).clamp(-slew, slew);
+        self.drift += step.clamp(-slew, slew);
         Some(self.drift)
     }
 }
@@ -110,13 +142,13 @@ mod tests {
     const MS: i64 = 1_000_000;
 
     #[test]
-    fn a_clock_200_ppm_off_is_followed_to_a_millisecond() {
+    fn a_clock_200_ppm_off_is_followed_closely() {
         for ppm in [-200, 200] {
             // 0.1 s between samples: 100 ns a sample for each ppm; jitter of up to 7 ms on top.
             let drift =
                 follow(3_600, |i| i * 100 * ppm + i % 8 * MS, |_| Duration::from_millis(30));
             let expected = 3_600 * 1_000 * ppm;
-            assert!((drift - expected).abs() < MS, "{drift} for {expected}");
+            assert!((drift - expected).abs() < 2 * MS, "{drift} for {expected}");
         }
     }
 
@@ -134,5 +166,19 @@ mod tests {
     fn jitter_alone_is_not_drift() {
         let drift = follow(600, |i| (i * 7_919 % 101) * MS / 4, |_| Duration::from_millis(30));
         assert!(drift.abs() < 3 * MS, "{drift}");
+    }
+
+    #[test]
+    fn jitter_both_ways_does_not_let_the_correction_wander() {
+        // Noise as of a jitter of 0 to 16 ms each way, the round trip holding this way's.
+        let noise = |i: i64, salt: i64| {
+            (i.wrapping_mul(0x9E37_79B9) ^ salt).wrapping_mul(0x85EB_CA6B) >> 13 & 0xF
+        };
+        let drift = follow(
+            7_200,
+            |i| i * 20_000 + noise(i, 1) * MS,
+            |i| Duration::from_millis(30 + (noise(i, 1) + noise(i, 2)).unsigned_abs()),
+        );
+        assert!((drift - 7_200 * 10 * 20_000).abs() < 8 * MS, "{drift}");
     }
 }

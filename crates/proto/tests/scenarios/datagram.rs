@@ -1,0 +1,79 @@
+//! What a tap on the link sees: datagrams by their kind, and changes to them.
+
+use punctual_wire::{Control, ControlPacket, DataHeader, Handshake, Packet};
+
+/// The kind of a datagram.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Kind {
+    Data,
+    Retransmission,
+    Handshake,
+    KeepAlive,
+    Ack,
+    LightAck,
+    Nak,
+    Shutdown,
+    AckAck,
+    DropRequest,
+    Other,
+}
+
+pub fn kind(datagram: &[u8]) -> Kind {
+    match Packet::parse(datagram) {
+        Ok(Packet::Data(data)) if data.header.retransmitted => Kind::Retransmission,
+        Ok(Packet::Data(_)) => Kind::Data,
+        Ok(Packet::Control(packet)) => match packet.control {
+            Control::Handshake(_) => Kind::Handshake,
+            Control::KeepAlive => Kind::KeepAlive,
+            Control::Ack(ack) if ack.link().is_none() => Kind::LightAck,
+            Control::Ack(_) => Kind::Ack,
+            Control::Nak(_) => Kind::Nak,
+            Control::Shutdown => Kind::Shutdown,
+            Control::AckAck(_) => Kind::AckAck,
+            Control::DropRequest(_) => Kind::DropRequest,
+            _ => Kind::Other,
+        },
+        Err(_) => Kind::Other,
+    }
+}
+
+pub fn is_data(datagram: &[u8]) -> bool {
+    datagram.first().is_some_and(|byte| byte & 0x80 == 0)
+}
+
+/// The header of a data packet.
+pub fn data_header(datagram: &[u8]) -> Option<DataHeader> {
+    match Packet::parse(datagram) {
+        Ok(Packet::Data(data)) => Some(data.header),
+        _ => None,
+    }
+}
+
+/// What a control packet says.
+pub fn control(datagram: &[u8]) -> Option<Control<'_>> {
+    match Packet::parse(datagram) {
+        Ok(Packet::Control(packet)) => Some(packet.control),
+        _ => None,
+    }
+}
+
+/// The handshake in a datagram.
+pub fn handshake(datagram: &[u8]) -> Option<Handshake> {
+    match control(datagram) {
+        Some(Control::Handshake(handshake)) => Some(*handshake),
+        _ => None,
+    }
+}
+
+/// The datagram with its handshake changed; any other stays as it is.
+pub fn edit_handshake(datagram: Vec<u8>, edit: impl FnOnce(&mut Handshake)) -> Vec<u8> {
+    let Ok(Packet::Control(ControlPacket { timestamp, dest, control })) = Packet::parse(&datagram)
+    else {
+        return datagram;
+    };
+    let Control::Handshake(mut handshake) = control else { return datagram };
+    edit(&mut handshake);
+    let mut edited = Vec::new();
+    ControlPacket { timestamp, dest, control: Control::Handshake(handshake) }.emit(&mut edited);
+    edited
+}

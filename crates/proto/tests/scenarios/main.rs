@@ -1,0 +1,47 @@
+//! What the protocol machine promises, in virtual time: a caller and a listener on their own clocks,
+//! joined by two modelled links.
+//!
+//! One topic a file. Everything that is left to chance comes from one seed; a scenario that fails
+//! prints the seed and the instant.
+
+#![expect(unreachable_pub, reason = "a test program has no outside")]
+#![expect(clippy::cast_possible_truncation, reason = "the numbers of a scenario are small")]
+
+mod clocks;
+mod datagram;
+mod delivery;
+mod drops;
+mod explorer;
+mod faults;
+mod handshake;
+mod hostile;
+mod lifecycle;
+mod node;
+mod pacing;
+mod pair;
+mod refusals;
+mod retransmission;
+mod wraps;
+
+use std::time::Duration;
+
+use punctual_netem::{LinkConfig, Loss};
+use punctual_proto::Config;
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+const SECS: fn(u64) -> Duration = Duration::from_secs;
+
+/// A perfect link with a delay of 10 ms.
+fn link() -> LinkConfig {
+    LinkConfig::default().with_delay(MS(10))
+}
+
+/// The same, losing packets at random.
+fn lossy(share: f64) -> LinkConfig {
+    link().with_loss(Loss::Random(share)).expect("a share")
+}
+
+/// The default options with a latency for both directions, in milliseconds.
+fn latency(ms: u64) -> Config {
+    Config::default().with_latency(MS(ms)).expect("in range")
+}

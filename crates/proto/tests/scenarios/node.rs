@@ -1,0 +1,176 @@
+//! One end of a pair: an endpoint, its clock, its link and its application.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use punctual_netem::{Link, LinkConfig};
+use punctual_proto::{
+    CloseReason, ConnectionId, Endpoint, EndpointConfig, Event, Incoming, IncomingId, Message,
+};
+use punctual_units::Instant;
+
+/// Where every clock starts: not at the origin, so that times before the start exist.
+pub const EPOCH: Instant = Instant::from_millis(10_000_000);
+
+/// One end: an endpoint, its clock, and what its application did and saw.
+pub struct Node {
+    pub endpoint: Endpoint,
+    pub address: SocketAddr,
+    pub connection: Option<ConnectionId>,
+    /// When each numbered message was submitted, on the world's clock.
+    pub sent: Vec<Instant>,
+    pub received: Vec<Delivery>,
+    pub closed: BTreeMap<ConnectionId, CloseReason>,
+    /// Callers that wait for an answer.
+    pub incoming: VecDeque<Incoming>,
+    pub gone: Vec<IncomingId>,
+    pub connected: bool,
+    pub writable: u32,
+    /// Whether messages are read as soon as they are due.
+    pub reads: bool,
+    /// How often a timer of the endpoint fired.
+    pub wakeups: u64,
+    pub outgoing: Link<Vec<u8>>,
+    pub(super) ppm: i64,
+}
+
+/// A message and when it was delivered.
+pub struct Delivery {
+    /// On the world's clock.
+    pub at: Instant,
+    /// On the receiving node's clock.
+    pub local: Instant,
+    pub message: Message,
+}
+
+impl Node {
+    pub(super) fn new(seed: u64, host: u8, link: LinkConfig) -> Self {
+        Self {
+            endpoint: Endpoint::new(endpoint_config(seed, host), EPOCH),
+            address: SocketAddr::from(([192, 0, 2, host], 9_000)),
+            connection: None,
+            sent: Vec::new(),
+            received: Vec::new(),
+            closed: BTreeMap::new(),
+            incoming: VecDeque::new(),
+            gone: Vec::new(),
+            connected: false,
+            writable: 0,
+            reads: true,
+            wakeups: 0,
+            outgoing: Link::new(link, seed ^ u64::from(host) << 56),
+            ppm: 0,
+        }
+    }
+
+    /// Why the connection ended, if it did.
+    pub fn closed(&self) -> Option<&CloseReason> {
+        self.closed.get(&self.connection?)
+    }
+
+    /// The instant on this node's clock.
+    pub fn local(&self, world: Instant) -> Instant {
+        let elapsed = i128::from((world - EPOCH).as_nanos() as u64);
+        let local = elapsed + elapsed * i128::from(self.ppm) / 1_000_000;
+        EPOCH + Duration::from_nanos(u64::try_from(local).expect("not before the epoch"))
+    }
+
+    /// The first instant of the world at which this node's clock shows `local` or later.
+    fn world(&self, local: Instant) -> Instant {
+        if local <= EPOCH {
+            return EPOCH;
+        }
+        let elapsed = i128::from((local - EPOCH).as_nanos() as u64);
+        let guess = elapsed * 1_000_000 / (1_000_000 + i128::from(self.ppm));
+        let mut world =
+            EPOCH + Duration::from_nanos(u64::try_from(guess).expect("later than the epoch"));
+        while self.local(world) < local {
+            world += Duration::from_nanos(1);
+        }
+        world
+    }
+
+    /// When something happens here next, on the world's clock.
+    pub(super) fn next(&self) -> Option<Instant> {
+        let timer = self.endpoint.poll_timeout().map(|at| self.world(at));
+        match (timer, self.outgoing.poll_timeout()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// Runs timers and takes events; whether anything happened.
+    pub(super) fn drain(&mut self, world: Instant, accepts: bool) -> bool {
+        let now = self.local(world);
+        let mut busy = false;
+        if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
+            self.endpoint.handle_timeout(now);
+            self.wakeups += 1;
+        }
+        while let Some(event) = self.endpoint.poll_event() {
+            busy = true;
+            match event {
+                Event::Incoming(incoming) if accepts => {
+                    self.connection = self.endpoint.accept(now, incoming.id, None).ok();
+                }
+                Event::Incoming(incoming) => self.incoming.push_back(incoming),
+                Event::IncomingGone(id) => self.gone.push(id),
+                Event::Connected(_) => self.connected = true,
+                Event::Readable(_) => self.read(world),
+                Event::Writable(_) => self.writable += 1,
+                Event::Closed(id, reason) => {
+                    self.closed.insert(id, reason);
+                    self.read(world);
+                }
+                _ => {}
+            }
+        }
+        busy
+    }
+
+    /// Reads what is due, if this node reads.
+    pub fn read(&mut self, world: Instant) {
+        let Some(id) = self.connection.filter(|_| self.reads) else { return };
+        let local = self.local(world);
+        while let Ok(Some(message)) = self.endpoint.recv(local, id) {
+            self.received.push(Delivery { at: world, local, message });
+        }
+    }
+
+    pub(super) fn transmit(&mut self, world: Instant) -> Vec<(SocketAddr, Vec<u8>)> {
+        let now = self.local(world);
+        let mut sent = Vec::new();
+        let mut buffer = Vec::new();
+        while let Some(transmit) = self.endpoint.poll_transmit(now, 16, &mut buffer) {
+            assert_eq!(transmit.size, buffer.len());
+            let datagrams = buffer.chunks(transmit.segment_size);
+            sent.extend(datagrams.map(|datagram| (transmit.remote, datagram.to_vec())));
+            buffer.clear();
+        }
+        sent
+    }
+}
+
+/// An endpoint's configuration from the scenario's seed; `host` tells the ends apart.
+pub fn endpoint_config(seed: u64, host: u8) -> EndpointConfig {
+    let mut endpoint_seed = [host; 32];
+    endpoint_seed[..8].copy_from_slice(&seed.to_le_bytes());
+    EndpointConfig::new(endpoint_seed)
+}
+
+/// A payload that says which message it is and can be checked to the last byte.
+pub fn numbered(i: u32) -> Bytes {
+    let mut payload = Vec::with_capacity(1_316);
+    payload.extend_from_slice(&i.to_be_bytes());
+    payload.extend((4..1_316u32).map(|at| (at ^ i) as u8));
+    Bytes::from(payload)
+}
+
+/// Which message a payload is; panics if it is none.
+pub fn number_of(payload: &[u8]) -> u32 {
+    let i = u32::from_be_bytes(payload[..4].try_into().expect("four bytes"));
+    assert_eq!(payload, &numbered(i)[..], "the payload of message {i} was changed");
+    i
+}

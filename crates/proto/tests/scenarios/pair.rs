@@ -1,0 +1,405 @@
+//! The test bed: a caller and a listener joined by two modelled links, in virtual time from one seed.
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use punctual_netem::{LinkConfig, Loss};
+use punctual_proto::{
+    Config, ConnectionInfo, Endpoint, EndpointConfig, SendError, SendOptions, Statistics,
+};
+use punctual_units::Instant;
+use punctual_wire::Handshake;
+
+use crate::datagram::{Kind, handshake, kind};
+use crate::node::{EPOCH, Node, endpoint_config, number_of, numbered};
+
+/// Which end of the pair.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Side {
+    Caller,
+    Listener,
+}
+
+impl Side {
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Caller => Self::Listener,
+            Self::Listener => Self::Caller,
+        }
+    }
+}
+
+/// Sees every datagram that `Side` puts on its link; what it returns is sent instead.
+pub type Tap = Box<dyn FnMut(Instant, Side, Vec<u8>) -> Vec<Vec<u8>>>;
+
+/// Datagrams as they were put on the links, with the time since the start.
+#[derive(Clone, Default)]
+pub struct Record(Rc<RefCell<Vec<(Duration, Side, Vec<u8>)>>>);
+
+/// A caller and a listener with two links between them.
+pub struct Pair {
+    pub now: Instant,
+    pub caller: Node,
+    pub listener: Node,
+    /// Whether the listener accepts whoever comes.
+    pub accepts: bool,
+    /// Datagrams for addresses that are neither end's.
+    pub strays: Vec<(SocketAddr, Vec<u8>)>,
+    tap: Tap,
+    seed: u64,
+    idle_steps: u32,
+}
+
+impl Pair {
+    /// A pair on perfect clocks with these links from caller to listener and back.
+    pub fn new(seed: u64, there: LinkConfig, back: LinkConfig) -> Self {
+        Self {
+            now: EPOCH,
+            caller: Node::new(seed, 1, there),
+            listener: Node::new(seed, 2, back),
+            accepts: true,
+            strays: Vec::new(),
+            tap: Box::new(|_, _, datagram| vec![datagram]),
+            seed,
+            idle_steps: 0,
+        }
+    }
+
+    /// A pair whose links are the same both ways.
+    pub fn symmetric(seed: u64, link: LinkConfig) -> Self {
+        Self::new(seed, link.clone(), link)
+    }
+
+    /// Makes a node's clock run fast (or slow) by `ppm` millionths.
+    pub fn with_drift(mut self, side: Side, ppm: i64) -> Self {
+        self.node(side).ppm = ppm;
+        self
+    }
+
+    pub fn over_ipv6(mut self) -> Self {
+        self.caller.address = "[2001:db8::1]:9000".parse().expect("an address");
+        self.listener.address = "[2001:db8::2]:9000".parse().expect("an address");
+        self
+    }
+
+    /// Changes the listener's endpoint options.
+    pub fn with_listener(mut self, change: impl FnOnce(&mut EndpointConfig)) -> Self {
+        let mut config = endpoint_config(self.seed, 2);
+        change(&mut config);
+        self.listener.endpoint = Endpoint::new(config, EPOCH);
+        self
+    }
+
+    /// Lets `tap` see, change, drop and multiply every datagram from now on.
+    pub fn tap(&mut self, tap: impl FnMut(Instant, Side, Vec<u8>) -> Vec<Vec<u8>> + 'static) {
+        self.tap = Box::new(tap);
+    }
+
+    /// Drops the datagrams for which `drops` says so, from now on.
+    pub fn drop_where(&mut self, mut drops: impl FnMut(Side, &[u8]) -> bool + 'static) {
+        self.tap(
+            move |_, side, datagram| {
+                if drops(side, &datagram) { Vec::new() } else { vec![datagram] }
+            },
+        );
+    }
+
+    pub fn untap(&mut self) {
+        self.tap(|_, _, datagram| vec![datagram]);
+    }
+
+    /// Records every datagram from now on.
+    pub fn record(&mut self) -> Record {
+        let record = Record::default();
+        let writer = record.clone();
+        self.tap(move |at, side, datagram| {
+            writer.0.borrow_mut().push((at - EPOCH, side, datagram.clone()));
+            vec![datagram]
+        });
+        record
+    }
+
+    /// Listens, calls, and runs until both ends stand.
+    #[track_caller]
+    pub fn connect(&mut self, caller: Config, listener: Config) {
+        self.call(caller, listener);
+        let connected = self.run_while(Duration::from_secs(60), |pair| {
+            pair.caller.closed().is_none()
+                && !(pair.caller.connected && pair.listener.connection.is_some())
+        });
+        let closed = self.caller.closed();
+        assert!(connected && closed.is_none(), "no connection: {closed:?}");
+    }
+
+    /// Listens and calls; nothing has been sent yet.
+    pub fn call(&mut self, caller: Config, listener: Config) {
+        self.listener.endpoint.listen(Some(listener));
+        let remote = self.listener.address;
+        let now = self.caller.local(self.now);
+        self.caller.connection =
+            Some(self.caller.endpoint.connect(now, remote, caller).expect("a callable address"));
+    }
+
+    /// Submits a message at one end.
+    pub fn send(
+        &mut self,
+        side: Side,
+        payload: impl Into<Bytes>,
+        options: SendOptions,
+    ) -> Result<(), SendError> {
+        let world = self.now;
+        let node = self.node(side);
+        let now = node.local(world);
+        let id = node.connection.expect("a connection");
+        let sent = node.endpoint.send(now, id, payload.into(), options);
+        self.exchange();
+        sent
+    }
+
+    /// Submits the next numbered message at one end; whether it was taken.
+    pub fn send_next(&mut self, side: Side) -> bool {
+        self.send_next_with(side, SendOptions::default()).is_ok()
+    }
+
+    pub fn send_next_with(&mut self, side: Side, options: SendOptions) -> Result<(), SendError> {
+        let number = self.node(side).sent.len() as u32;
+        let sent = self.send(side, numbered(number), options);
+        if sent.is_ok() {
+            let now = self.now;
+            self.node(side).sent.push(now);
+        }
+        sent
+    }
+
+    /// Sends `count` numbered messages from `side`, one each `interval`.
+    #[track_caller]
+    pub fn stream(&mut self, side: Side, count: u32, interval: Duration) {
+        for _ in 0..count {
+            assert!(self.send_next(side), "the send buffer is full");
+            self.run_for(interval);
+        }
+    }
+
+    pub fn run_for(&mut self, time: Duration) {
+        let end = self.now + time;
+        while self.step_until(end) {}
+    }
+
+    /// Runs until `condition` is false, for at most `limit`; whether it became false.
+    pub fn run_while(&mut self, limit: Duration, condition: impl Fn(&Self) -> bool) -> bool {
+        let end = self.now + limit;
+        self.exchange();
+        while condition(self) {
+            if !self.step_until(end) {
+                return !condition(self);
+            }
+        }
+        true
+    }
+
+    pub fn close(&mut self, side: Side) {
+        let world = self.now;
+        let node = self.node(side);
+        let now = node.local(world);
+        node.endpoint.close(now, node.connection.expect("a connection"));
+        self.exchange();
+    }
+
+    pub fn release(&mut self, side: Side) {
+        let world = self.now;
+        let node = self.node(side);
+        let now = node.local(world);
+        node.endpoint.release(now, node.connection.expect("a connection"));
+        self.exchange();
+    }
+
+    /// Reads what is due at an end that did not read.
+    pub fn read(&mut self, side: Side) {
+        let world = self.now;
+        self.node(side).reads = true;
+        self.node(side).read(world);
+        self.exchange();
+    }
+
+    pub fn statistics(&mut self, side: Side) -> Statistics {
+        let world = self.now;
+        let node = self.node(side);
+        let id = node.connection.expect("a connection");
+        node.endpoint.statistics(node.local(world), id).expect("not released")
+    }
+
+    pub fn info(&mut self, side: Side) -> ConnectionInfo {
+        let node = self.node(side);
+        node.endpoint.info(node.connection.expect("a connection")).expect("not released")
+    }
+
+    /// Replaces a link, from `side` to the other.
+    pub fn set_link(&mut self, side: Side, link: LinkConfig) {
+        let now = self.now;
+        self.node(side).outgoing.set_config(now, link);
+    }
+
+    /// Lets nothing from `side` through for `time`.
+    pub fn black_out(&mut self, sides: &[Side], time: Duration) {
+        let before: Vec<_> =
+            sides.iter().map(|&side| self.node(side).outgoing.config().clone()).collect();
+        for (&side, link) in sides.iter().zip(&before) {
+            self.set_link(side, link.clone().with_loss(Loss::All).expect("no share in it"));
+        }
+        self.run_for(time);
+        for (&side, link) in sides.iter().zip(before) {
+            self.set_link(side, link);
+        }
+    }
+
+    pub fn node(&mut self, side: Side) -> &mut Node {
+        match side {
+            Side::Caller => &mut self.caller,
+            Side::Listener => &mut self.listener,
+        }
+    }
+
+    /// Puts a datagram before `side` as if it came from `remote`.
+    pub fn inject(&mut self, side: Side, remote: SocketAddr, datagram: impl Into<Bytes>) {
+        let world = self.now;
+        let node = self.node(side);
+        let now = node.local(world);
+        node.endpoint.handle_datagram(now, remote, datagram.into());
+        self.exchange();
+    }
+
+    /// The numbers of the messages from `side` that were delivered, checked for their content and
+    /// that none came twice or out of order.
+    #[track_caller]
+    pub fn delivered(&mut self, side: Side) -> Vec<u32> {
+        let numbers: Vec<u32> = self
+            .node(side.other())
+            .received
+            .iter()
+            .map(|delivery| number_of(&delivery.message.payload))
+            .collect();
+        assert!(numbers.is_sorted_by(|a, b| a < b), "doubled or out of order: {numbers:?}");
+        numbers
+    }
+
+    /// Every numbered message from `side` was delivered, once, in order, unchanged, when it was due.
+    #[track_caller]
+    pub fn assert_complete(&mut self, side: Side) {
+        let sent = self.node(side).sent.len();
+        let delivered = self.delivered(side);
+        let missing: Vec<u32> =
+            (0..sent as u32).filter(|number| delivered.binary_search(number).is_err()).collect();
+        assert!(missing.is_empty(), "not delivered, of {sent}: {missing:?}");
+        self.assert_punctual(side);
+    }
+
+    /// Every message from `side` was delivered at the very instant it was due.
+    #[track_caller]
+    pub fn assert_punctual(&mut self, side: Side) {
+        for delivery in &self.node(side.other()).received {
+            let message = &delivery.message;
+            assert_eq!(delivery.local, message.due, "{} is not delivered when due", message.seq);
+        }
+    }
+
+    /// From submission to delivery, on the world's clock, of each numbered message from `side`.
+    pub fn delays(&mut self, side: Side) -> Vec<Duration> {
+        let sent = self.node(side).sent.clone();
+        let delay = |delivery: &crate::node::Delivery| {
+            delivery.at - sent[number_of(&delivery.message.payload) as usize]
+        };
+        self.node(side.other()).received.iter().map(delay).collect()
+    }
+
+    /// Time since the start.
+    pub fn elapsed(&self) -> Duration {
+        self.now - EPOCH
+    }
+
+    /// Goes to the next thing that happens, but not beyond `end`; `false` at the end.
+    fn step_until(&mut self, end: Instant) -> bool {
+        self.exchange();
+        let next = [self.caller.next(), self.listener.next()].into_iter().flatten().min();
+        let Some(at) = next.filter(|&at| at <= end) else {
+            self.now = end;
+            return false;
+        };
+        self.idle_steps = if at > self.now { 0 } else { self.idle_steps + 1 };
+        assert!(self.idle_steps < 1_000, "timers fire again and again at {at}");
+        self.now = self.now.max(at);
+        self.exchange();
+        true
+    }
+
+    /// Does everything that is due now, and what follows from it at once.
+    fn exchange(&mut self) {
+        let now = self.now;
+        for _ in 0..10_000 {
+            let mut busy = false;
+            for from in [Side::Caller, Side::Listener] {
+                let remote = self.node(from).address;
+                while let Some(arrival) = self.node(from).outgoing.recv(now) {
+                    let node = self.node(from.other());
+                    let local = node.local(now);
+                    node.endpoint.handle_datagram(local, remote, Bytes::from(arrival.packet));
+                    busy = true;
+                }
+            }
+            for side in [Side::Caller, Side::Listener] {
+                let accepts = self.accepts;
+                busy |= self.node(side).drain(now, accepts);
+                for (remote, datagram) in self.node(side).transmit(now) {
+                    busy = true;
+                    if remote == self.node(side.other()).address {
+                        for datagram in (self.tap)(now, side, datagram) {
+                            self.node(side).outgoing.send(now, datagram);
+                        }
+                    } else {
+                        self.strays.push((remote, datagram));
+                    }
+                }
+            }
+            if !busy {
+                return;
+            }
+        }
+        panic!("the pair does not come to rest");
+    }
+}
+
+impl Record {
+    pub fn len(&self) -> usize {
+        self.0.borrow().len()
+    }
+
+    /// All datagrams from `side`.
+    pub fn from(&self, side: Side) -> Vec<(Duration, Vec<u8>)> {
+        let all = self.0.borrow();
+        let from = all.iter().filter(|(_, from, _)| *from == side);
+        from.map(|(at, _, datagram)| (*at, datagram.clone())).collect()
+    }
+
+    /// All datagrams of a kind from `side`.
+    pub fn of_kind(&self, side: Side, wanted: Kind) -> Vec<(Duration, Vec<u8>)> {
+        let mut from = self.from(side);
+        from.retain(|(_, datagram)| kind(datagram) == wanted);
+        from
+    }
+
+    /// All handshakes from `side`.
+    pub fn handshakes(&self, side: Side) -> Vec<(Duration, Handshake, Vec<u8>)> {
+        let from = self.from(side).into_iter();
+        from.filter_map(|(at, datagram)| Some((at, handshake(&datagram)?, datagram))).collect()
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("seed {}, {:?} after the start", self.seed, self.elapsed());
+        }
+    }
+}

@@ -1,0 +1,68 @@
+use std::fs;
+use std::net::UdpSocket;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A UDP port that nobody uses, below those that the system gives to callers.
+///
+/// # Panics
+///
+/// If there is none.
+pub fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    for _ in 0..SPAN {
+        let step = NEXT.fetch_add(1, Ordering::Relaxed);
+        // Test programs that run at the same time start at different places.
+        let start = u16::try_from(std::process::id() % u32::from(SPAN)).expect("below SPAN");
+        let port = FIRST + (start.wrapping_add(step)) % SPAN;
+        if UdpSocket::bind(("0.0.0.0", port)).is_ok() && UdpSocket::bind(("::", port)).is_ok() {
+            return port;
+        }
+    }
+    panic!("no free UDP port between {FIRST} and {}", FIRST + SPAN);
+}
+
+/// Waits until some program has bound this UDP port. Looks at the system's table instead of trying
+/// to bind, which would be in the program's way.
+///
+/// # Panics
+///
+/// If none has within ten seconds.
+pub fn wait_until_bound(port: u16) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !is_bound(port) {
+        assert!(Instant::now() < deadline, "nobody listens on UDP port {port}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn is_bound(port: u16) -> bool {
+    let wanted = format!(":{port:04X}");
+    ["/proc/net/udp", "/proc/net/udp6"].iter().any(|table| {
+        let table = fs::read_to_string(table).unwrap_or_default();
+        // The second column is the local address in hexadecimal digits: 0100007F:59DC.
+        table.lines().skip(1).any(|row| {
+            row.split_whitespace().nth(1).is_some_and(|address| address.ends_with(&wanted))
+        })
+    })
+}
+
+const FIRST: u16 = 10_000;
+const SPAN: u16 = 20_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_seen_as_bound_while_somebody_holds_it() {
+        let port = free_port();
+        assert!(!is_bound(port));
+        let held = UdpSocket::bind(("127.0.0.1", port)).unwrap();
+        wait_until_bound(port);
+        drop(held);
+        assert!(!is_bound(port));
+        assert_ne!(free_port(), port, "ports are not handed out twice");
+    }
+}

@@ -1,0 +1,246 @@
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use crate::folder::{profile, target};
+use crate::{Clip, Tool};
+
+/// Which side of the handshake a program takes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Role {
+    /// It calls.
+    Caller,
+    /// It waits for a call.
+    Listener,
+}
+
+impl Role {
+    /// The role of the other end.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Caller => Self::Listener,
+            Self::Listener => Self::Caller,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Caller => "caller",
+            Self::Listener => "listener",
+        }
+    }
+}
+
+/// Which way the stream goes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Direction {
+    /// Punctual sends.
+    FromUs,
+    /// Punctual receives.
+    ToUs,
+}
+
+/// One end of a connection on this machine.
+#[derive(Clone, Copy, Debug)]
+pub struct End<'a> {
+    /// Whether this end calls.
+    pub role: Role,
+    /// The port to call or to listen on.
+    pub port: u16,
+    /// The stream ID to send, if any.
+    pub stream_id: Option<&'a str>,
+    /// The passphrase to encrypt with, if any.
+    pub passphrase: Option<&'a str>,
+}
+
+impl<'a> End<'a> {
+    /// An end without stream ID and passphrase.
+    pub fn new(role: Role, port: u16) -> Self {
+        Self { role, port, stream_id: None, passphrase: None }
+    }
+
+    /// This end with a stream ID to send.
+    #[must_use]
+    pub fn with_stream_id(self, stream_id: &'a str) -> Self {
+        Self { stream_id: Some(stream_id), ..self }
+    }
+
+    /// This end with a passphrase.
+    #[must_use]
+    pub fn with_passphrase(self, passphrase: &'a str) -> Self {
+        Self { passphrase: Some(passphrase), ..self }
+    }
+
+    /// The URI of this end, with the latency written as this program wants it.
+    fn uri(&self, latency: &str) -> String {
+        let host = match self.role {
+            Role::Caller => "127.0.0.1",
+            Role::Listener => "",
+        };
+        let mut uri = format!("srt://{host}:{}?mode={}&{latency}", self.port, self.role.name());
+        if let Some(stream_id) = self.stream_id {
+            uri += &format!("&streamid={stream_id}");
+        }
+        if let Some(passphrase) = self.passphrase {
+            uri += &format!("&passphrase={passphrase}");
+        }
+        uri
+    }
+
+    /// This end as properties of a GStreamer element. In a URI GStreamer takes the `#` that stream
+    /// IDs begin with for the start of a fragment, and drops it.
+    fn properties(&self) -> Vec<String> {
+        let plain = Self { stream_id: None, passphrase: None, ..*self };
+        let mut properties =
+            vec!["auto-reconnect=false".to_owned(), format!("uri={}", plain.uri("latency=250"))];
+        properties.extend(self.stream_id.map(|id| format!("streamid={id}")));
+        properties.extend(self.passphrase.map(|passphrase| format!("passphrase={passphrase}")));
+        properties
+    }
+}
+
+/// A program that streams: ours or a peer. All of them use a latency of 250 ms.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Program {
+    /// FFmpeg.
+    Ffmpeg,
+    /// GStreamer's command line.
+    GStreamer,
+    /// The program of this repository.
+    Punctual,
+    /// libsrt's own sample program.
+    SrtLiveTransmit,
+}
+
+impl Program {
+    /// What must be installed to run it.
+    pub fn tools(self) -> &'static [Tool] {
+        match self {
+            Self::Ffmpeg => &[Tool::Ffmpeg],
+            Self::GStreamer => &[Tool::GStreamer],
+            Self::Punctual => &[],
+            Self::SrtLiveTransmit => &[Tool::SrtLiveTransmit],
+        }
+    }
+
+    /// The command that sends a live stream: its standard input.
+    ///
+    /// FFmpeg would rather write a transport stream of its own. It sends one made from the clip,
+    /// and writes the same bytes to the file `reference`.
+    pub fn sender(self, end: &End, reference: &Path) -> Command {
+        match self {
+            Self::Ffmpeg => {
+                let mut command = ffmpeg();
+                command.args(["-re", "-i"]).arg(Clip::get().path());
+                command.args(["-map", "0", "-c", "copy", "-f", "tee"]);
+                let srt = end.uri("latency=250000") + "&pkt_size=1316";
+                let mux = "[f=mpegts:muxrate=5000000:max_delay=1200000]";
+                command.arg(format!("{mux}{}|{mux}{srt}", reference.display()));
+                command
+            }
+            Self::GStreamer => {
+                let mut command = Command::new("gst-launch-1.0");
+                command.args(["-q", "fdsrc", "fd=0", "blocksize=1316", "!", "srtsink"]);
+                command.args(end.properties());
+                command
+            }
+            Self::Punctual => {
+                let mut command = Command::new(punctual());
+                command.args(["route", "-", &end.uri("latency=250ms")]);
+                command
+            }
+            Self::SrtLiveTransmit => {
+                let mut command = Command::new("srt-live-transmit");
+                command.args(["-a:no", "-v", "-chunk:1316", "file://con"]);
+                command.arg(end.uri("latency=250"));
+                command
+            }
+        }
+    }
+
+    /// Whether [`sender`](Self::sender) sends what it reads from standard input.
+    pub fn reads_standard_input(self) -> bool {
+        self != Self::Ffmpeg
+    }
+
+    /// What it writes once it is connected in this role, if it says that before data flow.
+    pub fn says_when_connected(self, role: Role, sends: bool) -> Option<&'static str> {
+        match (self, role) {
+            (Self::SrtLiveTransmit, Role::Caller) => sends.then_some("SRT target connected"),
+            (Self::SrtLiveTransmit, Role::Listener) => Some("Accepted SRT"),
+            (Self::Punctual, _) => Some("connected with"),
+            (Self::Ffmpeg | Self::GStreamer, _) => None,
+        }
+    }
+
+    /// The command that receives into the file `output`, and whether it writes the stream to its
+    /// standard output instead.
+    pub fn receiver(self, end: &End, output: &Path) -> (Command, bool) {
+        let path = output.display();
+        match self {
+            Self::Ffmpeg => {
+                let mut command = ffmpeg();
+                command.args(["-f", "data", "-i", &end.uri("latency=250000")]);
+                command.args(["-map", "0", "-c", "copy", "-flush_packets", "1", "-f", "data"]);
+                command.arg(output);
+                (command, false)
+            }
+            Self::GStreamer => {
+                let mut command = Command::new("gst-launch-1.0");
+                command.args(["-q", "srtsrc"]).args(end.properties());
+                command.args(["!", "filesink", "buffer-mode=unbuffered"]);
+                command.arg(format!("location={path}"));
+                (command, false)
+            }
+            Self::Punctual => {
+                let mut command = Command::new(punctual());
+                command.args(["route", &end.uri("latency=250ms"), &format!("file://{path}")]);
+                (command, false)
+            }
+            Self::SrtLiveTransmit => {
+                let mut command = Command::new("srt-live-transmit");
+                command.args(["-a:no", "-v", "-chunk:1316", &end.uri("latency=250")]);
+                command.arg("file://con");
+                (command, true)
+            }
+        }
+    }
+}
+
+/// The command that relays UDP between the ports `from` and `to` of this machine over an emulated
+/// link.
+pub fn emulator(from: u16, to: u16, link: &[&str]) -> Command {
+    let mut command = Command::new(punctual());
+    command.args(["emulate", &format!("127.0.0.1:{from}"), &format!("127.0.0.1:{to}")]).args(link);
+    command
+}
+
+fn ffmpeg() -> Command {
+    let mut command = Command::new("ffmpeg");
+    command.args(["-hide_banner", "-nostdin", "-nostats", "-loglevel", "info", "-y"]);
+    command
+}
+
+/// The punctual program: the one that `PUNCTUAL_BIN` names, or the one of this build, brought up to
+/// date.
+fn punctual() -> PathBuf {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    let build = || {
+        if let Some(program) = std::env::var_os("PUNCTUAL_BIN") {
+            return program.into();
+        }
+        let profile = profile();
+        let name = match profile.file_name().and_then(|name| name.to_str()) {
+            Some("debug") | None => "dev",
+            Some(name) => name,
+        };
+        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+        cargo.args(["build", "--quiet", "--package", "punctual-cli", "--profile", name]);
+        cargo.arg("--target-dir").arg(target()).current_dir(env!("CARGO_MANIFEST_DIR"));
+        let status = cargo.status().expect("cargo runs the tests, so it can build");
+        assert!(status.success(), "the punctual program does not build");
+        profile.join("punctual")
+    };
+    PROGRAM.get_or_init(build).clone()
+}

@@ -1,0 +1,66 @@
+use std::io::{self, Write};
+use std::process::{Command, Stdio};
+use std::thread;
+
+/// A program of other people's that a test needs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Tool {
+    /// The C compiler and libsrt's headers.
+    CompilerAndLibsrt,
+    /// FFmpeg.
+    Ffmpeg,
+    /// GStreamer's command line with the SRT elements.
+    GStreamer,
+    /// libsrt's own sample program.
+    SrtLiveTransmit,
+    /// Wireshark's dissectors on the command line.
+    Tshark,
+}
+
+impl Tool {
+    fn is_installed(self) -> bool {
+        match self {
+            Self::CompilerAndLibsrt => {
+                succeeds("cc", &["--version"]) && succeeds("pkg-config", &["--exists", "srt"])
+            }
+            Self::Ffmpeg => succeeds("ffmpeg", &["-version"]),
+            Self::GStreamer => succeeds("gst-inspect-1.0", &["srtsink"]),
+            Self::SrtLiveTransmit => succeeds("srt-live-transmit", &["-version"]),
+            Self::Tshark => succeeds("tshark", &["--version"]),
+        }
+    }
+
+    /// What to install on Debian to get it.
+    fn packages(self) -> &'static str {
+        match self {
+            Self::CompilerAndLibsrt => "gcc libc6-dev pkg-config libsrt-gnutls-dev",
+            Self::Ffmpeg => "ffmpeg",
+            Self::GStreamer => "gstreamer1.0-tools gstreamer1.0-plugins-bad",
+            Self::SrtLiveTransmit => "srt-tools",
+            Self::Tshark => "tshark",
+        }
+    }
+}
+
+/// Whether all of these tools are installed. If one is not, says so past the test harness's
+/// capture, so that nobody takes a skipped test for a passed one.
+///
+/// # Panics
+///
+/// If one is missing and `PUNCTUAL_REQUIRE_PEERS` is set to `1`.
+pub fn have_all(tools: &[Tool]) -> bool {
+    let Some(missing) = tools.iter().find(|tool| !tool.is_installed()) else { return true };
+    let current = thread::current();
+    let test = current.name().unwrap_or("test");
+    let packages = missing.packages();
+    let problem = format!("{test}: {missing:?} is missing (Debian: apt install {packages})");
+    assert!(std::env::var("PUNCTUAL_REQUIRE_PEERS").as_deref() != Ok("1"), "{problem}");
+    let _ = writeln!(io::stdout(), "skipped: {problem}");
+    false
+}
+
+fn succeeds(program: &str, arguments: &[&str]) -> bool {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}

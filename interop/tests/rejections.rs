@@ -1,0 +1,145 @@
+//! Who is rejected learns why: codes arrive in both directions.
+
+#![forbid(unsafe_code)]
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use interop::{
+    End, Folder, LibsrtPeer, Process, Program, Role, Tool, free_port, have_all, wait_until_bound,
+};
+use punctual::{Config, Error, Listener, RejectReason, Socket};
+use tokio::time::timeout;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn libsrt_learns_the_code() {
+    if !have_all(&[Tool::CompilerAndLibsrt]) {
+        return;
+    }
+    let folder = Folder::of("libsrt_learns_the_code");
+    let listener = listener().await;
+    let mut peer = LibsrtPeer::call(listener.local_addr().port(), "x", None, &folder);
+    reject_next(&listener, RejectReason::NOT_FOUND).await;
+    // libsrt's API counts an application's codes 1000 lower than the wire does.
+    assert!(peer.wait_for_line("rejected").starts_with("rejected: 1404 "));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn srt_live_transmit_learns_that_the_application_refused() {
+    refuse("srt_live_transmit_learns", Program::SrtLiveTransmit).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ffmpeg_learns_that_the_application_refused() {
+    refuse("ffmpeg_learns", Program::Ffmpeg).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn gstreamer_learns_that_the_application_refused() {
+    refuse("gstreamer_learns", Program::GStreamer).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_that_wants_encryption_is_told_that_there_is_none() {
+    if !have_all(&[Tool::CompilerAndLibsrt]) {
+        return;
+    }
+    let folder = Folder::of("a_caller_that_wants_encryption");
+    let listener = listener().await;
+    let port = listener.local_addr().port();
+    let mut peer = LibsrtPeer::call(port, "x", Some("a long passphrase"), &folder);
+    // The handshake decides; the application is never asked.
+    let asked = timeout(Duration::from_secs(1), listener.incoming()).await;
+    assert!(asked.is_err(), "the application was asked about an encrypted caller");
+    assert_eq!(peer.wait_for_line("rejected"), "rejected: 11 (Password required or unexpected)");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn we_learn_the_code_of_a_libsrt_application() {
+    if !have_all(&[Tool::CompilerAndLibsrt]) {
+        return;
+    }
+    let folder = Folder::of("we_learn_the_code_of_a_libsrt_application");
+    let port = free_port();
+    let _peer = LibsrtPeer::listen(port, Some(1403), &folder);
+    assert_eq!(rejection(port).await, RejectReason::FORBIDDEN);
+    assert_eq!(rejection(port).await, RejectReason::FORBIDDEN, "the listener stays");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn srt_live_transmit_refuses_us_for_want_of_a_passphrase() {
+    want_of_passphrase("srt_live_transmit_refuses_us", Program::SrtLiveTransmit).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ffmpeg_refuses_us_for_want_of_a_passphrase() {
+    want_of_passphrase("ffmpeg_refuses_us", Program::Ffmpeg).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn gstreamer_refuses_us_for_want_of_a_passphrase() {
+    want_of_passphrase("gstreamer_refuses_us", Program::GStreamer).await;
+}
+
+#[test]
+fn our_program_says_why_it_was_refused() {
+    if !have_all(&[Tool::CompilerAndLibsrt]) {
+        return;
+    }
+    let folder = Folder::of("our_program_says_why_it_was_refused");
+    let port = free_port();
+    let _peer = LibsrtPeer::listen(port, Some(1404), &folder);
+    let end = End::new(Role::Caller, port);
+    let (command, _) = Program::Punctual.receiver(&end, &folder.file("received"));
+    let mut ours = Process::start("punctual", command, &folder);
+    assert_eq!(ours.wait(Duration::from_secs(10)).code(), Some(3));
+    let log = ours.log();
+    assert!(log.contains("no such stream") && log.contains("1404"), "{log}");
+}
+
+/// Lets a peer call our listener, refuses it, and looks for the reason in what it says.
+async fn refuse(test: &str, program: Program) {
+    if !have_all(program.tools()) {
+        return;
+    }
+    let folder = Folder::of(test);
+    let listener = listener().await;
+    let end = End::new(Role::Caller, listener.local_addr().port());
+    let (command, _) = program.receiver(&end, &folder.file("received"));
+    let mut peer = Process::start("peer", command, &folder);
+    reject_next(&listener, RejectReason::UNAUTHORIZED).await;
+    // What libsrt says of every code of an application.
+    peer.wait_for_line("Application-defined rejection reason");
+}
+
+/// Calls a peer that wants a passphrase, which we have not.
+async fn want_of_passphrase(test: &str, program: Program) {
+    if !have_all(program.tools()) {
+        return;
+    }
+    let folder = Folder::of(test);
+    let port = free_port();
+    let end = End::new(Role::Listener, port).with_passphrase("a long passphrase");
+    let (command, _) = program.receiver(&end, &folder.file("received"));
+    let _peer = Process::start("peer", command, &folder);
+    wait_until_bound(port);
+    assert_eq!(rejection(port).await, RejectReason::UNSECURE);
+}
+
+async fn listener() -> Listener {
+    let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    Listener::bind(local, Config::default()).await.expect("a port is free")
+}
+
+async fn reject_next(listener: &Listener, reason: RejectReason) {
+    let call = timeout(Duration::from_secs(10), listener.incoming()).await;
+    call.expect("the peer calls").expect("the listener stands").reject(reason);
+}
+
+/// The reason with which a listener on this machine rejects a call.
+async fn rejection(port: u16) -> RejectReason {
+    let remote = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let error = Socket::connect(remote, Config::default()).await.expect_err("we are rejected");
+    let Some(reason) = Error::reject_reason(&error) else { panic!("not rejected: {error}") };
+    reason
+}

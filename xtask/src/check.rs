@@ -1,0 +1,70 @@
+//! `cargo xtask check`: everything that is checked without running the product.
+
+use crate::shell::{Outcome, cargo, output_of, run, say};
+
+/// Runs every check, also after one has failed, and names those that failed.
+pub(crate) fn run_all() -> Outcome {
+    let checks: [(&str, Check); 5] = [
+        ("formatting", formatting),
+        ("clippy", clippy),
+        ("documentation", documentation),
+        ("wasm build", wasm),
+        ("dependencies", dependencies),
+    ];
+    let mut failed = Vec::new();
+    for (name, check) in checks {
+        if let Err(problem) = check() {
+            say(&format!("xtask: {problem}"));
+            failed.push(name);
+        }
+    }
+    if failed.is_empty() {
+        say("every check passed");
+        Ok(())
+    } else {
+        Err(format!("failed: {}", failed.join(", ")))
+    }
+}
+
+type Check = fn() -> Outcome;
+
+fn formatting() -> Outcome {
+    run(&mut cargo(["fmt", "--all", "--check"]))
+}
+
+fn clippy() -> Outcome {
+    run(&mut cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+}
+
+fn documentation() -> Outcome {
+    run(cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// The core has no clock, socket, thread or randomness of its own, so it builds where there is
+/// none.
+fn wasm() -> Outcome {
+    let mut build = cargo(["build", "--target", WASM]);
+    for package in CORE {
+        build.args(["--package", package]);
+    }
+    run(&mut build).map_err(|problem| {
+        format!("{problem}; the target is installed by: rustup target add {WASM}")
+    })
+}
+
+fn dependencies() -> Outcome {
+    if output_of(&mut cargo(["deny", "--version"])).is_none() {
+        return Err(
+            "cargo-deny is not installed; it comes with: cargo install --locked cargo-deny"
+                .to_owned(),
+        );
+    }
+    let check = ["deny", "check", "--hide-inclusion-graph", "licenses", "bans", "sources"];
+    run(&mut cargo(check))
+}
+
+/// The crates that know neither clock nor socket.
+const CORE: [&str; 5] =
+    ["punctual-units", "punctual-wire", "punctual-proto", "punctual-netem", "punctual-metrics"];
+
+const WASM: &str = "wasm32-unknown-unknown";
