@@ -16,7 +16,7 @@ pub(crate) struct Libsrt {
 }
 
 /// What only libsrt has or needs.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Tuning {
     /// UDP ports that the callers share; 0 for one each.
     pub(crate) local_ports: u32,
@@ -29,6 +29,9 @@ pub(crate) struct Tuning {
 }
 
 impl Tuning {
+    /// libsrt's own windows and buffers.
+    pub(crate) const DEFAULT: Self = Self { local_ports: 1, threads: 0, flow_window: 0, buffer: 0 };
+
     /// The flags of libsrt-bench that say this.
     pub(crate) fn flags(self) -> [String; 4] {
         [

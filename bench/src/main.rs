@@ -100,6 +100,9 @@ fn measure(scenarios: &[Scenario], selection: &Selection) -> Result<()> {
     }
     let machine = machine::describe(&cores, libsrt.as_ref().ok());
     eprintln!("{machine}");
+    if let Some(load) = machine::load().filter(|&load| load > BUSY) {
+        eprintln!("bench: the machine is busy (load average {load}): the figures will be rough");
+    }
 
     let pairs = Pairs::new(libsrt.ok().map(|libsrt| libsrt.program))?;
     let effort = if selection.quick { Effort::QUICK } else { Effort::FULL };
@@ -118,6 +121,9 @@ fn measure(scenarios: &[Scenario], selection: &Selection) -> Result<()> {
         None => Ok(()),
     }
 }
+
+/// Load average above which a machine is not left alone.
+const BUSY: f64 = 0.7;
 
 fn write(path: &Path, document: &str) -> Result<()> {
     std::fs::write(path, document)

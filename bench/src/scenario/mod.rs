@@ -121,7 +121,7 @@ impl Effort {
 
 impl Bench {
     /// Takes `N` figures `times` times of each implementation: libsrt, Punctual, libsrt, Punctual.
-    /// A measurement that fails leaves a gap and a line that says why.
+    /// A measurement that fails is tried once more; then it leaves a gap. A line says why.
     async fn alternate<const N: usize>(
         &mut self,
         what: &str,
@@ -136,7 +136,12 @@ impl Bench {
                     continue;
                 }
                 eprint!("{what}, {time} of {times}, {implementation}: ");
-                match measure(self, implementation).await {
+                let mut figures = measure(self, implementation).await;
+                if let Err(failure) = &figures {
+                    eprint!("({failure}) ");
+                    figures = measure(self, implementation).await;
+                }
+                match figures {
                     Ok(figures) => {
                         eprintln!("{figures:.3?}");
                         for (sample, figure) in pair.iter_mut().zip(figures) {
@@ -152,9 +157,7 @@ impl Bench {
         }
         samples
     }
-}
 
-impl Bench {
     /// Whether both ends hold this load; a line on the terminal if they failed altogether. libsrt's
     /// second attempt is with other settings, so that the better ones count.
     async fn holds(
