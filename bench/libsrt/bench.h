@@ -34,7 +34,6 @@ struct options {
     /* What only libsrt has. */
     int local_ports; /* UDP ports that the callers share; 0 for one each */
     int threads;     /* receiving threads with epoll; 0 for one blocking thread a stream */
-    bool edge;       /* edge-triggered epoll */
     int64_t max_bandwidth; /* SRTO_MAXBW, bytes a second */
     int flow_window;       /* SRTO_FC, packets */
     int buffer_packets;    /* SRTO_SNDBUF and SRTO_RCVBUF in packets */

@@ -106,9 +106,9 @@ static struct options parse(int argc, char **argv)
         {"rate", required_argument, NULL, 'r'},       {"seconds", required_argument, NULL, 't'},
         {"batch-us", required_argument, NULL, 'b'},   {"trace", required_argument, NULL, 'T'},
         {"local-ports", required_argument, NULL, 'P'}, {"threads", required_argument, NULL, 'j'},
-        {"edge", no_argument, NULL, 'e'},             {"max-bandwidth", required_argument, NULL, 'm'},
-        {"flow-window", required_argument, NULL, 'f'}, {"buffer", required_argument, NULL, 'B'},
-        {"udp-buffer", required_argument, NULL, 'u'}, {NULL, 0, NULL, 0},
+        {"max-bandwidth", required_argument, NULL, 'm'}, {"flow-window", required_argument, NULL, 'f'},
+        {"buffer", required_argument, NULL, 'B'},     {"udp-buffer", required_argument, NULL, 'u'},
+        {NULL, 0, NULL, 0},
     };
     struct options options = {.streams = 1, .payload = SRT_LIVE_DEF_PLSIZE, .latency_ms = 120,
                               .seconds = 3, .batch_us = 1000, .local_ports = 1, .threads = 1,
@@ -126,7 +126,6 @@ static struct options parse(int argc, char **argv)
         case 'T': options.trace = optarg; break;
         case 'P': options.local_ports = atoi(optarg); break;
         case 'j': options.threads = atoi(optarg); break;
-        case 'e': options.edge = true; break;
         case 'm': options.max_bandwidth = atoll(optarg); break;
         case 'f': options.flow_window = atoi(optarg); break;
         case 'B': options.buffer_packets = atoi(optarg); break;

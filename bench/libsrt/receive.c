@@ -99,7 +99,7 @@ static void accept_all(SRTSOCKET listener, const struct options *options, struct
         if (options->threads > 0) {
             bool blocking = false;
             srt_setsockflag(socket, SRTO_RCVSYN, &blocking, sizeof blocking);
-            int events = SRT_EPOLL_IN | SRT_EPOLL_ERR | (options->edge ? (int)SRT_EPOLL_ET : 0);
+            int events = SRT_EPOLL_IN | SRT_EPOLL_ERR;
             if (srt_epoll_add_usock(worker->poll, socket, &events) == SRT_ERROR)
                 fail("srt_epoll_add_usock");
         } else {

@@ -174,7 +174,7 @@ impl Process {
         }
     }
 
-    /// The report at the end; then the process has ended.
+    /// The report at the end, when the process has closed its connections too.
     async fn report<T: DeserializeOwned>(&mut self) -> Result<T> {
         let report = serde_json::from_str(&self.line().await?)?;
         timeout(PATIENCE, self.child.wait())
@@ -190,7 +190,7 @@ impl Process {
 }
 
 /// Longer than any silence of a healthy process.
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Duration = Duration::from_secs(15);
 /// Below the ports that systems give to sockets without one.
 const FIRST_PORT: u16 = 20_000;
 const LAST_PORT: u16 = 30_000;

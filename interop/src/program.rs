@@ -169,7 +169,7 @@ impl Program {
         match (self, role) {
             (Self::SrtLiveTransmit, Role::Caller) => sends.then_some("SRT target connected"),
             (Self::SrtLiveTransmit, Role::Listener) => Some("Accepted SRT"),
-            (Self::Punctual, _) => None,
+            (Self::Punctual, _) => Some("connected with"),
             (Self::Ffmpeg | Self::GStreamer, _) => None,
         }
     }

@@ -48,12 +48,9 @@ async fn a_caller_that_wants_encryption_is_told_that_there_is_none() {
     let listener = listener().await;
     let port = listener.local_addr().port();
     let mut peer = LibsrtPeer::call(port, "x", Some("a long passphrase"), &folder);
-    let answered = async {
-        // The handshake decides; the application is never asked.
-        let asked = timeout(Duration::from_secs(1), listener.incoming()).await;
-        assert!(asked.is_err(), "an unencrypted listener accepted an encrypted caller");
-    };
-    answered.await;
+    // The handshake decides; the application is never asked.
+    let asked = timeout(Duration::from_secs(1), listener.incoming()).await;
+    assert!(asked.is_err(), "the application was asked about an encrypted caller");
     assert_eq!(peer.wait_for_line("rejected"), "rejected: 11 (Password required or unexpected)");
 }
 
@@ -96,7 +93,8 @@ fn our_program_says_why_it_was_refused() {
     let (command, _) = Program::Punctual.receiver(&end, &folder.file("received"));
     let mut ours = Process::start("punctual", command, &folder);
     assert_eq!(ours.wait(Duration::from_secs(10)).code(), Some(3));
-    assert!(ours.log().contains("code 1404 (no such stream)"), "{}", ours.log());
+    let log = ours.log();
+    assert!(log.contains("no such stream") && log.contains("1404"), "{log}");
 }
 
 /// Lets a peer call our listener, refuses it, and looks for the reason in what it says.

@@ -188,12 +188,10 @@ fn assert_documented(source: &str, page: &str, name_in: fn(&str) -> Option<&str>
     assert!(missing.is_empty(), "{page} lacks {missing:?} of {source}");
 }
 
-/// The name in `/// … [name]`, unless it is a link.
+/// The name in `/// … \[name\]`: in brackets that rustdoc is not to take for a link.
 fn bracketed(line: &str) -> Option<&str> {
     let comment = line.trim_start().strip_prefix("///")?;
-    let (name, after) = comment.split_once('[')?.1.split_once(']')?;
-    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    (is_name && !after.starts_with('(')).then_some(name)
+    Some(comment.split_once("\\[")?.1.split_once("\\]")?.0)
 }
 
 /// Runs `check` over every file with one of these extensions and fails with all that it reported.

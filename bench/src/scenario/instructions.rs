@@ -93,6 +93,6 @@ const NAMES: [&str; 4] = [
     "protocol machine, an ACK: both ends, with ACKACK",
     "protocol machine, a lost packet: NAK and retransmission, both ends",
 ];
-/// Two seconds of stream.
-const MESSAGES: u64 = 20_000;
+/// A second of stream.
+const MESSAGES: u64 = 10_000;
 const LOSE_EACH: u64 = 50;

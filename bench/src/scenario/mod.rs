@@ -11,9 +11,11 @@ mod timing;
 use clap::ValueEnum;
 
 use crate::Result;
+use crate::libsrt::Tuning;
 use crate::pair::{Implementation, Outcome, Pairs};
 use crate::report::{Row, Sample};
 use crate::search::Search;
+use crate::traffic::Traffic;
 
 /// What can be measured.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -89,9 +91,10 @@ pub(crate) struct Effort {
 }
 
 impl Effort {
-    /// A search that begins with the load `start`.
-    fn search(self, start: f64) -> Search {
-        Search { start, probe: self.probe, confirm: self.confirm }
+    /// A search that begins with the load that the last one `found`, or else with `guess`.
+    fn search(self, found: Option<f64>, guess: f64) -> Search {
+        let (start, growth) = found.map_or((guess, 1.3), |found| (found, 1.12));
+        Search { start, growth, probe: self.probe, confirm: self.confirm }
     }
 
     /// Up to a quarter of an hour.
@@ -100,19 +103,19 @@ impl Effort {
         repeats: 5,
         probe: 3.0,
         confirm: 10.0,
-        steady: 8.0,
-        fill: 3.0,
-        idle: 25.0,
+        steady: 6.0,
+        fill: 2.5,
+        idle: 20.0,
     };
     /// Up to two minutes.
     pub(crate) const QUICK: Self = Self {
         searches: 1,
         repeats: 1,
         probe: 1.0,
-        confirm: 3.0,
+        confirm: 2.5,
         steady: 3.0,
         fill: 1.5,
-        idle: 6.0,
+        idle: 5.0,
     };
 }
 
@@ -148,6 +151,26 @@ impl Bench {
             }
         }
         samples
+    }
+}
+
+impl Bench {
+    /// Whether both ends hold this load; a line on the terminal if they failed altogether. libsrt's
+    /// second attempt is with other settings, so that the better ones count.
+    async fn holds(
+        &self,
+        implementation: Implementation,
+        traffic: &Traffic,
+        libsrt: [Tuning; 2],
+        attempt: usize,
+    ) -> bool {
+        match self.pairs.run(implementation, traffic, libsrt[attempt]).await {
+            Ok(outcome) => outcome.held().is_ok(),
+            Err(failure) => {
+                eprint!("({failure}) ");
+                false
+            }
+        }
     }
 }
 

@@ -1,3 +1,9 @@
-//! The punctual program.
+//! The `punctual` program.
 
-fn main() {}
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    punctual_cli::run(std::env::args_os())
+}

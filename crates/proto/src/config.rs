@@ -24,7 +24,7 @@ const AUTO_BUFFER_PACKETS: usize = 131_072;
 /// libsrt's payload of a buffer unit: MTU less IP and UDP headers.
 const BUFFER_UNIT: usize = 1_472;
 
-/// Which policy decides on retransmissions [retransmitalgo].
+/// Which policy decides on retransmissions \[retransmitalgo\].
 #[derive(Clone, Copy, Debug, Default)]
 pub enum RetransmitAlgorithm {
     /// Every loss report is answered at once (libsrt's algorithm 0).
@@ -47,7 +47,7 @@ impl PartialEq for RetransmitAlgorithm {
     }
 }
 
-/// Limit of the sending rate, originals and retransmissions together [maxbw].
+/// Limit of the sending rate, originals and retransmissions together \[maxbw\].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum MaxBandwidth {
     /// No limit but smoothing: 1 Gb/s, or the input's rate and the overhead if that is more.
@@ -127,58 +127,58 @@ macro_rules! options {
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
 options! {
-    /// Largest UDP datagram with IP and UDP headers, bytes [mss]. 76 to 1500, default 1500; the
+    /// Largest UDP datagram with IP and UDP headers, bytes \[mss\]. 76 to 1500, default 1500; the
     /// smaller of both ends counts.
     mss / with_mss: usize = 1500, "mss" in 76..=1500, "76 to 1500 bytes";
-    /// Largest payload of a message, bytes [payloadsize]. 1 to 1456, default 1316: seven MPEG-TS
+    /// Largest payload of a message, bytes \[payloadsize\]. 1 to 1456, default 1316: seven MPEG-TS
     /// packets.
     payload_size / with_payload_size: usize = 1316, "payloadsize" in 1..=1456, "1 to 1456 bytes";
-    /// Most packets in flight that the receiver allows [fc]. At least 32, default 131,072.
+    /// Most packets in flight that the receiver allows \[fc\]. At least 32, default 131,072.
     flow_window / with_flow_window: usize = AUTO_BUFFER_PACKETS, "fc" in 32..=1_048_576, "32 to 1048576 packets";
-    /// What the send buffer may hold [sndbuf].
+    /// What the send buffer may hold \[sndbuf\].
     send_buffer / with_send_buffer: BufferSize = BufferSize::Auto;
-    /// What the receive buffer may hold [rcvbuf]. No more than the flow window counts.
+    /// What the receive buffer may hold \[rcvbuf\]. No more than the flow window counts.
     receive_buffer / with_receive_buffer: BufferSize = BufferSize::Auto;
-    /// How long `close` goes on sending what is buffered [linger]. Default 0 in live mode.
+    /// How long `close` goes on sending what is buffered \[linger\]. Default 0 in live mode.
     linger / with_linger: Duration = Duration::ZERO;
-    /// Limit of the sending rate [maxbw].
+    /// Limit of the sending rate \[maxbw\].
     max_bandwidth / with_max_bandwidth: MaxBandwidth = MaxBandwidth::Unlimited;
-    /// The input's rate for [`MaxBandwidth::Relative`]; zero (default) to measure it [inputbw].
+    /// The input's rate for [`MaxBandwidth::Relative`]; zero (default) to measure it \[inputbw\].
     input_bandwidth / with_input_bandwidth: Bitrate = Bitrate::ZERO;
-    /// Least input rate that a measured one counts as [mininputbw]. Default zero.
+    /// Least input rate that a measured one counts as \[mininputbw\]. Default zero.
     min_input_bandwidth / with_min_input_bandwidth: Bitrate = Bitrate::ZERO;
-    /// Room for retransmissions above the input rate, percent [oheadbw]. 5 to 100, default 25.
+    /// Room for retransmissions above the input rate, percent \[oheadbw\]. 5 to 100, default 25.
     overhead_bandwidth / with_overhead_bandwidth: u32 = 25, "oheadbw" in 5..=100, "5 to 100 percent";
-    /// Limit of retransmissions alone; `None` (default) for no limit [maxrexmitbw].
+    /// Limit of retransmissions alone; `None` (default) for no limit \[maxrexmitbw\].
     max_retransmit_bandwidth / with_max_retransmit_bandwidth: Option<Bitrate> = None;
-    /// Deliver each message at origin time + latency [tsbpdmode]. Default true; else at once, in
+    /// Deliver each message at origin time + latency \[tsbpdmode\]. Default true; else at once, in
     /// order.
     tsbpd / with_tsbpd: bool = true;
-    /// Least delay of the receiving buffer here [rcvlatency]. Up to 65,535 ms, default 120 ms; the
-    /// larger of this and the peer's wish counts.
+    /// Least delay of the receiving buffer here \[rcvlatency\]. Up to 65,535 ms, default 120 ms;
+    /// the larger of this and the peer's wish counts.
     receive_latency / with_receive_latency: Duration = MS(120), "rcvlatency" in Duration::ZERO..=MS(65_535), "0 to 65535 ms";
-    /// Least delay of the peer's receiving buffer [peerlatency]. Up to 65,535 ms, default 0.
+    /// Least delay of the peer's receiving buffer \[peerlatency\]. Up to 65,535 ms, default 0.
     peer_latency / with_peer_latency: Duration = Duration::ZERO, "peerlatency" in Duration::ZERO..=MS(65_535), "0 to 65535 ms";
-    /// Drop what can no longer be delivered in time [tlpktdrop]. Default true.
+    /// Drop what can no longer be delivered in time \[tlpktdrop\]. Default true.
     too_late_drop / with_too_late_drop: bool = true;
-    /// Extra time before the sender drops; `None` never drops there [snddropdelay]. Default 0.
+    /// Extra time before the sender drops; `None` never drops there \[snddropdelay\]. Default 0.
     send_drop_delay / with_send_drop_delay: Option<Duration> = Some(Duration::ZERO);
-    /// Report losses again and again until they are filled [nakreport]. Default true.
+    /// Report losses again and again until they are filled \[nakreport\]. Default true.
     periodic_nak / with_periodic_nak: bool = true;
-    /// Packets of reordering to wait for before a loss is reported, at most [lossmaxttl]. Default 0:
-    /// report at once.
+    /// Packets of reordering to wait for before a loss is reported, at most \[lossmaxttl\]. Default
+    /// 0: report at once.
     reorder_tolerance / with_reorder_tolerance: u32 = 0, "lossmaxttl" in 0..=1_000_000, "0 to 1000000 packets";
-    /// Which packets are retransmitted on a loss report [retransmitalgo]. Default efficient.
+    /// Which packets are retransmitted on a loss report \[retransmitalgo\]. Default efficient.
     retransmit_algorithm / with_retransmit_algorithm: RetransmitAlgorithm = RetransmitAlgorithm::Efficient;
     /// How round-trip samples become an estimate. Default: the draft's estimator.
     rtt_algorithm / with_rtt_algorithm: RttAlgorithm = RttAlgorithm::Classic;
-    /// Follow the drift of the peer's clock [drifttracer]. Default true.
+    /// Follow the drift of the peer's clock \[drifttracer\]. Default true.
     drift_tracer / with_drift_tracer: bool = true;
-    /// How long a caller tries to connect [conntimeo]. Default 3 s.
+    /// How long a caller tries to connect \[conntimeo\]. Default 3 s.
     connect_timeout / with_connect_timeout: Duration = MS(3_000), "conntimeo" in MS(1)..=MS(3_600_000), "1 to 3600000 ms";
-    /// Silence after which the peer counts as gone [peeridletimeo]. Default 5 s.
+    /// Silence after which the peer counts as gone \[peeridletimeo\]. Default 5 s.
     peer_idle_timeout / with_peer_idle_timeout: Duration = MS(5_000), "peeridletimeo" in MS(1)..=MS(86_400_000), "1 to 86400000 ms";
-    /// Oldest SRT version accepted at the peer, 0x00MMmmpp [minversion]. Default 1.0.0.
+    /// Oldest SRT version accepted at the peer, 0x00MMmmpp \[minversion\]. Default 1.0.0.
     min_version / with_min_version: u32 = 0x01_00_00;
 }
 
@@ -186,18 +186,18 @@ impl Config {
     /// Longest stream ID, bytes.
     pub const MAX_STREAM_ID: usize = 512;
 
-    /// Both latencies at once [latency]: this end's receiver and the least for the peer's. Up to
+    /// Both latencies at once \[latency\]: this end's receiver and the least for the peer's. Up to
     /// 65,535 ms.
     pub fn with_latency(self, latency: Duration) -> Result<Self, ConfigError> {
         self.with_receive_latency(latency)?.with_peer_latency(latency)
     }
 
-    /// What the caller tells the listener about the stream [streamid]. Default empty.
+    /// What the caller tells the listener about the stream \[streamid\]. Default empty.
     pub fn stream_id(&self) -> &str {
         &self.stream_id
     }
 
-    /// What the caller tells the listener about the stream, up to 512 bytes [streamid].
+    /// What the caller tells the listener about the stream, up to 512 bytes \[streamid\].
     pub fn with_stream_id(mut self, stream_id: impl Into<String>) -> Result<Self, ConfigError> {
         let stream_id = stream_id.into();
         if stream_id.len() > Self::MAX_STREAM_ID {

@@ -9,8 +9,8 @@ macro_rules! statistics {
      instants { $( $(#[$idoc:meta])* $instant:ident : $itype:ty, )* }) => {
         /// A snapshot of everything a connection counts and measures.
         ///
-        /// Fields marked *total* count since the connection was opened; fields marked *instant* hold
-        /// at the moment of the snapshot. [`Statistics::since`] gives the interval between two
+        /// Fields marked *total* count since the connection was opened; fields marked *instant*
+        /// hold at the moment of the snapshot. [`Statistics::since`] gives the interval between two
         /// snapshots. Byte counters include 44 bytes of headers a packet unless noted, as libsrt's.
         /// The name in brackets is libsrt's (`SRT_TRACEBSTATS`).
         #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,73 +36,73 @@ macro_rules! statistics {
 
 statistics! {
     totals {
-        /// Total: time since the connection was opened [msTimeStamp]; in an interval, its length.
+        /// Total: time since the connection was opened \[msTimeStamp\]; in an interval, its length.
         elapsed: Duration,
-        /// Total: data packets sent, originals, retransmissions and filter packets [pktSent].
+        /// Total: data packets sent, originals, retransmissions and filter packets \[pktSent\].
         packets_sent: u64,
-        /// Total: bytes of those [byteSent].
+        /// Total: bytes of those \[byteSent\].
         bytes_sent: u64,
-        /// Total: first transmissions [pktSentUnique].
+        /// Total: first transmissions \[pktSentUnique\].
         packets_sent_unique: u64,
-        /// Total: bytes of those [byteSentUnique].
+        /// Total: bytes of those \[byteSentUnique\].
         bytes_sent_unique: u64,
-        /// Total: retransmissions [pktRetrans].
+        /// Total: retransmissions \[pktRetrans\].
         packets_retransmitted: u64,
-        /// Total: bytes of those [byteRetrans].
+        /// Total: bytes of those \[byteRetrans\].
         bytes_retransmitted: u64,
         /// Total: packets put into the sender's loss list; a packet reported again after it was
-        /// resent counts again [pktSndLoss].
+        /// resent counts again \[pktSndLoss\].
         packets_send_lost: u64,
-        /// Total: packets that the sender dropped as too late or past their TTL [pktSndDrop].
+        /// Total: packets that the sender dropped as too late or past their TTL \[pktSndDrop\].
         packets_send_dropped: u64,
-        /// Total: bytes of those [byteSndDrop].
+        /// Total: bytes of those \[byteSndDrop\].
         bytes_send_dropped: u64,
-        /// Total: ACKs received that acknowledged something new, without light ones [pktRecvACK].
+        /// Total: ACKs received that acknowledged something new, without light ones \[pktRecvACK\].
         acks_received: u64,
-        /// Total: NAKs received [pktRecvNAK].
+        /// Total: NAKs received \[pktRecvNAK\].
         naks_received: u64,
-        /// Total: packet filter packets sent [pktSndFilterExtra].
+        /// Total: packet filter packets sent \[pktSndFilterExtra\].
         packets_send_filter_extra: u64,
-        /// Total: time with something in the send buffer [usSndDuration].
+        /// Total: time with something in the send buffer \[usSndDuration\].
         send_busy: Duration,
-        /// Total: data packets that arrived, duplicates and retransmissions included [pktRecv].
+        /// Total: data packets that arrived, duplicates and retransmissions included \[pktRecv\].
         packets_received: u64,
-        /// Total: bytes of those [byteRecv].
+        /// Total: bytes of those \[byteRecv\].
         bytes_received: u64,
-        /// Total: packets stored for delivery [pktRecvUnique].
+        /// Total: packets stored for delivery \[pktRecvUnique\].
         packets_received_unique: u64,
-        /// Total: bytes of those [byteRecvUnique].
+        /// Total: bytes of those \[byteRecvUnique\].
         bytes_received_unique: u64,
-        /// Total: packets that arrived marked as retransmitted [pktRcvRetrans].
+        /// Total: packets that arrived marked as retransmitted \[pktRcvRetrans\].
         packets_received_retransmitted: u64,
         /// Total: packets found missing at arrival of a later one, reordered ones included
-        /// [pktRcvLoss].
+        /// \[pktRcvLoss\].
         packets_receive_lost: u64,
-        /// Total: bytes of those, estimated from the average payload [byteRcvLoss].
+        /// Total: bytes of those, estimated from the average payload \[byteRcvLoss\].
         bytes_receive_lost: u64,
         /// Total: packets never delivered: skipped as too late, given up by the sender, or not
-        /// decryptable [pktRcvDrop].
+        /// decryptable \[pktRcvDrop\].
         packets_receive_dropped: u64,
-        /// Total: bytes of those, estimated from the average payload [byteRcvDrop].
+        /// Total: bytes of those, estimated from the average payload \[byteRcvDrop\].
         bytes_receive_dropped: u64,
-        /// Total: packets that could not be decrypted [pktRcvUndecrypt].
+        /// Total: packets that could not be decrypted \[pktRcvUndecrypt\].
         packets_undecrypted: u64,
-        /// Total: payload bytes of those [byteRcvUndecrypt].
+        /// Total: payload bytes of those \[byteRcvUndecrypt\].
         bytes_undecrypted: u64,
         /// Total: packets that arrived after their place was passed, duplicates included
-        /// [pktRcvBelated].
+        /// \[pktRcvBelated\].
         packets_belated: u64,
         /// Total: packets that arrived although they were stored already. A part of the belated.
         packets_duplicate: u64,
-        /// Total: full and small ACKs sent [pktSentACK].
+        /// Total: full and small ACKs sent \[pktSentACK\].
         acks_sent: u64,
-        /// Total: NAKs sent [pktSentNAK].
+        /// Total: NAKs sent \[pktSentNAK\].
         naks_sent: u64,
-        /// Total: packet filter packets received [pktRcvFilterExtra].
+        /// Total: packet filter packets received \[pktRcvFilterExtra\].
         packets_receive_filter_extra: u64,
-        /// Total: packets rebuilt by the filter [pktRcvFilterSupply].
+        /// Total: packets rebuilt by the filter \[pktRcvFilterSupply\].
         packets_filter_supplied: u64,
-        /// Total: packets that the filter could not rebuild [pktRcvFilterLoss].
+        /// Total: packets that the filter could not rebuild \[pktRcvFilterLoss\].
         packets_filter_lost: u64,
         /// Total: packets of the peer that were ignored because they broke the rules.
         packets_ignored: u64,
@@ -110,65 +110,65 @@ statistics! {
         receive_jumps: u64,
     }
     instants {
-        /// Instant: time between packets that the pacer keeps [usPktSndPeriod].
+        /// Instant: time between packets that the pacer keeps \[usPktSndPeriod\].
         send_period: Duration,
-        /// Instant: packets that the peer can take, by its last ACK [pktFlowWindow].
+        /// Instant: packets that the peer can take, by its last ACK \[pktFlowWindow\].
         flow_window: u32,
-        /// Instant: congestion window, packets [pktCongestionWindow].
+        /// Instant: congestion window, packets \[pktCongestionWindow\].
         congestion_window: u32,
-        /// Instant: packets sent and not acknowledged [pktFlightSize].
+        /// Instant: packets sent and not acknowledged \[pktFlightSize\].
         flight_size: u32,
-        /// Instant: limit of the sending rate [mbpsMaxBW].
+        /// Instant: limit of the sending rate \[mbpsMaxBW\].
         max_bandwidth: Bitrate,
-        /// Instant: free room of the send buffer, bytes [byteAvailSndBuf].
+        /// Instant: free room of the send buffer, bytes \[byteAvailSndBuf\].
         send_buffer_available: u64,
-        /// Instant: packets in the send buffer [pktSndBuf].
+        /// Instant: packets in the send buffer \[pktSndBuf\].
         send_buffer_packets: u32,
-        /// Instant: payload bytes in the send buffer [byteSndBuf].
+        /// Instant: payload bytes in the send buffer \[byteSndBuf\].
         send_buffer_bytes: u64,
-        /// Instant: time between the oldest and the newest message in the send buffer [msSndBuf].
+        /// Instant: time between the oldest and the newest message in the send buffer \[msSndBuf\].
         send_buffer_span: Duration,
-        /// Instant: delay that the peer's receiver applies [msSndTsbPdDelay].
+        /// Instant: delay that the peer's receiver applies \[msSndTsbPdDelay\].
         peer_latency: Duration,
-        /// Instant: mean lateness of belated packets, smoothed by 1/5 [pktRcvAvgBelatedTime].
+        /// Instant: mean lateness of belated packets, smoothed by 1/5 \[pktRcvAvgBelatedTime\].
         belated_time: Duration,
-        /// Instant: largest reordering seen, packets [pktReorderDistance].
+        /// Instant: largest reordering seen, packets \[pktReorderDistance\].
         reorder_distance: u32,
         /// Instant: reordering that is waited for before a loss is reported, packets
-        /// [pktReorderTolerance].
+        /// \[pktReorderTolerance\].
         reorder_tolerance: u32,
-        /// Instant: free room of the receive buffer, bytes [byteAvailRcvBuf].
+        /// Instant: free room of the receive buffer, bytes \[byteAvailRcvBuf\].
         receive_buffer_available: u64,
-        /// Instant: packets in the receive buffer [pktRcvBuf].
+        /// Instant: packets in the receive buffer \[pktRcvBuf\].
         receive_buffer_packets: u32,
-        /// Instant: payload bytes in the receive buffer, without headers [byteRcvBuf].
+        /// Instant: payload bytes in the receive buffer, without headers \[byteRcvBuf\].
         receive_buffer_bytes: u64,
         /// Instant: time between the oldest and the newest message in the receive buffer
-        /// [msRcvBuf].
+        /// \[msRcvBuf\].
         receive_buffer_span: Duration,
-        /// Instant: delay that this end's receiver applies [msRcvTsbPdDelay].
+        /// Instant: delay that this end's receiver applies \[msRcvTsbPdDelay\].
         receive_latency: Duration,
         /// Instant: correction for the drift of the peer's clock, microseconds; positive when the
         /// peer's clock falls behind.
         drift_micros: i64,
-        /// Instant: smoothed round-trip time [msRTT].
+        /// Instant: smoothed round-trip time \[msRTT\].
         rtt: Duration,
         /// Instant: mean deviation of the round-trip time.
         rtt_variance: Duration,
-        /// Instant: estimated capacity of the link [mbpsBandwidth].
+        /// Instant: estimated capacity of the link \[mbpsBandwidth\].
         link_capacity: Bitrate,
-        /// Instant: largest datagram with IP and UDP headers, bytes [byteMSS].
+        /// Instant: largest datagram with IP and UDP headers, bytes \[byteMSS\].
         mss: u32,
     }
 }
 
 impl Statistics {
-    /// Rate of everything sent over this interval, headers included [mbpsSendRate].
+    /// Rate of everything sent over this interval, headers included \[mbpsSendRate\].
     pub fn send_rate(&self) -> Bitrate {
         Bitrate::of(self.bytes_sent, self.elapsed)
     }
 
-    /// Rate of everything received over this interval, headers included [mbpsRecvRate].
+    /// Rate of everything received over this interval, headers included \[mbpsRecvRate\].
     pub fn receive_rate(&self) -> Bitrate {
         Bitrate::of(self.bytes_received, self.elapsed)
     }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use punctual_proto::Config;
 
-/// Options of a UDP port. The names in parentheses are libsrt's.
+/// Options of a UDP port. The names in brackets are libsrt's.
 ///
 /// ```
 /// use punctual::PortConfig;
@@ -16,21 +16,22 @@ pub struct PortConfig {
     /// The address to bind; port 0 for any free port. Default: any address and port, of both
     /// families where the system has IPv6.
     pub local: Option<SocketAddr>,
-    /// The kernel's buffer for outgoing datagrams, bytes (`udp_sndbuf`). The kernel may give less.
+    /// The kernel's buffer for outgoing datagrams, bytes \[udp_sndbuf\]. The kernel may give less.
     /// Default 2 MiB.
     pub send_buffer: Option<usize>,
-    /// The kernel's buffer for incoming datagrams, bytes (`udp_rcvbuf`). The kernel may give less
+    /// The kernel's buffer for incoming datagrams, bytes \[udp_rcvbuf\]. The kernel may give less
     /// (on Linux no more than `net.core.rmem_max`). Default 8 MiB.
     pub receive_buffer: Option<usize>,
-    /// Time to live, or hop limit, of outgoing datagrams, 1 to 255 (`ipttl`). Default: the system's.
+    /// Time to live, or hop limit, of outgoing datagrams, 1 to 255 \[ipttl\]. Default: the
+    /// system's.
     pub ttl: Option<u32>,
     /// Type of service, or traffic class, of outgoing datagrams, 0 to 255: the DSCP times four, so
-    /// 0xB8 is Expedited Forwarding (`iptos`). Default: the system's.
+    /// 0xB8 is Expedited Forwarding \[iptos\]. Default: the system's.
     pub tos: Option<u32>,
-    /// Whether a port bound to an IPv6 address is closed to IPv4 (`ipv6only`). Default: open, so that
-    /// `[::]` serves both families.
+    /// Whether a port bound to an IPv6 address is closed to IPv4 \[ipv6only\]. Default: open, so
+    /// that `[::]` serves both families.
     pub ipv6_only: Option<bool>,
-    /// The network device that all datagrams must take, by name (Linux only) (`bindtodevice`).
+    /// The network device that all datagrams must take, by name (Linux only) \[bindtodevice\].
     pub device: Option<String>,
 }
 

@@ -44,7 +44,7 @@ fn stream_through_blackout(pair: &mut Pair, sides: &[Side], time: Duration) {
 /// After the fault: the stream goes on, and of what is sent from now on nothing is missing or late.
 #[track_caller]
 fn expect_health(pair: &mut Pair, delay: Duration) {
-    pair.run_for(MS(200));
+    pair.stream(Side::Caller, 200, MS(2));
     let first = pair.caller.sent.len();
     pair.stream(Side::Caller, 500, MS(2));
     pair.run_for(MS(1_000));
@@ -104,7 +104,6 @@ fn corrupted_headers_and_control_packets_do_no_lasting_harm() {
         assert!(intact.is_sorted_by(|a, b| a < b), "doubled or out of order: {intact:?}");
         assert!(intact.len() > 4_500, "{} came through", intact.len());
         assert!(intact.ends_with(&(first..first + 500).collect::<Vec<_>>()), "{intact:?}");
-        assert!(pair.statistics(Side::Caller).packets_ignored > 0);
         assert_eq!((pair.caller.closed(), pair.listener.closed()), (None, None));
     }
 }
@@ -166,30 +165,42 @@ fn a_blackout_shorter_than_the_latency_costs_nothing() {
     }
 }
 
+/// Missing packets are given up when the first one behind them is due, so what the sender still has
+/// comes late rather than never.
 #[test]
-fn a_blackout_longer_than_the_latency_costs_the_difference() {
+fn a_blackout_longer_than_the_latency_makes_messages_late() {
     for seed in 0..5 {
-        let mut pair = streaming(seed, link(), &latency(300));
-        stream_through_blackout(&mut pair, &BOTH, MS(800));
-        expect_health(&mut pair, MS(310));
-        // What was sent in the first 500 ms is due before the link heals; then the report and the
-        // retransmission of what can still be saved take a round trip or two.
-        let dropped = pair.statistics(Side::Listener).packets_receive_dropped;
-        assert!((250..290).contains(&dropped), "{dropped}");
-        assert_eq!(pair.statistics(Side::Listener).receive_jumps, 0);
+        for dark in [&BOTH[..], &[Side::Caller]] {
+            let mut pair = streaming(seed, link(), &latency(300));
+            stream_through_blackout(&mut pair, dark, MS(800));
+            expect_health(&mut pair, MS(310));
+            let statistics = pair.statistics(Side::Listener);
+            assert_eq!((statistics.packets_receive_dropped, statistics.receive_jumps), (0, 0));
+            let late = pair.delays(Side::Caller).iter().filter(|&&at| at > MS(310)).count();
+            assert!((245..280).contains(&late), "{late} late: 250 were due before the link healed");
+        }
     }
 }
 
 #[test]
-fn blackouts_of_one_direction() {
+fn a_blackout_longer_than_the_sender_keeps_messages_costs_the_difference() {
     for seed in 0..5 {
-        let mut pair = streaming(seed, link(), &latency(300));
-        stream_through_blackout(&mut pair, &[Side::Caller], MS(800));
-        expect_health(&mut pair, MS(310));
-        let dropped = pair.statistics(Side::Listener).packets_receive_dropped;
-        assert!((250..290).contains(&dropped), "{dropped}");
+        for dark in [&BOTH[..], &[Side::Caller]] {
+            let mut pair = streaming(seed, link(), &latency(300));
+            stream_through_blackout(&mut pair, dark, SECS(2));
+            expect_health(&mut pair, MS(310));
+            // The sender keeps messages for 1020 ms.
+            let dropped = pair.statistics(Side::Listener).packets_receive_dropped;
+            assert!((490..520).contains(&dropped), "{dropped} dropped: 490 by the time it heals");
+            assert!(pair.statistics(Side::Caller).packets_send_dropped >= dropped);
+            assert_eq!(pair.statistics(Side::Listener).receive_jumps, 0);
+        }
+    }
+}
 
-        // Without answers all the data still arrives.
+#[test]
+fn without_answers_the_data_still_comes_at_its_tick() {
+    for seed in 0..5 {
         let mut pair = streaming(seed, link(), &latency(300));
         stream_through_blackout(&mut pair, &[Side::Listener], SECS(3));
         expect_health(&mut pair, MS(310));
@@ -207,7 +218,7 @@ fn an_outage_longer_than_the_receive_buffer_is_jumped_over() {
         expect_health(&mut pair, MS(130));
         let statistics = pair.statistics(Side::Listener);
         assert_eq!(statistics.receive_jumps, 1);
-        assert!(statistics.packets_receive_dropped >= 2_000 - 128);
+        assert!(statistics.packets_receive_dropped > 1_400);
         assert_eq!(pair.listener.closed(), None);
     }
 }

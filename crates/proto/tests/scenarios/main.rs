@@ -19,6 +19,7 @@ mod lifecycle;
 mod node;
 mod pacing;
 mod pair;
+mod refusals;
 mod retransmission;
 mod wraps;
 

@@ -11,7 +11,9 @@ use punctual_proto::{
     Config, ConnectionInfo, Endpoint, EndpointConfig, SendError, SendOptions, Statistics,
 };
 use punctual_units::Instant;
+use punctual_wire::Handshake;
 
+use crate::datagram::{Kind, handshake, kind};
 use crate::node::{EPOCH, Node, endpoint_config, number_of, numbered};
 
 /// Which end of the pair.
@@ -33,8 +35,9 @@ impl Side {
 /// Sees every datagram that `Side` puts on its link; what it returns is sent instead.
 pub type Tap = Box<dyn FnMut(Instant, Side, Vec<u8>) -> Vec<Vec<u8>>>;
 
-/// Datagrams as they were put on the links.
-pub type Record = Rc<RefCell<Vec<(Instant, Side, Vec<u8>)>>>;
+/// Datagrams as they were put on the links, with the time since the start.
+#[derive(Clone, Default)]
+pub struct Record(Rc<RefCell<Vec<(Duration, Side, Vec<u8>)>>>);
 
 /// A caller and a listener with two links between them.
 pub struct Pair {
@@ -44,7 +47,7 @@ pub struct Pair {
     /// Whether the listener accepts whoever comes.
     pub accepts: bool,
     /// Datagrams for addresses that are neither end's.
-    pub strays: u64,
+    pub strays: Vec<(SocketAddr, Vec<u8>)>,
     tap: Tap,
     seed: u64,
     idle_steps: u32,
@@ -58,7 +61,7 @@ impl Pair {
             caller: Node::new(seed, 1, there),
             listener: Node::new(seed, 2, back),
             accepts: true,
-            strays: 0,
+            strays: Vec::new(),
             tap: Box::new(|_, _, datagram| vec![datagram]),
             seed,
             idle_steps: 0,
@@ -111,9 +114,9 @@ impl Pair {
     /// Records every datagram from now on.
     pub fn record(&mut self) -> Record {
         let record = Record::default();
-        let writer = Rc::clone(&record);
+        let writer = record.clone();
         self.tap(move |at, side, datagram| {
-            writer.borrow_mut().push((at, side, datagram.clone()));
+            writer.0.borrow_mut().push((at - EPOCH, side, datagram.clone()));
             vec![datagram]
         });
         record
@@ -311,6 +314,11 @@ impl Pair {
         self.node(side.other()).received.iter().map(delay).collect()
     }
 
+    /// Time since the start.
+    pub fn elapsed(&self) -> Duration {
+        self.now - EPOCH
+    }
+
     /// Goes to the next thing that happens, but not beyond `end`; `false` at the end.
     fn step_until(&mut self, end: Instant) -> bool {
         self.exchange();
@@ -350,7 +358,7 @@ impl Pair {
                             self.node(side).outgoing.send(now, datagram);
                         }
                     } else {
-                        self.strays += 1;
+                        self.strays.push((remote, datagram));
                     }
                 }
             }
@@ -362,10 +370,36 @@ impl Pair {
     }
 }
 
+impl Record {
+    pub fn len(&self) -> usize {
+        self.0.borrow().len()
+    }
+
+    /// All datagrams from `side`.
+    pub fn from(&self, side: Side) -> Vec<(Duration, Vec<u8>)> {
+        let all = self.0.borrow();
+        let from = all.iter().filter(|(_, from, _)| *from == side);
+        from.map(|(at, _, datagram)| (*at, datagram.clone())).collect()
+    }
+
+    /// All datagrams of a kind from `side`.
+    pub fn of_kind(&self, side: Side, wanted: Kind) -> Vec<(Duration, Vec<u8>)> {
+        let mut from = self.from(side);
+        from.retain(|(_, datagram)| kind(datagram) == wanted);
+        from
+    }
+
+    /// All handshakes from `side`.
+    pub fn handshakes(&self, side: Side) -> Vec<(Duration, Handshake, Vec<u8>)> {
+        let from = self.from(side).into_iter();
+        from.filter_map(|(at, datagram)| Some((at, handshake(&datagram)?, datagram))).collect()
+    }
+}
+
 impl Drop for Pair {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("seed {}, {:?} after the start", self.seed, self.now - EPOCH);
+            eprintln!("seed {}, {:?} after the start", self.seed, self.elapsed());
         }
     }
 }

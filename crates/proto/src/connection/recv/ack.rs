@@ -83,7 +83,8 @@ impl AckState {
             return None;
         }
         let (last, at) = self.last_sent;
-        let wait = if last == next { rtt.bound() } else { ACK_PERIOD };
+        // A round trip that takes no time must not let an unanswered ACK be repeated without end.
+        let wait = if last == next { rtt.bound().max(ACK_PERIOD) } else { ACK_PERIOD };
         Some((at + wait).max(now))
     }
 

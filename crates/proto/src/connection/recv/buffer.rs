@@ -33,7 +33,7 @@ pub(crate) enum Insert {
 /// Packets from arrival to delivery, and which are missing between them.
 ///
 /// `head` is the next to be delivered and `end` follows the newest one. A number between them is
-/// stored, missing, or given up: neither, and before the first missing one or never missing again.
+/// stored, missing, or given up: neither, and never missing again.
 #[derive(Debug)]
 pub(crate) struct ReceiveBuffer {
     ring: SeqRing<Stored>,
@@ -145,13 +145,22 @@ impl ReceiveBuffer {
         count
     }
 
-    /// Gives up the missing numbers from `first` to `last`; returns how many there were.
+    /// Gives up the missing numbers from `first` to `last`; returns how many there were. The sender may
+    /// say so before anything behind them came: then they reach beyond the newest one.
     pub(crate) fn give_up(&mut self, first: SeqNo, last: SeqNo) -> u32 {
         let mut seq = if first.is_before(self.head) { self.head } else { first };
         let mut count = 0;
         while seq.is_before(self.end) && !seq.is_after(last) {
             count += u32::from(self.missing.remove(seq));
             seq = seq.next();
+        }
+        let follows = !first.is_after(self.end) && !last.is_before(self.end);
+        let beyond = last.next().distance_from(self.end).unsigned_abs();
+        if follows && beyond as usize <= self.room() {
+            self.end = last.next();
+            let span = self.end.distance_from(self.head).unsigned_abs() as usize;
+            self.ring.reserve(self.head, span);
+            count += beyond;
         }
         count
     }
@@ -248,6 +257,21 @@ mod tests {
         assert_eq!(buffer.pop().map(|(seq, _, lost)| (seq, lost)), Some((isn.plus(2), 1)));
         assert!(buffer.pop().is_none(), "the third is missing");
         assert_eq!(buffer.insert(isn.plus(200), stored(9)), Insert::NoRoom);
+    }
+
+    #[test]
+    fn numbers_given_up_before_anything_came_behind_them() {
+        let isn = SeqNo::new(0x7FFF_FFFE);
+        let mut buffer = ReceiveBuffer::new(isn, 100);
+        buffer.insert(isn, stored(0));
+        assert_eq!(buffer.give_up(isn.plus(2), isn.plus(3)), 0, "1 may still come");
+        assert_eq!(buffer.give_up(isn, isn.plus(2)), 2);
+        assert_eq!((buffer.acknowledged(), buffer.end()), (isn.plus(3), isn.plus(3)));
+        assert_eq!(buffer.give_up(isn.plus(3), isn.plus(100)), 0, "beyond the capacity");
+        assert_eq!(buffer.insert(isn.plus(2), stored(2)), Insert::Belated);
+        assert_eq!(buffer.insert(isn.plus(3), stored(3)), Insert::Newest { gap: 0 });
+        assert_eq!(buffer.pop().map(|(seq, _, lost)| (seq, lost)), Some((isn, 0)));
+        assert_eq!(buffer.pop().map(|(seq, _, lost)| (seq, lost)), Some((isn.plus(3), 2)));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use punctual_units::Instant;
 /// A window lasts at least so long …
 const WINDOW: Duration = Duration::from_secs(1);
 /// … and has at least so many samples: a window's least lateness is then close to the true one.
-const WINDOW_SAMPLES: u32 = 16;
+const WINDOW_SAMPLES: u32 = 8;
 /// A path whose least RTT moved by more than this is another path: its delay is not drift.
 const PATH_CHANGE: Duration = Duration::from_millis(2);
 /// A change that many times as large as the usual one from window to window is more than jitter …

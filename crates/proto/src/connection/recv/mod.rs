@@ -331,10 +331,10 @@ impl ReceiveHalf {
             self.suspect = Some((header.seq, stored));
             return;
         };
-        let outage = seq.distance_from(self.buffer.head()).unsigned_abs() as usize;
+        let beyond = seq.distance_from(self.buffer.end()).unsigned_abs() as usize;
         // libsrt closes the connection here ("sequence discrepancy"). What is stored is delivered
         // first; then the receiver goes on where the sender is.
-        if outage >= self.buffer.room() && self.too_late_drop && self.buffer.packets() == 0 {
+        if beyond >= self.buffer.room() && self.too_late_drop && self.buffer.packets() == 0 {
             let skipped = self.buffer.jump(seq);
             self.counts.jumped(u64::from(skipped));
             self.next_nak = None;

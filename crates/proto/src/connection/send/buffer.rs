@@ -150,15 +150,10 @@ impl SendBuffer {
 
     /// The number of the next message that was never sent; it counts as sent from now on.
     pub(crate) fn take_new(&mut self) -> Option<SeqNo> {
-        while self.has_new() {
-            let seq = self.next_new;
-            self.next_new = seq.next();
-            if self.ring.get(seq).is_some() {
-                return Some(seq);
-            }
-        }
+        let seq = self.has_new().then_some(self.next_new)?;
+        self.next_new = seq.next();
         self.settle();
-        None
+        Some(seq)
     }
 
     /// The oldest number that was reported lost; it is no longer in the list from now on.
@@ -173,15 +168,30 @@ impl SendBuffer {
     }
 
     /// Puts what is in flight from `first` to `last` into the loss list; returns how many are new.
-    pub(crate) fn report_lost(&mut self, first: SeqNo, last: SeqNo) -> u64 {
-        let mut seq = if first.is_before(self.first) { self.first } else { first };
+    /// `gone` is told of the runs that were given up.
+    pub(crate) fn report_lost(
+        &mut self,
+        first: SeqNo,
+        last: SeqNo,
+        mut gone: impl FnMut(SeqNo, SeqNo),
+    ) -> u64 {
+        let mut run = first.is_before(self.first).then_some(first);
+        let mut seq = if run.is_some() { self.first } else { first };
         self.lost.reserve(self.first, self.ring.capacity());
         let mut added = 0;
         while seq.is_before(self.next_new) && !seq.is_after(last) {
-            if self.ring.get(seq).is_some() {
+            if self.ring.get(seq).is_none() {
+                run = run.or(Some(seq));
+            } else {
                 added += u64::from(self.lost.insert(seq));
+                if let Some(start) = run.take() {
+                    gone(start, seq.minus(1));
+                }
             }
             seq = seq.next();
+        }
+        if let Some(start) = run {
+            gone(start, if last.is_before(seq) { last } else { seq.minus(1) });
         }
         added
     }
@@ -251,13 +261,16 @@ impl SendBuffer {
         Some(packet)
     }
 
-    /// Moves past holes at the front and gives memory back.
+    /// Moves past holes, at the front and before the next first transmission, and gives memory back.
     fn settle(&mut self) {
         while self.first.is_before(self.end) && self.ring.get(self.first).is_none() {
             self.first = self.first.next();
         }
         if self.next_new.is_before(self.first) {
             self.next_new = self.first;
+        }
+        while self.has_new() && self.ring.get(self.next_new).is_none() {
+            self.next_new = self.next_new.next();
         }
         self.ring.shrink(self.first, self.span());
     }
@@ -286,8 +299,12 @@ mod tests {
         for _ in 0..4 {
             buffer.take_new();
         }
-        assert_eq!(buffer.report_lost(isn.minus(3), isn.plus(10)), 4);
-        assert_eq!(buffer.report_lost(isn, isn), 0, "reported already");
+        let mut gone = Vec::new();
+        let mut report = |first, last| buffer.report_lost(first, last, |a, b| gone.push((a, b)));
+        assert_eq!(report(isn.minus(3), isn.plus(10)), 4);
+        assert_eq!(report(isn, isn), 0, "reported already");
+        assert_eq!(report(isn.minus(3), isn.minus(2)), 0);
+        assert_eq!(gone, [(isn.minus(3), isn.minus(1)), (isn.minus(3), isn.minus(2))]);
         assert!(buffer.acknowledge(isn.plus(2)));
         assert!(!buffer.acknowledge(isn.plus(1)));
         assert_eq!(buffer.take_lost().map(|(seq, _)| seq), Some(isn.plus(2)));

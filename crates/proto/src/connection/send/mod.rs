@@ -223,12 +223,10 @@ impl SendHalf {
                 verdict = Verdict::Odd;
                 continue;
             }
-            if first.is_before(self.buffer.first()) {
-                let gone = self.buffer.first().minus(1);
-                let last_gone = if last.is_before(gone) { last } else { gone };
-                self.drop_requests.asked(now, first, last_gone, rtt.smoothed);
-            }
-            let added = self.buffer.report_lost(first, last);
+            let drop_requests = &mut self.drop_requests;
+            let added = self.buffer.report_lost(first, last, |first, last| {
+                drop_requests.asked(now, first, last, rtt.smoothed);
+            });
             self.counts.lost += added;
             if added > 0 && verdict == Verdict::Repeated {
                 verdict = Verdict::Advanced;
@@ -276,14 +274,14 @@ impl SendHalf {
     }
 
     /// Nothing was acknowledged for long. Where the peer does not repeat its loss reports, everything
-    /// in flight counts as lost. Otherwise the stream has paused as well, and the newest packet does:
-    /// nothing behind it would tell the peer that it is missing, which costs libsrt the end of a
-    /// stream.
+    /// in flight counts as lost. Otherwise the stream has paused as well, and the newest packets do:
+    /// nothing behind them would tell the peer that they are missing, which costs libsrt the end of a
+    /// stream. They are two because a receiver believes a large gap only when a second packet says so.
     pub(crate) fn handle_silence(&mut self) {
         self.silences += 1;
         let last = self.buffer.next_new().minus(1);
-        let first = if self.retransmits_on_silence { self.buffer.first() } else { last };
-        self.counts.lost += self.buffer.report_lost(first, last);
+        let first = if self.retransmits_on_silence { self.buffer.first() } else { last.minus(1) };
+        self.counts.lost += self.buffer.report_lost(first, last, |_, _| ());
         self.pacer.update_period();
     }
 

@@ -1,0 +1,94 @@
+//! `punctual generate`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use punctual::Bitrate;
+
+use crate::args::{ConnectionArgs, StatsArgs, value};
+use crate::uri::Uri;
+
+/// Send a generated stream at an exact rate
+///
+/// Sends messages of one size at an exact pace to one place or several. The pace is kept against
+/// an absolute schedule, so that rate and duration are right to the message. With
+/// --enable-metrics each message is stamped with its number and time, for `receive
+/// --enable-metrics` at the other end. Several URIs get a stream each, at the same time.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct GenerateArgs {
+    /// Where to send: srt://, udp://, tcp://, a file or -
+    #[arg(value_name = "URI", required_unless_present = "output")]
+    positional: Vec<Uri>,
+    /// The same as URI
+    #[arg(short, long, value_name = "URI", num_args = 1..)]
+    output: Vec<Uri>,
+    /// Bit rate of the payloads: 5Mbps, 800kbps; a bare number is bits per second; 0 for as fast
+    /// as it goes
+    #[arg(long, value_name = "RATE", default_value = "0", value_parser = value::rate)]
+    pub(crate) sendrate: Bitrate,
+    /// Bytes of a message
+    #[arg(long, value_name = "BYTES", default_value = "1316", value_parser = value::message_size)]
+    pub(crate) msgsize: usize,
+    /// Messages to send; -1 for no limit
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "-1",
+        value_parser = value::messages,
+        allow_hyphen_values = true
+    )]
+    num: Limit,
+    /// Time to send for, instead of --num: 60s, 2min; a bare number is seconds; 0 for no limit
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = value::seconds)]
+    duration: Duration,
+    /// Send at the times in this file, a number of seconds since the start in each line, over and
+    /// over, instead of --sendrate
+    #[arg(long, value_name = "FILE", conflicts_with = "sendrate")]
+    pub(crate) playback_csv: Option<PathBuf>,
+    /// Stamp each message so that the receiver can measure delay, jitter and loss
+    #[arg(long)]
+    pub(crate) enable_metrics: bool,
+    /// Receive as well, and count what comes back
+    #[arg(long)]
+    pub(crate) twoway: bool,
+    /// Spin instead of sleeping until a message is due: a core for some microseconds of precision
+    #[arg(long)]
+    pub(crate) spin_wait: bool,
+    #[command(flatten)]
+    pub(crate) connections: ConnectionArgs,
+    #[command(flatten)]
+    pub(crate) stats: StatsArgs,
+}
+
+/// A number of messages, or no limit. (Not spelt `Option`, which clap takes for an optional value.)
+type Limit = std::option::Option<u64>;
+
+impl GenerateArgs {
+    /// Where to send.
+    pub(crate) fn destinations(&self) -> impl Iterator<Item = &Uri> {
+        self.positional.iter().chain(&self.output)
+    }
+
+    /// Messages to send; `None` for no limit or a limit in time.
+    pub(crate) fn limit(&self) -> Option<u64> {
+        self.num.filter(|_| self.duration.is_zero())
+    }
+
+    /// Time to send for; `None` for no limit.
+    pub(crate) fn duration(&self) -> Option<Duration> {
+        Some(self.duration).filter(|duration| !duration.is_zero())
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  5 Mb/s for a minute, measurable at the other end, with libsrt's statistics ten times a second:
+      punctual generate 'srt://host:4200?latency=200ms' --sendrate 5Mbps --duration 60s \\
+          --enable-metrics --statsfile stats.csv --statsfreq 100ms
+
+  Wait for callers and send to each of them, up to 100 at a time, until Ctrl-C:
+      punctual generate 'srt://:4200' --sendrate 2Mbps --concurrent-streams 100 --maxconns -1
+
+  The same over bare UDP, for comparison:
+      punctual generate udp://host:4300 --sendrate 5Mbps --duration 60s --enable-metrics";

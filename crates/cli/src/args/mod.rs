@@ -1,0 +1,117 @@
+//! What can be typed: one file a command, and the help that teaches it.
+
+mod connection;
+mod demo;
+mod emulate;
+mod generate;
+mod link;
+mod metrics;
+mod receive;
+mod route;
+mod stats;
+mod value;
+
+use clap::{ArgAction, Parser, Subcommand};
+use clap_complete::Shell;
+
+pub(crate) use connection::ConnectionArgs;
+pub(crate) use demo::DemoArgs;
+pub(crate) use emulate::EmulateArgs;
+pub(crate) use generate::GenerateArgs;
+pub(crate) use metrics::MetricsArgs;
+pub(crate) use receive::ReceiveArgs;
+pub(crate) use route::{Pace, RouteArgs};
+pub(crate) use stats::{StatsArgs, StatsFormat};
+
+/// Live streams that arrive on time, over networks that don't: SRT, measured.
+#[derive(Debug, Parser)]
+#[command(name = "punctual", version, max_term_width = 100, after_help = EXAMPLES, after_long_help = AFTER_LONG)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Demo(DemoArgs),
+    Generate(GenerateArgs),
+    Receive(ReceiveArgs),
+    Route(RouteArgs),
+    Emulate(Box<EmulateArgs>),
+    /// List every form of URI and every key, with unit, range and default
+    #[command(long_about = crate::uri::topic())]
+    Uri,
+    /// Print a completion script for a shell
+    #[command(long_about = COMPLETIONS)]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+/// What is said on standard error.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Messages")]
+pub(crate) struct LogArgs {
+    /// Say more: -v what happens, -vv what each part does
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// Say nothing but errors; no live line
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Least level to say: error, warn, info, debug, trace (also fatal, note, as the SRT tools
+    /// name them), or a filter as in RUST_LOG
+    #[arg(long, global = true, value_name = "LEVEL", alias = "ll")]
+    pub(crate) loglevel: Option<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  punctual demo                                      see what SRT does, in under a minute
+  punctual generate 'srt://host:4200' --sendrate 5Mbps --duration 60s --enable-metrics
+  punctual receive 'srt://:4200?latency=200ms' --enable-metrics
+  ffmpeg -re -i in.mp4 -c copy -f mpegts - | punctual route - 'srt://host:4200'
+
+`punctual help COMMAND` explains a command, `punctual help uri` every form and key of a URI.";
+
+const AFTER_LONG: &str = "\
+Examples:
+  See what SRT does on a bad link, in under a minute, with nothing to set up:
+      punctual demo
+
+  Measure a link: send 5 Mb/s for a minute; at the other end write delay, jitter and loss:
+      punctual receive 'srt://:4200?latency=200ms' --enable-metrics --metricsfile metrics.csv
+      punctual generate 'srt://host:4200' --sendrate 5Mbps --duration 60s --enable-metrics
+
+  Send what FFmpeg makes, and play it at the other end:
+      ffmpeg -re -i in.mp4 -c copy -f mpegts - | punctual route - 'srt://host:4200'
+      punctual route 'srt://:4200' - | ffplay -
+
+  Put a bad network between any two UDP programs:
+      punctual emulate :5000 host:4200 --rtt 40ms --loss 2% --rate 20Mbps
+
+Data goes to standard output; messages and the live line go to standard error.
+Ctrl-C ends a stream as its end does: what is buffered is still sent. A second one ends at once.
+
+Exit codes:
+  0    done: the stream ended, or Ctrl-C or SIGTERM ended it in good order
+  1    failed: a connection was lost, or reading or writing was not possible
+  2    the command line is wrong: an option, a URI, a key, a value or a unit
+  3    the peer refused the call; its code is printed
+  4    nobody answered the call in time
+  130  ended at once by a second Ctrl-C
+
+`punctual help COMMAND` explains a command, `punctual help uri` every form and key of a URI.";
+
+const COMPLETIONS: &str = "\
+Print a completion script for a shell.
+
+  bash   punctual completions bash > ~/.local/share/bash-completion/completions/punctual
+  zsh    punctual completions zsh > \"${fpath[1]}/_punctual\"
+  fish   punctual completions fish > ~/.config/fish/completions/punctual.fish";
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

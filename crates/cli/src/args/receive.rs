@@ -1,0 +1,65 @@
+//! `punctual receive`.
+
+use std::time::Duration;
+
+use crate::args::{ConnectionArgs, MetricsArgs, StatsArgs, value};
+use crate::uri::Uri;
+
+/// Receive a stream, measure it, and throw it away
+///
+/// Receives and counts. With --enable-metrics it measures each message that `generate
+/// --enable-metrics` sent: transmission delay (system clocks of both ends, so synchronise them),
+/// jitter (RFC 3550), time-stamped delay factor (EBU TECH 3337), loss, reordering and integrity,
+/// a row of CSV each second, in srt-xtransmit's columns. To keep the stream, use `route`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct ReceiveArgs {
+    /// Where to receive from: srt://, udp://, tcp://, a file or -
+    #[arg(value_name = "URI", required_unless_present = "input")]
+    positional: Vec<Uri>,
+    /// The same as URI
+    #[arg(short, long, value_name = "URI", num_args = 1..)]
+    input: Vec<Uri>,
+    /// Bytes of a message: the most that one has, and where a stream of bytes is cut
+    #[arg(long, value_name = "BYTES", default_value = "1316", value_parser = value::message_size)]
+    pub(crate) msgsize: usize,
+    /// Print a line for each message
+    #[arg(long)]
+    pub(crate) printmsg: bool,
+    /// Answer each message with `Message received`
+    #[arg(long)]
+    pub(crate) twoway: bool,
+    /// End after this time: 60s, 2min; a bare number is seconds; 0 for no limit
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = value::seconds)]
+    duration: Duration,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
+    #[command(flatten)]
+    pub(crate) connections: ConnectionArgs,
+    #[command(flatten)]
+    pub(crate) stats: StatsArgs,
+}
+
+impl ReceiveArgs {
+    /// Where to receive from.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = &Uri> {
+        self.positional.iter().chain(&self.input)
+    }
+
+    /// Time to receive for; `None` for no limit.
+    pub(crate) fn duration(&self) -> Option<Duration> {
+        Some(self.duration).filter(|duration| !duration.is_zero())
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  Wait for a caller and measure its stream; delay, jitter and loss go to a file:
+      punctual receive 'srt://:4200?latency=200ms' --enable-metrics --metricsfile metrics.csv
+
+  Take up to 50 callers at once on one port, until Ctrl-C, with libsrt's statistics:
+      punctual receive 'srt://:4200' --concurrent-streams 50 --maxconns -1 --statsfile stats.csv
+
+  Join a source-specific multicast group and measure for ten minutes:
+      punctual receive 'udp://@232.1.1.1:5000?source=10.0.0.7&adapter=eth0' \\
+          --enable-metrics --duration 10min";

@@ -1,0 +1,116 @@
+//! `punctual route`.
+
+use std::time::Duration;
+
+use punctual::Bitrate;
+
+use crate::args::{StatsArgs, value};
+use crate::uri::Uri;
+
+/// Carry a stream from one place to another, or to several
+///
+/// Carries messages from a source to each destination. A file of MPEG-TS is sent at the pace of
+/// its clock (PCR). A stream of bytes (a file, standard input, TCP) becomes messages of seven
+/// transport packets, 1316 bytes; one that does not fill within 10 ms is sent as it is. When the source ends, what is buffered is still sent, and the command ends.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct RouteArgs {
+    /// Where the stream comes from: srt://, udp://, tcp://, a file or -
+    #[arg(value_name = "SRC", required_unless_present = "input", conflicts_with = "input")]
+    src: Option<Uri>,
+    /// Where it goes to: srt://, udp://, tcp://, a file or -
+    #[arg(value_name = "DST", required_unless_present = "output")]
+    dst: Vec<Uri>,
+    /// The same as SRC
+    #[arg(short, long, value_name = "URI")]
+    input: Option<Uri>,
+    /// The same as DST
+    #[arg(short, long, value_name = "URI", num_args = 1..)]
+    output: Vec<Uri>,
+    /// Carry messages back from the destination to the source as well
+    #[arg(long)]
+    pub(crate) bidir: bool,
+    /// Pace of a file: pcr (MPEG-TS at its own clock), none (as fast as it goes), or a rate such as
+    /// 5Mbps [default: pcr for a file of MPEG-TS, else none]
+    #[arg(long, value_name = "PACE", value_parser = pace)]
+    pub(crate) pace: Option<Pace>,
+    /// Send a file over and over, without a gap
+    #[arg(long = "loop")]
+    pub(crate) repeat: bool,
+    /// Bytes of a message: the most that one has, and where a stream of bytes is cut
+    #[arg(long, value_name = "BYTES", default_value = "1316", value_parser = value::message_size)]
+    pub(crate) msgsize: usize,
+    /// End after this time: 60s, 2min; a bare number is seconds; 0 for no limit
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = value::seconds)]
+    duration: Duration,
+    /// Connect, or wait for a caller, again after either end was lost; at most once a second
+    #[arg(long, overrides_with = "_no_reconnect")]
+    pub(crate) reconnect: bool,
+    /// End when either end is lost (default)
+    #[arg(long = "no-reconnect", overrides_with = "reconnect")]
+    _no_reconnect: bool,
+    /// Stop listening once a caller has been taken
+    #[arg(long, overrides_with = "_no_close_listener")]
+    pub(crate) close_listener: bool,
+    /// Go on listening: further callers wait for their turn (default)
+    #[arg(long = "no-close-listener", overrides_with = "close_listener")]
+    _no_close_listener: bool,
+    #[command(flatten)]
+    pub(crate) stats: StatsArgs,
+}
+
+/// How fast a file is sent.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Pace {
+    /// As fast as it goes.
+    None,
+    /// At the pace of its program clock references.
+    Pcr,
+    /// At a bit rate.
+    Rate(Bitrate),
+}
+
+impl RouteArgs {
+    /// Where the stream comes from.
+    pub(crate) fn source(&self) -> &Uri {
+        self.src.as_ref().or(self.input.as_ref()).expect("clap requires one of both")
+    }
+
+    /// Where it goes to.
+    pub(crate) fn destinations(&self) -> impl Iterator<Item = &Uri> {
+        self.dst.iter().chain(&self.output)
+    }
+
+    /// Time to run for; `None` for no limit.
+    pub(crate) fn duration(&self) -> Option<Duration> {
+        Some(self.duration).filter(|duration| !duration.is_zero())
+    }
+}
+
+fn pace(text: &str) -> Result<Pace, String> {
+    match text {
+        "none" => Ok(Pace::None),
+        "pcr" => Ok(Pace::Pcr),
+        rate => match value::rate(rate) {
+            Ok(Bitrate::ZERO) => Err("a pace of 0 sends nothing; `none` sets no limit".to_owned()),
+            Ok(rate) => Ok(Pace::Rate(rate)),
+            Err(error) => Err(format!("it must be pcr, none or a rate: {error}")),
+        },
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  Send a recording as if it were live, over and over:
+      punctual route clip.ts 'srt://host:4200?streamid=live/one' --loop
+
+  Send what FFmpeg makes; play it at the other end:
+      ffmpeg -re -i in.mp4 -c copy -f mpegts - | punctual route - 'srt://host:4200'
+      punctual route 'srt://:4200?latency=300ms' - | ffplay -
+
+  Bring multicast from one site to another, and lose nothing on the way:
+      punctual route 'udp://@239.1.1.1:5000?adapter=eth0' 'srt://site-b:4200?latency=500ms'
+      punctual route 'srt://:4200' 'udp://239.2.2.2:5000?ttl=8' --reconnect
+
+  Record a stream and pass it on at the same time:
+      punctual route 'srt://:4200' udp://127.0.0.1:1234 recording.ts";

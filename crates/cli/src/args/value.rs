@@ -1,0 +1,97 @@
+//! Values of options: quantities with units, as clap wants to read them.
+
+use std::time::Duration;
+
+use punctual_units::{Bitrate, ParseUnitError, parse_bytes_in, parse_duration_in, parse_share};
+
+/// A duration whose bare numbers are seconds.
+pub(crate) fn seconds(text: &str) -> Result<Duration, ParseUnitError> {
+    parse_duration_in(text, Duration::from_secs(1))
+}
+
+/// A duration whose bare numbers are milliseconds.
+pub(crate) fn milliseconds(text: &str) -> Result<Duration, ParseUnitError> {
+    parse_duration_in(text, Duration::from_millis(1))
+}
+
+/// A period between two reports: at least 10 ms, bare numbers are milliseconds.
+pub(crate) fn period(text: &str) -> Result<Duration, String> {
+    let period = milliseconds(text).map_err(|error| error.to_string())?;
+    if period < SHORTEST_PERIOD {
+        return Err(format!("`{text}` is too short; it must be at least 10ms"));
+    }
+    Ok(period)
+}
+
+/// A bit rate whose bare numbers are bits per second.
+pub(crate) fn rate(text: &str) -> Result<Bitrate, ParseUnitError> {
+    punctual_units::parse_bitrate_in(text, Bitrate::from_bits_per_sec(1))
+}
+
+/// The size of a message: 1 to 1456 bytes.
+pub(crate) fn message_size(text: &str) -> Result<usize, String> {
+    let bytes = parse_bytes_in(text, 1).map_err(|error| error.to_string())?;
+    usize::try_from(bytes)
+        .ok()
+        .filter(|size| (1..=LARGEST_MESSAGE).contains(size))
+        .ok_or_else(|| format!("`{text}` is no size of a message; it must be 1 to 1456 bytes"))
+}
+
+/// A number of connections: at least 1, or -1 for any number.
+pub(crate) fn connections(text: &str) -> Result<Option<u64>, String> {
+    match text.parse::<i64>() {
+        Ok(-1) => Ok(None),
+        Ok(number) if number > 0 => Ok(Some(number.unsigned_abs())),
+        _ => Err(format!("`{text}` must be a number from 1 up, or -1 for no limit")),
+    }
+}
+
+/// A number of messages: at least 1, or -1 for any number.
+pub(crate) fn messages(text: &str) -> Result<Option<u64>, String> {
+    if text == "-1" {
+        return Ok(None);
+    }
+    match punctual_units::parse_count(text) {
+        Ok(0) => Err("0 messages are none; write -1 for no limit".to_owned()),
+        Ok(number) => Ok(Some(number)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// A share of packets.
+pub(crate) fn share(text: &str) -> Result<f64, ParseUnitError> {
+    parse_share(text)
+}
+
+const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
+
+/// What a live message holds at most: an Ethernet frame less the headers of IP, UDP and SRT.
+const LARGEST_MESSAGE: usize = 1_456;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bare_numbers_have_the_units_of_srt_xtransmit() {
+        assert_eq!(seconds("2"), Ok(Duration::from_secs(2)));
+        assert_eq!(seconds("1min"), Ok(Duration::from_secs(60)));
+        assert_eq!(milliseconds("100"), Ok(Duration::from_millis(100)));
+        assert_eq!(rate("5000000"), Ok(Bitrate::from_mbps(5)));
+        assert_eq!(rate("5Mbps"), Ok(Bitrate::from_mbps(5)));
+        assert_eq!(message_size("1316"), Ok(1316));
+        assert_eq!((connections("-1"), connections("3")), (Ok(None), Ok(Some(3))));
+        assert_eq!((messages("-1"), messages("10k")), (Ok(None), Ok(Some(10_000))));
+    }
+
+    #[test]
+    fn values_out_of_range_name_the_range() {
+        assert!(message_size("1457").unwrap_err().contains("1 to 1456"));
+        assert!(message_size("0").unwrap_err().contains("1 to 1456"));
+        assert!(period("1ms").unwrap_err().contains("at least 10ms"));
+        assert!(connections("0").unwrap_err().contains("-1 for no limit"));
+        assert!(connections("-2").unwrap_err().contains("-1 for no limit"));
+        assert!(messages("0").unwrap_err().contains("-1 for no limit"));
+        assert!(share("101%").unwrap_err().to_string().contains("100%"));
+    }
+}

@@ -1,0 +1,80 @@
+//! Connection after connection, several at a time: what `generate` and `receive` have in common.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+use crate::args::ConnectionArgs;
+use crate::endpoint::{Connection, Opener};
+use crate::exit::Failure;
+use crate::stop::Stop;
+
+/// Opens connections as `args` say and lets `carry` work with each, until all have ended or it is
+/// time to stop.
+///
+/// The failure is the first one that no reconnection follows.
+pub(crate) async fn run<W>(
+    mut opener: Opener,
+    args: &ConnectionArgs,
+    stop: &Stop,
+    carry: impl Fn(Connection) -> W,
+) -> Result<(), Failure>
+where
+    W: Future<Output = Result<(), Failure>> + Send + 'static,
+{
+    let places = Arc::new(Semaphore::new(args.concurrent_streams.get()));
+    let mut streams = JoinSet::new();
+    let mut opened = 0;
+    let mut failure = None;
+    while args.limit().is_none_or(|limit| opened < limit) {
+        let Some(place) = stop.or(Arc::clone(&places).acquire_owned()).await else { break };
+        let place = place.expect("the semaphore is never closed");
+        let next_call = Instant::now() + PAUSE;
+        match stop.or(opener.open()).await {
+            None => break,
+            Some(Ok(connection)) => {
+                opened += 1;
+                let stream = carry(connection);
+                let uri = opener.uri().clone();
+                let says = args.reconnect();
+                streams.spawn(async move {
+                    let result = stream.await.map_err(|failure| failure.at(uri));
+                    drop(place);
+                    if let (Err(failure), true) = (&result, says) {
+                        tracing::warn!("{failure}");
+                    }
+                    result
+                });
+            }
+            Some(Err(error)) if args.reconnect() && !error.is_usage() => {
+                tracing::warn!("{error}; trying again");
+            }
+            Some(Err(error)) => {
+                failure = Some(error);
+                break;
+            }
+        }
+        if args.close_listener() && opened >= args.concurrent_streams.get() as u64 {
+            opener.close_listener();
+        }
+        // Calls that fail or end at once must not follow each other without a pause; callers who
+        // wait at a listener, and the first calls, need none.
+        if args.reconnect() && places.available_permits() > 0 && opener.calls() {
+            stop.or(sleep_until(next_call)).await;
+        }
+    }
+    drop(opener);
+    while let Some(ended) = streams.join_next().await {
+        let result = ended.unwrap_or_else(|error| Err(Failure::runtime(error.to_string())));
+        if !args.reconnect() {
+            failure = failure.or(result.err());
+        }
+    }
+    failure.map_or(Ok(()), Err)
+}
+
+/// The least time from one call to the next, as in srt-xtransmit.
+const PAUSE: Duration = Duration::from_secs(1);

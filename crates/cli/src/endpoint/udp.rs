@@ -1,0 +1,196 @@
+//! UDP sockets as URIs describe them: unicast, multicast, source-specific multicast.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
+use tokio::net::{UdpSocket, lookup_host};
+
+use crate::endpoint::resolve::{resolve, unspecified};
+use crate::exit::Failure;
+use crate::uri::UdpTarget;
+
+/// A socket that receives what is sent to the address, group or port of `target`.
+pub(crate) async fn receive_at(target: &UdpTarget) -> Result<UdpSocket, Failure> {
+    let address = resolve(&target.host, target.port, None).await?;
+    let socket = new_socket(target, address)?;
+    if !address.ip().is_multicast() {
+        socket.bind(&address.into()).map_err(|error| failed("bind to", address, &error))?;
+        return into_tokio(socket);
+    }
+    // Binding to the group keeps out what is sent to other groups at the same port; Windows cannot.
+    let local = match cfg!(windows) {
+        true => SocketAddr::new(unspecified(Some(address.ip())), address.port()),
+        false => address,
+    };
+    socket.bind(&local.into()).map_err(|error| failed("bind to", local, &error))?;
+    let interface = interface(target, address.ip()).await?;
+    join(&socket, address, &target.sources, interface)
+        .map_err(|error| failed("join the group", address, &error))?;
+    into_tokio(socket)
+}
+
+/// A socket that sends to `target`, and receives what comes back from there.
+pub(crate) async fn send_to(target: &UdpTarget) -> Result<UdpSocket, Failure> {
+    let address = resolve(&target.host, target.port, None).await?;
+    let socket = new_socket(target, address)?;
+    let mut own = unspecified(Some(address.ip()));
+    if address.ip().is_multicast() {
+        match interface(target, address.ip()).await? {
+            Interface::Any => {}
+            Interface::Address(adapter) => {
+                socket.set_multicast_if_v4(&adapter)?;
+                own = adapter.into();
+            }
+            Interface::Index(index) if address.is_ipv4() => own = via_index(&socket, index)?,
+            Interface::Index(index) => socket.set_multicast_if_v6(index)?,
+        }
+    } else if let Some(adapter) = &target.adapter {
+        own = resolve(adapter, 0, Some(address.ip())).await?.ip();
+    }
+    let own = SocketAddr::new(own, target.local_port.unwrap_or(0));
+    socket.bind(&own.into()).map_err(|error| failed("bind to", own, &error))?;
+    socket.connect(&address.into()).map_err(|error| failed("send to", address, &error))?;
+    into_tokio(socket)
+}
+
+/// Through which interface multicast goes.
+#[derive(Clone, Copy, Debug)]
+enum Interface {
+    Any,
+    Address(Ipv4Addr),
+    Index(u32),
+}
+
+/// The interface that the URI names, by an address or by its name.
+async fn interface(target: &UdpTarget, group: IpAddr) -> Result<Interface, Failure> {
+    let Some(adapter) = &target.adapter else { return Ok(Interface::Any) };
+    match adapter.parse() {
+        Ok(IpAddr::V4(address)) if group.is_ipv4() => return Ok(Interface::Address(address)),
+        Ok(address) => {
+            let message = format!(
+                "adapter={address}: the group {group} needs an IPv4 address or an interface's name"
+            );
+            return Err(Failure::usage(message));
+        }
+        Err(_) => {}
+    }
+    // The resolver turns an interface's name into its number, as the zone of a link-local address.
+    let zoned = lookup_host((format!("fe80::1%{adapter}"), 0)).await.ok().and_then(|mut found| {
+        found.find_map(|address| match address {
+            SocketAddr::V6(address) => Some(address.scope_id()).filter(|index| *index != 0),
+            SocketAddr::V4(_) => None,
+        })
+    });
+    zoned.map(Interface::Index).ok_or_else(|| {
+        Failure::usage(format!("adapter={adapter}: this machine has no interface of that name"))
+    })
+}
+
+/// Joins a group, for everyone who sends to it or for some senders.
+fn join(
+    socket: &Socket,
+    group: SocketAddr,
+    sources: &[IpAddr],
+    interface: Interface,
+) -> io::Result<()> {
+    let (group, zone) = match group {
+        SocketAddr::V4(group) => (IpAddr::from(*group.ip()), 0),
+        SocketAddr::V6(group) => (IpAddr::from(*group.ip()), group.scope_id()),
+    };
+    match group {
+        IpAddr::V4(group) if sources.is_empty() => {
+            let interface = match interface {
+                Interface::Any => InterfaceIndexOrAddress::Address(Ipv4Addr::UNSPECIFIED),
+                Interface::Address(address) => InterfaceIndexOrAddress::Address(address),
+                Interface::Index(index) => InterfaceIndexOrAddress::Index(index),
+            };
+            socket.join_multicast_v4_n(&group, &interface)
+        }
+        IpAddr::V4(group) => {
+            let interface = match interface {
+                Interface::Any => Ipv4Addr::UNSPECIFIED,
+                Interface::Address(address) => address,
+                Interface::Index(_) => return Err(io::Error::other(SSM_BY_NAME)),
+            };
+            sources.iter().try_for_each(|source| match source {
+                IpAddr::V4(source) => socket.join_ssm_v4(source, &group, &interface),
+                IpAddr::V6(_) => Err(io::Error::other("an IPv4 group has IPv4 sources")),
+            })
+        }
+        IpAddr::V6(_) if !sources.is_empty() => {
+            Err(io::Error::other("source-specific multicast is possible with IPv4 only"))
+        }
+        IpAddr::V6(group) => {
+            let index = match interface {
+                Interface::Index(index) => index,
+                Interface::Any | Interface::Address(_) => zone,
+            };
+            socket.join_multicast_v6(&group, index)
+        }
+    }
+}
+
+const SSM_BY_NAME: &str =
+    "source-specific multicast needs the interface's address, not its name, in `adapter`";
+
+/// The interface of a sender to an IPv4 group, chosen by its number: binding to the address that the
+/// system would use from there is what every platform can.
+fn via_index(socket: &Socket, index: u32) -> Result<IpAddr, Failure> {
+    #[cfg(target_os = "linux")]
+    socket.bind_device_by_index_v4(std::num::NonZeroU32::new(index))?;
+    #[cfg(not(target_os = "linux"))]
+    let _ = (socket, index);
+    Ok(Ipv4Addr::UNSPECIFIED.into())
+}
+
+fn new_socket(target: &UdpTarget, address: SocketAddr) -> Result<Socket, Failure> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    if let Some(size) = target.send_buffer {
+        socket.set_send_buffer_size(size)?;
+    }
+    socket.set_recv_buffer_size(target.receive_buffer.unwrap_or(RECEIVE_BUFFER))?;
+    if address.is_ipv4() {
+        set_v4_options(&socket, target)?;
+    } else {
+        set_v6_options(&socket, target)?;
+    }
+    Ok(socket)
+}
+
+fn set_v4_options(socket: &Socket, target: &UdpTarget) -> io::Result<()> {
+    if let Some(ttl) = target.ttl {
+        socket.set_ttl_v4(ttl)?;
+        socket.set_multicast_ttl_v4(ttl)?;
+    }
+    if let Some(tos) = target.tos {
+        socket.set_tos_v4(tos)?;
+    }
+    target.multicast_loop.map_or(Ok(()), |on| socket.set_multicast_loop_v4(on))
+}
+
+fn set_v6_options(socket: &Socket, target: &UdpTarget) -> io::Result<()> {
+    if let Some(ttl) = target.ttl {
+        socket.set_unicast_hops_v6(ttl)?;
+        socket.set_multicast_hops_v6(ttl)?;
+    }
+    #[cfg(unix)]
+    if let Some(tos) = target.tos {
+        socket.set_tclass_v6(tos)?;
+    }
+    target.multicast_loop.map_or(Ok(()), |on| socket.set_multicast_loop_v6(on))
+}
+
+fn into_tokio(socket: Socket) -> Result<UdpSocket, Failure> {
+    Ok(UdpSocket::from_std(socket.into())?)
+}
+
+fn failed(what: &str, address: SocketAddr, error: &io::Error) -> Failure {
+    Failure::runtime(format!("cannot {what} {address}: {error}"))
+}
+
+/// Bytes that wait in the kernel while the program is busy: 200 ms at 80 Mb/s. The kernel's own
+/// limit may be lower.
+const RECEIVE_BUFFER: usize = 2 << 20;

@@ -1,0 +1,143 @@
+//! How the program ends: exit codes, and what is said on failure.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+use punctual::{CloseReason, RejectReason};
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    kind: Kind,
+    message: String,
+}
+
+/// What a failure's exit code tells.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    Runtime,
+    Usage,
+    Rejected,
+    NoAnswer,
+}
+
+/// Ended at once by a second Ctrl-C: 128 and the number of the signal, as shells count.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+impl Failure {
+    /// Something went wrong at run time.
+    pub(crate) fn runtime(message: impl Into<String>) -> Self {
+        Self { kind: Kind::Runtime, message: message.into() }
+    }
+
+    /// What was asked for cannot be done.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { kind: Kind::Usage, message: message.into() }
+    }
+
+    /// A file could not be opened, read or written.
+    pub(crate) fn file(path: &Path, error: &io::Error) -> Self {
+        Self::runtime(format!("{}: {error}", path.display()))
+    }
+
+    /// The same failure, with the place or the work where it happened in front of it.
+    pub(crate) fn at(mut self, place: impl fmt::Display) -> Self {
+        self.message = format!("{place}: {}", self.message);
+        self
+    }
+
+    /// Whether trying again cannot help, because what was asked for is wrong.
+    pub(crate) fn is_usage(&self) -> bool {
+        self.kind == Kind::Usage
+    }
+
+    /// The exit code.
+    pub(crate) fn code(&self) -> u8 {
+        match self.kind {
+            Kind::Runtime => 1,
+            Kind::Usage => 2,
+            Kind::Rejected => 3,
+            Kind::NoAnswer => 4,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::runtime(error.to_string())
+    }
+}
+
+impl From<CloseReason> for Failure {
+    fn from(reason: CloseReason) -> Self {
+        let kind = match reason {
+            CloseReason::Rejected(_) | CloseReason::Incompatible(_) => Kind::Rejected,
+            CloseReason::ConnectTimeout(_) => Kind::NoAnswer,
+            _ => Kind::Runtime,
+        };
+        let message = match reason {
+            CloseReason::Rejected(code) => format!("the peer refused the call: {}", explain(code)),
+            CloseReason::ConnectTimeout(time) => {
+                let time = punctual_units::DisplayDuration(time);
+                format!(
+                    "no answer within {time} (is somebody listening there? is UDP let through?)"
+                )
+            }
+            other => other.to_string(),
+        };
+        Self { kind, message }
+    }
+}
+
+impl From<punctual::Error> for Failure {
+    fn from(error: punctual::Error) -> Self {
+        match error {
+            punctual::Error::Closed(reason) => reason.into(),
+            punctual::Error::Config(error) => Self::usage(error.to_string()),
+            other => Self::runtime(other.to_string()),
+        }
+    }
+}
+
+/// Why a call was refused, with the number by which users of libsrt know it: on the wire the numbers
+/// of applications are 1000 above those of libsrt's API.
+fn explain(reason: RejectReason) -> String {
+    match reason.code() {
+        code @ 2000.. => format!("{reason}, {} in libsrt's API", code - 1000),
+        _ => reason.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn each_end_has_its_exit_code() {
+        let code = |reason: CloseReason| Failure::from(reason).code();
+        assert_eq!(code(CloseReason::Peer), 1);
+        assert_eq!(code(CloseReason::Idle(Duration::from_secs(5))), 1);
+        assert_eq!(Failure::usage("").code(), 2);
+        assert_eq!(code(CloseReason::Rejected(RejectReason::NOT_FOUND)), 3);
+        assert_eq!(code(CloseReason::ConnectTimeout(Duration::from_secs(3))), 4);
+    }
+
+    #[test]
+    fn a_rejection_tells_libsrts_code_and_its_meaning() {
+        let text = Failure::from(CloseReason::Rejected(RejectReason::NOT_FOUND)).to_string();
+        assert!(text.contains("no such stream"), "{text}");
+        assert!(text.contains("1404 in libsrt's API"), "{text}");
+        let text = Failure::from(CloseReason::Rejected(RejectReason::BACKLOG)).at("srt://h:1");
+        assert!(text.to_string().starts_with("srt://h:1: the peer refused the call: "), "{text}");
+        assert!(text.to_string().contains("1005"), "{text}");
+    }
+}

@@ -1,0 +1,140 @@
+//! `punctual generate`: sends a generated stream at an exact rate.
+
+mod pace;
+mod payload;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use punctual::{Timer, now};
+use tokio::task::JoinSet;
+
+use crate::args::GenerateArgs;
+use crate::connections;
+use crate::endpoint::{Connection, Opener, Reader, Role, Writer};
+use crate::exit::Failure;
+use crate::live::{Live, Way};
+use crate::stats::StatsFile;
+use crate::stop::Stop;
+use pace::Pace;
+use payload::Payloads;
+
+/// Runs the command until all its streams have ended.
+pub(crate) async fn run(args: GenerateArgs, quiet: bool) -> Result<(), Failure> {
+    if args.enable_metrics {
+        Payloads::check_size(args.msgsize)?;
+    }
+    let pace = Pace::new(&args)?;
+    let command = Arc::new(Generate {
+        stats: StatsFile::open(&args.stats)?,
+        live: Live::start(quiet),
+        stop: Stop::on_signals(None),
+        pace,
+        args,
+    });
+    let mut streams = JoinSet::new();
+    for uri in command.args.destinations() {
+        let opener = Opener::new(uri, Role::Destination, command.args.msgsize);
+        let command = Arc::clone(&command);
+        streams.spawn(async move {
+            let carry = |connection| Arc::clone(&command).carry(connection);
+            connections::run(opener, &command.args.connections, &command.stop, carry).await
+        });
+    }
+    let mut result = Ok(());
+    while let Some(ended) = streams.join_next().await {
+        let ended = ended.unwrap_or_else(|error| Err(Failure::runtime(error.to_string())));
+        result = result.and(ended);
+    }
+    result
+}
+
+struct Generate {
+    args: GenerateArgs,
+    pace: Pace,
+    stats: Option<StatsFile>,
+    live: Live,
+    stop: Stop,
+}
+
+impl Generate {
+    /// Sends one stream over one connection.
+    async fn carry(self: Arc<Self>, connection: Connection) -> Result<(), Failure> {
+        let watch = self.live.watch(&connection, Way::Out);
+        let result = match (&self.stats, connection.socket.clone()) {
+            (Some(stats), Some(socket)) => stats.observe(&socket, self.stream(connection)).await,
+            _ => self.stream(connection).await,
+        };
+        drop(watch);
+        result
+    }
+
+    async fn stream(&self, connection: Connection) -> Result<(), Failure> {
+        let Connection { mut reader, mut writer, traffic, .. } = connection;
+        let send = async {
+            let result = self.send(&mut writer, |bytes| traffic.count(bytes)).await;
+            writer.close().await;
+            result
+        };
+        if !self.args.twoway {
+            return send.await;
+        }
+        let mut answers = 0;
+        let result = tokio::select! {
+            result = send => result,
+            result = count_answers(&mut reader, &mut answers) => result,
+        };
+        tracing::info!("{answers} messages came back");
+        result
+    }
+
+    /// Sends messages at their times until there are enough.
+    async fn send(&self, writer: &mut Writer, mut count: impl FnMut(usize)) -> Result<(), Failure> {
+        let mut payloads = Payloads::new(self.args.msgsize, self.args.enable_metrics);
+        let mut schedule = self.pace.start(now());
+        let mut timer = Timer::new()?;
+        let mut batch: VecDeque<Bytes> = VecDeque::with_capacity(BATCH);
+        while let Some(due) = schedule.next() {
+            if due > now() && self.stop.or(self.wait(&mut timer, due)).await.is_none() {
+                break;
+            }
+            let now = now();
+            while batch.len() < BATCH && schedule.take(now) {
+                batch.push_back(payloads.next());
+                count(self.args.msgsize);
+            }
+            match self.stop.or(writer.write(&mut batch)).await {
+                None => break,
+                Some(result) => result?,
+            }
+        }
+        if let Some(behind) = schedule.fell_behind() {
+            tracing::warn!("the pace could not be kept: {behind:#} were left out");
+        }
+        Ok(())
+    }
+
+    async fn wait(&self, timer: &mut Timer, due: punctual::Instant) {
+        if self.args.spin_wait {
+            while now() < due {
+                tokio::task::yield_now().await;
+            }
+        } else {
+            timer.sleep_until(due).await;
+        }
+    }
+}
+
+/// Counts what comes back, and ends with the connection.
+async fn count_answers(reader: &mut Reader, answers: &mut u64) -> Result<(), Failure> {
+    let mut batch = Vec::new();
+    while reader.read(&mut batch).await? {
+        *answers += batch.len() as u64;
+        batch.clear();
+    }
+    Err(Failure::runtime("the peer ended the connection"))
+}
+
+/// Messages that are handed over at once, at most.
+const BATCH: usize = 64;

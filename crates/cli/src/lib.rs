@@ -1,0 +1,86 @@
+//! The `punctual` program as a library: what its `main` calls, and the emulator for tests that put
+//! a bad network between two programs without starting a process.
+
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a program has clocks and locks"
+)]
+
+mod args;
+mod connections;
+mod emulate;
+mod endpoint;
+mod exit;
+mod generate;
+mod live;
+mod log;
+mod receive;
+mod route;
+mod stats;
+mod stop;
+mod timepoint;
+mod uri;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+pub use emulate::{DirectionReport, Emulator, EmulatorConfig, EmulatorReport};
+
+use args::{Cli, Command};
+use exit::Failure;
+
+/// Runs the program with this command line, its own name first, and gives its exit code.
+pub fn run(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(command_line) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Nothing can be done if even that cannot be printed.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    match execute(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if let Some(line) = log::LIVE_LINE.get() {
+                line.finish_and_clear();
+            }
+            eprintln!("punctual: {failure}");
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+fn execute(cli: Cli) -> Result<(), Failure> {
+    let quiet = cli.log.quiet;
+    log::start(&cli.log)?;
+    match cli.command {
+        Command::Completions { shell } => {
+            let mut command = Cli::command();
+            clap_complete::generate(shell, &mut command, "punctual", &mut std::io::stdout());
+            Ok(())
+        }
+        Command::Uri => {
+            println!("{}", uri::topic());
+            Ok(())
+        }
+        Command::Generate(args) => on_runtime(generate::run(args, quiet)),
+        Command::Receive(args) => on_runtime(receive::run(args, quiet)),
+        Command::Route(args) => on_runtime(route::run(args, quiet)),
+        Command::Emulate(args) => on_runtime(emulate::run(args)),
+        _ => todo!(),
+    }
+}
+
+/// Runs a command's work to its end.
+fn on_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let result = runtime.block_on(work);
+    // A read from standard input may be under way in a thread of its own, and need not end.
+    runtime.shutdown_background();
+    result
+}

@@ -1,0 +1,99 @@
+//! Messages on standard error, around the live line.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
+
+use indicatif::ProgressBar;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::FormatTime;
+
+use crate::args::LogArgs;
+use crate::exit::Failure;
+use crate::timepoint::timepoint;
+
+/// Starts saying what the options ask for.
+pub(crate) fn start(args: &LogArgs) -> Result<(), Failure> {
+    let format = tracing_subscriber::fmt()
+        .with_env_filter(filter(args)?)
+        .with_target(false)
+        .with_ansi(io::stderr().is_terminal())
+        .with_writer(AroundLiveLine);
+    match io::stderr().is_terminal() {
+        true => format.without_time().init(),
+        false => format.with_timer(Timepoint).init(),
+    }
+    Ok(())
+}
+
+/// The line at the bottom of the terminal that messages are written above of.
+pub(crate) static LIVE_LINE: OnceLock<ProgressBar> = OnceLock::new();
+
+fn filter(args: &LogArgs) -> Result<EnvFilter, Failure> {
+    let level = match (args.loglevel.as_deref(), args.quiet, args.verbose) {
+        (Some("fatal"), ..) | (None, true, _) => "error".to_owned(),
+        (Some("note"), ..) => "info".to_owned(),
+        (Some("warning"), ..) => "warn".to_owned(),
+        (Some(level), ..) => level.to_owned(),
+        (None, _, 1) => "debug".to_owned(),
+        (None, _, 2..) => "trace".to_owned(),
+        (None, ..) => std::env::var("RUST_LOG").unwrap_or_else(|_| DEFAULT.to_owned()),
+    };
+    EnvFilter::try_new(&level).map_err(|error| {
+        let levels = "error, warn, info, debug or trace";
+        Failure::usage(format!("the log level `{level}` must be {levels}: {error}"))
+    })
+}
+
+const DEFAULT: &str = "info";
+
+/// Writes above the live line, if there is one.
+struct AroundLiveLine;
+
+impl<'a> MakeWriter<'a> for AroundLiveLine {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        Self
+    }
+}
+
+impl Write for AroundLiveLine {
+    fn write(&mut self, message: &[u8]) -> io::Result<usize> {
+        match LIVE_LINE.get() {
+            Some(line) => line.suspend(|| io::stderr().write(message)),
+            None => io::stderr().write(message),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+/// The time as statistics have it too.
+struct Timepoint;
+
+impl FormatTime for Timepoint {
+    fn format_time(&self, out: &mut Writer<'_>) -> std::fmt::Result {
+        out.write_str(&timepoint(std::time::SystemTime::now()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_of_the_srt_tools_and_filters_are_understood() {
+        let filter = |level: &str| {
+            let loglevel = Some(level.to_owned());
+            filter(&LogArgs { verbose: 0, quiet: false, loglevel }).map(|filter| filter.to_string())
+        };
+        assert_eq!(filter("note").unwrap(), "info");
+        assert_eq!(filter("fatal").unwrap(), "error");
+        assert_eq!(filter("punctual=trace").unwrap(), "punctual=trace");
+        assert_eq!(filter("a=loud").unwrap_err().code(), 2);
+    }
+}

@@ -1,0 +1,119 @@
+//! `punctual receive`: receives streams, measures them, and throws them away.
+
+mod measure;
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::task::JoinSet;
+
+use crate::args::ReceiveArgs;
+use crate::connections;
+use crate::endpoint::{Connection, Opener, Role};
+use crate::exit::Failure;
+use crate::live::{Live, Way};
+use crate::stats::StatsFile;
+use crate::stop::Stop;
+use measure::{Measurement, MetricsFile};
+
+/// Runs the command until all its streams have ended.
+pub(crate) async fn run(args: ReceiveArgs, quiet: bool) -> Result<(), Failure> {
+    let command = Arc::new(Receive {
+        stats: StatsFile::open(&args.stats)?,
+        metrics: MetricsFile::open(&args.metrics)?,
+        live: Live::start(quiet),
+        stop: Stop::on_signals(args.duration()),
+        args,
+    });
+    let mut streams = JoinSet::new();
+    for uri in command.args.sources() {
+        let opener = Opener::new(uri, Role::Source, command.args.msgsize);
+        let command = Arc::clone(&command);
+        streams.spawn(async move {
+            let carry = |connection| Arc::clone(&command).carry(connection);
+            connections::run(opener, &command.args.connections, &command.stop, carry).await
+        });
+    }
+    let mut result = Ok(());
+    while let Some(ended) = streams.join_next().await {
+        let ended = ended.unwrap_or_else(|error| Err(Failure::runtime(error.to_string())));
+        result = result.and(ended);
+    }
+    result
+}
+
+struct Receive {
+    args: ReceiveArgs,
+    stats: Option<StatsFile>,
+    metrics: Option<MetricsFile>,
+    live: Live,
+    stop: Stop,
+}
+
+impl Receive {
+    /// Receives one stream.
+    async fn carry(self: Arc<Self>, connection: Connection) -> Result<(), Failure> {
+        let watch = self.live.watch(&connection, Way::In);
+        let measurement = Measurement::new(connection.id);
+        let socket = connection.socket.clone();
+        let mut work: Work<'_> = Box::pin(self.stream(connection, &measurement));
+        if let Some(metrics) = &self.metrics {
+            work = Box::pin(metrics.observe(&measurement, work));
+        }
+        let result = match (&self.stats, &socket) {
+            (Some(stats), Some(socket)) => stats.observe(socket, work).await,
+            _ => work.await,
+        };
+        drop(watch);
+        result
+    }
+
+    async fn stream(
+        &self,
+        mut connection: Connection,
+        measurement: &Measurement,
+    ) -> Result<(), Failure> {
+        let mut batch = Vec::new();
+        let mut answers = VecDeque::new();
+        let mut told = std::pin::pin!(self.stop.told());
+        let result = loop {
+            let more = tokio::select! {
+                more = connection.reader.read(&mut batch) => more,
+                () = &mut told => break Ok(()),
+            };
+            match more {
+                Ok(true) => {}
+                Ok(false) => break Ok(()),
+                Err(failure) => break Err(failure),
+            }
+            if self.metrics.is_some() {
+                measurement.submit(&batch);
+            }
+            for message in batch.drain(..) {
+                connection.traffic.count(message.len());
+                if self.args.printmsg {
+                    print_message(message.len(), connection.id)?;
+                }
+                if self.args.twoway {
+                    answers.push_back(Bytes::from_static(ANSWER));
+                }
+            }
+            connection.writer.write(&mut answers).await?;
+        };
+        connection.writer.close().await;
+        result
+    }
+}
+
+type Work<'a> = std::pin::Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + 'a>>;
+
+/// Says that a message came, as srt-xtransmit does.
+fn print_message(bytes: usize, id: u64) -> Result<(), Failure> {
+    writeln!(std::io::stdout(), "RECEIVED MESSAGE length {bytes} on conn ID {id}")?;
+    Ok(())
+}
+
+/// What srt-xtransmit answers.
+const ANSWER: &[u8] = b"Message received";

@@ -1,0 +1,392 @@
+//! Calls that come to nothing: silence, refusals and their codes, peers that do not fit, cookies.
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use punctual_proto::{
+    AcceptError, CloseReason, Config, ConnectError, RejectReason, SendError, SendOptions,
+};
+use punctual_wire::{Extension, GroupExtension, Handshake, HandshakeRequest, HsExtension, HsFlags};
+
+use crate::datagram::{edit_handshake, handshake};
+use crate::node::numbered;
+use crate::pair::{Pair, Side};
+use crate::{MS, SECS, latency, link, lossy};
+
+/// Calls through a tap that changes every conclusion from `side`, and runs for ten seconds.
+fn call_with(side: Side, edit: impl Fn(&mut Handshake) + 'static) -> Pair {
+    let mut pair = Pair::symmetric(1, link());
+    pair.tap(move |_, from, datagram| {
+        vec![edit_handshake(datagram, |handshake| {
+            if from == side && handshake.request == HandshakeRequest::Conclusion {
+                edit(handshake);
+            }
+        })]
+    });
+    pair.call(latency(120), latency(120));
+    pair.run_for(SECS(10));
+    pair
+}
+
+/// Changes the HSREQ or HSRSP of a conclusion.
+fn with_extension(edit: impl Fn(&mut HsExtension)) -> impl Fn(&mut Handshake) {
+    move |handshake| {
+        for extension in &mut handshake.extensions {
+            if let Extension::HsReq(hs) | Extension::HsRsp(hs) = extension {
+                edit(hs);
+            }
+        }
+    }
+}
+
+fn with_added(added: Extension) -> impl Fn(&mut Handshake) {
+    move |handshake| handshake.extensions.push(added.clone())
+}
+
+#[test]
+fn nobody_answers() {
+    for seconds in [1, 3, 10] {
+        let mut pair = Pair::symmetric(1, lossy(1.0));
+        let config = Config::default().with_connect_timeout(SECS(seconds)).expect("in range");
+        let record = pair.record();
+        pair.call(config, Config::default());
+        let id = pair.caller.connection.expect("a call");
+        let refused = pair.send(Side::Caller, numbered(0), SendOptions::default());
+        assert_eq!(refused, Err(SendError::NotConnected));
+        assert!(pair.run_while(SECS(60), |pair| pair.caller.closed().is_none()));
+        assert_eq!(pair.elapsed(), SECS(seconds));
+        let reason = CloseReason::ConnectTimeout(SECS(seconds));
+        assert_eq!(pair.caller.closed(), Some(&reason));
+        assert_eq!(record.len() as u64, seconds * 4, "one request each 250 ms");
+        let refused = pair.send(Side::Caller, numbered(0), SendOptions::default());
+        assert_eq!(refused, Err(SendError::Closed(reason)));
+        let now = pair.now;
+        pair.caller.endpoint.release(now, id);
+        assert_eq!(pair.caller.endpoint.connection_count(), 0);
+        pair.run_for(SECS(5));
+        assert_eq!(record.len() as u64, seconds * 4, "and silence afterwards");
+    }
+}
+
+#[test]
+fn addresses_that_cannot_be_called() {
+    let mut pair = Pair::symmetric(1, link());
+    for address in ["192.0.2.1:0", "0.0.0.0:9000", "239.1.2.3:9000", "[::]:9000", "[ff02::1]:1"] {
+        let remote: SocketAddr = address.parse().expect("an address");
+        let refused = pair.caller.endpoint.connect(pair.now, remote, Config::default());
+        assert_eq!(refused, Err(ConnectError::InvalidAddress(remote)));
+    }
+}
+
+#[test]
+fn the_application_refuses_with_its_code() {
+    for reason in [
+        RejectReason::NOT_FOUND,
+        RejectReason::UNAUTHORIZED,
+        RejectReason::FALLBACK,
+        RejectReason::RESOURCE,
+        RejectReason::from_api(2_345).expect("in range"),
+    ] {
+        let mut pair = Pair::symmetric(1, link());
+        pair.accepts = false;
+        let record = pair.record();
+        pair.call(latency(120), latency(120));
+        pair.run_for(MS(100));
+        let incoming = pair.listener.incoming.pop_front().expect("a caller");
+        pair.listener.endpoint.reject(incoming.id, reason);
+        pair.run_for(SECS(1));
+        assert_eq!(pair.caller.closed(), Some(&CloseReason::Rejected(reason)));
+        assert_eq!(pair.listener.endpoint.connection_count(), 0);
+        let (_, rejection, datagram) = record.handshakes(Side::Listener).pop().expect("an answer");
+        assert_eq!(rejection.request, HandshakeRequest::Rejection(reason));
+        assert_eq!(datagram.len(), 64, "no extensions");
+        assert_eq!(datagram[12..16], incoming.peer_socket_id.value().to_be_bytes());
+        let gone = pair.listener.endpoint.accept(pair.now, incoming.id, None);
+        assert_eq!(gone, Err(AcceptError::Gone));
+    }
+}
+
+#[test]
+fn a_listener_refuses_what_does_not_fit_and_says_why() {
+    let group = GroupExtension { group_id: 0x4000_0001, kind: 1, flags: 0, weight: 0 };
+    let cases: Vec<(RejectReason, Box<dyn Fn(&mut Handshake)>)> = vec![
+        (RejectReason::ROGUE, Box::new(with_extension(|hs| hs.version = 0x01_02_00))),
+        (
+            RejectReason::MESSAGE_API,
+            Box::new(with_extension(|hs| hs.flags = hs.flags | HsFlags::STREAM)),
+        ),
+        (RejectReason::CONGESTION, Box::new(with_added(Extension::Congestion("file".to_owned())))),
+        (RejectReason::UNSECURE, Box::new(with_added(Extension::KmReq(vec![0; 56])))),
+        (RejectReason::FILTER, Box::new(with_added(Extension::Filter("fec,cols:10".to_owned())))),
+        (RejectReason::GROUP, Box::new(with_added(Extension::Group(group)))),
+        (RejectReason::ROGUE, Box::new(|handshake| handshake.extensions.clear())),
+        (RejectReason::ROGUE, Box::new(|handshake| handshake.extension_field = 0)),
+        (RejectReason::ROGUE, Box::new(|handshake| handshake.mss = 1_501)),
+        (RejectReason::VERSION, Box::new(|handshake| handshake.version = 4)),
+        (RejectReason::VERSION, Box::new(|handshake| handshake.version = 6)),
+    ];
+    for (i, (reason, edit)) in cases.into_iter().enumerate() {
+        let pair = call_with(Side::Caller, edit);
+        assert_eq!(pair.caller.closed(), Some(&CloseReason::Rejected(reason)), "case {i}");
+        assert_eq!(pair.listener.endpoint.connection_count(), 0, "case {i}");
+        assert!(pair.listener.gone.is_empty(), "case {i}: the application is not bothered");
+    }
+}
+
+#[test]
+fn what_a_peer_may_add_or_leave_out() {
+    let unknown = Extension::Unknown { command: 99, body: vec![1, 2, 3, 4] };
+    let plain = HsFlags::TSBPD_SEND | HsFlags::TSBPD_RECEIVE;
+    let edits: Vec<Box<dyn Fn(&mut Handshake)>> = vec![
+        Box::new(with_added(Extension::Congestion("live".to_owned()))),
+        Box::new(with_added(unknown)),
+        Box::new(with_extension(|hs| hs.version = 0x01_03_00)),
+        Box::new(with_extension(move |hs| hs.flags = plain)),
+        Box::new(|handshake| handshake.extensions.reverse()),
+        Box::new(|handshake| handshake.mss = 1_360),
+        Box::new(|handshake| handshake.flow_window = 8_192),
+        Box::new(|handshake| handshake.encryption = 2),
+    ];
+    for (i, edit) in edits.into_iter().enumerate() {
+        let edit = Rc::new(edit);
+        for side in [Side::Caller, Side::Listener] {
+            let edit = Rc::clone(&edit);
+            let mut pair = call_with(side, move |handshake| edit(handshake));
+            assert_eq!(pair.caller.closed(), None, "case {i}");
+            pair.stream(Side::Caller, 100, MS(2));
+            pair.run_for(MS(500));
+            pair.assert_complete(Side::Caller);
+        }
+    }
+}
+
+#[test]
+fn a_caller_refuses_a_response_that_does_not_fit_and_hangs_up() {
+    let cases: Vec<(RejectReason, Box<dyn Fn(&mut Handshake)>)> = vec![
+        (RejectReason::ROGUE, Box::new(with_extension(|hs| hs.version = 0x01_02_00))),
+        (
+            RejectReason::MESSAGE_API,
+            Box::new(with_extension(|hs| hs.flags = hs.flags | HsFlags::STREAM)),
+        ),
+        (RejectReason::CONGESTION, Box::new(with_added(Extension::Congestion("file".to_owned())))),
+        (RejectReason::ROGUE, Box::new(|handshake| handshake.extensions.clear())),
+        (RejectReason::ROGUE, Box::new(|handshake| handshake.mss = 9_000)),
+        (RejectReason::ROGUE, Box::new(|handshake| handshake.version = 4)),
+    ];
+    for (i, (reason, edit)) in cases.into_iter().enumerate() {
+        let mut pair = call_with(Side::Listener, edit);
+        assert_eq!(pair.caller.closed(), Some(&CloseReason::Incompatible(reason)), "case {i}");
+        pair.release(Side::Caller);
+        assert_eq!(pair.caller.endpoint.connection_count(), 0);
+    }
+
+    // The listener's socket, which stands by then, is told.
+    let mut pair = Pair::symmetric(1, link());
+    pair.tap(|_, side, datagram| {
+        vec![edit_handshake(datagram, |handshake| {
+            if side == Side::Listener && handshake.request == HandshakeRequest::Conclusion {
+                handshake.extensions.clear();
+            }
+        })]
+    });
+    pair.call(latency(120), latency(120));
+    assert!(pair.run_while(SECS(1), |pair| pair.caller.closed().is_none()));
+    pair.release(Side::Caller);
+    pair.run_for(MS(20));
+    assert_eq!(pair.listener.closed(), Some(&CloseReason::Peer));
+}
+
+#[test]
+fn a_listener_that_is_no_srt_of_today() {
+    let cases: [(RejectReason, fn(&mut Handshake)); 3] = [
+        // UDT, and SRT before 1.3.0.
+        (RejectReason::VERSION, |handshake| handshake.version = 4),
+        (RejectReason::ROGUE, |handshake| handshake.extension_field = 2),
+        (RejectReason::ROGUE, |handshake| handshake.mss = 1_501),
+    ];
+    for (reason, edit) in cases {
+        let mut pair = Pair::symmetric(1, link());
+        pair.tap(move |_, side, datagram| {
+            vec![edit_handshake(datagram, |handshake| {
+                if side == Side::Listener {
+                    edit(handshake);
+                }
+            })]
+        });
+        pair.call(latency(120), latency(120));
+        pair.run_for(MS(20));
+        assert_eq!(pair.caller.closed(), Some(&CloseReason::Incompatible(reason)));
+    }
+}
+
+#[test]
+fn the_least_version_counts_at_both_ends() {
+    let newer = Config::default().with_min_version(0x01_06_00);
+    let mut pair = Pair::symmetric(1, link());
+    pair.call(Config::default(), newer.clone());
+    pair.run_for(SECS(1));
+    assert_eq!(pair.caller.closed(), Some(&CloseReason::Rejected(RejectReason::VERSION)));
+
+    let mut pair = Pair::symmetric(1, link());
+    pair.call(newer, Config::default());
+    pair.run_for(SECS(1));
+    assert_eq!(pair.caller.closed(), Some(&CloseReason::Incompatible(RejectReason::VERSION)));
+
+    let mut pair = Pair::symmetric(1, link());
+    let same = Config::default().with_min_version(0x01_05_05);
+    pair.connect(same.clone(), same);
+    assert_eq!(pair.info(Side::Caller).peer_version, 0x01_05_05);
+    assert_eq!(pair.info(Side::Listener).peer_version, 0x01_05_05);
+}
+
+#[test]
+fn the_backlog_is_full() {
+    let mut pair = Pair::symmetric(1, link()).with_listener(|config| config.backlog = 2);
+    pair.accepts = false;
+    let remote = pair.listener.address;
+    pair.call(latency(120), latency(120));
+    let now = pair.now;
+    let more: Vec<_> = (0..2)
+        .map(|_| pair.caller.endpoint.connect(now, remote, latency(120)).expect("room"))
+        .collect();
+    pair.run_for(MS(100));
+    assert_eq!(pair.listener.incoming.len(), 2);
+    let refused = CloseReason::Rejected(RejectReason::BACKLOG);
+    assert_eq!(pair.caller.closed.get(&more[1]), Some(&refused));
+    assert_eq!(pair.caller.closed.len(), 1);
+    let incoming = pair.listener.incoming.pop_front().expect("a caller");
+    pair.listener.endpoint.accept(pair.now, incoming.id, None).expect("waits");
+    pair.run_for(MS(100));
+    assert!(pair.caller.connected);
+}
+
+#[test]
+fn the_endpoint_is_full() {
+    let mut pair = Pair::symmetric(1, link()).with_listener(|config| config.max_connections = 1);
+    pair.connect(latency(120), latency(120));
+    let remote = pair.listener.address;
+    let second = pair.caller.endpoint.connect(pair.now, remote, latency(120)).expect("room");
+    pair.run_for(MS(100));
+    let refused = CloseReason::Rejected(RejectReason::RESOURCE);
+    assert_eq!(pair.caller.closed.get(&second), Some(&refused));
+    let caller = pair.caller.address;
+    let full = pair.listener.endpoint.connect(pair.now, caller, latency(120));
+    assert_eq!(full, Err(ConnectError::TooManyConnections(1)));
+}
+
+#[test]
+fn a_wrong_cookie_is_ignored_in_silence() {
+    let mut pair = Pair::symmetric(1, link());
+    let record = pair.record();
+    pair.connect(latency(120), latency(120));
+    let (_, _, conclusion) = record.handshakes(Side::Caller).pop().expect("a conclusion");
+    let before = record.len();
+    let elsewhere: SocketAddr = "203.0.113.7:9000".parse().expect("an address");
+    let other_port: SocketAddr = "192.0.2.1:9001".parse().expect("an address");
+    for remote in [elsewhere, other_port] {
+        pair.inject(Side::Listener, remote, conclusion.clone());
+    }
+    for bit in 0..32 {
+        let mut forged = conclusion.clone();
+        // Another caller's socket ID, and one bit of the cookie.
+        forged[40] ^= 1;
+        forged[44 + bit / 8] ^= 1 << (bit % 8);
+        let remote = pair.caller.address;
+        pair.inject(Side::Listener, remote, forged);
+    }
+    assert!(pair.strays.is_empty());
+    assert_eq!(record.len(), before);
+    assert_eq!(pair.listener.endpoint.connection_count(), 1);
+    let mut with_the_right_cookie = conclusion;
+    with_the_right_cookie[40] ^= 1;
+    let remote = pair.caller.address;
+    pair.inject(Side::Listener, remote, with_the_right_cookie);
+    assert_eq!(pair.listener.endpoint.connection_count(), 2, "the cookie was all that was wrong");
+    let pair = call_with(Side::Caller, |handshake| handshake.cookie ^= 1);
+    assert_eq!(pair.caller.closed(), Some(&CloseReason::ConnectTimeout(SECS(3))));
+}
+
+#[test]
+fn a_cookie_is_good_for_two_periods_and_needs_no_state() {
+    for start in [0, 17, 59] {
+        // Periods last a minute from the endpoint's start.
+        for age in [0, 59 - start, 60 - start, 119 - start, 120 - start, 600] {
+            let mut pair = Pair::symmetric(1, link());
+            pair.accepts = false;
+            let held = Rc::new(RefCell::new(None));
+            let hold = Rc::clone(&held);
+            pair.drop_where(move |_, datagram| {
+                let conclusion = handshake(datagram)
+                    .is_some_and(|handshake| handshake.request == HandshakeRequest::Conclusion);
+                if conclusion {
+                    *hold.borrow_mut() = Some(datagram.to_vec());
+                }
+                conclusion
+            });
+            pair.run_for(SECS(start));
+            pair.call(latency(120), latency(120));
+            pair.run_for(MS(100));
+            assert_eq!(pair.listener.endpoint.connection_count(), 0);
+            assert!(pair.listener.endpoint.poll_timeout().is_none(), "nothing is remembered");
+            pair.run_for(SECS(age));
+            let conclusion = held.borrow_mut().take().expect("a conclusion");
+            let remote = pair.caller.address;
+            pair.inject(Side::Listener, remote, conclusion);
+            let good = start + age < 120;
+            assert_eq!(pair.listener.incoming.len(), usize::from(good), "{start} + {age} s");
+        }
+    }
+}
+
+#[test]
+fn a_caller_that_gives_up_is_gone() {
+    let mut pair = Pair::symmetric(1, link());
+    pair.accepts = false;
+    pair.call(latency(120), latency(120));
+    pair.run_for(SECS(10));
+    assert!(matches!(pair.caller.closed(), Some(CloseReason::ConnectTimeout(_))));
+    let incoming = pair.listener.incoming.pop_front().expect("a caller");
+    assert_eq!(pair.listener.gone, [incoming.id]);
+    let gone = pair.listener.endpoint.accept(pair.now, incoming.id, None);
+    assert_eq!(gone, Err(AcceptError::Gone));
+    pair.listener.endpoint.reject(incoming.id, RejectReason::FALLBACK);
+    pair.run_for(SECS(5));
+    assert_eq!(pair.listener.endpoint.connection_count(), 0);
+    assert!(pair.listener.endpoint.poll_timeout().is_none(), "nothing is left of it");
+}
+
+/// Accepted in the moments before the listener knows: the connection ends by itself.
+#[test]
+fn a_caller_that_has_just_given_up_is_accepted_in_vain() {
+    let mut pair = Pair::symmetric(1, link());
+    pair.accepts = false;
+    pair.call(latency(120), latency(120));
+    pair.run_for(MS(3_500));
+    assert!(matches!(pair.caller.closed(), Some(CloseReason::ConnectTimeout(_))));
+    let incoming = pair.listener.incoming.pop_front().expect("a caller");
+    let id = pair.listener.endpoint.accept(pair.now, incoming.id, None).expect("waits");
+    pair.listener.connection = Some(id);
+    pair.run_for(SECS(6));
+    assert!(pair.listener.closed().is_some());
+    assert!(!pair.caller.connected);
+}
+
+#[test]
+fn nobody_is_answered_where_nobody_listens() {
+    let mut pair = Pair::symmetric(1, link());
+    pair.call(latency(120), latency(120));
+    pair.listener.endpoint.listen(None);
+    let record = pair.record();
+    pair.run_for(SECS(4));
+    assert!(matches!(pair.caller.closed(), Some(CloseReason::ConnectTimeout(_))));
+    assert!(record.from(Side::Listener).is_empty());
+
+    // Connections that stand are not touched.
+    let mut pair = Pair::symmetric(1, link());
+    pair.connect(latency(120), latency(120));
+    pair.listener.endpoint.listen(None);
+    pair.stream(Side::Caller, 100, MS(2));
+    pair.run_for(MS(500));
+    pair.assert_complete(Side::Caller);
+}
