@@ -47,9 +47,8 @@ impl Tuning {
 pub(crate) fn build() -> Result<Libsrt> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("libsrt");
     let program = std::env::current_exe()?.with_file_name("libsrt-bench");
-    let flags = output(Command::new("pkg-config").args(["--cflags", "--libs", "srt"])).map_err(
-        |error| format!("libsrt's development package (libsrt-gnutls-dev) is missing: {error}"),
-    )?;
+    let flags = output(Command::new("pkg-config").args(["--cflags", "--libs", "srt"]))
+        .map_err(|_| "pkg-config does not find libsrt (Debian: libsrt-gnutls-dev, pkg-config)")?;
     let mut cc = Command::new("cc");
     cc.args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-o"]).arg(&program);
     cc.args(SOURCES.iter().map(|name| sources.join(name)));

@@ -4,8 +4,8 @@
 //! writes it with `--write`. A scenario's name runs that one alone. Each run is a pair of
 //! processes: a receiver that listens and a sender that calls it and sends paced messages. Both
 //! come in two forms with the same arguments and output: this program's own `send` and `receive`
-//! over the `punctual` crate, and `libsrt-bench`, a C program that is compiled when needed. CPU time
-//! and memory are read from outside, by the same code for both.
+//! over the `punctual` crate, and `libsrt-bench`, a C program that is compiled when needed. CPU
+//! time and memory are read from outside, by the same code for both.
 
 #![forbid(unsafe_code)]
 
