@@ -7,8 +7,8 @@ use crate::config::{Config, MaxBandwidth, PACKET_OVERHEAD};
 
 /// What "unlimited" means at least: libsrt's 1 Gb/s.
 const UNLIMITED: Bitrate = Bitrate::from_mbps(1_000);
-/// How late the pacer may be and still catch up. A driver that wakes up late loses no rate; a longer
-/// stall does not end in a burst.
+/// How late the pacer may be and still catch up. A driver that wakes up late loses no rate; a
+/// longer stall does not end in a burst.
 const CREDIT: Duration = Duration::from_millis(10);
 
 /// How far ahead of its time a packet may go out. What wakes up a driver costs more than what it sends,
