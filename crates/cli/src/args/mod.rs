@@ -38,7 +38,7 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     Generate(GenerateArgs),
     Receive(ReceiveArgs),
-    Route(RouteArgs),
+    Route(Box<RouteArgs>),
     Emulate(Box<EmulateArgs>),
     /// List every form of URI and every key, with unit, range and default
     #[command(long_about = crate::uri::topic())]

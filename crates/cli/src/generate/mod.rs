@@ -17,6 +17,7 @@ use crate::exit::Failure;
 use crate::live::{Live, Way};
 use crate::stats::StatsFile;
 use crate::stop::Stop;
+use crate::uri::Uri;
 use pace::Pace;
 use payload::Payloads;
 
@@ -38,7 +39,7 @@ pub(crate) async fn run(args: GenerateArgs, quiet: bool) -> Result<(), Failure> 
         let opener = Opener::new(uri, Role::Destination, command.args.msgsize);
         let command = Arc::clone(&command);
         streams.spawn(async move {
-            let carry = |connection| Arc::clone(&command).carry(connection);
+            let carry = |uri, connection| Arc::clone(&command).carry(uri, connection);
             connections::run(opener, &command.args.connections, &command.stop, carry).await
         });
     }
@@ -60,8 +61,8 @@ struct Generate {
 
 impl Generate {
     /// Sends one stream over one connection.
-    async fn carry(self: Arc<Self>, connection: Connection) -> Result<(), Failure> {
-        let watch = self.live.watch(&connection, Way::Out);
+    async fn carry(self: Arc<Self>, uri: Uri, connection: Connection) -> Result<(), Failure> {
+        let watch = self.live.watch(&uri, &connection, Way::Out);
         let result = match (&self.stats, connection.socket.clone()) {
             (Some(stats), Some(socket)) => stats.observe(&socket, self.stream(connection)).await,
             _ => self.stream(connection).await,

@@ -21,6 +21,7 @@ mod pacing;
 mod pair;
 mod refusals;
 mod retransmission;
+mod windows;
 mod wraps;
 
 use std::time::Duration;
