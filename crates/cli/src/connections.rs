@@ -11,6 +11,7 @@ use crate::args::ConnectionArgs;
 use crate::endpoint::{Connection, Opener};
 use crate::exit::Failure;
 use crate::stop::Stop;
+use crate::uri::Uri;
 
 /// Opens connections as `args` say and lets `carry` work with each, until all have ended or it is
 /// time to stop.
@@ -20,7 +21,7 @@ pub(crate) async fn run<W>(
     mut opener: Opener,
     args: &ConnectionArgs,
     stop: &Stop,
-    carry: impl Fn(Connection) -> W,
+    carry: impl Fn(Uri, Connection) -> W,
 ) -> Result<(), Failure>
 where
     W: Future<Output = Result<(), Failure>> + Send + 'static,
@@ -37,8 +38,8 @@ where
             None => break,
             Some(Ok(connection)) => {
                 opened += 1;
-                let stream = carry(connection);
                 let uri = opener.uri().clone();
+                let stream = carry(uri.clone(), connection);
                 let says = args.reconnect();
                 streams.spawn(async move {
                     let result = stream.await.map_err(|failure| failure.at(uri));

@@ -10,6 +10,7 @@
 
 mod args;
 mod connections;
+mod demo;
 mod emulate;
 mod endpoint;
 mod exit;
@@ -43,12 +44,11 @@ pub fn run(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    match execute(cli) {
+    let result = execute(cli);
+    live::line::finish();
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            if let Some(line) = log::LIVE_LINE.get() {
-                line.finish_and_clear();
-            }
             eprintln!("punctual: {failure}");
             ExitCode::from(failure.code())
         }
@@ -57,7 +57,9 @@ pub fn run(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn execute(cli: Cli) -> Result<(), Failure> {
     let quiet = cli.log.quiet;
-    log::start(&cli.log)?;
+    // The demonstration has a story of its own to tell.
+    let level = if matches!(cli.command, Command::Demo(_)) { "warn" } else { "info" };
+    log::start(&cli.log, level)?;
     match cli.command {
         Command::Completions { shell } => {
             let mut command = Cli::command();
@@ -71,8 +73,8 @@ fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Generate(args) => on_runtime(generate::run(args, quiet)),
         Command::Receive(args) => on_runtime(receive::run(args, quiet)),
         Command::Route(args) => on_runtime(route::run(args, quiet)),
-        Command::Emulate(args) => on_runtime(emulate::run(args)),
-        _ => todo!(),
+        Command::Emulate(args) => on_runtime(emulate::run(args, quiet)),
+        Command::Demo(args) => on_runtime(demo::run(args, quiet)),
     }
 }
 

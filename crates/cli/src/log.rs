@@ -1,9 +1,7 @@
 //! Messages on standard error, around the live line.
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::OnceLock;
 
-use indicatif::ProgressBar;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::Writer;
@@ -11,12 +9,13 @@ use tracing_subscriber::fmt::time::FormatTime;
 
 use crate::args::LogArgs;
 use crate::exit::Failure;
+use crate::live::line;
 use crate::timepoint::timepoint;
 
-/// Starts saying what the options ask for.
-pub(crate) fn start(args: &LogArgs) -> Result<(), Failure> {
+/// Starts saying what the options ask for, and from level `default` up if they do not.
+pub(crate) fn start(args: &LogArgs, default: &str) -> Result<(), Failure> {
     let format = tracing_subscriber::fmt()
-        .with_env_filter(filter(args)?)
+        .with_env_filter(filter(args, default)?)
         .with_target(false)
         .with_ansi(io::stderr().is_terminal())
         .with_writer(AroundLiveLine);
@@ -27,10 +26,7 @@ pub(crate) fn start(args: &LogArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The line at the bottom of the terminal that messages are written above of.
-pub(crate) static LIVE_LINE: OnceLock<ProgressBar> = OnceLock::new();
-
-fn filter(args: &LogArgs) -> Result<EnvFilter, Failure> {
+fn filter(args: &LogArgs, default: &str) -> Result<EnvFilter, Failure> {
     let level = match (args.loglevel.as_deref(), args.quiet, args.verbose) {
         (Some("fatal"), ..) | (None, true, _) => "error".to_owned(),
         (Some("note"), ..) => "info".to_owned(),
@@ -38,15 +34,13 @@ fn filter(args: &LogArgs) -> Result<EnvFilter, Failure> {
         (Some(level), ..) => level.to_owned(),
         (None, _, 1) => "debug".to_owned(),
         (None, _, 2..) => "trace".to_owned(),
-        (None, ..) => std::env::var("RUST_LOG").unwrap_or_else(|_| DEFAULT.to_owned()),
+        (None, ..) => std::env::var("RUST_LOG").unwrap_or_else(|_| default.to_owned()),
     };
     EnvFilter::try_new(&level).map_err(|error| {
         let levels = "error, warn, info, debug or trace";
         Failure::usage(format!("the log level `{level}` must be {levels}: {error}"))
     })
 }
-
-const DEFAULT: &str = "info";
 
 /// Writes above the live line, if there is one.
 struct AroundLiveLine;
@@ -61,10 +55,7 @@ impl<'a> MakeWriter<'a> for AroundLiveLine {
 
 impl Write for AroundLiveLine {
     fn write(&mut self, message: &[u8]) -> io::Result<usize> {
-        match LIVE_LINE.get() {
-            Some(line) => line.suspend(|| io::stderr().write(message)),
-            None => io::stderr().write(message),
-        }
+        line::above(|| io::stderr().write(message))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -89,7 +80,11 @@ mod tests {
     fn levels_of_the_srt_tools_and_filters_are_understood() {
         let filter = |level: &str| {
             let loglevel = Some(level.to_owned());
-            filter(&LogArgs { verbose: 0, quiet: false, loglevel }).map(|filter| filter.to_string())
+            {
+                let args = LogArgs { loglevel, ..LogArgs::default() };
+                filter(&args, "info")
+            }
+            .map(|filter| filter.to_string())
         };
         assert_eq!(filter("note").unwrap(), "info");
         assert_eq!(filter("fatal").unwrap(), "error");

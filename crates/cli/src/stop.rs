@@ -72,7 +72,7 @@ async fn signal() {
     let terminated = std::future::pending::<()>();
     let interrupted = async {
         if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     };
     tokio::select! {

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use crate::args::value;
+use crate::args::value::Limit;
 
 /// How many connections are made or taken, and what happens when one ends.
 #[derive(Clone, Debug, clap::Args)]
@@ -10,7 +10,7 @@ use crate::args::value;
 pub(crate) struct ConnectionArgs {
     /// Connections to make or take in all; -1 for no limit [default: as many as
     /// --concurrent-streams; no limit with --reconnect]
-    #[arg(long, value_name = "N", value_parser = value::connections, allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
     maxconns: Option<Limit>,
     /// Connections at a time
     #[arg(long, value_name = "N", default_value = "1")]
@@ -30,14 +30,11 @@ pub(crate) struct ConnectionArgs {
     _no_close_listener: bool,
 }
 
-/// A number of connections, or no limit. (An `Option` itself would make clap see an optional value.)
-type Limit = std::option::Option<u64>;
-
 impl ConnectionArgs {
     /// Connections to make or take in all; `None` for no limit.
     pub(crate) fn limit(&self) -> Option<u64> {
         match self.maxconns {
-            Some(limit) => limit,
+            Some(Limit(limit)) => limit,
             None if self.reconnect => None,
             None => u64::try_from(self.concurrent_streams.get()).ok(),
         }

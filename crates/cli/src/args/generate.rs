@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use punctual::Bitrate;
 
-use crate::args::{ConnectionArgs, StatsArgs, value};
+use crate::args::value::{self, Limit};
+use crate::args::{ConnectionArgs, StatsArgs};
 use crate::uri::Uri;
 
 /// Send a generated stream at an exact rate
@@ -31,13 +32,7 @@ pub(crate) struct GenerateArgs {
     #[arg(long, value_name = "BYTES", default_value = "1316", value_parser = value::message_size)]
     pub(crate) msgsize: usize,
     /// Messages to send; -1 for no limit
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "-1",
-        value_parser = value::messages,
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "N", default_value = "-1", allow_hyphen_values = true)]
     num: Limit,
     /// Time to send for, instead of --num: 60s, 2min; a bare number is seconds; 0 for no limit
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = value::seconds)]
@@ -61,9 +56,6 @@ pub(crate) struct GenerateArgs {
     pub(crate) stats: StatsArgs,
 }
 
-/// A number of messages, or no limit. (Not spelt `Option`, which clap takes for an optional value.)
-type Limit = std::option::Option<u64>;
-
 impl GenerateArgs {
     /// Where to send.
     pub(crate) fn destinations(&self) -> impl Iterator<Item = &Uri> {
@@ -72,7 +64,7 @@ impl GenerateArgs {
 
     /// Messages to send; `None` for no limit or a limit in time.
     pub(crate) fn limit(&self) -> Option<u64> {
-        self.num.filter(|_| self.duration.is_zero())
+        self.num.0.filter(|_| self.duration.is_zero())
     }
 
     /// Time to send for; `None` for no limit.

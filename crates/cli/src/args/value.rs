@@ -1,5 +1,6 @@
 //! Values of options: quantities with units, as clap wants to read them.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use punctual_units::{Bitrate, ParseUnitError, parse_bytes_in, parse_duration_in, parse_share};
@@ -37,24 +38,19 @@ pub(crate) fn message_size(text: &str) -> Result<usize, String> {
         .ok_or_else(|| format!("`{text}` is no size of a message; it must be 1 to 1456 bytes"))
 }
 
-/// A number of connections: at least 1, or -1 for any number.
-pub(crate) fn connections(text: &str) -> Result<Option<u64>, String> {
-    match text.parse::<i64>() {
-        Ok(-1) => Ok(None),
-        Ok(number) if number > 0 => Ok(Some(number.unsigned_abs())),
-        _ => Err(format!("`{text}` must be a number from 1 up, or -1 for no limit")),
-    }
-}
+/// A number of things to do at most: at least 1, or -1 for no limit.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Limit(pub(crate) Option<u64>);
 
-/// A number of messages: at least 1, or -1 for any number.
-pub(crate) fn messages(text: &str) -> Result<Option<u64>, String> {
-    if text == "-1" {
-        return Ok(None);
-    }
-    match punctual_units::parse_count(text) {
-        Ok(0) => Err("0 messages are none; write -1 for no limit".to_owned()),
-        Ok(number) => Ok(Some(number)),
-        Err(error) => Err(error.to_string()),
+impl FromStr for Limit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, punctual_units::parse_count(text)) {
+            ("-1", _) => Ok(Self(None)),
+            (_, Ok(number @ 1..)) => Ok(Self(Some(number))),
+            _ => Err(format!("`{text}` must be a whole number from 1 up, or -1 for no limit")),
+        }
     }
 }
 
@@ -80,8 +76,8 @@ mod tests {
         assert_eq!(rate("5000000"), Ok(Bitrate::from_mbps(5)));
         assert_eq!(rate("5Mbps"), Ok(Bitrate::from_mbps(5)));
         assert_eq!(message_size("1316"), Ok(1316));
-        assert_eq!((connections("-1"), connections("3")), (Ok(None), Ok(Some(3))));
-        assert_eq!((messages("-1"), messages("10k")), (Ok(None), Ok(Some(10_000))));
+        assert_eq!("-1".parse(), Ok(Limit(None)));
+        assert_eq!("10k".parse(), Ok(Limit(Some(10_000))));
     }
 
     #[test]
@@ -89,9 +85,9 @@ mod tests {
         assert!(message_size("1457").unwrap_err().contains("1 to 1456"));
         assert!(message_size("0").unwrap_err().contains("1 to 1456"));
         assert!(period("1ms").unwrap_err().contains("at least 10ms"));
-        assert!(connections("0").unwrap_err().contains("-1 for no limit"));
-        assert!(connections("-2").unwrap_err().contains("-1 for no limit"));
-        assert!(messages("0").unwrap_err().contains("-1 for no limit"));
+        for wrong in ["0", "-2", "1.5", "many"] {
+            assert!(wrong.parse::<Limit>().unwrap_err().contains("-1 for no limit"));
+        }
         assert!(share("101%").unwrap_err().to_string().contains("100%"));
     }
 }

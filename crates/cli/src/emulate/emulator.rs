@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
 use punctual::{Instant, now};
 use punctual_netem::LinkConfig;
-use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio::runtime;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::emulate::client::{Client, Links};
 use crate::emulate::report::EmulatorReport;
@@ -56,31 +57,45 @@ impl EmulatorConfig {
 /// What arrives at its port goes through a [`Link`](punctual_netem::Link) to the target, and what
 /// the target answers through another link back. Each client has its own pair of links and its own
 /// port towards the target, as behind a NAT. It runs until it is stopped or dropped.
+///
+/// It works in a thread of its own, so that what else the program does does not delay packets.
 #[derive(Debug)]
 pub struct Emulator {
     local: SocketAddr,
     shared: Arc<Shared>,
-    task: JoinHandle<()>,
+    /// Ends the thread when it is dropped.
+    _running: oneshot::Sender<()>,
 }
 
 impl Emulator {
-    /// Begins to relay. Must be called within a tokio runtime.
+    /// Begins to relay.
     ///
     /// # Errors
     ///
-    /// The port cannot be bound.
+    /// The port cannot be bound, or the system has no thread to give.
     pub async fn start(config: EmulatorConfig) -> io::Result<Self> {
-        let socket = Udp::bind(config.listen)?;
-        let local = socket.local_addr()?;
-        let shared = Arc::new(Shared {
-            config,
-            socket,
-            start: now(),
-            clients: Mutex::default(),
-            gone: Mutex::default(),
-        });
-        let task = tokio::spawn(hear(Arc::clone(&shared)));
-        Ok(Self { local, shared, task })
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        let (running, ended) = oneshot::channel();
+        let (ready, started) = oneshot::channel();
+        thread::Builder::new().name("emulator".to_owned()).spawn(move || {
+            run_before_others();
+            runtime.block_on(async {
+                match Shared::bind(config) {
+                    Ok((shared, local)) => {
+                        let task = tokio::spawn(hear(Arc::clone(&shared)));
+                        let _ = ready.send(Ok((shared, local)));
+                        // An error is the news that the emulator was dropped.
+                        let _ = ended.await;
+                        task.abort();
+                    }
+                    Err(error) => {
+                        let _ = ready.send(Err(error));
+                    }
+                }
+            });
+        })?;
+        let (shared, local) = started.await.map_err(io::Error::other)??;
+        Ok(Self { local, shared, _running: running })
     }
 
     /// Where clients are heard.
@@ -98,14 +113,6 @@ impl Emulator {
         let report = self.report();
         drop(self);
         report
-    }
-}
-
-impl Drop for Emulator {
-    fn drop(&mut self) {
-        self.task.abort();
-        // Without the way in, each client's task ends.
-        lock(&self.shared.clients).clear();
     }
 }
 
@@ -132,6 +139,13 @@ struct Handle {
 pub(super) type Arrivals = (Instant, Vec<Bytes>);
 
 impl Shared {
+    fn bind(config: EmulatorConfig) -> io::Result<(Arc<Self>, SocketAddr)> {
+        let socket = Udp::bind(config.listen)?;
+        let local = socket.local_addr()?;
+        let (clients, gone) = (Mutex::default(), Mutex::default());
+        Ok((Arc::new(Self { config, socket, start: now(), clients, gone }), local))
+    }
+
     fn report(&self) -> EmulatorReport {
         let mut report = lock(&self.gone).clone();
         for client in lock(&self.clients).values() {
@@ -205,6 +219,26 @@ async fn hear(shared: Arc<Shared>) {
             if let Err(error) = shared.hand_over(from, (at, datagrams)) {
                 tracing::warn!("client {from} cannot be served: {error}");
             }
+        }
+    }
+}
+
+/// Asks the system to run this thread whenever there is something to do, before ordinary threads:
+/// these may keep it waiting for a time slice, milliseconds, and a link would not be what it is to
+/// be. Without the right to ask (root or CAP_SYS_NICE on Linux) packets are a little later when the
+/// machine is busy.
+fn run_before_others() {
+    #[cfg(unix)]
+    {
+        use thread_priority::{
+            RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy,
+            set_thread_priority_and_policy, thread_native_id,
+        };
+        let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+        let thread = thread_native_id();
+        match set_thread_priority_and_policy(thread, ThreadPriority::Min, policy) {
+            Ok(()) => tracing::debug!("the emulator runs in real time"),
+            Err(error) => tracing::debug!("the emulator has no real-time priority: {error}"),
         }
     }
 }

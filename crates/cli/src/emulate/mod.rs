@@ -8,11 +8,12 @@ mod udp;
 use std::time::Duration;
 
 use punctual_netem::LinkConfig;
-use punctual_units::DisplayDuration;
+use punctual_units::{Bitrate, DisplayDuration};
 
 use crate::args::EmulateArgs;
 use crate::endpoint::resolve;
 use crate::exit::Failure;
+use crate::live::{line, percent};
 use crate::stop::Stop;
 use crate::uri::split_host_port;
 
@@ -20,7 +21,7 @@ pub use emulator::{Emulator, EmulatorConfig};
 pub use report::{DirectionReport, EmulatorReport};
 
 /// Runs the command until it is stopped or its time is over.
-pub(crate) async fn run(args: Box<EmulateArgs>) -> Result<(), Failure> {
+pub(crate) async fn run(args: Box<EmulateArgs>, quiet: bool) -> Result<(), Failure> {
     let (up, down) = args.links().map_err(|error| Failure::usage(error.to_string()))?;
     let target = address("TARGET", &args.target).await?;
     let listen = address("LISTEN", &args.listen).await?;
@@ -42,9 +43,42 @@ pub(crate) async fn run(args: Box<EmulateArgs>) -> Result<(), Failure> {
         .await
         .map_err(|error| Failure::runtime(format!("cannot listen on {listen}: {error}")))?;
     tracing::info!("relaying from {} to {target} (Ctrl-C ends it)", emulator.local_addr());
-    stop.told().await;
+    tokio::select! {
+        () = stop.told() => {}
+        () = show(&emulator), if !quiet => {}
+    }
+    line::finish();
     println!("{}", emulator.stop().await);
     Ok(())
+}
+
+/// Shows again and again what the links do.
+async fn show(emulator: &Emulator) {
+    let mut before = emulator.report();
+    line::show(|time| {
+        let report = emulator.report();
+        let rate = |now: &DirectionReport, before: &DirectionReport| {
+            Bitrate::of(now.link.sent_bytes - before.link.sent_bytes, time)
+        };
+        let (up, down) = (rate(&report.up, &before.up), rate(&report.down, &before.down));
+        let link = |direction: &DirectionReport| {
+            let link = &direction.link;
+            percent(link.lost + link.dropped_by_queue, link.sent)
+        };
+        let mut late = report.up.lateness.clone();
+        late.merge(&report.down.lateness);
+        let late = late.p99().map(|nanos| DisplayDuration(Duration::from_nanos(nanos)));
+        let text = late.map(|late| {
+            let (lost_up, lost_down) = (link(&report.up), link(&report.down));
+            format!(
+                "to the target {up:#}, lost {lost_up}  |  to the client {down:#}, lost {lost_down}  \
+                 |  late p99 {late:#}"
+            )
+        });
+        before = report;
+        text
+    })
+    .await;
 }
 
 async fn address(what: &str, text: &str) -> Result<std::net::SocketAddr, Failure> {
@@ -56,11 +90,14 @@ async fn address(what: &str, text: &str) -> Result<std::net::SocketAddr, Failure
 }
 
 /// A link in words.
-fn describe(config: &LinkConfig) -> String {
+pub(crate) fn describe(config: &LinkConfig) -> String {
     use punctual_netem::{Jitter, Loss, Reorder};
     let percent = |share: f64| format!("{} %", (share * 1e6).round() / 1e4);
     let time = |time: Duration| DisplayDuration(time).to_string();
-    let mut parts = vec![format!("delay {}", time(config.delay))];
+    let mut parts = match config.delay {
+        Duration::ZERO => vec!["no delay".to_owned()],
+        delay => vec![format!("delay {}", time(delay))],
+    };
     match config.jitter {
         Jitter::Uniform { spread } => parts.push(format!("jitter up to {}", time(spread))),
         Jitter::Normal { std_dev } => parts.push(format!("jitter {}", time(std_dev))),
@@ -104,12 +141,16 @@ mod tests {
 
     #[test]
     fn a_link_is_described_by_what_it_does() {
-        let mobile = describe(&punctual_netem::presets::mobile());
+        let config = LinkConfig::default()
+            .with_delay(Duration::from_millis(25))
+            .with_rate(Some(Bitrate::from_mbps(20)))
+            .with_loss(punctual_netem::Loss::bursts(0.02, 8.0))
+            .unwrap();
         assert_eq!(
-            mobile,
-            "delay 25 ms, jitter 6 ms, loss 2.095 % in bursts, rate 20 Mb/s, queue 300 ms"
+            describe(&config),
+            "delay 25 ms, loss 2 % in bursts, rate 20 Mb/s, queue 1000 packets"
         );
-        assert_eq!(describe(&LinkConfig::default()), "delay 0 ns");
+        assert_eq!(describe(&LinkConfig::default()), "no delay");
     }
 
     #[tokio::test]

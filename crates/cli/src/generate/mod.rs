@@ -17,6 +17,7 @@ use crate::exit::Failure;
 use crate::live::{Live, Way};
 use crate::stats::StatsFile;
 use crate::stop::Stop;
+use crate::uri::Uri;
 use pace::Pace;
 use payload::Payloads;
 
@@ -38,7 +39,7 @@ pub(crate) async fn run(args: GenerateArgs, quiet: bool) -> Result<(), Failure> 
         let opener = Opener::new(uri, Role::Destination, command.args.msgsize);
         let command = Arc::clone(&command);
         streams.spawn(async move {
-            let carry = |connection| Arc::clone(&command).carry(connection);
+            let carry = |uri, connection| Arc::clone(&command).carry(uri, connection);
             connections::run(opener, &command.args.connections, &command.stop, carry).await
         });
     }
@@ -60,8 +61,8 @@ struct Generate {
 
 impl Generate {
     /// Sends one stream over one connection.
-    async fn carry(self: Arc<Self>, connection: Connection) -> Result<(), Failure> {
-        let watch = self.live.watch(&connection, Way::Out);
+    async fn carry(self: Arc<Self>, uri: Uri, connection: Connection) -> Result<(), Failure> {
+        let watch = self.live.watch(&uri, &connection, Way::Out);
         let result = match (&self.stats, connection.socket.clone()) {
             (Some(stats), Some(socket)) => stats.observe(&socket, self.stream(connection)).await,
             _ => self.stream(connection).await,
@@ -81,9 +82,11 @@ impl Generate {
             return send.await;
         }
         let mut answers = 0;
+        let mut send = std::pin::pin!(send);
         let result = tokio::select! {
-            result = send => result,
-            result = count_answers(&mut reader, &mut answers) => result,
+            result = &mut send => result,
+            // The end of the connection shows in sending too, and there it is clear whose doing it was.
+            () = count_answers(&mut reader, &mut answers) => send.await,
         };
         tracing::info!("{answers} messages came back");
         result
@@ -127,13 +130,12 @@ impl Generate {
 }
 
 /// Counts what comes back, and ends with the connection.
-async fn count_answers(reader: &mut Reader, answers: &mut u64) -> Result<(), Failure> {
+async fn count_answers(reader: &mut Reader, answers: &mut u64) {
     let mut batch = Vec::new();
-    while reader.read(&mut batch).await? {
+    while let Ok(true) = reader.read(&mut batch).await {
         *answers += batch.len() as u64;
         batch.clear();
     }
-    Err(Failure::runtime("the peer ended the connection"))
 }
 
 /// Messages that are handed over at once, at most.

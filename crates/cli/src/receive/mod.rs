@@ -16,6 +16,7 @@ use crate::exit::Failure;
 use crate::live::{Live, Way};
 use crate::stats::StatsFile;
 use crate::stop::Stop;
+use crate::uri::Uri;
 use measure::{Measurement, MetricsFile};
 
 /// Runs the command until all its streams have ended.
@@ -32,7 +33,7 @@ pub(crate) async fn run(args: ReceiveArgs, quiet: bool) -> Result<(), Failure> {
         let opener = Opener::new(uri, Role::Source, command.args.msgsize);
         let command = Arc::clone(&command);
         streams.spawn(async move {
-            let carry = |connection| Arc::clone(&command).carry(connection);
+            let carry = |uri, connection| Arc::clone(&command).carry(uri, connection);
             connections::run(opener, &command.args.connections, &command.stop, carry).await
         });
     }
@@ -54,8 +55,8 @@ struct Receive {
 
 impl Receive {
     /// Receives one stream.
-    async fn carry(self: Arc<Self>, connection: Connection) -> Result<(), Failure> {
-        let watch = self.live.watch(&connection, Way::In);
+    async fn carry(self: Arc<Self>, uri: Uri, connection: Connection) -> Result<(), Failure> {
+        let watch = self.live.watch(&uri, &connection, Way::In);
         let measurement = Measurement::new(connection.id);
         let socket = connection.socket.clone();
         let mut work: Work<'_> = Box::pin(self.stream(connection, &measurement));

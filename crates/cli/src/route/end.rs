@@ -130,7 +130,7 @@ impl End {
 
     /// Works with one connection until it ends.
     async fn carry(&mut self, connection: Connection, shared: &Shared) -> Result<Ended, Failure> {
-        let watch = shared.live.watch(&connection, self.way);
+        let watch = shared.live.watch(self.opener.uri(), &connection, self.way);
         let Connection { mut reader, mut writer, socket, traffic, .. } = connection;
         let Self { way, inbox, outbox, .. } = self;
         let (read_traffic, write_traffic) = match way {

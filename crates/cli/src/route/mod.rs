@@ -17,7 +17,7 @@ use crate::uri::{Target, Uri};
 use end::{End, Outbox, Shared};
 
 /// Runs the command until the stream has ended.
-pub(crate) async fn run(args: RouteArgs, quiet: bool) -> Result<(), Failure> {
+pub(crate) async fn run(args: Box<RouteArgs>, quiet: bool) -> Result<(), Failure> {
     let destinations: Vec<Uri> = args.destinations().cloned().collect();
     if args.bidir && destinations.len() > 1 {
         return Err(Failure::usage("--bidir needs exactly one destination"));

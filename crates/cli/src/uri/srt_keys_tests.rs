@@ -16,8 +16,11 @@ fn config(query: &str) -> Config {
     apply(query).unwrap().config
 }
 
-/// For every key that is set: a good value, and bad ones of which the message must hold the text.
-const CASES: &[(&str, &str, &[(&str, &str)])] = &[
+/// A key, a good value, and bad ones with what the message must say.
+type Case = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+/// Every key that sets something.
+const CASES: &[Case] = &[
     ("mode", "caller", &[("calller", "caller or listener"), ("rendezvous", "no rendezvous")]),
     ("adapter", "10.0.0.1", &[]),
     ("port", "5000", &[("0", "1 to 65535"), ("65536", "1 to 65535")]),

@@ -1,8 +1,8 @@
 //! Real sockets on the loopback interface.
+#![expect(clippy::unwrap_used, reason = "tests, also where they are not in a test function")]
 
 mod cancel;
 mod close;
-#[cfg(test)]
 mod common;
 mod connect;
 mod exchange;

@@ -8,8 +8,11 @@ use crate::connection::rtt::Rtt;
 
 /// Time between full ACKs (draft section 3.2.4).
 pub(crate) const ACK_PERIOD: Duration = Duration::from_millis(10);
-/// A light ACK goes out after so many packets between two full ones.
+/// Between two full ACKs, a light one goes out after so many packets at the least …
 const LIGHT_ACK_PACKETS: u32 = 64;
+/// … and after this part of the room that is left. A light ACK only keeps the sender's window open;
+/// libsrt sends one each 64 packets, which wakes a sender up whose window is far from full.
+const LIGHT_ACK_SHARE: u32 = 8;
 /// ACKs that are remembered until the peer acknowledges them.
 const REMEMBERED: usize = 1_024;
 
@@ -23,8 +26,8 @@ pub(crate) struct AckState {
     last_full: Option<Instant>,
     /// What the newest ACK said that the peer acknowledged; `None` if it must hear of room again.
     settled: Option<SeqNo>,
+    /// Packets since the last ACK of any kind.
     packets: u32,
-    light_acks: u32,
     light_due: bool,
     /// The room that the last ACK told of.
     told: u32,
@@ -54,17 +57,16 @@ impl AckState {
             last_full: None,
             settled: Some(isn),
             packets: 0,
-            light_acks: 1,
             light_due: false,
             told: u32::MAX,
         }
     }
 
-    /// Counts a data packet towards the next light ACK.
-    pub(crate) const fn count_packet(&mut self) {
+    /// Counts a data packet towards the next light ACK; `room` packets more could be stored.
+    pub(crate) fn count_packet(&mut self, room: u32) {
         self.packets += 1;
-        if self.packets >= LIGHT_ACK_PACKETS * self.light_acks {
-            self.light_acks += 1;
+        if self.packets >= LIGHT_ACK_PACKETS.max(room / LIGHT_ACK_SHARE) {
+            self.packets = 0;
             self.light_due = true;
         }
     }
@@ -104,7 +106,6 @@ impl AckState {
         self.sent.push_back(SentAck { number, next, at: now, room });
         self.last_sent = (next, now);
         self.packets = 0;
-        self.light_acks = 1;
         self.light_due = false;
         if self.frees(room) {
             // Were it lost, the peer could wait for ever.
@@ -201,12 +202,16 @@ mod tests {
     }
 
     #[test]
-    fn a_light_ack_is_due_every_64_packets() {
+    fn light_acks_come_closer_as_the_room_shrinks() {
         let mut acks = AckState::new(SeqNo::new(0), Instant::ORIGIN);
-        let lights = (0..640).filter(|_| {
-            acks.count_packet();
-            acks.take_light()
-        });
-        assert_eq!(lights.count(), 10);
+        let mut lights = |room| {
+            let counted = (0..6_400).filter(|_| {
+                acks.count_packet(room);
+                acks.take_light()
+            });
+            counted.count()
+        };
+        assert_eq!(lights(8_000), 6);
+        assert_eq!(lights(100), 100);
     }
 }

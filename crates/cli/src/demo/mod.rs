@@ -1,0 +1,60 @@
+//! `punctual demo`: the same clip over the same bad link, bare and with SRT.
+
+mod clip;
+mod outcome;
+mod streams;
+mod table;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use punctual_netem::presets;
+use punctual_units::DisplayDuration;
+
+use crate::args::DemoArgs;
+use crate::emulate;
+use crate::exit::Failure;
+use crate::stop::Stop;
+use clip::Clip;
+use outcome::Outcome;
+
+/// Runs the demonstration.
+pub(crate) async fn run(args: DemoArgs, quiet: bool) -> Result<(), Failure> {
+    let clip = Clip::load();
+    let stop = Stop::on_signals(None);
+    let out = |name: &str| args.output.join(name);
+    std::fs::create_dir_all(&args.output).map_err(|error| Failure::file(&args.output, &error))?;
+    println!(
+        "A clip of {} with picture and sound, {:.1}, goes twice at once through an emulated\n\
+         mobile link ({}):\n\
+         over bare UDP, and over SRT with a latency of {} ms.\n",
+        DisplayDuration(Duration::from_secs(clip.duration().as_secs())),
+        clip.rate(),
+        emulate::describe(&presets::mobile()),
+        LATENCY.as_millis()
+    );
+    let Some(received) = stop.or(streams::run(&clip, args.seed, quiet)).await else {
+        return Err(Failure::runtime("stopped before the end"));
+    };
+    let received = received?;
+    let (udp_file, srt_file) = (out("bare-udp.ts"), out("srt.ts"));
+    write(&udp_file, &received.udp)?;
+    write(&srt_file, &received.srt)?;
+    let udp = Outcome::of(&clip, &received.sent, &received.udp);
+    let srt = Outcome::of(&clip, &received.sent, &received.srt);
+    print!("{}", table::table(&udp, &srt, &received.statistics));
+    println!("\n{}", table::verdict(&udp, &srt, LATENCY));
+    println!("\nSee the difference:");
+    for file in [&udp_file, &srt_file] {
+        println!("  ffplay -autoexit {}", file.display());
+    }
+    Ok(())
+}
+
+fn write(path: &PathBuf, messages: &[streams::Received]) -> Result<(), Failure> {
+    let bytes: Vec<u8> = messages.iter().flat_map(|message| message.payload.to_vec()).collect();
+    std::fs::write(path, bytes).map_err(|error| Failure::file(Path::new(path), &error))
+}
+
+/// Delay of the SRT receiver: five round trips, time for three or four repetitions of what was lost.
+const LATENCY: Duration = Duration::from_millis(250);

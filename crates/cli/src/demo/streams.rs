@@ -1,0 +1,144 @@
+//! The two streams: sent together, each through its own emulated link with the same seed.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use indicatif::{ProgressBar, ProgressStyle};
+use punctual::{Config, Instant, Listener, Socket, Statistics, Timer, now};
+use punctual_netem::presets;
+use tokio::net::UdpSocket;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::demo::LATENCY;
+use crate::demo::clip::Clip;
+use crate::exit::Failure;
+use crate::{Emulator, EmulatorConfig};
+
+/// A message that arrived.
+pub(super) struct Received {
+    pub(super) payload: Bytes,
+    pub(super) at: Instant,
+}
+
+/// What both receivers got.
+pub(super) struct Streams {
+    /// When each message was sent, to both.
+    pub(super) sent: Vec<Instant>,
+    pub(super) udp: Vec<Received>,
+    pub(super) srt: Vec<Received>,
+    /// Of the SRT sender.
+    pub(super) statistics: Statistics,
+}
+
+/// Sends the clip over both and waits for what arrives.
+pub(super) async fn run(clip: &Clip, seed: u64, quiet: bool) -> Result<Streams, Failure> {
+    let udp_receiver = UdpSocket::bind(LOOPBACK).await?;
+    let config = Config::default().with_latency(LATENCY).map_err(punctual::Error::from)?;
+    let listener = Listener::bind(LOOPBACK, config.clone()).await?;
+    let udp_link = mobile_link(udp_receiver.local_addr()?, seed).await?;
+    let srt_link = mobile_link(listener.local_addr(), seed).await?;
+
+    let counts = Arc::new(Counts::default());
+    let udp_receiver = receive_udp(udp_receiver, Arc::clone(&counts));
+    let srt_receiver = tokio::spawn(receive_srt(listener, Arc::clone(&counts)));
+    let udp_sender = UdpSocket::bind(LOOPBACK).await?;
+    udp_sender.connect(udp_link.local_addr()).await?;
+    let config = config.with_linger(Duration::from_secs(3));
+    let srt_sender = Socket::connect(srt_link.local_addr(), config).await?;
+
+    let sent = send(clip, &udp_sender, &srt_sender, &counts, quiet).await?;
+    srt_sender.close().await;
+    let statistics = srt_sender.statistics();
+    let srt = srt_receiver.await.map_err(|error| Failure::runtime(error.to_string()))??;
+    let udp = udp_receiver.await.map_err(|error| Failure::runtime(error.to_string()))?;
+    Ok(Streams { sent, udp, srt, statistics })
+}
+
+/// Messages that arrived so far, for the line that shows how it goes.
+#[derive(Default)]
+struct Counts {
+    udp: AtomicUsize,
+    srt: AtomicUsize,
+}
+
+async fn mobile_link(target: SocketAddr, seed: u64) -> Result<Emulator, Failure> {
+    let mut config = EmulatorConfig::new(LOOPBACK, target);
+    (config.up, config.down, config.seed) = (presets::mobile(), presets::mobile(), seed);
+    Ok(Emulator::start(config).await?)
+}
+
+/// Sends each message at its time over both, and tells when that was.
+async fn send(
+    clip: &Clip,
+    udp: &UdpSocket,
+    srt: &Socket,
+    counts: &Counts,
+    quiet: bool,
+) -> Result<Vec<Instant>, Failure> {
+    let progress = if quiet { ProgressBar::hidden() } else { progress_bar(clip.messages.len()) };
+    let mut timer = Timer::new()?;
+    let start = now() + Duration::from_millis(50);
+    let mut sent = Vec::with_capacity(clip.messages.len());
+    for (at, message) in &clip.messages {
+        timer.sleep_until(start + *at).await;
+        sent.push(now());
+        udp.send(message).await?;
+        srt.send(message.clone()).await?;
+        progress.inc(1);
+        if sent.len().is_multiple_of(REDRAW) {
+            let (udp, srt) = (&counts.udp, &counts.srt);
+            progress.set_message(format!(
+                "received: {} bare, {} SRT",
+                udp.load(Ordering::Relaxed),
+                srt.load(Ordering::Relaxed)
+            ));
+        }
+    }
+    progress.finish_and_clear();
+    Ok(sent)
+}
+
+fn progress_bar(messages: usize) -> ProgressBar {
+    let template = "{elapsed_precise} {wide_bar} {pos}/{len} sent, {msg}";
+    let style = ProgressStyle::with_template(template).expect("the template is sound");
+    ProgressBar::new(messages as u64).with_style(style).with_message("received: 0 bare, 0 SRT")
+}
+
+/// Receives until it has been silent for so long that nothing more can come.
+fn receive_udp(socket: UdpSocket, counts: Arc<Counts>) -> JoinHandle<Vec<Received>> {
+    tokio::spawn(async move {
+        let mut received = Vec::new();
+        loop {
+            let mut buffer = BytesMut::with_capacity(2_048);
+            match timeout(SILENCE, socket.recv_buf(&mut buffer)).await {
+                Ok(Ok(_)) => received.push(Received { payload: buffer.freeze(), at: now() }),
+                Ok(Err(_)) => {}
+                Err(_) => return received,
+            }
+            counts.udp.store(received.len(), Ordering::Relaxed);
+        }
+    })
+}
+
+/// Receives until the sender ends the connection.
+async fn receive_srt(listener: Listener, counts: Arc<Counts>) -> Result<Vec<Received>, Failure> {
+    let socket = listener.accept().await?;
+    let mut received = Vec::new();
+    while let Ok(message) = socket.recv().await {
+        received.push(Received { payload: message.payload, at: now() });
+        counts.srt.store(received.len(), Ordering::Relaxed);
+    }
+    Ok(received)
+}
+
+const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// Longer than the connection of the other stream takes to be made, and than the link's queue.
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// Messages from one change of the line to the next.
+const REDRAW: usize = 20;

@@ -1,0 +1,177 @@
+//! The figures of streams, as they are shown.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use punctual::{Bitrate, Statistics};
+use punctual_units::DisplayDuration;
+
+use crate::live::{Watched, Way};
+
+/// What is shown of a connection's statistics, from the side that the stream goes to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Figures {
+    /// Packets of the stream, each once.
+    pub(super) packets: u64,
+    pub(super) lost: u64,
+    pub(super) retransmitted: u64,
+    pub(super) unrecovered: u64,
+    pub(super) buffer: Duration,
+}
+
+impl Figures {
+    pub(super) fn of(statistics: &Statistics, way: Way) -> Self {
+        match way {
+            Way::In => Self {
+                packets: statistics.packets_received_unique + statistics.packets_receive_dropped,
+                lost: statistics.packets_receive_lost,
+                retransmitted: statistics.packets_received_retransmitted,
+                unrecovered: statistics.packets_receive_dropped,
+                buffer: statistics.receive_buffer_span,
+            },
+            Way::Out => Self {
+                packets: statistics.packets_sent_unique,
+                lost: statistics.packets_send_lost,
+                retransmitted: statistics.packets_retransmitted,
+                unrecovered: statistics.packets_send_dropped,
+                buffer: statistics.send_buffer_span,
+            },
+        }
+    }
+}
+
+/// All connections of one way together.
+#[derive(Debug, Default)]
+pub(super) struct Sum {
+    connections: usize,
+    bytes: u64,
+    messages: u64,
+    srt: Option<(Duration, Figures)>,
+}
+
+impl Sum {
+    /// Adds a connection, and what it carried since it was last added to a sum.
+    pub(super) fn add(&mut self, watched: &mut Watched) {
+        let bytes = watched.traffic.bytes();
+        self.connections += 1;
+        self.bytes += bytes - watched.bytes_before;
+        self.messages += watched.traffic.messages();
+        watched.bytes_before = bytes;
+        if let Some(socket) = &watched.socket {
+            let statistics = socket.statistics();
+            let figures = Figures::of(&statistics, watched.way);
+            let (rtt, sum) = self.srt.get_or_insert_default();
+            *rtt = (*rtt).max(statistics.rtt);
+            sum.packets += figures.packets;
+            sum.lost += figures.lost;
+            sum.retransmitted += figures.retransmitted;
+            sum.unrecovered += figures.unrecovered;
+            sum.buffer = sum.buffer.max(figures.buffer);
+        }
+    }
+
+    /// Whether SRT is among them.
+    pub(super) fn has_srt(&self) -> bool {
+        self.srt.is_some()
+    }
+
+    /// How the connections of this `way` are, over the last `time`; `None` without any.
+    pub(super) fn describe(&self, time: Duration, way: Way) -> Option<String> {
+        if self.connections == 0 {
+            return None;
+        }
+        let mut text = String::new();
+        if self.connections > 1 {
+            let _ = write!(text, "{} connections  ", self.connections);
+        }
+        let _ = write!(text, "{:#}", Bitrate::of(self.bytes, time));
+        match &self.srt {
+            Some((rtt, figures)) => {
+                let _ = write!(
+                    text,
+                    "  RTT {:#}  {} {}  retransmitted {}  unrecovered {}  buffer {} ms",
+                    DisplayDuration(*rtt),
+                    lost_by(way),
+                    percent(figures.lost, figures.packets),
+                    percent(figures.retransmitted, figures.packets),
+                    figures.unrecovered,
+                    figures.buffer.as_millis(),
+                );
+            }
+            None => {
+                let _ = write!(text, "  {} messages", self.messages);
+            }
+        }
+        Some(text)
+    }
+}
+
+/// What is lost, as this end knows it: a sender hears of it, and of some of it again and again.
+pub(super) fn lost_by(way: Way) -> &'static str {
+    match way {
+        Way::In => "lost",
+        Way::Out => "reported lost",
+    }
+}
+
+/// `part` of `whole` in percent, with as many digits as say something.
+#[expect(clippy::cast_precision_loss, reason = "for people: 53 bits are plenty")]
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    if part == 0 || whole == 0 {
+        return "0 %".to_owned();
+    }
+    let percent = part as f64 * 100.0 / whole as f64;
+    match percent {
+        0.0..0.1 => format!("{percent:.4} %"),
+        0.1..10.0 => format!("{percent:.2} %"),
+        _ => format!("{percent:.1} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::endpoint::Traffic;
+
+    #[test]
+    fn shares_have_as_many_digits_as_say_something() {
+        assert_eq!(percent(0, 5), "0 %");
+        assert_eq!(percent(2, 56_500), "0.0035 %");
+        assert_eq!(percent(598, 10_000), "5.98 %");
+        assert_eq!(percent(1, 4), "25.0 %");
+        assert_eq!(percent(1, 0), "0 %");
+    }
+
+    #[test]
+    fn all_connections_make_one_line() {
+        let traffic = Arc::new(Traffic::default());
+        (0..475).for_each(|_| traffic.count(1_316));
+        let watched = |id| Watched {
+            id,
+            name: String::new(),
+            way: Way::Out,
+            socket: None,
+            traffic: Arc::clone(&traffic),
+            bytes_before: 0,
+        };
+        let mut sum = Sum::default();
+        assert_eq!(sum.describe(Duration::ZERO, Way::Out), None);
+        sum.add(&mut watched(1));
+        let second = Duration::from_secs(1);
+        assert_eq!(sum.describe(second, Way::Out).unwrap(), "5 Mb/s  475 messages");
+        sum.add(&mut watched(2));
+        let line = sum.describe(second, Way::Out).unwrap();
+        assert_eq!(line, "2 connections  10 Mb/s  950 messages");
+        sum.srt = Some((
+            Duration::from_micros(20_312),
+            Figures { packets: 1_000, lost: 21, retransmitted: 23, ..Figures::default() },
+        ));
+        assert_eq!(
+            sum.describe(second, Way::Out).unwrap(),
+            "2 connections  10 Mb/s  RTT 20.3 ms  reported lost 2.10 %  retransmitted 2.30 %  \
+             unrecovered 0  buffer 0 ms"
+        );
+    }
+}
