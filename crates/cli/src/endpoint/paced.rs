@@ -179,8 +179,8 @@ impl PacedReader {
         }
     }
 
-    /// Moves what is due to `batch`. A stream that is late because nobody took it goes on from here,
-    /// so that what it missed does not come in one burst.
+    /// Moves what is due to `batch`. A stream that is late because nobody took it goes on from
+    /// here, so that what it missed does not come in one burst.
     fn take_due(&mut self, batch: &mut Vec<Bytes>) {
         let now = now();
         let (Some((first, _)), Some(start)) = (self.ready.front(), self.start) else { return };

@@ -134,8 +134,8 @@ fn join(
 const SSM_BY_NAME: &str =
     "source-specific multicast needs the interface's address, not its name, in `adapter`";
 
-/// The interface of a sender to an IPv4 group, chosen by its number: binding to the address that the
-/// system would use from there is what every platform can.
+/// The interface of a sender to an IPv4 group, chosen by its number: binding to the address that
+/// the system would use from there is what every platform can.
 fn via_index(socket: &Socket, index: u32) -> Result<IpAddr, Failure> {
     #[cfg(target_os = "linux")]
     socket.bind_device_by_index_v4(std::num::NonZeroU32::new(index))?;

@@ -87,8 +87,8 @@ impl PartialEq for RttAlgorithm {
 /// The round-trip time of one connection.
 ///
 /// A receiver measures it from ACK to ACKACK. A side that sends has no samples of its own and uses
-/// what the peer reports in its ACKs. Where there are both, the latest counts: who received a little
-/// once and then only sends would go by a path of long ago.
+/// what the peer reports in its ACKs. Where there are both, the latest counts: who received a
+/// little once and then only sends would go by a path of long ago.
 #[derive(Debug)]
 pub(crate) struct RttTracker {
     estimator: Box<dyn RttEstimator>,

@@ -1,5 +1,5 @@
-//! A reader that does not read: the peer is held back, memory stays bounded, and when it reads again
-//! the stream goes on.
+//! A reader that does not read: the peer is held back, memory stays bounded, and when it reads
+//! again the stream goes on.
 
 use punctual_netem::Reorder;
 use punctual_proto::{BufferSize, Config};

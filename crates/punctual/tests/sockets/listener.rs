@@ -28,7 +28,8 @@ async fn callers_that_wait_are_rejected_when_the_listener_goes() {
     let listener = Listener::bind(local(), config()).await.unwrap();
     let address = listener.local_addr();
     let call = tokio::spawn(Socket::connect(address, config()));
-    // The first is taken out and answered after the listener is gone, the second waits in the queue.
+    // The first is taken out and answered after the listener is gone, the second waits in the
+    // queue.
     let first = within(listener.incoming()).await.unwrap();
     let second = tokio::spawn(Socket::connect(address, config()));
     tokio::time::sleep(Duration::from_millis(100)).await;

@@ -197,7 +197,8 @@ impl SendHalf {
         if next.is_after(self.buffer.next_new()) {
             return Verdict::Odd;
         }
-        // Even an ACK for less than what this end gave up tells of room: the sender may wait for it.
+        // Even an ACK for less than what this end gave up tells of room: the sender may wait for
+        // it.
         match ack.link() {
             Some(link) if self.is_newest(ack) => self.flow_window = link.free_buffer,
             Some(_) => {}
@@ -279,10 +280,11 @@ impl SendHalf {
         Some(since + (rtt.bound() + RETRANSMIT_MARGIN) * (self.silences + 1) + RETRANSMIT_BASE)
     }
 
-    /// Nothing was acknowledged for long. Where the peer does not repeat its loss reports, everything
-    /// in flight counts as lost. Otherwise the stream has paused as well, and the newest packets do:
-    /// nothing behind them would tell the peer that they are missing, which costs libsrt the end of a
-    /// stream. They are two because a receiver believes a large gap only when a second packet says so.
+    /// Nothing was acknowledged for long. Where the peer does not repeat its loss reports,
+    /// everything in flight counts as lost. Otherwise the stream has paused as well, and the newest
+    /// packets do: nothing behind them would tell the peer that they are missing, which costs
+    /// libsrt the end of a stream. They are two because a receiver believes a large gap only when a
+    /// second packet says so.
     pub(crate) fn handle_silence(&mut self) {
         self.silences += 1;
         let last = self.buffer.next_new().minus(1);
