@@ -101,13 +101,20 @@ static void set_option(SRTSOCKET socket, SRT_SOCKOPT option, const char *name, c
 static struct options parse(int argc, char **argv)
 {
     static const struct option names[] = {
-        {"port", required_argument, NULL, 'p'},       {"streams", required_argument, NULL, 'n'},
-        {"payload", required_argument, NULL, 's'},    {"latency-ms", required_argument, NULL, 'l'},
-        {"rate", required_argument, NULL, 'r'},       {"seconds", required_argument, NULL, 't'},
-        {"batch-us", required_argument, NULL, 'b'},   {"trace", required_argument, NULL, 'T'},
-        {"local-ports", required_argument, NULL, 'P'}, {"threads", required_argument, NULL, 'j'},
-        {"max-bandwidth", required_argument, NULL, 'm'}, {"flow-window", required_argument, NULL, 'f'},
-        {"buffer", required_argument, NULL, 'B'},     {"udp-buffer", required_argument, NULL, 'u'},
+        {"port", required_argument, NULL, 'p'},
+        {"streams", required_argument, NULL, 'n'},
+        {"payload", required_argument, NULL, 's'},
+        {"latency-ms", required_argument, NULL, 'l'},
+        {"rate", required_argument, NULL, 'r'},
+        {"seconds", required_argument, NULL, 't'},
+        {"batch-us", required_argument, NULL, 'b'},
+        {"trace", required_argument, NULL, 'T'},
+        {"local-ports", required_argument, NULL, 'P'},
+        {"threads", required_argument, NULL, 'j'},
+        {"max-bandwidth", required_argument, NULL, 'm'},
+        {"flow-window", required_argument, NULL, 'f'},
+        {"buffer", required_argument, NULL, 'B'},
+        {"udp-buffer", required_argument, NULL, 'u'},
         {NULL, 0, NULL, 0},
     };
     struct options options = {.streams = 1, .payload = SRT_LIVE_DEF_PLSIZE, .latency_ms = 120,

@@ -1,5 +1,5 @@
-//! The paths that every packet takes through the protocol machine, without sockets: two endpoints in
-//! virtual time, a few tens of microseconds apart, so that a count of instructions means only them.
+//! The paths that every packet takes through the protocol machine, without sockets: two endpoints
+//! in virtual time, so that a count of instructions means only them.
 //!
 //! Callgrind counts inside the functions named `…_path`, which are therefore never inlined.
 

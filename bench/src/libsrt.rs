@@ -16,7 +16,7 @@ pub(crate) struct Libsrt {
 }
 
 /// What only libsrt has or needs.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Tuning {
     /// UDP ports that the callers share; 0 for one each.
     pub(crate) local_ports: u32,
@@ -29,6 +29,9 @@ pub(crate) struct Tuning {
 }
 
 impl Tuning {
+    /// libsrt's own windows and buffers.
+    pub(crate) const DEFAULT: Self = Self { local_ports: 1, threads: 0, flow_window: 0, buffer: 0 };
+
     /// The flags of libsrt-bench that say this.
     pub(crate) fn flags(self) -> [String; 4] {
         [
@@ -44,9 +47,8 @@ impl Tuning {
 pub(crate) fn build() -> Result<Libsrt> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("libsrt");
     let program = std::env::current_exe()?.with_file_name("libsrt-bench");
-    let flags = output(Command::new("pkg-config").args(["--cflags", "--libs", "srt"])).map_err(
-        |error| format!("libsrt's development package (libsrt-gnutls-dev) is missing: {error}"),
-    )?;
+    let flags = output(Command::new("pkg-config").args(["--cflags", "--libs", "srt"]))
+        .map_err(|_| "pkg-config does not find libsrt (Debian: libsrt-gnutls-dev, pkg-config)")?;
     let mut cc = Command::new("cc");
     cc.args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-o"]).arg(&program);
     cc.args(SOURCES.iter().map(|name| sources.join(name)));

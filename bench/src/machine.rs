@@ -26,6 +26,11 @@ pub(crate) fn keep_to_two_cores() -> Result<Vec<usize>> {
     Ok(cores)
 }
 
+/// How many processes have lately been busy besides this one; figures of a busy machine are rough.
+pub(crate) fn load() -> Option<f64> {
+    read("/proc/loadavg").split_whitespace().next()?.parse().ok()
+}
+
 /// One line: cores, processor, kernel, UDP buffer limit, versions, date.
 pub(crate) fn describe(cores: &[usize], libsrt: Option<&Libsrt>) -> String {
     let all = std::thread::available_parallelism().map_or(cores.len(), usize::from);

@@ -4,8 +4,8 @@
 //! writes it with `--write`. A scenario's name runs that one alone. Each run is a pair of
 //! processes: a receiver that listens and a sender that calls it and sends paced messages. Both
 //! come in two forms with the same arguments and output: this program's own `send` and `receive`
-//! over the `punctual` crate, and `libsrt-bench`, a C program that is compiled when needed. CPU time
-//! and memory are read from outside, by the same code for both.
+//! over the `punctual` crate, and `libsrt-bench`, a C program that is compiled when needed. CPU
+//! time and memory are read from outside, by the same code for both.
 
 #![forbid(unsafe_code)]
 
@@ -100,6 +100,9 @@ fn measure(scenarios: &[Scenario], selection: &Selection) -> Result<()> {
     }
     let machine = machine::describe(&cores, libsrt.as_ref().ok());
     eprintln!("{machine}");
+    if let Some(load) = machine::load().filter(|&load| load > BUSY) {
+        eprintln!("bench: the machine is busy (load average {load}): the figures will be rough");
+    }
 
     let pairs = Pairs::new(libsrt.ok().map(|libsrt| libsrt.program))?;
     let effort = if selection.quick { Effort::QUICK } else { Effort::FULL };
@@ -118,6 +121,9 @@ fn measure(scenarios: &[Scenario], selection: &Selection) -> Result<()> {
         None => Ok(()),
     }
 }
+
+/// Load average above which a machine is not left alone.
+const BUSY: f64 = 0.7;
 
 fn write(path: &Path, document: &str) -> Result<()> {
     std::fs::write(path, document)

@@ -114,9 +114,9 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Whether all was sent in time and delivered, and the last messages were not late: a connection
-    /// that falls further behind each second does not sustain its load, though it has lost nothing
-    /// yet. The reason if not.
+    /// Whether all was sent in time and delivered, and the last messages were not late: a
+    /// connection that falls further behind each second does not sustain its load, though it has
+    /// lost nothing yet. The reason if not.
     pub(crate) fn held(&self) -> std::result::Result<(), String> {
         let late = Duration::from_micros(self.receive.delay_last_us);
         if self.send.sent < self.expected - self.expected / 200 {

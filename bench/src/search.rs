@@ -9,6 +9,8 @@ pub(crate) struct Search {
     pub(crate) start: f64,
     /// The factor from one load to the next until the limit lies between two.
     pub(crate) growth: f64,
+    /// How close the load found is to the lowest that failed: 0.04 for 4 %.
+    pub(crate) precision: f64,
     /// Length of a short run, seconds.
     pub(crate) probe: f64,
     /// Length of the run that confirms, seconds.
@@ -16,8 +18,8 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// The highest load for which `holds(load, seconds, attempt)` says yes, to within the factor
-    /// `1 + PRECISION`; an error if none is found.
+    /// The highest load for which `holds(load, seconds, attempt)` says yes; an error if none is
+    /// found.
     ///
     /// A load fails only if it fails twice, in attempts 0 and 1: a neighbour on the machine may
     /// spoil a run.
@@ -32,7 +34,7 @@ impl Search {
             if twice(load, self.confirm).await {
                 return Ok(load);
             }
-            load /= 1.0 + PRECISION;
+            load /= 1.0 + self.precision;
         }
         Err(format!("no load holds for {} s, down to {load:.0}", self.confirm).into())
     }
@@ -49,7 +51,7 @@ impl Search {
                 bad = Some(load);
             }
             load = match (good, bad) {
-                (Some(good), Some(bad)) if bad <= good * (1.0 + PRECISION) => return Ok(good),
+                (Some(good), Some(bad)) if bad <= good * (1.0 + self.precision) => return Ok(good),
                 (Some(good), Some(bad)) => f64::sqrt(good * bad),
                 (Some(good), None) => good * self.growth,
                 (None, _) if load < self.start / 64.0 => {
@@ -61,8 +63,6 @@ impl Search {
     }
 }
 
-/// How close the load found is to the lowest that failed.
-const PRECISION: f64 = 0.04;
 const CONFIRMATIONS: usize = 12;
 
 #[cfg(test)]
@@ -72,11 +72,11 @@ mod tests {
     use super::*;
 
     fn from(start: f64) -> Search {
-        Search { start, growth: 1.3, probe: 3.0, confirm: 10.0 }
+        Search { start, growth: 1.3, precision: 0.04, probe: 3.0, confirm: 10.0 }
     }
 
     fn below(limit: f64) -> RangeInclusive<f64> {
-        limit / (1.0 + PRECISION)..=limit
+        limit / 1.04..=limit
     }
 
     #[tokio::test]

@@ -18,6 +18,7 @@ mod libsrt;
 mod ports;
 mod process;
 mod program;
+mod stalls;
 mod tap;
 mod tool;
 
@@ -27,5 +28,6 @@ pub use libsrt::LibsrtPeer;
 pub use ports::{free_port, wait_until_bound};
 pub use process::Process;
 pub use program::{Direction, End, Program, Role, emulator};
+pub use stalls::undisturbed;
 pub use tap::Tap;
 pub use tool::{Tool, have_all};

@@ -15,7 +15,7 @@ pub(crate) fn run(require_peers: bool) -> Outcome {
     // Interop tests spend their time waiting for real time to pass, so more of them than there are
     // cores run at once.
     let mut peers = cargo(["test", "--package", "interop", "--no-fail-fast"]);
-    peers.args(["--", "--test-threads", "6"]);
+    peers.args(["--", "--test-threads", "4"]);
     if require_peers {
         peers.env("PUNCTUAL_REQUIRE_PEERS", "1");
     }

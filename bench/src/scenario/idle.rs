@@ -10,7 +10,7 @@ pub(super) async fn run(bench: &mut Bench) -> Vec<Row> {
     let [samples] = bench
         .alternate("idle pair, % of a core", repeats, async |bench, implementation| {
             let traffic = Traffic::new(bench.pairs.port(), bench.effort.idle);
-            let outcome = bench.pairs.run(implementation, &traffic, Tuning::default()).await?;
+            let outcome = bench.pairs.run(implementation, &traffic, Tuning::DEFAULT).await?;
             Ok([outcome.cores * 100.0])
         })
         .await;

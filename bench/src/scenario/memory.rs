@@ -12,7 +12,7 @@ pub(super) async fn run(bench: &mut Bench) -> Vec<Row> {
     let what = "kB a 5 Mb/s connection, libsrt with defaults and with small buffers";
     let [default, small] = bench
         .alternate(what, repeats, async |bench, implementation| {
-            let default = slope(bench, implementation, Tuning::default()).await?;
+            let default = slope(bench, implementation, EPOLL).await?;
             let small = match implementation {
                 Implementation::Libsrt => slope(bench, implementation, SMALL).await?,
                 Implementation::Punctual => default,
@@ -50,5 +50,7 @@ async fn slope(bench: &mut Bench, implementation: Implementation, tuning: Tuning
 
 /// Few enough for libsrt to carry them without a loss, which would fill its buffers.
 const MORE_STREAMS: u32 = 40;
+/// The library's own buffers; no threads but the library's for each connection.
+const EPOLL: Tuning = Tuning { threads: 1, ..Tuning::DEFAULT };
 /// A second's worth of packets in flight, half a second's in the buffers.
-const SMALL: Tuning = Tuning { local_ports: 1, threads: 0, flow_window: 512, buffer: 256 };
+const SMALL: Tuning = Tuning { flow_window: 512, buffer: 256, ..EPOLL };

@@ -78,6 +78,8 @@ pub(crate) struct Effort {
     pub(crate) searches: usize,
     /// Figures of a single run.
     pub(crate) repeats: usize,
+    /// How closely a search finds its figure: 0.04 for 4 %.
+    pub(crate) precision: f64,
     /// A step of a search.
     pub(crate) probe: f64,
     /// The run that confirms what a search has found.
@@ -94,13 +96,15 @@ impl Effort {
     /// A search that begins with the load that the last one `found`, or else with `guess`.
     fn search(self, found: Option<f64>, guess: f64) -> Search {
         let (start, growth) = found.map_or((guess, 1.3), |found| (found, 1.12));
-        Search { start, growth, probe: self.probe, confirm: self.confirm }
+        let Self { precision, probe, confirm, .. } = self;
+        Search { start, growth, precision, probe, confirm }
     }
 
     /// Up to a quarter of an hour.
     pub(crate) const FULL: Self = Self {
         searches: 3,
         repeats: 5,
+        precision: 0.04,
         probe: 3.0,
         confirm: 10.0,
         steady: 6.0,
@@ -111,7 +115,8 @@ impl Effort {
     pub(crate) const QUICK: Self = Self {
         searches: 1,
         repeats: 1,
-        probe: 1.0,
+        precision: 0.1,
+        probe: 0.8,
         confirm: 2.5,
         steady: 3.0,
         fill: 1.5,
@@ -121,7 +126,7 @@ impl Effort {
 
 impl Bench {
     /// Takes `N` figures `times` times of each implementation: libsrt, Punctual, libsrt, Punctual.
-    /// A measurement that fails leaves a gap and a line that says why.
+    /// A measurement that fails is tried once more; then it leaves a gap. A line says why.
     async fn alternate<const N: usize>(
         &mut self,
         what: &str,
@@ -136,7 +141,12 @@ impl Bench {
                     continue;
                 }
                 eprint!("{what}, {time} of {times}, {implementation}: ");
-                match measure(self, implementation).await {
+                let mut figures = measure(self, implementation).await;
+                if let Err(failure) = &figures {
+                    eprint!("({failure}) ");
+                    figures = measure(self, implementation).await;
+                }
+                match figures {
                     Ok(figures) => {
                         eprintln!("{figures:.3?}");
                         for (sample, figure) in pair.iter_mut().zip(figures) {
@@ -152,9 +162,7 @@ impl Bench {
         }
         samples
     }
-}
 
-impl Bench {
     /// Whether both ends hold this load; a line on the terminal if they failed altogether. libsrt's
     /// second attempt is with other settings, so that the better ones count.
     async fn holds(
@@ -184,6 +192,6 @@ fn demand_held(outcome: Outcome) -> Result<Outcome> {
 const STREAM_RATE: u64 = 5_000_000;
 /// UDP buffers for heavy loads, bytes; the system may allow less.
 const LARGE_UDP_BUFFER: usize = 8 << 20;
-/// A MAXBW that no run reaches, bytes per second: 160 Gb/s. At libsrt's default of 1 Gb/s its pacing
-/// costs more CPU time and limits the rate.
+/// A MAXBW that no run reaches, bytes per second: 160 Gb/s. At libsrt's default of 1 Gb/s its
+/// pacing costs more CPU time and limits the rate.
 const NO_PACING: i64 = 20_000_000_000;

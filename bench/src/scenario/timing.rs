@@ -24,7 +24,7 @@ pub(super) async fn run(bench: &mut Bench) -> Vec<Row> {
                 trace: Some(path.clone()),
                 ..Traffic::new(port, bench.effort.steady)
             };
-            let outcome = bench.pairs.run(implementation, &traffic, Tuning::default()).await;
+            let outcome = bench.pairs.run(implementation, &traffic, Tuning::DEFAULT).await;
             let contents = fs::read(&path);
             // The file is temporary; if it was never written there is nothing to remove.
             let _ = fs::remove_file(&path);

@@ -106,8 +106,8 @@ impl From<punctual::Error> for Failure {
     }
 }
 
-/// Why a call was refused, with the number by which users of libsrt know it: on the wire the numbers
-/// of applications are 1000 above those of libsrt's API.
+/// Why a call was refused, with the number by which users of libsrt know it: on the wire the
+/// numbers of applications are 1000 above those of libsrt's API.
 fn explain(reason: RejectReason) -> String {
     match reason.code() {
         code @ 2000.. => format!("{reason}, {} in libsrt's API", code - 1000),

@@ -5,9 +5,9 @@
 /// buffer must be to smooth the arrivals of the period. Unlike [`Jitter`](crate::Jitter) it is not
 /// smoothed: one late payload shows. The EBU recommends periods of one second.
 ///
-/// The reference has a part in it, with D(0) = 0, as in the EBU's own analyser. srt-xtransmit leaves
-/// it out: it misses a reference that came early or late, and prints an overflowed number for a
-/// period with one payload, where this gives zero.
+/// The reference has a part in it, with D(0) = 0, as in the EBU's own analyser. srt-xtransmit
+/// leaves it out: it misses a reference that came early or late, and prints an overflowed number
+/// for a period with one payload, where this gives zero.
 #[derive(Clone, Debug, Default)]
 pub struct DelayFactor {
     /// Of the period so far: transit times, whose differences are those of relative ones.

@@ -3,8 +3,8 @@ use crate::ReadStampError;
 /// Payloads that arrived damaged, over the whole run.
 ///
 /// Such a payload counts as received and in one of these two, and nowhere else: none of its fields
-/// can be trusted, so its number stays missing and its times measure nothing. srt-xtransmit counts a
-/// cut payload under both, since its checksum fails too; here it is a wrong length alone.
+/// can be trusted, so its number stays missing and its times measure nothing. srt-xtransmit counts
+/// a cut payload under both, since its checksum fails too; here it is a wrong length alone.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Integrity {
     /// Payloads of the right length whose MD5 checksum is wrong.

@@ -4,10 +4,10 @@
 /// J = J + (|D| − J) / 16. Only differences enter, so the clocks need no synchronisation. The value
 /// is smoothed over the whole run and never reset.
 ///
-/// The arithmetic is the integer one of RFC 3550 appendix A.8, with four bits below the microsecond;
-/// the value given is rounded to the nearest, as the sum itself is, so that it reaches a constant |D|.
-/// srt-xtransmit rounds J down to a microsecond at each sample, and takes a payload whose transit
-/// time is exactly zero for the first of the run.
+/// The arithmetic is the integer one of RFC 3550 appendix A.8, with four bits below the
+/// microsecond; the value given is rounded to the nearest, as the sum itself is, so that it reaches
+/// a constant |D|. srt-xtransmit rounds J down to a microsecond at each sample, and takes a payload
+/// whose transit time is exactly zero for the first of the run.
 #[derive(Clone, Debug, Default)]
 pub struct Jitter {
     previous_transit_us: Option<i64>,

@@ -3,8 +3,8 @@
 //! A generator writes a [stamp](write_stamp) into each payload: a number, the time by two clocks,
 //! the length and a checksum. The receiver hands every payload to a [`Meter`] with the time of its
 //! arrival and takes a [`Report`] once a period. Payload and report are those of srt-xtransmit, so
-//! each program can stand at either end. Where that program counts otherwise, the metric's page says
-//! what differs and why.
+//! each program can stand at either end. Where that program counts otherwise, the metric's page
+//! says what differs and why.
 //!
 //! | metric | from | source |
 //! |---|---|---|

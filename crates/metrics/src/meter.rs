@@ -85,7 +85,8 @@ pub struct Report {
     pub delay_factor_us: Option<u64>,
     /// Payloads that arrived, the damaged and the duplicates too.
     pub received: u64,
-    /// Payloads skipped and not arrived since, or arrived damaged; falls when one arrives after all.
+    /// Payloads skipped and not arrived since, or arrived damaged; falls when one arrives after
+    /// all.
     pub lost: u64,
     /// Payloads that arrived after one with a higher number.
     pub reordered: u64,

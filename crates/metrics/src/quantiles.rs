@@ -2,8 +2,8 @@
 /// memory: 30 KB whatever is recorded.
 ///
 /// Values are counted in buckets. Below 128 each value has its own; above, each power of two is cut
-/// into 64 equal buckets, and a quantile is a bucket's middle, so it is within 1 % of the value that
-/// sorting would give. Smallest and largest value are exact.
+/// into 64 equal buckets, and a quantile is a bucket's middle, so it is within 1 % of the value
+/// that sorting would give. Smallest and largest value are exact.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Quantiles {
     buckets: Vec<u64>,

@@ -16,7 +16,8 @@ use crate::loss::Loss;
 ///   everything behind a packet that it repeats, so packets come in clusters. At 5 Mb/s the mean
 ///   delay becomes 30 ms, its 99th percentile 40 ms and the interarrival jitter of RFC 3550 3 ms.
 /// - **Gilbert–Elliott loss of 2.1 %.** Fades and handovers lose packets in bursts: one packet in
-///   20 falls into a bad spell, of 10 packets on average, that loses 40 % of them; else 0.1 % is lost.
+///   20 falls into a bad spell, of 10 packets on average, that loses 40 % of them; else 0.1 % is
+///   lost.
 pub fn mobile() -> LinkConfig {
     LinkConfig {
         rate: Some(Bitrate::from_mbps(20)),

@@ -15,7 +15,8 @@ use crate::error::CloseReason;
 #[non_exhaustive]
 pub enum Event {
     /// A caller completed its handshake with the listener and waits for
-    /// [`Endpoint::accept`](crate::Endpoint::accept) or [`Endpoint::reject`](crate::Endpoint::reject).
+    /// [`Endpoint::accept`](crate::Endpoint::accept) or
+    /// [`Endpoint::reject`](crate::Endpoint::reject).
     Incoming(Incoming),
     /// The caller withdrew or ran out of time before it was accepted or rejected.
     IncomingGone(IncomingId),
@@ -23,7 +24,8 @@ pub enum Event {
     Connected(ConnectionId),
     /// At least one message is due for delivery. Not told again until `recv` has returned `None`.
     Readable(ConnectionId),
-    /// There is room for messages again after `send` said [`SendError::Full`](crate::SendError::Full).
+    /// There is room for messages again after `send` said
+    /// [`SendError::Full`](crate::SendError::Full).
     Writable(ConnectionId),
     /// The peer's end is gone or the attempt to connect failed. What was received before may still
     /// be read; call [`Endpoint::release`](crate::Endpoint::release) when done.

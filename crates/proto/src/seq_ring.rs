@@ -5,9 +5,9 @@ const FIRST_CAPACITY: usize = 64;
 
 /// Values by sequence number, in a ring that grows with the span it must hold.
 ///
-/// The slot of a number is its remainder modulo a power of two. That divides 2^31, so the ring wraps
-/// where the numbers do. The owner keeps all its numbers within [`capacity`](Self::capacity) of each
-/// other; access is O(1) and nothing is allocated while the span stays the same.
+/// The slot of a number is its remainder modulo a power of two. That divides 2^31, so the ring
+/// wraps where the numbers do. The owner keeps all its numbers within [`capacity`](Self::capacity)
+/// of each other; access is O(1) and nothing is allocated while the span stays the same.
 #[derive(Debug)]
 pub(crate) struct SeqRing<T> {
     slots: Vec<Option<T>>,

@@ -3,8 +3,8 @@ use punctual_wire::SeqNo;
 /// A set of sequence numbers that lie within a window, as a ring of bits with a summary.
 ///
 /// A bit's place is the number modulo a power of two, as in [`SeqRing`](crate::seq_ring::SeqRing).
-/// One summary bit says whether a word of 64 bits is empty, so that the lowest member of a window of
-/// 131,072 packets is found by looking at 32 words at most.
+/// One summary bit says whether a word of 64 bits is empty, so that the lowest member of a window
+/// of 131,072 packets is found by looking at 32 words at most.
 #[derive(Debug, Default)]
 pub(crate) struct SeqSet {
     words: Vec<u64>,

@@ -34,7 +34,8 @@ impl AcceptQueue {
         drop(gone);
     }
 
-    /// Takes the next caller, or waits until there may be one or `stopped` says that there will not.
+    /// Takes the next caller, or waits until there may be one or `stopped` says that there will
+    /// not.
     pub(crate) async fn pop(&self, stopped: impl Fn() -> bool) -> Option<IncomingCall> {
         loop {
             let arrived = {

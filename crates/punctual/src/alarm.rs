@@ -1,8 +1,8 @@
 //! An alarm that any thread may set and one task waits for.
 //!
 //! tokio's own timer has a grain of 1 ms, five times what a packet may be late. On Linux the alarm
-//! is a timerfd on `CLOCK_MONOTONIC`, registered with tokio's reactor; elsewhere it is tokio's timer
-//! and has tokio's grain.
+//! is a timerfd on `CLOCK_MONOTONIC`, registered with tokio's reactor; elsewhere it is tokio's
+//! timer and has tokio's grain.
 
 pub(crate) use imp::Alarm;
 
@@ -64,7 +64,8 @@ mod imp {
     #[expect(unsafe_code, reason = "tokio offers no other way to register a file descriptor")]
     fn register(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
         // SAFETY: `fd` is open and owned; it stays inside the `AsyncFd`, whose `OwnedFd` is never
-        // replaced, until both are dropped, and `OwnedFd::as_raw_fd` always returns the same number.
+        // replaced, until both are dropped, and `OwnedFd::as_raw_fd` always returns the same
+        // number.
         let registered = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
         Ok(registered?)
     }

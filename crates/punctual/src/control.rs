@@ -1,7 +1,7 @@
 //! Sending with control messages on Linux: several datagrams in one call, and the source address.
 //!
-//! quinn-udp's `try_send` writes a traffic class into every datagram, for ECN, and so would undo the
-//! port's [`tos`](crate::PortConfig::tos). SRT has no use for ECN; what is left is little.
+//! quinn-udp's `try_send` writes a traffic class into every datagram, for ECN, and so would undo
+//! the port's [`tos`](crate::PortConfig::tos). SRT has no use for ECN; what is left is little.
 
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, SocketAddr};
@@ -24,7 +24,8 @@ pub(crate) fn send(
     }
     match source {
         Some(IpAddr::V4(ip)) => {
-            // struct in_pktinfo: interface, source address, and one more that is only for receiving.
+            // struct in_pktinfo: interface, source address, and one more that is only for
+            // receiving.
             let mut info = [0; 12];
             info[4..8].copy_from_slice(&ip.octets());
             control.push(libc::IPPROTO_IP, libc::IP_PKTINFO, &info);

@@ -11,11 +11,13 @@ use std::task::{Context, Poll};
 
 use punctual_units::Instant;
 
-use crate::batch::{Inbox, Outbox, PortStatistics, Sender};
 use crate::clock;
+use crate::inbox::Inbox;
+use crate::outbox::{Outbox, Sender};
 use crate::schedule::Action;
 use crate::shared::{Notice, Shared, State};
 use crate::sources::Sources;
+use crate::statistics::PortStatistics;
 use crate::udp::Udp;
 
 /// Runs a port until nobody holds it and its connections are closed.
@@ -55,6 +57,8 @@ impl Driver {
         let rest = self.exchange(cx, scratch, blocked);
 
         let sent = !blocked && self.flush(Some(&mut scratch.outbox));
+        self.statistics.turns += 1;
+        self.shared.set_statistics(self.statistics);
         scratch.notices.drain(..).for_each(Notice::deliver);
         if rest.finished && self.backlog.is_empty() {
             return Poll::Ready(());
@@ -89,8 +93,6 @@ impl Driver {
             state.endpoint.handle_timeout(now);
         }
         let more_to_send = self.drain(&mut state, now, scratch, blocked);
-        self.statistics.turns += 1;
-        state.statistics = self.statistics;
         if !state.driver.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
             state.driver = Some(cx.waker().clone());
         }
@@ -142,9 +144,10 @@ impl Driver {
             max_segments: &mut self.max_segments,
             statistics: &mut self.statistics,
         };
+        let send = |remote, datagrams: &[u8], size| sender.send(remote, datagrams, size);
         match outbox {
             Some(outbox) => {
-                let all = outbox.flush(&mut sender);
+                let all = outbox.flush(send);
                 if !all {
                     std::mem::swap(outbox, &mut self.backlog);
                 }
@@ -152,7 +155,7 @@ impl Driver {
             }
             None if self.backlog.is_empty() => true,
             None => {
-                let all = self.backlog.flush(&mut sender);
+                let all = self.backlog.flush(send);
                 if all {
                     self.backlog = Outbox::default();
                 }

@@ -56,7 +56,7 @@ impl Reconnect {
     ///
     /// Cancel safe: dropping it ends the attempts.
     pub async fn connect(&self, remote: SocketAddr, config: Config) -> Result<Socket, Error> {
-        self.repeat(remote, async || Socket::connect(remote, config.clone()).await).await
+        self.repeat(remote, || Socket::connect(remote, config.clone())).await
     }
 
     /// Calls as [`Port::connect`] does.
@@ -68,13 +68,13 @@ impl Reconnect {
         remote: SocketAddr,
         config: Config,
     ) -> Result<Socket, Error> {
-        self.repeat(remote, async || port.connect(remote, config.clone()).await).await
+        self.repeat(remote, || port.connect(remote, config.clone())).await
     }
 
-    async fn repeat(
+    async fn repeat<Call: Future<Output = Result<Socket, Error>>>(
         &self,
         remote: SocketAddr,
-        mut call: impl AsyncFnMut() -> Result<Socket, Error>,
+        call: impl Fn() -> Call,
     ) -> Result<Socket, Error> {
         let mut pause = self.first_pause.min(self.longest_pause);
         let mut attempt = 1;

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-/// Decides when the driver of a port wakes up: when something is due, but not more than ten thousand
-/// times a second for long. Under load what falls due within 100 µs is done in one turn, so that
-/// load makes batches larger, and the cost of a packet smaller, instead of turns more frequent.
+/// Decides when the driver of a port wakes up: when something is due, but not more than ten
+/// thousand times a second for long. Under load what falls due within 100 µs is done in one turn,
+/// so that load makes batches larger, and the cost of a packet smaller, instead of turns more
+/// frequent.
 ///
 /// Turns that are not crowded happen at their exact time: a driver may save up a few.
 #[derive(Debug, Default)]
@@ -74,8 +75,8 @@ impl Schedule {
         if next <= now {
             Action::Wake
         } else if self.alarm.is_some_and(|alarm| now < alarm && alarm <= next) {
-            // It will go off in time. Too early costs one turn, once; setting it anew costs a system
-            // call in each turn that puts off something far away, such as a keepalive.
+            // It will go off in time. Too early costs one turn, once; setting it anew costs a
+            // system call in each turn that puts off something far away, such as a keepalive.
             Action::None
         } else {
             self.alarm = Some(next);

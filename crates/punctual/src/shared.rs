@@ -10,10 +10,10 @@ use tokio::sync::Notify;
 
 use crate::accept::AcceptQueue;
 use crate::alarm::Alarm;
-use crate::batch::PortStatistics;
 use crate::clock;
 use crate::listener::IncomingCall;
 use crate::schedule::{Action, Schedule};
+use crate::statistics::PortStatistics;
 use crate::udp::Udp;
 
 /// One UDP port as its driver and its sockets see it.
@@ -25,6 +25,7 @@ pub(crate) struct Shared {
     pub(crate) udp: Arc<Udp>,
     pub(crate) alarm: Alarm,
     state: Mutex<State>,
+    statistics: Mutex<PortStatistics>,
 }
 
 impl Shared {
@@ -38,9 +39,8 @@ impl Shared {
             schedule: Schedule::default(),
             driver: None,
             stopped: false,
-            statistics: PortStatistics::default(),
         };
-        Self { udp, alarm, state: Mutex::new(state) }
+        Self { udp, alarm, state: Mutex::new(state), statistics: Mutex::default() }
     }
 
     /// Does something in the application's name, and sees to it that the driver wakes up in time for
@@ -85,6 +85,14 @@ impl Shared {
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    pub(crate) fn statistics(&self) -> PortStatistics {
+        *self.statistics.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set_statistics(&self, statistics: PortStatistics) {
+        *self.statistics.lock().unwrap_or_else(PoisonError::into_inner) = statistics;
+    }
 }
 
 #[derive(Debug)]
@@ -102,7 +110,6 @@ pub(crate) struct State {
     pub(crate) driver: Option<Waker>,
     /// Whether the driver is gone, which happens before its time when a runtime is shut down.
     pub(crate) stopped: bool,
-    pub(crate) statistics: PortStatistics,
 }
 
 /// A connection from the point of view of the tasks that use it.

@@ -12,11 +12,12 @@ use punctual_units::Instant;
 use tokio::sync::Notify;
 use tokio::task::coop;
 
-use crate::batch::PortStatistics;
 use crate::config::PortConfig;
 use crate::error::{Error, Sent, sent};
 use crate::port::Port;
 use crate::shared::{Phase, Shared, Signals, State};
+use crate::statistics::PortStatistics;
+use crate::stream::{MessageSink, MessageStream};
 
 /// One SRT connection. Clones share it; it closes in the background when the last one is dropped.
 ///
@@ -198,6 +199,16 @@ impl Socket {
         .await
     }
 
+    /// The messages as a [`Stream`](futures_core::Stream), for code that works with those.
+    pub fn stream(&self) -> MessageStream {
+        MessageStream::new(self.clone())
+    }
+
+    /// A [`Sink`](futures_sink::Sink) for payloads, for code that works with those.
+    pub fn sink(&self) -> MessageSink {
+        MessageSink::new(self.clone())
+    }
+
     /// A snapshot of what the connection counts and measures.
     pub fn statistics(&self) -> Statistics {
         let Connection { shared, id, .. } = &*self.connection;
@@ -223,7 +234,7 @@ impl Socket {
 
     /// What the UDP port that carries the connection has counted, other connections included.
     pub fn port_statistics(&self) -> PortStatistics {
-        self.connection.shared.lock().statistics
+        self.connection.shared.statistics()
     }
 
     /// The stream ID that the caller sent; empty if it sent none.

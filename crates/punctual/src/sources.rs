@@ -1,7 +1,7 @@
 //! Which of this machine's addresses each peer called.
 //!
-//! A port bound to the wildcard address of a machine with several addresses must answer from the one
-//! that was called: SRT ignores what comes from elsewhere.
+//! A port bound to the wildcard address of a machine with several addresses must answer from the
+//! one that was called: SRT ignores what comes from elsewhere.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};

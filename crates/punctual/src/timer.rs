@@ -13,8 +13,8 @@ use crate::clock::now;
 
 /// A timer on the same clock as [`now`], far more precise than tokio's, whose grain is 1 ms.
 ///
-/// On Linux it wakes up within some tens of microseconds of the deadline, never before it; elsewhere
-/// it has the grain of tokio's timer.
+/// On Linux it wakes up within some tens of microseconds of the deadline, never before it;
+/// elsewhere it has the grain of tokio's timer.
 ///
 /// ```
 /// use std::time::Duration;

@@ -94,28 +94,44 @@ impl Udp {
         self.socket.poll_send_ready(cx).map(drop)
     }
 
-    /// Receives up to [`BATCH`] buffers, each of one or more datagrams of one peer (GRO), and gives
-    /// the number of them. [`Batch::drained`] says whether there was no more.
+    /// Receives as many buffers as there are and as there is something for, each of one or more
+    /// datagrams of one peer (GRO). Errors that the system reports on the way go to `report`.
     pub(crate) fn receive(
         &self,
         buffers: &mut [IoSliceMut<'_>],
         metas: &mut [RecvMeta],
-    ) -> io::Result<Batch> {
+        mut report: impl FnMut(&io::Error),
+    ) -> Batch {
         let mut batch = Batch { received: 0, drained: true };
-        let result = self.socket.try_io(Interest::READABLE, || {
-            batch.received = self.batching.recv((&self.socket).into(), buffers, metas)?;
+        let complete = self.socket.try_io(Interest::READABLE, || {
+            batch.received = self.receive_now(buffers, metas, &mut report);
             batch.drained = batch.received < buffers.len();
             // An incomplete batch emptied the socket. Saying so from in here, where the reactor
             // notices a datagram that comes meanwhile, saves the call that would find it empty.
             if batch.drained { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
         });
+        drop(complete);
         for meta in &mut metas[..batch.received] {
             meta.addr = canonical(meta.addr);
         }
-        match result {
-            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
-            _ => Ok(batch),
+        batch
+    }
+
+    fn receive_now(
+        &self,
+        buffers: &mut [IoSliceMut<'_>],
+        metas: &mut [RecvMeta],
+        report: &mut impl FnMut(&io::Error),
+    ) -> usize {
+        for _ in 0..RECEIVE_ATTEMPTS {
+            match self.batching.recv((&self.socket).into(), buffers, metas) {
+                Ok(received) => return received,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return 0,
+                // For example a peer's ICMP message. It is gone now, but datagrams may wait behind.
+                Err(error) => report(&error),
+            }
         }
+        0
     }
 
     /// Sends `contents` to `remote`: one datagram, or several of `segment_size` bytes of which the
@@ -334,5 +350,7 @@ fn allow_fragmentation(_socket: &Socket, _ipv6: bool) {}
 /// Most datagrams sent in one call: as many of an MTU of 1500 as fit a UDP packet of 64 KiB, which
 /// is the size up to which the kernel cuts.
 const MAX_SEGMENTS: usize = 65_507 / 1_472;
+/// Errors in a row after which a socket counts as empty, so that a broken one does not spin.
+const RECEIVE_ATTEMPTS: usize = 4;
 const SEND_BUFFER: usize = 2 << 20;
 const RECEIVE_BUFFER: usize = 8 << 20;

@@ -61,8 +61,8 @@ impl Ack {
         }
     }
 
-    /// The number to answer with an ACKACK. `None` for a light ACK, and for any other whose number is
-    /// 0: the draft's small ACK.
+    /// The number to answer with an ACKACK. `None` for a light ACK, and for any other whose number
+    /// is 0: the draft's small ACK.
     pub fn number(&self) -> Option<AckNo> {
         Some(self.header_number()).filter(|number| number.value() != 0)
     }
@@ -83,8 +83,8 @@ impl Ack {
         }
     }
 
-    /// The size of the body tells which ACK it is. Words beyond those known are ignored: old versions
-    /// sent an eighth.
+    /// The size of the body tells which ACK it is. Words beyond those known are ignored: old
+    /// versions sent an eighth.
     pub(crate) fn parse(number: AckNo, body: &[u8]) -> Result<Self, ParseError> {
         let (words, _) = body.as_chunks();
         let too_short = |need| ParseError::TooShort { what: "ACK", need, got: body.len() };

@@ -66,8 +66,8 @@ pub enum Control<'a> {
     DropRequest(DropRequest),
     /// The peer's application failed; 4000 is a file that could not be written.
     PeerError(u32),
-    /// An extension outside the handshake: a key message (command 3) or its answer (4). Written with
-    /// zeros up to whole words.
+    /// An extension outside the handshake: a key message (command 3) or its answer (4). Written
+    /// with zeros up to whole words.
     Extension {
         /// The extension's command, in the subtype field.
         command: u16,
@@ -77,8 +77,8 @@ pub enum Control<'a> {
 }
 
 impl<'a> Control<'a> {
-    /// A type without a body may come with any: peers append a word of zeros. Nor does anything hang
-    /// on the subtype, or on the type-specific word of types that do not use it.
+    /// A type without a body may come with any: peers append a word of zeros. Nor does anything
+    /// hang on the subtype, or on the type-specific word of types that do not use it.
     fn parse(kind: u16, subtype: u16, info: u32, body: &'a [u8]) -> Result<Self, ParseError> {
         Ok(match kind {
             HANDSHAKE => Self::Handshake(Box::new(Handshake::parse(body)?)),

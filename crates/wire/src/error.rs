@@ -2,8 +2,8 @@ use crate::SeqNo;
 
 /// Why bytes from the network are not a packet: what was wrong, and what would be right.
 ///
-/// A packet that fails to parse is to be counted and ignored. It says nothing about its sender: anyone
-/// can forge it.
+/// A packet that fails to parse is to be counted and ignored. It says nothing about its sender:
+/// anyone can forge it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseError {

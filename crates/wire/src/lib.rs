@@ -1,12 +1,13 @@
 //! SRT packets on the wire: a checked view to read, a valid value to write.
 //!
-//! [`Packet::parse`] turns a datagram into a [`DataPacket`] or a [`ControlPacket`]. Every length and
-//! every sequence number is checked there, so what it returns can be used without further doubt; it
-//! never panics, and it allocates for nothing but a [`Handshake`]. Writing is the other way round: a
-//! value that exists is legal, so [`DataHeader::to_bytes`] and [`ControlPacket::emit`] cannot fail.
+//! [`Packet::parse`] turns a datagram into a [`DataPacket`] or a [`ControlPacket`]. Every length
+//! and every sequence number is checked there, so what it returns can be used without further
+//! doubt; it never panics, and it allocates for nothing but a [`Handshake`]. Writing is the other
+//! way round: a value that exists is legal, so [`DataHeader::to_bytes`] and [`ControlPacket::emit`]
+//! cannot fail.
 //!
-//! The crate knows the layout and nothing else. Whether a packet makes sense now (an ACK beyond what
-//! was sent, a handshake out of turn) is the protocol machine's question.
+//! The crate knows the layout and nothing else. Whether a packet makes sense now (an ACK beyond
+//! what was sent, a handshake out of turn) is the protocol machine's question.
 //!
 //! The layout is that of draft-sharabayko-srt section 3; where the draft and deployed peers differ,
 //! this crate does what peers do and says so on the item.

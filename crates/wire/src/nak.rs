@@ -20,8 +20,8 @@ impl<'a> LossList<'a> {
     /// [`PartialWord`](ParseError::PartialWord) for a length that is not a multiple of 4,
     /// [`OpenRange`](ParseError::OpenRange) for a range without an end,
     /// [`SeqTopBit`](ParseError::SeqTopBit) for a range whose end opens a range, and
-    /// [`ReversedRange`](ParseError::ReversedRange) for one that ends before it begins. One bad entry
-    /// spoils the list: after it, no telling what the words mean.
+    /// [`ReversedRange`](ParseError::ReversedRange) for one that ends before it begins. One bad
+    /// entry spoils the list: after it, no telling what the words mean.
     pub fn parse(body: &'a [u8]) -> Result<Self, ParseError> {
         let words = whole_words(WHAT, body)?;
         let mut rest = words.iter();
@@ -70,14 +70,14 @@ pub struct LossListBuilder {
 }
 
 impl LossListBuilder {
-    /// An empty list that will hold up to `max_words` words of 4 bytes, a single packet taking one and
-    /// a range two.
+    /// An empty list that will hold up to `max_words` words of 4 bytes, a single packet taking one
+    /// and a range two.
     pub fn new(max_words: usize) -> Self {
         Self { words: Vec::new(), max_words }
     }
 
-    /// Appends the packets from `first` to `last`, both included. If there is no room left it returns
-    /// false and the list stays as it is.
+    /// Appends the packets from `first` to `last`, both included. If there is no room left it
+    /// returns false and the list stays as it is.
     ///
     /// # Panics
     ///

@@ -34,8 +34,8 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// The destination socket ID of a datagram, without a look at the rest; `None` if it is too short for
-/// a header of 16 bytes.
+/// The destination socket ID of a datagram, without a look at the rest; `None` if it is too short
+/// for a header of 16 bytes.
 #[inline]
 pub fn destination(datagram: &[u8]) -> Option<SocketId> {
     let header = datagram.first_chunk()?;

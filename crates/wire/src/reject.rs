@@ -2,8 +2,8 @@ use std::fmt;
 
 /// Why a connection was refused: the number in a rejecting handshake's request type, 1000 and up.
 ///
-/// 1000 to 1999 are the protocol's own reasons; from 2000 an application's: a predefined one (2000 +
-/// an HTTP-like number, as in libsrt's access control) or its own from 3000.
+/// 1000 to 1999 are the protocol's own reasons; from 2000 an application's: a predefined one (2000
+/// + an HTTP-like number, as in libsrt's access control) or its own from 3000.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct RejectReason(u32);
 

@@ -9,9 +9,10 @@ use crate::uri::Uri;
 
 /// Carry a stream from one place to another, or to several
 ///
-/// Carries messages from a source to each destination. A file of MPEG-TS is sent at the pace of
-/// its clock (PCR). A stream of bytes (a file, standard input, TCP) becomes messages of seven
-/// transport packets, 1316 bytes; one that does not fill within 10 ms is sent as it is. When the source ends, what is buffered is still sent, and the command ends.
+/// Carries messages from a source to each destination. A file of MPEG-TS is sent at the pace of its
+/// clock (PCR). A stream of bytes (a file, standard input, TCP) becomes messages of seven transport
+/// packets, 1316 bytes; one that does not fill within 10 ms is sent as it is. When the source ends,
+/// what is buffered is still sent, and the command ends.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct RouteArgs {

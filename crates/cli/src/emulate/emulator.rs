@@ -224,8 +224,8 @@ async fn hear(shared: Arc<Shared>) {
 }
 
 /// Asks the system to run this thread whenever there is something to do, before ordinary threads:
-/// these may keep it waiting for a time slice, milliseconds, and a link would not be what it is to be.
-/// Without the right to ask (root or CAP_SYS_NICE on Linux) packets are a little later when the
+/// these may keep it waiting for a time slice, milliseconds, and a link would not be what it is to
+/// be. Without the right to ask (root or CAP_SYS_NICE on Linux) packets are a little later when the
 /// machine is busy.
 fn run_before_others() {
     #[cfg(unix)]

@@ -106,7 +106,8 @@ impl Schedule<'_> {
         true
     }
 
-    /// How much of the stream was left out because it could not be sent in time; `None` for nothing.
+    /// How much of the stream was left out because it could not be sent in time; `None` for
+    /// nothing.
     pub(crate) fn fell_behind(&self) -> Option<punctual_units::DisplayDuration> {
         (!self.behind.is_zero()).then_some(punctual_units::DisplayDuration(self.behind))
     }

@@ -41,8 +41,8 @@ impl MetricsFile {
         Ok(Some(Self { period: args.metricsfreq, out: Mutex::new(out) }))
     }
 
-    /// Runs `work`, and meanwhile writes a row of `measurement` once a period, and a last one at the
-    /// end.
+    /// Runs `work`, and meanwhile writes a row of `measurement` once a period, and a last one at
+    /// the end.
     pub(crate) async fn observe<T>(
         &self,
         measurement: &Measurement,

@@ -37,7 +37,8 @@ impl StatsFile {
         Ok(Some(Self { format: args.statsformat, period: args.statsfreq, out: Mutex::new(out) }))
     }
 
-    /// Runs `work`, and meanwhile writes a row for `socket` once a period, and a last one at the end.
+    /// Runs `work`, and meanwhile writes a row for `socket` once a period, and a last one at the
+    /// end.
     pub(crate) async fn observe<T>(&self, socket: &Socket, work: impl Future<Output = T>) -> T {
         let mut work = std::pin::pin!(work);
         let mut ticks = interval_at(Instant::now() + self.period, self.period);

@@ -5,12 +5,12 @@ use crate::mpegts::continuity::{Continuity, Verdict};
 use crate::mpegts::pcr::duration_of;
 use crate::mpegts::{Framer, NULL_PID, Packet, Pcr};
 
-/// Checks a transport stream: what was lost, repeated or damaged on its way, by its own counters and
-/// clocks.
+/// Checks a transport stream: what was lost, repeated or damaged on its way, by its own counters
+/// and clocks.
 ///
-/// Bytes go in by [`push`](Self::push) in pieces of any size, such as the messages of a socket or the
-/// blocks of a file; the report does not depend on how they are cut. Null packets and packets with a
-/// transport error are counted, and nothing is concluded from them.
+/// Bytes go in by [`push`](Self::push) in pieces of any size, such as the messages of a socket or
+/// the blocks of a file; the report does not depend on how they are cut. Null packets and packets
+/// with a transport error are counted, and nothing is concluded from them.
 #[derive(Clone, Debug, Default)]
 pub struct Checker {
     bytes: u64,

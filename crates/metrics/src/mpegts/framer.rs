@@ -19,8 +19,8 @@ pub struct Framer {
 impl Framer {
     /// Takes in the next bytes of the stream.
     ///
-    /// They are kept until [`next_packet`](Self::next_packet) has used them: call that until it gives
-    /// `None` before more bytes.
+    /// They are kept until [`next_packet`](Self::next_packet) has used them: call that until it
+    /// gives `None` before more bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.start);
         self.start = 0;
@@ -91,7 +91,8 @@ impl Framer {
     }
 }
 
-/// How many packets in a row must begin with the sync byte: a payload has that byte too, once in 256.
+/// How many packets in a row must begin with the sync byte: a payload has that byte too, once in
+/// 256.
 const ROW: usize = 3;
 
 /// Bytes that show so many packets' first.

@@ -7,10 +7,10 @@ use crate::mpegts::{PACKET_LEN, Packet, Pcr};
 /// Tells when to send each packet of a recorded transport stream, at the pace of its clock.
 ///
 /// Packets go in by [`push`](Self::push) and come out by [`pop`](Self::pop), all of them and in
-/// order, with their time since the first. Between two program clock references the bytes are evenly
-/// spaced, as ISO/IEC 13818-1 section 2.4.2.2 has it; what comes before the first reference goes at
-/// the rate up to the second, what comes after the last at the rate before it. For this the pacer
-/// looks ahead to the next reference, [`LOOK_AHEAD`](Self::LOOK_AHEAD) packets at the most.
+/// order, with their time since the first. Between two program clock references the bytes are
+/// evenly spaced, as ISO/IEC 13818-1 section 2.4.2.2 has it; what comes before the first reference
+/// goes at the rate up to the second, what comes after the last at the rate before it. For this the
+/// pacer looks ahead to the next reference, [`LOOK_AHEAD`](Self::LOOK_AHEAD) packets at the most.
 ///
 /// The clock is that of the first PID with a reference, and another one's if that falls silent. It
 /// may wrap. If it breaks (a discontinuity indicator, a step back, or one forward of more than a
@@ -20,7 +20,8 @@ pub struct PcrPacer {
     ready: VecDeque<(Duration, [u8; PACKET_LEN])>,
     /// Packets whose time is not known yet.
     waiting: VecDeque<[u8; PACKET_LEN]>,
-    /// The time of the first waiting packet, in ticks of the PCR clock since the first packet of all.
+    /// The time of the first waiting packet, in ticks of the PCR clock since the first packet of
+    /// all.
     time: u64,
     rate: Option<Rate>,
     pcr_pid: Option<u16>,

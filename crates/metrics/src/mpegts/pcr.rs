@@ -24,8 +24,8 @@ impl Pcr {
         self.0
     }
 
-    /// Ticks from `earlier` to this reference, or `None` if by the shorter way round the circle this
-    /// one comes before.
+    /// Ticks from `earlier` to this reference, or `None` if by the shorter way round the circle
+    /// this one comes before.
     pub const fn ticks_since(self, earlier: Self) -> Option<u64> {
         let ticks = (self.0 + Self::MODULUS - earlier.0) % Self::MODULUS;
         if ticks < Self::MODULUS / 2 { Some(ticks) } else { None }

@@ -14,8 +14,8 @@ use crate::error::CloseReason;
 /// After so long without sending anything a keepalive goes out.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(1);
 
-/// What an application at the other end may need to read a message that is due. libsrt's stop reading
-/// when SHUTDOWN arrives.
+/// What an application at the other end may need to read a message that is due. libsrt's stop
+/// reading when SHUTDOWN arrives.
 const READING_TIME: Duration = Duration::from_millis(100);
 
 /// How far an established connection has come.

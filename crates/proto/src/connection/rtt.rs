@@ -86,11 +86,13 @@ impl PartialEq for RttAlgorithm {
 
 /// The round-trip time of one connection.
 ///
-/// A receiver measures it from ACK to ACKACK. A side that only sends has no samples of its own and
-/// uses what the peer reports in its ACKs.
+/// A receiver measures it from ACK to ACKACK. A side that sends has no samples of its own and uses
+/// what the peer reports in its ACKs. Where there are both, the latest counts: who received a
+/// little once and then only sends would go by a path of long ago.
 #[derive(Debug)]
 pub(crate) struct RttTracker {
     estimator: Box<dyn RttEstimator>,
+    /// What the peer reported since the last sample.
     reported: Option<Rtt>,
     last_sample: Option<Duration>,
 }
@@ -103,6 +105,7 @@ impl RttTracker {
     /// A measurement of this side.
     pub(crate) fn sample(&mut self, sample: Duration) {
         self.last_sample = Some(sample);
+        self.reported = None;
         self.estimator.update(sample);
     }
 
@@ -114,12 +117,12 @@ impl RttTracker {
     }
 
     pub(crate) fn estimate(&self) -> Rtt {
-        self.estimator.estimate().or(self.reported).unwrap_or(Rtt::INITIAL)
+        self.reported.or(self.estimator.estimate()).unwrap_or(Rtt::INITIAL)
     }
 
     /// The latest raw sample, or the peer's estimate: what the drift tracer corrects by.
     pub(crate) fn latest(&self) -> Option<Duration> {
-        self.last_sample.or(self.reported.map(|rtt| rtt.smoothed))
+        self.reported.map(|rtt| rtt.smoothed).or(self.last_sample)
     }
 }
 
@@ -151,5 +154,7 @@ mod tests {
         assert_eq!(tracker.estimate(), report);
         tracker.sample(MS(40));
         assert_eq!(tracker.estimate().smoothed, MS(40));
+        tracker.report(report);
+        assert_eq!(tracker.estimate(), report, "the latest counts");
     }
 }

@@ -1,7 +1,7 @@
 use punctual_units::Instant;
 
-/// The deadlines of all the connections of an endpoint: a binary heap whose entries know their place,
-/// so that a deadline is changed where it is.
+/// The deadlines of all the connections of an endpoint: a binary heap whose entries know their
+/// place, so that a deadline is changed where it is.
 #[derive(Debug, Default)]
 pub(crate) struct TimerQueue {
     heap: Vec<(Instant, usize)>,

@@ -23,7 +23,8 @@ pub struct Transmit {
     pub segment_size: usize,
 }
 
-/// What waits to be sent: answers that belong to no connection, and connections that have something.
+/// What waits to be sent: answers that belong to no connection, and connections that have
+/// something.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     replies: VecDeque<(SocketAddr, Vec<u8>)>,
@@ -52,9 +53,9 @@ impl Outbox {
 }
 
 impl Endpoint {
-    /// Appends up to `max_segments` datagrams for one address to `buffer`; `None` if nothing is to be
-    /// sent now. All have the same size but the last, which may be shorter: what one segmenting send
-    /// call takes. They may belong to several connections.
+    /// Appends up to `max_segments` datagrams for one address to `buffer`; `None` if nothing is to
+    /// be sent now. All have the same size but the last, which may be shorter: what one segmenting
+    /// send call takes. They may belong to several connections.
     pub fn poll_transmit(
         &mut self,
         now: Instant,

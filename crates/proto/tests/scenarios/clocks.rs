@@ -1,4 +1,5 @@
-//! Clocks that drift apart, timestamps that wrap, and hours of silence: the delay stays what it was.
+//! Clocks that drift apart, timestamps that wrap, and hours of silence: the delay stays what it
+//! was.
 
 use std::time::Duration;
 

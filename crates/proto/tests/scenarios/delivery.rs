@@ -10,8 +10,8 @@ use punctual_units::Bitrate;
 use crate::pair::{Pair, Side};
 use crate::{MS, latency, link, lossy};
 
-/// Streams 1,000 messages each way over `link` and expects each at its tick: the latency after it was
-/// sent, plus the one network transit that the handshake had. Returns both transits.
+/// Streams 1,000 messages each way over `link` and expects each at its tick: the latency after it
+/// was sent, plus the one network transit that the handshake had. Returns both transits.
 #[track_caller]
 fn expect_the_tick(seed: u64, link: &LinkConfig, config: &Config) -> [Duration; 2] {
     let mut pair = Pair::symmetric(seed, link.clone());

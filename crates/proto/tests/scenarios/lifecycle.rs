@@ -1,1 +1,259 @@
-//! lifecycle
+//! A connection's life: keepalives, silence, closing, and what is left afterwards.
+
+use std::time::Duration;
+
+use punctual_proto::{CloseReason, Config, RecvError, SendError, SendOptions};
+
+use crate::datagram::Kind;
+use crate::node::numbered;
+use crate::pair::{Pair, Side};
+use crate::{MS, SECS, latency, link, lossy};
+
+fn connected(config: &Config) -> Pair {
+    let mut pair = Pair::symmetric(1, link());
+    pair.connect(config.clone(), config.clone());
+    pair
+}
+
+fn lingering(linger: Duration) -> Config {
+    latency(300).with_linger(linger)
+}
+
+#[test]
+fn an_idle_hour_is_a_keepalive_a_second_and_nothing_else() {
+    let mut pair = connected(&latency(120));
+    pair.stream(Side::Caller, 100, MS(2));
+    pair.run_for(SECS(2));
+    let record = pair.record();
+    let before = [pair.caller.wakeups, pair.listener.wakeups];
+    pair.run_for(SECS(3_600));
+    for side in [Side::Caller, Side::Listener] {
+        let all = record.from(side);
+        let keepalives = record.of_kind(side, Kind::KeepAlive);
+        assert_eq!(all.len(), keepalives.len());
+        assert_eq!(keepalives.len(), 3_600);
+        assert!(keepalives.windows(2).all(|pair| pair[1].0 - pair[0].0 == SECS(1)));
+    }
+    // A wake-up for each keepalive, and one a second for the peer's silence at most.
+    let wakeups = [pair.caller.wakeups - before[0], pair.listener.wakeups - before[1]];
+    assert!(wakeups.iter().all(|&count| count <= 2 * 3_600), "{wakeups:?}");
+    assert_eq!((pair.caller.closed(), pair.listener.closed()), (None, None));
+}
+
+#[test]
+fn a_busy_connection_sends_no_keepalives() {
+    let mut pair = connected(&latency(120));
+    let record = pair.record();
+    pair.stream(Side::Caller, 200, MS(50));
+    for side in [Side::Caller, Side::Listener] {
+        assert!(record.of_kind(side, Kind::KeepAlive).is_empty(), "{side:?}");
+    }
+}
+
+#[test]
+fn nothing_waits_where_nothing_is() {
+    let mut pair = connected(&latency(120));
+    pair.stream(Side::Caller, 100, MS(2));
+    // The listener forgets after three seconds that the caller has waited.
+    pair.run_for(SECS(3));
+    pair.close(Side::Caller);
+    pair.run_for(SECS(1));
+    for side in [Side::Caller, Side::Listener] {
+        pair.release(side);
+        let endpoint = &pair.node(side).endpoint;
+        assert_eq!(endpoint.connection_count(), 0);
+        assert_eq!(endpoint.poll_timeout(), None, "{side:?} has timers left");
+    }
+}
+
+#[test]
+fn a_close_is_told_to_the_peer_and_what_arrived_is_read_at_its_time() {
+    for side in [Side::Caller, Side::Listener] {
+        let mut pair = connected(&latency(120));
+        pair.stream(side, 100, MS(2));
+        pair.run_for(MS(8));
+        let closed_at = pair.now;
+        pair.close(side);
+        assert_eq!(pair.node(side).closed(), Some(&CloseReason::Local));
+        assert!(pair.run_while(SECS(1), |pair| {
+            [&pair.caller, &pair.listener].iter().any(|node| node.closed().is_none())
+        }));
+        assert_eq!(pair.now - closed_at, MS(10));
+        assert_eq!(pair.node(side.other()).closed(), Some(&CloseReason::Peer));
+        let already = pair.node(side.other()).received.len();
+        assert!(already < 60, "{already} were due");
+        pair.run_for(SECS(1));
+        pair.assert_complete(side);
+        assert!(pair.delays(side).iter().all(|&delay| delay == MS(130)));
+
+        let now = pair.now;
+        for (end, reason) in [(side, CloseReason::Local), (side.other(), CloseReason::Peer)] {
+            let refused = pair.send(end, numbered(0), SendOptions::default());
+            assert_eq!(refused, Err(SendError::Closed(reason.clone())));
+            let id = pair.node(end).connection.expect("held");
+            let drained = pair.node(end).endpoint.recv(now, id);
+            assert_eq!(drained, Err(RecvError::Closed(reason)));
+        }
+        assert_eq!(pair.node(side).closed.len(), 1);
+    }
+}
+
+/// What is missing when the peer leaves will not come any more: the rest is delivered without it.
+#[test]
+fn a_gap_at_the_close_is_skipped() {
+    let mut pair = connected(&latency(120).with_too_late_drop(false));
+    pair.drop_where(|_, datagram| {
+        crate::datagram::data_header(datagram).is_some_and(|header| header.msgno.value() == 51)
+    });
+    pair.stream(Side::Caller, 100, MS(2));
+    pair.close(Side::Caller);
+    pair.run_for(SECS(1));
+    assert_eq!(pair.delivered(Side::Caller), (0..100).filter(|&i| i != 50).collect::<Vec<_>>());
+    assert_eq!(pair.statistics(Side::Listener).packets_receive_dropped, 1);
+    let id = pair.listener.connection.expect("held");
+    let drained = pair.listener.endpoint.recv(pair.now, id);
+    assert_eq!(drained, Err(RecvError::Closed(CloseReason::Peer)));
+}
+
+#[test]
+fn a_linger_lets_the_rest_go_out() {
+    for seed in 0..5 {
+        let mut pair = Pair::symmetric(seed, lossy(0.1));
+        pair.connect(lingering(SECS(5)), lingering(SECS(5)));
+        for _ in 0..500 {
+            assert!(pair.send_next(Side::Caller));
+        }
+        let closed_at = pair.now;
+        pair.close(Side::Caller);
+        assert_eq!(pair.caller.closed(), None);
+        let refused = pair.send(Side::Caller, numbered(0), SendOptions::default());
+        assert_eq!(refused, Err(SendError::Closed(CloseReason::Local)));
+        assert!(pair.run_while(SECS(6), |pair| pair.caller.closed().is_none()));
+        let took = pair.now - closed_at;
+        assert!(took < SECS(1), "{took:?}: no longer than until all is delivered");
+        pair.run_for(SECS(6));
+        pair.assert_complete(Side::Caller);
+        assert!(pair.listener.closed().is_some());
+    }
+}
+
+#[test]
+fn a_linger_ends_in_time_on_a_dead_link() {
+    let mut pair = connected(&lingering(SECS(3)));
+    pair.set_link(Side::Caller, lossy(1.0));
+    pair.stream(Side::Caller, 100, MS(2));
+    let closed_at = pair.now;
+    pair.close(Side::Caller);
+    assert!(pair.run_while(SECS(10), |pair| pair.caller.closed().is_none()));
+    // The sender gives its messages up after 1020 ms; then nothing is left to wait for.
+    let took = pair.now - closed_at;
+    assert!((MS(800)..=MS(1_100)).contains(&took), "{took:?}");
+
+    let mut pair = connected(&lingering(SECS(3)).with_send_drop_delay(None));
+    pair.set_link(Side::Caller, lossy(1.0));
+    pair.stream(Side::Caller, 100, MS(2));
+    let closed_at = pair.now;
+    pair.close(Side::Caller);
+    assert!(pair.run_while(SECS(10), |pair| pair.caller.closed().is_none()));
+    assert_eq!(pair.now - closed_at, SECS(3));
+    assert_eq!(pair.caller.closed(), Some(&CloseReason::Local));
+}
+
+#[test]
+fn a_lost_farewell_is_noticed_by_the_silence() {
+    for seconds in [1, 5, 60] {
+        let timeout = SECS(seconds);
+        let config = latency(120).with_peer_idle_timeout(timeout).expect("in range");
+        let mut pair = connected(&config);
+        pair.stream(Side::Caller, 100, MS(2));
+        pair.drop_where(|side, _| side == Side::Caller);
+        pair.run_for(MS(100));
+        pair.close(Side::Caller);
+        assert!(pair.run_while(SECS(100), |pair| pair.listener.closed().is_none()));
+        assert_eq!(pair.listener.closed(), Some(&CloseReason::Idle(timeout)));
+        // The last that was heard is the last message or an ACKACK soon after.
+        let silence = pair.now - pair.caller.sent[99];
+        assert!((timeout..timeout + MS(50)).contains(&silence), "{silence:?}");
+        assert_eq!(pair.delivered(Side::Caller).len(), 100);
+    }
+}
+
+#[test]
+fn a_silence_shorter_than_the_timeout_is_survived() {
+    let mut pair = connected(&latency(120));
+    for _ in 0..10 {
+        pair.run_for(MS(1_500));
+        pair.black_out(&[Side::Caller, Side::Listener], MS(3_900));
+    }
+    pair.run_for(SECS(2));
+    assert_eq!((pair.caller.closed(), pair.listener.closed()), (None, None));
+    pair.black_out(&[Side::Caller, Side::Listener], MS(5_100));
+    assert!(matches!(pair.caller.closed(), Some(CloseReason::Idle(_))));
+    assert!(matches!(pair.listener.closed(), Some(CloseReason::Idle(_))));
+}
+
+#[test]
+fn both_ends_close_at_once() {
+    let mut pair = connected(&latency(120));
+    pair.stream(Side::Caller, 10, MS(2));
+    pair.close(Side::Caller);
+    pair.close(Side::Listener);
+    pair.close(Side::Listener);
+    pair.run_for(SECS(1));
+    for node in [&pair.caller, &pair.listener] {
+        assert_eq!(node.closed(), Some(&CloseReason::Local));
+        assert_eq!(node.closed.len(), 1);
+    }
+}
+
+#[test]
+fn closing_a_call_that_is_under_way() {
+    let mut pair = Pair::symmetric(1, link());
+    pair.call(latency(120), latency(120));
+    pair.run_for(MS(15));
+    pair.close(Side::Caller);
+    assert_eq!(pair.caller.closed(), Some(&CloseReason::Local));
+    let record = pair.record();
+    pair.run_for(SECS(10));
+    assert!(record.from(Side::Caller).is_empty());
+    assert!(!pair.caller.connected);
+    assert_eq!(pair.listener.endpoint.connection_count(), 0);
+}
+
+#[test]
+fn a_release_says_farewell_and_forgets() {
+    let mut pair = connected(&latency(120));
+    pair.stream(Side::Caller, 100, MS(2));
+    let record = pair.record();
+    pair.release(Side::Caller);
+    assert_eq!(record.of_kind(Side::Caller, Kind::Shutdown).len(), 1);
+    assert_eq!(pair.caller.endpoint.connection_count(), 0);
+    let id = pair.caller.connection.expect("it had one");
+    assert!(pair.caller.endpoint.statistics(pair.now, id).is_none());
+    assert!(pair.caller.endpoint.info(id).is_none());
+    let refused = pair.send(Side::Caller, numbered(0), SendOptions::default());
+    assert_eq!(refused, Err(SendError::NotConnected));
+    pair.run_for(SECS(1));
+    assert_eq!(pair.listener.closed(), Some(&CloseReason::Peer));
+    pair.assert_complete(Side::Caller);
+    assert!(pair.caller.closed.is_empty(), "no event follows");
+
+    // The same for a connection that was closed before: nothing more is said.
+    pair.release(Side::Listener);
+    pair.run_for(SECS(1));
+    assert!(record.of_kind(Side::Listener, Kind::Shutdown).is_empty());
+}
+
+#[test]
+fn packets_for_a_released_connection_are_ignored() {
+    let mut pair = connected(&latency(120));
+    pair.drop_where(|side, datagram| {
+        side == Side::Listener && crate::datagram::kind(datagram) == Kind::Shutdown
+    });
+    pair.release(Side::Listener);
+    pair.stream(Side::Caller, 100, MS(2));
+    assert_eq!(pair.listener.endpoint.connection_count(), 0);
+    assert!(pair.listener.received.is_empty());
+    pair.run_for(SECS(6));
+    assert!(matches!(pair.caller.closed(), Some(CloseReason::Idle(_))));
+}

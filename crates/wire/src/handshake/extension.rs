@@ -5,7 +5,8 @@ use crate::words::{Word, padded_len, put_padded, put_words, whole_words};
 
 /// A block behind the fixed part of a handshake (draft section 3.2.1).
 ///
-/// Strings and bodies longer than allowed are cut when written: check them where they are configured.
+/// Strings and bodies longer than allowed are cut when written: check them where they are
+/// configured.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Extension {
     /// The initiator's version, flags and latencies.

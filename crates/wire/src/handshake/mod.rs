@@ -73,8 +73,8 @@ impl Handshake {
 
     /// Checks the body of a handshake packet.
     ///
-    /// A rejection echoes the handshake it answers, and nothing in it matters but the reason; so its
-    /// other fields are not judged.
+    /// A rejection echoes the handshake it answers, and nothing in it matters but the reason; so
+    /// its other fields are not judged.
     ///
     /// # Errors
     ///
@@ -204,8 +204,8 @@ const INT_MAX: u32 = 0x7FFF_FFFF;
 mod tests {
     use super::*;
 
-    /// An induction request: version 4, type 2, ISN, MSS 1500, window 8192, request 1, ID, cookie 0,
-    /// peer 127.0.0.1.
+    /// An induction request: version 4, type 2, ISN, MSS 1500, window 8192, request 1, ID, cookie
+    /// 0, peer 127.0.0.1.
     const INDUCTION_REQUEST: [u8; 48] = [
         0, 0, 0, 4, 0, 0, 0, 2, 0x12, 0x34, 0x56, 0x78, 0, 0, 0x05, 0xDC, //
         0, 0, 0x20, 0, 0, 0, 0, 1, 0x2A, 0, 0, 1, 0, 0, 0, 0, //

@@ -2,9 +2,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The address of a handshake's receiver as its sender sees it. Informational: judge nothing by it.
 ///
-/// The draft leaves the layout open. Deployed peers write the words of an address from their memory,
-/// little-endian, so the bytes of each group of four are reversed: 127.0.0.1 is 01 00 00 7F and twelve
-/// zeros.
+/// The draft leaves the layout open. Deployed peers write the words of an address from their
+/// memory, little-endian, so the bytes of each group of four are reversed: 127.0.0.1 is 01 00 00 7F
+/// and twelve zeros.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct PeerIp([u8; 16]);
 

@@ -13,8 +13,8 @@ pub(super) struct StringField {
 }
 
 impl StringField {
-    /// Reads the string. Zeros at the end are stripped; what is not UTF-8 becomes U+FFFD, and if the
-    /// string then exceeds its limit it is cut there.
+    /// Reads the string. Zeros at the end are stripped; what is not UTF-8 becomes U+FFFD, and if
+    /// the string then exceeds its limit it is cut there.
     pub(super) fn decode(&self, words: &[Word]) -> Result<String, ParseError> {
         let got = words.as_flattened().len();
         if got == 0 {
@@ -28,8 +28,8 @@ impl StringField {
         Ok(self.fit(&text).trim_end_matches('\0').to_owned())
     }
 
-    /// Appends `text`, cut at the limit. An empty string takes one word of zeros, since peers refuse a
-    /// block without a byte.
+    /// Appends `text`, cut at the limit. An empty string takes one word of zeros, since peers
+    /// refuse a block without a byte.
     pub(super) fn encode(&self, text: &str, buffer: &mut Vec<u8>) {
         let start = buffer.len();
         buffer.extend_from_slice(self.fit(text).as_bytes());

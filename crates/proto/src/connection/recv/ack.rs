@@ -8,8 +8,11 @@ use crate::connection::rtt::Rtt;
 
 /// Time between full ACKs (draft section 3.2.4).
 pub(crate) const ACK_PERIOD: Duration = Duration::from_millis(10);
-/// A light ACK goes out after so many packets between two full ones.
+/// Between two full ACKs, a light one goes out after so many packets at the least …
 const LIGHT_ACK_PACKETS: u32 = 64;
+/// … and after this part of the room that is left. A light ACK only keeps the sender's window open;
+/// libsrt sends one each 64 packets, which wakes a sender up whose window is far from full.
+const LIGHT_ACK_SHARE: u32 = 8;
 /// ACKs that are remembered until the peer acknowledges them.
 const REMEMBERED: usize = 1_024;
 
@@ -21,10 +24,10 @@ pub(crate) struct AckState {
     /// What the last timer ACK said and when it went out; at first, when the connection began.
     last_sent: (SeqNo, Instant),
     last_full: Option<Instant>,
-    /// The highest number whose ACK the peer acknowledged.
-    settled: SeqNo,
+    /// What the newest ACK said that the peer acknowledged; `None` if it must hear of room again.
+    settled: Option<SeqNo>,
+    /// Packets since the last ACK of any kind.
     packets: u32,
-    light_acks: u32,
     light_due: bool,
     /// The last ACK said that the buffer was full.
     stalled: bool,
@@ -35,6 +38,8 @@ struct SentAck {
     number: AckNo,
     next: SeqNo,
     at: Instant,
+    /// It said that the buffer was full.
+    stalls: bool,
 }
 
 /// How an ACK is to be sent.
@@ -51,19 +56,18 @@ impl AckState {
             sent: VecDeque::new(),
             last_sent: (isn, now),
             last_full: None,
-            settled: isn,
+            settled: Some(isn),
             packets: 0,
-            light_acks: 1,
             light_due: false,
             stalled: false,
         }
     }
 
-    /// Counts a data packet towards the next light ACK.
-    pub(crate) const fn count_packet(&mut self) {
+    /// Counts a data packet towards the next light ACK; `room` packets more could be stored.
+    pub(crate) fn count_packet(&mut self, room: u32) {
         self.packets += 1;
-        if self.packets >= LIGHT_ACK_PACKETS * self.light_acks {
-            self.light_acks += 1;
+        if self.packets >= LIGHT_ACK_PACKETS.max(room / LIGHT_ACK_SHARE) {
+            self.packets = 0;
             self.light_due = true;
         }
     }
@@ -79,7 +83,7 @@ impl AckState {
 
     /// When the timer's next ACK is to be looked at, if `next` is what it would acknowledge.
     pub(crate) fn due(&self, now: Instant, next: SeqNo, rtt: Rtt) -> Option<Instant> {
-        if next == self.settled {
+        if self.settled == Some(next) {
             return None;
         }
         let (last, at) = self.last_sent;
@@ -100,12 +104,16 @@ impl AckState {
         if self.sent.len() >= REMEMBERED {
             self.sent.pop_front();
         }
-        self.sent.push_back(SentAck { number, next, at: now });
+        let stalls = room == 0;
+        self.sent.push_back(SentAck { number, next, at: now, stalls });
         self.last_sent = (next, now);
         self.packets = 0;
-        self.light_acks = 1;
         self.light_due = false;
-        self.stalled = room == 0;
+        if self.stalled && !stalls {
+            // Were it lost, the peer would wait for ever.
+            self.settled = None;
+        }
+        self.stalled = stalls;
         let kind = match self.last_full {
             Some(last) if now < last + ACK_PERIOD => AckKind::Small,
             _ => AckKind::Full,
@@ -122,7 +130,9 @@ impl AckState {
         let index = self.sent.iter().position(|ack| ack.number == number)?;
         let ack = self.sent[index];
         self.sent.drain(..=index);
-        self.settled = ack.next;
+        if !ack.stalls || self.stalled {
+            self.settled = Some(ack.next);
+        }
         Some(now - ack.at)
     }
 }
@@ -163,6 +173,20 @@ mod tests {
     }
 
     #[test]
+    fn an_ack_that_tells_of_room_is_repeated_until_it_is_acknowledged() {
+        let start = Instant::from_millis(100);
+        let mut acks = AckState::new(SeqNo::new(0), start);
+        let (stalling, _) = acks.send(start, SeqNo::new(5), 0);
+        let (freeing, _) = acks.send(start, SeqNo::new(5), 3);
+        let repeat = Some(start + RTT.bound());
+        assert_eq!(acks.due(start, SeqNo::new(5), RTT), repeat);
+        acks.acknowledged(start, stalling);
+        assert_eq!(acks.due(start, SeqNo::new(5), RTT), repeat, "that was the other one");
+        acks.acknowledged(start, freeing);
+        assert_eq!(acks.due(start, SeqNo::new(5), RTT), None);
+    }
+
+    #[test]
     fn ack_numbers_wrap_past_zero_and_still_measure_the_round_trip() {
         let start = Instant::from_millis(100);
         let mut acks = AckState::new(SeqNo::new(0), start);
@@ -178,12 +202,16 @@ mod tests {
     }
 
     #[test]
-    fn a_light_ack_is_due_every_64_packets() {
+    fn light_acks_come_closer_as_the_room_shrinks() {
         let mut acks = AckState::new(SeqNo::new(0), Instant::ORIGIN);
-        let lights = (0..640).filter(|_| {
-            acks.count_packet();
-            acks.take_light()
-        });
-        assert_eq!(lights.count(), 10);
+        let mut lights = |room| {
+            let counted = (0..6_400).filter(|_| {
+                acks.count_packet(room);
+                acks.take_light()
+            });
+            counted.count()
+        };
+        assert_eq!(lights(8_000), 6);
+        assert_eq!(lights(100), 100);
     }
 }

@@ -145,8 +145,8 @@ impl ReceiveBuffer {
         count
     }
 
-    /// Gives up the missing numbers from `first` to `last`; returns how many there were. The sender may
-    /// say so before anything behind them came: then they reach beyond the newest one.
+    /// Gives up the missing numbers from `first` to `last`; returns how many there were. The sender
+    /// may say so before anything behind them came: then they reach beyond the newest one.
     pub(crate) fn give_up(&mut self, first: SeqNo, last: SeqNo) -> u32 {
         let mut seq = if first.is_before(self.head) { self.head } else { first };
         let mut count = 0;

@@ -12,8 +12,8 @@ const PATH_CHANGE: Duration = Duration::from_millis(2);
 const NOISE_FACTOR: u32 = 4;
 /// … and so many windows in a row that all show one are a new path.
 const PATH_WINDOWS: u32 = 4;
-/// The correction takes this time to follow: jitter is evened out, and a clock that is 200 ppm off is
-/// followed 1.6 ms late.
+/// The correction takes this time to follow: jitter is evened out, and a clock that is 200 ppm off
+/// is followed 1.6 ms late.
 const SETTLING: Duration = Duration::from_secs(8);
 /// The correction moves by a thousandth of the time at most, five times what a bad clock drifts.
 const MAX_SLEW_DIVISOR: i64 = 1_000;
@@ -21,9 +21,9 @@ const MAX_SLEW_DIVISOR: i64 = 1_000;
 /// Follows the drift of the peer's clock against ours.
 ///
 /// Each control packet tells how late it came against the time base. The least lateness in a window
-/// is free of queueing and of most jitter, which libsrt's mean is not. What is left is the drift and
-/// the path; half of a change of the least RTT is the path's. A change that jitter does not explain
-/// and that stays starts from anew, so that a new route is not taken for a wrong clock.
+/// is free of queueing and of most jitter, which libsrt's mean is not. What is left is the drift
+/// and the path; half of a change of the least RTT is the path's. A change that jitter does not
+/// explain and that stays starts from anew, so that a new route is not taken for a wrong clock.
 #[derive(Debug)]
 pub(crate) struct DriftTracer {
     window: Option<Window>,

@@ -10,8 +10,8 @@ const PROBES: usize = 64;
 /// What the receiver can tell of the link: how fast packets arrive, and how close together a probe
 /// pair does (draft sections 4.7 and 5.2.3).
 ///
-/// Packets that the operating system hands over together have no measurable gap; such a pair is left
-/// out. The capacity is rough by nature, on shared and cellular links above all.
+/// Packets that the operating system hands over together have no measurable gap; such a pair is
+/// left out. The capacity is rough by nature, on shared and cellular links above all.
 #[derive(Debug)]
 pub(crate) struct LinkEstimate {
     arrivals: [Instant; ARRIVALS],
@@ -33,7 +33,8 @@ impl LinkEstimate {
         }
     }
 
-    /// An original arrived as the newest packet. `first` and `second` tell its place in a probe pair.
+    /// An original arrived as the newest packet. `first` and `second` tell its place in a probe
+    /// pair.
     pub(crate) fn arrived(&mut self, now: Instant, probe: Probe, payload: usize, full: usize) {
         self.arrivals[self.arrived % ARRIVALS] = now;
         self.arrived += 1;
@@ -59,8 +60,8 @@ impl LinkEstimate {
         per_second(newest - oldest, ARRIVALS as u64 - 1)
     }
 
-    /// Packets of full size per second that the link seems to carry; 0 if unknown. Gaps beyond eight
-    /// times the median either way are left out.
+    /// Packets of full size per second that the link seems to carry; 0 if unknown. Gaps beyond
+    /// eight times the median either way are left out.
     pub(crate) fn capacity(&self) -> u32 {
         if self.gaps.is_empty() {
             return 0;

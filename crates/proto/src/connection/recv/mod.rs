@@ -350,7 +350,7 @@ impl ReceiveHalf {
         match self.buffer.insert(seq, stored) {
             Insert::Newest { gap } => {
                 self.counts.stored(payload);
-                self.acks.count_packet();
+                self.acks.count_packet(self.room());
                 if gap > 0 {
                     self.counts.lost(u64::from(gap));
                     self.link.disturbed();
@@ -365,7 +365,7 @@ impl ReceiveHalf {
             }
             Insert::Filled => {
                 self.counts.stored(payload);
-                self.acks.count_packet();
+                self.acks.count_packet(self.room());
                 self.link.disturbed();
                 if retransmitted {
                     self.reordering.forget(seq);

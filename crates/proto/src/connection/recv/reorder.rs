@@ -47,8 +47,8 @@ impl Reordering {
         self.distance
     }
 
-    /// A gap from `first` to `last` was found. `false` if it is to be reported at once; otherwise it
-    /// waits, until `wait` is over at the latest.
+    /// A gap from `first` to `last` was found. `false` if it is to be reported at once; otherwise
+    /// it waits, until `wait` is over at the latest.
     pub(crate) fn hold(&mut self, now: Instant, first: SeqNo, last: SeqNo, wait: Duration) -> bool {
         if self.tolerance == 0 || self.fresh.len() >= WAITING {
             return false;

@@ -28,8 +28,8 @@ pub(crate) struct Dropped {
 
 /// Messages from submission to acknowledgement, and which of them the peer reported lost.
 ///
-/// `first` to `next_new` is in flight, `next_new` to `end` waits for its first transmission. A message
-/// given up in the middle leaves a hole.
+/// `first` to `next_new` is in flight, `next_new` to `end` waits for its first transmission. A
+/// message given up in the middle leaves a hole.
 #[derive(Debug)]
 pub(crate) struct SendBuffer {
     ring: SeqRing<Outgoing>,
@@ -261,7 +261,8 @@ impl SendBuffer {
         Some(packet)
     }
 
-    /// Moves past holes, at the front and before the next first transmission, and gives memory back.
+    /// Moves past holes, at the front and before the next first transmission, and gives memory
+    /// back.
     fn settle(&mut self) {
         while self.first.is_before(self.end) && self.ring.get(self.first).is_none() {
             self.first = self.first.next();

@@ -13,7 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use punctual_units::{Bitrate, Instant};
 use punctual_wire::{
-    Ack, DataHeader, DropRequest, KeyFlag, LossList, Position, SeqNo, SocketId, Timestamp,
+    Ack, AckNo, DataHeader, DropRequest, KeyFlag, LossList, Position, SeqNo, SocketId, Timestamp,
 };
 
 use self::budget::RetransmitBudget;
@@ -33,6 +33,8 @@ const DROP_MARGIN: Duration = Duration::from_millis(20);
 /// Added to the first retransmission timeout, and to each round-trip bound in it.
 const RETRANSMIT_BASE: Duration = Duration::from_millis(10);
 const RETRANSMIT_MARGIN: Duration = Duration::from_millis(20);
+/// So many ACKs may be overtaken by a later one; a number further back is no older one, but odd.
+const OVERTAKEN_ACKS: u32 = 1_024;
 /// A packet whose number is divisible by this starts a probe pair.
 const PROBE_INTERVAL: u32 = 16;
 
@@ -55,6 +57,8 @@ pub(crate) struct SendHalf {
     budget: Option<RetransmitBudget>,
     drop_requests: DropRequests,
     flow_window: u32,
+    /// The newest ACK that told of the peer's room.
+    newest_ack: AckNo,
     /// Age at which messages are dropped; `None` if the sender does not drop.
     drop_age: Option<Duration>,
     /// Originals go before retransmissions: the peer drops what is late anyway.
@@ -95,6 +99,7 @@ impl SendHalf {
             budget: config.max_retransmit_bandwidth().map(RetransmitBudget::new),
             drop_requests: DropRequests::default(),
             flow_window: negotiated.peer_flow_window,
+            newest_ack: AckNo::default(),
             drop_age: config.send_drop_delay().filter(|_| drops).map(age),
             originals_first: drops,
             retransmits_on_silence: !negotiated.peer_periodic_nak,
@@ -192,13 +197,15 @@ impl SendHalf {
         if next.is_after(self.buffer.next_new()) {
             return Verdict::Odd;
         }
-        let steps = next.distance_from(self.buffer.first());
-        if steps < 0 {
-            return Verdict::Repeated;
-        }
+        // Even an ACK for less than what this end gave up tells of room: the sender may wait for
+        // it.
         match ack.link() {
-            Some(link) => self.flow_window = link.free_buffer,
-            None => self.flow_window = self.flow_window.saturating_sub(steps.unsigned_abs()),
+            Some(link) if self.is_newest(ack) => self.flow_window = link.free_buffer,
+            Some(_) => {}
+            None => {
+                let steps = next.distance_from(self.buffer.first()).max(0);
+                self.flow_window = self.flow_window.saturating_sub(steps.unsigned_abs());
+            }
         }
         if let Some(rates) = ack.rates() {
             self.smooth_capacity(rates.capacity_pps);
@@ -273,10 +280,11 @@ impl SendHalf {
         Some(since + (rtt.bound() + RETRANSMIT_MARGIN) * (self.silences + 1) + RETRANSMIT_BASE)
     }
 
-    /// Nothing was acknowledged for long. Where the peer does not repeat its loss reports, everything
-    /// in flight counts as lost. Otherwise the stream has paused as well, and the newest packets do:
-    /// nothing behind them would tell the peer that they are missing, which costs libsrt the end of a
-    /// stream. They are two because a receiver believes a large gap only when a second packet says so.
+    /// Nothing was acknowledged for long. Where the peer does not repeat its loss reports,
+    /// everything in flight counts as lost. Otherwise the stream has paused as well, and the newest
+    /// packets do: nothing behind them would tell the peer that they are missing, which costs
+    /// libsrt the end of a stream. They are two because a receiver believes a large gap only when a
+    /// second packet says so.
     pub(crate) fn handle_silence(&mut self) {
         self.silences += 1;
         let last = self.buffer.next_new().minus(1);
@@ -360,6 +368,17 @@ impl SendHalf {
     /// When the budget lets a retransmission out; `None` for never.
     fn budget_opens(&self) -> Option<Instant> {
         self.budget.as_ref().map_or(Some(Instant::ORIGIN), RetransmitBudget::next)
+    }
+
+    /// Whether no later ACK overtook this one.
+    fn is_newest(&mut self, ack: &Ack) -> bool {
+        let Some(number) = ack.number() else { return true };
+        let behind = self.newest_ack.value().wrapping_sub(number.value());
+        let overtaken = (1..OVERTAKEN_ACKS).contains(&behind);
+        if !overtaken {
+            self.newest_ack = number;
+        }
+        !overtaken
     }
 
     const fn window_is_open(&self) -> bool {

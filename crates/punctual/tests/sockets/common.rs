@@ -1,0 +1,47 @@
+//! What the tests have in common. Nothing here depends on exact times: the timeout only turns a
+//! hang into a failure.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use punctual::{BufferSize, Config, Listener, Socket};
+
+/// Runs `future`, which must not take long.
+pub(crate) async fn within<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(Duration::from_secs(30), future).await.expect("no answer: it hangs")
+}
+
+pub(crate) fn local() -> SocketAddr {
+    "127.0.0.1:0".parse().unwrap()
+}
+
+/// Short latency, and time to send what is buffered when it is closed.
+pub(crate) fn config() -> Config {
+    Config::default()
+        .with_latency(Duration::from_millis(20))
+        .unwrap()
+        .with_linger(Duration::from_secs(10))
+}
+
+/// Messages are delivered as soon as they arrive, none is dropped for being late, and no more are
+/// under way than the system has buffers for: for tests that send more at once than a slow machine
+/// can carry within the latency.
+pub(crate) fn prompt() -> Config {
+    let few = BufferSize::Packets(512);
+    config().with_tsbpd(false).with_too_late_drop(false).with_send_buffer(few)
+}
+
+/// A caller and what the listener accepted.
+pub(crate) async fn pair(config: Config) -> (Socket, Socket) {
+    let listener = Listener::bind(local(), config.clone()).await.unwrap();
+    let call = Socket::connect(listener.local_addr(), config);
+    within(async { tokio::try_join!(call, listener.accept()) }).await.unwrap()
+}
+
+/// The `n`th of a series of distinct messages of different lengths.
+pub(crate) fn message(n: u32) -> Bytes {
+    let mut bytes = n.to_be_bytes().to_vec();
+    bytes.resize(4 + (n as usize * 37) % 1_300, n.to_le_bytes()[0]);
+    bytes.into()
+}

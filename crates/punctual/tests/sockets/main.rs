@@ -1,0 +1,11 @@
+//! Real sockets on the loopback interface.
+#![expect(clippy::unwrap_used, reason = "tests, also where they are not in a test function")]
+
+mod cancel;
+mod close;
+mod common;
+mod connect;
+mod exchange;
+mod listener;
+mod reconnect;
+mod stream;
