@@ -17,6 +17,7 @@ mod exit;
 mod generate;
 mod live;
 mod log;
+mod print;
 mod receive;
 mod route;
 mod stats;
@@ -33,6 +34,7 @@ pub use emulate::{DirectionReport, Emulator, EmulatorConfig, EmulatorReport};
 
 use args::{Cli, Command};
 use exit::Failure;
+use print::print;
 
 /// Runs the program with this command line, its own name first, and gives its exit code.
 pub fn run(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -62,14 +64,11 @@ fn execute(cli: Cli) -> Result<(), Failure> {
     log::start(&cli.log, level)?;
     match cli.command {
         Command::Completions { shell } => {
-            let mut command = Cli::command();
-            clap_complete::generate(shell, &mut command, "punctual", &mut std::io::stdout());
-            Ok(())
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "punctual", &mut script);
+            print(String::from_utf8_lossy(&script))
         }
-        Command::Uri => {
-            println!("{}", uri::topic());
-            Ok(())
-        }
+        Command::Uri => print(uri::topic() + "\n"),
         Command::Generate(args) => on_runtime(generate::run(args, quiet)),
         Command::Receive(args) => on_runtime(receive::run(args, quiet)),
         Command::Route(args) => on_runtime(route::run(args, quiet)),
