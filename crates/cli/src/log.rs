@@ -80,8 +80,11 @@ mod tests {
     fn levels_of_the_srt_tools_and_filters_are_understood() {
         let filter = |level: &str| {
             let loglevel = Some(level.to_owned());
-            filter(&LogArgs { verbose: 0, quiet: false, loglevel }, "info")
-                .map(|filter| filter.to_string())
+            {
+                let args = LogArgs { loglevel, ..LogArgs::default() };
+                filter(&args, "info")
+            }
+            .map(|filter| filter.to_string())
         };
         assert_eq!(filter("note").unwrap(), "info");
         assert_eq!(filter("fatal").unwrap(), "error");

@@ -11,11 +11,13 @@ use std::task::{Context, Poll};
 
 use punctual_units::Instant;
 
-use crate::batch::{Inbox, Outbox, PortStatistics, Sender};
 use crate::clock;
+use crate::inbox::Inbox;
+use crate::outbox::{Outbox, Sender};
 use crate::schedule::Action;
 use crate::shared::{Notice, Shared, State};
 use crate::sources::Sources;
+use crate::statistics::PortStatistics;
 use crate::udp::Udp;
 
 /// Runs a port until nobody holds it and its connections are closed.
@@ -142,9 +144,10 @@ impl Driver {
             max_segments: &mut self.max_segments,
             statistics: &mut self.statistics,
         };
+        let send = |remote, datagrams: &[u8], size| sender.send(remote, datagrams, size);
         match outbox {
             Some(outbox) => {
-                let all = outbox.flush(&mut sender);
+                let all = outbox.flush(send);
                 if !all {
                     std::mem::swap(outbox, &mut self.backlog);
                 }
@@ -152,7 +155,7 @@ impl Driver {
             }
             None if self.backlog.is_empty() => true,
             None => {
-                let all = self.backlog.flush(&mut sender);
+                let all = self.backlog.flush(send);
                 if all {
                     self.backlog = Outbox::default();
                 }

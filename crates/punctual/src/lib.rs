@@ -66,25 +66,26 @@
 
 mod accept;
 mod alarm;
-mod batch;
 mod clock;
 mod config;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod control;
 mod driver;
 mod error;
+mod inbox;
 mod listener;
+mod outbox;
 mod port;
 mod reconnect;
 mod schedule;
 mod shared;
 mod socket;
 mod sources;
+mod statistics;
 mod stream;
 mod timer;
 mod udp;
 
-pub use batch::PortStatistics;
 pub use clock::now;
 pub use config::{ListenerConfig, PortConfig};
 pub use error::Error;
@@ -98,5 +99,6 @@ pub use punctual_proto::{
 pub use punctual_units::{Bitrate, Instant};
 pub use reconnect::Reconnect;
 pub use socket::Socket;
+pub use statistics::PortStatistics;
 pub use stream::{MessageSink, MessageStream};
 pub use timer::Timer;

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use punctual_proto::{Config, Endpoint, EndpointConfig};
 
 use crate::alarm::Alarm;
-use crate::batch::PortStatistics;
 use crate::clock::now;
 use crate::config::PortConfig;
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::shared::{Handle, Phase, Shared};
 use crate::socket::Socket;
+use crate::statistics::PortStatistics;
 use crate::udp::{Udp, canonical};
 
 /// A UDP port from which calls are made. Clones share it.

@@ -10,10 +10,10 @@ use tokio::sync::Notify;
 
 use crate::accept::AcceptQueue;
 use crate::alarm::Alarm;
-use crate::batch::PortStatistics;
 use crate::clock;
 use crate::listener::IncomingCall;
 use crate::schedule::{Action, Schedule};
+use crate::statistics::PortStatistics;
 use crate::udp::Udp;
 
 /// One UDP port as its driver and its sockets see it.

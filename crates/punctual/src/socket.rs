@@ -12,11 +12,11 @@ use punctual_units::Instant;
 use tokio::sync::Notify;
 use tokio::task::coop;
 
-use crate::batch::PortStatistics;
 use crate::config::PortConfig;
 use crate::error::{Error, Sent, sent};
 use crate::port::Port;
 use crate::shared::{Phase, Shared, Signals, State};
+use crate::statistics::PortStatistics;
 use crate::stream::{MessageSink, MessageStream};
 
 /// One SRT connection. Clones share it; it closes in the background when the last one is dropped.

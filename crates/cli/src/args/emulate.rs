@@ -29,16 +29,18 @@ pub(crate) struct EmulateArgs {
     #[command(flatten)]
     down: Down,
     /// Which packets the links choose; the same seed and the same packets give the same choice
-    #[arg(long, value_name = "NUMBER", default_value = "1")]
+    #[arg(long, help_heading = RUN, value_name = "NUMBER", default_value = "1")]
     pub(crate) seed: u64,
     /// Clients at a time, at most; others are not heard
-    #[arg(long, value_name = "N", default_value = "1024")]
+    #[arg(long, help_heading = RUN, value_name = "N", default_value = "1024")]
     pub(crate) max_clients: usize,
     /// Forget a client that was silent, both ways, for this long; a bare number is seconds
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = value::seconds)]
+    #[arg(long, help_heading = RUN, value_name = "TIME", default_value = "60s",
+          value_parser = value::seconds)]
     pub(crate) client_timeout: Duration,
     /// End after this time; a bare number is seconds; 0 for no limit
-    #[arg(long, value_name = "TIME", default_value = "0", value_parser = value::seconds)]
+    #[arg(long, help_heading = RUN, value_name = "TIME", default_value = "0",
+          value_parser = value::seconds)]
     duration: Duration,
 }
 
@@ -55,6 +57,8 @@ impl EmulateArgs {
     }
 }
 
+const RUN: &str = "The run";
+
 const EXAMPLES: &str = "\
 Each option of the link holds both ways; with -up behind its name only from the client to the
 target, with -down only back (--loss 2% --loss-down 0). --rtt is split in halves.
@@ -67,5 +71,5 @@ Examples:
   A satellite link with bursts of loss (2 % lost, 8 in a row on average) and a narrow way back:
       punctual emulate :5000 host:4200 --rtt 600ms --burst-loss 2%:8 --rate 20Mbps --rate-down 1Mbps
 
-  A mobile link (20 Mb/s, 30 ms each way, jitter, fading), for a minute:
+  A 4G modem (20 Mb/s, jitter, loss in bursts), for a minute:
       punctual emulate :5000 host:4200 --preset mobile --duration 60s";

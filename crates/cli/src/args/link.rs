@@ -18,8 +18,18 @@ pub(crate) enum LinkError {
     Probability(#[from] LinkConfigError),
 }
 
+/// The help of an option: in full where it holds both ways, else by reference to that.
+macro_rules! help {
+    ("", $name:literal, $text:literal) => {
+        $text
+    };
+    ($suffix:literal, $name:literal, $text:literal) => {
+        concat!("As --", $name, ", this way only")
+    };
+}
+
 macro_rules! link_options {
-    ($name:ident, $suffix:literal, $heading:literal, $which:literal) => {
+    ($name:ident, $suffix:tt, $heading:literal) => {
         /// The options of a link, as typed.
         #[derive(Clone, Debug, clap::Args)]
         #[command(next_help_heading = $heading)]
@@ -27,42 +37,44 @@ macro_rules! link_options {
             #[arg(id = concat!("loss", $suffix), long = concat!("loss", $suffix),
                   value_name = "SHARE", value_parser = value::share,
                   conflicts_with = concat!("burst-loss", $suffix),
-                  help = concat!("Share of packets lost", $which, ", each by chance: 5%"))]
+                  help = help!($suffix, "loss", "Share of packets lost, each by chance: 5%"))]
             loss: Option<f64>,
             #[arg(id = concat!("burst-loss", $suffix), long = concat!("burst-loss", $suffix),
                   value_name = "SHARE:LENGTH",
-                  help = concat!("Loss in bursts", $which, " (Gilbert–Elliott): share lost and mean \
-                      length of a burst (2%:8), or the model's p,r,good,bad (0.5%,10%,0.1%,40%)"))]
+                  help = help!($suffix, "burst-loss", "Loss in bursts (Gilbert–Elliott): share lost and mean \
+                      length of a burst (2%:8), or the model's p,r,good,bad \
+                      (0.5%,10%,0.1%,40%)"))]
             burst_loss: Option<BurstLoss>,
             #[arg(id = concat!("delay", $suffix), long = concat!("delay", $suffix),
                   value_name = "TIME", value_parser = value::milliseconds,
-                  help = concat!("Delay one way", $which))]
+                  help = help!($suffix, "delay", "Delay one way"))]
             delay: Option<Duration>,
             #[arg(id = concat!("jitter", $suffix), long = concat!("jitter", $suffix),
                   value_name = "TIME",
-                  help = concat!("Variation of the delay", $which, ": standard deviation of a \
-                      normal distribution (4ms), or uniform:4ms for up to 4 ms up and down"))]
+                  help = help!($suffix, "jitter", "Variation of the delay: standard deviation of a normal \
+                      distribution (4ms), or uniform:4ms for up to 4 ms up and \
+                      down"))]
             jitter: Option<JitterValue>,
             #[arg(id = concat!("rate", $suffix), long = concat!("rate", $suffix),
                   value_name = "RATE", value_parser = value::rate,
-                  help = concat!("Bit rate of the link", $which, ", IP and UDP headers counted"))]
+                  help = help!($suffix, "rate", "Bit rate; IP and UDP headers count"))]
             rate: Option<Bitrate>,
             #[arg(id = concat!("queue", $suffix), long = concat!("queue", $suffix),
                   value_name = "LIMIT",
-                  help = concat!("What may wait for transmission", $which, ": packets (1000), time \
+                  help = help!($suffix, "queue", "What may wait for transmission: packets (1000), time \
                       (300ms), bytes (64KiB) or unlimited"))]
             queue: Option<Queue>,
             #[arg(id = concat!("reorder", $suffix), long = concat!("reorder", $suffix),
                   value_name = "SHARE[:TIME]",
-                  help = concat!("Share of packets held back", $which, ", and how long: 1%:10ms"))]
+                  help = help!($suffix, "reorder", "Share of packets held back, and how long: 1%:10ms"))]
             reorder: Option<Late>,
             #[arg(id = concat!("duplicate", $suffix), long = concat!("duplicate", $suffix),
                   value_name = "SHARE", value_parser = value::share,
-                  help = concat!("Share of packets sent twice", $which))]
+                  help = help!($suffix, "duplicate", "Share of packets sent twice"))]
             duplicate: Option<f64>,
             #[arg(id = concat!("corrupt", $suffix), long = concat!("corrupt", $suffix),
                   value_name = "SHARE", value_parser = value::share,
-                  help = concat!("Share of packets with a flipped bit", $which))]
+                  help = help!($suffix, "corrupt", "Share of packets with a flipped bit"))]
             corrupt: Option<f64>,
         }
 
@@ -94,13 +106,13 @@ macro_rules! link_options {
     };
 }
 
-link_options!(Options, "", "The link", "");
-link_options!(Up, "-up", "Only from the client to the target", "");
-link_options!(Down, "-down", "Only from the target to the client", "");
+link_options!(Options, "", "The link, both ways");
+link_options!(Up, "-up", "Only from the client to the target");
+link_options!(Down, "-down", "Only from the target to the client");
 
 /// The options that hold both ways.
 #[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "The link")]
+#[command(next_help_heading = "The link, both ways")]
 pub(crate) struct BothWays {
     /// A link that people meet, to start from
     #[arg(long, value_name = "NAME")]

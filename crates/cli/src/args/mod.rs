@@ -52,7 +52,7 @@ pub(crate) enum Command {
 }
 
 /// What is said on standard error.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Messages")]
 pub(crate) struct LogArgs {
     /// Say more: -v what happens, -vv what each part does
@@ -65,6 +65,9 @@ pub(crate) struct LogArgs {
     /// name them), or a filter as in RUST_LOG
     #[arg(long, global = true, value_name = "LEVEL", alias = "ll")]
     pub(crate) loglevel: Option<String>,
+    /// As srt-xtransmit has it; signals are always handled here
+    #[arg(long = "handle-sigint", global = true, hide = true)]
+    pub(crate) _handle_sigint: bool,
 }
 
 const EXAMPLES: &str = "\

@@ -8,7 +8,11 @@ mod table;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use punctual_netem::presets;
+use punctual_units::DisplayDuration;
+
 use crate::args::DemoArgs;
+use crate::emulate;
 use crate::exit::Failure;
 use crate::stop::Stop;
 use clip::Clip;
@@ -21,11 +25,12 @@ pub(crate) async fn run(args: DemoArgs, quiet: bool) -> Result<(), Failure> {
     let out = |name: &str| args.output.join(name);
     std::fs::create_dir_all(&args.output).map_err(|error| Failure::file(&args.output, &error))?;
     println!(
-        "Sending {} of video with sound, {:.1}, twice at once through an emulated mobile link\n\
-         (20 Mb/s, 25 ms each way with jitter, 2 % lost in bursts): over bare UDP and over SRT with\n\
-         a latency of {} ms.\n",
-        punctual_units::DisplayDuration(Duration::from_secs(clip.duration().as_secs())),
+        "A clip of {} with picture and sound, {:.1}, goes twice at once through an emulated\n\
+         mobile link ({}):\n\
+         over bare UDP, and over SRT with a latency of {} ms.\n",
+        DisplayDuration(Duration::from_secs(clip.duration().as_secs())),
         clip.rate(),
+        emulate::describe(&presets::mobile()),
         LATENCY.as_millis()
     );
     let Some(received) = stop.or(streams::run(&clip, args.seed, quiet)).await else {

@@ -90,7 +90,7 @@ async fn address(what: &str, text: &str) -> Result<std::net::SocketAddr, Failure
 }
 
 /// A link in words.
-fn describe(config: &LinkConfig) -> String {
+pub(crate) fn describe(config: &LinkConfig) -> String {
     use punctual_netem::{Jitter, Loss, Reorder};
     let percent = |share: f64| format!("{} %", (share * 1e6).round() / 1e4);
     let time = |time: Duration| DisplayDuration(time).to_string();
@@ -141,10 +141,14 @@ mod tests {
 
     #[test]
     fn a_link_is_described_by_what_it_does() {
-        let mobile = describe(&punctual_netem::presets::mobile());
+        let config = LinkConfig::default()
+            .with_delay(Duration::from_millis(25))
+            .with_rate(Some(Bitrate::from_mbps(20)))
+            .with_loss(punctual_netem::Loss::bursts(0.02, 8.0))
+            .unwrap();
         assert_eq!(
-            mobile,
-            "delay 25 ms, jitter 6 ms, loss 2.095 % in bursts, rate 20 Mb/s, queue 300 ms"
+            describe(&config),
+            "delay 25 ms, loss 2 % in bursts, rate 20 Mb/s, queue 1000 packets"
         );
         assert_eq!(describe(&LinkConfig::default()), "no delay");
     }

@@ -75,8 +75,8 @@ impl Sum {
         self.srt.is_some()
     }
 
-    /// How the connections are, over the last `time`; `None` without any.
-    pub(super) fn describe(&self, time: Duration) -> Option<String> {
+    /// How the connections of this `way` are, over the last `time`; `None` without any.
+    pub(super) fn describe(&self, time: Duration, way: Way) -> Option<String> {
         if self.connections == 0 {
             return None;
         }
@@ -89,8 +89,9 @@ impl Sum {
             Some((rtt, figures)) => {
                 let _ = write!(
                     text,
-                    "  RTT {:#}  lost {}  retransmitted {}  unrecovered {}  buffer {} ms",
+                    "  RTT {:#}  {} {}  retransmitted {}  unrecovered {}  buffer {} ms",
                     DisplayDuration(*rtt),
+                    lost_by(way),
                     percent(figures.lost, figures.packets),
                     percent(figures.retransmitted, figures.packets),
                     figures.unrecovered,
@@ -102,6 +103,14 @@ impl Sum {
             }
         }
         Some(text)
+    }
+}
+
+/// What is lost, as this end knows it: a sender hears of it, and of some of it again and again.
+pub(super) fn lost_by(way: Way) -> &'static str {
+    match way {
+        Way::In => "lost",
+        Way::Out => "reported lost",
     }
 }
 
@@ -148,20 +157,20 @@ mod tests {
             bytes_before: 0,
         };
         let mut sum = Sum::default();
-        assert_eq!(sum.describe(Duration::ZERO), None);
+        assert_eq!(sum.describe(Duration::ZERO, Way::Out), None);
         sum.add(&mut watched(1));
         let second = Duration::from_secs(1);
-        assert_eq!(sum.describe(second).unwrap(), "5 Mb/s  475 messages");
+        assert_eq!(sum.describe(second, Way::Out).unwrap(), "5 Mb/s  475 messages");
         sum.add(&mut watched(2));
-        let line = sum.describe(second).unwrap();
+        let line = sum.describe(second, Way::Out).unwrap();
         assert_eq!(line, "2 connections  10 Mb/s  950 messages");
         sum.srt = Some((
             Duration::from_micros(20_312),
             Figures { packets: 1_000, lost: 21, retransmitted: 23, ..Figures::default() },
         ));
         assert_eq!(
-            sum.describe(second).unwrap(),
-            "2 connections  10 Mb/s  RTT 20.3 ms  lost 2.10 %  retransmitted 2.30 %  \
+            sum.describe(second, Way::Out).unwrap(),
+            "2 connections  10 Mb/s  RTT 20.3 ms  reported lost 2.10 %  retransmitted 2.30 %  \
              unrecovered 0  buffer 0 ms"
         );
     }

@@ -13,7 +13,7 @@ use punctual_units::{DisplayBytes, DisplayDuration};
 use crate::endpoint::{Connection, Traffic};
 use crate::uri::Uri;
 pub(crate) use figures::percent;
-use figures::{Figures, Sum};
+use figures::{Figures, Sum, lost_by};
 
 /// Which way a stream goes at a connection: what its statistics are taken from.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -81,11 +81,11 @@ impl Live {
         match (incoming.has_srt(), outgoing.has_srt()) {
             (true, true) => Some(format!(
                 "in {}  |  out {}",
-                incoming.describe(time)?,
-                outgoing.describe(time)?
+                incoming.describe(time, Way::In)?,
+                outgoing.describe(time, Way::Out)?
             )),
-            (false, true) => outgoing.describe(time),
-            _ => incoming.describe(time).or_else(|| outgoing.describe(time)),
+            (false, true) => outgoing.describe(time, Way::Out),
+            _ => incoming.describe(time, Way::In).or_else(|| outgoing.describe(time, Way::Out)),
         }
     }
 
@@ -120,7 +120,8 @@ impl Watched {
             let figures = Figures::of(&socket.statistics(), self.way);
             let _ = write!(
                 text,
-                "; reported lost {}, retransmitted {} ({}), unrecovered {}",
+                "; {} {}, retransmitted {} ({}), unrecovered {}",
+                lost_by(self.way),
                 figures.lost,
                 figures.retransmitted,
                 percent(figures.retransmitted, figures.packets),

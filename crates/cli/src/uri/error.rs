@@ -6,7 +6,7 @@ use thiserror::Error;
 
 /// A URI that cannot be used, and why.
 #[derive(Clone, Debug, Error, Eq, PartialEq)]
-#[error("in `{uri}`: {problem}")]
+#[error("{problem}")]
 pub(crate) struct UriError {
     /// The URI as it was written.
     pub(crate) uri: String,

@@ -115,10 +115,10 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
             set(keys, |config| Ok(config.with_drift_tracer(on))) });
     "minversion": "MAJOR.MINOR.PATCH; default 1.0.0", "oldest SRT version accepted at the peer"
         => Effect::Set(min_version);
-    "udp_sndbuf" | "send_buffer_size": "1 byte to 1 GiB; default: the system's",
+    "udp_sndbuf" | "send_buffer_size": "1 byte to 1 GiB; default 2MiB",
         "the UDP socket's send buffer"
         => Effect::Set(|keys, value| keep(&mut keys.port_config.send_buffer, buffer_bytes(value)));
-    "udp_rcvbuf" | "recv_buffer_size": "1 byte to 1 GiB; default: the system's",
+    "udp_rcvbuf" | "recv_buffer_size": "1 byte to 1 GiB; default 8MiB, if the system allows",
         "the UDP socket's receive buffer"
         => Effect::Set(|keys, value| keep(&mut keys.port_config.receive_buffer, buffer_bytes(value)));
     "ipttl": "1 to 255; default: the system's", "time to live of the datagrams"

@@ -19,11 +19,10 @@ pub(crate) fn topic() -> String {
 fn section<T>(text: &mut String, title: &str, keys: &[Key<T>]) {
     let _ = write!(text, "\n\n{title}:\n");
     for key in keys.iter().filter(|key| matches!(key.effect, Effect::Set(_))) {
-        let aliases = match key.aliases {
-            [] => String::new(),
-            aliases => format!(" (also {})", aliases.join(", ")),
-        };
-        let _ = write!(text, "\n  {}{aliases}\n      {}\n      {}", key.name, key.about, key.value);
+        let _ = write!(text, "\n  {:<14} {}\n      {}", key.name, key.value, key.about);
+        if !key.aliases.is_empty() {
+            let _ = write!(text, " (also called {})", key.aliases.join(", "));
+        }
     }
     let names = |wanted: fn(&Effect<T>) -> bool| {
         let named = keys.iter().filter(|key| wanted(&key.effect)).map(|key| key.name);
@@ -32,14 +31,28 @@ fn section<T>(text: &mut String, title: &str, keys: &[Key<T>]) {
     let refused = names(|effect| matches!(effect, Effect::Refused { .. }));
     let ignored = names(|effect| matches!(effect, Effect::Ignored));
     if !refused.is_empty() {
-        let _ = write!(
-            text,
-            "\n\n  Known, but not possible here (the error says why):\n      {refused}"
-        );
+        let title = "Of features that this version does not have; an error says which";
+        let _ = write!(text, "\n\n  {title}:{}", folded(&refused));
     }
     if !ignored.is_empty() {
-        let _ = write!(text, "\n\n  Allowed and without effect:\n      {ignored}");
+        let _ = write!(text, "\n\n  Allowed and without effect:{}", folded(&ignored));
     }
+}
+
+/// Names in lines of readable length.
+fn folded(names: &str) -> String {
+    let mut text = String::new();
+    let mut room = 0;
+    for name in names.split_inclusive(", ") {
+        if name.len() > room {
+            text.truncate(text.trim_end().len());
+            text += "\n      ";
+            room = 80;
+        }
+        text += name;
+        room -= name.len();
+    }
+    text
 }
 
 const INTRODUCTION: &str = "\
@@ -47,7 +60,8 @@ A stream comes from one place and goes to another. Both are written as URIs:
 
   srt://host:4200              call an SRT listener
   srt://:4200                  listen for SRT callers, on every IPv4 address
-  srt://[::]:4200?mode=listener    the same, IPv6 and IPv4
+  srt://[::]:4200?mode=listener
+                               the same, IPv6 and IPv4
   udp://10.0.0.7:1234          UDP: send there; as a source, receive at that own address
   udp://:1234 or udp://@:1234  UDP: receive at that port
   udp://@239.1.1.1:1234        UDP multicast: send to the group, or join it

@@ -5,9 +5,6 @@ use super::Signals;
 use super::established::Established;
 use super::send::timestamp;
 
-/// Words of a loss list that fit a packet of the default MSS: 1500 less IP, UDP and SRT headers.
-const LOSS_LIST_WORDS: usize = 364;
-
 impl Established {
     /// Appends the next datagram to `out`: what the peer waits for first, then data.
     pub(crate) fn write_datagram(
@@ -42,7 +39,7 @@ impl Established {
             Control::Ack(self.receiver.make_ack(now, self.rtt.estimate()))
         } else if let Some(light) = self.receiver.take_light_ack() {
             Control::Ack(light)
-        } else if let Some(list) = self.receiver.take_report(LOSS_LIST_WORDS) {
+        } else if let Some(list) = self.receiver.take_report(self.loss_list_words) {
             report = list;
             Control::Nak(report.as_list())
         } else if let Some(request) = self.sender.next_drop_request() {

@@ -31,6 +31,8 @@ pub(crate) struct Established {
     pub(crate) pending: Pending,
     pub(crate) peer: SocketId,
     pub(crate) negotiated: Negotiated,
+    /// Words of a loss list that fit a packet.
+    pub(crate) loss_list_words: usize,
     /// The conclusion response, to be given again to a caller that did not get it.
     pub(crate) response: Option<Box<Handshake>>,
     told_readable: bool,
@@ -56,6 +58,7 @@ impl Pending {
 impl Established {
     pub(crate) fn new(
         now: Instant,
+        remote: SocketAddr,
         config: &Config,
         negotiated: Negotiated,
         response: Option<Handshake>,
@@ -73,6 +76,7 @@ impl Established {
             last_submit: now,
             pending: Pending { response: response.is_some(), ..Pending::default() },
             peer: negotiated.peer_socket_id,
+            loss_list_words: negotiated.packet_room(remote) / 4,
             negotiated,
             response: response.map(Box::new),
             told_readable: false,

@@ -82,7 +82,8 @@ impl Connection {
     ) -> Self {
         let socket_id = response.socket_id;
         let mut timers = TimerTable::default();
-        let established = Established::new(now, &config, negotiated, Some(response), &mut timers);
+        let established =
+            Established::new(now, remote, &config, negotiated, Some(response), &mut timers);
         let state = State::Established(Box::new(established));
         Self::new(now, remote, socket_id, config, timers, state)
     }
@@ -151,7 +152,8 @@ impl Connection {
 
     fn establish(&mut self, now: Instant, negotiated: Negotiated) {
         self.timers = TimerTable::default();
-        let live = Established::new(now, &self.config, negotiated, None, &mut self.timers);
+        let live =
+            Established::new(now, self.remote, &self.config, negotiated, None, &mut self.timers);
         let State::Calling(calling) =
             std::mem::replace(&mut self.state, State::Established(Box::new(live)))
         else {

@@ -50,13 +50,18 @@ pub(crate) struct Negotiated {
 }
 
 impl Negotiated {
-    /// Largest payload that fits a packet to `remote`.
+    /// Largest payload of a message to `remote`.
     pub(crate) fn max_payload(&self, config: &Config, remote: SocketAddr) -> usize {
+        config.payload_size().min(self.packet_room(remote))
+    }
+
+    /// Bytes behind the SRT header that fit a packet to `remote`.
+    pub(crate) fn packet_room(&self, remote: SocketAddr) -> usize {
         let overhead = match remote.ip() {
             IpAddr::V4(_) => UDP_IPV4_OVERHEAD,
             IpAddr::V6(_) => UDP_IPV6_OVERHEAD,
         };
-        config.payload_size().min(self.mss.saturating_sub(overhead + SRT_HEADER))
+        self.mss.saturating_sub(overhead + SRT_HEADER)
     }
 }
 

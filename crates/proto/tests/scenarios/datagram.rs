@@ -1,6 +1,9 @@
 //! What a tap on the link sees: datagrams by their kind, and changes to them.
 
-use punctual_wire::{Control, ControlPacket, DataHeader, Handshake, Packet};
+use punctual_wire::{
+    Control, ControlPacket, DataHeader, Handshake, KeyFlag, MsgNo, Packet, Position, SeqNo,
+    SocketId, Timestamp,
+};
 
 /// The kind of a datagram.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -76,4 +79,26 @@ pub fn edit_handshake(datagram: Vec<u8>, edit: impl FnOnce(&mut Handshake)) -> V
     let mut edited = Vec::new();
     ControlPacket { timestamp, dest, control: Control::Handshake(handshake) }.emit(&mut edited);
     edited
+}
+
+/// A data packet as a peer, or somebody in its name, could send it.
+pub fn forged_data(seq: SeqNo, timestamp: Timestamp, dest: SocketId, payload: &[u8]) -> Vec<u8> {
+    let header = DataHeader {
+        seq,
+        position: Position::Solo,
+        in_order: false,
+        key: KeyFlag::Clear,
+        retransmitted: false,
+        msgno: MsgNo::FIRST,
+        timestamp,
+        dest,
+    };
+    [&header.to_bytes()[..], payload].concat()
+}
+
+/// A control packet as a peer, or somebody in its name, could send it.
+pub fn forged(dest: SocketId, timestamp: Timestamp, control: Control<'_>) -> Vec<u8> {
+    let mut datagram = Vec::new();
+    ControlPacket { timestamp, dest, control }.emit(&mut datagram);
+    datagram
 }

@@ -1,1 +1,259 @@
-//! explorer
+//! Random links, options, loads and faults from a seed, against what must hold whatever happens: nothing
+//! corrupt, doubled, out of order or early; once the link heals, every message was delivered or is
+//! counted as dropped, and the stream is punctual.
+
+use std::time::Duration;
+
+use punctual_netem::{Jitter, LinkConfig, Loss, QueueLimit, Reorder};
+use punctual_proto::{BufferSize, Config, MaxBandwidth, RetransmitAlgorithm, SendOptions};
+use punctual_units::Bitrate;
+
+use crate::chance::Chance;
+use crate::pair::{Pair, Side};
+use crate::{MS, SECS};
+
+/// Seeds that are tried; `EXPLORER_SEEDS` names another count for a long run.
+const SEEDS: u64 = 300;
+const BOTH: [Side; 2] = [Side::Caller, Side::Listener];
+
+/// What a seed decided, to be shown if it fails.
+#[derive(Debug)]
+struct Plan {
+    links: [LinkConfig; 2],
+    configs: [Config; 2],
+    drift_ppm: i64,
+    ipv6: bool,
+    /// Whether each end sends, and whether its application reads at once.
+    sends: [bool; 2],
+    reads: [bool; 2],
+    interval: Duration,
+    burst: u32,
+    ttl: Option<Duration>,
+    rounds: u32,
+}
+
+impl Plan {
+    fn draw(chance: &mut Chance) -> Self {
+        let sends = chance.pick(&[[true, false], [false, true], [true, true]]);
+        Self {
+            links: [draw_link(chance), draw_link(chance)],
+            configs: [draw_config(chance), draw_config(chance)],
+            drift_ppm: chance.pick(&[0, 0, -200, 200]),
+            ipv6: chance.one_in(4),
+            sends,
+            reads: [!chance.one_in(6), !chance.one_in(6)],
+            interval: chance.pick(&[MS(1), MS(3), MS(10), MS(40)]),
+            burst: chance.pick(&[1, 1, 1, 2, 8]),
+            ttl: chance.one_in(5).then(|| MS(5) + chance.millis(300)),
+            rounds: 2 + chance.below(5),
+        }
+    }
+}
+
+/// Each impairment is there in one of three links, so that they meet in all combinations.
+fn draw_link(chance: &mut Chance) -> LinkConfig {
+    let mut link = LinkConfig::default().with_delay(chance.millis(60));
+    if chance.one_in(3) {
+        link = link.with_jitter(Jitter::Uniform { spread: chance.millis(15) });
+        link = link.with_keep_order(chance.one_in(2));
+    }
+    if chance.one_in(3) {
+        let length = 1.0 + chance.share(20.0);
+        let share = chance.share(0.2);
+        let loss = if chance.one_in(2) { Loss::Random(share) } else { Loss::bursts(share, length) };
+        link = link.with_loss(loss).expect("shares");
+    }
+    if chance.one_in(3) {
+        let (share, by) = (chance.share(0.2), chance.millis(30));
+        let late = chance.one_in(2);
+        let reorder = if late { Reorder::Late { share, by } } else { Reorder::Ahead { share, by } };
+        link = link.with_reorder(reorder).expect("a share");
+    }
+    if chance.one_in(3) {
+        link = link.with_duplicate(chance.share(0.3)).expect("a share");
+    }
+    if chance.one_in(3) {
+        let rate = Bitrate::from_mbps(2 + u64::from(chance.below(30)));
+        let packets = 5 + chance.below(200) as usize;
+        link = link.with_rate(Some(rate)).with_queue(QueueLimit::Packets(packets));
+    }
+    link
+}
+
+fn draw_config(chance: &mut Chance) -> Config {
+    let algorithms = [RetransmitAlgorithm::Aggressive, RetransmitAlgorithm::Efficient];
+    let mut config = Config::default()
+        .with_receive_latency(chance.pick(&[MS(0), MS(20), MS(120), MS(400)]))
+        .expect("in range")
+        .with_connect_timeout(SECS(20))
+        .expect("in range")
+        .with_tsbpd(!chance.one_in(8))
+        .with_too_late_drop(!chance.one_in(4))
+        .with_periodic_nak(!chance.one_in(6))
+        .with_drift_tracer(!chance.one_in(3))
+        .with_retransmit_algorithm(chance.pick(&algorithms));
+    if chance.one_in(4) {
+        config = config.with_send_drop_delay(chance.pick(&[None, Some(MS(500))]));
+    }
+    if chance.one_in(3) {
+        config = config.with_reorder_tolerance(chance.below(30)).expect("in range");
+    }
+    if chance.one_in(4) {
+        let packets = 32 + chance.below(300) as usize;
+        config = config.with_receive_buffer(BufferSize::Packets(packets));
+    }
+    if chance.one_in(4) {
+        let packets = 32 + chance.below(300) as usize;
+        config = config.with_send_buffer(BufferSize::Packets(packets));
+    }
+    if chance.one_in(6) {
+        config = config.with_max_bandwidth(MaxBandwidth::Absolute(Bitrate::from_mbps(20)));
+    }
+    if chance.one_in(6) {
+        config = config.with_max_retransmit_bandwidth(Some(Bitrate::from_mbps(1)));
+    }
+    config
+}
+
+#[test]
+fn whatever_happens() {
+    let seeds = std::env::var("EXPLORER_SEEDS").ok().and_then(|count| count.parse().ok());
+    for seed in 0..seeds.unwrap_or(SEEDS) {
+        explore(seed);
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    for seed in [3, 77, 204] {
+        let [first, second] = [(), ()].map(|()| {
+            let mut pair = explore(seed);
+            let digest = |pair: &mut Pair, side| {
+                let received = &pair.node(side).received;
+                received.iter().map(|d| (d.at, d.message.seq, d.message.due)).collect::<Vec<_>>()
+            };
+            let received = BOTH.map(|side| digest(&mut pair, side));
+            (received, BOTH.map(|side| pair.statistics(side)))
+        });
+        assert!(first == second, "seed {seed}");
+    }
+}
+
+fn explore(seed: u64) -> Pair {
+    let mut chance = Chance(seed);
+    let plan = Plan::draw(&mut chance);
+    let shown = ShownOnPanic(format!("{plan:?}"));
+    let [there, back] = plan.links.clone();
+    let mut pair = Pair::new(seed, there, back).with_drift(Side::Caller, plan.drift_ppm);
+    if plan.ipv6 {
+        pair = pair.over_ipv6();
+    }
+    let [caller, listener] = plan.configs.clone();
+    pair.connect(caller, listener);
+    misbehave(&mut pair, &plan, &mut chance);
+    heal(&mut pair, &plan);
+    for side in BOTH {
+        check_direction(&mut pair, side);
+    }
+    drop(shown);
+    pair
+}
+
+/// The plan of a failing seed.
+struct ShownOnPanic(String);
+
+impl Drop for ShownOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.0);
+        }
+    }
+}
+
+/// Load and faults.
+fn misbehave(pair: &mut Pair, plan: &Plan, chance: &mut Chance) {
+    let sides: Vec<Side> =
+        BOTH.into_iter().zip(plan.sends).filter(|(_, sends)| *sends).map(|(side, _)| side).collect();
+    for (side, reads) in BOTH.into_iter().zip(plan.reads) {
+        pair.node(side).reads = reads;
+    }
+    for _ in 0..plan.rounds {
+        for _ in 0..60 {
+            for &side in &sides {
+                for _ in 0..plan.burst {
+                    let ttl = plan.ttl.filter(|_| chance.one_in(3));
+                    let options = SendOptions { ttl, ..SendOptions::default() };
+                    // A full buffer refuses; then the message was never sent.
+                    drop(pair.send_next_with(side, options));
+                }
+            }
+            pair.run_for(plan.interval);
+        }
+        match chance.below(6) {
+            0 => pair.black_out(&BOTH, chance.millis(2_500)),
+            1 => pair.black_out(&[chance.pick(&BOTH)], chance.millis(2_500)),
+            2 => pair.set_link(chance.pick(&BOTH), draw_link(chance)),
+            3 => {
+                let side = chance.pick(&BOTH);
+                pair.read(side);
+                pair.node(side).reads = chance.one_in(2);
+            }
+            _ => pair.run_for(chance.millis(300)),
+        }
+    }
+}
+
+/// Perfect links, no slower than in the handshake, and readers; when all has settled, 50 more messages
+/// each way.
+fn heal(pair: &mut Pair, plan: &Plan) {
+    for side in BOTH {
+        pair.set_link(side, LinkConfig::default());
+        pair.read(side);
+    }
+    pair.run_for(SECS(6));
+    for _ in 0..50 {
+        for side in BOTH {
+            assert!(pair.send_next(side), "the send buffer is still full: {plan:?}");
+        }
+        pair.run_for(MS(10));
+    }
+    pair.run_for(SECS(3));
+}
+
+fn check_direction(pair: &mut Pair, from: Side) {
+    let to = from.other();
+    assert_eq!(pair.node(from).closed(), None);
+    let sent = pair.node(from).sent.len() as u32;
+    let delivered = pair.delivered(from);
+    let sender = pair.statistics(from);
+    let receiver = pair.statistics(to);
+
+    assert_eq!(
+        delivered.len() as u64 + receiver.packets_receive_dropped,
+        u64::from(sent),
+        "delivered and dropped from {from:?}"
+    );
+    assert!(delivered.ends_with(&(sent - 50..sent).collect::<Vec<_>>()), "the healthy end");
+    let lost_before = pair.node(to).received.iter().map(|d| u64::from(d.message.lost_before));
+    assert_eq!(lost_before.sum::<u64>(), receiver.packets_receive_dropped);
+    for delivery in &pair.node(to).received {
+        assert!(delivery.local >= delivery.message.due, "early");
+    }
+    let healthy = pair.node(to).received.iter().rev().take(50);
+    for delivery in healthy {
+        let late = delivery.local - delivery.message.due;
+        // A correction of the drift may move what is due by so much at once.
+        assert!(late < MS(2), "{late:?} late on a healthy link");
+    }
+
+    assert_eq!((sender.flight_size, sender.send_buffer_packets), (0, 0), "from {from:?}");
+    assert_eq!((receiver.receive_buffer_packets, receiver.receive_buffer_bytes), (0, 0));
+    assert_eq!(sender.packets_sent, sender.packets_sent_unique + sender.packets_retransmitted);
+    assert_eq!(receiver.packets_received_unique, delivered.len() as u64);
+    let known = receiver.packets_received_unique + receiver.packets_belated;
+    assert!(receiver.packets_received >= known);
+    assert!(receiver.packets_duplicate <= receiver.packets_belated);
+    if sender.packets_send_dropped == 0 {
+        assert_eq!(sender.packets_sent_unique, u64::from(sent));
+    }
+}

@@ -7,6 +7,7 @@ use punctual_netem::LinkConfig;
 use punctual_proto::{BufferSize, Config};
 use punctual_wire::Control;
 
+use crate::chance::Chance;
 use crate::datagram::{Kind, control, is_data, kind};
 use crate::node::number_of;
 use crate::pair::{Pair, Side};
@@ -69,17 +70,15 @@ fn corrupted_headers_and_control_packets_do_no_lasting_harm() {
     for seed in 0..8u64 {
         let mut pair = Pair::symmetric(seed, lossy(0.02));
         pair.connect(latency(300), latency(300));
-        let mut chance = seed | 1;
+        let mut chance = Chance(seed);
         pair.tap(move |_, _, datagram| {
-            chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let draw = (chance >> 33) as usize;
-            if !draw.is_multiple_of(50) {
+            if !chance.one_in(50) {
                 return vec![datagram];
             }
             let data = is_data(&datagram);
-            let bits = 8 * if data { 16 } else { datagram.len() };
+            let bytes = if data { 16 } else { datagram.len() };
             let mut corrupt = datagram.clone();
-            corrupt[draw / 50 % bits / 8] ^= 1 << (draw % 8);
+            corrupt[chance.below(bytes as u32) as usize] ^= 1 << chance.below(8);
             if data {
                 // Not to be taken for an intact message.
                 corrupt[16..].fill(0xEE);

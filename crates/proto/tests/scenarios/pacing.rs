@@ -124,8 +124,8 @@ fn without_a_limit_a_burst_goes_out_at_ten_gigabits() {
     pair.assert_complete(Side::Caller);
     let departures = departures(&record);
     let took = departures[999].0 - departures[0].0;
-    // 1000 packets of 1360 bytes at 10 Gb/s are 1.09 ms.
-    assert!((MS(1)..MS(2)).contains(&took), "{took:?}");
+    // 1000 packets of 1360 bytes at 10 Gb/s are 1.09 ms, and the last 0.1 ms go out together.
+    assert!((Duration::from_micros(980)..MS(2)).contains(&took), "{took:?}");
 }
 
 #[test]
@@ -145,7 +145,8 @@ fn every_sixteenth_packet_starts_a_probe_pair() {
         .collect();
     assert_eq!(sent.len(), 500);
     let period = MBPS(8).time_for(1_360);
-    for pair in sent.windows(2) {
+    // The second packet after a rest may go out ahead of its time.
+    for pair in sent.windows(2).skip(2) {
         let gap = pair[1].0 - pair[0].0;
         match pair[0].1.value() % 16 {
             0 => assert_eq!(gap, Duration::ZERO, "{} and the next are a pair", pair[0].1),

@@ -116,7 +116,7 @@ impl Pair {
         let record = Record::default();
         let writer = record.clone();
         self.tap(move |at, side, datagram| {
-            writer.0.borrow_mut().push((at - EPOCH, side, datagram.clone()));
+            writer.push(at, side, &datagram);
             vec![datagram]
         });
         record
@@ -371,6 +371,10 @@ impl Pair {
 }
 
 impl Record {
+    pub fn push(&self, now: Instant, side: Side, datagram: &[u8]) {
+        self.0.borrow_mut().push((now - EPOCH, side, datagram.to_vec()));
+    }
+
     pub fn len(&self) -> usize {
         self.0.borrow().len()
     }

@@ -319,7 +319,7 @@ fn reorder_tolerance_delays_no_loss_beyond_its_recovery() {
 fn the_efficient_policy_holds_back_on_a_steady_path() {
     for seed in 0..3 {
         let run = |algorithm| {
-            let config = latency(300).with_retransmit_algorithm(algorithm);
+            let config = latency(600).with_retransmit_algorithm(algorithm);
             let link = LinkConfig::default().with_delay(MS(50));
             let there = link.clone().with_loss(Loss::Random(0.05)).expect("a share");
             let mut pair = Pair::new(seed, there, link);

@@ -1,0 +1,162 @@
+//! Running the built program: with its messages read, its end waited for, its ports free.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::UdpSocket;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+/// A program that runs. It is killed when it is dropped.
+pub(crate) struct Program {
+    child: Child,
+    messages: Receiver<String>,
+    heard: String,
+}
+
+impl Program {
+    /// Starts the program.
+    pub(crate) fn start(args: &[&str]) -> Self {
+        let mut child = command(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let stderr = BufReader::new(child.stderr.take().expect("it is a pipe"));
+        let (teller, messages) = channel();
+        thread::spawn(move || {
+            for line in stderr.lines().map_while(Result::ok) {
+                let _ = teller.send(line);
+            }
+        });
+        Self { child, messages, heard: String::new() }
+    }
+
+    /// Waits until it says something with `text` in it.
+    pub(crate) fn wait_for(&mut self, text: &str) {
+        while !self.heard.contains(text) {
+            match self.messages.recv_timeout(PATIENCE) {
+                Ok(line) => self.heard += &(line + "\n"),
+                Err(error) => panic!("`{text}` is not said ({error}), but:\n{}", self.heard),
+            }
+        }
+    }
+
+    /// Asks it to end as Ctrl-C does.
+    pub(crate) fn interrupt(&self) {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &id]).status().expect("kill runs");
+        assert!(sent.success());
+    }
+
+    /// Waits for its end, and gives its exit code, its output and its messages.
+    pub(crate) fn end(mut self) -> Ended {
+        let mut stdout = Vec::new();
+        let mut pipe = self.child.stdout.take().expect("it is a pipe");
+        pipe.read_to_end(&mut stdout).expect("the output can be read");
+        let status = self.child.wait().expect("it ends");
+        self.heard.extend(self.messages.iter().map(|line| line + "\n"));
+        Ended { code: status.code(), stdout, stderr: std::mem::take(&mut self.heard) }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// How a program ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+impl Ended {
+    /// Its output as text, if it ended well.
+    pub(crate) fn text(self) -> String {
+        assert_eq!(self.code, Some(0), "{}", self.stderr);
+        String::from_utf8(self.stdout).expect("the output is text")
+    }
+}
+
+/// Runs the program to its end, with `input` on its standard input.
+pub(crate) fn run(args: &[&str], input: &[u8]) -> Ended {
+    let mut child = command(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut stdin = child.stdin.take().expect("it is a pipe");
+    let input = input.to_vec();
+    let writer = thread::spawn(move || {
+        // The program may end without reading.
+        let _ = stdin.write_all(&input);
+    });
+    let Output { status, stdout, stderr } = child.wait_with_output().expect("it ends");
+    writer.join().expect("the writer does not panic");
+    let stderr = String::from_utf8_lossy(&stderr).into_owned();
+    Ended { code: status.code(), stdout, stderr }
+}
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
+    command.args(args).env_remove("RUST_LOG");
+    command
+}
+
+/// A UDP port on loopback that nobody uses.
+pub(crate) fn free_port() -> u16 {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a port is free");
+    socket.local_addr().expect("it is bound").port()
+}
+
+/// A folder for one test, which is removed at its end.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    /// A new folder for the test of this name.
+    pub(crate) fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("punctual-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("the folder can be made");
+        Self(path)
+    }
+
+    /// The path of a file in it.
+    pub(crate) fn file(&self, name: &str) -> String {
+        self.0.join(name).to_str().expect("the path is text").to_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Rows of CSV under its header, each as a map from column to value; of two columns with one name,
+/// the last counts.
+pub(crate) fn rows(csv: &str) -> Vec<std::collections::BTreeMap<String, String>> {
+    let mut lines = csv.lines();
+    let header: Vec<&str> = lines.next().expect("there is a header").split(',').collect();
+    lines
+        .map(|line| {
+            let values: Vec<&str> = line.split(',').collect();
+            assert_eq!(values.len(), header.len(), "{line}");
+            header
+                .iter()
+                .map(ToString::to_string)
+                .zip(values.iter().map(ToString::to_string))
+                .collect()
+        })
+        .collect()
+}
+
+/// Long enough for a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);

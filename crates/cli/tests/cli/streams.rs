@@ -1,0 +1,193 @@
+//! Streams from one program to another over loopback.
+
+use crate::program::{Folder, Program, free_port, rows, run};
+
+const CLIP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/clip.ts");
+
+fn sum(rows: &[std::collections::BTreeMap<String, String>], column: &str) -> u64 {
+    rows.iter().map(|row| row[column].parse::<u64>().expect(column)).sum()
+}
+
+#[test]
+fn a_generated_stream_is_measured_and_counted() {
+    let folder = Folder::new("generate");
+    let port = free_port();
+    let (metrics, received) = (folder.file("metrics.csv"), folder.file("receive.csv"));
+    let mut receiver = Program::start(&[
+        "receive",
+        &format!("srt://:{port}?latency=200ms"),
+        "--enable-metrics",
+        "--metricsfile",
+        &metrics,
+        "--metricsfreq",
+        "100ms",
+        "--statsfile",
+        &received,
+        "--statsfreq",
+        "100ms",
+    ]);
+    receiver.wait_for("listening");
+    let uri = format!("srt://127.0.0.1:{port}?streamid=live/one");
+    let sent = folder.file("generate.json");
+    let generator = run(
+        &[
+            "generate",
+            &uri,
+            "--sendrate",
+            "5Mbps",
+            "--num",
+            "300",
+            "--enable-metrics",
+            "--statsfile",
+            &sent,
+            "--statsformat",
+            "json",
+            "--statsfreq",
+            "200ms",
+        ],
+        b"",
+    );
+    assert_eq!(generator.code, Some(0), "{}", generator.stderr);
+    receiver.wait_for("stream ID `live/one`");
+    receiver.end().text();
+
+    let metrics = rows(&std::fs::read_to_string(metrics).unwrap());
+    let last = metrics.last().unwrap();
+    assert_eq!(last["pktReceived"], "300");
+    for column in ["pktLost", "pktReordered", "pktChecksumError", "pktLengthError"] {
+        assert_eq!(last[column], "0", "{column}");
+    }
+    // Delivered at its time, which is never earlier than the latency.
+    assert!(last["usLatencyAvg"].parse::<u64>().unwrap() >= 200_000, "{last:?}");
+
+    let received = rows(&std::fs::read_to_string(received).unwrap());
+    assert_eq!(sum(&received, "pktRecvUnique"), 300);
+    assert_eq!(received[0]["msRcvTsbPdDelay"], "200");
+    assert_eq!(last["iConn"], received[0]["SocketID"]);
+    let sent: u64 = std::fs::read_to_string(sent)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .map(|row| row["send"]["packetsUnique"].as_u64().unwrap())
+        .sum();
+    assert_eq!(sent, 300);
+}
+
+#[test]
+fn several_callers_are_received_at_once_and_told_apart() {
+    let port = free_port();
+    let uri = format!("srt://127.0.0.1:{port}");
+    let mut receiver = Program::start(&[
+        "receive",
+        &format!("srt://:{port}"),
+        "--concurrent-streams",
+        "3",
+        "--enable-metrics",
+    ]);
+    receiver.wait_for("listening");
+    let generator = run(
+        &[
+            "generate",
+            &uri,
+            "--concurrent-streams",
+            "3",
+            "--num",
+            "50",
+            "--sendrate",
+            "1Mbps",
+            "--enable-metrics",
+        ],
+        b"",
+    );
+    assert_eq!(generator.code, Some(0), "{}", generator.stderr);
+    let mut received = std::collections::BTreeMap::new();
+    for row in rows(&receiver.end().text()) {
+        received.insert(row["iConn"].clone(), row["pktReceived"].clone());
+    }
+    assert_eq!(received.into_values().collect::<Vec<_>>(), ["50", "50", "50"]);
+}
+
+#[test]
+fn a_file_arrives_as_it_was_sent() {
+    let folder = Folder::new("file");
+    let (port, out) = (free_port(), folder.file("out.ts"));
+    let mut receiver = Program::start(&["route", &format!("srt://:{port}"), &out]);
+    receiver.wait_for("listening");
+    let uri = format!("srt://127.0.0.1:{port}?latency=500ms");
+    let sender = run(&["route", CLIP, &uri, "--pace", "12Mbps"], b"");
+    assert_eq!(sender.code, Some(0), "{}", sender.stderr);
+    receiver.end().text();
+    assert!(std::fs::read(out).unwrap() == std::fs::read(CLIP).unwrap(), "the files differ");
+}
+
+#[test]
+fn a_pipe_goes_in_at_one_end_and_comes_out_at_the_other() {
+    let port = free_port();
+    let mut receiver = Program::start(&["route", &format!("srt://:{port}?latency=500ms"), "-"]);
+    receiver.wait_for("listening");
+    // Half a message more than some messages, and no transport stream.
+    let input: Vec<u8> = (0..=255).cycle().take(20 * 1_316 + 700).collect();
+    let sender = run(&["route", "-", &format!("srt://127.0.0.1:{port}")], &input);
+    assert_eq!(sender.code, Some(0), "{}", sender.stderr);
+    let received = receiver.end();
+    assert_eq!(received.code, Some(0), "{}", received.stderr);
+    assert!(received.stdout == input, "the bytes differ");
+}
+
+#[test]
+fn a_stream_goes_over_tcp_to_several_destinations() {
+    let folder = Folder::new("tcp");
+    let (port, one, two) = (free_port(), folder.file("one"), folder.file("two"));
+    let mut receiver =
+        Program::start(&["route", &format!("tcp://127.0.0.1:{port}?listen"), &one, &two]);
+    receiver.wait_for("listening");
+    let input = vec![7; 100_000];
+    let sender = run(&["route", "-", &format!("tcp://127.0.0.1:{port}")], &input);
+    assert_eq!(sender.code, Some(0), "{}", sender.stderr);
+    receiver.end().text();
+    assert_eq!(std::fs::read(one).unwrap(), input);
+    assert_eq!(std::fs::read(two).unwrap(), input);
+}
+
+#[test]
+fn each_message_is_answered_on_request() {
+    let port = free_port();
+    let mut receiver =
+        Program::start(&["receive", &format!("srt://:{port}"), "--twoway", "--printmsg"]);
+    receiver.wait_for("listening");
+    let uri = format!("srt://127.0.0.1:{port}?latency=20ms");
+    let mut generator = Program::start(&[
+        "generate",
+        &uri,
+        "--twoway",
+        "--sendrate",
+        "100kbps",
+        "--msgsize",
+        "100",
+    ]);
+    generator.wait_for("connected");
+    receiver.wait_for("connected");
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    generator.interrupt();
+    let ended = generator.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let answers = ended.stderr.lines().find(|line| line.contains("messages came back"));
+    let answers = answers.unwrap_or_else(|| panic!("{}", ended.stderr));
+    assert!(!answers.contains(" 0 messages"), "{answers}");
+    let printed = receiver.end().text();
+    assert!(printed.starts_with("RECEIVED MESSAGE length 100 on conn ID "), "{printed}");
+}
+
+#[test]
+fn ctrl_c_ends_both_ends_in_good_order() {
+    let port = free_port();
+    let mut receiver = Program::start(&["receive", &format!("srt://:{port}")]);
+    receiver.wait_for("listening");
+    let uri = format!("srt://127.0.0.1:{port}");
+    let mut generator = Program::start(&["generate", &uri, "--sendrate", "1Mbps"]);
+    generator.wait_for("connected");
+    receiver.wait_for("connected");
+    generator.interrupt();
+    assert_eq!(generator.end().code, Some(0));
+    assert_eq!(receiver.end().code, Some(0));
+}

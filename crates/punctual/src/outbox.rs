@@ -1,0 +1,254 @@
+//! Datagrams on their way out, many at a time.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+use punctual_proto::Transmit;
+
+use crate::sources::Sources;
+use crate::statistics::PortStatistics;
+use crate::udp::Udp;
+
+/// Datagrams that the machine gave out and that wait for the socket to take them.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    /// All their bytes, in the order of `transmits`.
+    pub(crate) bytes: Vec<u8>,
+    /// What `bytes` are, from `start` on.
+    transmits: VecDeque<Transmit>,
+    start: usize,
+}
+
+impl Outbox {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.transmits.is_empty()
+    }
+
+    /// Whether there is enough for one round of sending.
+    pub(crate) fn is_full(&self) -> bool {
+        self.bytes.len() >= FULL
+    }
+
+    /// Adds `transmit`, whose bytes were appended to `bytes`.
+    pub(crate) fn push(&mut self, transmit: Transmit) {
+        self.transmits.push_back(transmit);
+    }
+
+    /// Sends everything, or as much as the socket takes; says whether that was everything.
+    ///
+    /// `send` is given datagrams for one address and their size, and gives the bytes that it dealt
+    /// with; `None` if the socket takes nothing at the moment.
+    pub(crate) fn flush(
+        &mut self,
+        mut send: impl FnMut(SocketAddr, &[u8], usize) -> Option<usize>,
+    ) -> bool {
+        while let Some(transmit) = self.transmits.front_mut() {
+            while transmit.size > 0 {
+                let datagrams = &self.bytes[self.start..][..transmit.size];
+                let Some(sent) = send(transmit.remote, datagrams, transmit.segment_size) else {
+                    return false;
+                };
+                self.start += sent;
+                transmit.size -= sent;
+            }
+            self.transmits.pop_front();
+        }
+        self.bytes.clear();
+        self.start = 0;
+        true
+    }
+}
+
+/// What sending needs besides the datagrams.
+pub(crate) struct Sender<'a> {
+    pub(crate) udp: &'a Udp,
+    pub(crate) sources: Option<&'a mut Sources>,
+    /// Most datagrams in one call; becomes 1 when the network device turns out not to cut.
+    pub(crate) max_segments: &'a mut usize,
+    pub(crate) statistics: &'a mut PortStatistics,
+}
+
+impl Sender<'_> {
+    /// Sends as much of `contents` as goes into one call. Gives the bytes that are dealt with, sent
+    /// or given up; `None` if the socket takes nothing at the moment.
+    pub(crate) fn send(
+        &mut self,
+        remote: SocketAddr,
+        contents: &[u8],
+        segment_size: usize,
+    ) -> Option<usize> {
+        let batch = &contents[..contents.len().min(segment_size * *self.max_segments)];
+        let source = self.sources.as_deref().and_then(|sources| sources.of(remote));
+        match self.udp.send(remote, batch, segment_size, source) {
+            Ok(()) => {
+                self.statistics.sent(batch.len(), segment_size);
+                Some(batch.len())
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+            Err(error) => self.send_otherwise(&error, remote, batch, segment_size, source),
+        }
+    }
+
+    /// What the system refused in one way may go in another: without naming the source, if that
+    /// address is gone, and one datagram at a time, if the device or the path cannot cut them.
+    #[cold]
+    fn send_otherwise(
+        &mut self,
+        error: &io::Error,
+        remote: SocketAddr,
+        batch: &[u8],
+        segment_size: usize,
+        source: Option<IpAddr>,
+    ) -> Option<usize> {
+        if source.is_some() {
+            if let Some(sources) = self.sources.as_deref_mut() {
+                sources.forget(remote);
+            }
+            return Some(0);
+        }
+        let first = &batch[..batch.len().min(segment_size)];
+        if first.len() < batch.len() {
+            if is_io_error(error) {
+                tracing::info!(%error, "this device does not cut datagrams: sending one at a time");
+                *self.max_segments = 1;
+            }
+            match self.udp.send(remote, first, segment_size, None) {
+                Ok(()) => {
+                    self.statistics.sent(first.len(), segment_size);
+                    return Some(first.len());
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
+                Err(_) => {}
+            }
+        }
+        self.statistics.send_failed(error, remote);
+        Some(first.len())
+    }
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn is_io_error(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EIO)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn is_io_error(_error: &io::Error) -> bool {
+    // quinn-udp stops cutting by itself.
+    false
+}
+
+/// Bytes after which sending starts: a few full calls, so that the lock is not held for long.
+const FULL: usize = 4 << 16;
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::UdpSocket;
+
+    use super::*;
+    use crate::config::PortConfig;
+
+    fn peer(n: u16) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], 10_000 + n))
+    }
+
+    #[test]
+    fn a_blocked_outbox_goes_on_where_it_was() {
+        let mut outbox = Outbox::default();
+        let mut expected = Vec::new();
+        for n in 0..5_u8 {
+            // Three datagrams of ten bytes and one of four.
+            outbox.bytes.extend([n; 34]);
+            outbox.push(Transmit { remote: peer(n.into()), size: 34, segment_size: 10 });
+            expected.extend([10, 10, 10, 4].map(|len| (peer(n.into()), vec![n; len])));
+        }
+        let (mut sent, mut calls) = (Vec::new(), 0);
+        loop {
+            let all = outbox.flush(|remote, datagrams, segment_size| {
+                calls += 1;
+                // Every third call is refused, every other one takes two datagrams.
+                if calls % 3 == 0 {
+                    return None;
+                }
+                let taken = &datagrams[..datagrams.len().min(2 * segment_size)];
+                sent.extend(taken.chunks(segment_size).map(|it| (remote, it.to_vec())));
+                Some(taken.len())
+            });
+            if all {
+                break;
+            }
+            assert!(!outbox.is_empty());
+        }
+        assert!(outbox.is_empty() && outbox.bytes.is_empty());
+        assert_eq!(sent, expected);
+    }
+
+    struct Bench {
+        udp: Udp,
+        sources: Sources,
+        max_segments: usize,
+        statistics: PortStatistics,
+        peer: UdpSocket,
+    }
+
+    impl Bench {
+        async fn new() -> Self {
+            let local = Some("0.0.0.0:0".parse().unwrap());
+            let udp = Udp::bind(&PortConfig { local, ..PortConfig::default() }, false).unwrap();
+            std::future::poll_fn(|cx| udp.poll_writable(cx)).await;
+            Self {
+                max_segments: udp.max_segments(),
+                udp,
+                sources: Sources::default(),
+                statistics: PortStatistics::default(),
+                peer: UdpSocket::bind("127.0.0.1:0").await.unwrap(),
+            }
+        }
+
+        /// Sends zeros in segments, and gives the sizes of the datagrams that arrive.
+        async fn send(&mut self, size: usize, segment_size: usize) -> Vec<usize> {
+            let remote = self.peer.local_addr().unwrap();
+            let mut outbox = Outbox { bytes: vec![0; size], ..Outbox::default() };
+            outbox.push(Transmit { remote, size, segment_size });
+            let mut sender = Sender {
+                udp: &self.udp,
+                sources: Some(&mut self.sources),
+                max_segments: &mut self.max_segments,
+                statistics: &mut self.statistics,
+            };
+            assert!(outbox.flush(|remote, it, size| sender.send(remote, it, size)));
+            let mut sizes = Vec::new();
+            while (sizes.len() as u64) < self.statistics.datagrams_sent {
+                sizes.push(self.peer.recv(&mut vec![0; 1 << 16]).await.unwrap());
+            }
+            sizes
+        }
+    }
+
+    #[tokio::test]
+    async fn an_address_that_is_gone_is_no_source_any_more() {
+        let mut bench = Bench::new().await;
+        let remote = bench.peer.local_addr().unwrap();
+        // An address for documentation: nobody has it.
+        bench.sources.learn(remote, "192.0.2.1".parse().unwrap());
+        assert_eq!(bench.send(25, 10).await, [10, 10, 5]);
+        assert_eq!(bench.sources.of(remote), None);
+        assert_eq!(bench.statistics.send_errors, 0);
+    }
+
+    #[tokio::test]
+    async fn a_batch_that_the_system_refuses_goes_one_by_one() {
+        let mut bench = Bench::new().await;
+        // More in one call than a UDP packet can be cut from.
+        assert_eq!(bench.send(70_000, 20_000).await, [20_000, 20_000, 20_000, 10_000]);
+        assert_eq!(bench.statistics.send_errors, 0);
+        assert_eq!(bench.statistics.bytes_sent, 70_000);
+    }
+
+    #[tokio::test]
+    async fn a_datagram_that_the_system_refuses_is_counted_and_passed_over() {
+        let mut bench = Bench::new().await;
+        assert!(bench.send(66_000, 66_000).await.is_empty());
+        assert_eq!(bench.statistics.send_errors, 1);
+    }
+}
