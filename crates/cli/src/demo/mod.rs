@@ -56,6 +56,5 @@ fn write(path: &PathBuf, messages: &[streams::Received]) -> Result<(), Failure> 
     std::fs::write(path, bytes).map_err(|error| Failure::file(Path::new(path), &error))
 }
 
-/// Delay of the SRT receiver: five round trips, time for three or four repetitions of what was
-/// lost.
+/// Delay of the SRT receiver: five round trips, time for three or four repetitions of what was lost.
 const LATENCY: Duration = Duration::from_millis(250);
