@@ -20,8 +20,8 @@ use crate::udp::Udp;
 
 /// One UDP port as its driver and its sockets see it.
 ///
-/// The lock is held for short, computing stretches only: never across an await, and across no system
-/// call but the setting of the alarm.
+/// The lock is held for short, computing stretches only: never across an await, and across no
+/// system call but the setting of the alarm.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) udp: Arc<Udp>,
@@ -45,8 +45,8 @@ impl Shared {
         Self { udp, alarm, state: Mutex::new(state), statistics: Mutex::default() }
     }
 
-    /// Does something in the application's name, and sees to it that the driver wakes up in time for
-    /// what follows from it.
+    /// Does something in the application's name, and sees to it that the driver wakes up in time
+    /// for what follows from it.
     pub(crate) fn call<R>(&self, call: impl FnOnce(&mut State, Instant) -> R) -> R {
         self.call_and(call, |state, now| match state.endpoint.poll_timeout() {
             Some(due) => state.schedule.advance(now, due),
