@@ -172,8 +172,12 @@ impl Drop for ShownOnPanic {
 
 /// Load and faults.
 fn misbehave(pair: &mut Pair, plan: &Plan, chance: &mut Chance) {
-    let sides: Vec<Side> =
-        BOTH.into_iter().zip(plan.sends).filter(|(_, sends)| *sends).map(|(side, _)| side).collect();
+    let sides: Vec<Side> = BOTH
+        .into_iter()
+        .zip(plan.sends)
+        .filter(|(_, sends)| *sends)
+        .map(|(side, _)| side)
+        .collect();
     for (side, reads) in BOTH.into_iter().zip(plan.reads) {
         pair.node(side).reads = reads;
     }

@@ -324,9 +324,12 @@ impl ReceiveHalf {
 
     /// A packet far ahead is either the first after an outage or nonsense: the next one tells.
     fn handle_far(&mut self, now: Instant, header: &DataHeader, stored: Stored, rtt: Rtt) {
-        let confirmed = self.suspect.take().filter(|(seq, _)| {
-            (1..SUSPICIOUS_GAP.cast_signed()).contains(&header.seq.distance_from(*seq))
-        });
+        let confirmed =
+            self.suspect.take().filter(|(seq, _)| match header.seq.distance_from(*seq) {
+                // A stream that has paused says its last packet again.
+                0 => header.retransmitted,
+                steps => (1..SUSPICIOUS_GAP.cast_signed()).contains(&steps),
+            });
         let Some((seq, first)) = confirmed else {
             self.suspect = Some((header.seq, stored));
             return;
