@@ -36,7 +36,7 @@ const fn refused(harmless: &'static [&'static str], reason: &'static str) -> Eff
 pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
     "mode": "caller or listener; default: listener without a host, else caller",
         "who calls whom (client and server mean the same)" => Effect::Set(mode);
-    "adapter" | "localip": "address", "own address" => Effect::Set(adapter);
+    "adapter" | "localaddress": "address", "own address" => Effect::Set(adapter);
     "port" | "localport": "1 to 65535", "a caller's own port" => Effect::Set(local_port);
     "bind": "ADDRESS[:PORT]", "own address and port at once" => Effect::Set(bind);
     "latency" | "tsbpddelay": "0 to 65535 ms; default 120ms",
