@@ -1,6 +1,6 @@
-//! The handshake of version 5 between caller and listener (draft section 4.3.1): what each side says,
-//! checks and concludes. Rendezvous and key material have their rooms here and do not live in them
-//! yet.
+//! The handshake of version 5 between caller and listener (draft section 4.3.1): what each side
+//! says, checks and concludes. Rendezvous and key material have their rooms here and do not live in
+//! them yet.
 
 pub(crate) mod caller;
 pub(crate) mod cookie;
@@ -41,6 +41,7 @@ pub(crate) struct Negotiated {
     pub(crate) peer_latency: Duration,
     /// Whether this end delivers by timestamps.
     pub(crate) tsbpd_receive: bool,
+    /// Whether the peer skips what is late: it needs our timestamps for that.
     pub(crate) peer_too_late_drop: bool,
     pub(crate) peer_periodic_nak: bool,
     pub(crate) peer_retransmit_flag: bool,
