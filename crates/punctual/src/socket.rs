@@ -126,7 +126,7 @@ impl Socket {
     ///
     /// Cancel safe: a message is taken only as this completes.
     pub async fn recv(&self) -> Result<Message, Error> {
-        self.until(Signals::readable, |state, now, id| Ok(state.endpoint.recv(now, id)?)).await
+        self.receive(|state, now, id| Ok(state.endpoint.recv(now, id)?)).await
     }
 
     /// Waits for at least one message, then appends all that are due to `messages`, up to `limit`,
@@ -142,13 +142,19 @@ impl Socket {
         if limit == 0 {
             return Ok(0);
         }
-        self.until(Signals::readable, |state, now, id| {
+        let signals = &self.connection.signals;
+        self.receive(|state, now, id| {
             let before = messages.len();
             while messages.len() - before < limit {
                 match state.endpoint.recv(now, id) {
                     Ok(Some(message)) => messages.push(message),
                     Err(error) if messages.len() == before => return Err(error.into()),
-                    Ok(None) | Err(_) => break,
+                    Ok(None) => {
+                        // Without its driver, the connection has nothing more to announce.
+                        signals.set_announced(state.stopped);
+                        break;
+                    }
+                    Err(_) => break,
                 }
             }
             let received = messages.len() - before;
@@ -243,6 +249,33 @@ impl Socket {
         self.info().stream_id
     }
 
+    /// Tries again and again, after each announcement, until an attempt succeeds or fails.
+    async fn receive<R>(
+        &self,
+        mut attempt: impl FnMut(&mut State, Instant, ConnectionId) -> Result<Option<R>, Error>,
+    ) -> Result<R, Error> {
+        let Connection { shared, id, signals, .. } = &*self.connection;
+        // A task that never has to wait must still let the driver run.
+        coop::consume_budget().await;
+        loop {
+            let ticket = signals.readable().notified();
+            if signals.is_announced() {
+                let received = shared.call(|state, now| match attempt(state, now, *id)? {
+                    None if state.stopped => Err(Error::Stopped),
+                    None => {
+                        signals.set_announced(false);
+                        Ok(None)
+                    }
+                    received => Ok(received),
+                })?;
+                if let Some(received) = received {
+                    return Ok(received);
+                }
+            }
+            ticket.await;
+        }
+    }
+
     /// Tries again and again, after each signal, until an attempt succeeds or fails.
     async fn until<R>(
         &self,
@@ -250,25 +283,19 @@ impl Socket {
         mut attempt: impl FnMut(&mut State, Instant, ConnectionId) -> Result<Option<R>, Error>,
     ) -> Result<R, Error> {
         let Connection { shared, id, signals, .. } = &*self.connection;
-        // A task that never has to wait must still let the driver run.
         coop::consume_budget().await;
         loop {
-            let ticket = shared.call(|state, now| match attempt(state, now, *id)? {
-                Some(result) => Ok(Attempt::Done(result)),
+            let ticket = signal(signals).notified();
+            let done = shared.call(|state, now| match attempt(state, now, *id)? {
                 None if state.stopped => Err(Error::Stopped),
-                None => Ok(Attempt::Wait(signal(signals).notified())),
+                done => Ok(done),
             })?;
-            match ticket {
-                Attempt::Done(result) => return Ok(result),
-                Attempt::Wait(ticket) => ticket.await,
+            match done {
+                Some(done) => return Ok(done),
+                None => ticket.await,
             }
         }
     }
-}
-
-enum Attempt<R, T> {
-    Done(R),
-    Wait(T),
 }
 
 /// A connection that somebody can use. Dropped, it closes.

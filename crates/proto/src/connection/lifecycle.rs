@@ -125,7 +125,7 @@ impl Established {
             self.sender.drop_late(now);
         }
         if timers.fired(Timer::Retransmit, now) {
-            self.sender.handle_silence();
+            self.sender.handle_silence(now, self.rtt.estimate());
         }
         if timers.fired(Timer::Linger, now) {
             self.pending.shutdown = true;

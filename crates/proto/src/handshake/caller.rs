@@ -169,7 +169,7 @@ impl Caller {
                 .max(config.receive_latency()),
             peer_latency: Duration::from_millis(response.receive_latency_ms.into()),
             tsbpd_receive: config.tsbpd() && flags.contains(HsFlags::TSBPD_SEND),
-            peer_too_late_drop: flags.contains(HsFlags::TOO_LATE_DROP),
+            peer_too_late_drop: config.tsbpd() && flags.contains(HsFlags::TOO_LATE_DROP),
             peer_periodic_nak: flags.contains(HsFlags::PERIODIC_NAK),
             peer_retransmit_flag: flags.contains(HsFlags::RETRANSMIT_FLAG),
             base_arrival: now,

@@ -129,7 +129,7 @@ impl Proposal {
             receive_latency,
             peer_latency,
             tsbpd_receive: config.tsbpd() && flags.contains(HsFlags::TSBPD_SEND),
-            peer_too_late_drop: flags.contains(HsFlags::TOO_LATE_DROP),
+            peer_too_late_drop: config.tsbpd() && flags.contains(HsFlags::TOO_LATE_DROP),
             peer_periodic_nak: flags.contains(HsFlags::PERIODIC_NAK),
             peer_retransmit_flag: flags.contains(HsFlags::RETRANSMIT_FLAG),
             base_arrival: self.base_arrival,

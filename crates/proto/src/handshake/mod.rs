@@ -41,6 +41,7 @@ pub(crate) struct Negotiated {
     pub(crate) peer_latency: Duration,
     /// Whether this end delivers by timestamps.
     pub(crate) tsbpd_receive: bool,
+    /// Whether the peer skips what is late: it needs our timestamps for that.
     pub(crate) peer_too_late_drop: bool,
     pub(crate) peer_periodic_nak: bool,
     pub(crate) peer_retransmit_flag: bool,

@@ -111,7 +111,10 @@ fn the_sender_drops_what_is_older_than_a_second() {
 fn the_sender_drops_nothing_if_told_so_or_if_the_receiver_does_not_skip() {
     let never = latency(120).with_send_drop_delay(None);
     let unskipping = latency(120).with_too_late_drop(false);
+    let untimed = latency(120).with_tsbpd(false);
     for (caller, listener, lossless) in [
+        (untimed.clone(), latency(120), true),
+        (latency(120), untimed, true),
         (never.clone(), latency(120), false),
         (latency(120), unskipping.clone(), true),
         (unskipping.clone(), unskipping, true),

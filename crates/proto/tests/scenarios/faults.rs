@@ -267,3 +267,21 @@ fn unanswered_acks_are_repeated_no_faster_than_the_ack_timer() {
     pair.run_for(SECS(1));
     pair.assert_complete(Side::Caller);
 }
+
+#[test]
+fn a_burst_lost_but_for_its_last_packet_is_repaired_though_the_stream_pauses() {
+    for seed in 0..4 {
+        let mut pair = Pair::symmetric(seed, link());
+        pair.connect(latency(600), latency(600));
+        pair.stream(Side::Caller, 500, MS(2));
+        pair.set_link(Side::Caller, lossy(1.0));
+        for _ in 0..200 {
+            assert!(pair.send_next(Side::Caller));
+        }
+        pair.run_for(MS(5));
+        pair.set_link(Side::Caller, link());
+        assert!(pair.send_next(Side::Caller));
+        pair.run_for(SECS(2));
+        pair.assert_complete(Side::Caller);
+    }
+}

@@ -29,8 +29,8 @@ pub(crate) struct AckState {
     /// Packets since the last ACK of any kind.
     packets: u32,
     light_due: bool,
-    /// The last ACK said that the buffer was full.
-    stalled: bool,
+    /// The room that the last ACK told of.
+    told: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -38,8 +38,7 @@ struct SentAck {
     number: AckNo,
     next: SeqNo,
     at: Instant,
-    /// It said that the buffer was full.
-    stalls: bool,
+    room: u32,
 }
 
 /// How an ACK is to be sent.
@@ -59,7 +58,7 @@ impl AckState {
             settled: Some(isn),
             packets: 0,
             light_due: false,
-            stalled: false,
+            told: u32::MAX,
         }
     }
 
@@ -92,9 +91,9 @@ impl AckState {
         Some((at + wait).max(now))
     }
 
-    /// Whether an ACK that tells of room again must go out at once.
+    /// Whether an ACK that tells of room again must go out at once: the peer knows of a quarter at most.
     pub(crate) const fn frees(&self, room: u32) -> bool {
-        self.stalled && room > 0
+        room > self.told && room / 4 >= self.told
     }
 
     /// An ACK for `next` goes out at `now`, telling of `room`: its number and kind.
@@ -104,16 +103,15 @@ impl AckState {
         if self.sent.len() >= REMEMBERED {
             self.sent.pop_front();
         }
-        let stalls = room == 0;
-        self.sent.push_back(SentAck { number, next, at: now, stalls });
+        self.sent.push_back(SentAck { number, next, at: now, room });
         self.last_sent = (next, now);
         self.packets = 0;
         self.light_due = false;
-        if self.stalled && !stalls {
-            // Were it lost, the peer would wait for ever.
+        if self.frees(room) {
+            // Were it lost, the peer could wait for ever.
             self.settled = None;
         }
-        self.stalled = stalls;
+        self.told = room;
         let kind = match self.last_full {
             Some(last) if now < last + ACK_PERIOD => AckKind::Small,
             _ => AckKind::Full,
@@ -130,7 +128,8 @@ impl AckState {
         let index = self.sent.iter().position(|ack| ack.number == number)?;
         let ack = self.sent[index];
         self.sent.drain(..=index);
-        if !ack.stalls || self.stalled {
+        let knows_the_room = ack.room >= self.told || ack.room > self.told / 4;
+        if knows_the_room {
             self.settled = Some(ack.next);
         }
         Some(now - ack.at)
@@ -169,7 +168,8 @@ mod tests {
         acks.send(start, SeqNo::new(5), 0);
         assert!(acks.frees(3));
         assert_eq!(acks.send(start + Duration::from_millis(3), SeqNo::new(5), 3).1, AckKind::Small);
-        assert!(!acks.frees(4));
+        assert!(!acks.frees(11));
+        assert!(acks.frees(12), "four times what was told");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The receiving half of a connection: from data packets to messages at their time, and the ACKs
-//! and NAKs that the sender needs.
+//! The receiving half of a connection: from data packets to messages at their time, and the ACKs and
+//! NAKs that the sender needs.
 
 pub(crate) mod ack;
 pub(crate) mod buffer;
@@ -324,17 +324,21 @@ impl ReceiveHalf {
 
     /// A packet far ahead is either the first after an outage or nonsense: the next one tells.
     fn handle_far(&mut self, now: Instant, header: &DataHeader, stored: Stored, rtt: Rtt) {
+        // A network may double a packet, but only its sender marks it as sent again.
         let confirmed = self.suspect.take().filter(|(seq, _)| {
-            (1..SUSPICIOUS_GAP.cast_signed()).contains(&header.seq.distance_from(*seq))
+            let behind = header.seq.distance_from(*seq);
+            (1..SUSPICIOUS_GAP.cast_signed()).contains(&behind)
+                || behind == 0 && header.retransmitted
         });
         let Some((seq, first)) = confirmed else {
             self.suspect = Some((header.seq, stored));
             return;
         };
         let beyond = seq.distance_from(self.buffer.end()).unsigned_abs() as usize;
-        // libsrt closes the connection here ("sequence discrepancy"). What is stored is delivered
-        // first; then the receiver goes on where the sender is.
-        if beyond >= self.buffer.room() && self.too_late_drop && self.buffer.packets() == 0 {
+        // A sender that goes beyond the room has given up what lies before. libsrt closes the
+        // connection here ("sequence discrepancy"). What is stored is delivered first; then the
+        // receiver goes on where the sender is.
+        if beyond >= self.buffer.room() && self.buffer.packets() == 0 {
             let skipped = self.buffer.jump(seq);
             self.counts.jumped(u64::from(skipped));
             self.next_nak = None;

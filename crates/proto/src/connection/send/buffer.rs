@@ -85,6 +85,16 @@ impl SendBuffer {
         self.next_new.distance_from(self.first).unsigned_abs()
     }
 
+    /// Where the newest `count` packets in flight begin; numbers given up do not count.
+    pub(crate) fn tail_of_flight(&self, count: usize) -> SeqNo {
+        (1..=self.flight())
+            .map(|back| self.next_new.minus(back))
+            .filter(|&seq| self.ring.get(seq).is_some())
+            .take(count)
+            .last()
+            .unwrap_or(self.first)
+    }
+
     /// The oldest number that is neither acknowledged nor given up.
     pub(crate) const fn first(&self) -> SeqNo {
         self.first
@@ -343,7 +353,10 @@ mod tests {
         );
         assert_eq!(buffer.next_expiry(), None);
         assert_eq!(buffer.take_new(), Some(isn));
+        assert_eq!(buffer.tail_of_flight(2), isn);
         assert_eq!(buffer.take_new(), Some(isn.plus(2)));
+        assert_eq!(buffer.tail_of_flight(1), isn.plus(2));
+        assert_eq!(buffer.tail_of_flight(2), isn, "not the hole");
         assert!(buffer.acknowledge(isn.next()));
         assert_eq!(buffer.first(), isn.plus(2));
     }

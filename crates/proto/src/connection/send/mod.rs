@@ -35,6 +35,8 @@ const RETRANSMIT_BASE: Duration = Duration::from_millis(10);
 const RETRANSMIT_MARGIN: Duration = Duration::from_millis(20);
 /// So many ACKs may be overtaken by a later one; a number further back is no older one, but odd.
 const OVERTAKEN_ACKS: u32 = 1_024;
+/// Packets that probe the end of a paused stream.
+const PROBES: usize = 2;
 /// A packet whose number is divisible by this starts a probe pair.
 const PROBE_INTERVAL: u32 = 16;
 
@@ -59,6 +61,8 @@ pub(crate) struct SendHalf {
     flow_window: u32,
     /// The newest ACK that told of the peer's room.
     newest_ack: AckNo,
+    /// All packets before this one have been acknowledged; the buffer's first may lie behind it.
+    acknowledged: SeqNo,
     /// Age at which messages are dropped; `None` if the sender does not drop.
     drop_age: Option<Duration>,
     /// Originals go before retransmissions: the peer drops what is late anyway.
@@ -100,6 +104,7 @@ impl SendHalf {
             drop_requests: DropRequests::default(),
             flow_window: negotiated.peer_flow_window,
             newest_ack: AckNo::default(),
+            acknowledged: negotiated.send_isn,
             drop_age: config.send_drop_delay().filter(|_| drops).map(age),
             originals_first: drops,
             retransmits_on_silence: !negotiated.peer_periodic_nak,
@@ -207,6 +212,9 @@ impl SendHalf {
                 self.flow_window = self.flow_window.saturating_sub(steps.unsigned_abs());
             }
         }
+        if next.is_after(self.acknowledged) {
+            self.acknowledged = next;
+        }
         if let Some(rates) = ack.rates() {
             self.smooth_capacity(rates.capacity_pps);
         }
@@ -281,15 +289,22 @@ impl SendHalf {
     }
 
     /// Nothing was acknowledged for long. Where the peer does not repeat its loss reports,
-    /// everything in flight counts as lost. Otherwise the stream has paused as well, and the newest
-    /// packets do: nothing behind them would tell the peer that they are missing, which costs
-    /// libsrt the end of a stream. They are two because a receiver believes a large gap only when a
-    /// second packet says so.
-    pub(crate) fn handle_silence(&mut self) {
+    /// everything in flight counts as lost, and what was given up in between is announced again.
+    /// Otherwise the stream has paused as well, and the newest packets do: nothing behind them
+    /// would tell the peer that they are missing, which costs libsrt the end of a stream. They are
+    /// two because a receiver believes a large gap only when a second packet says so.
+    pub(crate) fn handle_silence(&mut self, now: Instant, rtt: Rtt) {
         self.silences += 1;
         let last = self.buffer.next_new().minus(1);
-        let first = if self.retransmits_on_silence { self.buffer.first() } else { last.minus(1) };
-        self.counts.lost += self.buffer.report_lost(first, last, |_, _| ());
+        let first = if self.retransmits_on_silence {
+            self.acknowledged
+        } else {
+            self.buffer.tail_of_flight(PROBES)
+        };
+        let drop_requests = &mut self.drop_requests;
+        self.counts.lost += self.buffer.report_lost(first, last, |first, last| {
+            drop_requests.asked(now, first, last, rtt.smoothed);
+        });
         self.pacer.update_period();
     }
 
