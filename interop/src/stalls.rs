@@ -24,7 +24,7 @@ pub fn undisturbed(test: impl Fn()) {
                 let test = current.name().unwrap_or("test");
                 let note = format!("repeated: {test}: the machine stood still for {stall:?}");
                 // Past the test harness's capture, like what is skipped.
-                let _ = writeln!(io::stdout(), "{note}");
+                let _ = writeln!(io::stdout(), "\n{note}");
             }
             Err(panic) => resume_unwind(panic),
         }

@@ -55,7 +55,8 @@ pub fn have_all(tools: &[Tool]) -> bool {
     let packages = missing.packages();
     let problem = format!("{test}: {missing:?} is missing (Debian: apt install {packages})");
     assert!(std::env::var("PUNCTUAL_REQUIRE_PEERS").as_deref() != Ok("1"), "{problem}");
-    let _ = writeln!(io::stdout(), "skipped: {problem}");
+    // The harness may be in the middle of a line.
+    let _ = writeln!(io::stdout(), "\nskipped: {problem}");
     false
 }
 

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: every test there is, and one line of totals at the end.
 
-use std::fmt;
+use std::path::PathBuf;
+use std::{env, fmt};
 
 use crate::shell::{Outcome, cargo, run_and_read, say};
 
@@ -8,21 +9,22 @@ use crate::shell::{Outcome, cargo, run_and_read, say};
 /// `require_peers`.
 pub(crate) fn run(require_peers: bool) -> Outcome {
     let mut totals = Totals::default();
-
-    let mut ours = cargo(["test", "--workspace", "--exclude", "interop", "--no-fail-fast"]);
-    let ours_passed = run_and_read(&mut ours, |line| totals.count(line))?;
-
-    // Interop tests spend their time waiting for real time to pass, so more of them than there are
-    // cores run at once.
-    let mut peers = cargo(["test", "--package", "interop", "--no-fail-fast"]);
-    peers.args(["--", "--test-threads", "4"]);
+    let mut tests = cargo(["test", "--workspace", "--no-fail-fast"]);
+    tests.env("PUNCTUAL_BIN", program()?);
     if require_peers {
-        peers.env("PUNCTUAL_REQUIRE_PEERS", "1");
+        tests.env("PUNCTUAL_REQUIRE_PEERS", "1");
     }
-    let peers_passed = run_and_read(&mut peers, |line| totals.count(line))?;
-
+    let passed = run_and_read(&mut tests, |line| totals.count(line))?;
     say(&totals.to_string());
-    if ours_passed && peers_passed { Ok(()) } else { Err("not every test passed".to_owned()) }
+    if passed { Ok(()) } else { Err("not every test passed".to_owned()) }
+}
+
+/// The punctual program, which cargo builds for its own tests. The interop tests take this one
+/// instead of building another, whose dependencies would have fewer features and be built again.
+fn program() -> Result<PathBuf, String> {
+    let own = env::current_exe().map_err(|error| format!("who am I? {error}"))?;
+    let target = own.ancestors().nth(2).ok_or("xtask does not run from a target folder")?;
+    Ok(target.join("debug").join("punctual"))
 }
 
 /// What the test programs reported.

@@ -17,6 +17,7 @@ mod exit;
 mod generate;
 mod live;
 mod log;
+mod print;
 mod receive;
 mod route;
 mod stats;
@@ -33,6 +34,7 @@ pub use emulate::{DirectionReport, Emulator, EmulatorConfig, EmulatorReport};
 
 use args::{Cli, Command};
 use exit::Failure;
+use print::print;
 
 /// Runs the program with this command line, its own name first, and gives its exit code.
 pub fn run(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -62,14 +64,11 @@ fn execute(cli: Cli) -> Result<(), Failure> {
     log::start(&cli.log, level)?;
     match cli.command {
         Command::Completions { shell } => {
-            let mut command = Cli::command();
-            clap_complete::generate(shell, &mut command, "punctual", &mut std::io::stdout());
-            Ok(())
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "punctual", &mut script);
+            print(String::from_utf8_lossy(&script))
         }
-        Command::Uri => {
-            println!("{}", uri::topic());
-            Ok(())
-        }
+        Command::Uri => print(uri::topic() + "\n"),
         Command::Generate(args) => on_runtime(generate::run(args, quiet)),
         Command::Receive(args) => on_runtime(receive::run(args, quiet)),
         Command::Route(args) => on_runtime(route::run(args, quiet)),
@@ -79,9 +78,17 @@ fn execute(cli: Cli) -> Result<(), Failure> {
 }
 
 /// Runs a command's work to its end.
-fn on_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+fn on_runtime<W>(work: W) -> Result<(), Failure>
+where
+    W: Future<Output = Result<(), Failure>> + Send + 'static,
+{
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let result = runtime.block_on(work);
+    // On a thread of the runtime: one that only waits for it would be woken by the sockets' drivers
+    // for each message, which costs half as much again.
+    let task = runtime.spawn(work);
+    let result = runtime
+        .block_on(task)
+        .unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
     // A read from standard input may be under way in a thread of its own, and need not end.
     runtime.shutdown_background();
     result

@@ -1,7 +1,7 @@
 //! The task behind a UDP port.
 //!
-//! A turn of the driver: receive a batch; under the lock, give it to the machine, let the machine do
-//! what is due, and take out what it has to send and to tell; then send, tell, and rest until a
+//! A turn of the driver: receive a batch; under the lock, give it to the machine, let the machine
+//! do what is due, and take out what it has to send and to tell; then send, tell, and rest until a
 //! datagram comes, something is due, or a call of the application makes something due.
 
 use std::cell::Cell;

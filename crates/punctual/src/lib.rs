@@ -6,10 +6,10 @@
 //! SRT is a peer.
 //!
 //! - A [`Listener`] waits for callers and decides on them by their stream ID and address.
-//! - [`Socket::connect`] calls a listener. A [`Socket`] sends and receives messages, one packet each,
-//!   both ways. It counts and measures: [`Socket::statistics`].
-//! - A [`Port`] is a UDP port with options from which many calls may be made; [`Reconnect`] calls until
-//!   somebody answers.
+//! - [`Socket::connect`] calls a listener. A [`Socket`] sends and receives messages, one packet
+//!   each, both ways. It counts and measures: [`Socket::statistics`].
+//! - A [`Port`] is a UDP port with options from which many calls may be made; [`Reconnect`] calls
+//!   until somebody answers.
 //! - [`Config`] has the options of a connection. The defaults are those of libsrt's live mode.
 //!
 //! ```
@@ -49,18 +49,19 @@
 //! # How it runs
 //!
 //! Each UDP socket has one task, its driver; a connection has none. The protocol itself is in
-//! `punctual-proto`, which knows no sockets and no clock. The driver and the application's calls share
-//! it under a lock that is held for short stretches only.
+//! `punctual-proto`, which knows no sockets and no clock. The driver and the application's calls
+//! share it under a lock that is held for short stretches only.
 //!
-//! Datagrams are sent and received many at a time, where the system can (GSO and GRO on Linux). When a
-//! driver is late, what is due goes out in one batch, so load makes batches larger and the cost of a
-//! packet smaller. [`Socket::send_many`] and [`Socket::recv_many`] do the same for the application.
+//! Datagrams are sent and received many at a time, where the system can (GSO and GRO on Linux).
+//! When a driver is late, what is due goes out in one batch, so load makes batches larger and the
+//! cost of a packet smaller. [`Socket::send_many`] and [`Socket::recv_many`] do the same for the
+//! application.
 //!
 //! On Linux a message is handed over within 200 µs of its time on a machine that is not overloaded;
 //! elsewhere tokio's timer limits this to 1 ms or what the system's timer gives.
 //!
-//! All futures are cancel safe. A runtime of either flavour serves; a [`Listener`] may be sharded over
-//! several UDP sockets, and so over cores.
+//! All futures are cancel safe. A runtime of either flavour serves; a [`Listener`] may be sharded
+//! over several UDP sockets, and so over cores.
 #![deny(unsafe_code)]
 #![expect(clippy::disallowed_types, reason = "this crate owns the locks and the sockets")]
 

@@ -1,6 +1,8 @@
 //! What the driver of a port and its sockets share.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
@@ -18,8 +20,8 @@ use crate::udp::Udp;
 
 /// One UDP port as its driver and its sockets see it.
 ///
-/// The lock is held for short, computing stretches only: never across an await, and across no system
-/// call but the setting of the alarm.
+/// The lock is held for short, computing stretches only: never across an await, and across no
+/// system call but the setting of the alarm.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) udp: Arc<Udp>,
@@ -32,7 +34,7 @@ impl Shared {
     pub(crate) fn new(udp: Arc<Udp>, alarm: Alarm, endpoint: Endpoint) -> Self {
         let state = State {
             endpoint,
-            connections: HashMap::new(),
+            connections: HashMap::default(),
             handles: 0,
             callers: None,
             releases: Vec::new(),
@@ -43,8 +45,8 @@ impl Shared {
         Self { udp, alarm, state: Mutex::new(state), statistics: Mutex::default() }
     }
 
-    /// Does something in the application's name, and sees to it that the driver wakes up in time for
-    /// what follows from it.
+    /// Does something in the application's name, and sees to it that the driver wakes up in time
+    /// for what follows from it.
     pub(crate) fn call<R>(&self, call: impl FnOnce(&mut State, Instant) -> R) -> R {
         self.call_and(call, |state, now| match state.endpoint.poll_timeout() {
             Some(due) => state.schedule.advance(now, due),
@@ -99,7 +101,7 @@ impl Shared {
 pub(crate) struct State {
     pub(crate) endpoint: Endpoint,
     /// Every connection that the machine holds.
-    connections: HashMap<ConnectionId, Connection>,
+    connections: HashMap<ConnectionId, Connection, BuildHasherDefault<IdHasher>>,
     /// How many [`Handle`]s there are.
     handles: usize,
     /// Where callers wait for an answer, while a listener stands.
@@ -131,19 +133,39 @@ pub(crate) enum Phase {
     Closed(CloseReason),
 }
 
-/// What tasks wait for. A task that finds nothing to do takes its ticket under the lock and waits
-/// after releasing it: whatever happens in between is in the ticket.
-#[derive(Debug, Default)]
+/// What tasks wait for. A task takes its ticket before it looks for something to do, and waits with
+/// it if it finds nothing: whatever happens in between is in the ticket.
+#[derive(Debug)]
 pub(crate) struct Signals {
     readable: Notify,
     writable: Notify,
     phase: Notify,
+    /// Whether something was announced since the machine last had nothing to receive. Set and
+    /// cleared under the lock, and read without it: a receiver that emptied the connection need not
+    /// look again before it waits.
+    announced: AtomicBool,
 }
 
 impl Signals {
+    fn new() -> Self {
+        let [readable, writable, phase] = [(); 3].map(|()| Notify::new());
+        Self { readable, writable, phase, announced: AtomicBool::new(true) }
+    }
+
     /// There is something to receive.
     pub(crate) fn readable(&self) -> &Notify {
         &self.readable
+    }
+
+    /// Whether there may be something to receive. If not, a ticket for `readable` that was taken
+    /// before tells when.
+    pub(crate) fn is_announced(&self) -> bool {
+        self.announced.load(Ordering::Acquire)
+    }
+
+    /// Under the lock: whether there may be something to receive.
+    pub(crate) fn set_announced(&self, announced: bool) {
+        self.announced.store(announced, Ordering::Release);
     }
 
     /// There is room to send.
@@ -166,7 +188,7 @@ impl Signals {
 impl State {
     /// Takes in a new connection of the machine.
     pub(crate) fn open(&mut self, id: ConnectionId, phase: Phase) -> Arc<Signals> {
-        let signals = Arc::<Signals>::default();
+        let signals = Arc::new(Signals::new());
         let connected = matches!(phase, Phase::Connected);
         let connection =
             Connection { signals: Arc::clone(&signals), phase, connected, orphaned: false };
@@ -211,15 +233,23 @@ impl State {
     pub(crate) fn drain_events(&mut self, shared: &Arc<Shared>, notices: &mut Vec<Notice>) {
         while let Some(event) = self.endpoint.poll_event() {
             match event {
-                Event::Readable(id) => self.notice(id, Notice::Readable, notices),
-                Event::Writable(id) => self.notice(id, Notice::Writable, notices),
+                Event::Readable(id) => {
+                    self.notice(id, notices, |signals| {
+                        signals.set_announced(true);
+                        Notice::Readable(signals)
+                    });
+                }
+                Event::Writable(id) => self.notice(id, notices, Notice::Writable),
                 Event::Connected(id) => {
                     self.set_phase(id, Phase::Connected);
-                    self.notice(id, Notice::Phase, notices);
+                    self.notice(id, notices, Notice::Phase);
                 }
                 Event::Closed(id, reason) => {
                     self.set_phase(id, Phase::Closed(reason));
-                    self.notice(id, Notice::Closed, notices);
+                    self.notice(id, notices, |signals| {
+                        signals.set_announced(true);
+                        Notice::Closed(signals)
+                    });
                 }
                 Event::Incoming(incoming) => {
                     let call = IncomingCall::new(Handle::adopt(shared, self), incoming);
@@ -261,8 +291,8 @@ impl State {
     fn notice(
         &self,
         id: ConnectionId,
-        notice: impl FnOnce(Arc<Signals>) -> Notice,
         notices: &mut Vec<Notice>,
+        notice: impl FnOnce(Arc<Signals>) -> Notice,
     ) {
         if let Some(connection) = self.connections.get(&id).filter(|it| !it.orphaned) {
             notices.push(notice(Arc::clone(&connection.signals)));
@@ -273,11 +303,34 @@ impl State {
     pub(crate) fn stop(&mut self) {
         self.stopped = true;
         for connection in self.connections.values() {
+            connection.signals.set_announced(true);
             connection.signals.signal_all();
         }
         if let Some(callers) = &self.callers {
             callers.signal();
         }
+    }
+}
+
+/// Spreads the numbers that the machine gives its connections. Nobody else chooses them, so this
+/// need not resist anybody.
+#[derive(Debug, Default)]
+struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(byte.into());
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // Fibonacci hashing; the table looks at the high and the low bits.
+        self.0 = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 

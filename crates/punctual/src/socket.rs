@@ -21,8 +21,8 @@ use crate::stream::{MessageSink, MessageStream};
 
 /// One SRT connection. Clones share it; it closes in the background when the last one is dropped.
 ///
-/// Messages go both ways. Any number of tasks may send and receive at once; each message is received
-/// by one of them.
+/// Messages go both ways. Any number of tasks may send and receive at once; each message is
+/// received by one of them.
 ///
 /// All its futures are cancel safe: dropped before they complete, they have sent or received
 /// nothing. So they can be raced against each other and against timeouts.
@@ -34,8 +34,8 @@ pub struct Socket {
 impl Socket {
     /// Calls the listener at `remote` from a UDP port of its own and waits for the answer.
     ///
-    /// See [`Port::connect`] for the errors, and for calls from a port with options or from a common
-    /// one.
+    /// See [`Port::connect`] for the errors, and for calls from a port with options or from a
+    /// common one.
     ///
     /// Cancel safe: dropping the call takes it back.
     pub async fn connect(remote: SocketAddr, config: Config) -> Result<Self, Error> {
@@ -57,8 +57,8 @@ impl Socket {
         Self { connection: Arc::new(Connection { shared, id, signals, remote }) }
     }
 
-    /// Sends one message of 1 to [`max_payload`](ConnectionInfo::max_payload) bytes; waits while the
-    /// send buffer is full.
+    /// Sends one message of 1 to [`max_payload`](ConnectionInfo::max_payload) bytes; waits while
+    /// the send buffer is full.
     ///
     /// Errors: [`Error::Size`] for an empty or too large message, [`Error::Closed`] when the
     /// connection has ended.
@@ -68,7 +68,8 @@ impl Socket {
         self.send_with(payload, SendOptions::default()).await
     }
 
-    /// Sends one message with options of its own, such as a time to live; else as [`send`](Self::send).
+    /// Sends one message with options of its own, such as a time to live; else as
+    /// [`send`](Self::send).
     pub async fn send_with(&self, payload: Bytes, options: SendOptions) -> Result<(), Error> {
         self.until(Signals::writable, |state, now, id| {
             match sent(state.endpoint.send(now, id, payload.clone(), options))? {
@@ -79,8 +80,8 @@ impl Socket {
         .await
     }
 
-    /// Sends messages from the front of `payloads`: waits until there is room for one, then takes as
-    /// many as there is room for, and gives their number. Costs less than sending one by one.
+    /// Sends messages from the front of `payloads`: waits until there is room for one, then takes
+    /// as many as there is room for, and gives their number. Costs less than sending one by one.
     ///
     /// Errors as [`send`](Self::send). If a message has a wrong size, those before it are sent, and
     /// the error comes with the call that finds it at the front. Nothing to send is `Ok(0)`.
@@ -108,8 +109,8 @@ impl Socket {
         .await
     }
 
-    /// Sends one message if there is room for it now: `Ok(true)` if it was taken, `Ok(false)` if the
-    /// send buffer is full. Errors as [`send`](Self::send).
+    /// Sends one message if there is room for it now: `Ok(true)` if it was taken, `Ok(false)` if
+    /// the send buffer is full. Errors as [`send`](Self::send).
     pub fn try_send(&self, payload: &Bytes) -> Result<bool, Error> {
         let Connection { shared, id, .. } = &*self.connection;
         shared.call(|state, now| {
@@ -125,12 +126,12 @@ impl Socket {
     ///
     /// Cancel safe: a message is taken only as this completes.
     pub async fn recv(&self) -> Result<Message, Error> {
-        self.until(Signals::readable, |state, now, id| Ok(state.endpoint.recv(now, id)?)).await
+        self.receive(|state, now, id| Ok(state.endpoint.recv(now, id)?)).await
     }
 
     /// Waits for at least one message, then appends all that are due to `messages`, up to `limit`,
-    /// and gives their number. Costs less than receiving one by one. Errors as [`recv`](Self::recv);
-    /// a `limit` of zero is `Ok(0)`.
+    /// and gives their number. Costs less than receiving one by one. Errors as
+    /// [`recv`](Self::recv); a `limit` of zero is `Ok(0)`.
     ///
     /// Cancel safe: messages are taken only as this completes.
     pub async fn recv_many(
@@ -141,13 +142,19 @@ impl Socket {
         if limit == 0 {
             return Ok(0);
         }
-        self.until(Signals::readable, |state, now, id| {
+        let signals = &self.connection.signals;
+        self.receive(|state, now, id| {
             let before = messages.len();
             while messages.len() - before < limit {
                 match state.endpoint.recv(now, id) {
                     Ok(Some(message)) => messages.push(message),
                     Err(error) if messages.len() == before => return Err(error.into()),
-                    Ok(None) | Err(_) => break,
+                    Ok(None) => {
+                        // Without its driver, the connection has nothing more to announce.
+                        signals.set_announced(state.stopped);
+                        break;
+                    }
+                    Err(_) => break,
                 }
             }
             let received = messages.len() - before;
@@ -162,8 +169,8 @@ impl Socket {
         shared.call(|state, now| Ok(state.endpoint.recv(now, *id)?))
     }
 
-    /// Closes the connection: sends what is buffered for up to [`linger`](Config::linger), tells the
-    /// peer, and waits until that is done. What was received can still be read.
+    /// Closes the connection: sends what is buffered for up to [`linger`](Config::linger), tells
+    /// the peer, and waits until that is done. What was received can still be read.
     ///
     /// Cancel safe: once begun, the connection closes whether this is waited for or not.
     pub async fn close(&self) {
@@ -242,6 +249,33 @@ impl Socket {
         self.info().stream_id
     }
 
+    /// Tries again and again, after each announcement, until an attempt succeeds or fails.
+    async fn receive<R>(
+        &self,
+        mut attempt: impl FnMut(&mut State, Instant, ConnectionId) -> Result<Option<R>, Error>,
+    ) -> Result<R, Error> {
+        let Connection { shared, id, signals, .. } = &*self.connection;
+        // A task that never has to wait must still let the driver run.
+        coop::consume_budget().await;
+        loop {
+            let ticket = signals.readable().notified();
+            if signals.is_announced() {
+                let received = shared.call(|state, now| match attempt(state, now, *id)? {
+                    None if state.stopped => Err(Error::Stopped),
+                    None => {
+                        signals.set_announced(false);
+                        Ok(None)
+                    }
+                    received => Ok(received),
+                })?;
+                if let Some(received) = received {
+                    return Ok(received);
+                }
+            }
+            ticket.await;
+        }
+    }
+
     /// Tries again and again, after each signal, until an attempt succeeds or fails.
     async fn until<R>(
         &self,
@@ -249,25 +283,19 @@ impl Socket {
         mut attempt: impl FnMut(&mut State, Instant, ConnectionId) -> Result<Option<R>, Error>,
     ) -> Result<R, Error> {
         let Connection { shared, id, signals, .. } = &*self.connection;
-        // A task that never has to wait must still let the driver run.
         coop::consume_budget().await;
         loop {
-            let ticket = shared.call(|state, now| match attempt(state, now, *id)? {
-                Some(result) => Ok(Attempt::Done(result)),
+            let ticket = signal(signals).notified();
+            let done = shared.call(|state, now| match attempt(state, now, *id)? {
                 None if state.stopped => Err(Error::Stopped),
-                None => Ok(Attempt::Wait(signal(signals).notified())),
+                done => Ok(done),
             })?;
-            match ticket {
-                Attempt::Done(result) => return Ok(result),
-                Attempt::Wait(ticket) => ticket.await,
+            match done {
+                Some(done) => return Ok(done),
+                None => ticket.await,
             }
         }
     }
-}
-
-enum Attempt<R, T> {
-    Done(R),
-    Wait(T),
 }
 
 /// A connection that somebody can use. Dropped, it closes.

@@ -9,6 +9,7 @@ use quinn_udp::{RecvMeta, UdpSocketState};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
+use tokio::runtime::Handle;
 
 use crate::config::PortConfig;
 use crate::error::Error;
@@ -26,8 +27,9 @@ pub(crate) struct Udp {
 
 impl Udp {
     /// Binds a UDP socket at `config.local`. With `shared`, others may bind the same port and the
-    /// kernel deals the peers out. Must be called within a tokio runtime.
+    /// kernel deals the peers out. An error outside a tokio runtime.
     pub(crate) fn bind(config: &PortConfig, shared: bool) -> Result<Self, Error> {
+        Handle::try_current().map_err(io::Error::other)?;
         let Some(local) = config.local else {
             let both_families = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
             return Self::bind_to(both_families, config, shared).or_else(|error| {

@@ -8,11 +8,12 @@ use punctual_netem::LinkConfig;
 
 /// Put a bad network between any two UDP programs
 ///
-/// A relay for UDP, in real time: what arrives at LISTEN is sent to TARGET, and the answers go back,
-/// through a model of a network link in each direction. Each client gets its own links and its own
-/// port, as behind a NAT. At the end (Ctrl-C or --duration) it tells what the links did, and how
-/// exactly in time it was: the difference between when the model delivers a packet and when it was
-/// really sent.
+/// A relay for UDP, in real time: what arrives at LISTEN is sent to TARGET, and the answers go
+/// back, through a model of a network link in each direction. Each client gets its own links and
+/// its own port, as behind a NAT. At the end (Ctrl-C or --duration) it tells what the links did,
+/// and how exactly in time it was: the difference between when the model delivers a packet and
+/// when it was really sent. For exact times on a busy machine let it have real-time priority (root,
+/// or CAP_SYS_NICE on Linux).
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct EmulateArgs {

@@ -35,46 +35,55 @@ macro_rules! link_options {
         #[command(next_help_heading = $heading)]
         pub(crate) struct $name {
             #[arg(id = concat!("loss", $suffix), long = concat!("loss", $suffix),
-                  value_name = "SHARE", value_parser = value::share,
-                  conflicts_with = concat!("burst-loss", $suffix),
-                  help = help!($suffix, "loss", "Share of packets lost, each by chance: 5%"))]
+                                          value_name = "SHARE", value_parser = value::share,
+                                          conflicts_with = concat!("burst-loss", $suffix),
+                                          help = help!($suffix, "loss", "\
+                      Share of packets lost, each by chance: 5%"))]
             loss: Option<f64>,
             #[arg(id = concat!("burst-loss", $suffix), long = concat!("burst-loss", $suffix),
-                  value_name = "SHARE:LENGTH",
-                  help = help!($suffix, "burst-loss", "Loss in bursts (Gilbert–Elliott): share lost and mean \
+                                          value_name = "SHARE:LENGTH",
+                                          help = help!($suffix, "burst-loss", "\
+                      Loss in bursts (Gilbert–Elliott): share lost and mean \
                       length of a burst (2%:8), or the model's p,r,good,bad \
                       (0.5%,10%,0.1%,40%)"))]
             burst_loss: Option<BurstLoss>,
             #[arg(id = concat!("delay", $suffix), long = concat!("delay", $suffix),
-                  value_name = "TIME", value_parser = value::milliseconds,
-                  help = help!($suffix, "delay", "Delay one way"))]
+                                          value_name = "TIME", value_parser = value::milliseconds,
+                                          help = help!($suffix, "delay", "\
+                      Delay one way"))]
             delay: Option<Duration>,
             #[arg(id = concat!("jitter", $suffix), long = concat!("jitter", $suffix),
-                  value_name = "TIME",
-                  help = help!($suffix, "jitter", "Variation of the delay: standard deviation of a normal \
+                                          value_name = "TIME",
+                                          help = help!($suffix, "jitter", "\
+                      Variation of the delay: standard deviation of a normal \
                       distribution (4ms), or uniform:4ms for up to 4 ms up and \
                       down"))]
             jitter: Option<JitterValue>,
             #[arg(id = concat!("rate", $suffix), long = concat!("rate", $suffix),
-                  value_name = "RATE", value_parser = value::rate,
-                  help = help!($suffix, "rate", "Bit rate; IP and UDP headers count"))]
+                                          value_name = "RATE", value_parser = value::rate,
+                                          help = help!($suffix, "rate", "\
+                      Bit rate; IP and UDP headers count"))]
             rate: Option<Bitrate>,
             #[arg(id = concat!("queue", $suffix), long = concat!("queue", $suffix),
-                  value_name = "LIMIT",
-                  help = help!($suffix, "queue", "What may wait for transmission: packets (1000), time \
+                                          value_name = "LIMIT",
+                                          help = help!($suffix, "queue", "\
+                      What may wait for transmission: packets (1000), time \
                       (300ms), bytes (64KiB) or unlimited"))]
             queue: Option<Queue>,
             #[arg(id = concat!("reorder", $suffix), long = concat!("reorder", $suffix),
-                  value_name = "SHARE[:TIME]",
-                  help = help!($suffix, "reorder", "Share of packets held back, and how long: 1%:10ms"))]
+                                          value_name = "SHARE[:TIME]",
+                                          help = help!($suffix, "reorder", "\
+                      Share of packets held back, and how long: 1%:10ms"))]
             reorder: Option<Late>,
             #[arg(id = concat!("duplicate", $suffix), long = concat!("duplicate", $suffix),
-                  value_name = "SHARE", value_parser = value::share,
-                  help = help!($suffix, "duplicate", "Share of packets sent twice"))]
+                                          value_name = "SHARE", value_parser = value::share,
+                                          help = help!($suffix, "duplicate", "\
+                      Share of packets sent twice"))]
             duplicate: Option<f64>,
             #[arg(id = concat!("corrupt", $suffix), long = concat!("corrupt", $suffix),
-                  value_name = "SHARE", value_parser = value::share,
-                  help = help!($suffix, "corrupt", "Share of packets with a flipped bit"))]
+                                          value_name = "SHARE", value_parser = value::share,
+                                          help = help!($suffix, "corrupt", "\
+                      Share of packets with a flipped bit"))]
             corrupt: Option<f64>,
         }
 

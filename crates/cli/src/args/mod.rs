@@ -25,7 +25,8 @@ pub(crate) use stats::{StatsArgs, StatsFormat};
 
 /// Live streams that arrive on time, over networks that don't: SRT, measured.
 #[derive(Debug, Parser)]
-#[command(name = "punctual", version, max_term_width = 100, after_help = EXAMPLES, after_long_help = AFTER_LONG)]
+#[command(name = "punctual", version, max_term_width = 100)]
+#[command(after_help = EXAMPLES, after_long_help = AFTER_LONG)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) log: LogArgs,

@@ -14,6 +14,7 @@ use punctual_units::DisplayDuration;
 use crate::args::DemoArgs;
 use crate::emulate;
 use crate::exit::Failure;
+use crate::print::print;
 use crate::stop::Stop;
 use clip::Clip;
 use outcome::Outcome;
@@ -24,15 +25,15 @@ pub(crate) async fn run(args: DemoArgs, quiet: bool) -> Result<(), Failure> {
     let stop = Stop::on_signals(None);
     let out = |name: &str| args.output.join(name);
     std::fs::create_dir_all(&args.output).map_err(|error| Failure::file(&args.output, &error))?;
-    println!(
+    print(format_args!(
         "A clip of {} with picture and sound, {:.1}, goes twice at once through an emulated\n\
          mobile link ({}):\n\
-         over bare UDP, and over SRT with a latency of {} ms.\n",
+         over bare UDP, and over SRT with a latency of {} ms.\n\n",
         DisplayDuration(Duration::from_secs(clip.duration().as_secs())),
         clip.rate(),
         emulate::describe(&presets::mobile()),
         LATENCY.as_millis()
-    );
+    ))?;
     let Some(received) = stop.or(streams::run(&clip, args.seed, quiet)).await else {
         return Err(Failure::runtime("stopped before the end"));
     };
@@ -42,13 +43,13 @@ pub(crate) async fn run(args: DemoArgs, quiet: bool) -> Result<(), Failure> {
     write(&srt_file, &received.srt)?;
     let udp = Outcome::of(&clip, &received.sent, &received.udp);
     let srt = Outcome::of(&clip, &received.sent, &received.srt);
-    print!("{}", table::table(&udp, &srt, &received.statistics));
-    println!("\n{}", table::verdict(&udp, &srt, LATENCY));
-    println!("\nSee the difference:");
-    for file in [&udp_file, &srt_file] {
-        println!("  ffplay -autoexit {}", file.display());
-    }
-    Ok(())
+    print(format_args!(
+        "{}\n{}\n\nSee the difference:\n  ffplay -autoexit {}\n  ffplay -autoexit {}\n",
+        table::table(&udp, &srt, &received.statistics),
+        table::verdict(&udp, &srt, LATENCY),
+        udp_file.display(),
+        srt_file.display()
+    ))
 }
 
 fn write(path: &PathBuf, messages: &[streams::Received]) -> Result<(), Failure> {
@@ -56,5 +57,5 @@ fn write(path: &PathBuf, messages: &[streams::Received]) -> Result<(), Failure> 
     std::fs::write(path, bytes).map_err(|error| Failure::file(Path::new(path), &error))
 }
 
-/// Delay of the SRT receiver: five round trips, time for three or four repetitions of what was lost.
+/// Delay of the SRT receiver: five round trips, so that what was lost can be sent again four times.
 const LATENCY: Duration = Duration::from_millis(250);

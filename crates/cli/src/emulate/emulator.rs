@@ -64,7 +64,9 @@ pub struct Emulator {
     local: SocketAddr,
     shared: Arc<Shared>,
     /// Ends the thread when it is dropped.
-    _running: oneshot::Sender<()>,
+    running: oneshot::Sender<()>,
+    /// Completes, with an error, when the thread has ended.
+    ended: oneshot::Receiver<()>,
 }
 
 impl Emulator {
@@ -75,7 +77,8 @@ impl Emulator {
     /// The port cannot be bound, or the system has no thread to give.
     pub async fn start(config: EmulatorConfig) -> io::Result<Self> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-        let (running, ended) = oneshot::channel();
+        let (running, dropped) = oneshot::channel::<()>();
+        let (ending, ended) = oneshot::channel();
         let (ready, started) = oneshot::channel();
         thread::Builder::new().name("emulator".to_owned()).spawn(move || {
             run_before_others();
@@ -85,7 +88,7 @@ impl Emulator {
                         let task = tokio::spawn(hear(Arc::clone(&shared)));
                         let _ = ready.send(Ok((shared, local)));
                         // An error is the news that the emulator was dropped.
-                        let _ = ended.await;
+                        let _ = dropped.await;
                         task.abort();
                     }
                     Err(error) => {
@@ -93,9 +96,12 @@ impl Emulator {
                     }
                 }
             });
+            // The sockets are closed with the runtime, and only then is it said.
+            drop(runtime);
+            drop(ending);
         })?;
         let (shared, local) = started.await.map_err(io::Error::other)??;
-        Ok(Self { local, shared, _running: running })
+        Ok(Self { local, shared, running, ended })
     }
 
     /// Where clients are heard.
@@ -108,10 +114,12 @@ impl Emulator {
         self.shared.report()
     }
 
-    /// Ends it, and tells what it did. What is in the links is lost.
+    /// Ends it, waits until its port is free, and tells what it did. What is in the links is lost.
     pub async fn stop(self) -> EmulatorReport {
         let report = self.report();
-        drop(self);
+        let Self { shared, running, ended, .. } = self;
+        drop((shared, running));
+        let _ = ended.await;
         report
     }
 }

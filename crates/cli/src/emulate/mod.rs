@@ -14,6 +14,7 @@ use crate::args::EmulateArgs;
 use crate::endpoint::resolve;
 use crate::exit::Failure;
 use crate::live::{line, percent};
+use crate::print::print;
 use crate::stop::Stop;
 use crate::uri::split_host_port;
 
@@ -48,8 +49,7 @@ pub(crate) async fn run(args: Box<EmulateArgs>, quiet: bool) -> Result<(), Failu
         () = show(&emulator), if !quiet => {}
     }
     line::finish();
-    println!("{}", emulator.stop().await);
-    Ok(())
+    print(format_args!("{}\n", emulator.stop().await))
 }
 
 /// Shows again and again what the links do.
@@ -71,8 +71,8 @@ async fn show(emulator: &Emulator) {
         let text = late.map(|late| {
             let (lost_up, lost_down) = (link(&report.up), link(&report.down));
             format!(
-                "to the target {up:#}, lost {lost_up}  |  to the client {down:#}, lost {lost_down}  \
-                 |  late p99 {late:#}"
+                "to the target {up:#}, lost {lost_up}  |  to the client {down:#}, \
+                 lost {lost_down}  |  late p99 {late:#}"
             )
         });
         before = report;

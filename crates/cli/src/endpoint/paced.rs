@@ -43,6 +43,7 @@ pub(crate) struct PcrClock {
     message: BytesMut,
     message_at: Duration,
     message_size: usize,
+    is_transport_stream: bool,
 }
 
 impl Clock {
@@ -55,6 +56,7 @@ impl Clock {
             message: BytesMut::new(),
             message_at: Duration::ZERO,
             message_size: (message_size / PACKET_LEN * PACKET_LEN).max(PACKET_LEN),
+            is_transport_stream: false,
         }))
     }
 
@@ -103,21 +105,19 @@ impl PcrClock {
         is_end: bool,
         ready: &mut VecDeque<(Duration, Bytes)>,
     ) -> Result<(), Failure> {
-        let no_clock = |error| {
-            Failure::runtime(format!(
-                "{error}; give its bit rate (--pace 5Mbps) or send it as fast as it goes \
-                 (--pace none)"
-            ))
-        };
         self.framer.push(&self.input);
         if is_end {
             self.framer.finish();
         }
         while let Some(packet) = self.framer.next_packet() {
-            self.pacer.push(packet).map_err(no_clock)?;
+            self.pacer.push(packet).map_err(|error| no_clock(&error.to_string()))?;
+            self.is_transport_stream = true;
+        }
+        if is_end && !self.is_transport_stream {
+            return Err(no_clock("this is no MPEG-TS, so it has no clock"));
         }
         if is_end {
-            self.pacer.finish().map_err(no_clock)?;
+            self.pacer.finish().map_err(|error| no_clock(&error.to_string()))?;
         }
         while let Some((at, packet)) = self.pacer.pop() {
             if self.message.is_empty() {
@@ -133,6 +133,12 @@ impl PcrClock {
         }
         Ok(())
     }
+}
+
+fn no_clock(why: &str) -> Failure {
+    Failure::runtime(format!(
+        "{why}; give its bit rate (--pace 5Mbps) or send it as fast as it goes (--pace none)"
+    ))
 }
 
 impl PacedReader {
@@ -255,5 +261,8 @@ mod tests {
         let mut reader = PacedReader::new(Box::new(bytes), Clock::pcr(1316), None).unwrap();
         let failure = reader.read(&mut Vec::new()).await.unwrap_err().to_string();
         assert!(failure.contains("--pace 5Mbps"), "{failure}");
+        let mut reader = PacedReader::new(Box::new(&b"text"[..]), Clock::pcr(1316), None).unwrap();
+        let failure = reader.read(&mut Vec::new()).await.unwrap_err().to_string();
+        assert!(failure.starts_with("this is no MPEG-TS"), "{failure}");
     }
 }

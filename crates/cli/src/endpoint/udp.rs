@@ -12,19 +12,20 @@ use crate::uri::UdpTarget;
 
 /// A socket that receives what is sent to the address, group or port of `target`.
 pub(crate) async fn receive_at(target: &UdpTarget) -> Result<UdpSocket, Failure> {
-    let address = resolve(&target.host, target.port, None).await?;
+    let mut address = resolve(&target.host, target.port, None).await?;
     let socket = new_socket(target, address)?;
     if !address.ip().is_multicast() {
         socket.bind(&address.into()).map_err(|error| failed("bind to", address, &error))?;
         return into_tokio(socket);
     }
+    let interface = interface(target, address.ip()).await?;
+    interface.set_zone(&mut address);
     // Binding to the group keeps out what is sent to other groups at the same port; Windows cannot.
     let local = match cfg!(windows) {
         true => SocketAddr::new(unspecified(Some(address.ip())), address.port()),
         false => address,
     };
     socket.bind(&local.into()).map_err(|error| failed("bind to", local, &error))?;
-    let interface = interface(target, address.ip()).await?;
     join(&socket, address, &target.sources, interface)
         .map_err(|error| failed("join the group", address, &error))?;
     into_tokio(socket)
@@ -32,17 +33,19 @@ pub(crate) async fn receive_at(target: &UdpTarget) -> Result<UdpSocket, Failure>
 
 /// A socket that sends to `target`, and receives what comes back from there.
 pub(crate) async fn send_to(target: &UdpTarget) -> Result<UdpSocket, Failure> {
-    let address = resolve(&target.host, target.port, None).await?;
+    let mut address = resolve(&target.host, target.port, None).await?;
     let socket = new_socket(target, address)?;
     let mut own = unspecified(Some(address.ip()));
     if address.ip().is_multicast() {
-        match interface(target, address.ip()).await? {
+        let interface = interface(target, address.ip()).await?;
+        interface.set_zone(&mut address);
+        match interface {
             Interface::Any => {}
             Interface::Address(adapter) => {
                 socket.set_multicast_if_v4(&adapter)?;
                 own = adapter.into();
             }
-            Interface::Index(index) if address.is_ipv4() => own = via_index(&socket, index)?,
+            Interface::Index(index) if address.is_ipv4() => send_through(&socket, index)?,
             Interface::Index(index) => socket.set_multicast_if_v6(index)?,
         }
     } else if let Some(adapter) = &target.adapter {
@@ -60,6 +63,16 @@ enum Interface {
     Any,
     Address(Ipv4Addr),
     Index(u32),
+}
+
+impl Interface {
+    /// Puts the interface into the address of an IPv6 group, which may need it: `ff02::1` is
+    /// another group at each interface.
+    fn set_zone(self, group: &mut SocketAddr) {
+        if let (Self::Index(index), SocketAddr::V6(group)) = (self, group) {
+            group.set_scope_id(index);
+        }
+    }
 }
 
 /// The interface that the URI names, by an address or by its name.
@@ -121,27 +134,25 @@ fn join(
         IpAddr::V6(_) if !sources.is_empty() => {
             Err(io::Error::other("source-specific multicast is possible with IPv4 only"))
         }
-        IpAddr::V6(group) => {
-            let index = match interface {
-                Interface::Index(index) => index,
-                Interface::Any | Interface::Address(_) => zone,
-            };
-            socket.join_multicast_v6(&group, index)
-        }
+        IpAddr::V6(group) => socket.join_multicast_v6(&group, zone),
     }
 }
 
 const SSM_BY_NAME: &str =
     "source-specific multicast needs the interface's address, not its name, in `adapter`";
 
-/// The interface of a sender to an IPv4 group, chosen by its number: binding to the address that
-/// the system would use from there is what every platform can.
-fn via_index(socket: &Socket, index: u32) -> Result<IpAddr, Failure> {
+/// Sends to an IPv4 group through the interface with this number.
+fn send_through(socket: &Socket, index: u32) -> Result<(), Failure> {
     #[cfg(target_os = "linux")]
-    socket.bind_device_by_index_v4(std::num::NonZeroU32::new(index))?;
+    {
+        socket.bind_device_by_index_v4(std::num::NonZeroU32::new(index))?;
+        Ok(())
+    }
     #[cfg(not(target_os = "linux"))]
-    let _ = (socket, index);
-    Ok(Ipv4Addr::UNSPECIFIED.into())
+    {
+        let _ = (socket, index);
+        Err(Failure::usage("a sender's adapter is given by its address on this system"))
+    }
 }
 
 fn new_socket(target: &UdpTarget, address: SocketAddr) -> Result<Socket, Failure> {

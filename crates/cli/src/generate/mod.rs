@@ -85,7 +85,7 @@ impl Generate {
         let mut send = std::pin::pin!(send);
         let result = tokio::select! {
             result = &mut send => result,
-            // The end of the connection shows in sending too, and there it is clear whose doing it was.
+            // The end of the connection shows in sending too, where it is clear whose doing it was.
             () = count_answers(&mut reader, &mut answers) => send.await,
         };
         tracing::info!("{answers} messages came back");

@@ -51,13 +51,60 @@ impl Shared {
 pub(crate) type Batch = Vec<Bytes>;
 
 /// Where an end's messages go to.
-pub(crate) enum Outbox {
-    /// To several: who is too slow misses some, and holds nobody up.
-    Many(Vec<Sender<Batch>>),
-    /// Nowhere.
-    Nowhere,
-    /// To one, at its speed.
-    One(Sender<Batch>),
+pub(crate) struct Outbox {
+    /// Who gets them; nobody if they are thrown away.
+    sinks: Vec<Sender<Batch>>,
+    /// Whether they wait for everyone. Else who is too slow misses some, and holds nobody up.
+    waits: bool,
+    missed: usize,
+}
+
+impl Outbox {
+    /// To each of `sinks`; a live source with several does not wait for the slow ones.
+    pub(crate) fn new(sinks: Vec<Sender<Batch>>, is_live: bool) -> Self {
+        let waits = sinks.len() == 1 || !is_live;
+        Self { sinks, waits, missed: 0 }
+    }
+
+    /// Hands messages over; `false` if nobody is left who takes them.
+    async fn send(&mut self, batch: &Batch) -> bool {
+        if self.sinks.is_empty() {
+            return true;
+        }
+        let mut gone = Vec::new();
+        for (place, sink) in self.sinks.iter().enumerate() {
+            let is_gone = if self.waits {
+                sink.send(batch.clone()).await.is_err()
+            } else {
+                match sink.try_send(batch.clone()) {
+                    Ok(()) => false,
+                    Err(TrySendError::Full(_)) => {
+                        self.missed += batch.len();
+                        false
+                    }
+                    Err(TrySendError::Closed(_)) => true,
+                }
+            };
+            gone.extend(is_gone.then_some(place));
+        }
+        for place in gone.into_iter().rev() {
+            self.sinks.remove(place);
+        }
+        !self.sinks.is_empty()
+    }
+
+    /// Completes when nobody is left who takes messages; never if nobody was there ever.
+    fn abandoned(&self) -> impl Future<Output = ()> + use<> {
+        let sinks = self.sinks.clone();
+        async move {
+            for sink in &sinks {
+                sink.closed().await;
+            }
+            if sinks.is_empty() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
 }
 
 /// One end of a route.
@@ -102,29 +149,30 @@ impl End {
                 return Err(lost);
             }
             tracing::warn!("{lost}; waiting for it to come back");
-            match shared.stop.or(self.reopen(&shared)).await.transpose()? {
+            match shared.stop.or(self.reopen(&shared)).await.transpose()?.flatten() {
                 Some(reopened) => connection = reopened,
                 None => return Ok(()),
             }
         }
     }
 
-    /// Opens the next connection. What comes for it meanwhile is thrown away.
-    async fn reopen(&mut self, shared: &Shared) -> Result<Connection, Failure> {
+    /// Opens the next connection. What comes for it meanwhile is thrown away; if no more will come,
+    /// there is none.
+    async fn reopen(&mut self, shared: &Shared) -> Result<Option<Connection>, Failure> {
         let Self { opener, inbox, .. } = self;
         let open = async {
             sleep(PAUSE).await;
             shared.open(opener).await
         };
         let discard = async {
-            if let Some(inbox) = inbox {
-                while inbox.recv().await.is_some() {}
+            match inbox {
+                Some(inbox) => while inbox.recv().await.is_some() {},
+                None => std::future::pending().await,
             }
-            std::future::pending::<()>().await;
         };
         tokio::select! {
-            opened = open => opened,
-            () = discard => unreachable!("it never ends"),
+            opened = open => opened.map(Some),
+            () = discard => Ok(None),
         }
     }
 
@@ -138,6 +186,7 @@ impl End {
             Way::Out => (None, Some(&*traffic)),
         };
         let is_source = *way == Way::In;
+        let abandoned = outbox.abandoned();
         let work = async {
             let ended = tokio::select! {
                 biased;
@@ -145,6 +194,7 @@ impl End {
                     result.map(|()| Ended::Done)
                 }
                 result = read_all(&mut reader, outbox, read_traffic) => result,
+                () = abandoned, if is_source => Ok(Ended::Done),
                 () = shared.stop.told(), if is_source => Ok(Ended::Done),
             };
             writer.close().await;
@@ -182,33 +232,15 @@ async fn read_all(
     traffic: Option<&Traffic>,
 ) -> Result<Ended, Failure> {
     let mut batch = Vec::new();
-    let mut missed = 0;
     while reader.read(&mut batch).await? {
         count(traffic, &batch);
-        let batch = std::mem::take(&mut batch);
-        match outbox {
-            Outbox::Nowhere => {}
-            Outbox::One(sink) => {
-                if sink.send(batch).await.is_err() {
-                    return Ok(Ended::Done);
-                }
-            }
-            Outbox::Many(sinks) => {
-                sinks.retain(|sink| match sink.try_send(batch.clone()) {
-                    Ok(()) => true,
-                    Err(TrySendError::Full(_)) => {
-                        missed += batch.len();
-                        true
-                    }
-                    Err(TrySendError::Closed(_)) => false,
-                });
-                if sinks.is_empty() {
-                    return Ok(Ended::Done);
-                }
-            }
+        if !outbox.send(&batch).await {
+            return Ok(Ended::Done);
         }
+        batch.clear();
     }
-    if missed > 0 {
+    if outbox.missed > 0 {
+        let missed = outbox.missed;
         tracing::warn!("{missed} messages were left out at destinations that were too slow");
     }
     Ok(Ended::ByPeer)

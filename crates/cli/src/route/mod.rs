@@ -29,8 +29,8 @@ pub(crate) async fn run(args: Box<RouteArgs>, quiet: bool) -> Result<(), Failure
         reconnect: args.reconnect,
         close_listener: args.close_listener,
     });
-    let paced = args.pace.or((!destinations.iter().any(is_network)).then_some(Pace::None));
-    let pacing = Pacing { pace: paced, repeat: args.repeat };
+    let pace = args.pace.or((!destinations.iter().any(is_network)).then_some(Pace::None));
+    let pacing = Pacing { pace, repeat: args.repeat };
     let source = Opener::new(args.source(), Role::Source, args.msgsize).with_pacing(pacing);
     let sinks = destinations
         .iter()
@@ -75,15 +75,12 @@ async fn carry(
     for (opener, connection) in ends {
         let (outbox, inbox) = mpsc::channel(QUEUE);
         outboxes.push(outbox);
-        let outbox = if bidir { Outbox::One(back.clone()) } else { Outbox::Nowhere };
+        let outbox = Outbox::new(if bidir { vec![back.clone()] } else { Vec::new() }, false);
         let end = End { opener, way: Way::Out, inbox: Some(inbox), outbox };
         tasks.spawn(end.run(connection, Arc::clone(shared)));
     }
     drop(back);
-    let outbox = match outboxes.len() {
-        1 => Outbox::One(outboxes.remove(0)),
-        _ => Outbox::Many(outboxes),
-    };
+    let outbox = Outbox::new(outboxes, is_live(opener.uri()));
     let inbox = bidir.then_some(from_back);
     let source = End { opener, way: Way::In, inbox, outbox };
     let mut result = source.run(connection, Arc::clone(shared)).await;
@@ -97,6 +94,11 @@ async fn carry(
 /// Whether a file should be sent there at the pace of its clock.
 fn is_network(uri: &Uri) -> bool {
     matches!(uri.target, Target::Srt(_) | Target::Tcp(_) | Target::Udp(_))
+}
+
+/// Whether what comes from there cannot wait.
+fn is_live(uri: &Uri) -> bool {
+    matches!(uri.target, Target::Srt(_) | Target::Udp(_))
 }
 
 /// Whether what is written there appears where the live line is.

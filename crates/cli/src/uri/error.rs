@@ -40,7 +40,8 @@ pub(crate) enum Problem {
     #[error("unknown key `{key}`{suggestion} (`punctual help uri` lists all keys)")]
     UnknownKey { key: String, suggestion: String },
     #[error(
-        "unknown scheme `{scheme}`{suggestion}; known are srt, udp, tcp and file, and `-` for standard input and output"
+        "unknown scheme `{scheme}`{suggestion}; known are srt, udp, tcp and file, and `-` for \
+         standard input and output"
     )]
     UnknownScheme { scheme: String, suggestion: String },
 }

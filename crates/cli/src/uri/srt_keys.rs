@@ -14,7 +14,9 @@ use crate::uri::srt::{Mode, SrtKeys};
 type Done = Result<(), Complaint>;
 
 macro_rules! keys {
-    ($( $name:literal $(| $alias:literal)* : $value:literal, $about:literal => $effect:expr; )*) => {
+    ($(
+        $name:literal $(| $alias:literal)* : $value:literal, $about:literal => $effect:expr;
+    )*) => {
         &[$( Key {
             name: $name,
             aliases: &[$($alias),*],
@@ -34,7 +36,7 @@ const fn refused(harmless: &'static [&'static str], reason: &'static str) -> Eff
 pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
     "mode": "caller or listener; default: listener without a host, else caller",
         "who calls whom (client and server mean the same)" => Effect::Set(mode);
-    "adapter" | "localip": "address", "own address" => Effect::Set(adapter);
+    "adapter" | "localaddress": "address", "own address" => Effect::Set(adapter);
     "port" | "localport": "1 to 65535", "a caller's own port" => Effect::Set(local_port);
     "bind": "ADDRESS[:PORT]", "own address and port at once" => Effect::Set(bind);
     "latency" | "tsbpddelay": "0 to 65535 ms; default 120ms",
@@ -120,7 +122,8 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
         => Effect::Set(|keys, value| keep(&mut keys.port_config.send_buffer, buffer_bytes(value)));
     "udp_rcvbuf" | "recv_buffer_size": "1 byte to 1 GiB; default 8MiB, if the system allows",
         "the UDP socket's receive buffer"
-        => Effect::Set(|keys, value| keep(&mut keys.port_config.receive_buffer, buffer_bytes(value)));
+        => Effect::Set(|keys, value| {
+            keep(&mut keys.port_config.receive_buffer, buffer_bytes(value)) });
     "ipttl": "1 to 255; default: the system's", "time to live of the datagrams"
         => Effect::Set(|keys, value| keep(&mut keys.port_config.ttl, number(value, 1, 255)));
     "iptos": "0 to 255, or 0xB8; default: the system's", "type of service of the datagrams"

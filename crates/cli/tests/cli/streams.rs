@@ -191,3 +191,54 @@ fn ctrl_c_ends_both_ends_in_good_order() {
     assert_eq!(generator.end().code, Some(0));
     assert_eq!(receiver.end().code, Some(0));
 }
+
+#[test]
+fn copies_of_a_file_are_whole_however_fast_it_is_read() {
+    let folder = Folder::new("copies");
+    let (source, one, two) = (folder.file("source"), folder.file("one"), folder.file("two"));
+    let bytes: Vec<u8> = (0..12_000_000_u32).map(|i| i.to_le_bytes()[1]).collect();
+    std::fs::write(&source, &bytes).unwrap();
+    let copy = run(&["route", &source, &one, &two], b"");
+    assert_eq!(copy.code, Some(0), "{}", copy.stderr);
+    assert!(std::fs::read(one).unwrap() == bytes, "the first copy differs");
+    assert!(std::fs::read(two).unwrap() == bytes, "the second copy differs");
+}
+
+#[test]
+fn a_route_ends_with_its_destination_although_nothing_is_sent() {
+    let port = free_port();
+    let mut receiver = Program::start(&["receive", &format!("srt://:{port}")]);
+    receiver.wait_for("listening");
+    let source = format!("udp://127.0.0.1:{}", free_port());
+    let uri = format!("srt://127.0.0.1:{port}");
+    let mut route = Program::start(&["route", &source, &uri]);
+    route.wait_for("connected");
+    receiver.interrupt();
+    let ended = route.end();
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the peer ended the connection"), "{}", ended.stderr);
+}
+
+#[test]
+fn with_reconnect_a_route_outlives_its_destination() {
+    let port = free_port();
+    let listen = format!("srt://:{port}");
+    let source = format!("udp://127.0.0.1:{}", free_port());
+    let mut route = Program::start(&[
+        "route",
+        &source,
+        &format!("srt://127.0.0.1:{port}?conntimeo=300ms"),
+        "--reconnect",
+    ]);
+    route.wait_for("trying again");
+    let mut receiver = Program::start(&["receive", &listen]);
+    receiver.wait_for("connected");
+    receiver.interrupt();
+    assert_eq!(receiver.end().code, Some(0));
+    route.wait_for("waiting for it to come back");
+    let mut receiver = Program::start(&["receive", &listen]);
+    receiver.wait_for("connected");
+    route.interrupt();
+    assert_eq!(route.end().code, Some(0));
+    assert_eq!(receiver.end().code, Some(0));
+}

@@ -1,6 +1,6 @@
-//! The handshake of version 5 between caller and listener (draft section 4.3.1): what each side says,
-//! checks and concludes. Rendezvous and key material have their rooms here and do not live in them
-//! yet.
+//! The handshake of version 5 between caller and listener (draft section 4.3.1): what each side
+//! says, checks and concludes. Rendezvous and key material have their rooms here and do not live in
+//! them yet.
 
 pub(crate) mod caller;
 pub(crate) mod cookie;

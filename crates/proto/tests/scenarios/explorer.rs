@@ -1,6 +1,6 @@
-//! Random links, options, loads and faults from a seed, against what must hold whatever happens: nothing
-//! corrupt, doubled, out of order or early; once the link heals, every message was delivered or is
-//! counted as dropped, and the stream is punctual.
+//! Random links, options, loads and faults from a seed, against what must hold whatever happens:
+//! nothing corrupt, doubled, out of order or early; once the link heals, every message was
+//! delivered or is counted as dropped, and the stream is punctual.
 
 use std::time::Duration;
 
@@ -210,8 +210,8 @@ fn misbehave(pair: &mut Pair, plan: &Plan, chance: &mut Chance) {
     }
 }
 
-/// Perfect links, no slower than in the handshake, and readers; when all has settled, 50 more messages
-/// each way.
+/// Perfect links, no slower than in the handshake, and readers; when all has settled, 50 more
+/// messages each way.
 fn heal(pair: &mut Pair, plan: &Plan) {
     for side in BOTH {
         pair.set_link(side, LinkConfig::default());

@@ -1,5 +1,5 @@
-//! Links that misbehave for a while: the session survives, and when the link heals the stream is what
-//! it was.
+//! Links that misbehave for a while: the session survives, and when the link heals the stream is
+//! what it was.
 
 use std::time::Duration;
 
@@ -62,9 +62,10 @@ fn expect_health(pair: &mut Pair, delay: Duration) {
     assert_eq!(lost_before, dropped, "each message says how many were lost before it");
 }
 
-/// Any one bit of every 50th control packet and of every 50th data packet's header is flipped. There
-/// is no checksum in SRT, so a number that was changed to another possible one is believed; what can be
-/// asked for is that nobody gives up, and that what was not touched stays in order and single.
+/// Any one bit of every 50th control packet and of every 50th data packet's header is flipped.
+/// There is no checksum in SRT, so a number that was changed to another possible one is believed;
+/// what can be asked for is that nobody gives up, and that what was not touched stays in order and
+/// single.
 #[test]
 fn corrupted_headers_and_control_packets_do_no_lasting_harm() {
     for seed in 0..8u64 {
@@ -249,8 +250,8 @@ fn all_reports_of_losses_lost_for_a_while() {
     }
 }
 
-/// On a link whose round trip takes no time at all, an ACK that stays unanswered must not be repeated
-/// without end.
+/// On a link whose round trip takes no time at all, an ACK that stays unanswered must not be
+/// repeated without end.
 #[test]
 fn unanswered_acks_are_repeated_no_faster_than_the_ack_timer() {
     let mut pair = Pair::symmetric(1, LinkConfig::default());
@@ -265,4 +266,22 @@ fn unanswered_acks_are_repeated_no_faster_than_the_ack_timer() {
     pair.untap();
     pair.run_for(SECS(1));
     pair.assert_complete(Side::Caller);
+}
+
+#[test]
+fn a_burst_lost_but_for_its_last_packet_is_repaired_though_the_stream_pauses() {
+    for seed in 0..4 {
+        let mut pair = Pair::symmetric(seed, link());
+        pair.connect(latency(600), latency(600));
+        pair.stream(Side::Caller, 500, MS(2));
+        pair.set_link(Side::Caller, lossy(1.0));
+        for _ in 0..200 {
+            assert!(pair.send_next(Side::Caller));
+        }
+        pair.run_for(MS(5));
+        pair.set_link(Side::Caller, link());
+        assert!(pair.send_next(Side::Caller));
+        pair.run_for(SECS(2));
+        pair.assert_complete(Side::Caller);
+    }
 }

@@ -1,5 +1,5 @@
-//! What others may send: floods, forgeries, replays, garbage. Nothing of it changes a session, ends it,
-//! or makes memory grow.
+//! What others may send: floods, forgeries, replays, garbage. Nothing of it changes a session, ends
+//! it, or makes memory grow.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -285,8 +285,8 @@ fn garbage_changes_nothing() {
             let (side, dest) =
                 if i % 2 == 0 { (Side::Caller, at_caller) } else { (Side::Listener, at_listener) };
             if length >= 16 {
-                // Half of it addressed to the connection, in the peer's name; a quarter of that with a
-                // control type that exists.
+                // Half of it addressed to the connection, in the peer's name; a quarter of that
+                // with a control type that exists.
                 if chance.next().is_multiple_of(2) {
                     datagram[12..16].copy_from_slice(&dest.value().to_be_bytes());
                     if chance.next().is_multiple_of(2) {

@@ -1,5 +1,5 @@
-//! What the protocol machine promises, in virtual time: a caller and a listener on their own clocks,
-//! joined by two modelled links.
+//! What the protocol machine promises, in virtual time: a caller and a listener on their own
+//! clocks, joined by two modelled links.
 //!
 //! One topic a file. Everything that is left to chance comes from one seed; a scenario that fails
 //! prints the seed and the instant.

@@ -1,4 +1,5 @@
-//! The test bed: a caller and a listener joined by two modelled links, in virtual time from one seed.
+//! The test bed: a caller and a listener joined by two modelled links, in virtual time from one
+//! seed.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -278,7 +279,8 @@ impl Pair {
         numbers
     }
 
-    /// Every numbered message from `side` was delivered, once, in order, unchanged, when it was due.
+    /// Every numbered message from `side` was delivered, once, in order, unchanged, when it was
+    /// due.
     #[track_caller]
     pub fn assert_complete(&mut self, side: Side) {
         let sent = self.node(side).sent.len();

@@ -134,6 +134,16 @@ async fn an_address_that_cannot_be_called_is_named() {
     assert_eq!(error.to_string(), expected);
 }
 
+#[test]
+fn outside_a_runtime_it_says_so() {
+    let mut bind = std::pin::pin!(Port::bind(PortConfig::default()));
+    let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+    let std::task::Poll::Ready(Err(error)) = bind.as_mut().poll(&mut cx) else {
+        panic!("there is no runtime to wait in")
+    };
+    assert!(matches!(error, Error::Io(_)), "{error}");
+}
+
 #[tokio::test]
 async fn a_port_in_use_is_named() {
     let listener = Listener::bind(local(), config()).await.unwrap();

@@ -249,3 +249,18 @@ async fn datagrams_of_a_batch_leave_in_common_calls() {
         assert!(port.send_calls < port.datagrams_sent / 2, "{port:?}");
     }
 }
+
+#[tokio::test]
+async fn an_idle_pair_sleeps() {
+    let (a, b) = pair(config()).await;
+    a.send(message(1)).await.unwrap();
+    within(b.recv()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let before = [&a, &b].map(|socket| socket.port_statistics().turns);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let after = [&a, &b].map(|socket| socket.port_statistics().turns);
+    // A keepalive a second from each end, and what they make the other end do.
+    for (before, after) in before.into_iter().zip(after) {
+        assert!(after - before <= 20, "{} turns in two seconds without a message", after - before);
+    }
+}

@@ -134,6 +134,33 @@ async fn shards_share_the_port_and_the_callers() {
 }
 
 #[tokio::test]
+async fn shards_without_connections_leave_the_others_theirs() {
+    if cfg!(not(target_os = "linux")) {
+        return;
+    }
+    let listener = Listener::bind_with(ListenerConfig {
+        port: PortConfig { local: Some(local()), ..PortConfig::default() },
+        connection: config(),
+        shards: 8,
+        ..ListenerConfig::default()
+    });
+    let listener = listener.await.unwrap();
+    let mut pairs = Vec::new();
+    for _ in 0..3 {
+        let call = Socket::connect(listener.local_addr(), config());
+        pairs.push(within(async { tokio::try_join!(call, listener.accept()) }).await.unwrap());
+    }
+    // At least five drivers end now. If their sockets were closed, the kernel would give the
+    // datagrams of most callers to other shards than before.
+    drop(listener);
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    for (n, (caller, accepted)) in (0..).zip(&pairs) {
+        caller.send(message(n)).await.unwrap();
+        assert_eq!(within(accepted.recv()).await.unwrap().payload, message(n));
+    }
+}
+
+#[tokio::test]
 async fn a_runtime_may_have_many_listeners() {
     let mut listeners = Vec::new();
     for _ in 0..20 {

@@ -11,8 +11,8 @@ const UNLIMITED: Bitrate = Bitrate::from_mbps(1_000);
 /// longer stall does not end in a burst.
 const CREDIT: Duration = Duration::from_millis(10);
 
-/// How far ahead of its time a packet may go out. What wakes up a driver costs more than what it sends,
-/// so packets that are due within this time of each other leave together.
+/// How far ahead of its time a packet may go out. What wakes up a driver costs more than what it
+/// sends, so packets that are due within this time of each other leave together.
 const QUANTUM: Duration = Duration::from_micros(100);
 
 /// Spaces packets so that originals and retransmissions together stay within the maximum bandwidth
