@@ -107,3 +107,25 @@ fn no_datagram_exceeds_the_mss() {
         assert!(longest + headers > mss - 8, "the room is used: {longest}");
     }
 }
+
+/// One address with a good cookie calls in a hundred thousand names.
+#[test]
+fn callers_beyond_the_backlog_are_not_kept() {
+    let mut pair = Pair::symmetric(1, link()).with_listener(|config| config.backlog = 100);
+    pair.accepts = false;
+    let record = pair.record();
+    pair.call(latency(120), latency(120));
+    pair.run_for(MS(30));
+    let (_, _, conclusion) = record.handshakes(Side::Caller).pop().expect("a conclusion");
+    let remote = pair.caller.address;
+    for name in 1..=100_000u32 {
+        let mut forged = conclusion.clone();
+        forged[40..44].copy_from_slice(&name.to_be_bytes());
+        pair.inject(Side::Listener, remote, forged);
+    }
+    assert_eq!(pair.listener.incoming.len(), 100);
+    assert_eq!(pair.listener.endpoint.connection_count(), 0);
+    pair.run_for(SECS(7));
+    assert_eq!(pair.listener.gone.len(), 100, "who does not call again is forgotten");
+    assert_eq!(pair.listener.endpoint.poll_timeout(), None);
+}

@@ -249,39 +249,3 @@ fn all_reports_of_losses_lost_for_a_while() {
         pair.assert_complete(Side::Caller);
     }
 }
-
-/// On a link whose round trip takes no time at all, an ACK that stays unanswered must not be
-/// repeated without end.
-#[test]
-fn unanswered_acks_are_repeated_no_faster_than_the_ack_timer() {
-    let mut pair = Pair::symmetric(1, LinkConfig::default());
-    pair.connect(latency(120), latency(120));
-    pair.stream(Side::Caller, 100, MS(2));
-    pair.drop_where(|_, datagram| kind(datagram) == Kind::AckAck);
-    pair.stream(Side::Caller, 1, MS(2));
-    let before = pair.statistics(Side::Listener).acks_sent;
-    pair.run_for(SECS(2));
-    let repeated = pair.statistics(Side::Listener).acks_sent - before;
-    assert!((1..=200).contains(&repeated), "{repeated} ACKs in 2 s");
-    pair.untap();
-    pair.run_for(SECS(1));
-    pair.assert_complete(Side::Caller);
-}
-
-#[test]
-fn a_burst_lost_but_for_its_last_packet_is_repaired_though_the_stream_pauses() {
-    for seed in 0..4 {
-        let mut pair = Pair::symmetric(seed, link());
-        pair.connect(latency(600), latency(600));
-        pair.stream(Side::Caller, 500, MS(2));
-        pair.set_link(Side::Caller, lossy(1.0));
-        for _ in 0..200 {
-            assert!(pair.send_next(Side::Caller));
-        }
-        pair.run_for(MS(5));
-        pair.set_link(Side::Caller, link());
-        assert!(pair.send_next(Side::Caller));
-        pair.run_for(SECS(2));
-        pair.assert_complete(Side::Caller);
-    }
-}

@@ -7,6 +7,7 @@
 #![expect(unreachable_pub, reason = "a test program has no outside")]
 #![expect(clippy::cast_possible_truncation, reason = "the numbers of a scenario are small")]
 
+mod acks;
 mod bounds;
 mod chance;
 mod clocks;

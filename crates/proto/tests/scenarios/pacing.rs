@@ -114,6 +114,18 @@ fn a_relative_limit_follows_the_measured_input() {
 }
 
 #[test]
+fn the_measured_input_is_that_of_the_last_second() {
+    let config = patient().with_max_bandwidth(MaxBandwidth::Relative);
+    let mut pair = Pair::symmetric(1, link());
+    pair.connect(config.clone(), config);
+    for (input, limit) in [(2, 2_500_000), (9, 11_250_000), (3, 3_750_000)] {
+        stream_at(&mut pair, MBPS(input), 1_316);
+        let shown = pair.statistics(Side::Caller).max_bandwidth.as_bits_per_sec();
+        assert!(shown.abs_diff(limit) < limit / 100, "{shown} instead of {limit}");
+    }
+}
+
+#[test]
 fn without_a_limit_a_burst_goes_out_at_ten_gigabits() {
     let mut pair = Pair::symmetric(1, link());
     pair.connect(patient(), patient());
