@@ -133,16 +133,16 @@ pub(crate) enum Phase {
     Closed(CloseReason),
 }
 
-/// What tasks wait for. A task takes its ticket before it looks for something to do, and waits with it
-/// if it finds nothing: whatever happens in between is in the ticket.
+/// What tasks wait for. A task takes its ticket before it looks for something to do, and waits with
+/// it if it finds nothing: whatever happens in between is in the ticket.
 #[derive(Debug)]
 pub(crate) struct Signals {
     readable: Notify,
     writable: Notify,
     phase: Notify,
-    /// Whether something was announced since the machine last had nothing to receive. Set and cleared
-    /// under the lock, and read without it: a receiver that emptied the connection need not look
-    /// again before it waits.
+    /// Whether something was announced since the machine last had nothing to receive. Set and
+    /// cleared under the lock, and read without it: a receiver that emptied the connection need not
+    /// look again before it waits.
     announced: AtomicBool,
 }
 
@@ -312,8 +312,8 @@ impl State {
     }
 }
 
-/// Spreads the numbers that the machine gives its connections. Nobody else chooses them, so this need
-/// not resist anybody.
+/// Spreads the numbers that the machine gives its connections. Nobody else chooses them, so this
+/// need not resist anybody.
 #[derive(Debug, Default)]
 struct IdHasher(u64);
 

@@ -1,5 +1,5 @@
-//! The receiving half of a connection: from data packets to messages at their time, and the ACKs and
-//! NAKs that the sender needs.
+//! The receiving half of a connection: from data packets to messages at their time, and the ACKs
+//! and NAKs that the sender needs.
 
 pub(crate) mod ack;
 pub(crate) mod buffer;
