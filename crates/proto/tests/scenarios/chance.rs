@@ -14,7 +14,7 @@ impl Chance {
 
     /// Less than `end`.
     pub fn below(&mut self, end: u32) -> u32 {
-        (u64::from(self.next()) * u64::from(end) >> 32) as u32
+        ((u64::from(self.next()) * u64::from(end)) >> 32) as u32
     }
 
     /// True once in `n` times.

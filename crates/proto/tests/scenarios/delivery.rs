@@ -244,12 +244,12 @@ fn a_message_may_be_older_than_its_submission() {
     pair.connect(latency(120), latency(120));
     pair.run_for(MS(1_000));
     for age in [0, 1, 30, 119] {
-        let origin = Some(pair.now - MS(age));
-        pair.send_next_with(Side::Caller, SendOptions { origin, ..SendOptions::default() })
-            .expect("room");
+        let origin = pair.now - MS(age);
+        let options = SendOptions { origin: Some(origin), ..SendOptions::default() };
+        pair.send_next_with(Side::Caller, options).expect("room");
         pair.run_for(MS(200));
         let delivery = pair.listener.received.last().expect("delivered");
-        assert_eq!(delivery.message.origin, origin.expect("set above") + MS(10), "{age} ms old");
+        assert_eq!(delivery.message.origin, origin + MS(10), "{age} ms old");
         assert_eq!(delivery.message.due, delivery.message.origin + MS(120));
     }
     pair.assert_complete(Side::Caller);

@@ -7,6 +7,7 @@
 #![expect(unreachable_pub, reason = "a test program has no outside")]
 #![expect(clippy::cast_possible_truncation, reason = "the numbers of a scenario are small")]
 
+mod bounds;
 mod chance;
 mod clocks;
 mod datagram;
@@ -18,8 +19,10 @@ mod handshake;
 mod hostile;
 mod lifecycle;
 mod node;
+mod odd_packets;
 mod pacing;
 mod pair;
+mod record;
 mod refusals;
 mod retransmission;
 mod windows;

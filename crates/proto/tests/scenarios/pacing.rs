@@ -8,7 +8,8 @@ use punctual_units::Bitrate;
 use punctual_wire::Control;
 
 use crate::datagram::{Kind, control, data_header, is_data};
-use crate::pair::{Pair, Record, Side};
+use crate::pair::{Pair, Side};
+use crate::record::Record;
 use crate::{MS, SECS, latency, link, lossy};
 
 const MBPS: fn(u64) -> Bitrate = Bitrate::from_mbps;

@@ -1,9 +1,7 @@
 //! The test bed: a caller and a listener joined by two modelled links, in virtual time from one
 //! seed.
 
-use std::cell::RefCell;
 use std::net::SocketAddr;
-use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,10 +10,9 @@ use punctual_proto::{
     Config, ConnectionInfo, Endpoint, EndpointConfig, SendError, SendOptions, Statistics,
 };
 use punctual_units::Instant;
-use punctual_wire::Handshake;
 
-use crate::datagram::{Kind, handshake, kind};
 use crate::node::{EPOCH, Node, endpoint_config, number_of, numbered};
+use crate::record::Record;
 
 /// Which end of the pair.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -35,10 +32,6 @@ impl Side {
 
 /// Sees every datagram that `Side` puts on its link; what it returns is sent instead.
 pub type Tap = Box<dyn FnMut(Instant, Side, Vec<u8>) -> Vec<Vec<u8>>>;
-
-/// Datagrams as they were put on the links, with the time since the start.
-#[derive(Clone, Default)]
-pub struct Record(Rc<RefCell<Vec<(Duration, Side, Vec<u8>)>>>);
 
 /// A caller and a listener with two links between them.
 pub struct Pair {
@@ -369,36 +362,6 @@ impl Pair {
             }
         }
         panic!("the pair does not come to rest");
-    }
-}
-
-impl Record {
-    pub fn push(&self, now: Instant, side: Side, datagram: &[u8]) {
-        self.0.borrow_mut().push((now - EPOCH, side, datagram.to_vec()));
-    }
-
-    pub fn len(&self) -> usize {
-        self.0.borrow().len()
-    }
-
-    /// All datagrams from `side`.
-    pub fn from(&self, side: Side) -> Vec<(Duration, Vec<u8>)> {
-        let all = self.0.borrow();
-        let from = all.iter().filter(|(_, from, _)| *from == side);
-        from.map(|(at, _, datagram)| (*at, datagram.clone())).collect()
-    }
-
-    /// All datagrams of a kind from `side`.
-    pub fn of_kind(&self, side: Side, wanted: Kind) -> Vec<(Duration, Vec<u8>)> {
-        let mut from = self.from(side);
-        from.retain(|(_, datagram)| kind(datagram) == wanted);
-        from
-    }
-
-    /// All handshakes from `side`.
-    pub fn handshakes(&self, side: Side) -> Vec<(Duration, Handshake, Vec<u8>)> {
-        let from = self.from(side).into_iter();
-        from.filter_map(|(at, datagram)| Some((at, handshake(&datagram)?, datagram))).collect()
     }
 }
 

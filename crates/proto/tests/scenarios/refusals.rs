@@ -14,6 +14,9 @@ use crate::node::numbered;
 use crate::pair::{Pair, Side};
 use crate::{MS, SECS, latency, link, lossy};
 
+/// A change to a handshake on its way.
+type Edit = Box<dyn Fn(&mut Handshake)>;
+
 /// Calls through a tap that changes every conclusion from `side`, and runs for ten seconds.
 fn call_with(side: Side, edit: impl Fn(&mut Handshake) + 'static) -> Pair {
     let mut pair = Pair::symmetric(1, link());
@@ -110,7 +113,7 @@ fn the_application_refuses_with_its_code() {
 #[test]
 fn a_listener_refuses_what_does_not_fit_and_says_why() {
     let group = GroupExtension { group_id: 0x4000_0001, kind: 1, flags: 0, weight: 0 };
-    let cases: Vec<(RejectReason, Box<dyn Fn(&mut Handshake)>)> = vec![
+    let cases: Vec<(RejectReason, Edit)> = vec![
         (RejectReason::ROGUE, Box::new(with_extension(|hs| hs.version = 0x01_02_00))),
         (
             RejectReason::MESSAGE_API,
@@ -138,7 +141,7 @@ fn a_listener_refuses_what_does_not_fit_and_says_why() {
 fn what_a_peer_may_add_or_leave_out() {
     let unknown = Extension::Unknown { command: 99, body: vec![1, 2, 3, 4] };
     let plain = HsFlags::TSBPD_SEND | HsFlags::TSBPD_RECEIVE;
-    let edits: Vec<Box<dyn Fn(&mut Handshake)>> = vec![
+    let edits: Vec<Edit> = vec![
         Box::new(with_added(Extension::Congestion("live".to_owned()))),
         Box::new(with_added(unknown)),
         Box::new(with_extension(|hs| hs.version = 0x01_03_00)),
@@ -163,7 +166,7 @@ fn what_a_peer_may_add_or_leave_out() {
 
 #[test]
 fn a_caller_refuses_a_response_that_does_not_fit_and_hangs_up() {
-    let cases: Vec<(RejectReason, Box<dyn Fn(&mut Handshake)>)> = vec![
+    let cases: Vec<(RejectReason, Edit)> = vec![
         (RejectReason::ROGUE, Box::new(with_extension(|hs| hs.version = 0x01_02_00))),
         (
             RejectReason::MESSAGE_API,
@@ -199,11 +202,11 @@ fn a_caller_refuses_a_response_that_does_not_fit_and_hangs_up() {
 
 #[test]
 fn a_listener_that_is_no_srt_of_today() {
-    let cases: [(RejectReason, fn(&mut Handshake)); 3] = [
+    let cases: [(RejectReason, Edit); 3] = [
         // UDT, and SRT before 1.3.0.
-        (RejectReason::VERSION, |handshake| handshake.version = 4),
-        (RejectReason::ROGUE, |handshake| handshake.extension_field = 2),
-        (RejectReason::ROGUE, |handshake| handshake.mss = 1_501),
+        (RejectReason::VERSION, Box::new(|handshake| handshake.version = 4)),
+        (RejectReason::ROGUE, Box::new(|handshake| handshake.extension_field = 2)),
+        (RejectReason::ROGUE, Box::new(|handshake| handshake.mss = 1_501)),
     ];
     for (reason, edit) in cases {
         let mut pair = Pair::symmetric(1, link());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use punctual_netem::{Jitter, LinkConfig, Loss, Reorder};
 use punctual_proto::{
-    ClassicRtt, Config, ReportedPacket, RetransmitAlgorithm, RetransmitPolicy, Rtt, RttAlgorithm,
+    ClassicRtt, ReportedPacket, RetransmitAlgorithm, RetransmitPolicy, Rtt, RttAlgorithm,
     RttEstimator, Statistics,
 };
 use punctual_units::{Bitrate, Instant};

@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -41,7 +42,8 @@ pub(crate) struct SendBuffer {
     packets: usize,
     bytes: u64,
     limit: usize,
-    with_ttl: usize,
+    /// When messages with a TTL expire, and their sequence numbers.
+    expiries: BTreeSet<(Instant, u32)>,
 }
 
 impl SendBuffer {
@@ -56,7 +58,7 @@ impl SendBuffer {
             packets: 0,
             bytes: 0,
             limit,
-            with_ttl: 0,
+            expiries: BTreeSet::new(),
         }
     }
 
@@ -140,7 +142,7 @@ impl SendBuffer {
         self.ring.reserve(self.first, self.span() + 1);
         self.packets += 1;
         self.bytes += payload.len() as u64;
-        self.with_ttl += usize::from(expires.is_some());
+        self.expiries.extend(expires.map(|at| (at, self.end.value())));
         let msgno = self.next_msgno;
         self.next_msgno = msgno.next();
         self.ring.insert(
@@ -235,7 +237,8 @@ impl SendBuffer {
 
     /// Gives up one message whose TTL is over at `now`, if there is one.
     pub(crate) fn drop_expired(&mut self, now: Instant) -> Option<(SeqNo, Outgoing)> {
-        let seq = self.find_ttl(|expires| expires <= now)?;
+        let (_, seq) = self.expiries.first().filter(|&&(at, _)| at <= now)?;
+        let seq = SeqNo::new(*seq);
         let packet = self.remove(seq);
         self.settle();
         packet.map(|packet| (seq, packet))
@@ -243,23 +246,7 @@ impl SendBuffer {
 
     /// When the first TTL ends.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
-        if self.with_ttl == 0 {
-            return None;
-        }
-        self.numbers().filter_map(|seq| self.ring.get(seq)?.expires).min()
-    }
-
-    fn find_ttl(&self, over: impl Fn(Instant) -> bool) -> Option<SeqNo> {
-        if self.with_ttl == 0 {
-            return None;
-        }
-        self.numbers()
-            .find(|&seq| self.ring.get(seq).and_then(|packet| packet.expires).is_some_and(&over))
-    }
-
-    fn numbers(&self) -> impl Iterator<Item = SeqNo> + use<> {
-        let first = self.first;
-        (0..self.end.distance_from(first).unsigned_abs()).map(move |i| first.plus(i))
+        self.expiries.first().map(|&(at, _)| at)
     }
 
     fn remove(&mut self, seq: SeqNo) -> Option<Outgoing> {
@@ -267,7 +254,9 @@ impl SendBuffer {
         self.lost.remove(seq);
         self.packets -= 1;
         self.bytes -= packet.payload.len() as u64;
-        self.with_ttl -= usize::from(packet.expires.is_some());
+        if let Some(at) = packet.expires {
+            self.expiries.remove(&(at, seq.value()));
+        }
         Some(packet)
     }
 

@@ -1,0 +1,109 @@
+//! What the configuration allows is all that is held and sent, whatever the peer does.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use punctual_netem::Loss;
+use punctual_proto::BufferSize;
+use punctual_wire::{HandshakeRequest, Timestamp};
+
+use crate::datagram::{Kind, forged_data, handshake, kind};
+use crate::hostile::{state, untraced};
+use crate::node::EPOCH;
+use crate::pair::{Pair, Side};
+use crate::{MS, SECS, latency, link};
+
+const BOTH: [Side; 2] = [Side::Caller, Side::Listener];
+
+#[test]
+fn a_peer_that_heeds_no_window_does_not_fill_the_memory() {
+    for (step, too_late_drop) in [(1, true), (1, false), (2, false), (63, false)] {
+        let window = 256;
+        let config = untraced()
+            .with_receive_buffer(BufferSize::Packets(window))
+            .with_too_late_drop(too_late_drop);
+        let mut pair = Pair::symmetric(1, link());
+        pair.connect(config.clone(), config);
+        pair.stream(Side::Caller, 1, MS(200));
+        pair.listener.reads = false;
+        let (next, _, at_listener) = state(&mut pair);
+        let remote = pair.caller.address;
+        for i in 0..10 * window as u32 {
+            let stamp = Timestamp::from_micros((pair.now - EPOCH).as_micros() as u32);
+            let seq = next.plus(i * step);
+            pair.inject(Side::Listener, remote, forged_data(seq, stamp, at_listener, &[0; 1_456]));
+            let statistics = pair.statistics(Side::Listener);
+            assert!(statistics.receive_buffer_packets as usize <= window);
+            assert!(statistics.receive_buffer_bytes <= (window * 1_456) as u64);
+            pair.run_for(MS(1));
+        }
+        assert_eq!(pair.listener.closed(), None);
+    }
+}
+
+#[test]
+fn data_before_the_response_does_not_fill_the_memory() {
+    let mut pair = Pair::symmetric(1, link());
+    let isn = Rc::new(Cell::new(None));
+    let seen = Rc::clone(&isn);
+    pair.drop_where(move |side, datagram| {
+        let conclusion =
+            handshake(datagram).filter(|hs| hs.request == HandshakeRequest::Conclusion);
+        seen.set(conclusion.map(|hs| hs.isn).or(seen.get()));
+        side == Side::Listener && kind(datagram) == Kind::Handshake && seen.get().is_some()
+    });
+    pair.call(latency(2_000), latency(2_000));
+    pair.run_for(MS(100));
+    assert!(!pair.caller.connected && pair.listener.connection.is_some());
+    let isn = isn.get().expect("a conclusion");
+    let dest = pair.info(Side::Caller).socket_id;
+    let remote = pair.listener.address;
+    for i in 0..100_000 {
+        let data = forged_data(isn.plus(i), Timestamp::default(), dest, &[0; 100]);
+        pair.inject(Side::Caller, remote, data);
+    }
+    pair.untap();
+    pair.run_for(MS(500));
+    assert!(pair.caller.connected);
+    let kept = pair.statistics(Side::Caller).packets_received;
+    assert!((1..=64).contains(&kept), "{kept}");
+}
+
+/// Every other packet lost over a long flight makes loss lists as long as can be.
+#[test]
+fn no_datagram_exceeds_the_mss() {
+    for (mss, ipv6) in [(1_500, false), (1_500, true), (576, false), (576, true)] {
+        let config = latency(2_000).with_mss(mss).expect("in range");
+        let headers = if ipv6 { 48 } else { 28 };
+        let mut pair = Pair::symmetric(1, link());
+        if ipv6 {
+            pair = pair.over_ipv6();
+        }
+        pair.connect(config.clone(), config);
+        let record = pair.record();
+        let size = pair.info(Side::Caller).max_payload;
+        let mut count = 0;
+        let tapped = record.clone();
+        pair.tap(move |now, side, datagram| {
+            tapped.push(now, side, &datagram);
+            count += u32::from(kind(&datagram) == Kind::Data);
+            let lost = kind(&datagram) == Kind::Data && count.is_multiple_of(2);
+            if lost { Vec::new() } else { vec![datagram] }
+        });
+        for side in BOTH {
+            pair.set_link(side, link().with_loss(Loss::Random(0.3)).expect("a share"));
+        }
+        for _ in 0..3_000 {
+            pair.send(Side::Caller, vec![0; size], Default::default()).expect("room");
+        }
+        pair.run_for(SECS(3));
+        for side in BOTH {
+            let longest = record.from(side).iter().map(|(_, datagram)| datagram.len()).max();
+            let longest = longest.expect("some") + headers;
+            assert!(longest <= mss, "{side:?} sends {longest} bytes where {mss} are allowed");
+        }
+        let naks = record.of_kind(Side::Listener, Kind::Nak);
+        let longest = naks.iter().map(|(_, datagram)| datagram.len()).max().expect("reports");
+        assert!(longest + headers > mss - 8, "the room is used: {longest}");
+    }
+}
