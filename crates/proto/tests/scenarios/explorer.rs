@@ -254,9 +254,9 @@ fn check_direction(pair: &mut Pair, from: Side) {
     for delivery in &pair.node(to).received {
         assert!(delivery.local >= delivery.message.due, "early");
     }
-    // A correction of the drift may move what is due by a millisecond or two at once, and be wrong by
-    // half of what a path changed on one side only. The first message after a large gap waits for the
-    // second to confirm it.
+    // A correction of the drift may move what is due by a millisecond or two at once, and be wrong
+    // by half of what a path changed on one side only. The first message after a large gap waits
+    // for the second to confirm it.
     if pair.info(to).receive_latency >= MS(100) {
         for delivery in pair.node(to).received.iter().rev().take(49) {
             let late = delivery.local - delivery.message.due;

@@ -91,8 +91,8 @@ impl AckState {
         Some((at + wait).max(now))
     }
 
-    /// Whether an ACK that tells of room again must go out at once: the peer knows of a quarter of it
-    /// at most.
+    /// Whether an ACK that tells of room again must go out at once: the peer knows of a quarter at
+    /// most.
     pub(crate) const fn frees(&self, room: u32) -> bool {
         room > self.told && room / 4 >= self.told
     }
