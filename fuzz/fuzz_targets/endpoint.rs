@@ -1,5 +1,5 @@
-//! Whatever arrives, from whomever and whenever: an endpoint that listens and has one connection never
-//! panics, comes to rest, and sends and keeps no more than its configuration allows.
+//! Whatever arrives, from whomever and whenever: an endpoint that listens and has one connection
+//! never panics, comes to rest, and sends and keeps no more than its configuration allows.
 #![no_main]
 
 use std::net::SocketAddr;
@@ -156,7 +156,8 @@ impl World {
         self.arrive(peer, datagram);
     }
 
-    /// A control packet in the peer's name with any body; sequence numbers in it are near the stream's.
+    /// A control packet in the peer's name with any body; sequence numbers in it are near the
+    /// stream's.
     fn arrive_control(&mut self, input: &mut Input<'_>) {
         let kind = input.byte().unwrap_or(0) % 10;
         let mut datagram = vec![0x80, kind, 0, 0];

@@ -3,7 +3,7 @@
 
 use punctual_netem::LinkConfig;
 use punctual_proto::BufferSize;
-use punctual_wire::{Ack, Control};
+use punctual_wire::{Ack, AckNo, Control};
 
 use crate::datagram::{Kind, control, kind};
 use crate::pair::{Pair, Side};
@@ -27,7 +27,7 @@ fn a_stream_is_acknowledged_each_ten_milliseconds() {
     assert!((99..=102).contains(&acks.len()), "{} ACKs in a second", acks.len());
     for (number, (_, datagram)) in (1..).zip(&acks) {
         let ack = ack(datagram);
-        assert_eq!(ack.number().map(|number| number.value()), Some(number));
+        assert_eq!(ack.number(), Some(AckNo::new(number)));
         assert!(ack.rates().is_some(), "a full ACK");
         assert_eq!(datagram.len(), 16 + 28);
     }
@@ -65,8 +65,8 @@ fn light_acks_keep_a_small_window_open() {
     assert!(light.windows(2).all(|pair| ack(&pair[1].1).next().is_after(ack(&pair[0].1).next())));
 }
 
-/// On a link whose round trip takes no time at all, an ACK that stays unanswered must not be repeated
-/// without end.
+/// On a link whose round trip takes no time at all, an ACK that stays unanswered must not be
+/// repeated without end.
 #[test]
 fn unanswered_acks_are_repeated_no_faster_than_the_ack_timer() {
     let mut pair = Pair::symmetric(1, LinkConfig::default());

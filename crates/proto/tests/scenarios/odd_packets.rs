@@ -1,5 +1,5 @@
-//! Packets in the peer's name that no honest peer sends: each is ignored, and nothing is believed that
-//! would lead astray.
+//! Packets in the peer's name that no honest peer sends: each is ignored, and nothing is believed
+//! that would lead astray.
 
 use punctual_wire::{Ack, AckLink, AckNo, Control, DropRequest, LossListBuilder, MsgNo, Timestamp};
 
