@@ -128,7 +128,7 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
         => Effect::Set(|keys, value| keep(&mut keys.port_config.ttl, number(value, 1, 255)));
     "iptos": "0 to 255, or 0xB8; default: the system's", "type of service of the datagrams"
         => Effect::Set(|keys, value| keep(&mut keys.port_config.tos, number(value, 0, 255)));
-    "ipv6only": "0 or 1; default -1: the system's", "whether [::] leaves IPv4 out"
+    "ipv6only": "0 or 1; default -1: IPv4 is let in", "whether [::] leaves IPv4 out"
         => Effect::Set(ipv6_only);
     "bindtodevice": "name of an interface; default none", "send and receive only there"
         => Effect::Set(|keys, value| {
