@@ -11,7 +11,7 @@ use crate::args::ConnectionArgs;
 use crate::endpoint::{Connection, Opener};
 use crate::exit::Failure;
 use crate::stop::Stop;
-use crate::uri::Uri;
+use punctual_uri::Uri;
 
 /// Opens connections as `args` say and lets `carry` work with each, until all have ended or it is
 /// time to stop.

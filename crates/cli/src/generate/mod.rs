@@ -17,9 +17,9 @@ use crate::exit::Failure;
 use crate::live::{Live, Way};
 use crate::stats::StatsFile;
 use crate::stop::Stop;
-use crate::uri::Uri;
 use pace::Pace;
 use payload::Payloads;
+use punctual_uri::Uri;
 
 /// Runs the command until all its streams have ended.
 pub(crate) async fn run(args: GenerateArgs, quiet: bool) -> Result<(), Failure> {

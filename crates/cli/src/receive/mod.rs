@@ -16,8 +16,8 @@ use crate::exit::Failure;
 use crate::live::{Live, Way};
 use crate::stats::StatsFile;
 use crate::stop::Stop;
-use crate::uri::Uri;
 use measure::{Measurement, MetricsFile};
+use punctual_uri::Uri;
 
 /// Runs the command until all its streams have ended.
 pub(crate) async fn run(args: ReceiveArgs, quiet: bool) -> Result<(), Failure> {
