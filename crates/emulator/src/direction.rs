@@ -2,8 +2,8 @@
 
 use punctual::Instant;
 use punctual_metrics::Quantiles;
-use punctual_netem::{Link, Packet};
 pub(crate) use punctual_netem::LinkConfig as LinkProfile;
+use punctual_netem::{Link, Packet};
 
 use crate::report::DirectionReport;
 
