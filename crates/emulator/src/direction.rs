@@ -2,8 +2,7 @@
 
 use punctual::Instant;
 use punctual_metrics::Quantiles;
-pub(crate) use punctual_netem::LinkConfig as LinkProfile;
-use punctual_netem::{Link, Packet};
+use punctual_netem::{Link, LinkProfile, Packet};
 
 use crate::report::DirectionReport;
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual::{Instant, now};
-use punctual_netem::LinkConfig;
+use punctual_netem::LinkProfile;
 use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
 
@@ -26,9 +26,9 @@ pub struct EmulatorConfig {
     /// Where their datagrams go to.
     pub target: SocketAddr,
     /// The link from each client to the target. Default perfect.
-    pub up: LinkConfig,
+    pub up: LinkProfile,
     /// The link from the target to each client. Default perfect.
-    pub down: LinkConfig,
+    pub down: LinkProfile,
     /// Decides what the links choose; each link of each client has a seed made from this one.
     /// Default 1.
     pub seed: u64,
@@ -44,8 +44,8 @@ impl EmulatorConfig {
         Self {
             listen,
             target,
-            up: LinkConfig::default(),
-            down: LinkConfig::default(),
+            up: LinkProfile::default(),
+            down: LinkProfile::default(),
             seed: 1,
             max_clients: 1_024,
             client_timeout: Duration::from_secs(60),

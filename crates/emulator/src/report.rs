@@ -51,17 +51,7 @@ pub struct DirectionReport {
 
 impl DirectionReport {
     pub(super) fn merge(&mut self, link: &LinkStatistics, lateness: &Quantiles) {
-        let sum = &mut self.link;
-        sum.sent += link.sent;
-        sum.sent_bytes += link.sent_bytes;
-        sum.delivered += link.delivered;
-        sum.delivered_bytes += link.delivered_bytes;
-        sum.lost += link.lost;
-        sum.dropped_by_queue += link.dropped_by_queue;
-        sum.duplicated += link.duplicated;
-        sum.corrupted += link.corrupted;
-        sum.reordered += link.reordered;
-        sum.queue_delay_max = sum.queue_delay_max.max(link.queue_delay_max);
+        self.link.merge(link);
         self.lateness.merge(lateness);
     }
 }
@@ -104,7 +94,18 @@ fn table(
     row("packets in", &|d| d.link.sent.to_string())?;
     row("rate in", &|d| format!("{:#}", Bitrate::of(d.link.sent_bytes, elapsed)))?;
     row("lost", &|d| share(d.link.lost, d.link.sent))?;
+    if directions.iter().any(|direction| direction.link.lost > direction.link.lost_by_chance) {
+        row("  by chance", &|d| share(d.link.lost_by_chance, d.link.sent))?;
+        row("  by pattern", &|d| share(d.link.lost_by_pattern, d.link.sent))?;
+        row("  in outages", &|d| share(d.link.lost_in_outage, d.link.sent))?;
+    }
     row("dropped by the queue", &|d| share(d.link.dropped_by_queue, d.link.sent))?;
+    if directions.iter().any(|direction| direction.link.dropped_by_codel > 0) {
+        row("dropped by CoDel", &|d| share(d.link.dropped_by_codel, d.link.sent))?;
+    }
+    if directions.iter().any(|direction| direction.link.dropped_by_mtu > 0) {
+        row("dropped, too long", &|d| share(d.link.dropped_by_mtu, d.link.sent))?;
+    }
     row("duplicated", &|d| share(d.link.duplicated, d.link.sent))?;
     row("corrupted", &|d| share(d.link.corrupted, d.link.sent))?;
     row("reordered", &|d| share(d.link.reordered, d.link.sent))?;
