@@ -17,10 +17,10 @@ pub(crate) struct TunArgs {
     #[arg(long, conflicts_with_all = ["listen", "target"])]
     pub(crate) tun: bool,
     /// Run this by the shell on the left side; $PUNCTUAL_PEER is the right side's address
-    #[arg(long, value_name = "COMMAND", requires = "tun")]
+    #[arg(long, value_name = "COMMAND", requires = "tun", conflicts_with = "listen")]
     pub(crate) left: Option<OsString>,
     /// Run this by the shell on the right side; $PUNCTUAL_PEER is the left side's address
-    #[arg(long, value_name = "COMMAND", requires = "tun")]
+    #[arg(long, value_name = "COMMAND", requires = "tun", conflicts_with = "listen")]
     pub(crate) right: Option<OsString>,
     /// Whose end ends the run; a command that still runs then gets SIGTERM, and SIGKILL after 2 s
     #[arg(long, value_name = "WHO", requires = "tun", default_value = "left", value_enum)]
