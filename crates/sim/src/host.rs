@@ -160,11 +160,6 @@ impl Host {
         std::mem::take(&mut self.inbox)
     }
 
-    /// Whether the endpoint's timer is served at `now`.
-    pub(crate) fn is_timer_due(&self, now: Instant) -> bool {
-        self.timer.is_some_and(|(_, served)| served <= now)
-    }
-
     /// When the host wakes up next, after its endpoint has been touched.
     pub(crate) fn next_wake(&mut self, now: Instant) -> Option<Instant> {
         let asked = self.endpoint.poll_timeout().map(|local| self.clock.world(local).max(now));

@@ -12,6 +12,8 @@ use crate::packet::IpPacket;
 #[derive(Debug)]
 pub(super) struct LinkSlot {
     pub(super) link: Link<IpPacket>,
+    /// Its entrance in the capture, if it is captured; its exit is the next one.
+    pub(super) interface: Option<u32>,
     period: Duration,
     series: Vec<LinkSample>,
 }
@@ -30,15 +32,7 @@ pub struct LinkSample {
 
 impl LinkSlot {
     pub(super) fn new(link: Link<IpPacket>) -> Self {
-        Self { link, period: Duration::ZERO, series: Vec::new() }
-    }
-
-    pub(super) fn send(&mut self, now: Instant, packet: IpPacket) {
-        self.link.send(now, packet);
-    }
-
-    pub(super) fn recv(&mut self, now: Instant) -> Option<IpPacket> {
-        self.link.recv(now).map(|arrival| arrival.packet)
+        Self { link, interface: None, period: Duration::ZERO, series: Vec::new() }
     }
 }
 
