@@ -25,19 +25,22 @@ pub(crate) struct Tick {
 }
 
 /// How the ends of an axis are chosen from the values.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Ends {
-    /// At the least and the greatest value.
+    /// At the least and the greatest value, or a round number that is very near.
     Exact,
-    /// At round numbers, and at zero unless all values are far from it.
-    Round,
+    /// At round numbers with about so many between them, and at zero unless all values are far
+    /// from it.
+    Round(f64),
 }
 
 impl Range {
     /// The range that shows all of `values`; those that cannot be drawn do not count.
     pub(crate) fn of(axis: &Axis, values: impl Iterator<Item = f64>, ends: Ends) -> Self {
         let fixed = [axis.low, axis.high].into_iter().flatten();
-        let values: Vec<f64> = values.chain(fixed).filter(|value| drawable(*value)).collect();
+        let values = values.chain(fixed).filter(|value| drawable(*value));
+        // Below that, differences would underflow.
+        let values: Vec<f64> = values.map(|v| if v.abs() < LEAST { 0.0 } else { v }).collect();
         match axis.scale {
             Scale::Log => Self::decades(axis, &values),
             Scale::Linear | Scale::Time => Self::linear(axis, &values, ends),
@@ -46,30 +49,37 @@ impl Range {
 
     fn linear(axis: &Axis, values: &[f64], ends: Ends) -> Self {
         let (mut low, mut high) = extremes(values).unwrap_or((0.0, 1.0));
-        if ends == Ends::Round && low > 0.0 && low < 0.7 * high {
+        let rounded = ends != Ends::Exact;
+        if rounded && low > 0.0 && low < 0.7 * high {
             low = 0.0;
         }
-        if ends == Ends::Round && high < 0.0 && high > 0.7 * low {
+        if rounded && high < 0.0 && high > 0.7 * low {
             high = 0.0;
         }
         // All values equal, or so nearly that there are no numbers between them.
         let largest = low.abs().max(high.abs());
-        if high - low <= largest * 1e-9 {
-            (low, high) = match (low, ends) {
+        if !apart(low, high) {
+            (low, high) = match (low, rounded) {
                 (0.0, _) => (0.0, 1.0),
-                (low, Ends::Round) if low > 0.0 => (0.0, low * 1.25),
-                (low, Ends::Round) => (low * 1.25, 0.0),
-                (low, Ends::Exact) => (low - largest * 0.05, low + largest * 0.05),
+                (low, true) if low > 0.0 => (0.0, low * 1.25),
+                (low, true) => (low * 1.25, 0.0),
+                (low, false) => (low - largest * 0.05, low + largest * 0.05),
             };
         }
-        if ends == Ends::Round {
-            let step = round_step(high - low, 5.0, axis.scale);
-            (low, high) = ((low / step + 1e-6).floor() * step, (high / step - 1e-6).ceil() * step);
-        }
-        if let Some(fixed) = axis.low.filter(|fixed| drawable(*fixed) && *fixed < high) {
+        let count = if let Ends::Round(count) = ends { count } else { 6.0 };
+        let step = round_step(high - low, count, axis.scale);
+        let down = (low / step + 1e-6).floor() * step;
+        let up = (high / step - 1e-6).ceil() * step;
+        let near = if rounded { f64::INFINITY } else { 0.015 * (high - low) };
+        (low, high) = (
+            if low - down <= near { down } else { low },
+            if up - high <= near { up } else { high },
+        );
+        // An end that is set holds unless it leaves nothing between the ends.
+        if let Some(fixed) = axis.low.filter(|fixed| drawable(*fixed) && apart(*fixed, high)) {
             low = fixed;
         }
-        if let Some(fixed) = axis.high.filter(|fixed| drawable(*fixed) && *fixed > low) {
+        if let Some(fixed) = axis.high.filter(|fixed| drawable(*fixed) && apart(low, *fixed)) {
             high = fixed;
         }
         Self { scale: axis.scale, low, high, zero: false }
@@ -174,6 +184,11 @@ impl Range {
 /// Less than this counts as zero on a logarithmic scale.
 const LEAST: f64 = 1e-100;
 
+/// Whether there are numbers enough between two ends for an axis.
+fn apart(low: f64, high: f64) -> bool {
+    high - low > low.abs().max(high.abs()).max(LEAST) * 1e-9
+}
+
 fn extremes(values: &[f64]) -> Option<(f64, f64)> {
     let first = *values.first()?;
     Some(values.iter().fold((first, first), |(low, high), v| (low.min(*v), high.max(*v))))
@@ -216,13 +231,13 @@ mod tests {
     fn linear_ticks_are_round_numbers_with_as_many_digits_as_they_differ_in() {
         let axis = Axis::linear("", "");
         assert_eq!(
-            labels(&axis, &[3.0, 97.0], Ends::Round, 5.0),
+            labels(&axis, &[3.0, 97.0], Ends::Round(5.0), 5.0),
             ["0", "20", "40", "60", "80", "100"]
         );
-        assert_eq!(labels(&axis, &[0.0, 0.021], Ends::Round, 5.0)[1], "0.005");
-        assert_eq!(labels(&axis, &[149.2, 150.1], Ends::Round, 5.0)[0], "149.2");
-        assert_eq!(labels(&axis, &[0.0, 45_000.0], Ends::Round, 5.0)[1], "10k");
-        assert_eq!(labels(&axis, &[-4.0, 4.0], Ends::Round, 4.0), ["−4", "−2", "0", "2", "4"]);
+        assert_eq!(labels(&axis, &[0.0, 0.021], Ends::Round(5.0), 5.0)[1], "0.005");
+        assert_eq!(labels(&axis, &[149.2, 150.1], Ends::Round(5.0), 5.0)[0], "149.2");
+        assert_eq!(labels(&axis, &[0.0, 45_000.0], Ends::Round(5.0), 5.0)[1], "10k");
+        assert_eq!(labels(&axis, &[-4.0, 4.0], Ends::Round(5.0), 4.0), ["−4", "−2", "0", "2", "4"]);
     }
 
     #[test]
@@ -236,17 +251,17 @@ mod tests {
     #[test]
     fn a_logarithmic_axis_has_a_place_for_none() {
         let axis = Axis::log("", "");
-        let range = Range::of(&axis, [0.0, 0.01, 5.0].into_iter(), Ends::Round);
+        let range = Range::of(&axis, [0.0, 0.01, 5.0].into_iter(), Ends::Round(5.0));
         assert_eq!(range.place(0.0), 0.0);
         assert!(range.place(0.01) > 0.05 && range.place(10.0) == 1.0);
-        let labels = labels(&axis, &[0.0, 0.01, 5.0], Ends::Round, 5.0);
+        let labels = labels(&axis, &[0.0, 0.01, 5.0], Ends::Round(5.0), 5.0);
         assert_eq!(labels, ["0", "0.01", "0.1", "1", "10"]);
     }
 
     #[test]
     fn values_that_say_nothing_give_an_axis_all_the_same() {
         for scale in [Axis::linear("", ""), Axis::log("", ""), Axis::time("")] {
-            for ends in [Ends::Exact, Ends::Round] {
+            for ends in [Ends::Exact, Ends::Round(5.0)] {
                 for values in [
                     &[][..],
                     &[0.0],

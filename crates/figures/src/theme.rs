@@ -52,7 +52,7 @@ pub(crate) fn variables(dark: bool) -> String {
 /// The rules of the classes that charts use, with the value of each colour given by `value`.
 pub(crate) fn chart_rules(value: impl Fn(&str) -> String) -> String {
     let mut css = format!(
-        ".t{{fill:{ink};}}.u{{fill:{soft};}}.g{{stroke:{rule};stroke-width:1;}}\
+        ".t{{fill:{ink};}}.u{{fill:{soft};}}.g{{stroke:{rule};stroke-width:1;}}.q{{opacity:.45;}}\
          .f{{stroke:{soft};stroke-width:1;}}.p{{fill:{paper};}}\
          .h{{paint-order:stroke;stroke:{paper};stroke-width:3;stroke-linejoin:round;}}\
          .m{{stroke:{ink};stroke-width:1;stroke-dasharray:2 3;}}\

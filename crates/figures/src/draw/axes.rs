@@ -11,12 +11,16 @@ use crate::svg::{Px, Xml};
 /// The fine lines of a plot, its frame, and the numbers at its left.
 pub(crate) fn draw_grid(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>) {
     let (width, height) = (layout.plot_width, field.height);
-    let mut path = String::new();
+    let (mut path, mut fine) = (String::new(), String::new());
     for tick in &field.y_ticks {
-        path += &format!("M0 {}H{}", Px((1.0 - tick.at) * height), Px(width));
+        let path = if tick.label.is_empty() { &mut fine } else { &mut path };
+        *path += &format!("M0 {}H{}", Px((1.0 - tick.at) * height), Px(width));
     }
     for tick in layout.x_ticks.iter().filter(|tick| !tick.label.is_empty()) {
         path += &format!("M{} 0V{}", Px(layout.x_at(tick.at)), Px(height));
+    }
+    if !fine.is_empty() {
+        xml.empty("path", &[("class", &"g q"), ("d", &fine)]);
     }
     xml.empty("path", &[("class", &"g"), ("d", &path)]);
     let floor = format!("M0 {0}H{1}", Px(height), Px(width));

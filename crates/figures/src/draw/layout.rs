@@ -6,7 +6,7 @@ use super::{Look, Spot};
 use crate::axis::Scale;
 use crate::chart::{Chart, Panel};
 use crate::scale::{Ends, Range, Tick};
-use crate::series::{Marker, Place, Point, Series, Style};
+use crate::series::{Marker, Place, Point, Series, Style, drawable};
 use crate::svg::Px;
 use crate::theme::COLOURS;
 use crate::width::text_width;
@@ -96,7 +96,7 @@ impl<'a> Layout<'a> {
         }
         for mut field in fields {
             y += self.font + 6.0;
-            field.heading = y - 3.0;
+            field.heading = y - 4.0;
             if !shared {
                 let entries = field.panel.series.iter().zip(field.slots.iter().copied());
                 field.legend = Legend::new(entries, LEGEND_EDGE, y + 1.0, room, self.font);
@@ -104,7 +104,7 @@ impl<'a> Layout<'a> {
             }
             let (labels, rows) = markers::place_labels(self, field.panel);
             field.labels = labels;
-            y += rows + 6.0;
+            y += rows + 8.0;
             field.top = y;
             y += field.height + 12.0;
             self.fields.push(field);
@@ -147,10 +147,9 @@ impl Field<'_> {
 }
 
 fn field(index: usize, panel: &Panel, slots: Vec<usize>, height: f64) -> Field<'_> {
-    let y = Range::of(&panel.y, y_values(panel), Ends::Round);
-    let y_ticks = without_collisions(y.ticks((height / 42.0).max(2.0)), |tick| {
-        ((1.0 - tick.at) * height, 13.0)
-    });
+    let count = (height / 42.0).max(2.0);
+    let y = Range::of(&panel.y, y_values(panel), Ends::Round(count));
+    let y_ticks = without_collisions(y.ticks(count), |tick| ((1.0 - tick.at) * height, 13.0));
     let clipped = panel.y.low.is_some() || panel.y.high.is_some();
     let empty = !points(panel).any(|point| point.y.is_finite());
     Field {
@@ -202,7 +201,8 @@ fn x_range(chart: &Chart) -> Range {
             Marker { at: Place::X(x), .. } => Some(*x),
             Marker { at: Place::Y(_), .. } => None,
         });
-        points(panel).map(|point| point.x).chain(marked)
+        let there = points(panel).filter(|point| drawable(point.y) || point.ends().is_some());
+        there.map(|point| point.x).chain(marked)
     });
     Range::of(&chart.x, values, Ends::Exact)
 }

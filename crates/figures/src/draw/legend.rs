@@ -90,7 +90,7 @@ impl Entry {
             let path = format!("M{} {}H{}", Px(x), Px(y), Px(x + SWATCH - 6.0));
             xml.empty("path", &[("class", &class), ("d", &path)]);
         }
-        if !matches!(self.style, Style::Band | Style::Step) {
+        if self.style != Style::Band {
             let class = shapes::marker_class(slot, self.reference);
             let middle = Spot { x: x + (SWATCH - 6.0) / 2.0, y };
             let path = shapes::marker(slot, middle);

@@ -2,9 +2,10 @@
 
 use std::fmt::Display;
 
+use super::Spot;
 use super::layout::{Field, Layout};
 use crate::chart::Panel;
-use crate::series::{Marker, Place, drawable};
+use crate::series::{Marker, Place, Style, drawable};
 use crate::svg::{Px, Xml};
 use crate::width::text_width;
 
@@ -40,55 +41,122 @@ pub(crate) fn place_labels<'a>(layout: &Layout<'_>, panel: &'a Panel) -> (Vec<La
     (labels, number(rows.len()) * ROW)
 }
 
-/// Draws the lines, below the data.
+/// Draws the lines, below the data. Vertical ones go through all panels.
 pub(crate) fn draw_lines(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>) {
-    for marker in &field.panel.markers {
-        let path = match marker.at {
-            Place::X(x) if drawable(x) => {
-                format!("M{} 0V{}", Px(layout.x_of(x)), Px(field.height))
-            }
-            Place::Y(y) if drawable(y) => {
-                format!("M0 {}H{}", Px(field.y_of(y)), Px(layout.plot_width))
-            }
-            _ => continue,
-        };
+    let all = layout.chart.panels.iter().flat_map(|panel| &panel.markers);
+    let mut path = String::new();
+    for marker in all {
+        if let Place::X(x) = marker.at
+            && drawable(x)
+        {
+            path += &format!("M{} 0V{}", Px(layout.x_of(x)), Px(field.height));
+        }
+    }
+    for (value, _) in heights(field) {
+        path += &format!("M0 {}H{}", Px(field.y_of(value)), Px(layout.plot_width));
+    }
+    if !path.is_empty() {
         xml.empty("path", &[("class", &"m"), ("d", &path)]);
     }
 }
 
-/// Draws the labels: of vertical lines above the plot, of horizontal ones at their right end, with
-/// a rim so that they can be read over data.
+/// Draws the labels: of vertical lines above the plot, of horizontal ones near their line, where
+/// they cover the least, with a rim so that they can be read over data.
 pub(crate) fn draw_labels(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>) {
-    let size = Px(layout.font - 1.0);
+    let size = layout.font - 1.0;
     for label in &field.labels {
         let attributes: [(&str, &dyn Display); 4] = [
             ("class", &"u"),
             ("x", &Px(label.x)),
             ("y", &Px(-4.0 - label.row * ROW)),
-            ("font-size", &size),
+            ("font-size", &Px(size)),
         ];
         xml.leaf("text", &attributes, label.text);
     }
-    let mut taken: Vec<f64> = Vec::new();
-    for marker in &field.panel.markers {
-        let Place::Y(value) = marker.at else { continue };
-        if !drawable(value) || marker.label.is_empty() {
-            continue;
-        }
-        // Above its line, or below where the next label or the plot's edge is near.
-        let above = field.y_of(value) - 4.0;
-        let is_free = |y: f64| y > 10.0 && taken.iter().all(|other| (other - y).abs() >= 13.0);
-        let y = if is_free(above) { above } else { above + layout.font + 4.0 };
-        taken.push(y);
-        let attributes: [(&str, &dyn Display); 5] = [
+    let mut crowd = if heights(field).next().is_some() { crowd(layout, field) } else { Vec::new() };
+    for (value, text) in heights(field).filter(|(_, text)| !text.is_empty()) {
+        let (width, line) = (text_width(text, size), field.y_of(value));
+        let far = layout.plot_width - 4.0 - width;
+        let places = [far, 4.0, (far + 4.0) / 2.0, far * 0.75, far * 0.25];
+        let boxes = places.iter().flat_map(|left| {
+            [line - 5.0, line + size + 3.0].map(|bottom| Stand { left: *left, bottom, width, size })
+        });
+        let cost = |place: &Stand| {
+            let outside = place.bottom - size < 0.0 || place.bottom > field.height;
+            let covered = crowd.iter().filter(|spot| place.covers(**spot)).count();
+            covered + if outside { 100_000 } else { 0 }
+        };
+        let Some(best) = boxes.min_by_key(cost) else { continue };
+        crowd.extend(best.corners());
+        let attributes: [(&str, &dyn Display); 4] = [
             ("class", &"u h"),
-            ("x", &Px(layout.plot_width - 4.0)),
-            ("y", &Px(y)),
-            ("font-size", &size),
-            ("text-anchor", &"end"),
+            ("x", &Px(best.left)),
+            ("y", &Px(best.bottom)),
+            ("font-size", &Px(size)),
         ];
-        xml.leaf("text", &attributes, &marker.label);
+        xml.leaf("text", &attributes, text);
     }
+}
+
+/// Where a label may stand.
+struct Stand {
+    left: f64,
+    bottom: f64,
+    width: f64,
+    size: f64,
+}
+
+impl Stand {
+    fn covers(&self, spot: Spot) -> bool {
+        let across = (self.left - 4.0..=self.left + self.width + 4.0).contains(&spot.x);
+        across && (self.bottom - self.size - 3.0..=self.bottom + 4.0).contains(&spot.y)
+    }
+
+    /// Spots that keep other labels away, so many that data gives way to them.
+    fn corners(&self) -> impl Iterator<Item = Spot> {
+        let (left, width, y) = (self.left, self.width, self.bottom - self.size / 2.0);
+        (0..=200_u8).map(move |part| Spot { x: left + width * f64::from(part) / 200.0, y })
+    }
+}
+
+/// The horizontal lines of a panel: value and label.
+fn heights<'a>(field: &Field<'a>) -> impl Iterator<Item = (f64, &'a str)> {
+    let panel = field.panel;
+    panel.markers.iter().filter_map(|marker| match marker.at {
+        Place::Y(value) if drawable(value) => Some((value, marker.label.as_str())),
+        _ => None,
+    })
+}
+
+/// Spots that labels should not cover: values, the ends of their intervals, and the lines between
+/// values.
+fn crowd(layout: &Layout<'_>, field: &Field<'_>) -> Vec<Spot> {
+    let mut crowd: Vec<Spot> = Vec::new();
+    for series in &field.panel.series {
+        let mut before: Option<Spot> = None;
+        for point in series.points.iter().filter(|point| drawable(point.x) && drawable(point.y)) {
+            let spot = layout.spot(field, point.x, point.y);
+            crowd.push(spot);
+            if let Some((low, high)) = point.ends() {
+                crowd.extend([low, high].map(|end| layout.spot(field, point.x, end)));
+            }
+            if let Some(before) = before.filter(|_| series.style != Style::Points) {
+                // Lines between near values are known by their ends.
+                let parts = ((spot.x - before.x).abs() / 6.0).min(40.0).floor();
+                let mut part = 1.0;
+                while part < parts {
+                    let share = part / parts;
+                    crowd.push(Spot {
+                        x: before.x + share * (spot.x - before.x),
+                        y: before.y + share * (spot.y - before.y),
+                    });
+                    part += 1.0;
+                }
+            }
+            before = Some(spot);
+        }
+    }
+    crowd
 }
 
 fn number(count: usize) -> f64 {

@@ -24,8 +24,8 @@ pub(crate) fn draw(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>) {
         }
         match series.style {
             Style::Points | Style::LinePoints => draw_points(xml, layout, field, series, slot),
-            Style::Line => draw_signs(xml, layout, field, series, slot),
-            Style::Step | Style::Band => {}
+            Style::Line | Style::Step => draw_signs(xml, layout, field, series, slot),
+            Style::Band => {}
         }
     }
 }
