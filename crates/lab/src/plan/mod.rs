@@ -1,0 +1,4 @@
+//! x
+pub mod expression;
+pub mod quantity;
+pub mod ratio;
