@@ -7,11 +7,17 @@ use thiserror::Error;
 /// A URI that cannot be used, and why.
 #[derive(Clone, Debug, Error, Eq, PartialEq)]
 #[error("{problem}")]
-pub(crate) struct UriError {
+pub struct UriError {
     /// The URI as it was written.
     pub(crate) uri: String,
-    /// What is wrong with it.
     pub(crate) problem: Problem,
+}
+
+impl UriError {
+    /// The URI as it was written.
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
 }
 
 /// What is wrong with a URI.

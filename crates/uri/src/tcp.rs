@@ -1,24 +1,24 @@
 //! `tcp://host:port?…`: a stream of bytes over TCP.
 
-use crate::uri::error::{Problem, UriError};
-use crate::uri::key::{Effect, Key, apply_query, buffer_bytes, switch};
-use crate::uri::parts::Parts;
+use crate::error::{Problem, UriError};
+use crate::key::{Effect, Key, apply_query, buffer_bytes, switch};
+use crate::parts::Parts;
 
 /// A TCP peer to connect to, or a port to listen on.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct TcpTarget {
+pub struct TcpTarget {
     /// Host to connect to, or local address to listen on; empty for every IPv4 address.
-    pub(crate) host: String,
+    pub host: String,
     /// Port to connect to or to listen on.
-    pub(crate) port: u16,
+    pub port: u16,
     /// Whether this end listens.
-    pub(crate) listen: bool,
+    pub listen: bool,
     /// Whether small writes are sent at once.
-    pub(crate) no_delay: bool,
+    pub no_delay: bool,
     /// Bytes of the socket's send buffer.
-    pub(crate) send_buffer: Option<usize>,
+    pub send_buffer: Option<usize>,
     /// Bytes of the socket's receive buffer.
-    pub(crate) receive_buffer: Option<usize>,
+    pub receive_buffer: Option<usize>,
 }
 
 impl TcpTarget {

@@ -10,10 +10,10 @@ use punctual_metrics::Quantiles;
 use punctual_netem::{Link, LinkConfig, Packet};
 use tokio::sync::mpsc;
 
-use crate::emulate::EmulatorConfig;
-use crate::emulate::emulator::{Arrivals, Shared, lock};
-use crate::emulate::report::EmulatorReport;
-use crate::emulate::udp::{Buffers, Udp};
+use crate::EmulatorConfig;
+use crate::emulator::{Arrivals, Shared, lock};
+use crate::report::EmulatorReport;
+use crate::udp::{Buffers, Udp};
 
 /// The links of one client, and how exactly they are kept.
 #[derive(Debug)]

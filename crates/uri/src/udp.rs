@@ -2,33 +2,33 @@
 
 use std::net::IpAddr;
 
-use crate::uri::error::{Complaint, Problem, UriError};
-use crate::uri::key::{Effect, Key, apply_query, buffer_bytes, number, switch};
-use crate::uri::parts::{Parts, split_host_port};
+use crate::error::{Complaint, Problem, UriError};
+use crate::key::{Effect, Key, apply_query, buffer_bytes, number, switch};
+use crate::parts::{Parts, split_host_port};
 
 /// A UDP address or port. Whether it is sent to or received from is the command's to say.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct UdpTarget {
+pub struct UdpTarget {
     /// Destination, local address to receive at, or multicast group; empty for every IPv4 address.
-    pub(crate) host: String,
+    pub host: String,
     /// Port to send to or to receive at.
-    pub(crate) port: u16,
+    pub port: u16,
     /// Address or name of the interface to use.
-    pub(crate) adapter: Option<String>,
+    pub adapter: Option<String>,
     /// A sender's own port.
-    pub(crate) local_port: Option<u16>,
+    pub local_port: Option<u16>,
     /// The only senders to a multicast group that are listened to; empty for all.
-    pub(crate) sources: Vec<IpAddr>,
+    pub sources: Vec<IpAddr>,
     /// Time to live of the datagrams.
-    pub(crate) ttl: Option<u32>,
+    pub ttl: Option<u32>,
     /// Whether multicast is heard on the sending machine.
-    pub(crate) multicast_loop: Option<bool>,
+    pub multicast_loop: Option<bool>,
     /// Type of service of the datagrams.
-    pub(crate) tos: Option<u32>,
+    pub tos: Option<u32>,
     /// Bytes of the socket's send buffer.
-    pub(crate) send_buffer: Option<usize>,
+    pub send_buffer: Option<usize>,
     /// Bytes of the socket's receive buffer.
-    pub(crate) receive_buffer: Option<usize>,
+    pub receive_buffer: Option<usize>,
 }
 
 impl UdpTarget {
@@ -46,7 +46,7 @@ impl UdpTarget {
     }
 
     /// Whether the host is the address of a multicast group.
-    pub(crate) fn is_multicast(&self) -> bool {
+    pub fn is_multicast(&self) -> bool {
         let address = self.host.split('%').next().unwrap_or(&self.host);
         address.parse::<IpAddr>().is_ok_and(|address| address.is_multicast())
     }

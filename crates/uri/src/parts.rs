@@ -1,18 +1,18 @@
 //! A URI taken apart: scheme, host, port and query, with percent-decoding.
 
-use crate::uri::error::{Problem, UriError};
+use crate::error::{Problem, UriError};
 
 /// The parts of `scheme://host:port?key=value&…`.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) struct Parts<'a> {
     /// The URI as it was written, for error messages.
-    pub(crate) text: &'a str,
+    pub text: &'a str,
     /// The host without brackets; empty if there is none.
-    pub(crate) host: String,
+    pub host: String,
     /// The port, if one is given.
-    pub(crate) port: Option<u16>,
+    pub port: Option<u16>,
     /// The keys and decoded values in the order in which they were written.
-    pub(crate) query: Vec<(String, String)>,
+    pub query: Vec<(String, String)>,
 }
 
 impl<'a> Parts<'a> {

@@ -1,25 +1,18 @@
 //! `punctual emulate`: a bad network between any two UDP programs.
 
-mod client;
-mod emulator;
-mod report;
-mod udp;
-
 use std::time::Duration;
 
+use punctual_emulator::{DirectionReport, Emulator, EmulatorConfig};
 use punctual_netem::LinkConfig;
-use punctual_units::{Bitrate, DisplayDuration};
+use punctual_units::{Bitrate, DisplayDuration, percent};
+use punctual_uri::split_host_port;
 
 use crate::args::EmulateArgs;
 use crate::endpoint::resolve;
 use crate::exit::Failure;
-use crate::live::{line, percent};
+use crate::live::line;
 use crate::print::print;
 use crate::stop::Stop;
-use crate::uri::split_host_port;
-
-pub use emulator::{Emulator, EmulatorConfig};
-pub use report::{DirectionReport, EmulatorReport};
 
 /// Runs the command until it is stopped or its time is over.
 pub(crate) async fn run(args: Box<EmulateArgs>, quiet: bool) -> Result<(), Failure> {

@@ -13,9 +13,9 @@ use punctual_netem::LinkConfig;
 use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::emulate::client::{Client, Links};
-use crate::emulate::report::EmulatorReport;
-use crate::emulate::udp::{Buffers, Udp};
+use crate::client::{Client, Links};
+use crate::report::EmulatorReport;
+use crate::udp::{Buffers, Udp};
 
 /// What an [`Emulator`] relays, and through which links.
 #[derive(Clone, Debug)]

@@ -1,10 +1,7 @@
 //! The nearest right spelling of a word.
 
 /// `; did you mean …?` with the candidate nearest to `word`, or nothing if none looks like it.
-pub(crate) fn did_you_mean<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> String {
+pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     match nearest(word, candidates) {
         Some(candidate) => format!("; did you mean `{candidate}`?"),
         None => String::new(),

@@ -1,5 +1,24 @@
 //! Where a stream comes from and where it goes to: URIs, as people write them for the SRT tools and
 //! FFmpeg.
+//!
+//! A [`Uri`] is parsed from text; its [`Target`] says what it means. [`set_option`] takes one
+//! option by its key, for those who write options elsewhere than in a URI. [`topic`] is the page
+//! that lists every form and every key.
+//!
+//! ```
+//! use punctual_uri::{Target, Uri};
+//!
+//! let uri: Uri = "srt://media.example:4200?latency=250ms".parse()?;
+//! let Target::Srt(target) = &uri.target else { panic!("it names an SRT peer") };
+//! assert_eq!((target.host.as_str(), target.port), ("media.example", 4200));
+//! assert_eq!(target.config.receive_latency().as_millis(), 250);
+//!
+//! let error = "srt://media.example:4200?latncy=250ms".parse::<Uri>().unwrap_err();
+//! assert!(error.to_string().contains("unknown key `latncy`; did you mean `latency`?"));
+//! # Ok::<(), punctual_uri::UriError>(())
+//! ```
+
+#![forbid(unsafe_code)]
 
 mod error;
 mod key;
@@ -15,27 +34,27 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-pub(crate) use error::{Problem, UriError};
-pub(crate) use parts::split_host_port;
-pub(crate) use srt::{Mode, SrtTarget};
-pub(crate) use suggest::did_you_mean;
-pub(crate) use tcp::TcpTarget;
-pub(crate) use topic::topic;
-pub(crate) use udp::UdpTarget;
+pub use error::UriError;
+pub use srt::{Mode, SrtTarget, set_option};
+pub use suggest::did_you_mean;
+pub use tcp::TcpTarget;
+pub use topic::topic;
+pub use udp::UdpTarget;
 
+use error::Problem;
 use parts::{Parts, percent_decode};
 
 /// A URI and what it means.
 #[derive(Clone, Debug)]
-pub(crate) struct Uri {
+pub struct Uri {
     text: String,
     /// What it names.
-    pub(crate) target: Target,
+    pub target: Target,
 }
 
 /// What a URI names.
 #[derive(Clone, Debug)]
-pub(crate) enum Target {
+pub enum Target {
     /// `file:///path/to/clip.ts` or a bare path.
     File(PathBuf),
     /// `srt://host:port` or `srt://:port`.
@@ -50,7 +69,7 @@ pub(crate) enum Target {
 
 impl Uri {
     /// What is allowed in it but may not be what was meant.
-    pub(crate) fn warnings(&self) -> &[String] {
+    pub fn warnings(&self) -> &[String] {
         match &self.target {
             Target::Srt(target) => &target.warnings,
             _ => &[],
@@ -90,6 +109,15 @@ impl fmt::Display for Uri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
+}
+
+/// The host and the port of `host:port`; the host without its brackets.
+///
+/// # Errors
+///
+/// The text has another form, or a port outside 1 to 65535.
+pub fn split_host_port(text: &str) -> Result<(&str, Option<u16>), UriError> {
+    parts::split_host_port(text).map_err(|problem| UriError { uri: text.to_owned(), problem })
 }
 
 /// Whether a text without a scheme is more likely an address than a file.

@@ -6,10 +6,10 @@ use std::time::Duration;
 use punctual::{Bitrate, BufferSize, Config, ConfigError, MaxBandwidth, RetransmitAlgorithm};
 use punctual_units::{parse_bitrate_in, parse_bytes_in, parse_count, parse_duration_in};
 
-use crate::uri::error::Complaint;
-use crate::uri::key::{Effect, Key, buffer_bytes, number, switch};
-use crate::uri::parts::split_host_port;
-use crate::uri::srt::{Mode, SrtKeys};
+use crate::error::Complaint;
+use crate::key::{Effect, Key, buffer_bytes, number, switch};
+use crate::parts::split_host_port;
+use crate::srt::{Mode, SrtKeys};
 
 type Done = Result<(), Complaint>;
 

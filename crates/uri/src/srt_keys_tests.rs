@@ -1,6 +1,6 @@
 use super::*;
-use crate::uri::key::apply_query;
-use crate::uri::parts::Parts;
+use crate::key::apply_query;
+use crate::parts::Parts;
 
 fn apply(query: &str) -> Result<SrtKeys, String> {
     let rest = format!("host:4200?{query}");

@@ -1,9 +1,9 @@
 //! Keys of a URI's query, as tables: one row says how a key is spelt, what its value means and what
 //! it does. Parsing, the help topic and the tests all read the same rows.
 
-use crate::uri::error::{Complaint, Problem, UriError};
-use crate::uri::parts::Parts;
-use crate::uri::suggest::did_you_mean;
+use crate::error::{Complaint, Problem, UriError};
+use crate::parts::Parts;
+use crate::suggest::did_you_mean;
 
 /// One key of the query of URIs that become a `T`.
 pub(crate) struct Key<T> {
@@ -46,23 +46,38 @@ pub(crate) fn apply_query<T>(
             return Err(parts.error(Problem::GivenTwice { key: key.name.to_owned(), alias }));
         }
         given.push(key.name);
-        match key.effect {
-            Effect::Set(set) => set(target, value).map_err(|complaint| {
-                let complaint = with_form(complaint, key.value);
-                let (key, value) = (written.clone(), value.clone());
-                parts.error(Problem::BadValue { key, value, complaint })
-            })?,
-            Effect::Refused { harmless, reason } => {
-                let lower = value.to_lowercase();
-                if !value.is_empty() && !harmless.contains(&lower.as_str()) {
-                    let (key, value) = (written.clone(), value.clone());
-                    return Err(parts.error(Problem::NotHere { key, value, reason }));
-                }
-            }
-            Effect::Ignored => {}
-        }
+        apply(key, written, value, target).map_err(|problem| parts.error(problem))?;
     }
     Ok(())
+}
+
+/// Applies one key of `table`, under any of its names, to `target`.
+pub(crate) fn apply_one<T>(
+    table: &[Key<T>],
+    name: &str,
+    value: &str,
+    target: &mut T,
+) -> Result<(), Problem> {
+    let key = find(table, name).ok_or_else(|| unknown(table, name))?;
+    apply(key, name, value, target)
+}
+
+/// Does what `key`, written as `name`, does with this value.
+fn apply<T>(key: &Key<T>, name: &str, value: &str, target: &mut T) -> Result<(), Problem> {
+    let (name, owned) = (name.to_owned(), value.to_owned());
+    match key.effect {
+        Effect::Set(set) => set(target, value).map_err(|complaint| {
+            let complaint = with_form(complaint, key.value);
+            Problem::BadValue { key: name, value: owned, complaint }
+        }),
+        Effect::Refused { harmless, reason } => {
+            if value.is_empty() || harmless.contains(&value.to_lowercase().as_str()) {
+                return Ok(());
+            }
+            Err(Problem::NotHere { key: name, value: owned, reason })
+        }
+        Effect::Ignored => Ok(()),
+    }
 }
 
 /// The row of a key or of another name for it.

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use punctual_metrics::Quantiles;
 use punctual_netem::LinkStatistics;
-use punctual_units::{Bitrate, DisplayDuration};
-
-use crate::live::percent;
+use punctual_units::{Bitrate, DisplayDuration, percent};
 
 /// What an [`Emulator`](crate::Emulator) did so far.
 #[derive(Clone, Debug, Default)]

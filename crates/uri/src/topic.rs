@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use crate::uri::key::{Effect, Key};
-use crate::uri::srt_keys::SRT_KEYS;
-use crate::uri::tcp::TCP_KEYS;
-use crate::uri::udp::UDP_KEYS;
+use crate::key::{Effect, Key};
+use crate::srt_keys::SRT_KEYS;
+use crate::tcp::TCP_KEYS;
+use crate::udp::UDP_KEYS;
 
 /// Every form of URI and every key, with unit, range and default.
-pub(crate) fn topic() -> String {
+pub fn topic() -> String {
     let mut text = INTRODUCTION.to_owned();
     section(&mut text, "Keys of srt:// URIs", SRT_KEYS);
     section(&mut text, "Keys of udp:// URIs", UDP_KEYS);

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use punctual::{Config, PortConfig};
 
-use crate::uri::error::{Problem, UriError};
-use crate::uri::key::apply_query;
-use crate::uri::parts::Parts;
-use crate::uri::srt_keys::SRT_KEYS;
+use crate::error::{Problem, UriError};
+use crate::key::{apply_one, apply_query};
+use crate::parts::Parts;
+use crate::srt_keys::SRT_KEYS;
 
 /// Who calls whom.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Mode {
+pub enum Mode {
     /// This end calls.
     Caller,
     /// This end waits for calls.
@@ -20,25 +20,25 @@ pub(crate) enum Mode {
 
 /// An SRT peer to call, or a port to listen on.
 #[derive(Clone, Debug)]
-pub(crate) struct SrtTarget {
+pub struct SrtTarget {
     /// Who calls whom.
-    pub(crate) mode: Mode,
+    pub mode: Mode,
     /// Host to call, or local address to listen on; empty for every IPv4 address.
-    pub(crate) host: String,
+    pub host: String,
     /// Port to call or to listen on.
-    pub(crate) port: u16,
+    pub port: u16,
     /// A caller's own address.
-    pub(crate) local_host: Option<String>,
+    pub local_host: Option<String>,
     /// A caller's own port.
-    pub(crate) local_port: Option<u16>,
+    pub local_port: Option<u16>,
     /// The options of the connection.
-    pub(crate) config: Config,
+    pub config: Config,
     /// The options of the UDP port, but for its address.
-    pub(crate) port_config: PortConfig,
+    pub port_config: PortConfig,
     /// Whether the URI says how large a payload may be.
-    pub(crate) payload_size_given: bool,
+    pub payload_size_given: bool,
     /// What is allowed but may not be what was meant.
-    pub(crate) warnings: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 impl SrtTarget {
@@ -73,7 +73,7 @@ impl SrtTarget {
     }
 
     /// The config, with room for payloads of `size` bytes if the URI left that open.
-    pub(crate) fn config_for_payload(&self, size: usize) -> Result<Config, punctual::ConfigError> {
+    pub fn config_for_payload(&self, size: usize) -> Result<Config, punctual::ConfigError> {
         if self.payload_size_given || size <= self.config.payload_size() {
             return Ok(self.config.clone());
         }
@@ -120,16 +120,37 @@ impl SrtTarget {
     }
 }
 
+/// `config` with the option `key`, as an `srt://` URI has it, set to `value`.
+///
+/// # Errors
+///
+/// The key is unknown or not an option of a connection, or the value is not one of its.
+pub fn set_option(config: Config, key: &str, value: &str) -> Result<Config, UriError> {
+    let error = |problem| UriError { uri: format!("{key}={value}"), problem };
+    let mut keys = SrtKeys { config, ..SrtKeys::default() };
+    apply_one(SRT_KEYS, key, value, &mut keys).map_err(error)?;
+    let elsewhere = keys.mode.is_some()
+        || keys.local_host.is_some()
+        || keys.local_port.is_some()
+        || keys.port_config != PortConfig::default();
+    if elsewhere {
+        let (key, value) = (key.to_owned(), value.to_owned());
+        let reason = "it belongs to the address or to the UDP port, not to the connection";
+        return Err(error(Problem::NotHere { key, value, reason }));
+    }
+    Ok(keys.config)
+}
+
 /// What the keys of an `srt://` URI say, before it is clear who calls whom.
 #[derive(Debug, Default)]
 pub(crate) struct SrtKeys {
-    pub(crate) mode: Option<Mode>,
-    pub(crate) local_host: Option<String>,
-    pub(crate) local_port: Option<u16>,
-    pub(crate) config: Config,
-    pub(crate) port_config: PortConfig,
-    pub(crate) payload_size_given: bool,
-    pub(crate) warnings: Vec<String>,
+    pub mode: Option<Mode>,
+    pub local_host: Option<String>,
+    pub local_port: Option<u16>,
+    pub config: Config,
+    pub port_config: PortConfig,
+    pub payload_size_given: bool,
+    pub warnings: Vec<String>,
 }
 
 fn is_wildcard(host: &str) -> bool {
@@ -182,6 +203,16 @@ mod tests {
         assert_eq!((target.mode, target.host.as_str()), (Mode::Listener, "10.0.0.2"));
         assert!(problem("10.0.0.1:4200?mode=listener&adapter=10.0.0.2").contains("not both"));
         assert!(problem(":4200?port=4300").contains("leave `port` out"));
+    }
+
+    #[test]
+    fn options_are_set_one_by_one() {
+        let set = |key, value| set_option(Config::default(), key, value);
+        assert_eq!(set("latency", "80ms").unwrap().receive_latency(), Duration::from_millis(80));
+        assert!(set("latncy", "1").unwrap_err().to_string().contains("did you mean `latency`?"));
+        assert!(set("latency", "soon").is_err());
+        assert!(set("mode", "caller").unwrap_err().to_string().contains("belongs to the address"));
+        assert!(set("ipttl", "7").is_err());
     }
 
     #[test]

@@ -2,28 +2,29 @@
 
 use std::time::Duration;
 
-use punctual::{Bitrate, Statistics};
+use punctual_proto::Statistics;
+use punctual_units::Bitrate;
 
 /// What one row is made of.
-pub(crate) struct Sample {
+pub struct Sample {
     /// Since the connection was opened.
-    pub(crate) total: Statistics,
+    pub total: Statistics,
     /// Since the row before.
-    pub(crate) interval: Statistics,
+    pub interval: Statistics,
 }
 
 /// One statistic.
-pub(crate) struct Field {
+pub struct Field {
     /// Its name in CSV: that of libsrt's `CBytePerfMon`.
-    pub(crate) csv: &'static str,
+    pub csv: &'static str,
     /// Its group in JSON, empty for none, and its name there.
-    pub(crate) json: (&'static str, &'static str),
+    pub json: (&'static str, &'static str),
     /// Its value.
-    pub(crate) value: fn(&Sample) -> Value,
+    pub value: fn(&Sample) -> Value,
 }
 
 /// The value of a statistic.
-pub(crate) enum Value {
+pub enum Value {
     /// A count.
     Whole(u64),
     /// A measure, which is printed with six significant digits.
@@ -42,7 +43,7 @@ impl std::fmt::Display for Value {
 macro_rules! fields {
     ($( $csv:ident = $group:literal . $json:literal : $value:expr; )*) => {
         /// The statistics in the order of libsrt's tools.
-        pub(crate) const FIELDS: &[Field] = &[
+        pub const FIELDS: &[Field] = &[
             $( Field { csv: stringify!($csv), json: ($group, $json), value: $value } ),*
         ];
     };
@@ -102,7 +103,7 @@ fn mbps(rate: Bitrate) -> f64 {
 
 /// A number as C++ streams print it: six significant digits, without trailing zeros; in scientific
 /// notation below 0.0001 and from a million.
-pub(crate) fn six_digits(number: f64) -> String {
+fn six_digits(number: f64) -> String {
     if number == 0.0 || !number.is_finite() {
         return "0".to_owned();
     }
