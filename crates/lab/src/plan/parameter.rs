@@ -181,7 +181,7 @@ impl Names {
         match found[..] {
             [] => {
                 let names = self.0.iter().map(|key| keys::name(key));
-                Err(format!("no parameter `{name}`{}", did_you_mean(name, names)))
+                Err(format!("no parameter `{name}`{}", did_you_mean(&lower, names)))
             }
             [one] => Ok(one),
             [one, two, ..] if one.matches('.').count() < two.matches('.').count() => Ok(one),
