@@ -11,23 +11,13 @@ pub(crate) const SECTIONS: [&str; 5] = ["stream", "link", "hosts", "options", "t
 pub(crate) const STREAM: &[&str] =
     &["transport", "bitrate", "ramp.by", "ramp.every", "payload", "duration", "streams"];
 
-pub(crate) const LINK: &[&str] = &[
-    "preset",
-    "rtt",
-    "delay",
-    "loss",
-    "burst-loss",
-    "rate",
-    "queue",
-    "jitter",
-    "reorder",
-    "duplicate",
-    "corrupt",
-];
+/// Keys of links besides those that a link's text form has.
+const LINK: &[&str] = &["preset", "rtt", "trace", "at"];
 
 pub(crate) const HOSTS: &[&str] = &["lateness", "drift", "offset"];
 
-pub(crate) const TRAFFIC: &[&str] = &["kind", "rate", "payload", "on", "off", "start", "way"];
+pub(crate) const TRAFFIC: &[&str] =
+    &["kind", "rate", "packet", "on", "off", "start", "duration", "way"];
 
 /// Keys whose values are names or forms of their own, never expressions.
 const TEXTUAL: &[&str] =
@@ -45,10 +35,10 @@ pub(crate) fn check(key: &str) -> Result<(), String> {
         _ => (None, rest),
     };
     let known = match section {
-        "stream" => STREAM,
-        "link" => LINK,
-        "hosts" => HOSTS,
-        "traffic" => TRAFFIC,
+        "stream" => STREAM.to_vec(),
+        "link" => link(),
+        "hosts" => HOSTS.to_vec(),
+        "traffic" => TRAFFIC.to_vec(),
         "options" => return check_option(name),
         _ => return Err(format!("unknown table `{section}`{}", did_you_mean(section, SECTIONS))),
     };
@@ -59,6 +49,11 @@ pub(crate) fn check(key: &str) -> Result<(), String> {
     let suggestion = did_you_mean(name, known.iter().copied());
     let known = known.join(", ");
     Err(format!("unknown key `{name}` in [{table}]{suggestion} (known: {known})"))
+}
+
+/// Every key of a link.
+fn link() -> Vec<&'static str> {
+    LINK.iter().copied().chain(punctual_netem::KEYS.iter().map(|key| key.name)).collect()
 }
 
 /// Whether an option exists, whatever its values are.
@@ -129,7 +124,7 @@ pub(crate) fn full(name: &str) -> Result<String, String> {
             return Ok(key);
         }
     }
-    let all = [STREAM, LINK, HOSTS].concat();
+    let all = [STREAM, &link(), HOSTS].concat();
     let suggestion = did_you_mean(name, all.iter().copied().chain(OPTIONS.iter().copied()));
     Err(format!("unknown parameter `{name}`{suggestion}"))
 }

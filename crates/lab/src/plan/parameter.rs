@@ -227,5 +227,5 @@ fn collected(node: &Node, nodes: &[Node]) -> Result<Written, PlanError> {
         node.text().map(str::to_owned).ok_or_else(|| node.place.error("must be a text"))
     };
     let texts = nodes.iter().map(text).collect::<Result<Vec<_>, _>>()?;
-    Ok(Written { text: texts.join("; "), place: node.place.clone() })
+    Ok(Written { text: texts.join("\n"), place: node.place.clone() })
 }

@@ -10,7 +10,7 @@ mod traffic;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use punctual_netem::{Link, LinkConfig, LinkStatistics};
+use punctual_netem::{Link, LinkProfile, LinkStatistics};
 use punctual_units::Instant;
 
 pub use self::links::LinkSample;
@@ -109,10 +109,10 @@ impl World {
 
     /// Adds a link: one direction of one. Its seed follows from the world's and from how many links
     /// were added before, not from anything else in the world.
-    pub fn add_link(&mut self, link: impl Into<LinkConfig>) -> LinkId {
+    pub fn add_link(&mut self, link: impl Into<LinkProfile>) -> LinkId {
         let index = self.links.len();
         let seed = derive(self.seed, Purpose::Link, index);
-        self.links.push(LinkSlot::new(Link::new(link.into(), seed)));
+        self.links.push(LinkSlot::new(Link::new(link, seed)));
         self.settle_link(index);
         LinkId(number(index))
     }
