@@ -64,7 +64,13 @@ fn dependencies() -> Outcome {
 }
 
 /// The crates that know neither clock nor socket.
-const CORE: [&str; 5] =
-    ["punctual-units", "punctual-wire", "punctual-proto", "punctual-netem", "punctual-metrics"];
+const CORE: [&str; 6] = [
+    "punctual-units",
+    "punctual-wire",
+    "punctual-proto",
+    "punctual-netem",
+    "punctual-metrics",
+    "punctual-sim",
+];
 
 const WASM: &str = "wasm32-unknown-unknown";

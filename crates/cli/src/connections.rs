@@ -11,13 +11,52 @@ use crate::args::ConnectionArgs;
 use crate::endpoint::{Connection, Opener};
 use crate::exit::Failure;
 use crate::stop::Stop;
-use crate::uri::Uri;
+use punctual_uri::Uri;
+
+/// A command that does the same with each of its connections.
+pub(crate) trait Streams: Send + Sync + 'static {
+    /// How many connections there are.
+    fn connections(&self) -> &ConnectionArgs;
+
+    /// When it is time to stop.
+    fn stop(&self) -> &Stop;
+
+    /// Carries the stream of one connection to its end.
+    fn carry(
+        self: Arc<Self>,
+        uri: Uri,
+        connection: Connection,
+    ) -> impl Future<Output = Result<(), Failure>> + Send;
+}
+
+/// Opens the connections of each opener, all openers at once, until all streams have ended.
+///
+/// The failure is the first opener's that has one.
+pub(crate) async fn run_all<C: Streams>(
+    command: &Arc<C>,
+    openers: impl Iterator<Item = Opener>,
+) -> Result<(), Failure> {
+    let mut streams = JoinSet::new();
+    for opener in openers {
+        let command = Arc::clone(command);
+        streams.spawn(async move {
+            let carry = |uri, connection| Arc::clone(&command).carry(uri, connection);
+            run(opener, command.connections(), command.stop(), carry).await
+        });
+    }
+    let mut result = Ok(());
+    while let Some(ended) = streams.join_next().await {
+        let ended = ended.unwrap_or_else(|error| Err(Failure::runtime(error.to_string())));
+        result = result.and(ended);
+    }
+    result
+}
 
 /// Opens connections as `args` say and lets `carry` work with each, until all have ended or it is
 /// time to stop.
 ///
 /// The failure is the first one that no reconnection follows.
-pub(crate) async fn run<W>(
+async fn run<W>(
     mut opener: Opener,
     args: &ConnectionArgs,
     stop: &Stop,

@@ -1,5 +1,4 @@
-//! The `punctual` program as a library: what its `main` calls, and the emulator for tests that put
-//! a bad network between two programs without starting a process.
+//! The `punctual` program as a library: what its `main` calls.
 
 #![forbid(unsafe_code)]
 #![expect(
@@ -23,14 +22,11 @@ mod route;
 mod stats;
 mod stop;
 mod timepoint;
-mod uri;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
-
-pub use emulate::{DirectionReport, Emulator, EmulatorConfig, EmulatorReport};
 
 use args::{Cli, Command};
 use exit::Failure;
@@ -68,7 +64,7 @@ fn execute(cli: Cli) -> Result<(), Failure> {
             clap_complete::generate(shell, &mut Cli::command(), "punctual", &mut script);
             print(String::from_utf8_lossy(&script))
         }
-        Command::Uri => print(uri::topic() + "\n"),
+        Command::Uri => print(punctual_uri::topic() + "\n"),
         Command::Generate(args) => on_runtime(generate::run(args, quiet)),
         Command::Receive(args) => on_runtime(receive::run(args, quiet)),
         Command::Route(args) => on_runtime(route::run(args, quiet)),

@@ -34,13 +34,31 @@ impl Meter {
         received_system_us: i64,
         received_monotonic_us: i64,
     ) -> Result<Stamp, ReadStampError> {
-        let stamp = Stamp::read(payload).inspect_err(|&error| self.integrity.submit(error))?;
-        if self.sequence.submit(stamp.seq, stamp.monotonic_us) != Arrival::Duplicate {
+        let stamp = Stamp::read(payload).inspect_err(|&error| self.submit_damaged(error))?;
+        self.submit_stamp(stamp, received_system_us, received_monotonic_us);
+        Ok(stamp)
+    }
+
+    /// Takes in a payload whose stamp is known and whose content was checked otherwise, as where
+    /// sender and receiver are in the same program.
+    pub fn submit_stamp(
+        &mut self,
+        stamp: Stamp,
+        received_system_us: i64,
+        received_monotonic_us: i64,
+    ) -> Arrival {
+        let arrival = self.sequence.submit(stamp.seq, stamp.monotonic_us);
+        if arrival != Arrival::Duplicate {
             self.latency.submit(stamp.system_time_us, received_system_us);
             self.jitter.submit(stamp.monotonic_us, received_monotonic_us);
             self.delay_factor.submit(stamp.monotonic_us, received_monotonic_us);
         }
-        Ok(stamp)
+        arrival
+    }
+
+    /// Counts a payload whose stamp cannot be read.
+    pub fn submit_damaged(&mut self, error: ReadStampError) {
+        self.integrity.submit(error);
     }
 
     /// Closes the period and tells how the stream does.

@@ -4,76 +4,79 @@ use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng;
 
 /// The generators of a link.
+///
+/// Each impairment has its own, and each packet its own place in it, given by the packet's number:
+/// so what chance says about a packet depends neither on the other packets' fate nor on the other
+/// impairments. Nothing is drawn of an impairment that is not there: its generator is moved on to
+/// the right place when it is needed.
 #[derive(Clone, Debug)]
 pub(crate) struct Chance {
-    loss: Pcg64Mcg,
-    duplicate: Pcg64Mcg,
-    original: FateGenerators,
-    copy: FateGenerators,
+    pub(crate) loss: Draws,
+    pub(crate) duplicate: Draws,
+    pub(crate) original: FateDraws,
+    pub(crate) copy: FateDraws,
 }
 
-/// What chance says about a packet that enters the link. Every packet draws all of it, needed or
-/// not, so that the next packet finds the generators at the same place.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Draws {
-    pub(crate) loss: [u64; 2],
-    pub(crate) duplicate: u64,
-    pub(crate) original: Fate,
-    pub(crate) copy: Fate,
-}
-
-/// What chance says about a packet's way through the link.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Fate {
-    pub(crate) corrupt: u64,
-    pub(crate) corrupt_where: u64,
-    pub(crate) reorder: u64,
-    pub(crate) jitter: [u64; 2],
-}
-
+/// What chance says about a packet's way through the link behind its entrance.
 #[derive(Clone, Debug)]
-struct FateGenerators {
-    corrupt: Pcg64Mcg,
-    reorder: Pcg64Mcg,
-    jitter: Pcg64Mcg,
+pub(crate) struct FateDraws {
+    pub(crate) corrupt: Draws,
+    pub(crate) reorder: Draws,
+    pub(crate) jitter: Draws,
+}
+
+/// The generator of one impairment: a fixed number of draws for each packet.
+#[derive(Clone, Debug)]
+pub(crate) struct Draws {
+    generator: Pcg64Mcg,
+    /// Number of the packet whose draws come next.
+    next: u64,
 }
 
 impl Chance {
     pub(crate) fn new(seed: u64) -> Self {
         Self {
-            loss: generator(seed, 0),
-            duplicate: generator(seed, 1),
-            original: FateGenerators::new(seed, 2),
-            copy: FateGenerators::new(seed, 5),
-        }
-    }
-
-    pub(crate) fn draw(&mut self) -> Draws {
-        Draws {
-            loss: [self.loss.next_u64(), self.loss.next_u64()],
-            duplicate: self.duplicate.next_u64(),
-            original: self.original.draw(),
-            copy: self.copy.draw(),
+            loss: Draws::new(seed, 0),
+            duplicate: Draws::new(seed, 1),
+            original: FateDraws::new(seed, 2),
+            copy: FateDraws::new(seed, 5),
         }
     }
 }
 
-impl FateGenerators {
+impl FateDraws {
     fn new(seed: u64, first: u64) -> Self {
         Self {
-            corrupt: generator(seed, first),
-            reorder: generator(seed, first + 1),
-            jitter: generator(seed, first + 2),
+            corrupt: Draws::new(seed, first),
+            reorder: Draws::new(seed, first + 1),
+            jitter: Draws::new(seed, first + 2),
         }
     }
+}
 
-    fn draw(&mut self) -> Fate {
-        Fate {
-            corrupt: self.corrupt.next_u64(),
-            corrupt_where: self.corrupt.next_u64(),
-            reorder: self.reorder.next_u64(),
-            jitter: [self.jitter.next_u64(), self.jitter.next_u64()],
+impl Draws {
+    fn new(seed: u64, number: u64) -> Self {
+        Self { generator: generator(seed, number), next: 0 }
+    }
+
+    /// The draw of a packet, where each packet has one. Numbers must not fall from call to call.
+    pub(crate) fn one(&mut self, packet: u64) -> u64 {
+        self.skip_to(packet, 1);
+        self.generator.next_u64()
+    }
+
+    /// The draws of a packet, where each packet has two. Numbers must not fall from call to call.
+    pub(crate) fn two(&mut self, packet: u64) -> [u64; 2] {
+        self.skip_to(packet, 2);
+        [self.generator.next_u64(), self.generator.next_u64()]
+    }
+
+    fn skip_to(&mut self, packet: u64, draws: u128) {
+        let skipped = packet.wrapping_sub(self.next);
+        if skipped != 0 {
+            self.generator.advance(u128::from(skipped) * draws);
         }
+        self.next = packet.wrapping_add(1);
     }
 }
 
@@ -106,6 +109,39 @@ pub(crate) fn normal(std_dev: i64, draws: [u64; 2]) -> i64 {
     narrow(((standard * i128::from(std_dev)) >> 32).clamp(-limit, limit))
 }
 
+/// A Pareto variate of shape 3 with mean 0, up to `PARETO_LIMIT` standard deviations.
+///
+/// One by the cube root of a uniform, an integer root, has such a distribution from 1 up, with mean
+/// 3/2 and variance 3/4.
+pub(crate) fn pareto(std_dev: i64, draw: u64) -> i64 {
+    // 2^20 by the cube root of (draw + 1) / 2^64.
+    let variate = cube_root((1_u128 << 124) / (u128::from(draw) + 1));
+    let deviation = i128::from(variate) - 3 * (1 << 19);
+    let scaled = (deviation * ONE_OVER_PARETO_DEVIATION) >> 20;
+    let limit = i128::from(std_dev) * i128::from(PARETO_LIMIT);
+    narrow(((scaled * i128::from(std_dev)) >> 32).min(limit))
+}
+
+/// The least that [`pareto`] gives.
+pub(crate) fn pareto_least(std_dev: i64) -> i64 {
+    pareto(std_dev, u64::MAX)
+}
+
+/// The largest integer whose cube is not more than `value`, which is less than 2^126: one bit after
+/// the other, from the highest.
+fn cube_root(mut value: u128) -> u64 {
+    let mut root = 0_u128;
+    for shift in (0..=126).rev().step_by(3).skip(1) {
+        root *= 2;
+        let step = (3 * root * (root + 1) + 1) << shift;
+        if value >= step {
+            value -= step;
+            root += 1;
+        }
+    }
+    u64::try_from(root).unwrap_or(u64::MAX)
+}
+
 /// An independent generator for each `number`: seeds that differ in one bit give unrelated ones.
 fn generator(seed: u64, number: u64) -> Pcg64Mcg {
     let half = |n| u128::from(mix(mix(seed) ^ n));
@@ -131,6 +167,12 @@ pub(crate) const NORMAL_LIMIT: u32 = 4;
 /// 2^32 / sqrt(16 + 1/6): the variance of 64 coins is 16, of the two smoothing uniforms 1/12 each.
 const ONE_OVER_COIN_DEVIATION: i128 = 1_068_192_733;
 
+/// Standard deviations beyond which [`pareto`] does not go: one packet in a million would.
+const PARETO_LIMIT: u32 = 100;
+
+/// 2^32 / sqrt(3/4).
+const ONE_OVER_PARETO_DEVIATION: i128 = 4_959_401_049;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,17 +180,28 @@ mod tests {
     #[test]
     fn the_first_draws_are_what_they_always_were() {
         let mut chance = Chance::new(1);
-        chance.draw();
-        let Draws { loss, duplicate, original, copy } = chance.draw();
-        assert_eq!(loss, [0x9AC4_7313_05DC_BBE1, 0x8349_E930_5D54_610D]);
-        assert_eq!(duplicate, 0xE446_11A5_F809_44E4);
-        assert_eq!(original.corrupt, 0x3673_5102_D239_FF00);
-        assert_eq!(original.corrupt_where, 0x6D46_565D_4883_D6C0);
-        assert_eq!(original.reorder, 0x06FF_87BE_E99A_7974);
-        assert_eq!(original.jitter, [0xA16C_C7CA_CA7D_2507, 0x5A3A_DC61_CF50_81C2]);
-        assert_eq!(copy.corrupt, 0xB06A_2509_83E1_964A);
-        assert_eq!(copy.reorder, 0x01C0_8182_93AD_6303);
-        assert_eq!(copy.jitter, [0x377C_3059_C844_EAFD, 0xBB71_8D9E_FBEF_A1C0]);
+        assert_eq!(chance.loss.two(1), [0x9AC4_7313_05DC_BBE1, 0x8349_E930_5D54_610D]);
+        assert_eq!(chance.duplicate.one(1), 0xE446_11A5_F809_44E4);
+        let original = &mut chance.original;
+        assert_eq!(original.corrupt.two(1), [0x3673_5102_D239_FF00, 0x6D46_565D_4883_D6C0]);
+        assert_eq!(original.reorder.one(1), 0x06FF_87BE_E99A_7974);
+        assert_eq!(original.jitter.two(1), [0xA16C_C7CA_CA7D_2507, 0x5A3A_DC61_CF50_81C2]);
+        let copy = &mut chance.copy;
+        assert_eq!(copy.corrupt.two(1)[0], 0xB06A_2509_83E1_964A);
+        assert_eq!(copy.reorder.one(1), 0x01C0_8182_93AD_6303);
+        assert_eq!(copy.jitter.two(1), [0x377C_3059_C844_EAFD, 0xBB71_8D9E_FBEF_A1C0]);
+    }
+
+    #[test]
+    fn a_packet_finds_its_draws_whichever_packets_drew_before() {
+        let each: Vec<_> = {
+            let mut draws = Chance::new(9).loss;
+            (0..1_000).map(|n| draws.two(n)).collect()
+        };
+        let mut draws = Chance::new(9).loss;
+        for n in [0, 1, 5, 6, 100, 999] {
+            assert_eq!(draws.two(n), each[usize::try_from(n).unwrap()], "packet {n}");
+        }
     }
 
     #[test]

@@ -3,7 +3,8 @@ use std::time::Duration;
 use punctual_units::Bitrate;
 use thiserror::Error;
 
-use crate::chance::{NORMAL_LIMIT, normal, uniform};
+use crate::chance::{NORMAL_LIMIT, normal, pareto, pareto_least, uniform};
+use crate::codel::Discipline;
 use crate::loss::Loss;
 
 /// What one direction of a link does to packets. The default is a perfect link.
@@ -18,6 +19,20 @@ pub struct LinkConfig {
     /// What may wait for transmission while another packet is being transmitted. Without a rate
     /// nothing ever waits. Default 1000 packets, as Linux has it.
     pub queue: QueueLimit,
+    /// What else the queue drops. Default nothing: tail drop alone.
+    pub discipline: Discipline,
+    /// The longest packet that passes, by its [`len`](crate::Packet::len); `None` (default) for no
+    /// limit.
+    ///
+    /// A packet that is longer is dropped without a word, as where "packet too big" messages are
+    /// filtered out. It waits and is transmitted like any other before: the bytes reach the far
+    /// end, which then does away with them. The value at the entrance counts.
+    pub mtu: Option<usize>,
+    /// Bytes that each packet takes on the link beside its own [`len`](crate::Packet::len): the
+    /// link's own framing, for instance 38 on Ethernet. They count for the rate and for a queue
+    /// limited in bytes. Negative where the rate is to count less than the packet: -28 for what
+    /// UDP carries over IPv4. Default 0.
+    pub overhead: i32,
     /// Time from the end of a packet's transmission to its arrival. Default zero.
     pub delay: Duration,
     /// Variation of the delay. Default none.
@@ -41,6 +56,8 @@ pub struct LinkConfig {
 
 /// What may wait for transmission; the packet being transmitted does not count. A packet that is
 /// too much is dropped (tail drop).
+///
+/// Printed and read as `1000` (packets), `64 kB` or `64KiB` (bytes), `300 ms` (time), `unlimited`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum QueueLimit {
@@ -48,7 +65,8 @@ pub enum QueueLimit {
     Bytes(usize),
     /// This many packets.
     Packets(usize),
-    /// What is transmitted within this time at the present rate.
+    /// What is transmitted within this time at the present rate; while the link
+    /// [stalls](crate::Action::Stall), at the rate that it will go on with.
     Time(Duration),
     /// Anything.
     Unlimited,
@@ -56,6 +74,8 @@ pub enum QueueLimit {
 
 /// Variation of the delay from packet to packet, each independent of the others. The mean delay
 /// stays, and no delay is less than zero.
+///
+/// Printed and read as `none`, `4 ms` (normal), `uniform:4 ms`, `pareto:4 ms`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Jitter {
@@ -72,9 +92,19 @@ pub enum Jitter {
         /// Standard deviation.
         std_dev: Duration,
     },
+    /// The delay has a long tail, as on radio links: a Pareto distribution of shape 3, as Linux'
+    /// netem has it. Most packets are a little early, a few are very late: one in 1000 by nearly
+    /// 10 standard deviations. No packet is earlier than the mean by more than 0.577 standard
+    /// deviations, nor later by more than 100.
+    Pareto {
+        /// Standard deviation.
+        std_dev: Duration,
+    },
 }
 
 /// Packets that are taken out of their order on purpose.
+///
+/// Printed and read as `none`, `1%:10 ms` (late), `ahead:1%:10 ms`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Reorder {
@@ -110,6 +140,9 @@ impl Default for LinkConfig {
         Self {
             rate: None,
             queue: QueueLimit::Packets(1_000),
+            discipline: Discipline::TailDrop,
+            mtu: None,
+            overhead: 0,
             delay: Duration::ZERO,
             jitter: Jitter::None,
             keep_order: true,
@@ -132,6 +165,24 @@ impl LinkConfig {
     #[must_use]
     pub fn with_queue(self, queue: QueueLimit) -> Self {
         Self { queue, ..self }
+    }
+
+    /// Sets [`discipline`](Self::discipline).
+    #[must_use]
+    pub fn with_discipline(self, discipline: Discipline) -> Self {
+        Self { discipline, ..self }
+    }
+
+    /// Sets [`mtu`](Self::mtu).
+    #[must_use]
+    pub fn with_mtu(self, mtu: Option<usize>) -> Self {
+        Self { mtu, ..self }
+    }
+
+    /// Sets [`overhead`](Self::overhead).
+    #[must_use]
+    pub fn with_overhead(self, overhead: i32) -> Self {
+        Self { overhead, ..self }
     }
 
     /// Sets [`delay`](Self::delay).
@@ -180,16 +231,29 @@ impl LinkConfig {
 
     /// The least time from the end of any packet's transmission to its arrival.
     pub fn min_delay(&self) -> Duration {
+        self.min_delay_of(self.delay)
+    }
+
+    /// [`min_delay`](Self::min_delay) if the delay were this.
+    pub(crate) fn min_delay_of(&self, delay: Duration) -> Duration {
         let spread = match self.jitter {
             Jitter::None => Duration::ZERO,
             Jitter::Uniform { spread } => spread,
             Jitter::Normal { std_dev } => std_dev.saturating_mul(NORMAL_LIMIT),
+            Jitter::Pareto { std_dev } => {
+                Duration::from_nanos(pareto_least(nanos(std_dev)).unsigned_abs())
+            }
         };
         let ahead = match self.reorder {
             Reorder::Ahead { by, .. } => by,
             Reorder::None | Reorder::Late { .. } => Duration::ZERO,
         };
-        self.delay.saturating_sub(spread).saturating_sub(ahead)
+        delay.saturating_sub(spread).saturating_sub(ahead)
+    }
+
+    /// Bytes that a packet of `len` bytes takes on the link.
+    pub(crate) fn bytes(&self, len: usize) -> u64 {
+        (len as u64).saturating_add_signed(self.overhead.into())
     }
 
     /// The delay with its jitter, without reordering.
@@ -198,6 +262,7 @@ impl LinkConfig {
             Jitter::None => return self.delay,
             Jitter::Uniform { spread } => uniform(nanos(spread), draws[0]),
             Jitter::Normal { std_dev } => normal(nanos(std_dev), draws),
+            Jitter::Pareto { std_dev } => pareto(nanos(std_dev), draws[0]),
         };
         let size = Duration::from_nanos(offset.unsigned_abs());
         if offset < 0 { self.delay.saturating_sub(size) } else { self.delay.saturating_add(size) }

@@ -47,15 +47,28 @@
 
 mod bottleneck;
 mod chance;
+mod change;
+mod codel;
 mod config;
 mod link;
 mod loss;
 mod packet;
 pub mod presets;
+mod profile;
+mod schedule;
+mod service;
+mod slope;
 mod statistics;
+mod timeline;
+mod trace;
 
+pub use change::Change;
+pub use codel::Discipline;
 pub use config::{Jitter, LinkConfig, LinkConfigError, QueueLimit, Reorder};
 pub use link::{Arrival, Link};
-pub use loss::Loss;
+pub use loss::{Loss, PacketList};
 pub use packet::Packet;
+pub use profile::{LinkProfile, PathProfile};
 pub use statistics::LinkStatistics;
+pub use timeline::{Action, Event, Ramp, Timeline};
+pub use trace::{Trace, TraceError, TraceRow};

@@ -1,6 +1,14 @@
-use crate::chance::happens;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::chance::{Draws, happens};
 
 /// How packets are lost at a link's entrance.
+///
+/// Printed and read as `none`, `all`, `5%` (random), `2%:8` (bursts: share and mean length),
+/// `0.5%,10%,0.1%,40%` (Gilbert–Elliott: p, r, loss in the good and in the bad state), `every:100`,
+/// `every:100:3` and `every:100:3:7` (periodic: period, packets in a row, first packet),
+/// `every:10 s:50` (timed: period, packets in a row), `list:3,17,20-25`.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Loss {
@@ -27,6 +35,67 @@ pub enum Loss {
         /// Probability of loss in the bad state (1 - h in Elliott's notation).
         bad_loss: f64,
     },
+    /// Of each `every` packets the first `burst` are lost, starting with packet number `first`. The
+    /// link's packets are counted from 0, from its first one on. Nothing is left to chance.
+    Periodic {
+        /// Packets from the begin of one burst to that of the next; at 0 nothing is lost.
+        every: u64,
+        /// Packets lost in a row.
+        burst: u64,
+        /// Number of the first packet lost.
+        first: u64,
+    },
+    /// Each time `every` has gone by since the link's [time zero](crate::Link::start), the next
+    /// `burst` packets are lost. What is left of a burst when the next begins is not added to it.
+    Timed {
+        /// Time from the begin of one burst to that of the next; at zero nothing is lost.
+        every: Duration,
+        /// Packets lost in a row.
+        burst: u64,
+    },
+    /// Exactly these packets are lost.
+    List(PacketList),
+}
+
+/// Numbers of packets. A link's packets are counted from 0, from its first one on.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct PacketList {
+    /// First and last number of each range; ascending, none touches the next.
+    ranges: Arc<[(u64, u64)]>,
+}
+
+impl PacketList {
+    /// The numbers in these ranges, both ends included. Order does not matter, and they may
+    /// overlap; one whose end is less than its start is empty.
+    pub fn new(ranges: impl IntoIterator<Item = (u64, u64)>) -> Self {
+        let mut ranges: Vec<_> = ranges.into_iter().filter(|(from, to)| from <= to).collect();
+        ranges.sort_unstable();
+        let mut joined: Vec<(u64, u64)> = Vec::new();
+        for (from, to) in ranges {
+            match joined.last_mut() {
+                Some(last) if from <= last.1.saturating_add(1) => last.1 = last.1.max(to),
+                _ => joined.push((from, to)),
+            }
+        }
+        Self { ranges: joined.into() }
+    }
+
+    /// Whether this number is in it.
+    pub fn contains(&self, number: u64) -> bool {
+        let behind = self.ranges.partition_point(|&(from, _)| from <= number);
+        behind > 0 && number <= self.ranges[behind - 1].1
+    }
+
+    /// The ranges, both ends included: ascending, with gaps between them.
+    pub fn ranges(&self) -> &[(u64, u64)] {
+        &self.ranges
+    }
+}
+
+impl FromIterator<u64> for PacketList {
+    fn from_iter<I: IntoIterator<Item = u64>>(numbers: I) -> Self {
+        Self::new(numbers.into_iter().map(|number| (number, number)))
+    }
 }
 
 impl Loss {
@@ -39,7 +108,8 @@ impl Loss {
         Self::GilbertElliott { p: r * share / (1.0 - share), r, good_loss: 0.0, bad_loss: 1.0 }
     }
 
-    /// The share of packets lost in the long run, 0 to 1.
+    /// The share of packets lost in the long run, 0 to 1. For a list, and for bursts in time, which
+    /// depend on how many packets there are, it counts as 0.
     pub fn mean(&self) -> f64 {
         match *self {
             Self::None => 0.0,
@@ -50,13 +120,18 @@ impl Loss {
                 let bad = p / (p + r);
                 (1.0 - bad) * good_loss + bad * bad_loss
             }
+            Self::Periodic { every: 0, .. } => 0.0,
+            Self::Periodic { every, burst, .. } => ratio(burst.min(every), every),
+            Self::Timed { .. } | Self::List(_) => 0.0,
         }
     }
 
     /// The probabilities in it, with their names.
     pub(crate) fn probabilities(&self) -> Vec<(&'static str, f64)> {
         match *self {
-            Self::None | Self::All => Vec::new(),
+            Self::None | Self::All | Self::Periodic { .. } | Self::Timed { .. } | Self::List(_) => {
+                Vec::new()
+            }
             Self::Random(share) => vec![("loss", share)],
             Self::GilbertElliott { p, r, good_loss, bad_loss } => vec![
                 ("p of the loss model", p),
@@ -68,26 +143,77 @@ impl Loss {
     }
 }
 
-/// The state of the Markov chain. Good whenever another model is in force.
+#[expect(clippy::cast_precision_loss, reason = "the mean of a model: 53 bits are plenty")]
+fn ratio(part: u64, whole: u64) -> f64 {
+    part as f64 / whole as f64
+}
+
+/// What a packet is lost by.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Cause {
+    Chance,
+    Pattern,
+    Outage,
+}
+
+/// What the models remember from packet to packet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LossState {
+    /// Whether the Markov chain is in its bad state; good whenever another model is in force.
     bad: bool,
+    /// Number of the period of the last burst in time, and its packets so far.
+    burst: (u64, u64),
 }
 
 impl LossState {
-    /// Whether the next packet is lost.
-    pub(crate) fn is_lost(&mut self, loss: &Loss, draws: [u64; 2]) -> bool {
-        let [step, hit] = draws;
-        let Loss::GilbertElliott { p, r, good_loss, bad_loss } = *loss else {
-            self.bad = false;
-            return match *loss {
-                Loss::All => true,
-                Loss::Random(share) => happens(share, hit),
-                Loss::None | Loss::GilbertElliott { .. } => false,
-            };
-        };
-        self.bad ^= happens(if self.bad { r } else { p }, step);
-        happens(if self.bad { bad_loss } else { good_loss }, hit)
+    /// No model is in force.
+    pub(crate) fn forget(&mut self) {
+        self.bad = false;
+    }
+
+    /// Whether, and by what, the `number`-th packet is lost, which enters this long after the
+    /// link's time zero.
+    pub(crate) fn lost(
+        &mut self,
+        loss: &Loss,
+        number: u64,
+        age: Duration,
+        draws: &mut Draws,
+    ) -> Option<Cause> {
+        if let Loss::GilbertElliott { p, r, good_loss, bad_loss } = *loss {
+            let [step, hit] = draws.two(number);
+            self.bad ^= happens(if self.bad { r } else { p }, step);
+            let probability = if self.bad { bad_loss } else { good_loss };
+            return happens(probability, hit).then_some(Cause::Chance);
+        }
+        self.bad = false;
+        match *loss {
+            Loss::Random(share) => {
+                let [_, hit] = draws.two(number);
+                happens(share, hit).then_some(Cause::Chance)
+            }
+            Loss::All => Some(Cause::Outage),
+            Loss::Periodic { every, burst, first } => number
+                .checked_sub(first)
+                .and_then(|number| number.checked_rem(every))
+                .is_some_and(|place| place < burst)
+                .then_some(Cause::Pattern),
+            Loss::Timed { every, burst } => self.in_burst(every, burst, age),
+            Loss::List(ref list) => list.contains(number).then_some(Cause::Pattern),
+            Loss::None | Loss::GilbertElliott { .. } => None,
+        }
+    }
+
+    fn in_burst(&mut self, every: Duration, burst: u64, age: Duration) -> Option<Cause> {
+        let period = age.as_nanos().checked_div(every.as_nanos())?;
+        let period = u64::try_from(period).unwrap_or(u64::MAX);
+        if period > self.burst.0 {
+            self.burst = (period, 0);
+        }
+        (period > 0 && self.burst.1 < burst).then(|| {
+            self.burst.1 += 1;
+            Cause::Pattern
+        })
     }
 }
 
@@ -97,9 +223,10 @@ mod tests {
     use crate::chance::Chance;
 
     fn lost(loss: &Loss, seed: u64, count: usize) -> Vec<bool> {
-        let mut chance = Chance::new(seed);
+        let mut draws = Chance::new(seed).loss;
         let mut state = LossState::default();
-        (0..count).map(|_| state.is_lost(loss, chance.draw().loss)).collect()
+        let mut is_lost = |n| state.lost(loss, n, Duration::ZERO, &mut draws).is_some();
+        (0..count as u64).map(&mut is_lost).collect()
     }
 
     fn share(lost: &[bool]) -> f64 {
@@ -155,9 +282,11 @@ mod tests {
         let turns_bad = Loss::GilbertElliott { p: 1.0, r: 0.0, good_loss: 0.0, bad_loss: 1.0 };
         let stays = Loss::GilbertElliott { p: 0.0, r: 0.0, good_loss: 0.0, bad_loss: 1.0 };
         let mut state = LossState::default();
-        assert!(state.is_lost(&turns_bad, [0, 0]));
-        assert!(state.is_lost(&stays, [0, 0]));
-        assert!(!state.is_lost(&Loss::None, [0, 0]));
-        assert!(!state.is_lost(&stays, [0, 0]));
+        let mut draws = Chance::new(1).loss;
+        let mut lost = |loss, n| state.lost(loss, n, Duration::ZERO, &mut draws);
+        assert_eq!(lost(&turns_bad, 0), Some(Cause::Chance));
+        assert_eq!(lost(&stays, 1), Some(Cause::Chance));
+        assert_eq!(lost(&Loss::None, 2), None);
+        assert_eq!(lost(&stays, 3), None);
     }
 }

@@ -62,6 +62,7 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
             reorder,
             duplicate,
             corrupt,
+            ..LinkConfig::default()
         },
     )
 }
@@ -110,7 +111,7 @@ fn play(
             Step::Change(_, config) => link.set_config(now, config.clone()),
         }
         let done = link.statistics();
-        let gone = done.delivered + done.lost + done.dropped_by_queue;
+        let gone = done.delivered + done.dropped();
         prop_assert_eq!(done.sent + done.duplicated, gone + link.in_flight() as u64);
         prop_assert_eq!(done.delivered, arrivals.len() as u64);
     }

@@ -92,4 +92,4 @@ pub use endpoint::{ConnectionId, Endpoint, Transmit};
 pub use error::{AcceptError, CloseReason, ConfigError, ConnectError, RecvError, SendError};
 pub use event::{ConnectionInfo, Event, Incoming, IncomingId, Message, SendOptions};
 pub use punctual_wire::{MsgNo, RejectReason, SeqNo, SocketId};
-pub use statistics::Statistics;
+pub use statistics::{StatisticValue, Statistics};

@@ -30,6 +30,15 @@ macro_rules! statistics {
                     $( $instant: self.$instant.clone(), )*
                 }
             }
+
+            /// Every statistic with its name, as it stands in this page, in this page's order.
+            pub fn fields(&self) -> impl Iterator<Item = (&'static str, StatisticValue)> {
+                [
+                    $( (stringify!($total), StatisticValue::from(self.$total)), )*
+                    $( (stringify!($instant), StatisticValue::from(self.$instant)), )*
+                ]
+                .into_iter()
+            }
         }
     };
 }
@@ -178,6 +187,31 @@ statistics! {
     }
 }
 
+/// The value of a statistic, for those who treat all of them alike.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum StatisticValue {
+    /// A number of packets, bytes or times.
+    Count(u64),
+    /// A number that may be negative.
+    Signed(i64),
+    /// A time.
+    Time(Duration),
+    /// A rate.
+    Rate(Bitrate),
+}
+
+macro_rules! value_from {
+    ($( $type:ty => $variant:ident ),*) => {
+        $( impl From<$type> for StatisticValue {
+            fn from(value: $type) -> Self {
+                Self::$variant(value.into())
+            }
+        } )*
+    };
+}
+
+value_from!(u64 => Count, u32 => Count, i64 => Signed, Duration => Time, Bitrate => Rate);
+
 impl Statistics {
     /// Rate of everything sent over this interval, headers included \[mbpsSendRate\].
     pub fn send_rate(&self) -> Bitrate {
@@ -203,5 +237,16 @@ mod tests {
         let interval = b.since(&a);
         assert_eq!(interval.packets_sent, 15);
         assert_eq!(interval.rtt, Duration::from_millis(7));
+    }
+
+    #[test]
+    fn fields_have_their_names_and_values() {
+        let statistics =
+            Statistics { packets_sent: 7, drift_micros: -3, mss: 1_500, ..Statistics::default() };
+        let value = |name| statistics.fields().find(|field| field.0 == name).map(|field| field.1);
+        assert_eq!(value("packets_sent"), Some(StatisticValue::Count(7)));
+        assert_eq!(value("drift_micros"), Some(StatisticValue::Signed(-3)));
+        assert_eq!(value("mss"), Some(StatisticValue::Count(1_500)));
+        assert_eq!(value("rtt"), Some(StatisticValue::Time(Duration::ZERO)));
     }
 }

@@ -95,7 +95,7 @@ pub use port::Port;
 pub use punctual_proto::{
     AcceptError, BufferSize, CloseReason, Config, ConfigError, ConnectError, ConnectionInfo,
     MaxBandwidth, Message, MsgNo, RejectReason, RetransmitAlgorithm, RttAlgorithm, SendOptions,
-    SeqNo, SocketId, Statistics,
+    SeqNo, SocketId, StatisticValue, Statistics,
 };
 pub use punctual_units::{Bitrate, Instant};
 pub use reconnect::Reconnect;

@@ -27,6 +27,21 @@ impl fmt::Display for DisplayBytes {
     }
 }
 
+/// `part` of `whole` in percent, with as many digits as say something.
+#[expect(clippy::cast_precision_loss, reason = "for people: 53 bits are plenty")]
+#[must_use]
+pub fn percent(part: u64, whole: u64) -> String {
+    if part == 0 || whole == 0 {
+        return "0 %".to_owned();
+    }
+    let percent = part as f64 * 100.0 / whole as f64;
+    match percent {
+        0.0..0.1 => format!("{percent:.4} %"),
+        0.1..10.0 => format!("{percent:.2} %"),
+        _ => format!("{percent:.1} %"),
+    }
+}
+
 /// Writes `value` in one of `units`, each of which is 1000 of the one before it.
 pub(crate) fn write_quantity(f: &mut Formatter<'_>, value: u128, units: &[&str]) -> fmt::Result {
     let mut place = 0;
@@ -145,5 +160,14 @@ mod tests {
         assert_eq!(format!("{:8}|", ns(63_000)), "   63 µs|");
         assert_eq!(format!("{:<8}|", ns(63_000)), "63 µs   |");
         assert_eq!(format!("{:^9.1}|", ns(63_000)), " 63.0 µs |");
+    }
+
+    #[test]
+    fn shares_have_as_many_digits_as_say_something() {
+        assert_eq!(percent(0, 5), "0 %");
+        assert_eq!(percent(2, 56_500), "0.0035 %");
+        assert_eq!(percent(598, 10_000), "5.98 %");
+        assert_eq!(percent(1, 4), "25.0 %");
+        assert_eq!(percent(1, 0), "0 %");
     }
 }

@@ -32,7 +32,7 @@ mod instant;
 mod parse;
 
 pub use bitrate::Bitrate;
-pub use display::{DisplayBytes, DisplayDuration};
+pub use display::{DisplayBytes, DisplayDuration, percent};
 pub use error::ParseUnitError;
 pub use instant::Instant;
 pub use parse::{

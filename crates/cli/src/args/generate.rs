@@ -7,7 +7,7 @@ use punctual::Bitrate;
 
 use crate::args::value::{self, Limit};
 use crate::args::{ConnectionArgs, StatsArgs};
-use crate::uri::Uri;
+use punctual_uri::Uri;
 
 /// Send a generated stream at an exact rate
 ///

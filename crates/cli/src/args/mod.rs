@@ -42,7 +42,7 @@ pub(crate) enum Command {
     Route(Box<RouteArgs>),
     Emulate(Box<EmulateArgs>),
     /// List every form of URI and every key, with unit, range and default
-    #[command(long_about = crate::uri::topic())]
+    #[command(long_about = punctual_uri::topic())]
     Uri,
     /// Print a completion script for a shell
     #[command(long_about = COMPLETIONS)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::args::{ConnectionArgs, MetricsArgs, StatsArgs, value};
-use crate::uri::Uri;
+use punctual_uri::Uri;
 
 /// Receive a stream, measure it, and throw it away
 ///

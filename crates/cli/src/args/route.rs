@@ -5,7 +5,7 @@ use std::time::Duration;
 use punctual::Bitrate;
 
 use crate::args::{StatsArgs, value};
-use crate::uri::Uri;
+use punctual_uri::Uri;
 
 /// Carry a stream from one place to another, or to several
 ///

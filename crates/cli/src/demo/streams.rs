@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use indicatif::{ProgressBar, ProgressStyle};
 use punctual::{Config, Instant, Listener, Socket, Statistics, Timer, now};
+use punctual_emulator::{Emulator, EmulatorConfig};
 use punctual_netem::presets;
 use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
@@ -16,7 +17,6 @@ use tokio::time::timeout;
 use crate::demo::LATENCY;
 use crate::demo::clip::Clip;
 use crate::exit::Failure;
-use crate::{Emulator, EmulatorConfig};
 
 /// A message that arrived.
 pub(super) struct Received {

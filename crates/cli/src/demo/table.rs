@@ -7,7 +7,7 @@ use punctual::Statistics;
 use punctual_units::{DisplayBytes, DisplayDuration};
 
 use crate::demo::outcome::Outcome;
-use crate::live::percent;
+use punctual_units::percent;
 
 /// Both streams side by side.
 pub(super) fn table(udp: &Outcome, srt: &Outcome, sender: &Statistics) -> String {

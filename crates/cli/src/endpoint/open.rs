@@ -16,7 +16,7 @@ use crate::endpoint::paced::{Clock, PacedReader};
 use crate::endpoint::reader::LastPeer;
 use crate::endpoint::{Connection, Reader, Traffic, Writer, srt, tcp, udp};
 use crate::exit::Failure;
-use crate::uri::{Mode, SrtTarget, Target, TcpTarget, UdpTarget, Uri};
+use punctual_uri::{Mode, SrtTarget, Target, TcpTarget, UdpTarget, Uri};
 
 /// What a command does with an end.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

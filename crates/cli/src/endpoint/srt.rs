@@ -5,7 +5,7 @@ use punctual_units::DisplayDuration;
 
 use crate::endpoint::resolve::{resolve, unspecified};
 use crate::exit::Failure;
-use crate::uri::SrtTarget;
+use punctual_uri::SrtTarget;
 
 /// Calls the listener that `target` names.
 pub(crate) async fn call(target: &SrtTarget, payload_size: usize) -> Result<Socket, Failure> {

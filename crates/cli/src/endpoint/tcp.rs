@@ -6,7 +6,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::endpoint::resolve::resolve;
 use crate::exit::Failure;
-use crate::uri::TcpTarget;
+use punctual_uri::TcpTarget;
 
 /// Connects to the peer that `target` names.
 pub(crate) async fn connect(target: &TcpTarget) -> Result<TcpStream, Failure> {

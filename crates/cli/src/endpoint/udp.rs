@@ -8,7 +8,7 @@ use tokio::net::{UdpSocket, lookup_host};
 
 use crate::endpoint::resolve::{resolve, unspecified};
 use crate::exit::Failure;
-use crate::uri::UdpTarget;
+use punctual_uri::UdpTarget;
 
 /// A socket that receives what is sent to the address, group or port of `target`.
 pub(crate) async fn receive_at(target: &UdpTarget) -> Result<UdpSocket, Failure> {

@@ -8,18 +8,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use punctual::{Timer, now};
-use tokio::task::JoinSet;
 
-use crate::args::GenerateArgs;
-use crate::connections;
+use crate::args::{ConnectionArgs, GenerateArgs};
+use crate::connections::{self, Streams};
 use crate::endpoint::{Connection, Opener, Reader, Role, Writer};
 use crate::exit::Failure;
 use crate::live::{Live, Way};
 use crate::stats::StatsFile;
 use crate::stop::Stop;
-use crate::uri::Uri;
 use pace::Pace;
 use payload::Payloads;
+use punctual_uri::Uri;
 
 /// Runs the command until all its streams have ended.
 pub(crate) async fn run(args: GenerateArgs, quiet: bool) -> Result<(), Failure> {
@@ -34,21 +33,11 @@ pub(crate) async fn run(args: GenerateArgs, quiet: bool) -> Result<(), Failure> 
         pace,
         args,
     });
-    let mut streams = JoinSet::new();
-    for uri in command.args.destinations() {
-        let opener = Opener::new(uri, Role::Destination, command.args.msgsize);
-        let command = Arc::clone(&command);
-        streams.spawn(async move {
-            let carry = |uri, connection| Arc::clone(&command).carry(uri, connection);
-            connections::run(opener, &command.args.connections, &command.stop, carry).await
-        });
-    }
-    let mut result = Ok(());
-    while let Some(ended) = streams.join_next().await {
-        let ended = ended.unwrap_or_else(|error| Err(Failure::runtime(error.to_string())));
-        result = result.and(ended);
-    }
-    result
+    let openers = command
+        .args
+        .destinations()
+        .map(|uri| Opener::new(uri, Role::Destination, command.args.msgsize));
+    connections::run_all(&command, openers).await
 }
 
 struct Generate {
@@ -59,7 +48,15 @@ struct Generate {
     stop: Stop,
 }
 
-impl Generate {
+impl Streams for Generate {
+    fn connections(&self) -> &ConnectionArgs {
+        &self.args.connections
+    }
+
+    fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
     /// Sends one stream over one connection.
     async fn carry(self: Arc<Self>, uri: Uri, connection: Connection) -> Result<(), Failure> {
         let watch = self.live.watch(&uri, &connection, Way::Out);
@@ -70,7 +67,9 @@ impl Generate {
         drop(watch);
         result
     }
+}
 
+impl Generate {
     async fn stream(&self, connection: Connection) -> Result<(), Failure> {
         let Connection { mut reader, mut writer, traffic, .. } = connection;
         let send = async {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use punctual::{Bitrate, Statistics};
-use punctual_units::DisplayDuration;
+use punctual_units::{DisplayDuration, percent};
 
 use crate::live::{Watched, Way};
 
@@ -114,35 +114,12 @@ pub(super) fn lost_by(way: Way) -> &'static str {
     }
 }
 
-/// `part` of `whole` in percent, with as many digits as say something.
-#[expect(clippy::cast_precision_loss, reason = "for people: 53 bits are plenty")]
-pub(crate) fn percent(part: u64, whole: u64) -> String {
-    if part == 0 || whole == 0 {
-        return "0 %".to_owned();
-    }
-    let percent = part as f64 * 100.0 / whole as f64;
-    match percent {
-        0.0..0.1 => format!("{percent:.4} %"),
-        0.1..10.0 => format!("{percent:.2} %"),
-        _ => format!("{percent:.1} %"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use super::*;
     use crate::endpoint::Traffic;
-
-    #[test]
-    fn shares_have_as_many_digits_as_say_something() {
-        assert_eq!(percent(0, 5), "0 %");
-        assert_eq!(percent(2, 56_500), "0.0035 %");
-        assert_eq!(percent(598, 10_000), "5.98 %");
-        assert_eq!(percent(1, 4), "25.0 %");
-        assert_eq!(percent(1, 0), "0 %");
-    }
 
     #[test]
     fn all_connections_make_one_line() {

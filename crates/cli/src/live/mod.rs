@@ -8,11 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use punctual::{Bitrate, Socket};
-use punctual_units::{DisplayBytes, DisplayDuration};
+use punctual_units::{DisplayBytes, DisplayDuration, percent};
+use punctual_uri::Uri;
 
 use crate::endpoint::{Connection, Traffic};
-use crate::uri::Uri;
-pub(crate) use figures::percent;
 use figures::{Figures, Sum, lost_by};
 
 /// Which way a stream goes at a connection: what its statistics are taken from.

@@ -7,17 +7,16 @@ use std::io::Write;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tokio::task::JoinSet;
 
-use crate::args::ReceiveArgs;
-use crate::connections;
+use crate::args::{ConnectionArgs, ReceiveArgs};
+use crate::connections::{self, Streams};
 use crate::endpoint::{Connection, Opener, Role};
 use crate::exit::Failure;
 use crate::live::{Live, Way};
 use crate::stats::StatsFile;
 use crate::stop::Stop;
-use crate::uri::Uri;
 use measure::{Measurement, MetricsFile};
+use punctual_uri::Uri;
 
 /// Runs the command until all its streams have ended.
 pub(crate) async fn run(args: ReceiveArgs, quiet: bool) -> Result<(), Failure> {
@@ -28,21 +27,9 @@ pub(crate) async fn run(args: ReceiveArgs, quiet: bool) -> Result<(), Failure> {
         stop: Stop::on_signals(args.duration()),
         args,
     });
-    let mut streams = JoinSet::new();
-    for uri in command.args.sources() {
-        let opener = Opener::new(uri, Role::Source, command.args.msgsize);
-        let command = Arc::clone(&command);
-        streams.spawn(async move {
-            let carry = |uri, connection| Arc::clone(&command).carry(uri, connection);
-            connections::run(opener, &command.args.connections, &command.stop, carry).await
-        });
-    }
-    let mut result = Ok(());
-    while let Some(ended) = streams.join_next().await {
-        let ended = ended.unwrap_or_else(|error| Err(Failure::runtime(error.to_string())));
-        result = result.and(ended);
-    }
-    result
+    let openers =
+        command.args.sources().map(|uri| Opener::new(uri, Role::Source, command.args.msgsize));
+    connections::run_all(&command, openers).await
 }
 
 struct Receive {
@@ -53,7 +40,15 @@ struct Receive {
     stop: Stop,
 }
 
-impl Receive {
+impl Streams for Receive {
+    fn connections(&self) -> &ConnectionArgs {
+        &self.args.connections
+    }
+
+    fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
     /// Receives one stream.
     async fn carry(self: Arc<Self>, uri: Uri, connection: Connection) -> Result<(), Failure> {
         let watch = self.live.watch(&uri, &connection, Way::In);
@@ -70,7 +65,9 @@ impl Receive {
         drop(watch);
         result
     }
+}
 
+impl Receive {
     async fn stream(
         &self,
         mut connection: Connection,

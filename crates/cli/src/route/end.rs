@@ -15,7 +15,7 @@ use crate::exit::Failure;
 use crate::live::{Live, Way};
 use crate::stats::StatsFile;
 use crate::stop::Stop;
-use crate::uri::Target;
+use punctual_uri::Target;
 
 /// What all ends of a route share.
 pub(crate) struct Shared {

@@ -13,8 +13,8 @@ use crate::exit::Failure;
 use crate::live::{Live, Way};
 use crate::stats::StatsFile;
 use crate::stop::Stop;
-use crate::uri::{Target, Uri};
 use end::{End, Outbox, Shared};
+use punctual_uri::{Target, Uri};
 
 /// Runs the command until the stream has ended.
 pub(crate) async fn run(args: Box<RouteArgs>, quiet: bool) -> Result<(), Failure> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::program::{Program, free_port, rows, run};
-use punctual_cli::{Emulator, EmulatorConfig};
+use punctual_emulator::{Emulator, EmulatorConfig};
 use punctual_netem::Loss;
 use tokio::net::UdpSocket;
 

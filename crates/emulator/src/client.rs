@@ -1,0 +1,215 @@
+//! One client: its links, its port towards the target, and its time.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+
+use bytes::{Bytes, BytesMut};
+use punctual::{Instant, Timer, now};
+use punctual_metrics::Quantiles;
+use punctual_netem::{Link, LinkConfig, Packet};
+use tokio::sync::mpsc;
+
+use crate::EmulatorConfig;
+use crate::emulator::{Arrivals, Shared, lock};
+use crate::report::EmulatorReport;
+use crate::udp::{Buffers, Udp};
+
+/// The links of one client, and how exactly they are kept.
+#[derive(Debug)]
+pub(super) struct Links {
+    up: Direction,
+    down: Direction,
+}
+
+#[derive(Debug)]
+struct Direction {
+    link: Link<Datagram>,
+    lateness: Quantiles,
+}
+
+/// A datagram on a link.
+#[derive(Clone, Debug)]
+struct Datagram {
+    payload: Bytes,
+    /// Bytes of the IP and UDP headers, which take their time on a real link too.
+    headers: usize,
+}
+
+impl Packet for Datagram {
+    fn len(&self) -> usize {
+        self.headers + self.payload.len()
+    }
+
+    /// Flips a bit of the payload: a damaged header would not arrive.
+    fn corrupt(&mut self, entropy: u64) {
+        let mut payload = BytesMut::from(&self.payload[..]);
+        if let Some(byte) = (entropy >> 3).checked_rem(payload.len() as u64) {
+            let byte = usize::try_from(byte).expect("it is less than a length");
+            payload[byte] ^= 1 << (entropy & 7);
+        }
+        self.payload = payload.freeze();
+    }
+}
+
+impl Links {
+    /// The links of the client that came after `clients` others.
+    pub(super) fn new(config: &EmulatorConfig, clients: u64) -> Self {
+        let seed = config.seed.wrapping_add(2 * clients);
+        let direction = |config: &LinkConfig, seed| Direction {
+            link: Link::new(config.clone(), seed),
+            lateness: Quantiles::default(),
+        };
+        Self {
+            up: direction(&config.up, seed),
+            down: direction(&config.down, seed.wrapping_add(1)),
+        }
+    }
+
+    /// Adds what they did to `report`.
+    pub(super) fn add_to(&self, report: &mut EmulatorReport) {
+        report.up.merge(self.up.link.statistics(), &self.up.lateness);
+        report.down.merge(self.down.link.statistics(), &self.down.lateness);
+    }
+}
+
+impl Direction {
+    /// Moves what is due at `now` to `due`.
+    fn take_due(&mut self, now: Instant, due: &mut Due) {
+        while let Some(arrival) = self.link.recv(now) {
+            due.times.push(arrival.at);
+            due.datagrams.push(arrival.packet.payload);
+        }
+    }
+
+    fn record(&mut self, sent: Instant, due: &mut Due) {
+        for at in due.times.drain(..) {
+            let late = u64::try_from((sent - at).as_nanos()).unwrap_or(u64::MAX);
+            self.lateness.record(late);
+        }
+        due.datagrams.clear();
+    }
+}
+
+/// What is to be sent, and when it should have been.
+#[derive(Default)]
+struct Due {
+    times: Vec<Instant>,
+    datagrams: Vec<Bytes>,
+}
+
+/// The task of one client.
+pub(super) struct Client {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    links: Arc<Mutex<Links>>,
+    inbox: mpsc::Receiver<Arrivals>,
+    /// The client's port towards the target.
+    socket: Udp,
+    timer: Timer,
+}
+
+/// What a task woke up for.
+enum Woken {
+    FromClient(Arrivals),
+    FromTarget(Vec<Bytes>),
+    Time,
+    End,
+}
+
+impl Client {
+    /// A client at `address`, whose datagrams come by `inbox`.
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        address: SocketAddr,
+        links: Arc<Mutex<Links>>,
+        inbox: mpsc::Receiver<Arrivals>,
+    ) -> io::Result<Self> {
+        let any: IpAddr = match shared.config.target {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let socket = Udp::bind((any, 0).into())?;
+        Ok(Self { shared, address, links, inbox, socket, timer: Timer::new()? })
+    }
+
+    /// Relays until both ends are silent or the emulator ends.
+    pub(super) async fn run(mut self) {
+        let headers = if self.shared.config.target.is_ipv4() { 28 } else { 48 };
+        let mut buffers = Buffers::default();
+        let (mut up, mut down) = (Due::default(), Due::default());
+        let mut heard = now();
+        loop {
+            let forget = heard + self.shared.config.client_timeout;
+            let woken = self.wait(forget, &mut buffers).await;
+            let now = now();
+            {
+                let mut links = lock(&self.links);
+                let Links { up: to_target, down: to_client } = &mut *links;
+                match woken {
+                    Woken::FromClient((at, datagrams)) => {
+                        heard = now;
+                        for payload in datagrams {
+                            to_target.link.send(at, Datagram { payload, headers });
+                        }
+                    }
+                    Woken::FromTarget(datagrams) => {
+                        heard = now;
+                        for payload in datagrams {
+                            to_client.link.send(now, Datagram { payload, headers });
+                        }
+                    }
+                    Woken::Time if now >= forget => break,
+                    Woken::Time => {}
+                    Woken::End => return,
+                }
+                to_target.take_due(now, &mut up);
+                to_client.take_due(now, &mut down);
+            }
+            self.send(&mut up, &mut down).await;
+        }
+        tracing::info!("client {} has gone", self.address);
+        self.shared.forget(self.address);
+    }
+
+    /// Waits for datagrams, for the next that is due, or until it is time to forget the client.
+    async fn wait(&mut self, forget: Instant, buffers: &mut Buffers) -> Woken {
+        let next = {
+            let links = lock(&self.links);
+            let times = [links.up.link.poll_timeout(), links.down.link.poll_timeout()];
+            times.into_iter().flatten().fold(forget, Instant::min)
+        };
+        let mut datagrams = Vec::new();
+        let target = self.shared.config.target;
+        // An address that came from elsewhere than the target is nobody's business.
+        let take = |from, datagram| {
+            if from == target {
+                datagrams.push(datagram);
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.timer.sleep_until(next) => Woken::Time,
+            arrivals = self.inbox.recv() => arrivals.map_or(Woken::End, Woken::FromClient),
+            received = self.socket.receive(buffers, take) => {
+                if let Err(error) = received {
+                    tracing::debug!("from {target}: {error}");
+                }
+                Woken::FromTarget(datagrams)
+            }
+        }
+    }
+
+    /// Sends what is due, and records how late that was.
+    async fn send(&self, up: &mut Due, down: &mut Due) {
+        let Shared { config, socket, .. } = &*self.shared;
+        if !up.datagrams.is_empty() {
+            self.socket.send(config.target, &up.datagrams).await;
+            lock(&self.links).up.record(now(), up);
+        }
+        if !down.datagrams.is_empty() {
+            socket.send(self.address, &down.datagrams).await;
+            lock(&self.links).down.record(now(), down);
+        }
+    }
+}

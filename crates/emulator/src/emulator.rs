@@ -1,0 +1,260 @@
+//! The relay: hears clients, and gives each one its links.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use bytes::Bytes;
+use punctual::{Instant, now};
+use punctual_netem::LinkConfig;
+use tokio::runtime;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::client::{Client, Links};
+use crate::report::EmulatorReport;
+use crate::udp::{Buffers, Udp};
+
+/// What an [`Emulator`] relays, and through which links.
+#[derive(Clone, Debug)]
+pub struct EmulatorConfig {
+    /// Where clients are heard.
+    pub listen: SocketAddr,
+    /// Where their datagrams go to.
+    pub target: SocketAddr,
+    /// The link from each client to the target. Default perfect.
+    pub up: LinkConfig,
+    /// The link from the target to each client. Default perfect.
+    pub down: LinkConfig,
+    /// Decides what the links choose; each link of each client has a seed made from this one.
+    /// Default 1.
+    pub seed: u64,
+    /// Clients at a time, at most. Default 1024.
+    pub max_clients: usize,
+    /// Silence, both ways, after which a client is forgotten. Default 60 s.
+    pub client_timeout: Duration,
+}
+
+impl EmulatorConfig {
+    /// A perfect network between `listen` and `target`.
+    pub fn new(listen: SocketAddr, target: SocketAddr) -> Self {
+        Self {
+            listen,
+            target,
+            up: LinkConfig::default(),
+            down: LinkConfig::default(),
+            seed: 1,
+            max_clients: 1_024,
+            client_timeout: Duration::from_secs(60),
+        }
+    }
+}
+
+/// A bad network between any two UDP programs, in real time.
+///
+/// What arrives at its port goes through a [`Link`](punctual_netem::Link) to the target, and what
+/// the target answers through another link back. Each client has its own pair of links and its own
+/// port towards the target, as behind a NAT. It runs until it is stopped or dropped.
+///
+/// It works in a thread of its own, so that what else the program does does not delay packets.
+#[derive(Debug)]
+pub struct Emulator {
+    local: SocketAddr,
+    shared: Arc<Shared>,
+    /// Ends the thread when it is dropped.
+    running: oneshot::Sender<()>,
+    /// Completes, with an error, when the thread has ended.
+    ended: oneshot::Receiver<()>,
+}
+
+impl Emulator {
+    /// Begins to relay.
+    ///
+    /// # Errors
+    ///
+    /// The port cannot be bound, or the system has no thread to give.
+    pub async fn start(config: EmulatorConfig) -> io::Result<Self> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        let (running, dropped) = oneshot::channel::<()>();
+        let (ending, ended) = oneshot::channel();
+        let (ready, started) = oneshot::channel();
+        thread::Builder::new().name("emulator".to_owned()).spawn(move || {
+            run_before_others();
+            runtime.block_on(async {
+                match Shared::bind(config) {
+                    Ok((shared, local)) => {
+                        let task = tokio::spawn(hear(Arc::clone(&shared)));
+                        let _ = ready.send(Ok((shared, local)));
+                        // An error is the news that the emulator was dropped.
+                        let _ = dropped.await;
+                        task.abort();
+                    }
+                    Err(error) => {
+                        let _ = ready.send(Err(error));
+                    }
+                }
+            });
+            // The sockets are closed with the runtime, and only then is it said.
+            drop(runtime);
+            drop(ending);
+        })?;
+        let (shared, local) = started.await.map_err(io::Error::other)??;
+        Ok(Self { local, shared, running, ended })
+    }
+
+    /// Where clients are heard.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// What it did so far.
+    pub fn report(&self) -> EmulatorReport {
+        self.shared.report()
+    }
+
+    /// Ends it, waits until its port is free, and tells what it did. What is in the links is lost.
+    pub async fn stop(self) -> EmulatorReport {
+        let report = self.report();
+        let Self { shared, running, ended, .. } = self;
+        drop((shared, running));
+        let _ = ended.await;
+        report
+    }
+}
+
+/// What the tasks of an emulator share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) config: EmulatorConfig,
+    /// Where clients are heard, and from where answers are sent to them.
+    pub(super) socket: Udp,
+    start: Instant,
+    clients: Mutex<HashMap<SocketAddr, Handle>>,
+    /// What is known apart from the present clients' links.
+    gone: Mutex<EmulatorReport>,
+}
+
+/// A client as it is seen from outside its task.
+#[derive(Debug)]
+struct Handle {
+    inbox: mpsc::Sender<Arrivals>,
+    links: Arc<Mutex<Links>>,
+}
+
+/// Datagrams of one client, and when they came.
+pub(super) type Arrivals = (Instant, Vec<Bytes>);
+
+impl Shared {
+    fn bind(config: EmulatorConfig) -> io::Result<(Arc<Self>, SocketAddr)> {
+        let socket = Udp::bind(config.listen)?;
+        let local = socket.local_addr()?;
+        let (clients, gone) = (Mutex::default(), Mutex::default());
+        Ok((Arc::new(Self { config, socket, start: now(), clients, gone }), local))
+    }
+
+    fn report(&self) -> EmulatorReport {
+        let mut report = lock(&self.gone).clone();
+        for client in lock(&self.clients).values() {
+            lock(&client.links).add_to(&mut report);
+        }
+        report.elapsed = now() - self.start;
+        report
+    }
+
+    /// Forgets a client, but not what its links did.
+    pub(super) fn forget(&self, client: SocketAddr) {
+        let handle = lock(&self.clients).remove(&client);
+        if let Some(handle) = handle {
+            lock(&handle.links).add_to(&mut lock(&self.gone));
+        }
+    }
+
+    /// Hands datagrams to the task of their client; a new client gets one.
+    fn hand_over(self: &Arc<Self>, from: SocketAddr, mut arrivals: Arrivals) -> io::Result<()> {
+        let mut clients = lock(&self.clients);
+        if let Some(handle) = clients.get(&from) {
+            match handle.inbox.try_send(arrivals) {
+                Ok(()) => return Ok(()),
+                Err(mpsc::error::TrySendError::Full((_, datagrams))) => {
+                    lock(&self.gone).overruns += datagrams.len() as u64;
+                    return Ok(());
+                }
+                // Its task is just ending. The client begins anew.
+                Err(mpsc::error::TrySendError::Closed(unsent)) => arrivals = unsent,
+            }
+        }
+        if clients.len() >= self.config.max_clients {
+            lock(&self.gone).refused += arrivals.1.len() as u64;
+            return Ok(());
+        }
+        let mut gone = lock(&self.gone);
+        let links = Arc::new(Mutex::new(Links::new(&self.config, gone.clients)));
+        gone.clients += 1;
+        drop(gone);
+        let (inbox, from_inbox) = mpsc::channel(INBOX);
+        // A new channel has room.
+        let _ = inbox.try_send(arrivals);
+        let client = Client::new(Arc::clone(self), from, Arc::clone(&links), from_inbox)?;
+        if let Some(ended) = clients.insert(from, Handle { inbox, links }) {
+            lock(&ended.links).add_to(&mut lock(&self.gone));
+        }
+        drop(clients);
+        tracing::info!("client {from}");
+        tokio::spawn(client.run());
+        Ok(())
+    }
+}
+
+/// Hears clients until it is aborted.
+async fn hear(shared: Arc<Shared>) {
+    let mut buffers = Buffers::default();
+    let mut arrived: Vec<(SocketAddr, Vec<Bytes>)> = Vec::new();
+    loop {
+        let received = shared.socket.receive(&mut buffers, |from, datagram| {
+            match arrived.last_mut().filter(|(client, _)| *client == from) {
+                Some((_, datagrams)) => datagrams.push(datagram),
+                None => arrived.push((from, vec![datagram])),
+            }
+        });
+        if let Err(error) = received.await {
+            tracing::debug!("receiving: {error}");
+            continue;
+        }
+        let at = now();
+        for (from, datagrams) in arrived.drain(..) {
+            if let Err(error) = shared.hand_over(from, (at, datagrams)) {
+                tracing::warn!("client {from} cannot be served: {error}");
+            }
+        }
+    }
+}
+
+/// Asks the system to run this thread whenever there is something to do, before ordinary threads:
+/// these may keep it waiting for a time slice, milliseconds, and a link would not be what it is to
+/// be. Without the right to ask (root or CAP_SYS_NICE on Linux) packets are a little later when the
+/// machine is busy.
+fn run_before_others() {
+    #[cfg(unix)]
+    {
+        use thread_priority::{
+            RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy,
+            set_thread_priority_and_policy, thread_native_id,
+        };
+        let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+        let thread = thread_native_id();
+        match set_thread_priority_and_policy(thread, ThreadPriority::Min, policy) {
+            Ok(()) => tracing::debug!("the emulator runs in real time"),
+            Err(error) => tracing::debug!("the emulator has no real-time priority: {error}"),
+        }
+    }
+}
+
+/// Locks; what a panicking holder left behind is still consistent, as nothing here spans two calls.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Batches of a client that wait for its task.
+const INBOX: usize = 1_024;

@@ -1,0 +1,62 @@
+//! One parameter of a link, and a new value for it.
+
+use std::time::Duration;
+
+use punctual_units::Bitrate;
+
+use crate::codel::Discipline;
+use crate::config::{Jitter, LinkConfig, QueueLimit, Reorder};
+use crate::loss::Loss;
+
+/// A new value for one parameter of a [`LinkConfig`]: what a timeline changes, an option of a
+/// command sets, or a plan varies.
+///
+/// [`Change::parse`] reads each of them from a key and a value, and lists them.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Change {
+    /// [`LinkConfig::rate`].
+    Rate(Option<Bitrate>),
+    /// [`LinkConfig::queue`].
+    Queue(QueueLimit),
+    /// [`LinkConfig::discipline`].
+    Discipline(Discipline),
+    /// [`LinkConfig::mtu`].
+    Mtu(Option<usize>),
+    /// [`LinkConfig::overhead`].
+    Overhead(i32),
+    /// [`LinkConfig::delay`].
+    Delay(Duration),
+    /// [`LinkConfig::jitter`].
+    Jitter(Jitter),
+    /// [`LinkConfig::keep_order`].
+    KeepOrder(bool),
+    /// [`LinkConfig::loss`].
+    Loss(Loss),
+    /// [`LinkConfig::reorder`].
+    Reorder(Reorder),
+    /// [`LinkConfig::duplicate`].
+    Duplicate(f64),
+    /// [`LinkConfig::corrupt`].
+    Corrupt(f64),
+}
+
+impl Change {
+    /// Gives the parameter its new value.
+    pub fn apply(&self, config: &mut LinkConfig) {
+        match self {
+            Self::Rate(rate) => config.rate = *rate,
+            Self::Queue(queue) => config.queue = *queue,
+            Self::Discipline(discipline) => config.discipline = *discipline,
+            Self::Mtu(mtu) => config.mtu = *mtu,
+            Self::Overhead(bytes) => config.overhead = *bytes,
+            Self::Delay(delay) => config.delay = *delay,
+            Self::Jitter(jitter) => config.jitter = *jitter,
+            Self::KeepOrder(keep_order) => config.keep_order = *keep_order,
+            Self::Loss(loss) => config.loss = loss.clone(),
+            Self::Reorder(reorder) => config.reorder = *reorder,
+            Self::Duplicate(share) => config.duplicate = *share,
+            Self::Corrupt(share) => config.corrupt = *share,
+        }
+    }
+}

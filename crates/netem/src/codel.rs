@@ -1,0 +1,124 @@
+//! What a queue does against a standing backlog: nothing, or CoDel.
+
+use std::time::Duration;
+
+use punctual_units::Instant;
+
+/// What a queue drops beside what its [limit](crate::QueueLimit) refuses.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Discipline {
+    /// Nothing: only a full queue drops, and what came last (tail drop).
+    #[default]
+    TailDrop,
+    /// CoDel (RFC 8289): when packets have waited longer than `target` throughout an `interval`,
+    /// one is dropped from the front, and further ones at intervals that shrink with the square
+    /// root of their number, until the wait is below the target again.
+    CoDel {
+        /// The wait that is acceptable; the RFC has 5 ms.
+        target: Duration,
+        /// How long a longer wait is put up with, about the longest RTT; the RFC has 100 ms.
+        interval: Duration,
+    },
+}
+
+impl Discipline {
+    /// CoDel with the RFC's parameters: 5 ms and 100 ms.
+    pub const CODEL: Self =
+        Self::CoDel { target: Duration::from_millis(5), interval: Duration::from_millis(100) };
+}
+
+/// The state of CoDel, in the RFC's names (section 5.3).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CoDel {
+    first_above_time: Option<Instant>,
+    drop_next: Instant,
+    count: u64,
+    last_count: u64,
+    dropping: bool,
+}
+
+/// A packet at the head of the queue, about to be transmitted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    /// How long it has waited.
+    pub(crate) sojourn: Duration,
+    /// Whether no more than a packet of the largest size waits behind it.
+    pub(crate) last: bool,
+    /// Why the packet before it was dropped in the same moment, if it was.
+    pub(crate) after: Option<Drop>,
+}
+
+/// Which rule dropped a packet.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Drop {
+    /// It began a spell of dropping.
+    First,
+    /// It came by the control law within such a spell.
+    Further,
+}
+
+impl CoDel {
+    /// The queue has run empty.
+    pub(crate) fn empty(&mut self) {
+        self.first_above_time = None;
+        self.dropping = false;
+    }
+
+    /// Whether the head of the queue is dropped at `now`; the next is asked about in the same way.
+    pub(crate) fn drops(
+        &mut self,
+        now: Instant,
+        head: Head,
+        target: Duration,
+        interval: Duration,
+    ) -> Option<Drop> {
+        let ok_to_drop = self.ok_to_drop(now, head, target, interval);
+        if head.after == Some(Drop::First) {
+            return None;
+        }
+        if self.dropping {
+            if !ok_to_drop {
+                self.dropping = false;
+                return None;
+            }
+            if head.after == Some(Drop::Further) {
+                self.drop_next = control_law(self.drop_next, interval, self.count);
+            }
+            if now < self.drop_next {
+                return None;
+            }
+            self.count += 1;
+            return Some(Drop::Further);
+        }
+        if !ok_to_drop {
+            return None;
+        }
+        let delta = self.count - self.last_count;
+        let recent = now.saturating_since(self.drop_next) < interval.saturating_mul(RECENT);
+        self.dropping = true;
+        self.count = if delta > 1 && recent { delta } else { 1 };
+        self.last_count = self.count;
+        self.drop_next = control_law(now, interval, self.count);
+        Some(Drop::First)
+    }
+
+    fn ok_to_drop(&mut self, now: Instant, head: Head, target: Duration, wait: Duration) -> bool {
+        if head.sojourn < target || head.last {
+            self.first_above_time = None;
+            return false;
+        }
+        now >= *self.first_above_time.get_or_insert(now + wait)
+    }
+}
+
+/// `t` and an interval by the square root of `count`, exact to a nanosecond: an integer square
+/// root, which the RFC and Linux approach by Newton steps, is the same on every machine.
+fn control_law(t: Instant, interval: Duration, count: u64) -> Instant {
+    let nanos = u128::from(u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX));
+    let root = (nanos * nanos / u128::from(count.max(1))).isqrt();
+    t + Duration::from_nanos(u64::try_from(root).unwrap_or(u64::MAX))
+}
+
+/// Intervals for which the number of drops is remembered after a spell of dropping.
+const RECENT: u32 = 16;

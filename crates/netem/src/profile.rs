@@ -1,0 +1,54 @@
+//! A link with all that happens to it, and both ways of a path.
+
+use crate::config::LinkConfig;
+use crate::timeline::Timeline;
+use crate::trace::Trace;
+
+/// What one direction of a link is, and what happens to it over time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinkProfile {
+    /// What it is at time zero.
+    pub config: LinkConfig,
+    /// What changes, and when.
+    pub timeline: Timeline,
+    /// A recorded course of its capacity, and perhaps of its delay and loss. At the same instant
+    /// it comes before the timeline, so that a timeline has the last word.
+    pub trace: Option<Trace>,
+}
+
+/// A path there and back.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PathProfile {
+    /// From the client, caller or sender.
+    pub up: LinkProfile,
+    /// To it.
+    pub down: LinkProfile,
+}
+
+impl From<LinkConfig> for LinkProfile {
+    fn from(config: LinkConfig) -> Self {
+        Self { config, ..Self::default() }
+    }
+}
+
+impl<T: Into<LinkProfile>> From<T> for PathProfile {
+    /// The same both ways.
+    fn from(both: T) -> Self {
+        let up = both.into();
+        Self { down: up.clone(), up }
+    }
+}
+
+impl LinkProfile {
+    /// With this timeline.
+    #[must_use]
+    pub fn with_timeline(self, timeline: Timeline) -> Self {
+        Self { timeline, ..self }
+    }
+
+    /// With this trace.
+    #[must_use]
+    pub fn with_trace(self, trace: Option<Trace>) -> Self {
+        Self { trace, ..self }
+    }
+}

@@ -1,0 +1,201 @@
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use punctual_proto::{Config, ConnectionId, Endpoint, EndpointConfig, SocketId};
+use punctual_units::Instant;
+
+use crate::chance::{Chance, Purpose, derive};
+use crate::clock::Clock;
+use crate::error::WorldError;
+use crate::packet::IpPacket;
+
+/// A host: one UDP port with an [`Endpoint`] behind it, driven as a real host would. The default
+/// has the world's time and wakes up without delay.
+#[derive(Clone, Debug)]
+pub struct HostConfig {
+    offset: Duration,
+    drift_ppm: i32,
+    lateness: Lateness,
+    checksums: bool,
+}
+
+/// How late a host wakes up: a fixed part, and one of chance that is exponentially distributed.
+/// Each wake-up draws anew, be it for a timer, for datagrams that have arrived, or because the
+/// application is to send its next message. Whatever else falls due meanwhile is done in the same
+/// wake-up. The default is never late.
+///
+/// A real host with a free core serves its timers some tens of microseconds late.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Lateness {
+    /// No wake-up is less late.
+    pub least: Duration,
+    /// What chance adds on average.
+    pub mean: Duration,
+    /// What chance adds at most.
+    pub most: Duration,
+}
+
+impl Default for HostConfig {
+    fn default() -> Self {
+        Self {
+            offset: Duration::ZERO,
+            drift_ppm: 0,
+            lateness: Lateness::default(),
+            checksums: true,
+        }
+    }
+}
+
+impl HostConfig {
+    /// Puts the host's clock ahead of the world's by so much at the start.
+    #[must_use]
+    pub fn with_offset(self, offset: Duration) -> Self {
+        Self { offset, ..self }
+    }
+
+    /// Lets the host's clock run fast by `ppm` millionths, or slow if that is negative.
+    ///
+    /// # Errors
+    ///
+    /// The drift must lie within -100,000 to 100,000 ppm.
+    pub fn with_drift_ppm(self, ppm: i32) -> Result<Self, WorldError> {
+        if !(-100_000..=100_000).contains(&ppm) {
+            return Err(WorldError::Drift(ppm));
+        }
+        Ok(Self { drift_ppm: ppm, ..self })
+    }
+
+    /// Lets the host wake up late.
+    #[must_use]
+    pub fn with_lateness(self, lateness: Lateness) -> Self {
+        Self { lateness, ..self }
+    }
+
+    /// Whether the host checks UDP checksums (default), as everybody's does: datagrams that a link
+    /// has corrupted never arrive then. Without, the damage reaches the protocol.
+    #[must_use]
+    pub fn with_checksums(self, checksums: bool) -> Self {
+        Self { checksums, ..self }
+    }
+}
+
+impl Lateness {
+    /// Whether every wake-up is in time.
+    pub(crate) fn is_none(self) -> bool {
+        self == Self::default()
+    }
+
+    /// Draws how late one wake-up is.
+    pub(crate) fn draw(self, chance: &mut Chance) -> Duration {
+        self.least.saturating_add(chance.exponential(self.mean).min(self.most))
+    }
+}
+
+/// A host at work.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) clock: Clock,
+    pub(crate) address: SocketAddr,
+    pub(crate) lateness: Lateness,
+    pub(crate) checksums: bool,
+    /// Datagrams that the checksum found damaged.
+    pub(crate) damaged: u64,
+    /// Packets that wait for the host to wake up.
+    pub(crate) inbox: Vec<IpPacket>,
+    /// The streams of its connections.
+    pub(crate) streams: BTreeMap<ConnectionId, usize>,
+    /// The streams of callers that it waits for, by address and socket ID.
+    pub(crate) expected: BTreeMap<(SocketAddr, SocketId), usize>,
+    chance: Chance,
+    /// When the endpoint asked to be woken up, and when it will be.
+    timer: Option<(Instant, Instant)>,
+    /// When it wakes up for what is in the inbox.
+    arrival: Option<Instant>,
+}
+
+impl Host {
+    /// Host number `index` of the world with this seed.
+    pub(crate) fn new(config: &HostConfig, seed: u64, index: usize) -> Self {
+        let clock = Clock::new(config.offset, config.drift_ppm);
+        let mut chance = Chance::new(derive(seed, Purpose::Endpoint, index));
+        let mut bytes = [0; 32];
+        for word in bytes.chunks_exact_mut(8) {
+            word.copy_from_slice(&chance.next().to_le_bytes());
+        }
+        let now = clock.local(Instant::ORIGIN);
+        let mut endpoint = Endpoint::new(EndpointConfig::new(bytes), now);
+        endpoint.listen(Some(Config::default()));
+        Self {
+            endpoint,
+            clock,
+            address: address(index),
+            lateness: config.lateness,
+            checksums: config.checksums,
+            damaged: 0,
+            inbox: Vec::new(),
+            streams: BTreeMap::new(),
+            expected: BTreeMap::new(),
+            chance: Chance::new(derive(seed, Purpose::Lateness, index)),
+            timer: None,
+            arrival: None,
+        }
+    }
+
+    /// A packet has arrived that is to be taken in at the next wake-up.
+    pub(crate) fn put_aside(&mut self, now: Instant, packet: IpPacket) {
+        self.inbox.push(packet);
+        if self.arrival.is_none() {
+            self.arrival = Some(now + self.lateness.draw(&mut self.chance));
+        }
+    }
+
+    /// The host is awake: takes out what has arrived.
+    pub(crate) fn wake(&mut self, now: Instant) -> Vec<IpPacket> {
+        if self.arrival.is_none_or(|at| at > now) {
+            return Vec::new();
+        }
+        self.arrival = None;
+        std::mem::take(&mut self.inbox)
+    }
+
+    /// Whether the endpoint's timer is served at `now`.
+    pub(crate) fn is_timer_due(&self, now: Instant) -> bool {
+        self.timer.is_some_and(|(_, served)| served <= now)
+    }
+
+    /// When the host wakes up next, after its endpoint has been touched.
+    pub(crate) fn next_wake(&mut self, now: Instant) -> Option<Instant> {
+        let asked = self.endpoint.poll_timeout().map(|local| self.clock.world(local).max(now));
+        match (asked, self.timer) {
+            (None, _) => self.timer = None,
+            (Some(at), Some((before, _))) if at == before => {}
+            (Some(at), _) if self.lateness.is_none() => self.timer = Some((at, at)),
+            (Some(at), _) => {
+                self.timer = Some((at, at + self.lateness.draw(&mut self.chance)));
+            }
+        }
+        match (self.timer, self.arrival) {
+            (Some((_, a)), Some(b)) => Some(a.min(b)),
+            (Some((_, a)), None) => Some(a),
+            (None, b) => b,
+        }
+    }
+}
+
+/// The address of host number `index`: a private one whose last bytes are the number.
+fn address(index: usize) -> SocketAddr {
+    let number = u32::try_from(index + 1).unwrap_or(u32::MAX) & 0x00FF_FFFF;
+    let address = Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 0).to_bits() | number);
+    SocketAddr::from((address, PORT))
+}
+
+/// The number of the host at an address that this world gave.
+pub(crate) fn host_at(address: SocketAddr) -> Option<usize> {
+    let SocketAddr::V4(address) = address else { return None };
+    (address.ip().to_bits() & 0x00FF_FFFF).checked_sub(1).map(|index| index as usize)
+}
+
+/// The port of every host's endpoint.
+pub(crate) const PORT: u16 = 9_000;

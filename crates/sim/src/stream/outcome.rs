@@ -1,0 +1,75 @@
+use std::time::Duration;
+
+use punctual_metrics::{Quantiles, Report};
+use punctual_proto::{CloseReason, Statistics};
+
+/// What became of a stream.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct StreamOutcome {
+    /// Messages that the sending application handed over.
+    pub messages_sent: u64,
+    /// Payload bytes of those.
+    pub bytes_sent: u64,
+    /// Messages that a full send buffer refused: a live source does not wait, it loses them.
+    /// Refused messages have no number, so that the receiver does not miss them.
+    pub messages_refused: u64,
+    /// Messages that the receiving application read, whatever was wrong with them.
+    pub messages_received: u64,
+    /// Payload bytes of those.
+    pub bytes_received: u64,
+    /// The sending end's statistics; all zero for a bare UDP stream.
+    pub sender: Statistics,
+    /// The receiving end's statistics; all zero for a bare UDP stream.
+    pub receiver: Statistics,
+    /// How the stream arrived, over the whole run; minimum, maximum and delay factor too. Times are
+    /// the world's, so the hosts' clocks have no part in them.
+    pub metrics: Report,
+    /// From the sending application to the receiving one, each message, microseconds of the world.
+    pub latency_us: Quantiles,
+    /// What was wrong with messages that were read.
+    pub integrity: StreamIntegrity,
+    /// A sample each period, if the stream was to be recorded.
+    pub series: Vec<StreamSample>,
+    /// Why the connection ended, by the end that noticed first; `None` while it stands.
+    pub closed: Option<CloseReason>,
+    /// When the sender could send, since the world's start; `None` if it never could.
+    pub connected_at: Option<Duration>,
+}
+
+/// What was wrong with messages that an application read. Over SRT everything but `late` is a
+/// defect; a bare UDP stream doubles and disorders what the links do.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct StreamIntegrity {
+    /// Messages with other content than was sent, or of another stream.
+    pub damaged: u64,
+    /// Messages that were read before.
+    pub doubled: u64,
+    /// Messages read after one that was sent later.
+    pub disordered: u64,
+    /// Messages read before they were due.
+    pub early: u64,
+    /// Messages read after they were due.
+    pub late: u64,
+    /// How long after it was due the latest of those was read.
+    pub late_max: Duration,
+}
+
+/// A stream at one moment.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct StreamSample {
+    /// Time since the stream's `start`.
+    pub at: Duration,
+    /// Messages that the application handed over so far.
+    pub messages_sent: u64,
+    /// Messages refused so far.
+    pub messages_refused: u64,
+    /// The sending end's statistics so far.
+    pub sender: Statistics,
+    /// The receiving end's statistics so far.
+    pub receiver: Statistics,
+    /// How the stream arrived: minimum, maximum and delay factor in this period, the rest so far.
+    pub metrics: Report,
+}

@@ -1,0 +1,89 @@
+use punctual_metrics::{Arrival, Meter, Quantiles, ReadStampError, Report, Stamp};
+use punctual_units::Instant;
+
+use super::outcome::StreamIntegrity;
+use super::payload::Content;
+
+/// What the receiving application knows of a stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Receiving {
+    content: Content,
+    size: usize,
+    pub(crate) messages: u64,
+    pub(crate) bytes: u64,
+    pub(crate) integrity: StreamIntegrity,
+    pub(crate) latency_us: Quantiles,
+    meter: Meter,
+}
+
+impl Receiving {
+    /// Before the first message of `size` bytes.
+    pub(crate) fn new(content: Content, size: usize) -> Self {
+        Self {
+            content,
+            size,
+            messages: 0,
+            bytes: 0,
+            integrity: StreamIntegrity::default(),
+            latency_us: Quantiles::default(),
+            meter: Meter::default(),
+        }
+    }
+
+    /// Takes in a message that is read at `now` of the world.
+    pub(crate) fn read(&mut self, now: Instant, payload: &[u8]) {
+        self.messages += 1;
+        self.bytes += payload.len() as u64;
+        let Some((seq, sent)) = self.content.read(payload, self.size) else {
+            self.integrity.damaged += 1;
+            self.meter.submit_damaged(ReadStampError::WrongChecksum);
+            return;
+        };
+        let (sent_us, now_us) = (micros(sent), micros(now));
+        let stamp = Stamp { seq, system_time_us: sent_us, monotonic_us: sent_us };
+        match self.meter.submit_stamp(stamp, now_us, now_us) {
+            Arrival::InOrder => {}
+            Arrival::Reordered => self.integrity.disordered += 1,
+            Arrival::Duplicate => {
+                self.integrity.doubled += 1;
+                return;
+            }
+        }
+        self.latency_us.record(now.as_micros().saturating_sub(sent.as_micros()));
+    }
+
+    /// Compares when a message was read with when it was due, both on the receiver's clock.
+    pub(crate) fn judge(&mut self, read: Instant, due: Instant) {
+        if read < due {
+            self.integrity.early += 1;
+        } else if read > due {
+            self.integrity.late += 1;
+            self.integrity.late_max = self.integrity.late_max.max(read - due);
+        }
+    }
+
+    /// How the stream arrived since the last report, and closes the period.
+    pub(crate) fn end_period(&mut self) -> Report {
+        self.meter.report()
+    }
+
+    /// How the stream arrived in the whole run.
+    pub(crate) fn report(&self) -> Report {
+        let least = self.latency_us.min().map(signed);
+        let most = self.latency_us.max().map(signed);
+        Report {
+            latency_us_min: least,
+            latency_us_max: most,
+            delay_factor_us: self.latency_us.max().zip(self.latency_us.min()).map(|(a, b)| a - b),
+            ..self.meter.clone().report()
+        }
+    }
+}
+
+fn micros(at: Instant) -> i64 {
+    signed(at.as_micros())
+}
+
+fn signed(micros: u64) -> i64 {
+    i64::try_from(micros).unwrap_or(i64::MAX)
+}

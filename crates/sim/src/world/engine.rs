@@ -1,0 +1,152 @@
+//! What happens next, and what follows from it.
+
+use punctual_proto::Event;
+use punctual_units::Instant;
+
+use super::World;
+use crate::agenda::Source;
+use crate::host::host_at;
+use crate::packet::{Cargo, IpPacket};
+
+impl World {
+    /// Does everything that is due up to `end`, and everything that follows from it by then.
+    pub(super) fn run_until(&mut self, end: Instant) {
+        let mut idle = 0_u32;
+        while let Some((at, source)) = self.agenda.next().filter(|&(at, _)| at <= end) {
+            idle = if at > self.now { 0 } else { idle + 1 };
+            assert!(idle < MAX_IDLE, "the world does not come to rest at {at}");
+            self.now = self.now.max(at);
+            match source {
+                Source::Link(link) => self.run_link(link),
+                Source::Host(host) => self.run_host(host),
+                Source::Stream(stream) => self.run_stream(stream),
+                Source::StreamSample(stream) => self.sample_stream(stream),
+                Source::LinkSample(link) => self.sample_link(link),
+                Source::Traffic(_) => self.agenda.set(source, None),
+            }
+        }
+        self.now = end;
+    }
+
+    /// A packet at the next link of its route.
+    pub(super) fn enter(&mut self, packet: IpPacket) {
+        let link = self.routes[packet.route as usize][usize::from(packet.hop)] as usize;
+        self.links[link].send(self.now, packet);
+        self.settle_link(link);
+    }
+
+    fn run_link(&mut self, link: usize) {
+        while let Some(mut packet) = self.links[link].recv(self.now) {
+            packet.hop = packet.hop.saturating_add(1);
+            if usize::from(packet.hop) < self.routes[packet.route as usize].len() {
+                self.enter(packet);
+            } else {
+                self.arrive(packet);
+            }
+        }
+        self.settle_link(link);
+        while let Some(host) = self.touched.pop() {
+            self.drain(host);
+        }
+    }
+
+    /// A packet at the end of its route.
+    fn arrive(&mut self, packet: IpPacket) {
+        let host = match packet.cargo {
+            Cargo::Srt { to, .. } => to as usize,
+            Cargo::Udp { stream } => self.streams[stream as usize].to,
+            Cargo::Traffic { .. } => return,
+        };
+        if self.hosts[host].lateness.is_none() {
+            self.take_in(host, packet);
+        } else {
+            self.hosts[host].put_aside(self.now, packet);
+        }
+        if !self.touched.contains(&host) {
+            self.touched.push(host);
+        }
+    }
+
+    /// A packet in the hands of the host that it is for.
+    fn take_in(&mut self, index: usize, packet: IpPacket) {
+        let host = &mut self.hosts[index];
+        if host.checksums && packet.is_damaged() {
+            host.damaged += 1;
+            return;
+        }
+        match packet.cargo {
+            Cargo::Srt { from, .. } => {
+                let remote = self.hosts[from as usize].address;
+                let host = &mut self.hosts[index];
+                let local = host.clock.local(self.now);
+                host.endpoint.handle_datagram(local, remote, packet.content);
+            }
+            Cargo::Udp { stream } => {
+                self.streams[stream as usize].receiving.read(self.now, &packet.content);
+            }
+            Cargo::Traffic { .. } => {}
+        }
+    }
+
+    fn run_host(&mut self, index: usize) {
+        for packet in self.hosts[index].wake(self.now) {
+            self.take_in(index, packet);
+        }
+        let host = &mut self.hosts[index];
+        let local = host.clock.local(self.now);
+        if host.endpoint.poll_timeout().is_some_and(|at| at <= local) {
+            host.endpoint.handle_timeout(local);
+        }
+        self.drain(index);
+    }
+
+    /// Takes out of an endpoint that was touched all that it has to say.
+    pub(super) fn drain(&mut self, index: usize) {
+        while let Some(event) = self.hosts[index].endpoint.poll_event() {
+            self.handle_event(index, event);
+        }
+        self.transmit(index);
+        while let Some(event) = self.hosts[index].endpoint.poll_event() {
+            self.handle_event(index, event);
+        }
+        let next = self.hosts[index].next_wake(self.now);
+        self.agenda.set(Source::Host(index), next);
+    }
+
+    fn transmit(&mut self, index: usize) {
+        let from = super::number(index);
+        let local = self.hosts[index].clock.local(self.now);
+        let mut scratch = std::mem::take(&mut self.scratch);
+        loop {
+            scratch.clear();
+            let endpoint = &mut self.hosts[index].endpoint;
+            let Some(transmit) = endpoint.poll_transmit(local, SEGMENTS, &mut scratch) else {
+                break;
+            };
+            let Some(to) = host_at(transmit.remote).map(super::number) else { continue };
+            let Some(&route) = self.route_of.get(&(from, to)) else { continue };
+            for datagram in scratch.chunks(transmit.segment_size) {
+                let content = self.memory.copy(&[datagram]);
+                self.enter(IpPacket::udp(Cargo::Srt { from, to }, route, content));
+            }
+        }
+        self.scratch = scratch;
+    }
+
+    fn handle_event(&mut self, host: usize, event: Event) {
+        match event {
+            Event::Incoming(incoming) => self.accept(host, &incoming),
+            Event::Connected(id) => self.connected(host, id),
+            Event::Readable(id) => self.read(host, id),
+            Event::Closed(id, reason) => self.closed(host, id, reason),
+            _ => {}
+        }
+    }
+}
+
+/// Datagrams taken out of an endpoint at once.
+const SEGMENTS: usize = 16;
+
+/// Things that may happen one after the other at the same instant. A world in which packets need no
+/// time has many; one with more has a defect.
+const MAX_IDLE: u32 = 10_000_000;

@@ -1,0 +1,59 @@
+use punctual_proto::{ConnectionId, Statistics};
+use punctual_units::Instant;
+
+use super::{StreamId, World};
+use crate::agenda::Source;
+use crate::stream::{End, StreamOutcome, StreamSample};
+
+impl World {
+    /// What became of a stream so far.
+    pub fn outcome(&self, stream: StreamId) -> StreamOutcome {
+        let [sender, receiver] = self.both_ends(stream.0 as usize);
+        let stream = &self.streams[stream.0 as usize];
+        StreamOutcome {
+            messages_sent: stream.sent,
+            bytes_sent: stream.sent * stream.config.payload as u64,
+            messages_refused: stream.refused,
+            messages_received: stream.receiving.messages,
+            bytes_received: stream.receiving.bytes,
+            sender,
+            receiver,
+            metrics: stream.receiving.report(),
+            latency_us: stream.receiving.latency_us.clone(),
+            integrity: stream.receiving.integrity,
+            series: stream.series.clone(),
+            closed: stream.closed.clone(),
+            connected_at: stream.connected_at.map(|at| at - Instant::ORIGIN),
+        }
+    }
+
+    pub(super) fn sample_stream(&mut self, index: usize) {
+        let [sender, receiver] = self.both_ends(index);
+        let stream = &mut self.streams[index];
+        let metrics = stream.receiving.end_period();
+        stream.series.push(StreamSample {
+            at: self.now - stream.start(),
+            messages_sent: stream.sent,
+            messages_refused: stream.refused,
+            sender,
+            receiver,
+            metrics,
+        });
+        let next = stream.config.series.map(|period| self.now + period);
+        self.agenda.set(Source::StreamSample(index), next);
+    }
+
+    /// The statistics of the sending and the receiving end.
+    fn both_ends(&self, index: usize) -> [Statistics; 2] {
+        let stream = &self.streams[index];
+        [(End::Sender, stream.from), (End::Receiver, stream.to)].map(|(end, host)| {
+            let id = stream.connection(end);
+            id.and_then(|id| self.statistics_of(host, id)).unwrap_or_default()
+        })
+    }
+
+    fn statistics_of(&self, host: usize, id: ConnectionId) -> Option<Statistics> {
+        let host = &self.hosts[host];
+        host.endpoint.statistics(host.clock.local(self.now), id)
+    }
+}

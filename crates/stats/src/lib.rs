@@ -1,0 +1,108 @@
+//! The statistics of an SRT connection as libsrt's tools write them: one row a period, in CSV or
+//! JSON, with libsrt's names.
+
+#![forbid(unsafe_code)]
+
+mod fields;
+
+use std::fmt::Write as _;
+
+pub use fields::{FIELDS, Field, Sample, Value};
+
+/// The header of libsrt's CSV. `Time` really stands there twice.
+pub fn csv_header() -> String {
+    let mut header = "Timepoint,Time,SocketID".to_owned();
+    for field in FIELDS {
+        let _ = write!(header, ",{}", field.csv);
+    }
+    header
+}
+
+/// A row under [`csv_header`], without a line end: of the time `now`, for the socket `id`.
+pub fn csv_row(now: &str, id: u32, sample: &Sample) -> String {
+    let mut row = format!("{now},{},{id}", sample.total.elapsed.as_millis());
+    for field in FIELDS {
+        let _ = write!(row, ",{}", (field.value)(sample));
+    }
+    row
+}
+
+/// libsrt's JSON: an object for each group, in one line, without a line end.
+pub fn json_row(now: &str, id: u32, sample: &Sample) -> String {
+    let mut row = format!("{{\"sid\":{id},\"timepoint\":\"{now}\"");
+    let mut open = "";
+    for Field { json: (group, name), value, .. } in FIELDS {
+        if *group == open {
+            row += ",";
+        } else {
+            row += if open.is_empty() { "," } else { "}," };
+            let _ = write!(row, "\"{group}\":{{");
+            open = group;
+        }
+        let _ = write!(row, "\"{name}\":{}", value(sample));
+    }
+    row + "}}"
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use punctual_proto::Statistics;
+    use punctual_units::Bitrate;
+
+    use super::*;
+
+    fn sample() -> Sample {
+        let mut total = Statistics::default();
+        total.elapsed = Duration::from_millis(2_000);
+        total.rtt = Duration::from_micros(20_125);
+        total.max_bandwidth = Bitrate::from_mbps(1_000);
+        total.packets_sent = 1_000;
+        total.bytes_received = 1_360_000;
+        total.receive_latency = Duration::from_millis(120);
+        let mut before = Statistics::default();
+        before.elapsed = Duration::from_millis(1_000);
+        before.packets_sent = 480;
+        before.bytes_received = 680_000;
+        Sample { interval: total.since(&before), total }
+    }
+
+    #[test]
+    fn the_csv_has_libsrts_columns() {
+        assert_eq!(csv_header(), LIBSRT_COLUMNS);
+        assert_eq!(
+            csv_row("2026-01-02T03:04:05.000006+0000", 7, &sample()),
+            "2026-01-02T03:04:05.000006+0000,2000,7,2000,0,0,0,20.125,0,1000,520,0,0,0,0,0,0,0,0,\
+             0,0,0,0,0,0,0,0,0,0,0,0,0,680000,0,0,0,0,0,5.44,120"
+        );
+        let columns = |row: &str| row.split(',').count();
+        assert_eq!(columns(&csv_header()), columns(&csv_row("", 7, &sample())));
+    }
+
+    #[test]
+    fn the_json_has_libsrts_layout() {
+        let row = json_row("2026-01-02T03:04:05.000006+0000", 7, &sample());
+        assert_eq!(row.lines().count(), 1);
+        assert!(row.starts_with(
+            "{\"sid\":7,\"timepoint\":\"2026-01-02T03:04:05.000006+0000\",\"time\":2000,\
+             \"window\":{\"flow\":0,\"congestion\":0,\"flight\":0},\
+             \"link\":{\"rtt\":20.125,\"bandwidth\":0,\"maxBandwidth\":1000},\
+             \"send\":{\"packets\":520,"
+        ));
+        let parsed: serde_json::Value = serde_json::from_str(&row).unwrap();
+        assert_eq!(parsed["send"]["packets"], 520);
+        assert_eq!(parsed["recv"]["mbitRate"], 5.44);
+        assert_eq!(parsed["recv"]["msTsbPdDelay"], 120);
+        assert_eq!(parsed["recv"].as_object().unwrap().len(), 17);
+    }
+
+    /// The header that srt-live-transmit 1.5.1 writes.
+    const LIBSRT_COLUMNS: &str = "Timepoint,Time,SocketID,Time,pktFlowWindow,\
+        pktCongestionWindow,pktFlightSize,msRTT,mbpsBandwidth,mbpsMaxBW,pktSent,pktSentUnique,\
+        pktSndLoss,pktSndDrop,pktRetrans,pktSndFilterExtra,byteSent,byteSentUnique,byteSndDrop,\
+        byteAvailSndBuf,msSndBuf,mbpsSendRate,usPktSndPeriod,pktRecv,pktRecvUnique,pktRcvLoss,\
+        pktRcvDrop,pktRcvRetrans,pktRcvBelated,pktRcvFilterExtra,pktRcvFilterSupply,\
+        pktRcvFilterLoss,byteRecv,byteRecvUnique,byteRcvLoss,byteRcvDrop,byteAvailRcvBuf,msRcvBuf,\
+        mbpsRecvRate,msRcvTsbPdDelay";
+}

@@ -1,0 +1,76 @@
+//! What is wrong with a URI: which part, and what would be right.
+
+use punctual::ConfigError;
+use punctual_units::ParseUnitError;
+use thiserror::Error;
+
+/// A URI that cannot be used, and why.
+#[derive(Clone, Debug, Error, Eq, PartialEq)]
+#[error("{problem}")]
+pub struct UriError {
+    /// The URI as it was written.
+    pub(crate) uri: String,
+    pub(crate) problem: Problem,
+}
+
+impl UriError {
+    /// The URI as it was written.
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
+}
+
+/// What is wrong with a URI.
+#[derive(Clone, Debug, Error, Eq, PartialEq)]
+pub(crate) enum Problem {
+    #[error("`{host}` is not a host and port; {hint}")]
+    BadHost { host: String, hint: &'static str },
+    #[error("the bytes written with `%` in `{text}` are not UTF-8 text")]
+    BadPercent { text: String },
+    #[error("`{port}` is not a port; it must be 1 to 65535")]
+    BadPort { port: String },
+    #[error("{key}={value}: {complaint}")]
+    BadValue { key: String, value: String, complaint: Complaint },
+    #[error("{0} may be a host and port or a file: write `srt://{0}` or `./{0}`")]
+    Bare(String),
+    #[error("`{key}` is given twice{alias}")]
+    GivenTwice { key: String, alias: String },
+    #[error("{0}")]
+    Mode(&'static str),
+    #[error("the host is missing; {0}")]
+    NoHost(&'static str),
+    #[error("the port is missing; write it after the host, like `:4200`")]
+    NoPort,
+    #[error("{key}={value}: {reason}")]
+    NotHere { key: String, value: String, reason: &'static str },
+    #[error("unknown key `{key}`{suggestion} (`punctual help uri` lists all keys)")]
+    UnknownKey { key: String, suggestion: String },
+    #[error(
+        "unknown scheme `{scheme}`{suggestion}; known are srt, udp, tcp and file, and `-` for \
+         standard input and output"
+    )]
+    UnknownScheme { scheme: String, suggestion: String },
+}
+
+/// What is wrong with the value of a key.
+#[derive(Clone, Debug, Error, Eq, PartialEq)]
+#[error("{0}")]
+pub(crate) struct Complaint(pub(crate) String);
+
+impl From<ParseUnitError> for Complaint {
+    fn from(error: ParseUnitError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<ConfigError> for Complaint {
+    fn from(error: ConfigError) -> Self {
+        Self(format!("it must be {}", error.expected))
+    }
+}
+
+impl From<Problem> for Complaint {
+    fn from(problem: Problem) -> Self {
+        Self(problem.to_string())
+    }
+}

@@ -1,0 +1,170 @@
+//! Where a stream comes from and where it goes to: URIs, as people write them for the SRT tools and
+//! FFmpeg.
+//!
+//! A [`Uri`] is parsed from text; its [`Target`] says what it means. [`set_option`] takes one
+//! option by its key, for those who write options elsewhere than in a URI. [`topic`] is the page
+//! that lists every form and every key.
+//!
+//! ```
+//! use punctual_uri::{Target, Uri};
+//!
+//! let uri: Uri = "srt://media.example:4200?latency=250ms".parse()?;
+//! let Target::Srt(target) = &uri.target else { panic!("it names an SRT peer") };
+//! assert_eq!((target.host.as_str(), target.port), ("media.example", 4200));
+//! assert_eq!(target.config.receive_latency().as_millis(), 250);
+//!
+//! let error = "srt://media.example:4200?latncy=250ms".parse::<Uri>().unwrap_err();
+//! assert!(error.to_string().contains("unknown key `latncy`; did you mean `latency`?"));
+//! # Ok::<(), punctual_uri::UriError>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod key;
+mod parts;
+mod srt;
+mod srt_keys;
+mod suggest;
+mod tcp;
+mod topic;
+mod udp;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+pub use error::UriError;
+pub use srt::{Mode, SrtTarget, set_option};
+pub use suggest::did_you_mean;
+pub use tcp::TcpTarget;
+pub use topic::topic;
+pub use udp::UdpTarget;
+
+use error::Problem;
+use parts::{Parts, percent_decode};
+
+/// A URI and what it means.
+#[derive(Clone, Debug)]
+pub struct Uri {
+    text: String,
+    /// What it names.
+    pub target: Target,
+}
+
+/// What a URI names.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// `file:///path/to/clip.ts` or a bare path.
+    File(PathBuf),
+    /// `srt://host:port` or `srt://:port`.
+    Srt(Box<SrtTarget>),
+    /// `-` or `file://con`: standard input or output.
+    Stdio,
+    /// `tcp://host:port` or `tcp://:port`.
+    Tcp(TcpTarget),
+    /// `udp://host:port` or `udp://:port`.
+    Udp(UdpTarget),
+}
+
+impl Uri {
+    /// What is allowed in it but may not be what was meant.
+    pub fn warnings(&self) -> &[String] {
+        match &self.target {
+            Target::Srt(target) => &target.warnings,
+            _ => &[],
+        }
+    }
+}
+
+impl FromStr for Uri {
+    type Err = UriError;
+
+    fn from_str(text: &str) -> Result<Self, UriError> {
+        let error = |problem| UriError { uri: text.to_owned(), problem };
+        let target = match text.split_once("://") {
+            None if text == "-" => Target::Stdio,
+            None if looks_like_host_port(text) => {
+                return Err(error(Problem::Bare(text.to_owned())));
+            }
+            None => Target::File(text.into()),
+            Some((scheme, rest)) => match scheme.to_lowercase().as_str() {
+                "file" if rest == "con" => Target::Stdio,
+                "file" => Target::File(percent_decode(rest).map_err(error)?.into()),
+                "srt" => Target::Srt(Box::new(SrtTarget::new(&Parts::parse(text, rest)?)?)),
+                "tcp" => Target::Tcp(TcpTarget::new(&Parts::parse(text, rest)?)?),
+                "udp" => Target::Udp(UdpTarget::new(&Parts::parse(text, rest)?)?),
+                other => {
+                    let suggestion = did_you_mean(other, ["srt", "udp", "tcp", "file"]);
+                    let scheme = scheme.to_owned();
+                    return Err(error(Problem::UnknownScheme { scheme, suggestion }));
+                }
+            },
+        };
+        Ok(Self { text: text.to_owned(), target })
+    }
+}
+
+impl fmt::Display for Uri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// The host and the port of `host:port`; the host without its brackets.
+///
+/// # Errors
+///
+/// The text has another form, or a port outside 1 to 65535.
+pub fn split_host_port(text: &str) -> Result<(&str, Option<u16>), UriError> {
+    parts::split_host_port(text).map_err(|problem| UriError { uri: text.to_owned(), problem })
+}
+
+/// Whether a text without a scheme is more likely an address than a file.
+fn looks_like_host_port(text: &str) -> bool {
+    !text.contains('/') && matches!(split_host_port(text), Ok((_, Some(_))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(text: &str) -> Target {
+        text.parse::<Uri>().unwrap().target
+    }
+
+    fn file(text: &str) -> String {
+        match target(text) {
+            Target::File(path) => path.display().to_string(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn schemes_choose_the_target() {
+        assert!(matches!(target("srt://:4200"), Target::Srt(_)));
+        assert!(matches!(target("SRT://:4200"), Target::Srt(_)));
+        assert!(matches!(target("udp://@239.1.1.1:1234"), Target::Udp(_)));
+        assert!(matches!(target("tcp://:5000"), Target::Tcp(_)));
+        assert!(matches!(target("-"), Target::Stdio));
+        assert!(matches!(target("file://con"), Target::Stdio));
+    }
+
+    #[test]
+    fn files_are_uris_or_bare_paths() {
+        assert_eq!(file("file:///media/clip.ts"), "/media/clip.ts");
+        assert_eq!(file("file://clip%20one.ts"), "clip one.ts");
+        assert_eq!(file("./clip.ts"), "./clip.ts");
+        assert_eq!(file("clip.ts"), "clip.ts");
+        assert_eq!(file("take:2.ts"), "take:2.ts");
+    }
+
+    #[test]
+    fn what_is_neither_is_named_with_the_nearest_right_spelling() {
+        let error = |text: &str| text.parse::<Uri>().unwrap_err().to_string();
+        assert!(error("host:4200").contains("`srt://host:4200` or `./host:4200`"));
+        assert!(error("str://host:4200").contains("unknown scheme `str`; did you mean `srt`?"));
+        assert!(error("rist://host:4200").contains("known are srt, udp, tcp and file"));
+        assert!(error("srt://host:4200?latncy=1").contains("unknown key `latncy`"));
+    }
+}

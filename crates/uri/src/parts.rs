@@ -1,0 +1,161 @@
+//! A URI taken apart: scheme, host, port and query, with percent-decoding.
+
+use crate::error::{Problem, UriError};
+
+/// The parts of `scheme://host:port?key=value&…`.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) struct Parts<'a> {
+    /// The URI as it was written, for error messages.
+    pub text: &'a str,
+    /// The host without brackets; empty if there is none.
+    pub host: String,
+    /// The port, if one is given.
+    pub port: Option<u16>,
+    /// The keys and decoded values in the order in which they were written.
+    pub query: Vec<(String, String)>,
+}
+
+impl<'a> Parts<'a> {
+    /// Takes apart what follows `scheme://` in `text`.
+    ///
+    /// The `@` that FFmpeg and VLC put before a multicast group is allowed. A `#` is part of a
+    /// value, because stream IDs begin with it; there are no fragments.
+    pub(crate) fn parse(text: &'a str, rest: &'a str) -> Result<Self, UriError> {
+        let error = |problem| UriError { uri: text.to_owned(), problem };
+        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let place = place.strip_suffix('/').unwrap_or(place);
+        let place = place.strip_prefix('@').unwrap_or(place);
+        let (host, port) = split_host_port(place).map_err(error)?;
+        let host = percent_decode(host).map_err(error)?;
+        Ok(Self { text, host, port, query: parse_query(query).map_err(error)? })
+    }
+
+    /// An error about this URI.
+    pub(crate) fn error(&self, problem: Problem) -> UriError {
+        UriError { uri: self.text.to_owned(), problem }
+    }
+
+    /// The port, which this kind of URI must have.
+    pub(crate) fn required_port(&self) -> Result<u16, UriError> {
+        self.port.filter(|port| *port != 0).ok_or_else(|| self.error(Problem::NoPort))
+    }
+}
+
+/// Splits `host:port`, `[v6]:port`, `:port` or `host`.
+pub(crate) fn split_host_port(place: &str) -> Result<(&str, Option<u16>), Problem> {
+    if place.contains('/') {
+        let hint = "the address of a stream has no path; stream names go into `streamid`";
+        return Err(Problem::BadHost { host: place.to_owned(), hint });
+    }
+    let (host, port) = if let Some(bracketed) = place.strip_prefix('[') {
+        let (host, rest) = bracketed
+            .split_once(']')
+            .ok_or_else(|| Problem::BadHost { host: place.to_owned(), hint: "`]` is missing" })?;
+        match rest.strip_prefix(':') {
+            Some(port) => (host, Some(port)),
+            None if rest.is_empty() => (host, None),
+            None => {
+                let hint = "after `]` comes `:` and the port";
+                return Err(Problem::BadHost { host: place.to_owned(), hint });
+            }
+        }
+    } else {
+        match place.rsplit_once(':') {
+            Some((host, _)) if host.contains(':') => {
+                let hint = "an IPv6 address is written in brackets: `[::1]:4200`";
+                return Err(Problem::BadHost { host: place.to_owned(), hint });
+            }
+            Some((host, port)) => (host, Some(port)),
+            None => (place, None),
+        }
+    };
+    let port = port
+        .map(|port| port.parse().map_err(|_| Problem::BadPort { port: port.to_owned() }))
+        .transpose()?;
+    Ok((host, port))
+}
+
+fn parse_query(query: &str) -> Result<Vec<(String, String)>, Problem> {
+    query
+        .split('&')
+        .filter(|pair| !pair.is_empty())
+        .map(|pair| {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            Ok((percent_decode(key)?.to_lowercase(), percent_decode(value)?))
+        })
+        .collect()
+}
+
+/// Replaces `%XX` by the byte it stands for. `+` stays `+`, and so does a `%` without two
+/// hexadecimal digits, because people write `25%`.
+pub(crate) fn percent_decode(text: &str) -> Result<String, Problem> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, tail)) = rest.split_first() {
+        match tail.first_chunk().filter(|_| byte == b'%').and_then(hexadecimal) {
+            Some(escaped) => {
+                bytes.push(escaped);
+                rest = &tail[2..];
+            }
+            None => {
+                bytes.push(byte);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8(bytes).map_err(|_| Problem::BadPercent { text: text.to_owned() })
+}
+
+fn hexadecimal(digits: &[u8; 2]) -> Option<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    Some(digit(digits[0])? << 4 | digit(digits[1])?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(rest: &str) -> Parts<'_> {
+        Parts::parse(rest, rest).unwrap()
+    }
+
+    #[test]
+    fn splits_host_port_and_query() {
+        let parts = parse("media.example:4200?latency=120ms&streamid=a%2Fb&flag");
+        assert_eq!((parts.host.as_str(), parts.port), ("media.example", Some(4200)));
+        let expected = [("latency", "120ms"), ("streamid", "a/b"), ("flag", "")];
+        assert_eq!(parts.query, expected.map(|(k, v)| (k.to_owned(), v.to_owned())));
+    }
+
+    #[test]
+    fn takes_brackets_off_and_the_multicast_mark() {
+        assert_eq!(parse("[ff3e::1]:1234").host, "ff3e::1");
+        assert_eq!(parse("@239.1.1.1:1234").host, "239.1.1.1");
+        assert_eq!(parse(":1234").host, "");
+        assert_eq!(parse("@:1234").host, "");
+        assert_eq!(parse("host:1234/?a=1").host, "host");
+    }
+
+    #[test]
+    fn a_stream_id_keeps_its_hash_and_equals_signs() {
+        let parts = parse("h:1?streamid=#!::r=live/a,m=publish");
+        assert_eq!(parts.query[0].1, "#!::r=live/a,m=publish");
+    }
+
+    #[test]
+    fn a_percent_sign_without_digits_stands_for_itself() {
+        assert_eq!(parse("h:1?oheadbw=25%&x=100%zz%2").query[0].1, "25%");
+        assert_eq!(percent_decode("100%zz%2"), Ok("100%zz%2".to_owned()));
+        assert_eq!(percent_decode("%c3%A9%25"), Ok("é%".to_owned()));
+    }
+
+    #[test]
+    fn wrong_hosts_ports_and_escapes_are_named() {
+        let problem = |rest: &str| Parts::parse(rest, rest).unwrap_err().to_string();
+        assert!(problem("::1:4200").contains("brackets"));
+        assert!(problem("[::1").contains("`]` is missing"));
+        assert!(problem("h:70000").contains("`70000` is not a port"));
+        assert!(problem("h:1/live").contains("streamid"));
+        assert!(problem("h:1?streamid=%ff").contains("UTF-8"));
+    }
+}

@@ -1,0 +1,227 @@
+//! `srt://host:port?…`: who calls whom, and the options of the connection.
+
+use std::time::Duration;
+
+use punctual::{Config, PortConfig};
+
+use crate::error::{Problem, UriError};
+use crate::key::{apply_one, apply_query};
+use crate::parts::Parts;
+use crate::srt_keys::SRT_KEYS;
+
+/// Who calls whom.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Mode {
+    /// This end calls.
+    Caller,
+    /// This end waits for calls.
+    Listener,
+}
+
+/// An SRT peer to call, or a port to listen on.
+#[derive(Clone, Debug)]
+pub struct SrtTarget {
+    /// Who calls whom.
+    pub mode: Mode,
+    /// Host to call, or local address to listen on; empty for every IPv4 address.
+    pub host: String,
+    /// Port to call or to listen on.
+    pub port: u16,
+    /// A caller's own address.
+    pub local_host: Option<String>,
+    /// A caller's own port.
+    pub local_port: Option<u16>,
+    /// The options of the connection.
+    pub config: Config,
+    /// The options of the UDP port, but for its address.
+    pub port_config: PortConfig,
+    /// Whether the URI says how large a payload may be.
+    pub payload_size_given: bool,
+    /// What is allowed but may not be what was meant.
+    pub warnings: Vec<String>,
+}
+
+impl SrtTarget {
+    /// Checks the parts of an `srt://` URI.
+    pub(crate) fn new(parts: &Parts<'_>) -> Result<Self, UriError> {
+        let port = parts.required_port()?;
+        let linger = Config::default().with_linger(DEFAULT_LINGER);
+        let mut keys = SrtKeys { config: linger, ..SrtKeys::default() };
+        apply_query(SRT_KEYS, parts, &mut keys)?;
+        let mode = match keys.mode {
+            Some(mode) => mode,
+            None if parts.host.is_empty() => Mode::Listener,
+            None => Mode::Caller,
+        };
+        let mut target = Self {
+            mode,
+            host: parts.host.clone(),
+            port,
+            local_host: keys.local_host,
+            local_port: keys.local_port,
+            config: keys.config,
+            port_config: keys.port_config,
+            payload_size_given: keys.payload_size_given,
+            warnings: keys.warnings,
+        };
+        match mode {
+            Mode::Caller => target.check_caller(keys.mode.is_some()),
+            Mode::Listener => target.check_listener(),
+        }
+        .map_err(|problem| parts.error(problem))?;
+        Ok(target)
+    }
+
+    /// The config, with room for payloads of `size` bytes if the URI left that open.
+    pub fn config_for_payload(&self, size: usize) -> Result<Config, punctual::ConfigError> {
+        if self.payload_size_given || size <= self.config.payload_size() {
+            return Ok(self.config.clone());
+        }
+        self.config.clone().with_payload_size(size)
+    }
+
+    fn check_caller(&mut self, mode_given: bool) -> Result<(), Problem> {
+        if self.host.is_empty() {
+            return Err(Problem::NoHost("a caller needs one to call: `srt://host:4200`"));
+        }
+        if is_wildcard(&self.host) {
+            return Err(Problem::Mode(
+                "nobody can be called at the address of all interfaces; to listen there, \
+                 leave the host out or add `mode=listener`",
+            ));
+        }
+        if self.local_host.is_some() && !mode_given {
+            self.warnings.push(
+                "a host and `adapter` together mean rendezvous to srt-live-transmit; this end \
+                 calls (`mode=caller` says so)"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+
+    fn check_listener(&mut self) -> Result<(), Problem> {
+        if let Some(port) = self.local_port.take()
+            && port != self.port
+        {
+            return Err(Problem::Mode(
+                "a listener has one port: the one after the host; leave `port` out",
+            ));
+        }
+        if let Some(adapter) = self.local_host.take() {
+            if !self.host.is_empty() && self.host != adapter {
+                return Err(Problem::Mode(
+                    "a listener has one address: the host or `adapter`, not both",
+                ));
+            }
+            self.host = adapter;
+        }
+        Ok(())
+    }
+}
+
+/// `config` with the option `key`, as an `srt://` URI has it, set to `value`.
+///
+/// # Errors
+///
+/// The key is unknown or not an option of a connection, or the value is not one of its.
+pub fn set_option(config: Config, key: &str, value: &str) -> Result<Config, UriError> {
+    let error = |problem| UriError { uri: format!("{key}={value}"), problem };
+    let mut keys = SrtKeys { config, ..SrtKeys::default() };
+    apply_one(SRT_KEYS, key, value, &mut keys).map_err(error)?;
+    let elsewhere = keys.mode.is_some()
+        || keys.local_host.is_some()
+        || keys.local_port.is_some()
+        || keys.port_config != PortConfig::default();
+    if elsewhere {
+        let (key, value) = (key.to_owned(), value.to_owned());
+        let reason = "it belongs to the address or to the UDP port, not to the connection";
+        return Err(error(Problem::NotHere { key, value, reason }));
+    }
+    Ok(keys.config)
+}
+
+/// What the keys of an `srt://` URI say, before it is clear who calls whom.
+#[derive(Debug, Default)]
+pub(crate) struct SrtKeys {
+    pub mode: Option<Mode>,
+    pub local_host: Option<String>,
+    pub local_port: Option<u16>,
+    pub config: Config,
+    pub port_config: PortConfig,
+    pub payload_size_given: bool,
+    pub warnings: Vec<String>,
+}
+
+fn is_wildcard(host: &str) -> bool {
+    host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_unspecified())
+}
+
+/// What a program that ends waits for: the last messages should not be lost because a file ended.
+/// The library's default is libsrt's, none.
+pub(crate) const DEFAULT_LINGER: Duration = Duration::from_secs(3);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(rest: &str) -> Result<SrtTarget, UriError> {
+        SrtTarget::new(&Parts::parse(rest, rest).unwrap())
+    }
+
+    fn problem(rest: &str) -> String {
+        parse(rest).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_mode_follows_from_the_host() {
+        assert_eq!(parse(":4200").unwrap().mode, Mode::Listener);
+        assert_eq!(parse("host:4200").unwrap().mode, Mode::Caller);
+        assert_eq!(parse("10.0.0.1:4200?mode=listener").unwrap().mode, Mode::Listener);
+        assert_eq!(parse("host:4200?mode=client").unwrap().mode, Mode::Caller);
+        assert_eq!(parse(":4200?mode=server").unwrap().mode, Mode::Listener);
+        assert!(problem(":4200?mode=caller").contains("srt://host:4200"));
+        assert!(problem("[::]:4200").contains("mode=listener"));
+        assert!(problem("host").contains("port is missing"));
+    }
+
+    #[test]
+    fn a_caller_may_choose_its_own_address() {
+        let target = parse("host:4200?bind=10.0.0.2:5000").unwrap();
+        assert_eq!(target.local_host.as_deref(), Some("10.0.0.2"));
+        assert_eq!(target.local_port, Some(5000));
+        assert!(target.warnings[0].contains("rendezvous"));
+        let target = parse("host:4200?bind=[::1]:5000&mode=caller").unwrap();
+        assert_eq!(target.local_host.as_deref(), Some("::1"));
+        assert!(target.warnings.is_empty());
+        assert_eq!(parse("host:4200?port=5000").unwrap().local_port, Some(5000));
+    }
+
+    #[test]
+    fn a_listener_takes_its_address_from_adapter() {
+        let target = parse(":4200?adapter=10.0.0.2").unwrap();
+        assert_eq!((target.mode, target.host.as_str()), (Mode::Listener, "10.0.0.2"));
+        assert!(problem("10.0.0.1:4200?mode=listener&adapter=10.0.0.2").contains("not both"));
+        assert!(problem(":4200?port=4300").contains("leave `port` out"));
+    }
+
+    #[test]
+    fn options_are_set_one_by_one() {
+        let set = |key, value| set_option(Config::default(), key, value);
+        assert_eq!(set("latency", "80ms").unwrap().receive_latency(), Duration::from_millis(80));
+        assert!(set("latncy", "1").unwrap_err().to_string().contains("did you mean `latency`?"));
+        assert!(set("latency", "soon").is_err());
+        assert!(set("mode", "caller").unwrap_err().to_string().contains("belongs to the address"));
+        assert!(set("ipttl", "7").is_err());
+    }
+
+    #[test]
+    fn the_payload_grows_with_the_message_unless_it_is_given() {
+        let size = |rest: &str| {
+            parse(rest).unwrap().config_for_payload(1400).map(|config| config.payload_size())
+        };
+        assert_eq!(size("h:1"), Ok(1400));
+        assert_eq!(size("h:1?payloadsize=1316"), Ok(1316));
+        assert!(parse("h:1").unwrap().config_for_payload(1500).is_err());
+    }
+}

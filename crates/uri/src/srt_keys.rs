@@ -1,0 +1,324 @@
+//! Every key of an `srt://` URI: libsrt's options, and what srt-live-transmit, srt-xtransmit and
+//! FFmpeg add to them.
+
+use std::time::Duration;
+
+use punctual::{Bitrate, BufferSize, Config, ConfigError, MaxBandwidth, RetransmitAlgorithm};
+use punctual_units::{parse_bitrate_in, parse_bytes_in, parse_count, parse_duration_in};
+
+use crate::error::Complaint;
+use crate::key::{Effect, Key, buffer_bytes, number, switch};
+use crate::parts::split_host_port;
+use crate::srt::{Mode, SrtKeys};
+
+type Done = Result<(), Complaint>;
+
+macro_rules! keys {
+    ($(
+        $name:literal $(| $alias:literal)* : $value:literal, $about:literal => $effect:expr;
+    )*) => {
+        &[$( Key {
+            name: $name,
+            aliases: &[$($alias),*],
+            value: $value,
+            about: $about,
+            effect: $effect,
+        } ),*]
+    };
+}
+
+const fn refused(harmless: &'static [&'static str], reason: &'static str) -> Effect<SrtKeys> {
+    Effect::Refused { harmless, reason }
+}
+
+/// The keys of an `srt://` URI. Ranges that `Config` checks are written here for people; a test
+/// holds both together.
+pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
+    "mode": "caller or listener; default: listener without a host, else caller",
+        "who calls whom (client and server mean the same)" => Effect::Set(mode);
+    "adapter" | "localaddress": "address", "own address" => Effect::Set(adapter);
+    "port" | "localport": "1 to 65535", "a caller's own port" => Effect::Set(local_port);
+    "bind": "ADDRESS[:PORT]", "own address and port at once" => Effect::Set(bind);
+    "latency" | "tsbpddelay": "0 to 65535 ms; default 120ms",
+        "delay of the receiving buffer, here and at the peer; the larger of both ends counts"
+        => Effect::Set(|keys, value| { let latency = latency(keys, "latency", value)?;
+            set(keys, |config| config.with_latency(latency)) });
+    "rcvlatency": "0 to 65535 ms; default 120ms", "delay of the receiving buffer here"
+        => Effect::Set(|keys, value| { let latency = latency(keys, "rcvlatency", value)?;
+            set(keys, |config| config.with_receive_latency(latency)) });
+    "peerlatency": "0 to 65535 ms; default 0", "least delay of the peer's receiving buffer"
+        => Effect::Set(|keys, value| { let latency = latency(keys, "peerlatency", value)?;
+            set(keys, |config| config.with_peer_latency(latency)) });
+    "streamid" | "srt_streamid": "at most 512 bytes; default none",
+        "what a caller tells the listener about the stream"
+        => Effect::Set(|keys, value| set(keys, |config| config.with_stream_id(value)));
+    "conntimeo" | "connect_timeout": "1 to 3600000 ms; default 3s", "how long a caller tries"
+        => Effect::Set(|keys, value| { let time = milliseconds(value)?;
+            set(keys, |config| config.with_connect_timeout(time)) });
+    "peeridletimeo": "1 to 86400000 ms; default 5s", "silence after which the peer counts as gone"
+        => Effect::Set(|keys, value| { let time = milliseconds(value)?;
+            set(keys, |config| config.with_peer_idle_timeout(time)) });
+    "linger": "seconds; default 3s", "how long a close goes on sending what is buffered"
+        => Effect::Set(|keys, value| {
+            let time = parse_duration_in(value, Duration::from_secs(1))?;
+            set(keys, |config| Ok(config.with_linger(time))) });
+    "maxbw": "bytes/s or a rate like 10Mbps; 0: inputbw and oheadbw; default -1: no limit",
+        "limit of the sending rate" => Effect::Set(max_bandwidth);
+    "inputbw": "bytes/s or a rate like 5Mbps; default 0: measured", "the input's rate, for maxbw=0"
+        => Effect::Set(|keys, value| { let rate = rate(value)?;
+            set(keys, |config| Ok(config.with_input_bandwidth(rate))) });
+    "mininputbw": "bytes/s or a rate; default 0", "least input rate that a measured one counts as"
+        => Effect::Set(|keys, value| { let rate = rate(value)?;
+            set(keys, |config| Ok(config.with_min_input_bandwidth(rate))) });
+    "oheadbw": "5 to 100 percent; default 25%", "room for retransmissions above the input rate"
+        => Effect::Set(|keys, value| {
+            let percent = number(value.trim_end_matches('%'), 0, u32::MAX)?;
+            set(keys, |config| config.with_overhead_bandwidth(percent)) });
+    "maxrexmitbw": "bytes/s or a rate; default -1: no limit", "limit of retransmissions alone"
+        => Effect::Set(|keys, value| {
+            let limit = if value == "-1" { None } else { Some(rate(value)?) };
+            set(keys, |config| Ok(config.with_max_retransmit_bandwidth(limit))) });
+    "payloadsize" | "payload_size" | "pkt_size": "1 to 1456 bytes; default 1316, or --msgsize",
+        "largest payload of a message" => Effect::Set(payload_size);
+    "mss": "76 to 1500 bytes; default 1500", "largest UDP datagram with IP and UDP headers"
+        => Effect::Set(|keys, value| { let size = size(value)?;
+            set(keys, |config| config.with_mss(size)) });
+    "fc" | "ffs": "32 to 1048576 packets; default 131072", "most packets in flight to the receiver"
+        => Effect::Set(|keys, value| { let packets = count(value)?;
+            set(keys, |config| config.with_flow_window(packets)) });
+    "sndbuf": "bytes or auto; default auto: as much as the stream needs", "send buffer"
+        => Effect::Set(|keys, value| { let size = buffer(value)?;
+            set(keys, |config| Ok(config.with_send_buffer(size))) });
+    "rcvbuf": "bytes or auto; default auto: as much as the stream needs", "receive buffer"
+        => Effect::Set(|keys, value| { let size = buffer(value)?;
+            set(keys, |config| Ok(config.with_receive_buffer(size))) });
+    "tsbpdmode" | "tsbpd": "switch; default on", "deliver at origin time + latency, else at once"
+        => Effect::Set(|keys, value| { let on = switch(value)?;
+            set(keys, |config| Ok(config.with_tsbpd(on))) });
+    "tlpktdrop": "switch; default on", "drop what can no longer be delivered in time"
+        => Effect::Set(|keys, value| { let on = switch(value)?;
+            set(keys, |config| Ok(config.with_too_late_drop(on))) });
+    "snddropdelay": "ms; -1: never; default 0", "extra time before the sender drops"
+        => Effect::Set(|keys, value| {
+            let delay = if value == "-1" { None } else { Some(milliseconds(value)?) };
+            set(keys, |config| Ok(config.with_send_drop_delay(delay))) });
+    "nakreport": "switch; default on", "report losses again until they are filled"
+        => Effect::Set(|keys, value| { let on = switch(value)?;
+            set(keys, |config| Ok(config.with_periodic_nak(on))) });
+    "lossmaxttl": "0 to 1000000 packets; default 0",
+        "packets of reordering to wait for before a loss is reported, at most"
+        => Effect::Set(|keys, value| { let packets = number(value, 0, u32::MAX)?;
+            set(keys, |config| config.with_reorder_tolerance(packets)) });
+    "retransmitalgo": "0 or aggressive, 1 or efficient; default 1",
+        "0: every loss report is answered; 1: not again before the answer can have arrived"
+        => Effect::Set(retransmit_algorithm);
+    "drifttracer": "switch; default on", "follow the drift of the peer's clock"
+        => Effect::Set(|keys, value| { let on = switch(value)?;
+            set(keys, |config| Ok(config.with_drift_tracer(on))) });
+    "minversion": "MAJOR.MINOR.PATCH; default 1.0.0", "oldest SRT version accepted at the peer"
+        => Effect::Set(min_version);
+    "udp_sndbuf" | "send_buffer_size": "1 byte to 1 GiB; default 2MiB",
+        "the UDP socket's send buffer"
+        => Effect::Set(|keys, value| keep(&mut keys.port_config.send_buffer, buffer_bytes(value)));
+    "udp_rcvbuf" | "recv_buffer_size": "1 byte to 1 GiB; default 8MiB, if the system allows",
+        "the UDP socket's receive buffer"
+        => Effect::Set(|keys, value| {
+            keep(&mut keys.port_config.receive_buffer, buffer_bytes(value)) });
+    "ipttl": "1 to 255; default: the system's", "time to live of the datagrams"
+        => Effect::Set(|keys, value| keep(&mut keys.port_config.ttl, number(value, 1, 255)));
+    "iptos": "0 to 255, or 0xB8; default: the system's", "type of service of the datagrams"
+        => Effect::Set(|keys, value| keep(&mut keys.port_config.tos, number(value, 0, 255)));
+    "ipv6only": "0 or 1; default -1: IPv4 is let in", "whether [::] leaves IPv4 out"
+        => Effect::Set(ipv6_only);
+    "bindtodevice": "name of an interface; default none", "send and receive only there"
+        => Effect::Set(|keys, value| {
+            keep(&mut keys.port_config.device, Ok(value.to_owned())) });
+
+    "blocking": "", "no call blocks here" => Effect::Ignored;
+    "transtype": "live", "" => refused(&["live"], FILE);
+    "congestion" | "smoother": "live", "" => refused(&["live"], FILE);
+    "messageapi": "1", "" => refused(&["1", "true", "yes", "on"],
+        "this version sends messages only; stream (buffer) mode comes with file mode");
+    "rendezvous": "0", "" => refused(&["0", "false", "no", "off"], RENDEZVOUS);
+    "passphrase": "", "" => refused(&[], ENCRYPTION);
+    "pbkeylen": "0", "" => refused(&["0"], ENCRYPTION);
+    "enforcedencryption" | "enforced_encryption": "1", "" =>
+        refused(&["1", "true", "yes", "on"], ENCRYPTION);
+    "kmrefreshrate": "", "" => refused(&[], ENCRYPTION);
+    "kmpreannounce": "", "" => refused(&[], ENCRYPTION);
+    "cryptomode": "0", "" => refused(&["0"], ENCRYPTION);
+    "packetfilter": "", "" => refused(&[], "this version has no packet filter (FEC)");
+    "grouptype": "", "" => refused(&[], BONDING);
+    "groupconnect": "0", "" => refused(&["0"], BONDING);
+    "groupminstabletimeo" | "groupstabtimeo": "", "" => refused(&[], BONDING);
+    "weight": "", "" => refused(&[], BONDING);
+    "timeout": "", "" => refused(&[], "FFmpeg and the SRT tools mean different things by it; \
+        `conntimeo=3s` limits the call, `peeridletimeo=5s` the peer's silence");
+    "listen_timeout": "", "" => refused(&["-1"], "a listener here waits until it is stopped");
+};
+
+const FILE: &str = "this version does live mode only; file mode is not there yet";
+const ENCRYPTION: &str = "this version does not encrypt; leave it out at both ends";
+const BONDING: &str = "this version has no bonding of several links (socket groups)";
+const RENDEZVOUS: &str =
+    "this version has no rendezvous mode; let one end call (mode=caller) and the other listen";
+
+/// From here a bare latency is more likely FFmpeg's microseconds than milliseconds.
+const SUSPICIOUS_LATENCY_MS: u128 = 8_000;
+const MAX_LATENCY_MS: u128 = 65_535;
+
+fn set(keys: &mut SrtKeys, with: impl FnOnce(Config) -> Result<Config, ConfigError>) -> Done {
+    keys.config = with(std::mem::take(&mut keys.config))?;
+    Ok(())
+}
+
+fn keep<T>(place: &mut Option<T>, value: Result<T, Complaint>) -> Done {
+    *place = Some(value?);
+    Ok(())
+}
+
+fn mode(keys: &mut SrtKeys, value: &str) -> Done {
+    keys.mode = Some(match value.to_lowercase().as_str() {
+        "caller" | "client" => Mode::Caller,
+        "listener" | "server" => Mode::Listener,
+        "rendezvous" => return Err(Complaint(RENDEZVOUS.to_owned())),
+        "default" | "" => return Ok(()),
+        _ => return Err(Complaint("it must be caller or listener".to_owned())),
+    });
+    Ok(())
+}
+
+fn adapter(keys: &mut SrtKeys, value: &str) -> Done {
+    let host = value.trim_start_matches('[').trim_end_matches(']');
+    if keys.local_host.is_some() {
+        return Err(Complaint("`bind` gives the own address already".to_owned()));
+    }
+    keys.local_host = Some(host.to_owned()).filter(|host| !host.is_empty());
+    Ok(())
+}
+
+fn local_port(keys: &mut SrtKeys, value: &str) -> Done {
+    if keys.local_port.is_some() {
+        return Err(Complaint("`bind` gives the own port already".to_owned()));
+    }
+    let port = number(value, 1, u16::MAX.into())?;
+    keys.local_port = u16::try_from(port).ok();
+    Ok(())
+}
+
+fn bind(keys: &mut SrtKeys, value: &str) -> Done {
+    let (host, port) = split_host_port(value)?;
+    if keys.local_host.is_some() || keys.local_port.is_some() {
+        return Err(Complaint("`adapter` or `port` give the own address already".to_owned()));
+    }
+    keys.local_host = Some(host.to_owned()).filter(|host| !host.is_empty());
+    keys.local_port = port.filter(|port| *port != 0);
+    Ok(())
+}
+
+fn latency(keys: &mut SrtKeys, key: &str, value: &str) -> Result<Duration, Complaint> {
+    let latency = milliseconds(value)?;
+    let bare = value.trim().bytes().all(|byte| byte.is_ascii_digit());
+    if bare && latency.as_millis() > MAX_LATENCY_MS {
+        let micros = latency.as_millis();
+        return Err(Complaint(format!(
+            "a bare number is milliseconds and at most {MAX_LATENCY_MS}; FFmpeg counts \
+             microseconds: did you mean `{key}={}`?",
+            spell_micros(micros)
+        )));
+    }
+    if bare && latency.as_millis() >= SUSPICIOUS_LATENCY_MS {
+        keys.warnings.push(format!(
+            "{key}={value} is {} seconds, because a bare number is milliseconds; if you meant \
+             FFmpeg's microseconds, write `{key}={}`",
+            latency.as_secs_f64(),
+            spell_micros(latency.as_millis())
+        ));
+    }
+    Ok(latency)
+}
+
+/// So many microseconds, as a value with a unit.
+fn spell_micros(micros: u128) -> String {
+    if micros.is_multiple_of(1_000) {
+        format!("{}ms", micros / 1_000)
+    } else {
+        format!("{micros}us")
+    }
+}
+
+fn milliseconds(value: &str) -> Result<Duration, Complaint> {
+    Ok(parse_duration_in(value, Duration::from_millis(1))?)
+}
+
+/// A rate whose bare numbers are bytes per second, as libsrt counts.
+fn rate(value: &str) -> Result<Bitrate, Complaint> {
+    Ok(parse_bitrate_in(value, Bitrate::from_bytes_per_sec(1))?)
+}
+
+fn max_bandwidth(keys: &mut SrtKeys, value: &str) -> Done {
+    let limit = match value {
+        "-1" => MaxBandwidth::Unlimited,
+        value => match rate(value)? {
+            Bitrate::ZERO => MaxBandwidth::Relative,
+            rate => MaxBandwidth::Absolute(rate),
+        },
+    };
+    set(keys, |config| Ok(config.with_max_bandwidth(limit)))
+}
+
+fn payload_size(keys: &mut SrtKeys, value: &str) -> Done {
+    let size = size(value)?;
+    keys.payload_size_given = true;
+    set(keys, |config| config.with_payload_size(size))
+}
+
+fn size(value: &str) -> Result<usize, Complaint> {
+    Ok(usize::try_from(parse_bytes_in(value, 1)?).unwrap_or(usize::MAX))
+}
+
+fn count(value: &str) -> Result<usize, Complaint> {
+    Ok(usize::try_from(parse_count(value)?).unwrap_or(usize::MAX))
+}
+
+fn buffer(value: &str) -> Result<BufferSize, Complaint> {
+    match value {
+        "auto" | "-1" => Ok(BufferSize::Auto),
+        value => Ok(BufferSize::from_bytes(size(value)?)),
+    }
+}
+
+fn retransmit_algorithm(keys: &mut SrtKeys, value: &str) -> Done {
+    let algorithm = match value {
+        "0" | "aggressive" => RetransmitAlgorithm::Aggressive,
+        "1" | "efficient" => RetransmitAlgorithm::Efficient,
+        _ => return Err(Complaint("it must be 0 (aggressive) or 1 (efficient)".to_owned())),
+    };
+    set(keys, |config| Ok(config.with_retransmit_algorithm(algorithm)))
+}
+
+fn min_version(keys: &mut SrtKeys, value: &str) -> Done {
+    let form = || Complaint("it must be like 1.3.0 or 0x010300".to_owned());
+    let version = if value.starts_with("0x") {
+        number(value, 0, 0x00FF_FFFF)?
+    } else {
+        let parts: Result<Vec<u8>, _> = value.split('.').map(str::parse).collect();
+        match parts.as_deref() {
+            Ok(&[major, minor, patch]) => u32::from_be_bytes([0, major, minor, patch]),
+            _ => return Err(form()),
+        }
+    };
+    set(keys, |config| Ok(config.with_min_version(version)))
+}
+
+fn ipv6_only(keys: &mut SrtKeys, value: &str) -> Done {
+    keys.port_config.ipv6_only = match value {
+        "-1" => None,
+        value => Some(switch(value)?),
+    };
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "srt_keys_tests.rs"]
+mod tests;

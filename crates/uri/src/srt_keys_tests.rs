@@ -1,0 +1,187 @@
+use super::*;
+use crate::key::apply_query;
+use crate::parts::Parts;
+
+fn apply(query: &str) -> Result<SrtKeys, String> {
+    let rest = format!("host:4200?{query}");
+    let parts = Parts::parse(&rest, &rest).unwrap();
+    let mut keys = SrtKeys::default();
+    match apply_query(SRT_KEYS, &parts, &mut keys) {
+        Ok(()) => Ok(keys),
+        Err(error) => Err(error.problem.to_string()),
+    }
+}
+
+fn config(query: &str) -> Config {
+    apply(query).unwrap().config
+}
+
+/// A key, a good value, and bad ones with what the message must say.
+type Case = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+/// Every key that sets something.
+const CASES: &[Case] = &[
+    ("mode", "caller", &[("calller", "caller or listener"), ("rendezvous", "no rendezvous")]),
+    ("adapter", "10.0.0.1", &[]),
+    ("port", "5000", &[("0", "1 to 65535"), ("65536", "1 to 65535")]),
+    ("bind", "10.0.0.1:5000", &[("::1:5000", "brackets"), ("a:b", "not a port")]),
+    ("latency", "200ms", &[("66s", "0 to 65535 ms"), ("200mss", "did you mean `ms`")]),
+    ("rcvlatency", "200", &[("120000", "did you mean `rcvlatency=120ms`")]),
+    ("peerlatency", "0.2s", &[("-1", "never negative")]),
+    ("streamid", "#!::r=live/a,m=publish", &[]),
+    ("conntimeo", "500ms", &[("0", "1 to 3600000 ms"), ("2h", "1 to 3600000 ms")]),
+    ("peeridletimeo", "10s", &[("0", "1 to 86400000 ms")]),
+    ("linger", "5", &[("5x", "unknown unit")]),
+    ("maxbw", "10Mbps", &[("-2", "never negative"), ("10MBps", "unknown unit")]),
+    ("inputbw", "625000", &[("x", "bit rate")]),
+    ("mininputbw", "1Mbps", &[("x", "bit rate")]),
+    ("oheadbw", "30%", &[("4", "5 to 100 percent"), ("101", "5 to 100 percent"), ("x", "whole")]),
+    ("maxrexmitbw", "-1", &[("x", "bit rate")]),
+    ("payloadsize", "1456", &[("1457", "1 to 1456 bytes"), ("0", "1 to 1456 bytes")]),
+    ("mss", "1400", &[("75", "76 to 1500 bytes"), ("1501", "76 to 1500 bytes")]),
+    ("fc", "25600", &[("31", "32 to 1048576 packets"), ("1.5", "not a whole number")]),
+    ("sndbuf", "12MB", &[("lots", "bytes")]),
+    ("rcvbuf", "auto", &[("lots", "bytes")]),
+    ("tsbpdmode", "0", &[("2", "switch")]),
+    ("tlpktdrop", "no", &[("2", "switch")]),
+    ("snddropdelay", "-1", &[("x", "duration")]),
+    ("nakreport", "off", &[("2", "switch")]),
+    ("lossmaxttl", "40", &[("1000001", "0 to 1000000 packets"), ("x", "whole number")]),
+    ("retransmitalgo", "0", &[("2", "0 (aggressive) or 1 (efficient)")]),
+    ("drifttracer", "false", &[("2", "switch")]),
+    ("minversion", "1.3.0", &[("1.3", "1.3.0"), ("1.3.256", "1.3.0")]),
+    ("udp_sndbuf", "1MiB", &[("0", "1 byte to 1 GiB")]),
+    ("udp_rcvbuf", "1MiB", &[("2GiB", "1 byte to 1 GiB")]),
+    ("ipttl", "32", &[("0", "1 to 255"), ("256", "1 to 255")]),
+    ("iptos", "0xB8", &[("256", "0 to 255")]),
+    ("ipv6only", "1", &[("2", "switch")]),
+    ("bindtodevice", "lo", &[]),
+];
+
+#[test]
+fn every_key_takes_a_good_value_and_names_what_is_wrong_with_a_bad_one() {
+    for (key, good, bad) in CASES {
+        apply(&format!("{key}={good}")).unwrap_or_else(|error| panic!("{key}={good}: {error}"));
+        for (value, expected) in *bad {
+            let error = apply(&format!("{key}={value}")).unwrap_err();
+            assert!(error.starts_with(&format!("{key}={value}: ")), "{error}");
+            assert!(error.contains(expected), "`{expected}` is not in: {error}");
+        }
+    }
+}
+
+#[test]
+fn every_key_that_sets_something_has_a_case() {
+    let set = SRT_KEYS.iter().filter(|key| matches!(key.effect, Effect::Set(_)));
+    let names: Vec<&str> = set.map(|key| key.name).collect();
+    assert_eq!(names, CASES.iter().map(|(key, ..)| *key).collect::<Vec<_>>());
+}
+
+#[test]
+fn no_name_stands_for_two_keys() {
+    let mut names: Vec<&str> =
+        SRT_KEYS.iter().flat_map(|key| key.aliases.iter().copied().chain([key.name])).collect();
+    let all = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), all);
+}
+
+#[test]
+fn a_misspelt_key_is_answered_with_the_nearest_one() {
+    for key in SRT_KEYS.iter().filter(|key| key.name.len() > 3) {
+        let misspelt = format!("{}x", key.name);
+        let error = apply(&format!("{misspelt}=1")).unwrap_err();
+        assert!(error.contains(&format!("unknown key `{misspelt}`")), "{error}");
+        assert!(error.contains(&format!("did you mean `{}`", key.name)), "{error}");
+    }
+    let error = apply("latncy=120").unwrap_err();
+    assert_eq!(
+        error,
+        "unknown key `latncy`; did you mean `latency`? (`punctual help uri` lists all keys)"
+    );
+}
+
+#[test]
+fn values_reach_the_config() {
+    assert_eq!(config("latency=200").receive_latency(), Duration::from_millis(200));
+    assert_eq!(config("latency=200").peer_latency(), Duration::from_millis(200));
+    assert_eq!(config("rcvlatency=1s").receive_latency(), Duration::from_secs(1));
+    assert_eq!(config("peerlatency=80ms").peer_latency(), Duration::from_millis(80));
+    assert_eq!(config("latency=200&rcvlatency=300").peer_latency(), Duration::from_millis(200));
+    assert_eq!(config("streamid=a%20b").stream_id(), "a b");
+    assert_eq!(config("linger=2").linger(), Duration::from_secs(2));
+    assert_eq!(config("maxbw=-1").max_bandwidth(), MaxBandwidth::Unlimited);
+    assert_eq!(config("maxbw=0").max_bandwidth(), MaxBandwidth::Relative);
+    let ten = MaxBandwidth::Absolute(Bitrate::from_mbps(10));
+    assert_eq!(config("maxbw=10Mbps").max_bandwidth(), ten);
+    assert_eq!(config("maxbw=1250000").max_bandwidth(), ten);
+    assert_eq!(config("inputbw=625000").input_bandwidth(), Bitrate::from_mbps(5));
+    assert_eq!(config("oheadbw=30%").overhead_bandwidth(), 30);
+    assert_eq!(config("maxrexmitbw=1Mbps").max_retransmit_bandwidth(), Some(Bitrate::from_mbps(1)));
+    assert_eq!(config("sndbuf=147200").send_buffer(), BufferSize::Packets(100));
+    assert_eq!(config("rcvbuf=auto").receive_buffer(), BufferSize::Auto);
+    assert_eq!(config("snddropdelay=-1").send_drop_delay(), None);
+    assert_eq!(config("lossmaxttl=40").reorder_tolerance(), 40);
+    assert_eq!(config("minversion=1.3.0").min_version(), 0x01_03_00);
+    assert_eq!(config("minversion=0x010401").min_version(), 0x01_04_01);
+    assert_eq!(
+        config("retransmitalgo=aggressive").retransmit_algorithm(),
+        RetransmitAlgorithm::Aggressive
+    );
+    assert!(!config("tlpktdrop=0").too_late_drop());
+    let port = apply("ipttl=32&iptos=0xB8&ipv6only=1&udp_rcvbuf=1MiB").unwrap().port_config;
+    assert_eq!((port.ttl, port.tos, port.ipv6_only), (Some(32), Some(184), Some(true)));
+    assert_eq!(port.receive_buffer, Some(1 << 20));
+}
+
+#[test]
+fn other_programs_names_mean_the_same() {
+    assert_eq!(config("pkt_size=188").payload_size(), 188);
+    assert_eq!(config("payload_size=188").payload_size(), 188);
+    assert_eq!(config("connect_timeout=500").connect_timeout(), Duration::from_millis(500));
+    assert_eq!(config("ffs=8192").flow_window(), 8_192);
+    assert!(!config("tsbpd=0").tsbpd());
+    assert_eq!(apply("recv_buffer_size=65536").unwrap().port_config.receive_buffer, Some(65_536));
+}
+
+#[test]
+fn features_that_are_not_there_are_said_to_be_missing() {
+    for (query, expected) in [
+        ("passphrase=0123456789", "does not encrypt"),
+        ("pbkeylen=16", "does not encrypt"),
+        ("kmrefreshrate=1000", "does not encrypt"),
+        ("cryptomode=2", "does not encrypt"),
+        ("packetfilter=fec,cols:10", "no packet filter"),
+        ("grouptype=broadcast", "no bonding"),
+        ("transtype=file", "live mode only"),
+        ("congestion=file", "live mode only"),
+        ("smoother=file", "live mode only"),
+        ("messageapi=0", "messages only"),
+        ("timeout=5000000", "peeridletimeo"),
+    ] {
+        let error = apply(query).unwrap_err();
+        assert!(error.contains(expected), "`{expected}` is not in: {error}");
+    }
+    apply("transtype=live&congestion=live&messageapi=1&passphrase=&pbkeylen=0&blocking=0").unwrap();
+}
+
+#[test]
+fn a_latency_that_looks_like_microseconds_is_pointed_out() {
+    assert!(apply("latency=7999").unwrap().warnings.is_empty());
+    let keys = apply("latency=20000").unwrap();
+    assert!(keys.warnings[0].contains("20 seconds"), "{}", keys.warnings[0]);
+    assert!(keys.warnings[0].contains("latency=20ms"), "{}", keys.warnings[0]);
+    assert!(apply("latency=20000ms").unwrap().warnings.is_empty());
+    let error = apply("latency=120000").unwrap_err();
+    assert!(error.contains("did you mean `latency=120ms`"), "{error}");
+    let error = apply("tsbpddelay=125500").unwrap_err();
+    assert!(error.contains("did you mean `latency=125500us`"), "{error}");
+}
+
+#[test]
+fn a_key_given_twice_is_an_error_whatever_its_name() {
+    assert!(apply("latency=120&latency=200").unwrap_err().contains("`latency` is given twice"));
+    let error = apply("payloadsize=1316&pkt_size=1316").unwrap_err();
+    assert!(error.contains("`payloadsize` is given twice (`pkt_size` is another name"), "{error}");
+}

@@ -1,0 +1,109 @@
+//! `tcp://host:port?…`: a stream of bytes over TCP.
+
+use crate::error::{Problem, UriError};
+use crate::key::{Effect, Key, apply_query, buffer_bytes, switch};
+use crate::parts::Parts;
+
+/// A TCP peer to connect to, or a port to listen on.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct TcpTarget {
+    /// Host to connect to, or local address to listen on; empty for every IPv4 address.
+    pub host: String,
+    /// Port to connect to or to listen on.
+    pub port: u16,
+    /// Whether this end listens.
+    pub listen: bool,
+    /// Whether small writes are sent at once.
+    pub no_delay: bool,
+    /// Bytes of the socket's send buffer.
+    pub send_buffer: Option<usize>,
+    /// Bytes of the socket's receive buffer.
+    pub receive_buffer: Option<usize>,
+}
+
+impl TcpTarget {
+    /// Checks the parts of a `tcp://` URI.
+    pub(crate) fn new(parts: &Parts<'_>) -> Result<Self, UriError> {
+        let (host, port) = (parts.host.clone(), parts.required_port()?);
+        let listen = host.is_empty();
+        let mut target = Self { host, port, listen, no_delay: true, ..Self::default() };
+        apply_query(TCP_KEYS, parts, &mut target)?;
+        if target.host.is_empty() && !target.listen {
+            let hint = "`listen=0` needs one to connect to: `tcp://host:5000`";
+            return Err(parts.error(Problem::NoHost(hint)));
+        }
+        Ok(target)
+    }
+}
+
+/// The keys of a `tcp://` URI.
+pub(crate) const TCP_KEYS: &[Key<TcpTarget>] = &[
+    Key {
+        name: "listen",
+        aliases: &[],
+        value: "switch; default on without a host, else off",
+        about: "wait for a connection instead of making one",
+        effect: Effect::Set(|target, value| {
+            target.listen = switch(value)?;
+            Ok(())
+        }),
+    },
+    Key {
+        name: "nodelay",
+        aliases: &["tcp_nodelay"],
+        value: "switch; default on",
+        about: "send small writes at once",
+        effect: Effect::Set(|target, value| {
+            target.no_delay = switch(value)?;
+            Ok(())
+        }),
+    },
+    Key {
+        name: "sndbuf",
+        aliases: &["send_buffer_size"],
+        value: "1 byte to 1 GiB; default: the system's",
+        about: "the socket's send buffer",
+        effect: Effect::Set(|target, value| {
+            target.send_buffer = Some(buffer_bytes(value)?);
+            Ok(())
+        }),
+    },
+    Key {
+        name: "rcvbuf",
+        aliases: &["recv_buffer_size"],
+        value: "1 byte to 1 GiB; default: the system's",
+        about: "the socket's receive buffer",
+        effect: Effect::Set(|target, value| {
+            target.receive_buffer = Some(buffer_bytes(value)?);
+            Ok(())
+        }),
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(rest: &str) -> Result<TcpTarget, String> {
+        TcpTarget::new(&Parts::parse(rest, rest).unwrap()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn who_listens_follows_from_the_host_or_is_said() {
+        assert!(parse(":5000").unwrap().listen);
+        assert!(!parse("host:5000").unwrap().listen);
+        assert!(parse("10.0.0.1:5000?listen").unwrap().listen);
+        assert!(parse("10.0.0.1:5000?listen=1").unwrap().listen);
+        assert!(parse(":5000?listen=0").unwrap_err().contains("host is missing"));
+    }
+
+    #[test]
+    fn keys_set_their_fields_and_wrong_ones_are_named() {
+        let target = parse("h:1?nodelay=0&sndbuf=64KiB&rcvbuf=1MiB").unwrap();
+        assert!(!target.no_delay);
+        assert_eq!((target.send_buffer, target.receive_buffer), (Some(65_536), Some(1 << 20)));
+        assert!(parse("h:1?listne").unwrap_err().contains("did you mean `listen`"));
+        assert!(parse("h:1?sndbuf=0").unwrap_err().contains("1 byte to 1 GiB"));
+        assert!(parse("h:1?listen=2").unwrap_err().contains("switch"));
+    }
+}

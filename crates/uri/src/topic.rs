@@ -1,0 +1,92 @@
+//! The help topic on URIs, printed from the tables that parse them.
+
+use std::fmt::Write;
+
+use crate::key::{Effect, Key};
+use crate::srt_keys::SRT_KEYS;
+use crate::tcp::TCP_KEYS;
+use crate::udp::UDP_KEYS;
+
+/// Every form of URI and every key, with unit, range and default.
+pub fn topic() -> String {
+    let mut text = INTRODUCTION.to_owned();
+    section(&mut text, "Keys of srt:// URIs", SRT_KEYS);
+    section(&mut text, "Keys of udp:// URIs", UDP_KEYS);
+    section(&mut text, "Keys of tcp:// URIs", TCP_KEYS);
+    text
+}
+
+fn section<T>(text: &mut String, title: &str, keys: &[Key<T>]) {
+    let _ = write!(text, "\n\n{title}:\n");
+    for key in keys.iter().filter(|key| matches!(key.effect, Effect::Set(_))) {
+        let _ = write!(text, "\n  {:<14} {}\n      {}", key.name, key.value, key.about);
+        if !key.aliases.is_empty() {
+            let _ = write!(text, " (also called {})", key.aliases.join(", "));
+        }
+    }
+    let names = |wanted: fn(&Effect<T>) -> bool| {
+        let named = keys.iter().filter(|key| wanted(&key.effect)).map(|key| key.name);
+        named.collect::<Vec<_>>().join(", ")
+    };
+    let refused = names(|effect| matches!(effect, Effect::Refused { .. }));
+    let ignored = names(|effect| matches!(effect, Effect::Ignored));
+    if !refused.is_empty() {
+        let title = "Of features that this version does not have; an error says which";
+        let _ = write!(text, "\n\n  {title}:{}", folded(&refused));
+    }
+    if !ignored.is_empty() {
+        let _ = write!(text, "\n\n  Allowed and without effect:{}", folded(&ignored));
+    }
+}
+
+/// Names in lines of readable length.
+fn folded(names: &str) -> String {
+    let mut text = String::new();
+    let mut room = 0;
+    for name in names.split_inclusive(", ") {
+        if name.len() > room {
+            text.truncate(text.trim_end().len());
+            text += "\n      ";
+            room = 80;
+        }
+        text += name;
+        room -= name.len();
+    }
+    text
+}
+
+const INTRODUCTION: &str = "\
+A stream comes from one place and goes to another. Both are written as URIs:
+
+  srt://host:4200              call an SRT listener
+  srt://:4200                  listen for SRT callers, on every IPv4 address
+  srt://[::]:4200?mode=listener
+                               the same, IPv6 and IPv4
+  udp://10.0.0.7:1234          UDP: send there; as a source, receive at that own address
+  udp://:1234 or udp://@:1234  UDP: receive at that port
+  udp://@239.1.1.1:1234        UDP multicast: send to the group, or join it
+  tcp://host:5000              TCP: connect;  tcp://:5000 listens
+  file:///media/clip.ts        a file; a bare path such as ./clip.ts does as well
+  -                            standard input or output (also file://con)
+
+Keys follow after `?`, separated by `&`: srt://host:4200?latency=200ms&streamid=live/one
+(put the URI in quotes: shells treat `&` and `?` specially). Reserved characters in values are
+written %XX: %26 for `&`, %25 for `%`. A bare number counts what the SRT tools count:
+milliseconds for times, bytes for sizes, bytes per second for rates. Units make it plain: 120ms,
+2s, 5Mbps, 64KiB, 25%. FFmpeg's latency is in microseconds; write 120ms instead of 120000.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_topic_lists_every_key() {
+        let topic = topic();
+        for name in SRT_KEYS.iter().map(|key| key.name).chain(UDP_KEYS.iter().map(|key| key.name)) {
+            assert!(topic.contains(name), "{name} is missing");
+        }
+        for key in SRT_KEYS.iter().filter(|key| matches!(key.effect, Effect::Set(_))) {
+            assert!(!key.value.is_empty() && !key.about.is_empty(), "{}", key.name);
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! `udp://host:port?…`: datagrams to or from an address, a multicast group or a port.
+
+use std::net::IpAddr;
+
+use crate::error::{Complaint, Problem, UriError};
+use crate::key::{Effect, Key, apply_query, buffer_bytes, number, switch};
+use crate::parts::{Parts, split_host_port};
+
+/// A UDP address or port. Whether it is sent to or received from is the command's to say.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct UdpTarget {
+    /// Destination, local address to receive at, or multicast group; empty for every IPv4 address.
+    pub host: String,
+    /// Port to send to or to receive at.
+    pub port: u16,
+    /// Address or name of the interface to use.
+    pub adapter: Option<String>,
+    /// A sender's own port.
+    pub local_port: Option<u16>,
+    /// The only senders to a multicast group that are listened to; empty for all.
+    pub sources: Vec<IpAddr>,
+    /// Time to live of the datagrams.
+    pub ttl: Option<u32>,
+    /// Whether multicast is heard on the sending machine.
+    pub multicast_loop: Option<bool>,
+    /// Type of service of the datagrams.
+    pub tos: Option<u32>,
+    /// Bytes of the socket's send buffer.
+    pub send_buffer: Option<usize>,
+    /// Bytes of the socket's receive buffer.
+    pub receive_buffer: Option<usize>,
+}
+
+impl UdpTarget {
+    /// Checks the parts of a `udp://` URI.
+    pub(crate) fn new(parts: &Parts<'_>) -> Result<Self, UriError> {
+        let port = parts.required_port()?;
+        let mut target = Self { host: parts.host.clone(), port, ..Self::default() };
+        apply_query(UDP_KEYS, parts, &mut target)?;
+        if !target.sources.is_empty() && !target.is_multicast() {
+            return Err(parts.error(Problem::Mode(
+                "`source` chooses the senders to a multicast group, and the host is none",
+            )));
+        }
+        Ok(target)
+    }
+
+    /// Whether the host is the address of a multicast group.
+    pub fn is_multicast(&self) -> bool {
+        let address = self.host.split('%').next().unwrap_or(&self.host);
+        address.parse::<IpAddr>().is_ok_and(|address| address.is_multicast())
+    }
+}
+
+/// The keys of a `udp://` URI.
+pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
+    Key {
+        name: "adapter",
+        aliases: &["localaddr", "interface", "iface"],
+        value: "address or name of an interface; default: the system's choice",
+        about: "where multicast is joined or sent; a unicast sender's own address",
+        effect: Effect::Set(|target, value| set(&mut target.adapter, Ok(value.to_owned()))),
+    },
+    Key {
+        name: "port",
+        aliases: &["localport"],
+        value: "1 to 65535; default: the system's choice",
+        about: "a sender's own port",
+        effect: Effect::Set(|target, value| set(&mut target.local_port, port(value))),
+    },
+    Key {
+        name: "bind",
+        aliases: &[],
+        value: "ADDRESS[:PORT]",
+        about: "a sender's own address and port at once",
+        effect: Effect::Set(|target, value| {
+            let (host, port) = split_host_port(value)?;
+            target.adapter = Some(host.to_owned()).filter(|host| !host.is_empty());
+            target.local_port = port.filter(|port| *port != 0);
+            Ok(())
+        }),
+    },
+    Key {
+        name: "source",
+        aliases: &["sources"],
+        value: "addresses, separated by commas; default: everyone",
+        about: "the only senders to a multicast group that are listened to (SSM)",
+        effect: Effect::Set(sources),
+    },
+    Key {
+        name: "ttl",
+        aliases: &[],
+        value: "1 to 255; default: the system's, 1 for multicast",
+        about: "time to live of the datagrams",
+        effect: Effect::Set(|target, value| set(&mut target.ttl, number(value, 1, 255))),
+    },
+    Key {
+        name: "mcloop",
+        aliases: &["loop"],
+        value: "switch; default on",
+        about: "whether multicast is heard on the sending machine",
+        effect: Effect::Set(|target, value| set(&mut target.multicast_loop, switch(value))),
+    },
+    Key {
+        name: "iptos",
+        aliases: &["tos"],
+        value: "0 to 255, or 0xB8; default: the system's",
+        about: "type of service of the datagrams",
+        effect: Effect::Set(|target, value| set(&mut target.tos, number(value, 0, 255))),
+    },
+    Key {
+        name: "sndbuf",
+        aliases: &[],
+        value: "1 byte to 1 GiB; default: the system's",
+        about: "the socket's send buffer",
+        effect: Effect::Set(|target, value| set(&mut target.send_buffer, buffer_bytes(value))),
+    },
+    Key {
+        name: "rcvbuf",
+        aliases: &["buffer_size"],
+        value: "1 byte to 1 GiB; default: the system's",
+        about: "the socket's receive buffer",
+        effect: Effect::Set(|target, value| set(&mut target.receive_buffer, buffer_bytes(value))),
+    },
+    ignored("blocking"),
+    ignored("fifo_size"),
+    ignored("overrun_nonfatal"),
+    ignored("reuse"),
+    Key {
+        name: "pkt_size",
+        aliases: &[],
+        value: "",
+        about: "",
+        effect: Effect::Refused {
+            harmless: &["1316"],
+            reason: "the size of messages is an option of the command: `--msgsize`",
+        },
+    },
+];
+
+const fn ignored(name: &'static str) -> Key<UdpTarget> {
+    Key { name, aliases: &[], value: "", about: "", effect: Effect::Ignored }
+}
+
+fn set<T>(place: &mut Option<T>, value: Result<T, Complaint>) -> Result<(), Complaint> {
+    *place = Some(value?);
+    Ok(())
+}
+
+fn port(value: &str) -> Result<u16, Complaint> {
+    value
+        .parse()
+        .ok()
+        .filter(|port| *port != 0)
+        .ok_or_else(|| Complaint("it must be 1 to 65535".to_owned()))
+}
+
+fn sources(target: &mut UdpTarget, value: &str) -> Result<(), Complaint> {
+    target.sources = value
+        .split(',')
+        .map(|address| {
+            let wrong = || Complaint(format!("`{address}` is not an IP address"));
+            address.trim().parse().map_err(|_| wrong())
+        })
+        .collect::<Result<_, _>>()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(rest: &str) -> Result<UdpTarget, String> {
+        let parts = Parts::parse(rest, rest).map_err(|error| error.to_string())?;
+        UdpTarget::new(&parts).map_err(|error| error.problem.to_string())
+    }
+
+    #[test]
+    fn multicast_groups_are_recognised() {
+        assert!(parse("@239.1.1.1:1234").unwrap().is_multicast());
+        assert!(parse("[ff3e::1]:1234").unwrap().is_multicast());
+        assert!(!parse("10.0.0.1:1234").unwrap().is_multicast());
+        assert!(!parse(":1234").unwrap().is_multicast());
+    }
+
+    #[test]
+    fn every_key_sets_its_field() {
+        let target = parse(
+            "232.1.1.1:1234?adapter=eth0&source=10.0.0.1,10.0.0.2&ttl=4&mcloop=0&iptos=0x20\
+             &sndbuf=1MiB&rcvbuf=65536&port=5000",
+        )
+        .unwrap();
+        assert_eq!(target.adapter.as_deref(), Some("eth0"));
+        assert_eq!(target.sources.len(), 2);
+        assert_eq!((target.ttl, target.tos), (Some(4), Some(32)));
+        assert_eq!(target.multicast_loop, Some(false));
+        assert_eq!((target.send_buffer, target.receive_buffer), (Some(1 << 20), Some(65_536)));
+        assert_eq!(target.local_port, Some(5_000));
+        let target = parse("10.0.0.1:1?bind=10.0.0.2:7").unwrap();
+        assert_eq!((target.adapter.as_deref(), target.local_port), (Some("10.0.0.2"), Some(7)));
+        parse(":1?fifo_size=1000000&overrun_nonfatal=1&reuse=1&pkt_size=1316").unwrap();
+    }
+
+    #[test]
+    fn wrong_keys_and_values_are_named() {
+        assert!(parse("h:1?tttl=3").unwrap_err().contains("did you mean `ttl`"));
+        assert!(parse("h:1?ttl=256").unwrap_err().contains("1 to 255"));
+        assert!(parse("h:1?port=0").unwrap_err().contains("1 to 65535"));
+        assert!(parse("h:1?mcloop=maybe").unwrap_err().contains("switch"));
+        assert!(parse("239.1.1.1:1?source=nobody").unwrap_err().contains("`nobody` is not an IP"));
+        assert!(parse("10.0.0.1:1?source=10.0.0.2").unwrap_err().contains("multicast group"));
+        assert!(parse("h:1?pkt_size=188").unwrap_err().contains("--msgsize"));
+        assert!(parse("h").unwrap_err().contains("port is missing"));
+    }
+}
