@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::args::link::{BothWays, Down, LinkError, Up};
+use crate::args::link::{BothWays, Down, PresetName, Up, list_presets};
 use crate::args::tun::TunArgs;
 use crate::args::value;
-use punctual_netem::LinkConfig;
+use punctual_netem::PathProfile;
 
 /// Put a bad network between any two UDP programs
 ///
@@ -19,10 +19,10 @@ use punctual_netem::LinkConfig;
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct EmulateArgs {
     /// Where to receive: `:5000`, `127.0.0.1:5000`, `[::1]:5000`
-    #[arg(value_name = "LISTEN", required_unless_present = "tun")]
+    #[arg(value_name = "LISTEN", required_unless_present_any = ["tun", "preset"])]
     pub(crate) listen: Option<String>,
     /// Where to send to: `host:4200`
-    #[arg(value_name = "TARGET", required_unless_present = "tun")]
+    #[arg(value_name = "TARGET", required_unless_present_any = ["tun", "preset"])]
     pub(crate) target: Option<String>,
     #[command(flatten)]
     pub(crate) tun: TunArgs,
@@ -50,9 +50,13 @@ pub(crate) struct EmulateArgs {
 
 impl EmulateArgs {
     /// The links from the clients to the target and back.
-    pub(crate) fn links(&self) -> Result<(LinkConfig, LinkConfig), LinkError> {
-        let both = self.both.config()?;
-        Ok((self.up.apply(both.clone())?, self.down.apply(both)?))
+    pub(crate) fn links(&self) -> PathProfile {
+        self.both.path(&self.up, &self.down, self.seed)
+    }
+
+    /// What is to be told of the presets, if that is what was asked for.
+    pub(crate) fn presets(&self) -> Option<String> {
+        matches!(self.both.preset, Some(PresetName::List)).then(list_presets)
     }
 
     /// Time to run for; `None` for no limit.
@@ -75,5 +79,13 @@ Examples:
   A satellite link with bursts of loss (2 % lost, 8 in a row on average) and a narrow way back:
       punctual emulate :5000 host:4200 --rtt 600ms --burst-loss 2%:8 --rate 20Mbps --rate-down 1Mbps
 
-  A 4G modem (20 Mb/s, jitter, loss in bursts), for a minute:
-      punctual emulate :5000 host:4200 --preset mobile --duration 60s";
+  A 4G modem (20 Mb/s, jitter, loss in bursts), for a minute; then what other links are known:
+      punctual emulate :5000 host:4200 --preset mobile --duration 60s
+      punctual emulate --preset list
+
+  A link that gets worse, stops for a second, and gives back at once what it held:
+      punctual emulate :5000 host:4200 --rtt 60ms --rate 20Mbps \\
+          --at '10s: loss=5% over 20s' --at '40s: stall 1s drain 12Mbps' --at '60s: outage 500ms'
+
+  The recorded capacity of a mobile network on the way to the target:
+      punctual emulate :5000 host:4200 --rtt 60ms --trace-up verizon-lte.up --queue 300ms";

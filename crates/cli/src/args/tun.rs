@@ -39,7 +39,7 @@ pub(crate) struct TunArgs {
     /// Largest IP packet of the devices, in bytes; no IPv6 with less than 1280
     #[arg(long, value_name = "BYTES", requires = "tun", default_value = "1500",
           value_parser = clap::value_parser!(u16).range(68..))]
-    pub(crate) mtu: u16,
+    pub(crate) device_mtu: u16,
 }
 
 /// Whose end ends the run.
