@@ -41,7 +41,7 @@ pub(crate) async fn run(args: Box<EmulateArgs>, quiet: bool) -> Result<(), Failu
     };
     let listen = address("LISTEN", listen).await?;
     let mut config = EmulatorConfig::new(listen, target);
-    (config.up, config.down) = (up.clone().into(), down.clone().into());
+    (config.up, config.down) = (up, down);
     config.seed = args.seed;
     config.max_clients = args.max_clients;
     config.client_timeout = args.client_timeout;
@@ -98,7 +98,7 @@ async fn show(names: [&str; 2], report: impl Fn() -> [DirectionReport; 2]) {
         for (name, (now, before)) in names.iter().zip(report.iter().zip(&before)) {
             let rate =
                 Bitrate::of(now.link.sent_bytes.saturating_sub(before.link.sent_bytes), time);
-            let lost = percent(now.link.lost + now.link.dropped_by_queue, now.link.sent);
+            let lost = percent(now.link.dropped(), now.link.sent);
             text += &format!("{name} {rate:#}, lost {lost}  |  ");
         }
         before = report;
