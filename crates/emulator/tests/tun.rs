@@ -25,38 +25,38 @@ fn allowed() -> bool {
 /// An emulator with the same link both ways.
 fn emulator(link: LinkConfig) -> TunEmulator {
     let config = TunConfig { up: link.clone().into(), down: link.into(), ..TunConfig::default() };
-    TunEmulator::start(config).unwrap()
+    TunEmulator::start(config).expect("it starts")
 }
 
 /// What `work` gives in a thread on that side.
 fn on<T: Send>(emulator: &TunEmulator, side: Side, work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
         let thread = scope.spawn(|| {
-            emulator.enter(side).unwrap();
+            emulator.enter(side).expect("the side can be entered");
             work()
         });
-        thread.join().unwrap()
+        thread.join().expect("the work succeeds")
     })
 }
 
 fn udp(emulator: &TunEmulator, side: Side, address: impl Into<IpAddr>) -> UdpSocket {
     let address = SocketAddr::new(address.into(), PORT);
-    let socket = on(emulator, side, || UdpSocket::bind(address).unwrap());
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let socket = on(emulator, side, || UdpSocket::bind(address).expect("the port is free"));
+    socket.set_read_timeout(Some(PATIENCE)).expect("it is not zero");
     socket
 }
 
 /// Sends a datagram there and back; gives the round-trip time.
-fn round_trip(left: &UdpSocket, right: &UdpSocket) -> Duration {
+fn round_trip(left: &UdpSocket, right: &UdpSocket) -> io::Result<Duration> {
     let mut buffer = [0; 100];
     let start = punctual::now();
-    left.send_to(b"there", right.local_addr().unwrap()).unwrap();
-    let (size, from) = right.recv_from(&mut buffer).unwrap();
-    assert_eq!((&buffer[..size], from), (&b"there"[..], left.local_addr().unwrap()));
-    right.send_to(b"and back", from).unwrap();
-    let size = left.recv(&mut buffer).unwrap();
+    left.send_to(b"there", right.local_addr()?)?;
+    let (size, from) = right.recv_from(&mut buffer)?;
+    assert_eq!((&buffer[..size], from), (&b"there"[..], left.local_addr()?));
+    right.send_to(b"and back", from)?;
+    let size = left.recv(&mut buffer)?;
     assert_eq!(&buffer[..size], b"and back");
-    punctual::now() - start
+    Ok(punctual::now() - start)
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn datagrams_take_the_delay_of_the_links_with_either_version_of_ip() {
         [Side::Left, Side::Right].map(|side| udp(&emulator, side, address(side)))
     };
     for [left, right] in [sides(|side| side.ipv4().into()), sides(|side| side.ipv6().into())] {
-        let fastest = (0..5).map(|_| round_trip(&left, &right)).min().unwrap();
+        let fastest = (0..5).map(|_| round_trip(&left, &right).unwrap()).min().unwrap();
         let [least, most] = [40, 60].map(Duration::from_millis);
         assert!(fastest >= least && fastest < most, "{fastest:?}");
     }
