@@ -135,6 +135,17 @@ fn an_emulator_that_is_killed_leaves_no_process_and_no_namespace_behind() {
 }
 
 #[test]
+fn a_side_that_deletes_its_device_harms_nobody_else() {
+    if !allowed() {
+        return;
+    }
+    let left = "ip link delete punctual0; ! ping -c 1 -W 1 $PUNCTUAL_PEER 2>&1";
+    let ended = emulate(&["--left", left]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the device of the left side is gone"), "{}", ended.stderr);
+}
+
+#[test]
 fn without_the_privilege_it_says_what_is_needed() {
     // Root without the right to make namespaces; who is not root has it not either.
     let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
