@@ -251,7 +251,7 @@ fn draw_config(chance: &mut Chance, packets_a_second: u32) -> Config {
         _ => {}
     }
     if chance.one_in(6) {
-        config = config.with_max_retransmit_bandwidth(Some(Bitrate::from_mbps(1)));
+        config = config.with_max_retransmit_bandwidth(Some(Bitrate::from_mbps(4)));
     }
     config
 }
