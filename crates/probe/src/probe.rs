@@ -163,9 +163,18 @@ impl Probe {
     pub fn poll_timeout(&self) -> Option<Instant> {
         match self.phase {
             Phase::Done => None,
-            Phase::Sending { .. } => Some(self.pace.next.min(self.next_look)),
+            // What would be due after the end is not sent.
+            Phase::Sending { until } if self.pace.next < until => {
+                Some(self.pace.next.min(self.next_look))
+            }
             _ => Some(self.next_look),
         }
+    }
+
+    /// Whether [`observe`](Self::observe) would look at statistics now: they need not be had
+    /// otherwise.
+    pub fn wants_statistics(&self, now: Instant) -> bool {
+        now >= self.next_look && self.phase != Phase::Done
     }
 
     /// The next message that is due by `now`.

@@ -1,0 +1,112 @@
+//! A stream that is set up as a probe of its link recommends does as well as promised.
+
+use std::time::Duration;
+
+use punctual_netem::{Jitter, LinkConfig, Loss, PathProfile, QueueLimit};
+use punctual_probe::{Measurement, Peer, ProbeConfig, Recommendation, Wishes, recommend};
+use punctual_proto::{Config, MaxBandwidth};
+use punctual_sim::{End, HostConfig, RateSchedule, StreamConfig, StreamOutcome, Transport, World};
+use punctual_units::Bitrate;
+
+use crate::probing::probe;
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+
+/// The options of both ends that a recommendation means.
+fn options(recommendation: &Recommendation) -> Config {
+    Config::default()
+        .with_latency(recommendation.latency)
+        .and_then(|config| config.with_reorder_tolerance(recommendation.reorder_tolerance))
+        .and_then(|config| config.with_payload_size(recommendation.payload))
+        .expect("a recommendation is legal")
+        .with_max_bandwidth(MaxBandwidth::Absolute(recommendation.max_bandwidth))
+        .with_retransmit_algorithm(recommendation.algorithm.into())
+}
+
+/// Three minutes of the recommended stream over the path, with this seed.
+fn stream(path: &PathProfile, seed: u64, recommendation: &Recommendation) -> StreamOutcome {
+    let mut world = World::new(seed);
+    let (from, to) = (world.add_host(HostConfig::default()), world.add_host(HostConfig::default()));
+    let there = world.add_link(path.up.config.clone());
+    let back = world.add_link(path.down.config.clone());
+    world.set_route(from, to, &[there]).expect("a route");
+    world.set_route(to, from, &[back]).expect("a route");
+    let stream = StreamConfig {
+        transport: Transport::Srt {
+            sender: options(recommendation),
+            receiver: options(recommendation),
+            caller: End::Sender,
+        },
+        rate: RateSchedule::constant(recommendation.stream_rate),
+        payload: recommendation.payload,
+        start: Duration::ZERO,
+        duration: Duration::from_secs(180),
+        from,
+        to,
+        series: None,
+    };
+    let stream = world.add_stream(stream).expect("a stream");
+    world.run_for(Duration::from_secs(180) + recommendation.latency * 3);
+    world.outcome(stream)
+}
+
+/// Probes, streams as recommended, and tells both in a line.
+#[track_caller]
+fn promise(
+    name: &str,
+    path: &PathProfile,
+    stream_path: &PathProfile,
+) -> (Measurement, Recommendation) {
+    let measurement = probe(path, 1, &ProbeConfig::default(), Peer::Punctual);
+    for step in &measurement.steps {
+        println!("  {step:?}");
+    }
+    println!("{measurement:#?}");
+    let recommendation = recommend(&measurement, &Wishes::default()).expect("enough was measured");
+    println!("{recommendation:#?}");
+    let outcome = stream(stream_path, 2, &recommendation);
+    let sent = outcome.messages_sent;
+    let lost = sent - outcome.messages_received;
+    let share = lost as f64 / sent as f64;
+    println!(
+        "{name}: {:#} at {} ms, expected {:.7} at most {:.7}, got {share:.7} ({lost} of {sent}), \
+         refused {}",
+        recommendation.stream_rate,
+        recommendation.latency.as_millis(),
+        recommendation.expected.share,
+        recommendation.expected.at_most,
+        outcome.messages_refused,
+    );
+    assert!(share <= recommendation.expected.at_most, "{name}: {share}");
+    (measurement, recommendation)
+}
+
+#[test]
+fn on_the_laboratory_link() {
+    let config = LinkConfig::default()
+        .with_rate(Some(Bitrate::from_mbps(45)))
+        .with_delay(MS(10))
+        .with_loss(Loss::Random(0.05))
+        .expect("a share");
+    let path = PathProfile::from(config);
+    promise("lab", &path, &path);
+}
+
+#[test]
+fn over_a_continent_and_an_ocean() {
+    let config = LinkConfig::default()
+        .with_rate(Some(Bitrate::from_mbps(50)))
+        .with_delay(MS(100))
+        .with_jitter(Jitter::Uniform { spread: MS(2) })
+        .with_loss(Loss::Random(0.02))
+        .expect("a share");
+    let path = PathProfile::from(config);
+    promise("intercontinental", &path, &path);
+}
+
+#[test]
+fn on_a_mobile_link_with_a_deep_queue() {
+    let config = punctual_netem::presets::mobile().with_queue(QueueLimit::Time(MS(800)));
+    let path = PathProfile::from(config.with_rate(Some(Bitrate::from_mbps(12))));
+    promise("mobile", &path, &path);
+}
