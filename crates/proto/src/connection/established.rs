@@ -89,9 +89,9 @@ impl Established {
     }
 
     pub(crate) fn handle_data(&mut self, now: Instant, header: &DataHeader, payload: Bytes) {
-        self.last_heard = now;
+        let heard_before = std::mem::replace(&mut self.last_heard, now);
         let rtt = self.rtt.estimate();
-        self.receiver.handle_data(now, header, payload, rtt);
+        self.receiver.handle_data(now, heard_before, header, payload, rtt);
     }
 
     /// Takes in a control packet; `false` if it was nonsense.
