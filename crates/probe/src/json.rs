@@ -18,7 +18,7 @@ use crate::uris::Uris;
 /// - `loss`: `packets`, `lost`, `share`, `low`, `high`; shares are 0 to 1
 /// - `bursts`: `runs`, `mean_packets`, `longest_packets`, `longest_ms`, `share_in_bursts`
 /// - `reordering`: `share`, `distance_packets`; `duplicate_share`, `retransmission_loss_share`,
-///   `return_loss_share`
+///   `return_loss_share`, `return_loss_again_share`
 /// - `steps`: `rate_bps`, `time_s`, `soak`, `delivered_bps`, `loss_share`, `rtt_ms`, `verdict`
 ///   (`clear`, `congested`, `unfinished`), `sign` (of congestion: `kind` and its figure)
 /// - `usable_bps`, `limit` (`kind`: `congested`, `max_rate`, `time`, `stopped`), `capacity_bps`,
@@ -79,6 +79,7 @@ fn measured(measurement: &Measurement) -> Map<String, Value> {
         "duplicate_share": measurement.duplicates,
         "retransmission_loss_share": measurement.retransmission_loss,
         "return_loss_share": measurement.return_loss,
+        "return_loss_again_share": measurement.return_loss_again,
         "steps": measurement.steps.iter().map(step).collect::<Vec<_>>(),
         "usable_bps": measurement.usable.map(|rate| rate.as_bits_per_sec()),
         "limit": limit(measurement.limit),

@@ -34,6 +34,9 @@ pub struct Measurement {
     pub retransmission_loss: Option<f64>,
     /// Share of packets lost on the way back, ACKs by their answers; from a Punctual listener only.
     pub return_loss: Option<f64>,
+    /// Share of packets lost on the way back where one was lost a report period before: losses come
+    /// together; `None` if there were too few, from a Punctual listener only.
+    pub return_loss_again: Option<f64>,
     /// The rates that were tried, in their order.
     pub steps: Vec<StepResult>,
     /// The highest rate that the link carried without congestion.

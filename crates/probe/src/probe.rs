@@ -6,6 +6,7 @@ use punctual_units::{Bitrate, Instant};
 
 use crate::config::{LEAST_RATE, ProbeConfig};
 use crate::measurement::{Congestion, Limit, Measurement, Peer, StepResult, Verdict};
+use crate::model::report_period;
 use crate::payload::{null_packets, ts_payload};
 use crate::report::{Report, Totals};
 use crate::reporter::SAMPLE_PERIOD;
@@ -331,13 +332,16 @@ impl Probe {
         let rtt = summary::rtt(&at_ease);
         let events = summary::events(&at_ease);
         let loss = summary::loss(&at_ease);
+        let rtt_variance = median(&self.far.rtt_variances)
+            .map_or(self.own.rtt_variance, |us| Duration::from_micros(us.into()));
+        let period = report_period(rtt.map_or(Duration::ZERO, |rtt| rtt.median), rtt_variance);
+        let lag = usize::try_from(period.as_nanos() / SAMPLE_PERIOD.as_nanos()).unwrap_or(1);
         let reported = |step: &[&Step]| peer == Peer::Punctual && !step.is_empty();
         Measurement {
             peer,
             duration: self.now - self.started,
             rtt,
-            rtt_variance: median(&self.far.rtt_variances)
-                .map_or(self.own.rtt_variance, |us| Duration::from_micros(us.into())),
+            rtt_variance,
             delay_variation: summary::delay_variation(&at_ease),
             spikes: summary::spikes(&at_ease, rtt.as_ref()),
             loss,
@@ -347,6 +351,8 @@ impl Probe {
             duplicates: reported(&at_ease).then(|| summary::duplicates(&at_ease)),
             retransmission_loss: summary::retransmission_loss(&at_ease),
             return_loss: summary::return_loss(&at_ease, &loss),
+            return_loss_again: summary::return_loss_again(&at_ease, lag)
+                .filter(|_| peer == Peer::Punctual),
             steps: self.steps(),
             usable: self.usable,
             limit: self.limit.unwrap_or(Limit::Stopped),

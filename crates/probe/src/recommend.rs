@@ -217,6 +217,7 @@ impl<'a> Plan<'a> {
             rtt_variance: measurement.rtt_variance,
             loss: measurement.retransmission_loss.unwrap_or(loss).max(loss),
             report_loss: measurement.return_loss.unwrap_or(loss),
+            report_loss_again: measurement.return_loss_again.unwrap_or(loss),
             detection: packet.saturating_mul(1 + reorder_tolerance),
             holds_back: true,
         };
@@ -302,6 +303,7 @@ impl<'a> Plan<'a> {
             rtt_variance: usual.rtt_variance.mul_f64(1.25),
             loss: (usual.loss * 1.25 + 0.01).min(1.0),
             report_loss: (usual.report_loss * 1.25 + 0.01).min(1.0),
+            report_loss_again: (usual.report_loss_again * 1.25 + 0.02).min(1.0),
             ..usual
         };
         let packets = float(loss.packets.max(1));

@@ -48,6 +48,8 @@ pub(crate) struct Step {
     /// Seen at it.
     pub(crate) rtts: Vec<u32>,
     pub(crate) transits: Vec<i32>,
+    /// Whether a round trip was measured, moment for moment.
+    pub(crate) answered: Vec<bool>,
     pub(crate) received: u64,
     pub(crate) lost: u64,
     pub(crate) gaps: u64,
@@ -109,6 +111,7 @@ impl Step {
             verdict: Verdict::Unfinished,
             rtts: Vec::new(),
             transits: Vec::new(),
+            answered: Vec::new(),
             received: 0,
             lost: 0,
             gaps: 0,
@@ -166,9 +169,10 @@ impl Step {
 
     /// Takes in a moment of this step; what is known of the link without congestion is in `base`.
     pub(crate) fn take(&mut self, moment: &Moment, base: Option<&Base>) {
-        if self.rtts.len() >= MOST_MOMENTS || self.transits.len() >= MOST_MOMENTS {
+        if self.answered.len() >= MOST_MOMENTS {
             return;
         }
+        self.answered.push(moment.rtt.is_some());
         self.last = self.last.max(moment.at);
         self.rtts.extend(moment.rtt);
         self.transits.extend(moment.transit);

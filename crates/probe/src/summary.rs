@@ -111,6 +111,20 @@ pub(crate) fn return_loss(steps: &[&Step], loss: &Loss) -> Option<f64> {
     (sent >= FEW).then(|| (1.0 - through).clamp(0.0, 1.0))
 }
 
+/// How likely an ACK is lost where one was lost `lag` moments before: two ACKs go out between one
+/// moment and the next, so that no answer means that both were lost.
+pub(crate) fn return_loss_again(steps: &[&Step], lag: usize) -> Option<f64> {
+    let (mut silent, mut again) = (0, 0);
+    for step in steps {
+        let pairs = step.answered.iter().zip(step.answered.iter().skip(lag.max(1)));
+        for (before, now) in pairs.filter(|(before, _)| !**before) {
+            silent += u64::from(!before);
+            again += u64::from(!now);
+        }
+    }
+    (silent >= FEW_SILENCES).then(|| (float(again) / float(silent)).sqrt())
+}
+
 pub(crate) fn missing(peer: Peer, steps: &[&Step]) -> Vec<Missing> {
     let mut missing = Vec::new();
     let mut add = |what, why| missing.push(Missing { what, why });
@@ -143,6 +157,9 @@ fn totals(steps: &[&Step]) -> Option<(Totals, Totals)> {
 
 /// So much beyond the median, a round trip is a spike.
 const SPIKE: Duration = Duration::from_millis(50);
+
+/// Fewer moments without an answer tell nothing of what follows one.
+const FEW_SILENCES: u64 = 8;
 
 /// Fewer of something tell no share of it.
 const FEW: u64 = 50;

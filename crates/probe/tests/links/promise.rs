@@ -27,8 +27,8 @@ fn options(recommendation: &Recommendation) -> Config {
 fn stream(path: &PathProfile, seed: u64, recommendation: &Recommendation) -> StreamOutcome {
     let mut world = World::new(seed);
     let (from, to) = (world.add_host(HostConfig::default()), world.add_host(HostConfig::default()));
-    let there = world.add_link(path.up.config.clone());
-    let back = world.add_link(path.down.config.clone());
+    let there = world.add_link(path.up.clone());
+    let back = world.add_link(path.down.clone());
     world.set_route(from, to, &[there]).expect("a route");
     world.set_route(to, from, &[back]).expect("a route");
     let stream = StreamConfig {
