@@ -32,10 +32,10 @@ pub struct Measurement {
     pub duplicates: Option<f64>,
     /// Share of retransmissions that were lost; `None` if there were too few.
     pub retransmission_loss: Option<f64>,
-    /// Share of packets lost on the way back, ACKs by their answers; from a Punctual listener only.
+    /// Share of packets lost on the way back, by the numbers of the ACKs that came.
     pub return_loss: Option<f64>,
-    /// Share of packets lost on the way back where one was lost a report period before: losses come
-    /// together; `None` if there were too few, from a Punctual listener only.
+    /// Share of packets lost on the way back of those behind a lost one; `None` if there were too
+    /// few.
     pub return_loss_again: Option<f64>,
     /// The rates that were tried, in their order.
     pub steps: Vec<StepResult>,

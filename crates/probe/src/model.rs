@@ -100,7 +100,7 @@ impl Rounds {
 }
 
 /// Time between reports of the same loss (draft section 4.8.2).
-pub(crate) fn report_period(rtt: Duration, variance: Duration) -> Duration {
+fn report_period(rtt: Duration, variance: Duration) -> Duration {
     ((rtt + variance * 4) / 2).max(LEAST_REPORT_PERIOD)
 }
 

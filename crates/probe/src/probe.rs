@@ -6,11 +6,10 @@ use punctual_units::{Bitrate, Instant};
 
 use crate::config::{LEAST_RATE, ProbeConfig};
 use crate::measurement::{Congestion, Limit, Measurement, Peer, StepResult, Verdict};
-use crate::model::report_period;
 use crate::payload::{null_packets, ts_payload};
 use crate::report::{Report, Totals};
 use crate::reporter::SAMPLE_PERIOD;
-use crate::step::{Base, Moment, Step, float, median, scaled};
+use crate::step::{Base, Moment, Own, Step, float, median, scaled};
 use crate::summary;
 
 /// The side of a probe that calls and sends: decides on the rates, takes in what is seen of them,
@@ -222,10 +221,8 @@ impl Probe {
             self.latest_rtt = statistics.rtt;
         }
         if let Some(step) = self.steps.last_mut().filter(|step| step.until.is_none()) {
-            if step.retransmitted.1 == 0 {
-                step.retransmitted.0 = before.packets_retransmitted;
-            }
-            step.retransmitted.1 = statistics.packets_retransmitted;
+            let (_, last) = step.own.get_or_insert((Own::of(&before), Own::default()));
+            *last = Own::of(statistics);
         }
         if self.peer == Some(Peer::Other) {
             let moment = self.own_moment(&before);
@@ -334,8 +331,6 @@ impl Probe {
         let loss = summary::loss(&at_ease);
         let rtt_variance = median(&self.far.rtt_variances)
             .map_or(self.own.rtt_variance, |us| Duration::from_micros(us.into()));
-        let period = report_period(rtt.map_or(Duration::ZERO, |rtt| rtt.median), rtt_variance);
-        let lag = usize::try_from(period.as_nanos() / SAMPLE_PERIOD.as_nanos()).unwrap_or(1);
         let reported = |step: &[&Step]| peer == Peer::Punctual && !step.is_empty();
         Measurement {
             peer,
@@ -350,9 +345,8 @@ impl Probe {
                 .then(|| summary::reordering(&at_ease, self.far.reorder_distance)),
             duplicates: reported(&at_ease).then(|| summary::duplicates(&at_ease)),
             retransmission_loss: summary::retransmission_loss(&at_ease),
-            return_loss: summary::return_loss(&at_ease, &loss),
-            return_loss_again: summary::return_loss_again(&at_ease, lag)
-                .filter(|_| peer == Peer::Punctual),
+            return_loss: summary::return_loss(&at_ease),
+            return_loss_again: summary::return_loss_again(&at_ease),
             steps: self.steps(),
             usable: self.usable,
             limit: self.limit.unwrap_or(Limit::Stopped),

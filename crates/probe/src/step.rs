@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use punctual_proto::Statistics;
 use punctual_units::Bitrate;
 
 use crate::events::LossEvents;
@@ -23,6 +24,15 @@ pub(crate) struct Moment {
     pub(crate) reordered: u64,
     /// Time that it would take to send what waits in the sender.
     pub(crate) backlog: Duration,
+}
+
+/// What the end that sends counts, in all.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Own {
+    pub(crate) retransmitted: u64,
+    pub(crate) acks_expected: u64,
+    pub(crate) acks_missed: u64,
+    pub(crate) ack_gaps: u64,
 }
 
 /// What a step is compared with: the clear steps before it.
@@ -48,8 +58,6 @@ pub(crate) struct Step {
     /// Seen at it.
     pub(crate) rtts: Vec<u32>,
     pub(crate) transits: Vec<i32>,
-    /// Whether a round trip was measured, moment for moment.
-    pub(crate) answered: Vec<bool>,
     pub(crate) received: u64,
     pub(crate) lost: u64,
     pub(crate) gaps: u64,
@@ -58,11 +66,13 @@ pub(crate) struct Step {
     longest_run: u64,
     /// The receiver's totals at the first and the last report of this step.
     pub(crate) totals: Option<(Totals, Totals)>,
-    /// The sender's retransmissions when it began and at the last look.
-    pub(crate) retransmitted: (u64, u64),
+    /// What this end counted when it began and at the last look.
+    pub(crate) own: Option<(Own, Own)>,
     /// Messages that were to be sent, by the pace.
     packets_per_sec: f64,
     planned: Duration,
+    /// Moments that were taken in.
+    moments: u32,
     block: Block,
     blocks: Vec<Judged>,
     pending: VecDeque<Pending>,
@@ -95,6 +105,17 @@ struct Pending {
     rtt: u32,
 }
 
+impl Own {
+    pub(crate) fn of(statistics: &Statistics) -> Self {
+        Self {
+            retransmitted: statistics.packets_retransmitted,
+            acks_expected: statistics.acks_expected,
+            acks_missed: statistics.acks_missed,
+            ack_gaps: statistics.ack_gaps,
+        }
+    }
+}
+
 impl Step {
     pub(crate) fn new(
         rate: Bitrate,
@@ -111,7 +132,7 @@ impl Step {
             verdict: Verdict::Unfinished,
             rtts: Vec::new(),
             transits: Vec::new(),
-            answered: Vec::new(),
+            moments: 0,
             received: 0,
             lost: 0,
             gaps: 0,
@@ -119,7 +140,7 @@ impl Step {
             events: LossEvents::default(),
             longest_run: 0,
             totals: None,
-            retransmitted: (0, 0),
+            own: None,
             packets_per_sec: float(rate.as_bits_per_sec()) / (8.0 * float(payload as u64)),
             planned,
             block: Block { from, ..Block::default() },
@@ -169,10 +190,10 @@ impl Step {
 
     /// Takes in a moment of this step; what is known of the link without congestion is in `base`.
     pub(crate) fn take(&mut self, moment: &Moment, base: Option<&Base>) {
-        if self.answered.len() >= MOST_MOMENTS {
+        if self.moments >= MOST_MOMENTS {
             return;
         }
-        self.answered.push(moment.rtt.is_some());
+        self.moments += 1;
         self.last = self.last.max(moment.at);
         self.rtts.extend(moment.rtt);
         self.transits.extend(moment.transit);
@@ -355,4 +376,4 @@ const LONGEST_BLOCK: Duration = Duration::from_secs(1);
 /// How long after a loss its round trip may show.
 const LOSS_WATCH: Duration = Duration::from_millis(1_500);
 /// Moments of a step that are kept: more than half an hour of them.
-const MOST_MOMENTS: usize = 200_000;
+const MOST_MOMENTS: u32 = 200_000;

@@ -94,7 +94,12 @@ impl End {
 }
 
 /// Probes a path with this seed; the listener reports, or is one of another make.
-pub(crate) fn probe(path: &PathProfile, seed: u64, config: &ProbeConfig, listener: Peer) -> Measurement {
+pub(crate) fn probe(
+    path: &PathProfile,
+    seed: u64,
+    config: &ProbeConfig,
+    listener: Peer,
+) -> Measurement {
     let latency = Config::default().with_latency(Duration::from_millis(500)).expect("in range");
     let sending = latency.clone().with_payload_size(1_456).expect("in range");
     let mut there = End::new(seed, 1, Link::new(path.up.clone(), seed ^ 0x55));
