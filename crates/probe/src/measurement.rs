@@ -21,6 +21,11 @@ pub struct Measurement {
     pub delay_variation: Option<Distribution>,
     /// Times that a round trip took more than twice the median and 50 ms more.
     pub spikes: u64,
+    /// For how long the rates that the link carried at ease were watched.
+    pub watched: Duration,
+    /// For how much of that time the link was in trouble: a queue stood, much was lost, or little
+    /// came through.
+    pub troubled: Duration,
     /// What was lost.
     pub loss: Loss,
     /// How losses came together; from a Punctual listener only.

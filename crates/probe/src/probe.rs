@@ -338,6 +338,8 @@ impl Probe {
             rtt,
             rtt_variance,
             delay_variation: summary::delay_variation(&at_ease),
+            watched: at_ease.iter().map(|step| step.watched()).sum(),
+            troubled: at_ease.iter().map(|step| step.troubled()).sum(),
             spikes: summary::spikes(&at_ease, rtt.as_ref()),
             loss,
             bursts: reported(&at_ease).then(|| summary::bursts(&at_ease, &events)).flatten(),

@@ -160,6 +160,12 @@ impl Step {
         self.longest_run
     }
 
+    /// For how much of the time something was wrong.
+    pub(crate) fn troubled(&self) -> Duration {
+        let troubled = self.blocks.iter().filter(|block| block.trouble.is_some()).count();
+        self.block_time() * u32::try_from(troubled).unwrap_or(u32::MAX)
+    }
+
     /// For how long it was watched.
     pub(crate) fn watched(&self) -> Duration {
         self.last - self.from
@@ -267,7 +273,7 @@ impl Step {
             _ => 0,
         };
         let rtt = base.map(|base| base.rtt).or(median(&self.rtts)).unwrap_or(0);
-        let standing = (i64::from(rtt) * 3 / 10).max(LEAST_QUEUE_US);
+        let standing = (i64::from(rtt) * 3 / 4).max(LEAST_QUEUE_US);
         let too_lossy = base.map_or(0.3, |base| base.loss * 2.0 + 0.03);
         let trouble = if queue > standing {
             let micros = u64::try_from(queue).unwrap_or(0);
@@ -362,8 +368,8 @@ pub(crate) fn float(number: u64) -> f64 {
     number as f64
 }
 
-/// A standing queue of less time than that is none.
-const LEAST_QUEUE_US: i64 = 25_000;
+/// A standing queue of less time than that is none: the delay of mobile links wanders by as much.
+const LEAST_QUEUE_US: i64 = 60_000;
 /// More than that waiting in the sender is a queue of its own.
 const BACKLOG: Duration = Duration::from_millis(300);
 /// So many blocks of trouble one after the other are congestion, at once.

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use punctual_netem::{Jitter, LinkConfig, Loss, PathProfile, QueueLimit};
+use punctual_netem::{Loss, PathProfile, presets};
 use punctual_probe::{Measurement, Peer, ProbeConfig, Recommendation, Wishes, recommend};
 use punctual_proto::{Config, MaxBandwidth};
 use punctual_sim::{End, HostConfig, RateSchedule, StreamConfig, StreamOutcome, Transport, World};
-use punctual_units::Bitrate;
 
 use crate::probing::probe;
 
@@ -43,7 +42,7 @@ fn stream(path: &PathProfile, seed: u64, recommendation: &Recommendation) -> Str
         duration: Duration::from_secs(180),
         from,
         to,
-        series: None,
+        series: Some(MS(100)),
     };
     let stream = world.add_stream(stream).expect("a stream");
     world.run_for(Duration::from_secs(180) + recommendation.latency * 3);
@@ -65,6 +64,25 @@ fn promise(
     let recommendation = recommend(&measurement, &Wishes::default()).expect("enough was measured");
     println!("{recommendation:#?}");
     let outcome = stream(stream_path, 2, &recommendation);
+    let mut before = 0;
+    for sample in &outcome.series {
+        let dropped = sample.receiver.packets_receive_dropped;
+        if dropped > before {
+            println!(
+                "DROP {:?} {} rtt {:?} var {:?} sndlost {} gaps {} lost {} retr {}/{}",
+                sample.at,
+                dropped - before,
+                sample.receiver.rtt,
+                sample.receiver.rtt_variance,
+                sample.sender.packets_send_lost,
+                sample.receiver.receive_gaps,
+                sample.receiver.packets_receive_lost,
+                sample.sender.packets_retransmitted,
+                sample.receiver.packets_received_retransmitted
+            );
+        }
+        before = dropped;
+    }
     let sent = outcome.messages_sent;
     let lost = sent - outcome.messages_received;
     let share = lost as f64 / sent as f64;
@@ -81,32 +99,57 @@ fn promise(
     (measurement, recommendation)
 }
 
+#[track_caller]
+fn promise_on(name: &str) -> (Measurement, Recommendation) {
+    let preset = presets::find(name).expect("a preset");
+    promise(name, &preset.path(11), &preset.path(11))
+}
+
 #[test]
-fn on_the_laboratory_link() {
-    let config = LinkConfig::default()
-        .with_rate(Some(Bitrate::from_mbps(45)))
-        .with_delay(MS(10))
-        .with_loss(Loss::Random(0.05))
-        .expect("a share");
-    let path = PathProfile::from(config);
+fn on_the_laboratory_link_with_5_percent_of_loss() {
+    let mut path = presets::find("lab").expect("a preset").path(1);
+    for link in [&mut path.up, &mut path.down] {
+        link.config = link.config.clone().with_loss(Loss::Random(0.05)).expect("a share");
+    }
     promise("lab", &path, &path);
 }
 
 #[test]
-fn over_a_continent_and_an_ocean() {
-    let config = LinkConfig::default()
-        .with_rate(Some(Bitrate::from_mbps(50)))
-        .with_delay(MS(100))
-        .with_jitter(Jitter::Uniform { spread: MS(2) })
-        .with_loss(Loss::Random(0.02))
-        .expect("a share");
-    let path = PathProfile::from(config);
-    promise("intercontinental", &path, &path);
+fn on_a_stationary_4g_link() {
+    promise_on("4g-stationary");
 }
 
 #[test]
-fn on_a_mobile_link_with_a_deep_queue() {
-    let config = punctual_netem::presets::mobile().with_queue(QueueLimit::Time(MS(800)));
-    let path = PathProfile::from(config.with_rate(Some(Bitrate::from_mbps(12))));
-    promise("mobile", &path, &path);
+fn between_continents() {
+    promise_on("intercontinental");
+}
+
+#[test]
+fn over_wifi() {
+    promise_on("wifi");
+}
+
+#[test]
+fn on_a_mobile_link() {
+    promise_on("mobile");
+}
+
+#[test]
+fn on_foot() {
+    promise_on("walking");
+}
+
+#[test]
+fn in_a_car() {
+    promise_on("driving");
+}
+
+#[test]
+fn on_a_train() {
+    promise_on("handover");
+}
+
+#[test]
+fn in_a_stadium() {
+    promise_on("stadium");
 }
