@@ -51,17 +51,7 @@ pub struct DirectionReport {
 
 impl DirectionReport {
     pub(super) fn merge(&mut self, link: &LinkStatistics, lateness: &Quantiles) {
-        let sum = &mut self.link;
-        sum.sent += link.sent;
-        sum.sent_bytes += link.sent_bytes;
-        sum.delivered += link.delivered;
-        sum.delivered_bytes += link.delivered_bytes;
-        sum.lost += link.lost;
-        sum.dropped_by_queue += link.dropped_by_queue;
-        sum.duplicated += link.duplicated;
-        sum.corrupted += link.corrupted;
-        sum.reordered += link.reordered;
-        sum.queue_delay_max = sum.queue_delay_max.max(link.queue_delay_max);
+        self.link.merge(link);
         self.lateness.merge(lateness);
     }
 }
@@ -103,8 +93,14 @@ fn table(
     };
     row("packets in", &|d| d.link.sent.to_string())?;
     row("rate in", &|d| format!("{:#}", Bitrate::of(d.link.sent_bytes, elapsed)))?;
-    row("lost", &|d| share(d.link.lost, d.link.sent))?;
-    row("dropped by the queue", &|d| share(d.link.dropped_by_queue, d.link.sent))?;
+    row("lost or dropped", &|d| share(d.link.dropped(), d.link.sent))?;
+    // Each cause that there was.
+    let causes = directions.map(|direction| direction.link.drops());
+    for (place, (cause, up)) in causes[0].iter().enumerate() {
+        if *up > 0 || causes[1][place].1 > 0 {
+            row(&format!("  {cause}"), &|d| share(d.link.drops()[place].1, d.link.sent))?;
+        }
+    }
     row("duplicated", &|d| share(d.link.duplicated, d.link.sent))?;
     row("corrupted", &|d| share(d.link.corrupted, d.link.sent))?;
     row("reordered", &|d| share(d.link.reordered, d.link.sent))?;

@@ -33,13 +33,13 @@ pub(crate) async fn run(args: Box<EmulateArgs>, quiet: bool) -> Result<(), Failu
     };
     let listen = address("LISTEN", listen).await?;
     let mut config = EmulatorConfig::new(listen, target);
-    (config.up, config.down) = (up, down);
+    (config.up, config.down) = (up.clone().into(), down.clone().into());
     config.seed = args.seed;
     config.max_clients = args.max_clients;
     config.client_timeout = args.client_timeout;
     let stop = Stop::on_signals(args.duration());
-    tracing::info!("to the target:  {}", describe(&config.up));
-    tracing::info!("to the client:  {}", describe(&config.down));
+    tracing::info!("to the target:  {}", describe(&up));
+    tracing::info!("to the client:  {}", describe(&down));
     let emulator = Emulator::start(config)
         .await
         .map_err(|error| Failure::runtime(format!("cannot listen on {listen}: {error}")))?;

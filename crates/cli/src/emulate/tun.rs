@@ -23,7 +23,7 @@ pub(super) async fn run(args: &EmulateArgs, quiet: bool) -> Result<(), Failure> 
     let stop = Stop::on_signals(args.duration());
     tracing::info!("left to right:  {}", describe(&up));
     tracing::info!("right to left:  {}", describe(&down));
-    let config = TunConfig { up, down, seed: args.seed, mtu: tun.mtu };
+    let config = TunConfig { up: up.into(), down: down.into(), seed: args.seed, mtu: tun.mtu };
     let mut emulator =
         TunEmulator::start(config).map_err(|error| Failure::runtime(error.to_string()))?;
     let right = Command::start(&emulator, Side::Right, tun)?;

@@ -16,8 +16,8 @@ use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use punctual::{Instant, now};
+use punctual_netem::LinkProfile;
 
-use crate::direction::LinkProfile;
 use crate::realtime::run_before_others;
 use crate::report::{DirectionReport, TunReport};
 use forward::{Forwarder, Order, bell, ring};

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use punctual_netem::{Link, LinkStatistics};
+use punctual_netem::{Link, LinkConfig, LinkStatistics};
 use punctual_units::Instant;
 
 use super::{LinkId, World};
@@ -37,6 +37,13 @@ impl LinkSlot {
 }
 
 impl World {
+    /// Goes on with another configuration of a link; see
+    /// [`Link::set_config`](punctual_netem::Link::set_config).
+    pub fn set_link(&mut self, link: LinkId, config: LinkConfig) {
+        self.links[link.index()].link.set_config(self.now, config);
+        self.settle_link(link.index());
+    }
+
     /// Writes down what a link does, each `period` from now on.
     ///
     /// # Errors

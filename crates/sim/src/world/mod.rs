@@ -107,12 +107,15 @@ impl World {
         HostId(number(index))
     }
 
-    /// Adds a link: one direction of one. Its seed follows from the world's and from how many links
-    /// were added before, not from anything else in the world.
+    /// Adds a link: one direction of one, whose timeline and trace begin with the world. Its seed
+    /// follows from the world's and from how many links were added before, not from anything else
+    /// in the world.
     pub fn add_link(&mut self, link: impl Into<LinkProfile>) -> LinkId {
         let index = self.links.len();
         let seed = derive(self.seed, Purpose::Link, index);
-        self.links.push(LinkSlot::new(Link::new(link, seed)));
+        let mut link = Link::new(link, seed);
+        link.start(Instant::ORIGIN);
+        self.links.push(LinkSlot::new(link));
         self.settle_link(index);
         LinkId(number(index))
     }
