@@ -38,15 +38,18 @@ enum Factor {
     Millionth,
 }
 
-/// The charts of all files that have something to show.
-pub(super) fn charts(loaded: &Loaded) -> Vec<Chart> {
-    let figures = FIGURES.iter().filter_map(|figure| chart(figure, loaded));
-    latency(loaded).into_iter().chain(figures).collect()
+/// The charts of all files of one kind that have something to show.
+pub(super) fn charts(loaded: &Loaded, kind: TableKind) -> Vec<Chart> {
+    let figures = FIGURES.iter().filter(|figure| figure.kind == kind);
+    let latency = (kind == TableKind::Metrics).then(|| latency(loaded)).flatten();
+    latency.into_iter().chain(figures.filter_map(|figure| chart(figure, loaded))).collect()
 }
 
 fn chart(figure: &Figure, loaded: &Loaded) -> Option<Chart> {
-    let sources: Vec<&Source> =
-        loaded.sources.iter().filter(|source| source.kind == figure.kind).collect();
+    let columns = || figure.panels.iter().flat_map(|panel| panel.columns);
+    let has_any = |source: &&Source| columns().any(|(column, _)| source.has(column));
+    let sources = loaded.sources.iter().filter(|source| source.kind == figure.kind);
+    let sources: Vec<&Source> = sources.filter(has_any).collect();
     let mut panels: Vec<(Axis, Vec<Series>, Vec<Marker>)> = Vec::new();
     for panel in figure.panels {
         // With one connection its columns share a panel; with several each column has its own, or
@@ -81,7 +84,7 @@ fn chart(figure: &Figure, loaded: &Loaded) -> Option<Chart> {
 
 fn series(sources: &[&Source], panel: &Panel, columns: &[(&str, &str)]) -> Vec<Series> {
     let mut all = Vec::new();
-    for (slot, source) in sources.iter().enumerate() {
+    for source in sources {
         for (column, name) in columns.iter().filter(|(column, _)| source.has(column)) {
             let points = match panel.unit {
                 Unit::Packets => packets(source, column, sources),
@@ -90,7 +93,7 @@ fn series(sources: &[&Source], panel: &Panel, columns: &[(&str, &str)]) -> Vec<S
             // A file keeps its colour in all figures.
             all.push(match sources {
                 [_] => Series::new(*name, points),
-                _ => Series::new(source.name.clone(), points).slot(slot),
+                _ => Series::new(source.name.clone(), points).slot(source.slot),
             });
         }
     }
@@ -138,7 +141,7 @@ fn latencies(sources: &[&Source]) -> Vec<Marker> {
 fn latency(loaded: &Loaded) -> Option<Chart> {
     let mut series = Vec::new();
     let sources = loaded.sources.iter().filter(|source| source.kind == TableKind::Metrics);
-    for (slot, source) in sources.enumerate() {
+    for source in sources {
         let (low, high) =
             (source.points("usLatencyMin", 1e-3), source.points("usLatencyMax", 1e-3));
         let points = source.points("usLatencyAvg", 1e-3).into_iter().map(|(at, mean)| {
@@ -152,7 +155,7 @@ fn latency(loaded: &Loaded) -> Option<Chart> {
         let points: Vec<Point> = points.collect();
         if !points.is_empty() {
             let name = source.name.clone();
-            series.push(Series::new(name, points).style(Style::Band).slot(slot));
+            series.push(Series::new(name, points).style(Style::Band).slot(source.slot));
         }
     }
     if series.is_empty() {

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use punctual_figures::{Chart, Fonts, Page, Text, Theme, slug};
+use punctual_stats::read::TableKind;
 
 use crate::args::{PlotArgs, PlotFormat};
 use crate::exit::Failure;
@@ -20,12 +21,14 @@ pub(crate) fn run(args: &PlotArgs) -> Result<(), Failure> {
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
-    let charts = figures::charts(&loaded);
+    let parts =
+        [TableKind::Metrics, TableKind::Statistics].map(|kind| figures::charts(&loaded, kind));
+    let charts = parts.concat();
     if charts.is_empty() {
         return Err(Failure::runtime("there is nothing to draw: the files have no rows of data"));
     }
     match args.format {
-        PlotFormat::Html => write_page(args, &loaded, charts),
+        PlotFormat::Html => write_page(args, &loaded, parts),
         PlotFormat::Svg => {
             write_each(args, &charts, "svg", |chart| Ok(chart.to_svg(Theme::Auto).into_bytes()))
         }
@@ -39,14 +42,16 @@ pub(crate) fn run(args: &PlotArgs) -> Result<(), Failure> {
     }
 }
 
-fn write_page(args: &PlotArgs, loaded: &Loaded, charts: Vec<Chart>) -> Result<(), Failure> {
+fn write_page(args: &PlotArgs, loaded: &Loaded, parts: [Vec<Chart>; 2]) -> Result<(), Failure> {
     let title = args.title.clone().unwrap_or_else(|| title(loaded));
     let mut page = Page::new(title);
     page.lead(loaded.lead());
     summary::write(&mut page, loaded);
-    for chart in charts {
-        page.heading(chart.title());
-        page.chart(chart);
+    for (charts, heading) in parts.into_iter().zip(["At the application", "On the connection"]) {
+        if !charts.is_empty() {
+            page.heading(heading);
+        }
+        charts.into_iter().for_each(|chart| page.chart(chart));
     }
     if !loaded.warnings.is_empty() {
         page.heading("What was odd in the files");

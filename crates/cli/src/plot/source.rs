@@ -23,6 +23,8 @@ pub(super) struct Loaded {
 pub(super) struct Source {
     /// By which it is told apart from the others.
     pub(super) name: String,
+    /// Its colour in all figures.
+    pub(super) slot: usize,
     /// The file's name.
     pub(super) file: String,
     pub(super) kind: TableKind,
@@ -54,7 +56,7 @@ pub(super) fn load(files: &[PathBuf], align: Option<Align>) -> Result<Loaded, Fa
     let align = choose(&tables, files, align)?;
     let first = tables.iter().filter_map(StatsTable::start_us).min();
     let names = distinct_names(files);
-    let mut sources = Vec::new();
+    let mut sources: Vec<Source> = Vec::new();
     for ((table, file), name) in tables.into_iter().zip(files).zip(names) {
         let offset = match (align, first, table.start_us()) {
             (Align::Clock, Some(first), Some(start)) => seconds(start - first),
@@ -73,7 +75,9 @@ pub(super) fn load(files: &[PathBuf], align: Option<Align>) -> Result<Loaded, Fa
             let file = file_name(file);
             let period = period(&rows);
             let kind = table.kind;
-            sources.push(Source { name, file, kind, rows, offset, period, counts_go_on });
+            let alike = |source: &&Source| source.kind == kind;
+            let slot = sources.iter().filter(alike).count();
+            sources.push(Source { name, slot, file, kind, rows, offset, period, counts_go_on });
         }
     }
     Ok(Loaded { sources, warnings, align, files: files.len() })

@@ -5,7 +5,7 @@ fn source(text: &str) -> Source {
     let rows = table.connections.into_iter().next().unwrap();
     let (period, counts_go_on) = (period(&rows), go_on(&rows));
     let (name, file, kind) = (String::new(), String::new(), table.kind);
-    Source { name, file, kind, rows, offset: 0.0, period, counts_go_on }
+    Source { name, slot: 0, file, kind, rows, offset: 0.0, period, counts_go_on }
 }
 
 fn table(start: &str, end: &str) -> StatsTable {

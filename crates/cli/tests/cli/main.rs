@@ -8,5 +8,6 @@
 
 mod emulate;
 mod ends;
+mod plot;
 mod program;
 mod streams;
