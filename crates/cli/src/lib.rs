@@ -43,6 +43,10 @@ pub fn run(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
+    #[cfg(target_os = "linux")]
+    if let Command::RunInNamespace { arguments } = cli.command {
+        return emulate::run_in_namespace(arguments);
+    }
     let result = execute(cli);
     live::line::finish();
     match result {
@@ -72,6 +76,8 @@ fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Route(args) => on_runtime(route::run(args, quiet)),
         Command::Emulate(args) => on_runtime(emulate::run(args, quiet)),
         Command::Demo(args) => on_runtime(demo::run(args, quiet)),
+        #[cfg(target_os = "linux")]
+        Command::RunInNamespace { .. } => Ok(()),
     }
 }
 

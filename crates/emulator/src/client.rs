@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use bytes::{Bytes, BytesMut};
 use punctual::{Instant, Timer, now};
-use punctual_metrics::Quantiles;
-use punctual_netem::{Link, LinkConfig, Packet};
+use punctual_netem::Packet;
 use tokio::sync::mpsc;
 
 use crate::EmulatorConfig;
+use crate::direction::Direction;
 use crate::emulator::{Arrivals, Shared, lock};
 use crate::report::EmulatorReport;
 use crate::udp::{Buffers, Udp};
@@ -18,14 +18,8 @@ use crate::udp::{Buffers, Udp};
 /// The links of one client, and how exactly they are kept.
 #[derive(Debug)]
 pub(super) struct Links {
-    up: Direction,
-    down: Direction,
-}
-
-#[derive(Debug)]
-struct Direction {
-    link: Link<Datagram>,
-    lateness: Quantiles,
+    up: Direction<Datagram>,
+    down: Direction<Datagram>,
 }
 
 /// A datagram on a link.
@@ -53,27 +47,21 @@ impl Packet for Datagram {
 }
 
 impl Links {
-    /// The links of the client that came after `clients` others.
-    pub(super) fn new(config: &EmulatorConfig, clients: u64) -> Self {
+    /// The links of the client that came after `clients` others, at `start`.
+    pub(super) fn new(config: &EmulatorConfig, clients: u64, start: Instant) -> Self {
         let seed = config.seed.wrapping_add(2 * clients);
-        let direction = |config: &LinkConfig, seed| Direction {
-            link: Link::new(config.clone(), seed),
-            lateness: Quantiles::default(),
-        };
-        Self {
-            up: direction(&config.up, seed),
-            down: direction(&config.down, seed.wrapping_add(1)),
-        }
+        let down = Direction::new(&config.down, seed.wrapping_add(1), start);
+        Self { up: Direction::new(&config.up, seed, start), down }
     }
 
     /// Adds what they did to `report`.
     pub(super) fn add_to(&self, report: &mut EmulatorReport) {
-        report.up.merge(self.up.link.statistics(), &self.up.lateness);
-        report.down.merge(self.down.link.statistics(), &self.down.lateness);
+        self.up.add_to(&mut report.up);
+        self.down.add_to(&mut report.down);
     }
 }
 
-impl Direction {
+impl Direction<Datagram> {
     /// Moves what is due at `now` to `due`.
     fn take_due(&mut self, now: Instant, due: &mut Due) {
         while let Some(arrival) = self.link.recv(now) {
@@ -82,11 +70,9 @@ impl Direction {
         }
     }
 
-    fn record(&mut self, sent: Instant, due: &mut Due) {
-        for at in due.times.drain(..) {
-            let late = u64::try_from((sent - at).as_nanos()).unwrap_or(u64::MAX);
-            self.lateness.record(late);
-        }
+    /// Records when what was due has been sent.
+    fn record_all(&mut self, sent: Instant, due: &mut Due) {
+        due.times.drain(..).for_each(|at| self.record(at, sent));
         due.datagrams.clear();
     }
 }
@@ -205,11 +191,11 @@ impl Client {
         let Shared { config, socket, .. } = &*self.shared;
         if !up.datagrams.is_empty() {
             self.socket.send(config.target, &up.datagrams).await;
-            lock(&self.links).up.record(now(), up);
+            lock(&self.links).up.record_all(now(), up);
         }
         if !down.datagrams.is_empty() {
             socket.send(self.address, &down.datagrams).await;
-            lock(&self.links).down.record(now(), down);
+            lock(&self.links).down.record_all(now(), down);
         }
     }
 }

@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual::{Instant, now};
-use punctual_netem::LinkConfig;
+use punctual_netem::LinkProfile;
 use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::client::{Client, Links};
+use crate::realtime::run_before_others;
 use crate::report::EmulatorReport;
 use crate::udp::{Buffers, Udp};
 
@@ -24,10 +25,11 @@ pub struct EmulatorConfig {
     pub listen: SocketAddr,
     /// Where their datagrams go to.
     pub target: SocketAddr,
-    /// The link from each client to the target. Default perfect.
-    pub up: LinkConfig,
-    /// The link from the target to each client. Default perfect.
-    pub down: LinkConfig,
+    /// The link from each client to the target. Default perfect. Its timeline and its trace begin
+    /// with the client's first datagram, so that each client meets the same.
+    pub up: LinkProfile,
+    /// The link from the target to each client, likewise. Default perfect.
+    pub down: LinkProfile,
     /// Decides what the links choose; each link of each client has a seed made from this one.
     /// Default 1.
     pub seed: u64,
@@ -43,8 +45,8 @@ impl EmulatorConfig {
         Self {
             listen,
             target,
-            up: LinkConfig::default(),
-            down: LinkConfig::default(),
+            up: LinkProfile::default(),
+            down: LinkProfile::default(),
             seed: 1,
             max_clients: 1_024,
             client_timeout: Duration::from_secs(60),
@@ -190,7 +192,7 @@ impl Shared {
             return Ok(());
         }
         let mut gone = lock(&self.gone);
-        let links = Arc::new(Mutex::new(Links::new(&self.config, gone.clients)));
+        let links = Arc::new(Mutex::new(Links::new(&self.config, gone.clients, arrivals.0)));
         gone.clients += 1;
         drop(gone);
         let (inbox, from_inbox) = mpsc::channel(INBOX);
@@ -227,26 +229,6 @@ async fn hear(shared: Arc<Shared>) {
             if let Err(error) = shared.hand_over(from, (at, datagrams)) {
                 tracing::warn!("client {from} cannot be served: {error}");
             }
-        }
-    }
-}
-
-/// Asks the system to run this thread whenever there is something to do, before ordinary threads:
-/// these may keep it waiting for a time slice, milliseconds, and a link would not be what it is to
-/// be. Without the right to ask (root or CAP_SYS_NICE on Linux) packets are a little later when the
-/// machine is busy.
-fn run_before_others() {
-    #[cfg(unix)]
-    {
-        use thread_priority::{
-            RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy,
-            set_thread_priority_and_policy, thread_native_id,
-        };
-        let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
-        let thread = thread_native_id();
-        match set_thread_priority_and_policy(thread, ThreadPriority::Min, policy) {
-            Ok(()) => tracing::debug!("the emulator runs in real time"),
-            Err(error) => tracing::debug!("the emulator has no real-time priority: {error}"),
         }
     }
 }

@@ -1,13 +1,28 @@
 //! A bad network between any two programs, in real time: [`punctual_netem`]'s links between real
-//! sockets.
+//! sockets, or between real network stacks.
+//!
+//! - [`Emulator`] relays UDP between programs that are told to send to it. It needs no privilege.
+//! - [`TunEmulator`], on Linux and with root's rights, joins two network namespaces: programs in
+//!   them have no other network, whatever protocol they speak.
+//!
+//! Either works in a thread of its own, and reports what its links did and how exactly they kept
+//! the times of the model.
 
 #![forbid(unsafe_code)]
-#![expect(clippy::disallowed_types, reason = "it has a thread, which shares its state")]
+#![expect(clippy::disallowed_types, reason = "it has threads, which share their state")]
 
 mod client;
+mod direction;
 mod emulator;
+mod realtime;
 mod report;
+#[cfg(target_os = "linux")]
+mod tun;
 mod udp;
 
 pub use emulator::{Emulator, EmulatorConfig};
-pub use report::{DirectionReport, EmulatorReport};
+pub use report::{DirectionReport, EmulatorReport, TunReport};
+#[cfg(target_os = "linux")]
+pub use tun::{
+    Helper, Running, Side, SideCommand, TunConfig, TunEmulator, TunError, check_tun, init,
+};

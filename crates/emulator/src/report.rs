@@ -24,6 +24,17 @@ pub struct EmulatorReport {
     pub down: DirectionReport,
 }
 
+/// What a [`TunEmulator`](crate::TunEmulator) did so far.
+#[derive(Clone, Debug, Default)]
+pub struct TunReport {
+    /// Time since the start.
+    pub elapsed: Duration,
+    /// From the left side to the right.
+    pub up: DirectionReport,
+    /// From the right side to the left.
+    pub down: DirectionReport,
+}
+
 /// What all links of one direction did.
 #[derive(Clone, Debug, Default)]
 pub struct DirectionReport {
@@ -31,61 +42,79 @@ pub struct DirectionReport {
     pub link: LinkStatistics,
     /// How much later than the model says each packet was sent, in nanoseconds.
     pub lateness: Quantiles,
+    /// Packets that came faster than they could be read; the link has not seen them. Only of a
+    /// [`TunEmulator`](crate::TunEmulator): no system tells of datagrams.
+    pub overruns: u64,
+    /// Packets that the link delivered and the system refused, as one whose header is corrupted.
+    pub refused: u64,
 }
 
 impl DirectionReport {
     pub(super) fn merge(&mut self, link: &LinkStatistics, lateness: &Quantiles) {
-        let sum = &mut self.link;
-        sum.sent += link.sent;
-        sum.sent_bytes += link.sent_bytes;
-        sum.delivered += link.delivered;
-        sum.delivered_bytes += link.delivered_bytes;
-        sum.lost += link.lost;
-        sum.dropped_by_queue += link.dropped_by_queue;
-        sum.duplicated += link.duplicated;
-        sum.corrupted += link.corrupted;
-        sum.reordered += link.reordered;
-        sum.queue_delay_max = sum.queue_delay_max.max(link.queue_delay_max);
+        self.link.merge(link);
         self.lateness.merge(lateness);
     }
 }
 
 impl fmt::Display for EmulatorReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let row =
-            |f: &mut fmt::Formatter<'_>, name: &str, value: &dyn Fn(&DirectionReport) -> String| {
-                writeln!(f, "{name:<22}{:>22}{:>22}", value(&self.up), value(&self.down))
-            };
-        writeln!(
-            f,
-            "{} {} in {:.1}",
-            self.clients,
-            if self.clients == 1 { "client" } else { "clients" },
-            DisplayDuration(self.elapsed)
-        )?;
-        writeln!(f, "{:<22}{:>22}{:>22}", "", "to the target", "to the client")?;
-        row(f, "packets in", &|d| d.link.sent.to_string())?;
-        row(f, "rate in", &|d| format!("{:#}", Bitrate::of(d.link.sent_bytes, self.elapsed)))?;
-        row(f, "lost", &|d| share(d.link.lost, d.link.sent))?;
-        row(f, "dropped by the queue", &|d| share(d.link.dropped_by_queue, d.link.sent))?;
-        row(f, "duplicated", &|d| share(d.link.duplicated, d.link.sent))?;
-        row(f, "corrupted", &|d| share(d.link.corrupted, d.link.sent))?;
-        row(f, "reordered", &|d| share(d.link.reordered, d.link.sent))?;
-        row(f, "delivered", &|d| share(d.link.delivered, d.link.sent))?;
-        row(f, "longest in the queue", &|d| {
-            format!("{:#}", DisplayDuration(d.link.queue_delay_max))
-        })?;
-        row(f, "late, median", &|d| lateness(d.lateness.median()))?;
-        row(f, "late, p99", &|d| lateness(d.lateness.p99()))?;
-        row(f, "late, most", &|d| lateness(d.lateness.max()))?;
+        let clients = if self.clients == 1 { "client" } else { "clients" };
+        writeln!(f, "{} {clients} in {:.1}", self.clients, DisplayDuration(self.elapsed))?;
+        table(f, ["to the target", "to the client"], self.elapsed, [&self.up, &self.down])?;
         if self.refused > 0 {
             writeln!(f, "{} datagrams of clients beyond --max-clients", self.refused)?;
         }
         if self.overruns > 0 {
             writeln!(f, "{} datagrams came faster than they could be relayed", self.overruns)?;
         }
-        write!(f, "(late: how much after the time of the model a packet was really sent)")
+        f.write_str(LATE)
     }
+}
+
+impl fmt::Display for TunReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "two sides in {:.1}", DisplayDuration(self.elapsed))?;
+        table(f, ["left to right", "right to left"], self.elapsed, [&self.up, &self.down])?;
+        f.write_str(LATE)
+    }
+}
+
+/// The two directions side by side, a line for each thing that is counted.
+fn table(
+    f: &mut fmt::Formatter<'_>,
+    names: [&str; 2],
+    elapsed: Duration,
+    directions: [&DirectionReport; 2],
+) -> fmt::Result {
+    writeln!(f, "{:<22}{:>22}{:>22}", "", names[0], names[1])?;
+    let mut row = |name: &str, value: &dyn Fn(&DirectionReport) -> String| {
+        let [up, down] = directions.map(value);
+        writeln!(f, "{name:<22}{up:>22}{down:>22}")
+    };
+    row("packets in", &|d| d.link.sent.to_string())?;
+    row("rate in", &|d| format!("{:#}", Bitrate::of(d.link.sent_bytes, elapsed)))?;
+    row("lost or dropped", &|d| share(d.link.dropped(), d.link.sent))?;
+    // Each cause that there was.
+    let causes = directions.map(|direction| direction.link.drops());
+    for (place, (cause, up)) in causes[0].iter().enumerate() {
+        if *up > 0 || causes[1][place].1 > 0 {
+            row(&format!("  {cause}"), &|d| share(d.link.drops()[place].1, d.link.sent))?;
+        }
+    }
+    row("duplicated", &|d| share(d.link.duplicated, d.link.sent))?;
+    row("corrupted", &|d| share(d.link.corrupted, d.link.sent))?;
+    row("reordered", &|d| share(d.link.reordered, d.link.sent))?;
+    row("delivered", &|d| share(d.link.delivered, d.link.sent))?;
+    if directions.iter().any(|direction| direction.overruns > 0) {
+        row("came too fast", &|d| d.overruns.to_string())?;
+    }
+    if directions.iter().any(|direction| direction.refused > 0) {
+        row("refused at the end", &|d| d.refused.to_string())?;
+    }
+    row("longest in the queue", &|d| format!("{:#}", DisplayDuration(d.link.queue_delay_max)))?;
+    row("late, median", &|d| lateness(d.lateness.median()))?;
+    row("late, p99", &|d| lateness(d.lateness.p99()))?;
+    row("late, most", &|d| lateness(d.lateness.max()))
 }
 
 fn share(part: u64, whole: u64) -> String {
@@ -97,3 +126,5 @@ fn lateness(nanos: Option<u64>) -> String {
         format!("{:#}", DisplayDuration(Duration::from_nanos(nanos)))
     })
 }
+
+const LATE: &str = "(late: how much after the time of the model a packet was really sent)";

@@ -57,7 +57,7 @@ pub struct LinkConfig {
 /// What may wait for transmission; the packet being transmitted does not count. A packet that is
 /// too much is dropped (tail drop).
 ///
-/// Printed and read as `1000` (packets), `64 kB` or `64KiB` (bytes), `300 ms` (time), `unlimited`.
+/// Printed and read as `1000` (packets), `64KiB` (bytes), `300ms` (time), `unlimited`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum QueueLimit {
@@ -75,7 +75,7 @@ pub enum QueueLimit {
 /// Variation of the delay from packet to packet, each independent of the others. The mean delay
 /// stays, and no delay is less than zero.
 ///
-/// Printed and read as `none`, `4 ms` (normal), `uniform:4 ms`, `pareto:4 ms`.
+/// Printed and read as `none`, `4ms` (normal), `uniform:4ms`, `pareto:4ms`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Jitter {
@@ -104,7 +104,7 @@ pub enum Jitter {
 
 /// Packets that are taken out of their order on purpose.
 ///
-/// Printed and read as `none`, `1%:10 ms` (late), `ahead:1%:10 ms`.
+/// Printed and read as `none`, `1%:10ms` (late), `ahead:1%:10ms`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Reorder {

@@ -59,6 +59,7 @@ mod schedule;
 mod service;
 mod slope;
 mod statistics;
+mod text;
 mod timeline;
 mod trace;
 
@@ -68,7 +69,9 @@ pub use config::{Jitter, LinkConfig, LinkConfigError, QueueLimit, Reorder};
 pub use link::{Arrival, Link};
 pub use loss::{Loss, PacketList};
 pub use packet::Packet;
+pub use presets::Preset;
 pub use profile::{LinkProfile, PathProfile};
 pub use statistics::LinkStatistics;
+pub use text::{KEYS, Key, LinkTextError};
 pub use timeline::{Action, Event, Ramp, Timeline};
 pub use trace::{Trace, TraceError, TraceRow};

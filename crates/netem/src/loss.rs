@@ -8,7 +8,7 @@ use crate::chance::{Draws, happens};
 /// Printed and read as `none`, `all`, `5%` (random), `2%:8` (bursts: share and mean length),
 /// `0.5%,10%,0.1%,40%` (Gilbert–Elliott: p, r, loss in the good and in the bad state), `every:100`,
 /// `every:100:3` and `every:100:3:7` (periodic: period, packets in a row, first packet),
-/// `every:10 s:50` (timed: period, packets in a row), `list:3,17,20-25`.
+/// `every:10s:50` (timed: period, packets in a row), `list:3,17,20-25`.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Loss {

@@ -14,7 +14,7 @@ use common::{Numbered, drain};
 #[derive(Clone, Debug)]
 enum Step {
     Send(Duration, usize),
-    Change(Duration, LinkConfig),
+    Change(Duration, Box<LinkConfig>),
 }
 
 fn up_to_ms(limit: u64) -> impl Strategy<Value = Duration> {
@@ -70,7 +70,7 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
 fn any_steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         15 => (up_to_ms(4), 0_usize..1_500).prop_map(|(after, size)| Step::Send(after, size)),
-        1 => (up_to_ms(4), any_config()).prop_map(|(after, config)| Step::Change(after, config)),
+        1 => (up_to_ms(4), any_config()).prop_map(|(after, config)| Step::Change(after, Box::new(config))),
     ];
     prop::collection::vec(step, 0..120)
 }
@@ -108,7 +108,7 @@ fn play(
         }
         match step {
             Step::Send(_, size) => link.send(now, Numbered::new(number, *size)),
-            Step::Change(_, config) => link.set_config(now, config.clone()),
+            Step::Change(_, config) => link.set_config(now, LinkConfig::clone(config)),
         }
         let done = link.statistics();
         let gone = done.delivered + done.dropped();
@@ -176,7 +176,7 @@ proptest! {
         let steps: Vec<Step> = steps
             .iter()
             .map(|step| match step {
-                Step::Change(after, config) => Step::Change(*after, orderly(config)),
+                Step::Change(after, config) => Step::Change(*after, Box::new(orderly(config))),
                 send @ Step::Send(..) => send.clone(),
             })
             .collect();

@@ -24,23 +24,44 @@ pub(crate) enum Source {
 /// instant is changed where it is.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
-    heap: Vec<(Instant, Source)>,
+    heap: Vec<Entry>,
     /// By kind and number: the place in the heap, or `NOWHERE`.
-    places: [Vec<usize>; KINDS],
+    places: [Vec<u32>; KINDS],
+}
+
+/// Ordered as the sources are.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Entry {
+    at: Instant,
+    /// The kind in the upper half, the number in the lower.
+    source: u64,
 }
 
 const KINDS: usize = 6;
-const NOWHERE: usize = usize::MAX;
+const NOWHERE: u32 = u32::MAX;
 
 impl Source {
-    fn split(self) -> (usize, usize) {
-        match self {
+    fn pack(self) -> u64 {
+        let (kind, index) = match self {
             Self::Link(index) => (0, index),
             Self::Host(index) => (1, index),
             Self::Stream(index) => (2, index),
             Self::Traffic(index) => (3, index),
             Self::StreamSample(index) => (4, index),
             Self::LinkSample(index) => (5, index),
+        };
+        kind << 32 | index as u64
+    }
+
+    fn unpack(packed: u64) -> Self {
+        let (kind, index) = split(packed);
+        match kind {
+            0 => Self::Link(index),
+            1 => Self::Host(index),
+            2 => Self::Stream(index),
+            3 => Self::Traffic(index),
+            4 => Self::StreamSample(index),
+            _ => Self::LinkSample(index),
         }
     }
 }
@@ -48,45 +69,48 @@ impl Source {
 impl Agenda {
     /// What happens first, and when.
     pub(crate) fn next(&self) -> Option<(Instant, Source)> {
-        self.heap.first().copied()
+        self.heap.first().map(|entry| (entry.at, Source::unpack(entry.source)))
     }
 
     /// Sets or clears the next instant of `source`.
     pub(crate) fn set(&mut self, source: Source, at: Option<Instant>) {
+        let source = source.pack();
         let place = *self.place(source);
-        match (place, at) {
-            (NOWHERE, None) => {}
-            (NOWHERE, Some(at)) => {
-                let last = self.heap.len();
-                self.heap.push((at, source));
-                *self.place(source) = last;
-                self.rise(last);
+        let Some(at) = at else {
+            if place != NOWHERE {
+                self.remove(place as usize);
             }
-            (place, Some(at)) => {
-                let before = std::mem::replace(&mut self.heap[place].0, at);
-                if at < before {
-                    self.rise(place);
-                } else if at > before {
-                    self.sink(place);
-                }
-            }
-            (place, None) => self.remove(place),
+            return;
+        };
+        let entry = Entry { at, source };
+        if place == NOWHERE {
+            self.heap.push(entry);
+            self.rise(self.heap.len() - 1, entry);
+            return;
+        }
+        let place = place as usize;
+        let before = self.heap[place].at;
+        if at < before {
+            self.rise(place, entry);
+        } else if at > before {
+            self.sink(place, entry);
         }
     }
 
     fn remove(&mut self, place: usize) {
-        let (_, source) = self.heap.swap_remove(place);
-        *self.place(source) = NOWHERE;
-        if let Some(&(_, moved)) = self.heap.get(place) {
-            *self.place(moved) = place;
-            self.rise(place);
-            let place = *self.place(moved);
-            self.sink(place);
+        let removed = self.heap.swap_remove(place);
+        *self.place(removed.source) = NOWHERE;
+        if let Some(&moved) = self.heap.get(place) {
+            if moved < removed {
+                self.rise(place, moved);
+            } else {
+                self.sink(place, moved);
+            }
         }
     }
 
-    fn place(&mut self, source: Source) -> &mut usize {
-        let (kind, index) = source.split();
+    fn place(&mut self, source: u64) -> &mut u32 {
+        let (kind, index) = split(source);
         let places = &mut self.places[kind];
         if index >= places.len() {
             places.resize(index + 1, NOWHERE);
@@ -94,37 +118,45 @@ impl Agenda {
         &mut places[index]
     }
 
-    fn rise(&mut self, mut place: usize) {
+    /// Puts `entry` where it belongs, from `place` towards the head.
+    fn rise(&mut self, mut place: usize, entry: Entry) {
         while place > 0 {
             let parent = (place - 1) / 2;
-            if self.heap[parent] <= self.heap[place] {
+            if self.heap[parent] <= entry {
                 break;
             }
-            self.swap(place, parent);
+            self.put(place, self.heap[parent]);
             place = parent;
         }
+        self.put(place, entry);
     }
 
-    fn sink(&mut self, mut place: usize) {
+    /// Puts `entry` where it belongs, from `place` towards the end.
+    fn sink(&mut self, mut place: usize, entry: Entry) {
         loop {
             let left = 2 * place + 1;
-            let Some(first) = self.heap.get(left) else { break };
-            let right_is_less = self.heap.get(left + 1).is_some_and(|second| second < first);
-            let child = left + usize::from(right_is_less);
-            if self.heap[place] <= self.heap[child] {
+            let Some(&first) = self.heap.get(left) else { break };
+            let (child, least) = match self.heap.get(left + 1) {
+                Some(&second) if second < first => (left + 1, second),
+                _ => (left, first),
+            };
+            if entry <= least {
                 break;
             }
-            self.swap(place, child);
+            self.put(place, least);
             place = child;
         }
+        self.put(place, entry);
     }
 
-    fn swap(&mut self, a: usize, b: usize) {
-        self.heap.swap(a, b);
-        let (first, second) = (self.heap[a].1, self.heap[b].1);
-        *self.place(first) = a;
-        *self.place(second) = b;
+    fn put(&mut self, place: usize, entry: Entry) {
+        self.heap[place] = entry;
+        *self.place(entry.source) = u32::try_from(place).unwrap_or(NOWHERE);
     }
+}
+
+fn split(packed: u64) -> (usize, usize) {
+    ((packed >> 32) as usize, (packed & 0xFFFF_FFFF) as usize)
 }
 
 #[cfg(test)]

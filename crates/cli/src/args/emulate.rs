@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::args::link::{BothWays, Down, LinkError, Up};
+use crate::args::tun::TunArgs;
 use crate::args::value;
 use punctual_netem::LinkConfig;
 
@@ -18,11 +19,13 @@ use punctual_netem::LinkConfig;
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct EmulateArgs {
     /// Where to receive: `:5000`, `127.0.0.1:5000`, `[::1]:5000`
-    #[arg(value_name = "LISTEN")]
-    pub(crate) listen: String,
+    #[arg(value_name = "LISTEN", required_unless_present = "tun")]
+    pub(crate) listen: Option<String>,
     /// Where to send to: `host:4200`
-    #[arg(value_name = "TARGET")]
-    pub(crate) target: String,
+    #[arg(value_name = "TARGET", required_unless_present = "tun")]
+    pub(crate) target: Option<String>,
+    #[command(flatten)]
+    pub(crate) tun: TunArgs,
     #[command(flatten)]
     both: BothWays,
     #[command(flatten)]

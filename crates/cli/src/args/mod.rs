@@ -10,7 +10,10 @@ mod plot;
 mod receive;
 mod route;
 mod stats;
+mod tun;
 mod value;
+
+use std::ffi::OsString;
 
 use clap::{ArgAction, Parser, Subcommand};
 use clap_complete::Shell;
@@ -24,6 +27,8 @@ pub(crate) use plot::{Align, PlotArgs, PlotFormat};
 pub(crate) use receive::ReceiveArgs;
 pub(crate) use route::{Pace, RouteArgs};
 pub(crate) use stats::{StatsArgs, StatsFormat};
+#[cfg(target_os = "linux")]
+pub(crate) use tun::{TunArgs, Until};
 
 /// Live streams that arrive on time, over networks that don't: SRT, measured.
 #[derive(Debug, Parser)]
@@ -52,6 +57,13 @@ pub(crate) enum Command {
     Completions {
         /// The shell
         shell: Shell,
+    },
+    /// The process that a command of `emulate --tun` runs under, which starts it itself
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    RunInNamespace {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
     },
 }
 

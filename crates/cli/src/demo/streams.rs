@@ -67,7 +67,8 @@ struct Counts {
 
 async fn mobile_link(target: SocketAddr, seed: u64) -> Result<Emulator, Failure> {
     let mut config = EmulatorConfig::new(LOOPBACK, target);
-    (config.up, config.down, config.seed) = (presets::mobile(), presets::mobile(), seed);
+    (config.up, config.down) = (presets::mobile().into(), presets::mobile().into());
+    config.seed = seed;
     Ok(Emulator::start(config).await?)
 }
 

@@ -12,8 +12,8 @@ async fn datagrams_go_both_ways_and_clients_are_told_apart() {
     let server = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let target = server.local_addr().unwrap();
     let mut config = EmulatorConfig::new("127.0.0.1:0".parse().unwrap(), target);
-    config.up.delay = Duration::from_millis(20);
-    config.down.delay = Duration::from_millis(30);
+    config.up.config.delay = Duration::from_millis(20);
+    config.down.config.delay = Duration::from_millis(30);
     config.max_clients = 2;
     let emulator = Emulator::start(config).await.unwrap();
     tokio::spawn(async move {
@@ -78,8 +78,8 @@ async fn srt_recovers_what_the_link_loses() {
         format!("127.0.0.1:{port}").parse().unwrap(),
     );
     config.seed = 7;
-    config.up = config.up.with_loss(Loss::Random(0.05)).unwrap();
-    config.up.delay = Duration::from_millis(10);
+    config.up.config.loss = Loss::Random(0.05);
+    config.up.config.delay = Duration::from_millis(10);
     config.down = config.up.clone();
     let emulator = Emulator::start(config).await.unwrap();
     let mut receiver =

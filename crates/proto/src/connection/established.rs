@@ -89,9 +89,9 @@ impl Established {
     }
 
     pub(crate) fn handle_data(&mut self, now: Instant, header: &DataHeader, payload: Bytes) {
-        self.last_heard = now;
+        let heard_before = std::mem::replace(&mut self.last_heard, now);
         let rtt = self.rtt.estimate();
-        self.receiver.handle_data(now, header, payload, rtt);
+        self.receiver.handle_data(now, heard_before, header, payload, rtt);
     }
 
     /// Takes in a control packet; `false` if it was nonsense.
@@ -267,5 +267,6 @@ impl Established {
         statistics.peer_latency = self.negotiated.peer_latency;
         statistics.rtt = self.rtt.estimate().smoothed;
         statistics.rtt_variance = self.rtt.estimate().variance;
+        (statistics.rtt_samples, statistics.rtt_latest) = self.rtt.measured();
     }
 }

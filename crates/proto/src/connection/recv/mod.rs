@@ -39,6 +39,10 @@ const SUSPICIOUS_GAP: u32 = 64;
 /// How far in the future a packet's origin may seem to lie: the handshake that fixed the time base
 /// may have been delayed by so much.
 const FUTURE: Duration = Duration::from_secs(2);
+/// How long before a loss is found the last packet came, at most, for the period of loss reports:
+/// the interval in which libsrt looks at its timers without packets (draft section 4.8.1: SYN).
+const SILENCE_BEFORE_LOSS: Duration = Duration::from_millis(10);
+
 /// Loss ranges that wait for the next NAK; beyond this the whole list is sent.
 const REPORTS: usize = 1_024;
 
@@ -56,7 +60,11 @@ pub(crate) struct ReceiveHalf {
     reports: Vec<(SeqNo, SeqNo)>,
     report_all: bool,
     next_nak: Option<Instant>,
+    /// When the packet before the present one came in.
+    heard_before: Instant,
     suspect: Option<(SeqNo, Stored)>,
+    /// How much later than the time base the newest original came, microseconds.
+    transit_micros: i64,
     counts: Counts,
 }
 
@@ -87,19 +95,24 @@ impl ReceiveHalf {
             reports: Vec::new(),
             report_all: false,
             next_nak: None,
+            heard_before: now,
             suspect: None,
+            transit_micros: 0,
             counts: Counts::default(),
         }
     }
 
+    /// A data packet came in; the packet before it, of any kind, did at `heard_before`.
     pub(crate) fn handle_data(
         &mut self,
         now: Instant,
+        heard_before: Instant,
         header: &DataHeader,
         payload: Bytes,
         rtt: Rtt,
     ) {
         self.counts.arrived(payload.len(), header.retransmitted);
+        self.heard_before = heard_before;
         if header.key != KeyFlag::Clear {
             self.counts.undecrypted(payload.len());
             return;
@@ -316,6 +329,7 @@ impl ReceiveHalf {
             statistics.receive_latency = tsbpd.latency();
             statistics.drift_micros = tsbpd.drift() / 1_000;
         }
+        statistics.transit_micros = self.transit_micros;
         let capacity_pps = self.link.capacity();
         if capacity_pps > 0 {
             statistics.link_capacity = capacity(capacity_pps, mss);
@@ -365,6 +379,9 @@ impl ReceiveHalf {
                 }
                 if !retransmitted {
                     self.link.arrived(now, probe(seq), payload, self.full_payload);
+                    if let Some(tsbpd) = &self.tsbpd {
+                        self.transit_micros = tsbpd.transit(now, time) / 1_000;
+                    }
                 }
             }
             Insert::Filled => {
@@ -376,6 +393,7 @@ impl ReceiveHalf {
                 } else {
                     let late_by = previous_end.distance_from(seq).unsigned_abs() - 1;
                     self.reordering.arrived_late(seq, late_by);
+                    self.counts.reordered();
                 }
                 if self.buffer.missing().is_empty() {
                     self.next_nak = None;
@@ -392,12 +410,16 @@ impl ReceiveHalf {
             self.report(first, last);
         }
         if self.next_nak.is_none() {
-            self.arm_nak(now, rtt);
+            self.arm_nak(self.heard_before.max(now - SILENCE_BEFORE_LOSS), rtt);
         }
     }
 
-    fn arm_nak(&mut self, now: Instant, rtt: Rtt) {
-        self.next_nak = self.periodic_nak.then(|| now + nak_period(rtt));
+    /// Arms the periodic loss report. Its period counts from when nothing was missing yet, as
+    /// libsrt's does: the first repeat comes before the answer to the first report, where it can
+    /// replace a report that was lost. Were the loss's detection the start, a round trip of 20 ms
+    /// would leave it to chance which is first.
+    fn arm_nak(&mut self, from: Instant, rtt: Rtt) {
+        self.next_nak = self.periodic_nak.then(|| from + nak_period(rtt));
     }
 
     fn report(&mut self, first: SeqNo, last: SeqNo) {

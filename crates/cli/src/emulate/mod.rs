@@ -1,4 +1,7 @@
-//! `punctual emulate`: a bad network between any two UDP programs.
+//! `punctual emulate`: a bad network between any two programs.
+
+#[cfg(target_os = "linux")]
+mod tun;
 
 use std::time::Duration;
 
@@ -16,60 +19,83 @@ use crate::stop::Stop;
 
 /// Runs the command until it is stopped or its time is over.
 pub(crate) async fn run(args: Box<EmulateArgs>, quiet: bool) -> Result<(), Failure> {
+    let (Some(listen), Some(target)) = (&args.listen, &args.target) else {
+        return two_sides(&args, quiet).await;
+    };
     let (up, down) = args.links().map_err(|error| Failure::usage(error.to_string()))?;
-    let target = address("TARGET", &args.target).await?;
-    let listen = address("LISTEN", &args.listen).await?;
-    if target.ip().is_unspecified() || target.port() == 0 {
-        return Err(Failure::usage(format!(
-            "TARGET `{}` must be a host and a port, like 127.0.0.1:4200",
-            args.target
-        )));
-    }
+    let target = match address("TARGET", target).await? {
+        address if address.ip().is_unspecified() || address.port() == 0 => {
+            return Err(Failure::usage(format!(
+                "TARGET `{target}` must be a host and a port, like 127.0.0.1:4200"
+            )));
+        }
+        address => address,
+    };
+    let listen = address("LISTEN", listen).await?;
     let mut config = EmulatorConfig::new(listen, target);
-    (config.up, config.down) = (up, down);
+    (config.up, config.down) = (up.clone().into(), down.clone().into());
     config.seed = args.seed;
     config.max_clients = args.max_clients;
     config.client_timeout = args.client_timeout;
     let stop = Stop::on_signals(args.duration());
-    tracing::info!("to the target:  {}", describe(&config.up));
-    tracing::info!("to the client:  {}", describe(&config.down));
+    tracing::info!("to the target:  {}", describe(&up));
+    tracing::info!("to the client:  {}", describe(&down));
     let emulator = Emulator::start(config)
         .await
         .map_err(|error| Failure::runtime(format!("cannot listen on {listen}: {error}")))?;
     tracing::info!("relaying from {} to {target} (Ctrl-C ends it)", emulator.local_addr());
+    let report = || {
+        let report = emulator.report();
+        [report.up, report.down]
+    };
     tokio::select! {
         () = stop.told() => {}
-        () = show(&emulator), if !quiet => {}
+        () = show(["to the target", "to the client"], report), if !quiet => {}
     }
     line::finish();
     print(format_args!("{}\n", emulator.stop().await))
 }
 
+#[cfg(target_os = "linux")]
+async fn two_sides(args: &EmulateArgs, quiet: bool) -> Result<(), Failure> {
+    tun::run(args, quiet).await
+}
+
+#[cfg(not(target_os = "linux"))]
+#[expect(clippy::unused_async, reason = "it is async where it does something")]
+async fn two_sides(_: &EmulateArgs, _: bool) -> Result<(), Failure> {
+    Err(Failure::usage("--tun needs the network namespaces of Linux"))
+}
+
+/// Runs a command of a side, in the process that was started for it.
+#[cfg(target_os = "linux")]
+pub(crate) fn run_in_namespace(arguments: Vec<std::ffi::OsString>) -> std::process::ExitCode {
+    match punctual_emulator::init(arguments) {
+        Ok(code) => code.into(),
+        Err(error) => {
+            eprintln!("punctual: a command cannot be run: {error}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}
+
 /// Shows again and again what the links do.
-async fn show(emulator: &Emulator) {
-    let mut before = emulator.report();
+async fn show(names: [&str; 2], report: impl Fn() -> [DirectionReport; 2]) {
+    let mut before = report();
     line::show(|time| {
-        let report = emulator.report();
-        let rate = |now: &DirectionReport, before: &DirectionReport| {
-            Bitrate::of(now.link.sent_bytes - before.link.sent_bytes, time)
-        };
-        let (up, down) = (rate(&report.up, &before.up), rate(&report.down, &before.down));
-        let link = |direction: &DirectionReport| {
-            let link = &direction.link;
-            percent(link.lost + link.dropped_by_queue, link.sent)
-        };
-        let mut late = report.up.lateness.clone();
-        late.merge(&report.down.lateness);
-        let late = late.p99().map(|nanos| DisplayDuration(Duration::from_nanos(nanos)));
-        let text = late.map(|late| {
-            let (lost_up, lost_down) = (link(&report.up), link(&report.down));
-            format!(
-                "to the target {up:#}, lost {lost_up}  |  to the client {down:#}, \
-                 lost {lost_down}  |  late p99 {late:#}"
-            )
-        });
+        let report = report();
+        let mut late = report[0].lateness.clone();
+        late.merge(&report[1].lateness);
+        let mut text = String::new();
+        for (name, (now, before)) in names.iter().zip(report.iter().zip(&before)) {
+            let rate =
+                Bitrate::of(now.link.sent_bytes.saturating_sub(before.link.sent_bytes), time);
+            let lost = percent(now.link.lost + now.link.dropped_by_queue, now.link.sent);
+            text += &format!("{name} {rate:#}, lost {lost}  |  ");
+        }
         before = report;
-        text
+        let late = DisplayDuration(Duration::from_nanos(late.p99()?));
+        Some(format!("{text}late p99 {late:#}"))
     })
     .await;
 }

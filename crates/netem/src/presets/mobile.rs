@@ -1,4 +1,4 @@
-//! Links that people meet, with their reasons.
+//! A moderately bad mobile link.
 
 use std::time::Duration;
 
@@ -6,6 +6,7 @@ use punctual_units::Bitrate;
 
 use crate::config::{Jitter, LinkConfig, QueueLimit};
 use crate::loss::Loss;
+use crate::profile::PathProfile;
 
 /// One direction of a moderately bad mobile link, as a camera on a 4G modem has it: use it both
 /// ways, with two seeds, for an RTT of 60 ms and some 2 % of loss each way.
@@ -27,4 +28,9 @@ pub fn mobile() -> LinkConfig {
         loss: Loss::GilbertElliott { p: 0.1 / 19.0, r: 0.1, good_loss: 0.001, bad_loss: 0.4 },
         ..LinkConfig::default()
     }
+}
+
+/// [`mobile`] both ways.
+pub(super) fn path(_: u64) -> PathProfile {
+    mobile().into()
 }

@@ -1,0 +1,66 @@
+//! The options of `punctual emulate --tun`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+use crate::args::value;
+
+/// Two network namespaces instead of a relay.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Two sides instead of a relay (Linux, root)")]
+pub(crate) struct TunArgs {
+    /// Make two network namespaces, left (10.73.0.1, fd73::1) and right (10.73.0.2, fd73::2),
+    /// joined by the link: for any program and protocol
+    #[arg(long, conflicts_with_all = ["listen", "target"])]
+    pub(crate) tun: bool,
+    /// Run this by the shell on the left side; $PUNCTUAL_PEER is the right side's address
+    #[arg(long, value_name = "COMMAND", requires = "tun")]
+    pub(crate) left: Option<OsString>,
+    /// Run this by the shell on the right side; $PUNCTUAL_PEER is the left side's address
+    #[arg(long, value_name = "COMMAND", requires = "tun")]
+    pub(crate) right: Option<OsString>,
+    /// Whose end ends the run; a command that still runs then gets SIGTERM, and SIGKILL after 2 s
+    #[arg(long, value_name = "WHO", requires = "tun", default_value = "left", value_enum)]
+    until: Until,
+    /// Start the left command this much after the right one, so that a server listens when it is
+    /// called; the time of the links begins with the left command
+    #[arg(long, value_name = "TIME", requires = "tun", default_value = "500ms",
+          value_parser = value::milliseconds)]
+    pub(crate) left_after: Duration,
+    /// Write what the left command prints to a file
+    #[arg(long, value_name = "FILE", requires = "left")]
+    pub(crate) left_log: Option<PathBuf>,
+    /// Write what the right command prints to a file
+    #[arg(long, value_name = "FILE", requires = "right")]
+    pub(crate) right_log: Option<PathBuf>,
+    /// Largest IP packet of the devices, in bytes; no IPv6 with less than 1280
+    #[arg(long, value_name = "BYTES", requires = "tun", default_value = "1500",
+          value_parser = clap::value_parser!(u16).range(68..))]
+    pub(crate) mtu: u16,
+}
+
+/// Whose end ends the run.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Until {
+    /// The left command; the right one if there is no left one
+    Left,
+    /// The right command; the left one if there is no right one
+    Right,
+    /// Whichever ends first
+    First,
+    /// Both
+    Both,
+}
+
+impl TunArgs {
+    /// Whose end ends the run, of the commands that there are.
+    pub(crate) fn until(&self) -> Until {
+        match (&self.left, &self.right) {
+            (Some(_), Some(_)) => self.until,
+            _ => Until::First,
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Two sides, and a command on each.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use punctual_emulator::{Helper, Running, Side, SideCommand, TunConfig, TunEmulator};
+use tokio::time::timeout;
+
+use crate::args::{EmulateArgs, TunArgs, Until};
+use crate::emulate::{describe, show};
+use crate::exit::Failure;
+use crate::live::line;
+use crate::print::print;
+use crate::stop::Stop;
+
+/// Runs the command until its commands have ended, it is stopped or its time is over.
+pub(super) async fn run(args: &EmulateArgs, quiet: bool) -> Result<(), Failure> {
+    let (up, down) = args.links().map_err(|error| Failure::usage(error.to_string()))?;
+    let tun = &args.tun;
+    let stop = Stop::on_signals(args.duration());
+    tracing::info!("left to right:  {}", describe(&up));
+    tracing::info!("right to left:  {}", describe(&down));
+    let config = TunConfig { up: up.into(), down: down.into(), seed: args.seed, mtu: tun.mtu };
+    let mut emulator =
+        TunEmulator::start(config).map_err(|error| Failure::runtime(error.to_string()))?;
+    let right = Command::start(&emulator, Side::Right, tun)?;
+    if tun.left.is_some() && tun.right.is_some() {
+        // If it is time to end, the left command has no time to do anything.
+        let _ = stop.or(tokio::time::sleep(tun.left_after)).await;
+        emulator.restart();
+    }
+    let mut commands = [Command::start(&emulator, Side::Left, tun)?, right];
+    let alone = commands.iter().all(|command| !command.writes_to_ours);
+    let result = tokio::select! {
+        result = ended(&mut commands, tun.until()) => result,
+        () = stop.told() => Ok(()),
+        () = show_links(&emulator), if alone && !quiet => Ok(()),
+    };
+    for command in &mut commands {
+        command.end().await;
+    }
+    line::finish();
+    let report = emulator.stop();
+    // Standard output belongs to the commands that write there.
+    if alone {
+        print(format_args!("{report}\n"))?
+    } else {
+        eprintln!("{report}")
+    }
+    result
+}
+
+async fn show_links(emulator: &TunEmulator) {
+    show(["left to right", "right to left"], || {
+        let report = emulator.report();
+        [report.up, report.down]
+    })
+    .await;
+}
+
+/// What runs on a side.
+struct Command {
+    side: Side,
+    /// Whether it does something, or only keeps the side open for others.
+    works: bool,
+    /// Whether it writes to this program's standard output and error.
+    writes_to_ours: bool,
+    running: Running,
+    has_ended: bool,
+}
+
+impl Command {
+    fn start(emulator: &TunEmulator, side: Side, args: &TunArgs) -> Result<Self, Failure> {
+        let (text, log) = match side {
+            Side::Left => (&args.left, &args.left_log),
+            Side::Right => (&args.right, &args.right_log),
+        };
+        let writes_to_ours = text.is_some() && log.is_none();
+        let command = match text {
+            Some(text) => {
+                let command = SideCommand::new(helper(), text);
+                // Two programs cannot read from one terminal.
+                let reads = side == Side::Left || args.left.is_none();
+                let command = if reads { command } else { command.stdin(Stdio::null()) };
+                logged(command, log.as_deref())?
+            }
+            None => SideCommand::idle(helper())
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null()),
+        };
+        let running = emulator.spawn(side, command).map_err(|error| {
+            Failure::runtime(format!("the {side} side cannot run a command: {error}"))
+        })?;
+        match text {
+            Some(text) => tracing::info!("{side} ({}): {}", side.ipv4(), text.display()),
+            None => tracing::info!(
+                "for a shell on the {side} side ({}): nsenter -t {} -n -m -p",
+                side.ipv4(),
+                running.id()
+            ),
+        }
+        Ok(Self { side, works: text.is_some(), writes_to_ours, running, has_ended: false })
+    }
+
+    /// Completes when a command has ended by itself; never without one.
+    async fn ended(&mut self) -> Result<(), Failure> {
+        if !self.works || self.has_ended {
+            return std::future::pending().await;
+        }
+        let status = self.running.wait().await;
+        self.has_ended = true;
+        let status = status.map_err(|error| Failure::from(error).at(self.side))?;
+        let text = format!("the {} command ended {}", self.side, how(status));
+        if !status.success() {
+            return Err(Failure::runtime(text));
+        }
+        tracing::info!("{text}");
+        Ok(())
+    }
+
+    /// Ends it if it has not ended: first it is asked to.
+    async fn end(&mut self) {
+        if !self.has_ended {
+            self.running.terminate();
+            if timeout(GRACE, self.running.wait()).await.is_err() {
+                tracing::warn!("the {} command does not end; it is killed", self.side);
+                self.running.kill();
+                let _ = self.running.wait().await;
+            }
+            self.has_ended = true;
+        }
+    }
+}
+
+/// Waits for those that end the run. One that fails ends it in any case.
+async fn ended(commands: &mut [Command; 2], until: Until) -> Result<(), Failure> {
+    let [left, right] = commands;
+    loop {
+        tokio::select! {
+            result = left.ended() => result?,
+            result = right.ended() => result?,
+        }
+        let done = match until {
+            Until::Left => left.has_ended,
+            Until::Right => right.has_ended,
+            Until::First => left.has_ended || right.has_ended,
+            Until::Both => left.has_ended && right.has_ended,
+        };
+        if done {
+            return Ok(());
+        }
+    }
+}
+
+fn logged(command: SideCommand, log: Option<&Path>) -> Result<SideCommand, Failure> {
+    let Some(log) = log else { return Ok(command) };
+    let failure = |error| Failure::file(log, &error);
+    let file = File::create(log).map_err(failure)?;
+    let same = file.try_clone().map_err(failure)?;
+    Ok(command.stdout(file).stderr(same))
+}
+
+/// This very program, even if its file has been replaced since it was started.
+fn helper() -> Helper {
+    Helper { program: "/proc/self/exe".into(), arguments: vec![OsString::from(SUBCOMMAND)] }
+}
+
+fn how(status: ExitStatus) -> String {
+    match status.code() {
+        Some(code @ 129..) => format!("by signal {}", code - 128),
+        Some(code) => format!("with exit code {code}"),
+        None => status.to_string(),
+    }
+}
+
+/// The hidden subcommand that a side's command runs under.
+pub(crate) const SUBCOMMAND: &str = "run-in-namespace";
+
+/// Time for a command to end after SIGTERM.
+const GRACE: Duration = Duration::from_secs(2);
