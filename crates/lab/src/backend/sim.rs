@@ -208,3 +208,53 @@ const AFTER_THE_LAST: Duration = Duration::from_secs(3);
 
 /// The largest window of cross traffic: that of Linux' default receive buffer.
 const TCP_WINDOW: u64 = 6 << 20;
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::Plan;
+    use crate::run::{Selection, runs};
+
+    use super::*;
+
+    fn outcomes(text: &str) -> Vec<Outcome> {
+        let plan = Plan::parse("my.toml", text).unwrap();
+        let specs = runs(&plan, &Selection::default()).unwrap();
+        specs.iter().map(|spec| Sim.run(spec).unwrap()).collect()
+    }
+
+    const SMALL: &str = "name = 'n'\n[stream]\nbitrate = '2Mbps'\nduration = '5s'\n\
+        [link]\nrtt = '20ms'\nloss = ['0', '5%']\n[hosts]\nlateness = '50us'\n\
+        [options]\nlatency = '4 * RTT'\n[run]\nseries = '100ms'";
+
+    #[test]
+    fn a_lossless_run_delivers_all_and_a_lossy_one_retransmits() {
+        let outcomes = outcomes(SMALL);
+        let number = |run: usize, name: &str| outcomes[run].numbers[name];
+        for (run, outcome) in outcomes.iter().enumerate() {
+            assert_eq!(outcome.status, "ok");
+            assert!(number(run, "sender.pktSentUnique") > 900.0);
+            assert_eq!(outcome.series.as_ref().unwrap().columns[0], "time_s");
+            assert!(outcome.series.as_ref().unwrap().rows.len() >= 50);
+        }
+        assert_eq!(number(0, "sender.pktRetrans"), 0.0);
+        assert_eq!(number(0, "messagesSent"), number(0, "messagesReceived"));
+        assert!(number(1, "sender.pktRetrans") > 30.0);
+        assert!(number(1, "up.pktLost") > 30.0);
+    }
+
+    #[test]
+    fn every_number_has_a_column_in_the_results() {
+        let columns = crate::results::result_columns();
+        for outcome in outcomes(SMALL) {
+            for name in outcome.numbers.keys() {
+                assert!(columns.contains(name), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_run_gives_the_same_outcome() {
+        // As texts, because what is not a number is not equal to itself.
+        assert!(format!("{:?}", outcomes(SMALL)) == format!("{:?}", outcomes(SMALL)));
+    }
+}
