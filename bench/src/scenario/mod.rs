@@ -1,6 +1,8 @@
 //! The scenarios: what is run, and which figures come out.
 
 mod cpu;
+#[cfg(target_os = "linux")]
+mod emulator;
 mod idle;
 mod instructions;
 mod memory;
@@ -34,6 +36,9 @@ pub(crate) enum Scenario {
     Idle,
     /// Instructions of the protocol machine a packet.
     Instructions,
+    /// How exactly `punctual emulate` keeps the times of its links.
+    #[cfg(target_os = "linux")]
+    Emulator,
 }
 
 impl Scenario {
@@ -46,6 +51,8 @@ impl Scenario {
         Self::Memory,
         Self::Idle,
         Self::Instructions,
+        #[cfg(target_os = "linux")]
+        Self::Emulator,
     ];
 
     /// Measures; one row for each figure.
@@ -58,6 +65,8 @@ impl Scenario {
             Self::Memory => memory::run(bench).await,
             Self::Idle => idle::run(bench).await,
             Self::Instructions => instructions::run(),
+            #[cfg(target_os = "linux")]
+            Self::Emulator => emulator::run(bench).await,
         }
     }
 }

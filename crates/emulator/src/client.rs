@@ -47,11 +47,11 @@ impl Packet for Datagram {
 }
 
 impl Links {
-    /// The links of the client that came after `clients` others.
-    pub(super) fn new(config: &EmulatorConfig, clients: u64) -> Self {
+    /// The links of the client that came after `clients` others, at `start`.
+    pub(super) fn new(config: &EmulatorConfig, clients: u64, start: Instant) -> Self {
         let seed = config.seed.wrapping_add(2 * clients);
-        let down = Direction::new(&config.down, seed.wrapping_add(1));
-        Self { up: Direction::new(&config.up, seed), down }
+        let down = Direction::new(&config.down, seed.wrapping_add(1), start);
+        Self { up: Direction::new(&config.up, seed, start), down }
     }
 
     /// Adds what they did to `report`.

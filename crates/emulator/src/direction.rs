@@ -14,8 +14,11 @@ pub(crate) struct Direction<P> {
 }
 
 impl<P: Packet> Direction<P> {
-    pub(crate) fn new(profile: &LinkProfile, seed: u64) -> Self {
-        Self { link: Link::new(profile.clone(), seed), lateness: Quantiles::default() }
+    /// A link whose time zero is `start`.
+    pub(crate) fn new(profile: &LinkProfile, seed: u64, start: Instant) -> Self {
+        let mut link = Link::new(profile.clone(), seed);
+        link.start(start);
+        Self { link, lateness: Quantiles::default() }
     }
 
     /// Records that a packet was sent at `sent` which was due at `due`.

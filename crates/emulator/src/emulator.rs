@@ -25,9 +25,10 @@ pub struct EmulatorConfig {
     pub listen: SocketAddr,
     /// Where their datagrams go to.
     pub target: SocketAddr,
-    /// The link from each client to the target. Default perfect.
+    /// The link from each client to the target. Default perfect. Its timeline and its trace begin
+    /// with the client's first datagram, so that each client meets the same.
     pub up: LinkProfile,
-    /// The link from the target to each client. Default perfect.
+    /// The link from the target to each client, likewise. Default perfect.
     pub down: LinkProfile,
     /// Decides what the links choose; each link of each client has a seed made from this one.
     /// Default 1.
@@ -191,7 +192,7 @@ impl Shared {
             return Ok(());
         }
         let mut gone = lock(&self.gone);
-        let links = Arc::new(Mutex::new(Links::new(&self.config, gone.clients)));
+        let links = Arc::new(Mutex::new(Links::new(&self.config, gone.clients, arrivals.0)));
         gone.clients += 1;
         drop(gone);
         let (inbox, from_inbox) = mpsc::channel(INBOX);

@@ -68,6 +68,12 @@ statistics! {
         bytes_send_dropped: u64,
         /// Total: ACKs received that acknowledged something new, without light ones \[pktRecvACK\].
         acks_received: u64,
+        /// Total: full and small ACKs of the peer up to the newest that came, by their numbers.
+        acks_expected: u64,
+        /// Total: those that did not come.
+        acks_missed: u64,
+        /// Total: runs of those.
+        ack_gaps: u64,
         /// Total: NAKs received \[pktRecvNAK\].
         naks_received: u64,
         /// Total: packet filter packets sent \[pktSndFilterExtra\].
@@ -89,6 +95,13 @@ statistics! {
         packets_receive_lost: u64,
         /// Total: bytes of those, estimated from the average payload \[byteRcvLoss\].
         bytes_receive_lost: u64,
+        /// Total: gaps that those packets left: each is a run of packets lost, or overtaken.
+        receive_gaps: u64,
+        /// Total: gaps of a single packet.
+        receive_gaps_single: u64,
+        /// Total: originals that arrived after a later one: counted as lost before, but only
+        /// overtaken.
+        packets_reordered: u64,
         /// Total: packets never delivered: skipped as too late, given up by the sender, or not
         /// decryptable \[pktRcvDrop\].
         packets_receive_dropped: u64,
@@ -107,6 +120,8 @@ statistics! {
         acks_sent: u64,
         /// Total: NAKs sent \[pktSentNAK\].
         naks_sent: u64,
+        /// Total: round trips that this end measured, one for each ACK whose answer came.
+        rtt_samples: u64,
         /// Total: packet filter packets received \[pktRcvFilterExtra\].
         packets_receive_filter_extra: u64,
         /// Total: packets rebuilt by the filter \[pktRcvFilterSupply\].
@@ -164,6 +179,13 @@ statistics! {
         rtt: Duration,
         /// Instant: mean deviation of the round-trip time.
         rtt_variance: Duration,
+        /// Instant: the latest round trip that this end measured, not smoothed; zero before the
+        /// first.
+        rtt_latest: Duration,
+        /// Instant: by how much longer the newest original was on its way than the handshake that
+        /// fixed the time base, microseconds; negative if it was faster. Its changes are those of
+        /// the one-way delay, and the drift of the clocks that is not corrected yet.
+        transit_micros: i64,
         /// Instant: estimated capacity of the link \[mbpsBandwidth\].
         link_capacity: Bitrate,
         /// Instant: largest datagram with IP and UDP headers, bytes \[byteMSS\].

@@ -20,110 +20,116 @@ pub(crate) enum Source {
     LinkSample(usize),
 }
 
-/// The next instant of each source: a binary heap whose entries know their place, so that an
-/// instant is changed where it is.
-#[derive(Debug, Default)]
+/// The next instant of each source: a tournament. The sources stand in the leaves of a binary tree,
+/// and each node above holds the earlier of the two below, so the root is what happens first. A
+/// source keeps its leaf, so a change only climbs from there, as far as it matters.
+#[derive(Debug)]
 pub(crate) struct Agenda {
-    heap: Vec<(Instant, Source)>,
-    /// By kind and number: the place in the heap, or `NOWHERE`.
-    places: [Vec<usize>; KINDS],
+    /// The root is node 1, below node n are 2n and 2n + 1; the leaves are the second half.
+    nodes: Vec<u128>,
+    /// By kind and number: the place among the leaves, or `NOWHERE`.
+    places: [Vec<u32>; KINDS],
+    taken: u32,
 }
 
+/// An instant's nanoseconds in the upper half, and below a source: its kind in the upper quarter and
+/// its number in the lowest. As one number they are compared without a branch.
+fn entry(at: u64, source: u64) -> u128 {
+    u128::from(at) << 64 | u128::from(source)
+}
+
+const NEVER: u128 = u128::MAX;
 const KINDS: usize = 6;
-const NOWHERE: usize = usize::MAX;
+const NOWHERE: u32 = u32::MAX;
+/// Leaves at first.
+const LEAVES: usize = 8;
 
 impl Source {
-    fn split(self) -> (usize, usize) {
-        match self {
+    fn pack(self) -> u64 {
+        let (kind, index) = match self {
             Self::Link(index) => (0, index),
             Self::Host(index) => (1, index),
             Self::Stream(index) => (2, index),
             Self::Traffic(index) => (3, index),
             Self::StreamSample(index) => (4, index),
             Self::LinkSample(index) => (5, index),
+        };
+        kind << 32 | index as u64
+    }
+
+    fn unpack(packed: u64) -> Self {
+        let (kind, index) = (packed >> 32, (packed & 0xFFFF_FFFF) as usize);
+        match kind {
+            0 => Self::Link(index),
+            1 => Self::Host(index),
+            2 => Self::Stream(index),
+            3 => Self::Traffic(index),
+            4 => Self::StreamSample(index),
+            _ => Self::LinkSample(index),
         }
+    }
+}
+
+impl Default for Agenda {
+    fn default() -> Self {
+        Self { nodes: vec![NEVER; 2 * LEAVES], places: Default::default(), taken: 0 }
     }
 }
 
 impl Agenda {
     /// What happens first, and when.
     pub(crate) fn next(&self) -> Option<(Instant, Source)> {
-        self.heap.first().copied()
+        let [at, source] = [self.nodes[1] >> 64, self.nodes[1] & u128::from(u64::MAX)];
+        let [at, source] = [at, source].map(|half| u64::try_from(half).unwrap_or(u64::MAX));
+        (at != u64::MAX).then(|| (Instant::from_nanos(at), Source::unpack(source)))
     }
 
     /// Sets or clears the next instant of `source`.
     pub(crate) fn set(&mut self, source: Source, at: Option<Instant>) {
-        let place = *self.place(source);
-        match (place, at) {
-            (NOWHERE, None) => {}
-            (NOWHERE, Some(at)) => {
-                let last = self.heap.len();
-                self.heap.push((at, source));
-                *self.place(source) = last;
-                self.rise(last);
-            }
-            (place, Some(at)) => {
-                let before = std::mem::replace(&mut self.heap[place].0, at);
-                if at < before {
-                    self.rise(place);
-                } else if at > before {
-                    self.sink(place);
-                }
-            }
-            (place, None) => self.remove(place),
+        let source = source.pack();
+        let leaf = self.leaf(source);
+        let at = at.map_or(u64::MAX, Instant::as_nanos);
+        let mut entry = entry(at, source);
+        let mut node = leaf;
+        // The other child of a parent differs in the last bit.
+        while node > 0 && self.nodes[node] != entry {
+            self.nodes[node] = entry;
+            entry = entry.min(self.nodes[node ^ 1]);
+            node /= 2;
         }
     }
 
-    fn remove(&mut self, place: usize) {
-        let (_, source) = self.heap.swap_remove(place);
-        *self.place(source) = NOWHERE;
-        if let Some(&(_, moved)) = self.heap.get(place) {
-            *self.place(moved) = place;
-            self.rise(place);
-            let place = *self.place(moved);
-            self.sink(place);
+    /// The node of a source, which gets one if it has none.
+    fn leaf(&mut self, source: u64) -> usize {
+        let (kind, index) = ((source >> 32) as usize, (source & 0xFFFF_FFFF) as usize);
+        match self.places[kind].get(index) {
+            Some(&place) if place != NOWHERE => self.nodes.len() / 2 + place as usize,
+            _ => self.take_leaf(kind, index),
         }
     }
 
-    fn place(&mut self, source: Source) -> &mut usize {
-        let (kind, index) = source.split();
+    #[cold]
+    fn take_leaf(&mut self, kind: usize, index: usize) -> usize {
+        let place = self.taken;
+        self.taken += 1;
         let places = &mut self.places[kind];
-        if index >= places.len() {
-            places.resize(index + 1, NOWHERE);
+        places.resize(places.len().max(index + 1), NOWHERE);
+        places[index] = place;
+        let leaves = self.nodes.len() / 2;
+        if place as usize == leaves {
+            self.grow(leaves);
         }
-        &mut places[index]
+        self.nodes.len() / 2 + place as usize
     }
 
-    fn rise(&mut self, mut place: usize) {
-        while place > 0 {
-            let parent = (place - 1) / 2;
-            if self.heap[parent] <= self.heap[place] {
-                break;
-            }
-            self.swap(place, parent);
-            place = parent;
+    /// Twice as many leaves.
+    fn grow(&mut self, leaves: usize) {
+        let mut nodes = vec![NEVER; 4 * leaves];
+        nodes[2 * leaves..3 * leaves].copy_from_slice(&self.nodes[leaves..]);
+        for node in (1..2 * leaves).rev() {
+            nodes[node] = nodes[2 * node].min(nodes[2 * node + 1]);
         }
-    }
-
-    fn sink(&mut self, mut place: usize) {
-        loop {
-            let left = 2 * place + 1;
-            let Some(first) = self.heap.get(left) else { break };
-            let right_is_less = self.heap.get(left + 1).is_some_and(|second| second < first);
-            let child = left + usize::from(right_is_less);
-            if self.heap[place] <= self.heap[child] {
-                break;
-            }
-            self.swap(place, child);
-            place = child;
-        }
-    }
-
-    fn swap(&mut self, a: usize, b: usize) {
-        self.heap.swap(a, b);
-        let (first, second) = (self.heap[a].1, self.heap[b].1);
-        *self.place(first) = a;
-        *self.place(second) = b;
+        self.nodes = nodes;
     }
 }
 

@@ -50,7 +50,7 @@ pub enum WorldError {
     Drift(i32),
     /// A packet of this size cannot be sent as cross traffic.
     #[error("a packet of cross traffic has {0} bytes; it must have 40 to 65535")]
-    TrafficPacket(usize),
+    TrafficPacket(u16),
     /// On-off traffic that never is on, or never off.
     #[error("on and off must both last longer than zero on average")]
     ZeroPhase,

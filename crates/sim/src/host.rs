@@ -160,22 +160,18 @@ impl Host {
         std::mem::take(&mut self.inbox)
     }
 
-    /// Whether the endpoint's timer is served at `now`.
-    pub(crate) fn is_timer_due(&self, now: Instant) -> bool {
-        self.timer.is_some_and(|(_, served)| served <= now)
-    }
-
     /// When the host wakes up next, after its endpoint has been touched.
     pub(crate) fn next_wake(&mut self, now: Instant) -> Option<Instant> {
-        let asked = self.endpoint.poll_timeout().map(|local| self.clock.world(local).max(now));
-        match (asked, self.timer) {
-            (None, _) => self.timer = None,
-            (Some(at), Some((before, _))) if at == before => {}
-            (Some(at), _) if self.lateness.is_none() => self.timer = Some((at, at)),
-            (Some(at), _) => {
-                self.timer = Some((at, at + self.lateness.draw(&mut self.chance)));
+        let asked = self.endpoint.poll_timeout().map(|local| self.clock.world(local));
+        self.timer = match (asked, self.timer) {
+            // A wake-up that is on its way is not put off.
+            (Some(at), Some((before, served))) if at == before && served > now => {
+                Some((at, served))
             }
-        }
+            (Some(at), _) if self.lateness.is_none() => Some((at, at.max(now))),
+            (Some(at), _) => Some((at, at.max(now) + self.lateness.draw(&mut self.chance))),
+            (None, _) => None,
+        };
         match (self.timer, self.arrival) {
             (Some((_, a)), Some(b)) => Some(a.min(b)),
             (Some((_, a)), None) => Some(a),

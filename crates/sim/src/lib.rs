@@ -46,12 +46,15 @@
 //!   share one: that is a bottleneck. Packets count with their IP and UDP headers.
 //! - A **stream** ([`StreamConfig`]) is an application at either end: one sends numbered messages
 //!   at exact times, the other reads what is due, checks every byte and measures.
+//! - **Cross traffic** ([`TrafficConfig`]) takes room on links: constant, in bursts, or as much as
+//!   a TCP connection takes.
 //! - **Seeds**: each host, link and stream has its own, made from the world's seed, what it is and
 //!   its number. Adding a stream changes no link's chance.
 
 #![forbid(unsafe_code)]
 
 mod agenda;
+mod capture;
 mod chance;
 mod clock;
 mod error;
@@ -60,10 +63,12 @@ mod memory;
 mod packet;
 mod schedule;
 mod stream;
+mod traffic;
 mod world;
 
 pub use error::WorldError;
 pub use host::{HostConfig, Lateness};
 pub use schedule::RateSchedule;
 pub use stream::{End, StreamConfig, StreamIntegrity, StreamOutcome, StreamSample, Transport};
-pub use world::{HostId, LinkId, LinkSample, StreamId, World};
+pub use traffic::{Traffic, TrafficConfig, TrafficStatistics};
+pub use world::{HostId, LinkId, LinkSample, StreamId, TrafficId, World};

@@ -37,6 +37,11 @@ impl IpPacket {
         Self { content, cargo, route, hop: 0, size, sum_before_damage: None }
     }
 
+    /// A packet of cross traffic of `size` bytes at the entrance of its route.
+    pub(crate) fn blank(cargo: Cargo, route: u32, size: u16) -> Self {
+        Self { content: Bytes::new(), cargo, route, hop: 0, size, sum_before_damage: None }
+    }
+
     /// Whether the receiver's UDP checksum finds damage.
     pub(crate) fn is_damaged(&self) -> bool {
         self.sum_before_damage.is_some()

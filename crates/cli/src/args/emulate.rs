@@ -7,14 +7,21 @@ use crate::args::tun::TunArgs;
 use crate::args::value;
 use punctual_netem::PathProfile;
 
-/// Put a bad network between any two UDP programs
+/// Put a bad network between any two programs
 ///
-/// A relay for UDP, in real time: what arrives at LISTEN is sent to TARGET, and the answers go
-/// back, through a model of a network link in each direction. Each client gets its own links and
-/// its own port, as behind a NAT. At the end (Ctrl-C or --duration) it tells what the links did,
-/// and how exactly in time it was: the difference between when the model delivers a packet and
-/// when it was really sent. For exact times on a busy machine let it have real-time priority (root,
-/// or CAP_SYS_NICE on Linux).
+/// In one of two ways, both in real time:
+///
+/// - A relay for UDP (LISTEN TARGET): what arrives at LISTEN is sent to TARGET, and the answers go
+///   back, through a model of a network link in each direction. Each client gets its own links and
+///   its own port, as behind a NAT. It needs no privilege.
+/// - Two sides (--tun): the system gets two networks of their own, left and right, with nothing
+///   but the link between them. Programs in them use any protocol over IP, the kernel's TCP
+///   included. It needs Linux and root, and leaves nothing behind, even if it is killed.
+///
+/// At the end (Ctrl-C, --duration, or the end of the commands) it tells what the links did, and how
+/// exactly in time it was: the difference between when the model delivers a packet and when it was
+/// really sent. For exact times on a busy machine let it have real-time priority (root, or
+/// CAP_SYS_NICE on Linux).
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct EmulateArgs {
@@ -69,7 +76,16 @@ const RUN: &str = "The run";
 
 const EXAMPLES: &str = "\
 Each option of the link holds both ways; with -up behind its name only from the client to the
-target, with -down only back (--loss 2% --loss-down 0). --rtt is split in halves.
+target (from the left side to the right), with -down only back (--loss 2% --loss-down 0). --rtt is
+split in halves. Times of --at and of traces count from a client's first datagram; with --tun, from
+the start of the left command, or of the emulator if there are not two commands.
+
+A command of --left or --right finds in its environment PUNCTUAL_SIDE (left or right), and the
+addresses PUNCTUAL_PEER, PUNCTUAL_LEFT and PUNCTUAL_RIGHT, for IPv6 with a 6 behind the name. Its
+network is the device punctual0 and a loopback of its own, no other; what it starts ends with it.
+A command that fails makes the exit code 1, and its own is said. The report goes to standard output,
+or to standard error if a command writes to the former (see --left-log). A side without a command
+stays open for a shell, and it is said how to get in.
 
 Examples:
   The link of SRT's retransmission experiments, between a sender and port 4200:
@@ -88,4 +104,18 @@ Examples:
           --at '10s: loss=5% over 20s' --at '40s: stall 1s drain 12Mbps' --at '60s: outage 500ms'
 
   The recorded capacity of a mobile network on the way to the target:
-      punctual emulate :5000 host:4200 --rtt 60ms --trace-up verizon-lte.up --queue 300ms";
+      punctual emulate :5000 host:4200 --rtt 60ms --trace-up verizon-lte.up --queue 300ms
+
+  TCP over 200 ms and 2 % of loss each way:
+      sudo punctual emulate --tun --rtt 200ms --loss 2% \\
+          --right 'iperf3 -s' --left 'iperf3 -c $PUNCTUAL_PEER'
+
+  Somebody else's SRT, both ends of it, for a minute; what they say goes to files:
+      sudo punctual emulate --tun --rtt 60ms --loss 5% --duration 1min \\
+          --right \"srt-live-transmit 'srt://:4200?latency=250' file://con > got.ts\" \\
+          --left \"ffmpeg -re -i clip.ts -c copy -f mpegts 'srt://10.73.0.2:4200?latency=250000'\" \\
+          --right-log right.log --left-log left.log
+
+  A look at a link; a shell at one end of it:
+      sudo punctual emulate --tun --preset mobile --left 'ping -c 20 $PUNCTUAL_PEER'
+      sudo punctual emulate --tun --preset mobile --left bash";

@@ -98,7 +98,7 @@ async fn show(names: [&str; 2], report: impl Fn() -> [DirectionReport; 2]) {
         for (name, (now, before)) in names.iter().zip(report.iter().zip(&before)) {
             let rate =
                 Bitrate::of(now.link.sent_bytes.saturating_sub(before.link.sent_bytes), time);
-            let lost = percent(now.link.lost + now.link.dropped_by_queue, now.link.sent);
+            let lost = percent(now.link.dropped(), now.link.sent);
             text += &format!("{name} {rate:#}, lost {lost}  |  ");
         }
         before = report;

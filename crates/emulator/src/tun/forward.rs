@@ -28,10 +28,10 @@ pub(super) enum Order {
 pub(super) struct Forwarder {
     config: TunConfig,
     devices: [SyncDevice; 2],
+    /// Whether a device is still there: whoever is root on its side can delete it.
+    present: [bool; 2],
     /// The link that leads from the device of the same place to the other.
     links: [Direction<Vec<u8>>; 2],
-    /// When the links' time began.
-    start: Instant,
     /// Packets that the other side's kernel refused, by the link they came from.
     refused: [u64; 2],
     /// Packets that are not in use, for their memory.
@@ -54,7 +54,7 @@ impl Forwarder {
             links: links(&config),
             config,
             devices,
-            start: now(),
+            present: [true; 2],
             refused: [0; 2],
             spare: Vec::new(),
             room: vec![0; LARGEST_PACKET],
@@ -68,7 +68,7 @@ impl Forwarder {
         let mut ready = [true; 3];
         loop {
             for side in [Side::Left, Side::Right] {
-                if ready[side.place()] {
+                if ready[side.place()] && self.present[side.place()] {
                     self.take_in(side);
                 }
             }
@@ -87,11 +87,6 @@ impl Forwarder {
         }
     }
 
-    /// The time on the links' clock.
-    fn clock(&self) -> Instant {
-        Instant::ORIGIN + (now() - self.start)
-    }
-
     /// Puts what a side has sent into its link, up to a bound: what is due must not wait for it.
     fn take_in(&mut self, side: Side) {
         let place = side.place();
@@ -100,27 +95,27 @@ impl Forwarder {
                 Ok(size) => size,
                 Err(Errno::AGAIN) => return,
                 Err(error) => {
-                    tracing::debug!("from the {side} side: {error}");
+                    tracing::error!("the device of the {side} side is gone: {error}");
+                    self.present[place] = false;
                     return;
                 }
             };
             let mut packet = self.spare.pop().unwrap_or_default();
             packet.extend_from_slice(&self.room[..size]);
-            let now = self.clock();
-            self.links[place].link.send(now, packet);
+            self.links[place].link.send(now(), packet);
         }
     }
 
     /// Sends what is due; gives the time when something will be.
     fn send_due(&mut self) -> Option<Instant> {
-        let mut now = self.clock();
+        let mut latest = now();
         for place in 0..2 {
-            while let Some(arrival) = self.links[place].link.recv(now) {
+            while let Some(arrival) = self.links[place].link.recv(latest) {
                 let mut packet = arrival.packet;
                 match rustix::io::write(&self.devices[1 - place], &packet) {
                     Ok(_) => {
-                        now = self.clock();
-                        self.links[place].record(arrival.at, now);
+                        latest = now();
+                        self.links[place].record(arrival.at, latest);
                     }
                     // What was corrupted may be no packet any more.
                     Err(_) => self.refused[place] += 1,
@@ -136,12 +131,14 @@ impl Forwarder {
 
     /// Waits until a device (left, right) or the bell is readable, or until `next`.
     fn wait(&self, next: Option<Instant>) -> Result<[bool; 3], Errno> {
-        let timeout = next.map(|next| timespec(next - self.clock()));
-        let mut sources = [
-            PollFd::new(&self.devices[0], PollFlags::IN),
-            PollFd::new(&self.devices[1], PollFlags::IN),
-            PollFd::new(&*self.bell, PollFlags::IN),
-        ];
+        let timeout = next.map(|next| timespec(next - now()));
+        let bell = || PollFd::new(&*self.bell, PollFlags::IN);
+        // A device that is gone would be ready for ever.
+        let device = |place: usize| match self.present[place] {
+            true => PollFd::new(&self.devices[place], PollFlags::IN),
+            false => bell(),
+        };
+        let mut sources = [device(0), device(1), bell()];
         poll(&mut sources, timeout.as_ref())?;
         Ok(sources.map(|source| !source.revents().is_empty()))
     }
@@ -154,7 +151,7 @@ impl Forwarder {
                 // Who asked may be gone.
                 Ok(Order::Report(answer)) => drop(answer.send(self.report())),
                 Ok(Order::Restart) => {
-                    (self.start, self.links) = (now(), links(&self.config));
+                    self.links = links(&self.config);
                     self.refused = [0; 2];
                 }
                 Err(TryRecvError::Empty) => return true,
@@ -174,8 +171,9 @@ impl Forwarder {
 }
 
 fn links(config: &TunConfig) -> [Direction<Vec<u8>>; 2] {
-    let up = Direction::new(&config.up, config.seed);
-    [up, Direction::new(&config.down, config.seed.wrapping_add(1))]
+    let start = now();
+    let up = Direction::new(&config.up, config.seed, start);
+    [up, Direction::new(&config.down, config.seed.wrapping_add(1), start)]
 }
 
 fn timespec(time: Duration) -> Timespec {

@@ -267,5 +267,6 @@ impl Established {
         statistics.peer_latency = self.negotiated.peer_latency;
         statistics.rtt = self.rtt.estimate().smoothed;
         statistics.rtt_variance = self.rtt.estimate().variance;
+        (statistics.rtt_samples, statistics.rtt_latest) = self.rtt.measured();
     }
 }

@@ -95,16 +95,18 @@ pub(crate) struct RttTracker {
     /// What the peer reported since the last sample.
     reported: Option<Rtt>,
     last_sample: Option<Duration>,
+    samples: u64,
 }
 
 impl RttTracker {
     pub(crate) fn new(algorithm: RttAlgorithm) -> Self {
-        Self { estimator: algorithm.build(), reported: None, last_sample: None }
+        Self { estimator: algorithm.build(), reported: None, last_sample: None, samples: 0 }
     }
 
     /// A measurement of this side.
     pub(crate) fn sample(&mut self, sample: Duration) {
         self.last_sample = Some(sample);
+        self.samples += 1;
         self.reported = None;
         self.estimator.update(sample);
     }
@@ -118,6 +120,11 @@ impl RttTracker {
 
     pub(crate) fn estimate(&self) -> Rtt {
         self.reported.or(self.estimator.estimate()).unwrap_or(Rtt::INITIAL)
+    }
+
+    /// How many round trips this side measured, and the latest of them.
+    pub(crate) fn measured(&self) -> (u64, Duration) {
+        (self.samples, self.last_sample.unwrap_or_default())
     }
 
     /// The latest raw sample, or the peer's estimate: what the drift tracer corrects by.

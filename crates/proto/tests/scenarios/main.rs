@@ -19,6 +19,7 @@ mod faults;
 mod handshake;
 mod hostile;
 mod lifecycle;
+mod link_counts;
 mod node;
 mod odd_packets;
 mod pacing;

@@ -1,5 +1,6 @@
 //! What happens next, and what follows from it.
 
+use punctual_netem::Arrival;
 use punctual_proto::Event;
 use punctual_units::Instant;
 
@@ -22,7 +23,7 @@ impl World {
                 Source::Stream(stream) => self.run_stream(stream),
                 Source::StreamSample(stream) => self.sample_stream(stream),
                 Source::LinkSample(link) => self.sample_link(link),
-                Source::Traffic(_) => self.agenda.set(source, None),
+                Source::Traffic(traffic) => self.run_traffic(traffic),
             }
         }
         self.now = end;
@@ -31,12 +32,18 @@ impl World {
     /// A packet at the next link of its route.
     pub(super) fn enter(&mut self, packet: IpPacket) {
         let link = self.routes[packet.route as usize][usize::from(packet.hop)] as usize;
-        self.links[link].send(self.now, packet);
+        if let Some(entrance) = self.links[link].interface {
+            self.write_down(entrance, &packet);
+        }
+        self.links[link].link.send(self.now, packet);
         self.settle_link(link);
     }
 
     fn run_link(&mut self, link: usize) {
-        while let Some(mut packet) = self.links[link].recv(self.now) {
+        while let Some(Arrival { mut packet, .. }) = self.links[link].link.recv(self.now) {
+            if let Some(entrance) = self.links[link].interface {
+                self.write_down(entrance + 1, &packet);
+            }
             packet.hop = packet.hop.saturating_add(1);
             if usize::from(packet.hop) < self.routes[packet.route as usize].len() {
                 self.enter(packet);
@@ -55,7 +62,9 @@ impl World {
         let host = match packet.cargo {
             Cargo::Srt { to, .. } => to as usize,
             Cargo::Udp { stream } => self.streams[stream as usize].to,
-            Cargo::Traffic { .. } => return,
+            Cargo::Traffic { traffic, number, back } => {
+                return self.arrive_traffic(traffic, number, back);
+            }
         };
         if self.hosts[host].lateness.is_none() {
             self.take_in(host, packet);

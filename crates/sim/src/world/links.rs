@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use punctual_netem::{Link, LinkStatistics};
+use punctual_netem::{Link, LinkConfig, LinkStatistics};
 use punctual_units::Instant;
 
 use super::{LinkId, World};
@@ -12,6 +12,8 @@ use crate::packet::IpPacket;
 #[derive(Debug)]
 pub(super) struct LinkSlot {
     pub(super) link: Link<IpPacket>,
+    /// Its entrance in the capture, if it is captured; its exit is the next one.
+    pub(super) interface: Option<u32>,
     period: Duration,
     series: Vec<LinkSample>,
 }
@@ -30,19 +32,18 @@ pub struct LinkSample {
 
 impl LinkSlot {
     pub(super) fn new(link: Link<IpPacket>) -> Self {
-        Self { link, period: Duration::ZERO, series: Vec::new() }
-    }
-
-    pub(super) fn send(&mut self, now: Instant, packet: IpPacket) {
-        self.link.send(now, packet);
-    }
-
-    pub(super) fn recv(&mut self, now: Instant) -> Option<IpPacket> {
-        self.link.recv(now).map(|arrival| arrival.packet)
+        Self { link, interface: None, period: Duration::ZERO, series: Vec::new() }
     }
 }
 
 impl World {
+    /// Goes on with another configuration of a link; see
+    /// [`Link::set_config`](punctual_netem::Link::set_config).
+    pub fn set_link(&mut self, link: LinkId, config: LinkConfig) {
+        self.links[link.index()].link.set_config(self.now, config);
+        self.settle_link(link.index());
+    }
+
     /// Writes down what a link does, each `period` from now on.
     ///
     /// # Errors
@@ -60,6 +61,11 @@ impl World {
     /// What was written down of a link.
     pub fn link_series(&self, link: LinkId) -> &[LinkSample] {
         &self.links[link.index()].series
+    }
+
+    /// Packets in a link: in the queue, being transmitted, and on their way.
+    pub fn in_flight(&self, link: LinkId) -> usize {
+        self.links[link.index()].link.in_flight()
     }
 
     pub(super) fn sample_link(&mut self, index: usize) {

@@ -1,24 +1,28 @@
 //! Everything together: hosts, links, streams and traffic on one clock.
 
+mod captures;
 mod engine;
 mod links;
 mod outcome;
 mod streams;
+mod traffic;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use punctual_netem::{Link, LinkConfig, LinkStatistics};
+use punctual_netem::{Link, LinkProfile, LinkStatistics};
 use punctual_units::Instant;
 
 pub use self::links::LinkSample;
 use self::links::LinkSlot;
 use crate::agenda::{Agenda, Source};
+use crate::capture::Capture;
 use crate::chance::{Purpose, derive};
 use crate::error::WorldError;
 use crate::host::{Host, HostConfig};
 use crate::memory::Memory;
 use crate::stream::{MAX_PAYLOAD, MIN_PAYLOAD, Stream, StreamConfig, Transport};
+use crate::traffic::Flow;
 
 /// Names a host of a world.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -31,6 +35,10 @@ pub struct LinkId(u32);
 /// Names a stream of a world.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct StreamId(u32);
+
+/// Names cross traffic of a world.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct TrafficId(u32);
 
 impl HostId {
     pub(crate) fn index(self) -> usize {
@@ -60,9 +68,11 @@ pub struct World {
     hosts: Vec<Host>,
     links: Vec<LinkSlot>,
     streams: Vec<Stream>,
+    traffic: Vec<Flow>,
     /// Every route that was ever set, for packets that are on it.
     routes: Vec<Box<[u32]>>,
     route_of: BTreeMap<(u32, u32), u32>,
+    captured: Capture,
     memory: Memory,
     /// Where endpoints write their datagrams.
     scratch: Vec<u8>,
@@ -80,8 +90,10 @@ impl World {
             hosts: Vec::new(),
             links: Vec::new(),
             streams: Vec::new(),
+            traffic: Vec::new(),
             routes: Vec::new(),
             route_of: BTreeMap::new(),
+            captured: Capture::default(),
             memory: Memory::default(),
             scratch: Vec::new(),
             touched: Vec::new(),
@@ -95,12 +107,15 @@ impl World {
         HostId(number(index))
     }
 
-    /// Adds a link: one direction of one. Its seed follows from the world's and from how many links
-    /// were added before, not from anything else in the world.
-    pub fn add_link(&mut self, link: impl Into<LinkConfig>) -> LinkId {
+    /// Adds a link: one direction of one, whose timeline and trace begin with the world. Its seed
+    /// follows from the world's and from how many links were added before, not from anything else
+    /// in the world.
+    pub fn add_link(&mut self, link: impl Into<LinkProfile>) -> LinkId {
         let index = self.links.len();
         let seed = derive(self.seed, Purpose::Link, index);
-        self.links.push(LinkSlot::new(Link::new(link.into(), seed)));
+        let mut link = Link::new(link, seed);
+        link.start(Instant::ORIGIN);
+        self.links.push(LinkSlot::new(link));
         self.settle_link(index);
         LinkId(number(index))
     }

@@ -12,6 +12,9 @@ pub(crate) struct Counts {
     bytes_unique: u64,
     retransmitted: u64,
     lost: u64,
+    gaps: u64,
+    gaps_single: u64,
+    reordered: u64,
     dropped: u64,
     undecrypted: u64,
     bytes_undecrypted: u64,
@@ -36,17 +39,25 @@ impl Counts {
         self.bytes_unique += payload as u64;
     }
 
-    pub(crate) const fn lost(&mut self, packets: u64) {
+    /// A gap of so many packets was found.
+    pub(crate) fn lost(&mut self, packets: u64) {
         self.lost += packets;
+        self.gaps += 1;
+        self.gaps_single += u64::from(packets == 1);
+    }
+
+    /// An original came that others had overtaken.
+    pub(crate) const fn reordered(&mut self) {
+        self.reordered += 1;
     }
 
     pub(crate) const fn dropped(&mut self, packets: u64) {
         self.dropped += packets;
     }
 
-    pub(crate) const fn jumped(&mut self, packets: u64) {
+    pub(crate) fn jumped(&mut self, packets: u64) {
         self.jumps += 1;
-        self.lost += packets;
+        self.lost(packets);
         self.dropped += packets;
     }
 
@@ -81,6 +92,9 @@ impl Counts {
         statistics.packets_received_retransmitted = self.retransmitted;
         statistics.packets_receive_lost = self.lost;
         statistics.bytes_receive_lost = estimate(self.lost);
+        statistics.receive_gaps = self.gaps;
+        statistics.receive_gaps_single = self.gaps_single;
+        statistics.packets_reordered = self.reordered;
         statistics.packets_receive_dropped = self.dropped;
         statistics.bytes_receive_dropped = estimate(self.dropped);
         statistics.packets_undecrypted = self.undecrypted;

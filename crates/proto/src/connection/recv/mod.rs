@@ -63,6 +63,8 @@ pub(crate) struct ReceiveHalf {
     /// When the packet before the present one came in.
     heard_before: Instant,
     suspect: Option<(SeqNo, Stored)>,
+    /// How much later than the time base the newest original came, microseconds.
+    transit_micros: i64,
     counts: Counts,
 }
 
@@ -95,6 +97,7 @@ impl ReceiveHalf {
             next_nak: None,
             heard_before: now,
             suspect: None,
+            transit_micros: 0,
             counts: Counts::default(),
         }
     }
@@ -326,6 +329,7 @@ impl ReceiveHalf {
             statistics.receive_latency = tsbpd.latency();
             statistics.drift_micros = tsbpd.drift() / 1_000;
         }
+        statistics.transit_micros = self.transit_micros;
         let capacity_pps = self.link.capacity();
         if capacity_pps > 0 {
             statistics.link_capacity = capacity(capacity_pps, mss);
@@ -375,6 +379,9 @@ impl ReceiveHalf {
                 }
                 if !retransmitted {
                     self.link.arrived(now, probe(seq), payload, self.full_payload);
+                    if let Some(tsbpd) = &self.tsbpd {
+                        self.transit_micros = tsbpd.transit(now, time) / 1_000;
+                    }
                 }
             }
             Insert::Filled => {
@@ -386,6 +393,7 @@ impl ReceiveHalf {
                 } else {
                     let late_by = previous_end.distance_from(seq).unsigned_abs() - 1;
                     self.reordering.arrived_late(seq, late_by);
+                    self.counts.reordered();
                 }
                 if self.buffer.missing().is_empty() {
                     self.next_nak = None;

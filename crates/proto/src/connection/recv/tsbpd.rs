@@ -70,6 +70,12 @@ impl Tsbpd {
         Instant::from_nanos(u64::try_from(nanos).unwrap_or(0))
     }
 
+    /// By how many nanoseconds more than the handshake's a message of `time` was on its way that
+    /// came at `now`; negative if it was faster.
+    pub(crate) fn transit(&self, now: Instant, time: PeerTime) -> i64 {
+        signed(now.as_nanos()).saturating_sub(signed(self.origin(time).as_nanos()))
+    }
+
     /// By how many nanoseconds a packet sent at `timestamp` came later than the base says, before
     /// drift is accounted for: network delay beyond the handshake's, and drift.
     pub(crate) fn lateness(&self, now: Instant, timestamp: Timestamp) -> i64 {

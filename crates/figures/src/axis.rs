@@ -1,0 +1,58 @@
+//! What an axis shows.
+
+/// One axis of a chart: what it shows, in which unit, and on which scale.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    pub(crate) label: String,
+    pub(crate) unit: String,
+    pub(crate) scale: Scale,
+    pub(crate) low: Option<f64>,
+    pub(crate) high: Option<f64>,
+}
+
+/// How values become places along an axis.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Scale {
+    /// Equal differences are equally long. Large values are written with k, M, G.
+    Linear,
+    /// Equal ratios are equally long. Values of zero and less have a place of their own at the
+    /// lower end, marked 0, so that "none" can be told from "few".
+    Log,
+    /// Seconds since some start, written as seconds, minutes or hours, whichever fits.
+    Time,
+}
+
+impl Axis {
+    /// An axis on a linear scale. `unit` may be empty.
+    pub fn linear(label: impl Into<String>, unit: impl Into<String>) -> Self {
+        Self::new(label.into(), unit.into(), Scale::Linear)
+    }
+
+    /// An axis on a logarithmic scale. `unit` may be empty.
+    pub fn log(label: impl Into<String>, unit: impl Into<String>) -> Self {
+        Self::new(label.into(), unit.into(), Scale::Log)
+    }
+
+    /// An axis of time, whose values are seconds.
+    pub fn time(label: impl Into<String>) -> Self {
+        Self::new(label.into(), String::new(), Scale::Time)
+    }
+
+    /// Begins the axis here, whatever the values are; what lies below is not drawn.
+    #[must_use]
+    pub fn from(mut self, low: f64) -> Self {
+        self.low = Some(low);
+        self
+    }
+
+    /// Ends the axis here, whatever the values are; what lies above is not drawn.
+    #[must_use]
+    pub fn to(mut self, high: f64) -> Self {
+        self.high = Some(high);
+        self
+    }
+
+    fn new(label: String, unit: String, scale: Scale) -> Self {
+        Self { label, unit, scale, low: None, high: None }
+    }
+}

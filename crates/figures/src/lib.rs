@@ -1,0 +1,33 @@
+//! Charts as SVG and PNG, and self-contained HTML pages that hold them.
+//!
+//! A [`Chart`] says what is shown: axes, series, intervals, other people's figures beside one's
+//! own. It is drawn for a file of its own ([`Chart::to_svg`], and `Chart::to_png` with the feature
+//! `png`) or within a [`Page`]: one HTML file that needs no network, reads well in light and dark,
+//! on a phone and on paper, and works without its script.
+//!
+//! Everything here is pure, but for the fonts that [`Fonts::system`] looks for: the same values
+//! give the same bytes, so that pages can be compared. Nothing here knows what is measured.
+
+#![forbid(unsafe_code)]
+
+mod axis;
+mod chart;
+mod draw;
+mod number;
+mod page;
+#[cfg(feature = "png")]
+mod png;
+mod scale;
+mod series;
+mod svg;
+mod theme;
+mod thin;
+mod width;
+
+pub use axis::{Axis, Scale};
+pub use chart::Chart;
+pub use page::{Align, Column, Page, Span, Table, Text, slug};
+#[cfg(feature = "png")]
+pub use png::{Fonts, PngError};
+pub use series::{Marker, Point, Series, Style};
+pub use theme::{COLOURS, Theme};

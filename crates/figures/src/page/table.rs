@@ -1,0 +1,60 @@
+//! Tables.
+
+use super::Text;
+
+/// A table: a caption, columns, rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    pub(crate) caption: String,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) rows: Vec<Vec<Text>>,
+}
+
+/// A column: its name, and how its cells stand.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    pub(crate) name: String,
+    pub(crate) group: String,
+    pub(crate) align: Align,
+}
+
+/// How the cells of a column stand.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Align {
+    /// At the left, for words.
+    Left,
+    /// At the right, in digits of equal width, for numbers.
+    Right,
+}
+
+impl Table {
+    /// A table without rows. The caption may be empty.
+    pub fn new(caption: impl Into<String>, columns: impl IntoIterator<Item = Column>) -> Self {
+        let columns = columns.into_iter().collect();
+        Self { caption: caption.into(), columns, rows: Vec::new() }
+    }
+
+    /// Adds a row. Cells that are missing are empty.
+    pub fn row<T: Into<Text>>(&mut self, cells: impl IntoIterator<Item = T>) {
+        self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+}
+
+impl Column {
+    /// A column of words.
+    pub fn text(name: impl Into<String>) -> Self {
+        Self { name: name.into(), group: String::new(), align: Align::Left }
+    }
+
+    /// A column of numbers.
+    pub fn number(name: impl Into<String>) -> Self {
+        Self { align: Align::Right, ..Self::text(name) }
+    }
+
+    /// Puts the column under a common head with its neighbours of the same group.
+    #[must_use]
+    pub fn group(mut self, group: impl Into<String>) -> Self {
+        self.group = group.into();
+        self
+    }
+}

@@ -1,0 +1,92 @@
+use super::*;
+use crate::{Axis, Series};
+
+#[test]
+fn everything_that_is_written_is_escaped() {
+    let evil = "<script>alert(1)</script>\"'&";
+    let mut page = Page::new(evil);
+    page.lead(evil);
+    page.foot(evil);
+    page.heading(evil);
+    page.text(Text::default().plain(evil).strong(evil).code(evil).link(evil, evil));
+    page.note(evil);
+    page.list([evil]);
+    page.code(evil);
+    page.key_figures([[evil, evil, evil]]);
+    let mut table = Table::new(evil, [Column::number(evil).group(evil)]);
+    table.row([evil]);
+    page.table(table);
+    let chart = Chart::new(evil, Axis::linear(evil, evil), Axis::linear(evil, evil));
+    page.chart(chart.caption(evil).series(Series::new(evil, [(1.0, 1.0)])));
+    page.details(evil, |page| page.text(evil));
+    let html = page.to_html();
+    assert!(!html.contains("<script>alert") && !html.contains("\"'&\""), "{html}");
+    assert!(html.matches("&lt;script&gt;alert").count() > 15);
+}
+
+#[test]
+fn addresses_that_could_run_something_are_no_links() {
+    let mut page = Page::new("");
+    page.text(Text::default().link("here", "javascript:alert(1)").link("there", "https://x.y/z"));
+    let html = page.to_html();
+    assert!(!html.contains("javascript:"));
+    assert!(html.contains("<a href=\"https://x.y/z\">there</a>"));
+}
+
+#[test]
+fn a_page_fetches_nothing() {
+    let mut page = Page::new("");
+    page.chart(Chart::new("", Axis::time(""), Axis::log("", "")));
+    let html = page.to_html();
+    for word in ["src=", "url(", "@import", "<link", "href=", "fetch(", "https:"] {
+        assert!(!html.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn headings_of_one_name_have_anchors_of_their_own() {
+    let mut page = Page::new("");
+    for _ in 0..3 {
+        page.heading("Überlast: what then?");
+    }
+    let html = page.to_html();
+    for anchor in ["berlast-what-then", "berlast-what-then-2", "berlast-what-then-3"] {
+        assert_eq!(html.matches(&format!("\"{anchor}\"")).count(), 1, "{anchor}");
+        assert_eq!(html.matches(&format!("\"#{anchor}\"")).count(), 2, "{anchor}");
+    }
+}
+
+#[test]
+fn charts_are_found_in_folded_parts_too() {
+    let mut page = Page::new("");
+    let chart = |title: &str| Chart::new(title, Axis::time(""), Axis::time(""));
+    page.chart(chart("one"));
+    page.details("more", |page| page.chart(chart("two")));
+    let titles: Vec<&str> = page.charts().iter().map(|chart| chart.title()).collect();
+    assert_eq!(titles, ["one", "two"]);
+}
+
+#[test]
+fn names_of_files_are_short_and_harmless() {
+    assert_eq!(slug("Fig. 2a: Overhead, 5 %"), "fig-2a-overhead-5");
+    assert_eq!(slug("../../etc"), "etc");
+    assert_eq!(slug("†"), "figure");
+    assert!(slug(&"long ".repeat(50)).len() <= 60);
+}
+
+#[test]
+fn a_small_page_looks_like_this() {
+    let mut page = Page::new("Title");
+    page.lead("What it is about.");
+    page.heading("First");
+    let columns =
+        [Column::text("algorithm"), Column::number("mean, %"), Column::number("±").group("ours")];
+    let mut table = Table::new("Overhead", columns);
+    table.row(["aggressive", "9.66", "0.1"]);
+    table.row(["efficient"]);
+    page.table(table);
+    page.details("More", |page| page.code("a < b"));
+    let html = page.to_html();
+    let body = html.split_once("</head>").map(|parts| parts.1).unwrap();
+    insta::assert_snapshot!(body);
+}

@@ -1,0 +1,63 @@
+//! Text with a little in it that is not plain.
+
+/// A paragraph, or what stands in a cell.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Text {
+    pub(crate) spans: Vec<Span>,
+}
+
+/// A piece of text.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Span {
+    /// As it is.
+    Plain(String),
+    /// Emphasised.
+    Strong(String),
+    /// What is typed or read by machines.
+    Code(String),
+    /// A link: what is read, and the address.
+    Link(String, String),
+}
+
+impl Text {
+    /// Adds plain text.
+    #[must_use]
+    pub fn plain(self, text: impl Into<String>) -> Self {
+        self.with(Span::Plain(text.into()))
+    }
+
+    /// Adds emphasised text.
+    #[must_use]
+    pub fn strong(self, text: impl Into<String>) -> Self {
+        self.with(Span::Strong(text.into()))
+    }
+
+    /// Adds what is typed or read by machines.
+    #[must_use]
+    pub fn code(self, text: impl Into<String>) -> Self {
+        self.with(Span::Code(text.into()))
+    }
+
+    /// Adds a link. An address that is neither `http(s)://` nor `#…` stands there as plain text.
+    #[must_use]
+    pub fn link(self, text: impl Into<String>, address: impl Into<String>) -> Self {
+        self.with(Span::Link(text.into(), address.into()))
+    }
+
+    fn with(mut self, span: Span) -> Self {
+        self.spans.push(span);
+        self
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self::default().plain(text)
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        Self::default().plain(text)
+    }
+}

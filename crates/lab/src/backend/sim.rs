@@ -1,0 +1,287 @@
+//! Virtual time: the machine that ships, over modelled links.
+
+use std::time::Duration;
+
+use punctual::{Instant, Statistics};
+use punctual_metrics::Quantiles;
+use punctual_sim::{
+    End, HostConfig, HostId, Lateness, LinkId, RateSchedule, StreamConfig, StreamId, StreamOutcome,
+    Traffic, TrafficConfig, Transport, World, WorldError,
+};
+
+use crate::backend::ramp::usable;
+use crate::backend::series::{Sample, series};
+use crate::backend::{Backend, Outcome};
+use crate::results::{link, quantiles, report, statistics};
+use crate::run::{Carriage, HostOptions, RunSpec, Setup, TrafficKind};
+
+/// Runs in virtual time. The same run gives the same outcome, on any machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sim;
+
+impl Backend for Sim {
+    fn name(&self) -> &'static str {
+        "sim"
+    }
+
+    fn run(&self, spec: &RunSpec) -> Result<Outcome, String> {
+        run(&spec.setup).map_err(|error| error.to_string())
+    }
+}
+
+/// The world of a run.
+struct Built {
+    world: World,
+    up: LinkId,
+    down: LinkId,
+    streams: Vec<StreamId>,
+}
+
+fn run(setup: &Setup) -> Result<Outcome, WorldError> {
+    let Built { mut world, up, down, streams } = build(setup)?;
+    connect(&mut world, setup, &streams);
+    world.run_for(setup.duration + tail(setup));
+    let outcomes: Vec<StreamOutcome> = streams.iter().map(|id| world.outcome(*id)).collect();
+    let mut outcome = Outcome { status: status(&outcomes), ..Outcome::default() };
+    of_the_streams(&mut outcome, &outcomes);
+    let senders: Vec<&Statistics> = outcomes.iter().map(|outcome| &outcome.sender).collect();
+    let receivers: Vec<&Statistics> = outcomes.iter().map(|outcome| &outcome.receiver).collect();
+    if setup.carriage == Carriage::Srt {
+        outcome.extend(statistics("sender", &senders));
+        outcome.extend(statistics("receiver", &receivers));
+        mean_rates(&mut outcome, setup);
+    }
+    outcome.extend(link("up", world.link_statistics(up)));
+    outcome.extend(link("down", world.link_statistics(down)));
+    if let Some(first) = outcomes.first().filter(|_| setup.series.is_some()) {
+        let samples = first.series.iter().map(|sample| Sample {
+            at: sample.at,
+            sender: &sample.sender,
+            receiver: &sample.receiver,
+            metrics: &sample.metrics,
+        });
+        let course = series(samples);
+        if let Some(rate) = usable(setup, &course) {
+            outcome.set("mbpsUsable", rate);
+        }
+        outcome.series = Some(course);
+    }
+    if setup.captures {
+        outcome.capture = Some(world.capture_of_all());
+    }
+    Ok(outcome)
+}
+
+fn build(setup: &Setup) -> Result<Built, WorldError> {
+    let mut world = World::new(setup.seed);
+    let [from, to] = setup.hosts;
+    let (from, to) = (world.add_host(host(from)?), world.add_host(host(to)?));
+    let up = world.add_link(setup.path.up.clone());
+    let down = world.add_link(setup.path.down.clone());
+    world.set_route(from, to, &[up])?;
+    world.set_route(to, from, &[down])?;
+    add_traffic(&mut world, setup, up, down)?;
+    if setup.captures {
+        world.capture(up);
+        world.capture(down);
+    }
+    let streams = (0..setup.streams)
+        .map(|_| world.add_stream(stream(setup, from, to)))
+        .collect::<Result<_, _>>()?;
+    Ok(Built { world, up, down, streams })
+}
+
+fn stream(setup: &Setup, from: HostId, to: HostId) -> StreamConfig {
+    let transport = match setup.carriage {
+        Carriage::Srt => Transport::Srt {
+            sender: setup.sender.clone(),
+            receiver: setup.receiver.clone(),
+            caller: End::Sender,
+        },
+        Carriage::Udp => Transport::Udp,
+    };
+    let rate = match setup.ramp {
+        None => RateSchedule::constant(setup.bitrate),
+        Some(ramp) => RateSchedule::ramp(setup.bitrate, ramp.by, ramp.every, setup.duration),
+    };
+    StreamConfig {
+        transport,
+        rate,
+        payload: setup.payload,
+        start: Duration::ZERO,
+        duration: setup.duration,
+        from,
+        to,
+        series: setup.series,
+    }
+}
+
+fn host(options: HostOptions) -> Result<HostConfig, WorldError> {
+    let HostOptions { lateness, drift_ppm, offset } = options;
+    let lateness = Lateness { least: Duration::ZERO, mean: lateness, most: lateness * 10 };
+    HostConfig::default().with_offset(offset).with_lateness(lateness).with_drift_ppm(drift_ppm)
+}
+
+fn add_traffic(
+    world: &mut World,
+    setup: &Setup,
+    up: LinkId,
+    down: LinkId,
+) -> Result<(), WorldError> {
+    let Some(cross) = setup.traffic else { return Ok(()) };
+    let (links, back) = if cross.up { (vec![up], vec![down]) } else { (vec![down], vec![up]) };
+    let traffic = match cross.kind {
+        TrafficKind::Constant(rate) => Traffic::Constant { rate },
+        TrafficKind::OnOff(rate, on, off) => Traffic::OnOff { rate, on, off },
+        TrafficKind::Tcp => Traffic::TcpLike { max_window: TCP_WINDOW },
+    };
+    let duration = cross.duration.unwrap_or(setup.duration);
+    let (packet, start) = (cross.packet, cross.start);
+    world.add_traffic(TrafficConfig { traffic, packet, links, back, start, duration }).map(drop)
+}
+
+/// Lets time pass until all streams can send, or no caller has patience any more.
+fn connect(world: &mut World, setup: &Setup, streams: &[StreamId]) {
+    let patience = setup.sender.connect_timeout();
+    while world.now() - Instant::ORIGIN < patience {
+        if streams.iter().all(|id| world.outcome(*id).connected_at.is_some()) {
+            return;
+        }
+        world.run_for(GLANCE);
+    }
+}
+
+/// What is sent last is played after the latency and the way.
+fn tail(setup: &Setup) -> Duration {
+    let latency = setup.sender.peer_latency().max(setup.receiver.receive_latency());
+    latency + setup.path.up.config.delay * 2 + AFTER_THE_LAST
+}
+
+/// How the streams of a run ended: that of the first which did not end well, or all is well.
+fn status(outcomes: &[StreamOutcome]) -> String {
+    for outcome in outcomes {
+        if let Some(reason) = &outcome.closed {
+            return format!("closed: {reason}");
+        }
+        if outcome.connected_at.is_none() {
+            return "not connected".to_owned();
+        }
+    }
+    Outcome::OK.to_owned()
+}
+
+/// What applications saw of all streams together.
+fn of_the_streams(outcome: &mut Outcome, streams: &[StreamOutcome]) {
+    let sum = |value: fn(&StreamOutcome) -> u64| {
+        let sum: u64 = streams.iter().map(value).sum();
+        precise(sum)
+    };
+    let connected = streams.iter().map(|s| s.connected_at.unwrap_or_default()).max();
+    let late = streams.iter().map(|stream| stream.integrity.late_max).max();
+    for (name, number) in [
+        ("messagesSent", sum(|s| s.messages_sent)),
+        ("messagesReceived", sum(|s| s.messages_received)),
+        ("messagesRefused", sum(|s| s.messages_refused)),
+        ("byteMessagesSent", sum(|s| s.bytes_sent)),
+        ("byteMessagesReceived", sum(|s| s.bytes_received)),
+        ("msConnected", connected.unwrap_or_default().as_secs_f64() * 1e3),
+        ("messagesDamaged", sum(|s| s.integrity.damaged)),
+        ("messagesDoubled", sum(|s| s.integrity.doubled)),
+        ("messagesDisordered", sum(|s| s.integrity.disordered)),
+        ("messagesEarly", sum(|s| s.integrity.early)),
+        ("messagesLate", sum(|s| s.integrity.late)),
+        ("msLateMax", late.unwrap_or_default().as_secs_f64() * 1e3),
+    ] {
+        outcome.set(name, number);
+    }
+    let mut latency_us = Quantiles::default();
+    streams.iter().for_each(|stream| latency_us.merge(&stream.latency_us));
+    outcome.extend(quantiles(&latency_us));
+    if let Some(first) = streams.first() {
+        outcome.extend(report(&first.metrics));
+        for (name, value) in [
+            ("pktReceived", sum(|s| s.metrics.received)),
+            ("pktLost", sum(|s| s.metrics.lost)),
+            ("pktReordered", sum(|s| s.metrics.reordered)),
+            ("pktDuplicated", sum(|s| s.metrics.duplicates)),
+        ] {
+            outcome.set(name, value);
+        }
+    }
+}
+
+/// Rates over the time in which was sent: what follows is a silence of our making.
+fn mean_rates(outcome: &mut Outcome, setup: &Setup) {
+    let seconds = setup.duration.as_secs_f64();
+    for (rate, bytes) in [
+        ("sender.mbpsSendRate", "sender.byteSent"),
+        ("receiver.mbpsRecvRate", "receiver.byteRecv"),
+    ] {
+        let bytes = outcome.numbers.get(bytes).copied().unwrap_or_default();
+        outcome.set(rate, bytes * 8.0 / 1e6 / seconds);
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for results: 53 bits are plenty")]
+fn precise(count: u64) -> f64 {
+    count as f64
+}
+
+/// Time for what waits in the links.
+const AFTER_THE_LAST: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether streams can send.
+const GLANCE: Duration = Duration::from_millis(10);
+
+/// The largest window of cross traffic: that of Linux' default receive buffer.
+const TCP_WINDOW: u64 = 6 << 20;
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::Plan;
+    use crate::run::{Selection, runs};
+
+    use super::*;
+
+    fn outcomes(text: &str) -> Vec<Outcome> {
+        let plan = Plan::parse("my.toml", text).unwrap();
+        let specs = runs(&plan, &Selection::default()).unwrap();
+        specs.iter().map(|spec| Sim.run(spec).unwrap()).collect()
+    }
+
+    const SMALL: &str = "name = 'n'\n[stream]\nbitrate = '2Mbps'\nduration = '5s'\n\
+        [link]\nrtt = '20ms'\nloss = ['0', '5%']\n[hosts]\nlateness = '50us'\n\
+        [options]\nlatency = '4 * RTT'\n[run]\nseries = '100ms'";
+
+    #[test]
+    fn a_lossless_run_delivers_all_and_a_lossy_one_retransmits() {
+        let outcomes = outcomes(SMALL);
+        let number = |run: usize, name: &str| outcomes[run].numbers[name];
+        for (run, outcome) in outcomes.iter().enumerate() {
+            assert_eq!(outcome.status, "ok");
+            assert!(number(run, "sender.pktSentUnique") > 900.0);
+            assert_eq!(outcome.series.as_ref().unwrap().columns[0], "time_s");
+            assert!(outcome.series.as_ref().unwrap().rows.len() >= 50);
+        }
+        assert_eq!(number(0, "sender.pktRetrans"), 0.0);
+        assert_eq!(number(0, "messagesSent"), number(0, "messagesReceived"));
+        assert!(number(1, "sender.pktRetrans") > 30.0);
+        assert!(number(1, "up.pktLost") > 30.0);
+    }
+
+    #[test]
+    fn every_number_has_a_column_in_the_results() {
+        let columns = crate::results::result_columns();
+        for outcome in outcomes(SMALL) {
+            for name in outcome.numbers.keys() {
+                assert!(columns.contains(name), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_run_gives_the_same_outcome() {
+        // As texts, because what is not a number is not equal to itself.
+        assert!(format!("{:?}", outcomes(SMALL)) == format!("{:?}", outcomes(SMALL)));
+    }
+}

@@ -1,0 +1,295 @@
+//! What to draw from the runs of a plan, and what to lay beside it.
+
+use crate::plan::document::{Content, Entry, Node, Table};
+use crate::plan::error::{Place, PlanError};
+
+/// A figure of a report.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// Short, for links and file names: `2a`.
+    pub name: String,
+    /// Above the figure.
+    pub title: String,
+    /// Below it, in sentences; may be empty.
+    pub caption: String,
+    /// The horizontal axis.
+    pub x: Horizontal,
+    /// Metrics or columns on the vertical axis.
+    pub y: Vec<String>,
+    /// The vertical axis' name; empty to take it from what stands on it.
+    pub y_title: String,
+    /// Whether the vertical axis is logarithmic.
+    pub log: bool,
+    /// Parameters that part the runs into lines; each combination of their values is one.
+    pub by: Vec<String>,
+    /// Which runs it shows.
+    pub filters: Vec<Filter>,
+    /// Names of references to lay beside.
+    pub references: Vec<String>,
+    pub(crate) place: Place,
+}
+
+/// What stands on a horizontal axis.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Horizontal {
+    /// A parameter (or another column): each point is a group of runs.
+    Column(String),
+    /// Time since the start of a stream: lines are series of the first repeat.
+    Time,
+}
+
+/// A table of a report: a metric over two parameters, or several metrics.
+#[derive(Clone, Debug)]
+pub struct Grouping {
+    /// Short, for links and file names: `7`.
+    pub name: String,
+    /// Above the table.
+    pub title: String,
+    /// Below it, in sentences; may be empty.
+    pub caption: String,
+    /// Metrics or columns in the cells.
+    pub values: Vec<String>,
+    /// Parameters whose combinations are the rows.
+    pub rows: Vec<String>,
+    /// Parameters whose combinations are the columns.
+    pub columns: Vec<String>,
+    /// Which runs it shows. Runs that neither rows nor columns part are put together.
+    pub filters: Vec<Filter>,
+    /// Two values of a parameter whose cells are compared instead of shown.
+    pub compare: Option<Compare>,
+    /// Names of references to lay beside.
+    pub references: Vec<String>,
+    pub(crate) place: Place,
+}
+
+/// Two groups of runs compared cell by cell.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Compare {
+    /// Whether the first is divided by the second, or the second subtracted from it.
+    pub how: Comparison,
+    /// The parameter in which they differ.
+    pub parameter: String,
+    /// Its value in the first group, as written.
+    pub first: String,
+    /// Its value in the second group, as written.
+    pub second: String,
+}
+
+/// How two groups are compared.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Comparison {
+    /// First divided by second.
+    Ratio,
+    /// First less second.
+    Difference,
+}
+
+/// A condition on a parameter.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    /// The parameter, or `experiment`, or `backend`.
+    pub name: String,
+    /// What it must be.
+    pub condition: Condition,
+    pub(crate) place: Place,
+}
+
+/// What a parameter must be. Bounds may be expressions over the run's other parameters.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Condition {
+    /// One of these, as written.
+    OneOf(Vec<String>),
+    /// At least and at most, both as written.
+    Within(Option<String>, Option<String>),
+}
+
+/// Published or measured figures to lay beside ours.
+#[derive(Clone, Debug)]
+pub struct Reference {
+    /// What figures and tables call it.
+    pub name: String,
+    /// For people.
+    pub title: String,
+    /// Where it comes from.
+    pub source: String,
+    /// The CSV file, beside the plan or built in; `None` if `rows` are in the plan.
+    pub file: Option<String>,
+    /// Rows that stand in the plan: column and value.
+    pub rows: Vec<Vec<(String, String)>>,
+    /// Our parameter or metric, and its column or a formula over columns there.
+    pub columns: Vec<(String, String)>,
+    pub(crate) place: Place,
+}
+
+impl Figure {
+    pub(crate) fn read(table: &Table) -> Result<Self, PlanError> {
+        const KEYS: &[&str] = &[
+            "name",
+            "title",
+            "caption",
+            "experiment",
+            "x",
+            "y",
+            "y_title",
+            "log",
+            "by",
+            "where",
+            "reference",
+        ];
+        table.only("[[figure]]", KEYS)?;
+        let name = table.required("a figure", "name")?;
+        let x = match table.required("a figure", "x")? {
+            time if time == "time" => Horizontal::Time,
+            column => Horizontal::Column(column),
+        };
+        let y = table.texts("y")?;
+        if y.is_empty() {
+            return Err(table
+                .place
+                .error("a figure has no `y`: one or several metrics or columns"));
+        }
+        Ok(Self {
+            title: table.text("title")?.unwrap_or_else(|| format!("Figure {name}")),
+            name,
+            caption: table.text("caption")?.unwrap_or_default(),
+            x,
+            y,
+            y_title: table.text("y_title")?.unwrap_or_default(),
+            log: table.switch("log")?.unwrap_or(false),
+            by: table.texts("by")?,
+            filters: Filter::read_all(table)?,
+            references: table.texts("reference")?,
+            place: table.place.clone(),
+        })
+    }
+}
+
+impl Grouping {
+    pub(crate) fn read(table: &Table) -> Result<Self, PlanError> {
+        const KEYS: &[&str] = &[
+            "name",
+            "title",
+            "caption",
+            "experiment",
+            "value",
+            "rows",
+            "columns",
+            "where",
+            "ratio",
+            "difference",
+            "reference",
+        ];
+        table.only("[[table]]", KEYS)?;
+        let name = table.required("a table", "name")?;
+        let values = table.texts("value")?;
+        if values.is_empty() {
+            return Err(table.place.error("a table has no `value`: metrics or columns"));
+        }
+        let compare = match (table.get("ratio"), table.get("difference")) {
+            (None, None) => None,
+            (Some(entry), None) => Some(Compare::read(entry, Comparison::Ratio)?),
+            (None, Some(entry)) => Some(Compare::read(entry, Comparison::Difference)?),
+            (Some(_), Some(entry)) => {
+                return Err(entry.error("and `ratio` cannot both be had in one table"));
+            }
+        };
+        Ok(Self {
+            title: table.text("title")?.unwrap_or_else(|| format!("Table {name}")),
+            name,
+            caption: table.text("caption")?.unwrap_or_default(),
+            values,
+            rows: table.texts("rows")?,
+            columns: table.texts("columns")?,
+            filters: Filter::read_all(table)?,
+            compare,
+            references: table.texts("reference")?,
+            place: table.place.clone(),
+        })
+    }
+}
+
+impl Compare {
+    /// Reads `{ retransmitalgo = ["aggressive", "efficient"] }`.
+    fn read(entry: &Entry, how: Comparison) -> Result<Self, PlanError> {
+        let form = "must name a parameter and two of its values: { loss = [\"10%\", \"5%\"] }";
+        match entry.table()?.entries.as_slice() {
+            [one] => match one.texts()?.as_slice() {
+                [first, second] => Ok(Self {
+                    how,
+                    parameter: one.key.clone(),
+                    first: first.clone(),
+                    second: second.clone(),
+                }),
+                _ => Err(entry.error(form)),
+            },
+            _ => Err(entry.error(form)),
+        }
+    }
+}
+
+impl Filter {
+    /// The conditions of `where`, and of `experiment`, which is one of them.
+    fn read_all(table: &Table) -> Result<Vec<Self>, PlanError> {
+        let mut filters = Vec::new();
+        if let Some(entry) = table.get("experiment") {
+            filters.push(Self::read(entry)?);
+        }
+        if let Some(conditions) = table.table("where")? {
+            for entry in &conditions.entries {
+                filters.push(Self::read(entry)?);
+            }
+        }
+        Ok(filters)
+    }
+
+    pub(crate) fn read(entry: &Entry) -> Result<Self, PlanError> {
+        let condition = match &entry.value.content {
+            Content::Table(bounds) => {
+                bounds.only("a condition", &["from", "to"])?;
+                Condition::Within(bounds.text("from")?, bounds.text("to")?)
+            }
+            _ => Condition::OneOf(entry.texts()?),
+        };
+        Ok(Self { name: entry.key.clone(), condition, place: entry.place.clone() })
+    }
+}
+
+impl Reference {
+    pub(crate) fn read(table: &Table) -> Result<Self, PlanError> {
+        table.only("[[reference]]", &["name", "title", "source", "file", "rows", "columns"])?;
+        let name = table.required("a reference", "name")?;
+        let rows = match table.get("rows").map(|entry| &entry.value.content) {
+            None => Vec::new(),
+            Some(Content::List(nodes)) => nodes.iter().map(row).collect::<Result<_, _>>()?,
+            Some(_) => return Err(table.place.error("`rows` must be a list of tables")),
+        };
+        let columns = match table.table("columns")? {
+            None => Vec::new(),
+            Some(columns) => pairs(columns)?,
+        };
+        let file = table.text("file")?;
+        if file.is_none() == rows.is_empty() {
+            return Err(table.place.error("a reference needs either `file` or `rows`"));
+        }
+        Ok(Self {
+            title: table.text("title")?.unwrap_or_else(|| name.clone()),
+            name,
+            source: table.text("source")?.unwrap_or_default(),
+            file,
+            rows,
+            columns,
+            place: table.place.clone(),
+        })
+    }
+}
+
+fn row(node: &Node) -> Result<Vec<(String, String)>, PlanError> {
+    match &node.content {
+        Content::Table(table) => pairs(table),
+        _ => Err(node.place.error("a row must be a table: { loss = \"5%\", overhead = 0.0966 }")),
+    }
+}
+
+fn pairs(table: &Table) -> Result<Vec<(String, String)>, PlanError> {
+    table.entries.iter().map(|entry| Ok((entry.key.clone(), entry.text()?.to_owned()))).collect()
+}

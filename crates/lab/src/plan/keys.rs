@@ -1,0 +1,165 @@
+//! Every key of a plan that describes runs: where it belongs, and what its bare numbers count.
+
+use punctual::Config;
+use punctual_uri::{did_you_mean, set_option};
+
+use crate::plan::value::Measure;
+
+/// The tables whose keys are parameters of a run.
+pub(crate) const SECTIONS: [&str; 5] = ["stream", "link", "hosts", "options", "traffic"];
+
+pub(crate) const STREAM: &[&str] =
+    &["transport", "bitrate", "ramp.by", "ramp.every", "payload", "duration", "streams"];
+
+/// Keys of links besides those that a link's text form has.
+const LINK: &[&str] = &["preset", "rtt", "trace", "at"];
+
+pub(crate) const HOSTS: &[&str] = &["lateness", "drift", "offset"];
+
+pub(crate) const TRAFFIC: &[&str] =
+    &["kind", "rate", "packet", "on", "off", "start", "duration", "way"];
+
+/// Keys whose values are names or forms of their own, never expressions.
+const TEXTUAL: &[&str] =
+    &["transport", "preset", "trace", "at", "streamid", "kind", "way", "burst-loss", "minversion"];
+
+/// Keys whose list is one value: each of its texts counts.
+const COLLECTED: &[&str] = &["at"];
+
+/// Checks a parameter's full key, such as `link.up.loss`; an error says what was wrong.
+pub(crate) fn check(key: &str) -> Result<(), String> {
+    let (section, rest) = key.split_once('.').unwrap_or((key, ""));
+    let (half, name) = match (section, rest.split_once('.')) {
+        ("link", Some((half @ ("up" | "down"), name))) => (Some(half), name),
+        ("options" | "hosts", Some((half @ ("sender" | "receiver"), name))) => (Some(half), name),
+        _ => (None, rest),
+    };
+    let known = match section {
+        "stream" => STREAM.to_vec(),
+        "link" => link(),
+        "hosts" => HOSTS.to_vec(),
+        "traffic" => TRAFFIC.to_vec(),
+        "options" => return check_option(name),
+        _ => return Err(format!("unknown table `{section}`{}", did_you_mean(section, SECTIONS))),
+    };
+    if known.contains(&name) {
+        return Ok(());
+    }
+    let table = half.map_or(section.to_owned(), |half| format!("{section}.{half}"));
+    let suggestion = did_you_mean(name, known.iter().copied());
+    let known = known.join(", ");
+    Err(format!("unknown key `{name}` in [{table}]{suggestion} (known: {known})"))
+}
+
+/// Every key of a link.
+fn link() -> Vec<&'static str> {
+    LINK.iter().copied().chain(punctual_netem::KEYS.iter().map(|key| key.name)).collect()
+}
+
+/// Whether an option exists, whatever its values are.
+fn check_option(name: &str) -> Result<(), String> {
+    if matches!(name, "mode" | "adapter" | "localaddress" | "port" | "localport" | "bind") {
+        return Err(format!("`{name}` is decided by the lab"));
+    }
+    match set_option(Config::default(), name, "1") {
+        Err(error) if error.to_string().starts_with("unknown key") => Err(error.to_string()),
+        // The key exists, even if `1` is no value of it.
+        _ => Ok(()),
+    }
+}
+
+/// What the bare numbers of a parameter count; `None` if they are just numbers.
+pub(crate) fn measure(key: &str) -> Option<Measure> {
+    let (section, _) = key.split_once('.')?;
+    let name = name(key);
+    match (section, name) {
+        ("stream" | "traffic", "duration" | "every" | "on" | "off" | "start") => {
+            Some(Measure::SECONDS)
+        }
+        ("stream" | "traffic" | "link", "bitrate" | "by" | "rate") => {
+            Some(Measure::BITS_PER_SECOND)
+        }
+        ("link", "rtt" | "delay") | ("hosts", "lateness" | "offset") => Some(Measure::MILLISECONDS),
+        ("link", "loss" | "duplicate" | "corrupt") => Some(Measure::SHARE),
+        ("options", _) => option_measure(name),
+        _ => None,
+    }
+}
+
+fn option_measure(name: &str) -> Option<Measure> {
+    match name {
+        "latency" | "rcvlatency" | "peerlatency" | "conntimeo" | "peeridletimeo"
+        | "snddropdelay" => Some(Measure::MILLISECONDS),
+        "linger" => Some(Measure::SECONDS),
+        "maxbw" | "inputbw" | "mininputbw" | "maxrexmitbw" => Some(Measure::BYTES_PER_SECOND),
+        "sndbuf" | "rcvbuf" | "udp_sndbuf" | "udp_rcvbuf" => Some(Measure::BYTES),
+        _ => None,
+    }
+}
+
+/// Whether a parameter's values are never expressions.
+pub(crate) fn is_textual(key: &str) -> bool {
+    TEXTUAL.contains(&name(key))
+}
+
+/// Whether a list is one value of a parameter, not several.
+pub(crate) fn is_collected(key: &str) -> bool {
+    COLLECTED.contains(&name(key))
+}
+
+/// The last part of a key.
+pub(crate) fn name(key: &str) -> &str {
+    key.rsplit('.').next().unwrap_or(key)
+}
+
+/// The full key that a short name means where no plan says so: `loss` is `link.loss`.
+pub(crate) fn full(name: &str) -> Result<String, String> {
+    let (first, _) = name.split_once('.').unwrap_or((name, ""));
+    if SECTIONS.contains(&first) {
+        return check(name).map(|()| name.to_owned());
+    }
+    for section in SECTIONS {
+        let key = format!("{section}.{name}");
+        if section != "traffic" && check(&key).is_ok() {
+            return Ok(key);
+        }
+    }
+    let all = [STREAM, &link(), HOSTS].concat();
+    let suggestion = did_you_mean(name, all.iter().copied().chain(OPTIONS.iter().copied()));
+    Err(format!("unknown parameter `{name}`{suggestion}"))
+}
+
+/// Options that are often varied, for suggestions.
+const OPTIONS: &[&str] = &["latency", "maxbw", "retransmitalgo", "sndbuf", "rcvbuf", "nakreport"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_checked_with_what_may_have_been_meant() {
+        for right in ["link.up.loss", "options.latency", "options.sender.maxbw", "stream.ramp.by"] {
+            assert_eq!(check(right), Ok(()), "{right}");
+        }
+        for (wrong, expected) in [
+            ("link.los", "unknown key `los` in [link]; did you mean `loss`? (known: preset,"),
+            ("link.up.raet", "unknown key `raet` in [link.up]; did you mean `rate`?"),
+            ("stream.bitrat", "did you mean `bitrate`?"),
+            ("options.latncy", "did you mean `latency`?"),
+            ("options.mode", "`mode` is decided by the lab"),
+            ("host.drift", "unknown table `host`; did you mean `hosts`?"),
+        ] {
+            let error = check(wrong).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn short_names_find_their_table() {
+        assert_eq!(full("loss").as_deref(), Ok("link.loss"));
+        assert_eq!(full("latency").as_deref(), Ok("options.latency"));
+        assert_eq!(full("duration").as_deref(), Ok("stream.duration"));
+        assert_eq!(full("link.down.rate").as_deref(), Ok("link.down.rate"));
+        assert!(full("bitrat").unwrap_err().contains("did you mean `bitrate`?"));
+    }
+}

@@ -1,0 +1,106 @@
+//! Columns computed from other columns.
+
+use crate::plan::document::{Entry, Table};
+use crate::plan::error::PlanError;
+use crate::plan::expression::{Expression, Operator};
+
+/// A column computed from other columns of the same run.
+#[derive(Clone, Debug)]
+pub struct Metric {
+    /// Its column.
+    pub name: String,
+    /// For people; the name if the plan gives none.
+    pub title: String,
+    /// Its unit, empty for none. `%` means that a value of 1 is shown as 100 %.
+    pub unit: String,
+    /// How it is computed and how runs are put together.
+    pub kind: MetricKind,
+    /// The formula as it is written.
+    pub formula: String,
+    pub(crate) expression: Expression,
+}
+
+/// How the metric of several runs is put together.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum MetricKind {
+    /// The mean over runs, with Student's t interval.
+    Mean,
+    /// A count out of another: both are summed over runs. A score interval after Wilson.
+    Share,
+    /// As `Share`, with the exact interval after Clopper and Pearson, which is wider.
+    ExactShare,
+}
+
+impl Metric {
+    /// The metrics of a `[metrics]` table.
+    pub(crate) fn read_all(table: Option<&Table>) -> Result<Vec<Self>, PlanError> {
+        table.map_or(Ok(Vec::new()), |table| table.entries.iter().map(Self::read).collect())
+    }
+
+    fn read(entry: &Entry) -> Result<Self, PlanError> {
+        let Some(formula) = entry.value.text() else {
+            return Self::from_table(entry, entry.table()?);
+        };
+        Self::new(entry, entry, formula.to_owned(), MetricKind::Mean)
+    }
+
+    fn from_table(entry: &Entry, table: &Table) -> Result<Self, PlanError> {
+        table.only("a metric", &["mean", "share", "interval", "title", "unit"])?;
+        let (kind, at) = match (table.get("mean"), table.get("share")) {
+            (Some(mean), None) => (MetricKind::Mean, mean),
+            (None, Some(share)) => (MetricKind::Share, share),
+            _ => return Err(entry.error("needs either `mean = FORMULA` or `share = FORMULA`")),
+        };
+        let mut metric = Self::new(entry, at, at.text()?.to_owned(), kind)?;
+        if let Some(interval) = table.get("interval") {
+            metric.kind = match (kind, interval.text()?) {
+                (MetricKind::Share, "clopper-pearson") => MetricKind::ExactShare,
+                (MetricKind::Share, "wilson") => MetricKind::Share,
+                (MetricKind::Share, _) => {
+                    return Err(interval.error("must be `wilson` or `clopper-pearson`"));
+                }
+                _ => return Err(interval.error("is for shares; a mean has Student's t")),
+            };
+        }
+        metric.title = table.text("title")?.unwrap_or(metric.title);
+        let percent = if kind == MetricKind::Share { "%" } else { "" };
+        metric.unit = table.text("unit")?.unwrap_or(percent.to_owned());
+        Ok(metric)
+    }
+
+    fn new(
+        entry: &Entry,
+        at: &Entry,
+        formula: String,
+        kind: MetricKind,
+    ) -> Result<Self, PlanError> {
+        let expression = Expression::parse(&formula)
+            .map_err(|problem| at.place.error(format!("`{formula}` is no formula: {problem}")))?;
+        let quotient = matches!(expression, Expression::Binary(_, Operator::Over, _));
+        if kind == MetricKind::Share && !quotient {
+            return Err(at.error("must be a quotient of two counts: `pktRcvDrop / pktSentUnique`"));
+        }
+        let name = entry.key.clone();
+        Ok(Self { title: name.clone(), name, unit: String::new(), kind, formula, expression })
+    }
+
+    /// The columns that its formula names.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.expression.names()
+    }
+
+    /// Its value, from the values of other columns.
+    pub(crate) fn value(&self, column: &dyn Fn(&str) -> Option<f64>) -> Option<f64> {
+        self.expression.number(column)
+    }
+
+    /// What is counted and out of how many, for a share.
+    pub(crate) fn counts(&self, column: &dyn Fn(&str) -> Option<f64>) -> Option<(f64, f64)> {
+        match &self.expression {
+            Expression::Binary(part, Operator::Over, whole) => {
+                Some((part.number(column)?, whole.number(column)?))
+            }
+            _ => None,
+        }
+    }
+}

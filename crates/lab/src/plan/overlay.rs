@@ -1,0 +1,143 @@
+//! Values that replace those of a plan: for a quick run, on one backend, from a command line.
+
+use crate::plan::document::{Entry, Node, Table};
+use crate::plan::error::{Place, PlanError};
+use crate::plan::parameter::Parameter;
+use crate::plan::run::{External, RunOptions};
+use crate::plan::{Plan, keys, word_source};
+use punctual_uri::did_you_mean;
+
+/// Values that replace those of a plan.
+#[derive(Clone, Debug, Default)]
+pub struct Overlay {
+    entries: Vec<Entry>,
+    /// The only experiments that are run; empty for all.
+    experiments: Vec<(String, Place)>,
+}
+
+impl Overlay {
+    /// What changes where a plan does not say what a quick run is.
+    pub(crate) fn quick() -> Self {
+        let source = word_source("--quick");
+        let entry = |key: &str, value: &str| Entry {
+            key: key.to_owned(),
+            place: Place::new(&source, 0),
+            value: Node::word(&source, value),
+        };
+        Self { entries: vec![entry("repeats", "1")], experiments: Vec::new() }
+    }
+
+    pub(crate) fn read(table: &Table) -> Result<Self, PlanError> {
+        let mut overlay = Self::default();
+        for entry in &table.entries {
+            if entry.key == "experiments" {
+                let place = &entry.place;
+                let names = entry.texts()?.into_iter().map(|name| (name, place.clone()));
+                overlay.experiments.extend(names);
+            } else if !External::KEYS.contains(&entry.key.as_str()) {
+                overlay.entries.push(entry.clone());
+            }
+        }
+        Ok(overlay)
+    }
+
+    /// Reads `key=value` words of a command line.
+    ///
+    /// # Errors
+    ///
+    /// A word without `=`.
+    pub fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Self, PlanError> {
+        let mut overlay = Self::default();
+        for word in words {
+            let source = word_source(&format!("--set {word}"));
+            let place = Place::new(&source, 0);
+            let Some((key, value)) = word.split_once('=') else {
+                return Err(place.error("must be KEY=VALUE, such as latency=120ms"));
+            };
+            let (key, value) = (key.trim().to_owned(), Node::word(&source, value.trim()));
+            if key == "experiments" {
+                let entry = Entry { key, place: place.clone(), value };
+                let names = entry.texts()?.into_iter().map(|name| (name, place.clone()));
+                overlay.experiments.extend(names);
+            } else {
+                overlay.entries.push(Entry { key, place, value });
+            }
+        }
+        Ok(overlay)
+    }
+}
+
+impl Plan {
+    /// Replaces values of this plan, for instance by what stands on a command line.
+    ///
+    /// # Errors
+    ///
+    /// A key that is none, or a value that is none of its.
+    pub fn overlay(&mut self, overlay: &Overlay) -> Result<(), PlanError> {
+        if !overlay.experiments.is_empty() {
+            self.keep_experiments(&overlay.experiments)?;
+        }
+        for entry in &overlay.entries {
+            if RunOptions::KEYS.contains(&entry.key.as_str()) {
+                self.run.set(entry)?;
+                continue;
+            }
+            let key = match self.key(&entry.key) {
+                Ok(key) => key,
+                Err(_) => keys::full(&entry.key).map_err(|message| entry.place.error(message))?,
+            };
+            let parameter = Parameter::from_node(key, entry.place.clone(), &entry.value)?;
+            self.set(&parameter);
+        }
+        Ok(())
+    }
+
+    /// This plan as it is run quickly.
+    ///
+    /// # Errors
+    ///
+    /// What its `[quick]` says is wrong.
+    pub fn quick(&mut self) -> Result<(), PlanError> {
+        let quick = self.quick.clone();
+        self.overlay(&quick)
+    }
+
+    /// This plan as it is run on a backend.
+    ///
+    /// # Errors
+    ///
+    /// What its table of that name says is wrong.
+    pub(crate) fn on(&self, backend: &str) -> Result<Self, PlanError> {
+        let mut plan = self.clone();
+        if let Some((_, overlay)) = self.on_backend.iter().find(|(name, _)| name == backend) {
+            plan.overlay(overlay)?;
+        }
+        Ok(plan)
+    }
+
+    /// Replaces a parameter in each experiment that has it, or in all if none has it.
+    fn set(&mut self, parameter: &Parameter) {
+        let has = |grid: &crate::plan::Grid| {
+            grid.parameters.iter().any(|other| other.key == parameter.key)
+        };
+        let anywhere = self.experiments.iter().any(|experiment| has(&experiment.grid));
+        for experiment in &mut self.experiments {
+            if !anywhere || has(&experiment.grid) {
+                experiment.grid.set(parameter.clone());
+            }
+        }
+    }
+
+    fn keep_experiments(&mut self, names: &[(String, Place)]) -> Result<(), PlanError> {
+        for (name, place) in names {
+            let known = || self.experiments.iter().map(|experiment| experiment.name.as_str());
+            if !known().any(|known| known == name) {
+                let suggestion = did_you_mean(name, known());
+                return Err(place.error(format!("no experiment `{name}`{suggestion}")));
+            }
+        }
+        self.experiments
+            .retain(|experiment| names.iter().any(|(name, _)| *name == experiment.name));
+        Ok(())
+    }
+}

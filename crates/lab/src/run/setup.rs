@@ -1,0 +1,371 @@
+//! What the values of a run mean: links, options, streams.
+
+use std::time::Duration;
+
+use punctual::Config;
+use punctual_netem::{PathProfile, presets};
+use punctual_units::Bitrate;
+use punctual_uri::{did_you_mean, set_option};
+
+use crate::plan::{Experiment, Plan, PlanError, Quantity, Value, Values, keys};
+
+/// What is to be run, whoever runs it.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// How messages are carried.
+    pub carriage: Carriage,
+    /// Payload bits a second that each stream sends, at the start.
+    pub bitrate: Bitrate,
+    /// How the rate grows, if it does.
+    pub ramp: Option<Ramp>,
+    /// Bytes of each message.
+    pub payload: usize,
+    /// How long each stream sends.
+    pub duration: Duration,
+    /// How many streams there are, over the same link.
+    pub streams: usize,
+    /// The links from the sender to the receiver and back.
+    pub path: PathProfile,
+    /// The options of the sending end.
+    pub sender: Config,
+    /// The options of the receiving end.
+    pub receiver: Config,
+    /// The options of both ends as they are written: key and value, the sender's and the
+    /// receiver's.
+    pub written_options: [Vec<(String, Value)>; 2],
+    /// The sender's host and the receiver's. Only `sim` has hosts of its own making.
+    pub hosts: [HostOptions; 2],
+    /// What else the links carry. Only `sim` has that.
+    pub traffic: Option<CrossTraffic>,
+    /// Where the run's chance comes from.
+    pub seed: u64,
+    /// Period of the time series; `None` for none.
+    pub series: Option<Duration>,
+    /// Whether packets are recorded.
+    pub captures: bool,
+}
+
+/// How messages are carried.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Carriage {
+    /// An SRT connection; the sender calls.
+    Srt,
+    /// Bare datagrams.
+    Udp,
+}
+
+/// A rate that grows in steps.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Ramp {
+    /// How much is added.
+    pub by: Bitrate,
+    /// How often.
+    pub every: Duration,
+}
+
+/// What a simulated host is like.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct HostOptions {
+    /// How late it wakes up on average; exponentially distributed, up to ten times that.
+    pub lateness: Duration,
+    /// How much too fast its clock runs, parts in a million.
+    pub drift_ppm: i32,
+    /// How far ahead its clock is.
+    pub offset: Duration,
+}
+
+/// Traffic that takes room on the links.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct CrossTraffic {
+    /// Its course.
+    pub kind: TrafficKind,
+    /// Bytes of each packet.
+    pub packet: u16,
+    /// When it starts.
+    pub start: Duration,
+    /// How long it lasts; `None` for as long as the streams.
+    pub duration: Option<Duration>,
+    /// Whether it goes with the streams (`up`) or against them.
+    pub up: bool,
+}
+
+/// The course of cross traffic.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum TrafficKind {
+    /// Always the same rate.
+    Constant(Bitrate),
+    /// Bursts at a rate, and pauses, of these mean lengths.
+    OnOff(Bitrate, Duration, Duration),
+    /// As much as a TCP connection takes.
+    Tcp,
+}
+
+impl Setup {
+    /// What `values` of an experiment mean.
+    ///
+    /// # Errors
+    ///
+    /// A value that cannot be had, at its place in the plan.
+    pub(crate) fn new(
+        plan: &Plan,
+        experiment: &Experiment,
+        values: &Values,
+        seed: u64,
+    ) -> Result<Self, PlanError> {
+        let given = Given { plan, experiment, values };
+        let by = given.rate("stream.ramp.by")?;
+        let every = given.time("stream.ramp.every")?;
+        let ramp = match (by, every) {
+            (None, None) => None,
+            (Some(by), Some(every)) if !every.is_zero() => Some(Ramp { by, every }),
+            _ => return Err(given.error("stream.ramp.by", "a ramp has `by` and `every`")),
+        };
+        let written_options = [given.options("sender"), given.options("receiver")];
+        let [sender, receiver] = &written_options;
+        let payload = given.count("stream.payload")?.unwrap_or(DEFAULT_PAYLOAD);
+        let payload = usize::try_from(payload).unwrap_or(usize::MAX);
+        let carriage = given.carriage()?;
+        let most = if carriage == Carriage::Srt { 1_456 } else { 1_472 };
+        if !(24..=most).contains(&payload) {
+            let message = format!("`payload` is {payload}; it must be 24 to {most} bytes");
+            return Err(given.error("stream.payload", message));
+        }
+        let streams = given.count("stream.streams")?.unwrap_or(1);
+        Ok(Self {
+            carriage,
+            bitrate: given.rate("stream.bitrate")?.ok_or_else(|| given.missing("bitrate"))?,
+            ramp,
+            payload,
+            duration: given.time("stream.duration")?.ok_or_else(|| given.missing("duration"))?,
+            streams: usize::try_from(streams)
+                .ok()
+                .filter(|n| (1..=10_000).contains(n))
+                .ok_or_else(|| given.error("stream.streams", "`streams` must be 1 to 10000"))?,
+            path: given.path(seed)?,
+            sender: given.config("sender", sender, payload)?,
+            receiver: given.config("receiver", receiver, payload)?,
+            written_options,
+            hosts: [given.host("sender")?, given.host("receiver")?],
+            traffic: given.traffic()?,
+            seed,
+            series: plan.run.series,
+            captures: plan.run.captures,
+        })
+    }
+}
+
+impl Setup {
+    /// The rate at which a stream sends at this time after its start.
+    pub fn rate_at(&self, time: Duration) -> Bitrate {
+        let Some(Ramp { by, every }) = self.ramp else { return self.bitrate };
+        let steps = u64::try_from(time.as_nanos() / every.as_nanos().max(1)).unwrap_or(u64::MAX);
+        let added = by.as_bits_per_sec().saturating_mul(steps);
+        Bitrate::from_bits_per_sec(self.bitrate.as_bits_per_sec().saturating_add(added))
+    }
+}
+
+/// The values of a run, and where they stand.
+struct Given<'a> {
+    plan: &'a Plan,
+    experiment: &'a Experiment,
+    values: &'a Values,
+}
+
+impl Given<'_> {
+    fn get(&self, key: &str) -> Option<&Value> {
+        self.values.iter().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    /// An error about a key.
+    fn error(&self, key: &str, message: impl Into<String>) -> PlanError {
+        let parameters = &self.experiment.grid.parameters;
+        match parameters.iter().find(|parameter| parameter.key == key) {
+            Some(parameter) => parameter.place.error(message),
+            None => {
+                let place = if self.experiment.name.is_empty() {
+                    self.plan.name.clone()
+                } else {
+                    format!("{}, experiment `{}`", self.plan.name, self.experiment.name)
+                };
+                PlanError { place, line: None, excerpt: None, message: message.into() }
+            }
+        }
+    }
+
+    fn missing(&self, key: &str) -> PlanError {
+        self.error("", format!("[stream] has no `{key}`"))
+    }
+
+    fn quantity<T>(
+        &self,
+        key: &str,
+        what: &str,
+        read: impl Fn(&Quantity) -> Option<T>,
+    ) -> Result<Option<T>, PlanError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let quantity = value.quantity().as_ref().and_then(read);
+        quantity.map(Some).ok_or_else(|| {
+            self.error(key, format!("`{}` is `{value}`; it must be {what}", keys::name(key)))
+        })
+    }
+
+    fn time(&self, key: &str) -> Result<Option<Duration>, PlanError> {
+        self.quantity(key, "a time, such as `120s`", Quantity::time)
+    }
+
+    fn rate(&self, key: &str) -> Result<Option<Bitrate>, PlanError> {
+        self.quantity(key, "a bit rate, such as `5Mbps`", Quantity::rate)
+    }
+
+    fn count(&self, key: &str) -> Result<Option<u64>, PlanError> {
+        let read = |quantity: &Quantity| quantity.count().or_else(|| quantity.bytes());
+        self.quantity(key, "a whole number", read)
+    }
+
+    /// One of several words.
+    fn word(&self, key: &str, words: &[&str]) -> Result<Option<String>, PlanError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let text = value.to_string();
+        if words.contains(&text.as_str()) {
+            return Ok(Some(text));
+        }
+        let suggestion = did_you_mean(&text, words.iter().copied());
+        let words = words.join(", ");
+        let name = keys::name(key);
+        Err(self.error(key, format!("`{name}` is `{text}`{suggestion} (one of: {words})")))
+    }
+
+    fn carriage(&self) -> Result<Carriage, PlanError> {
+        match self.word("stream.transport", &["srt", "udp"])?.as_deref() {
+            Some("udp") => Ok(Carriage::Udp),
+            _ => Ok(Carriage::Srt),
+        }
+    }
+
+    fn path(&self, seed: u64) -> Result<PathProfile, PlanError> {
+        let mut path = match self.get("link.preset") {
+            None => PathProfile::default(),
+            Some(name) => presets::find(&name.to_string())
+                .map_err(|error| self.error("link.preset", error.to_string()))?
+                .path(seed),
+        };
+        // What holds both ways comes before what holds one way, wherever it stands.
+        let one_way = |key: &str| key.starts_with("link.up.") || key.starts_with("link.down.");
+        for half in [false, true] {
+            for (key, value) in self.values.iter().filter(|(key, _)| one_way(key) == half) {
+                let Some(name) = key.strip_prefix("link.").filter(|name| *name != "preset") else {
+                    continue;
+                };
+                let text = value.to_string();
+                let set = match name.split_once('.') {
+                    Some(("up", name)) => path.up.set(name, &text),
+                    Some(("down", name)) => path.down.set(name, &text),
+                    _ => path.set(name, &text),
+                };
+                set.map_err(|error| {
+                    self.error(key, format!("`{name}` is `{text}`: {error}{}", forms(name)))
+                })?;
+            }
+        }
+        Ok(path)
+    }
+
+    /// The options of one end: those of both, then its own.
+    fn options(&self, end: &str) -> Vec<(String, Value)> {
+        let mut options: Vec<(String, Value)> = Vec::new();
+        for (key, value) in self.values {
+            let Some(name) = key.strip_prefix("options.") else { continue };
+            let name = match name.split_once('.') {
+                Some((which, name)) if which == end => name,
+                Some(_) => continue,
+                None => name,
+            };
+            options.retain(|(known, _)| known != name || !key.contains(end));
+            if !options.iter().any(|(known, _)| known == name) {
+                options.push((name.to_owned(), value.clone()));
+            }
+        }
+        options
+    }
+
+    fn config(
+        &self,
+        end: &str,
+        options: &[(String, Value)],
+        payload: usize,
+    ) -> Result<Config, PlanError> {
+        let mut config = Config::default();
+        if payload > config.payload_size() {
+            config = config
+                .with_payload_size(payload.min(1_456))
+                .map_err(|error| self.error("stream.payload", error.to_string()))?;
+        }
+        for (name, value) in options {
+            config = set_option(config, name, &value.to_string()).map_err(|error| {
+                let own = format!("options.{end}.{name}");
+                let key = if self.get(&own).is_some() { own } else { format!("options.{name}") };
+                self.error(&key, error.to_string())
+            })?;
+        }
+        Ok(config)
+    }
+
+    fn host(&self, end: &str) -> Result<HostOptions, PlanError> {
+        let key = |name: &str| {
+            let own = format!("hosts.{end}.{name}");
+            if self.get(&own).is_some() { own } else { format!("hosts.{name}") }
+        };
+        let drift_key = key("drift");
+        let drift = self.quantity(
+            &drift_key,
+            "a number of parts in a million, -100000 to 100000",
+            |quantity| {
+                let drift = i32::try_from(quantity.number.round()).ok()?;
+                (quantity.number.is_whole() && drift.abs() <= 100_000).then_some(drift)
+            },
+        )?;
+        Ok(HostOptions {
+            lateness: self.time(&key("lateness"))?.unwrap_or_default(),
+            drift_ppm: drift.unwrap_or_default(),
+            offset: self.time(&key("offset"))?.unwrap_or_default(),
+        })
+    }
+
+    fn traffic(&self) -> Result<Option<CrossTraffic>, PlanError> {
+        let Some(kind) = self.word("traffic.kind", &["none", "constant", "on-off", "tcp"])? else {
+            let given = self.values.iter().find(|(key, _)| key.starts_with("traffic."));
+            let message = "[traffic] has no `kind`: none, constant, on-off or tcp";
+            return given.map_or(Ok(None), |(key, _)| Err(self.error(key, message)));
+        };
+        let needed = |key: &str| self.error("traffic.kind", format!("it needs `{key}`"));
+        let rate = || self.rate("traffic.rate")?.ok_or_else(|| needed("rate"));
+        let time = |key: &str| self.time(&format!("traffic.{key}"))?.ok_or_else(|| needed(key));
+        let kind = match kind.as_str() {
+            "none" => return Ok(None),
+            "constant" => TrafficKind::Constant(rate()?),
+            "on-off" => TrafficKind::OnOff(rate()?, time("on")?, time("off")?),
+            _ => TrafficKind::Tcp,
+        };
+        let packet = self.count("traffic.packet")?.unwrap_or(1_500);
+        let wrong = || self.error("traffic.packet", "`packet` must be 40 to 65535 bytes");
+        Ok(Some(CrossTraffic {
+            kind,
+            packet: u16::try_from(packet).ok().filter(|size| *size >= 40).ok_or_else(wrong)?,
+            start: self.time("traffic.start")?.unwrap_or_default(),
+            duration: self.time("traffic.duration")?,
+            up: self.word("traffic.way", &["up", "down"])?.is_none_or(|way| way == "up"),
+        }))
+    }
+}
+
+/// How the value of a link's parameter is written.
+fn forms(name: &str) -> String {
+    let name = name.rsplit('.').next().unwrap_or(name);
+    match punctual_netem::KEYS.iter().find(|key| key.name == name) {
+        Some(key) => format!(" ({})", key.forms),
+        None => String::new(),
+    }
+}
+
+/// Seven MPEG-TS packets.
+const DEFAULT_PAYLOAD: u64 = 1_316;

@@ -1,0 +1,213 @@
+//! A measurement and its recommendation as JSON. Names end with their unit; what was not measured
+//! is `null`. New names may come; what a name means stays as long as `schema` does.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::measurement::{Congestion, Distribution, Limit, Measurement, Peer, StepResult, Verdict};
+use crate::recommend::{LinkKind, NotEnough, Recommendation};
+use crate::uris::Uris;
+
+/// Everything about a probe as one JSON object of the schema `punctual-probe/1`:
+///
+/// - `schema`, `peer` (`punctual` or `other`), `duration_s`
+/// - `rtt_ms`, `delay_variation_ms`: `samples`, `min`, `median`, `p95`, `p99`, `max`;
+///   `rtt_variance_ms`, `rtt_spikes`
+/// - `watched_s`, `troubled_s`: of the rates that the link carried at ease
+/// - `loss`: `packets`, `lost`, `share`, `low`, `high`; shares are 0 to 1
+/// - `bursts`: `runs`, `mean_packets`, `longest_packets`, `longest_ms`, `share_in_bursts`
+/// - `reordering`: `share`, `distance_packets`; `duplicate_share`, `retransmission_loss_share`,
+///   `return_loss_share`, `return_loss_again_share`
+/// - `steps`: `rate_bps`, `time_s`, `soak`, `delivered_bps`, `loss_share`, `rtt_ms`, `verdict`
+///   (`clear`, `congested`, `unfinished`), `sign` (of congestion: `kind` and its figure)
+/// - `usable_bps`, `limit` (`kind`: `congested`, `max_rate`, `time`, `stopped`), `capacity_bps`,
+///   `largest_payload_bytes`, `missing` (`what`, `why`)
+/// - `recommendation`, or `null` with `no_recommendation` saying why: `link`, `latency_ms`,
+///   `stream_rate_bps`, `max_bandwidth_bps`, `overhead_percent`, `payload_bytes`,
+///   `receive_buffer` and `send_buffer` (`packets`, `bytes`), `reorder_tolerance_packets`,
+///   `retransmit_algorithm` (libsrt's number), `expected` (`unrecovered_share`, `at_most`,
+///   `rounds`), `why` (an object from setting to sentence), `warnings`, `uris`
+pub fn document(
+    measurement: &Measurement,
+    recommendation: Result<(&Recommendation, &Uris), NotEnough>,
+) -> Value {
+    let mut all = measured(measurement);
+    match recommendation {
+        Ok((recommendation, uris)) => {
+            all.insert("recommendation".to_owned(), recommended(recommendation, uris));
+        }
+        Err(error) => {
+            all.insert("recommendation".to_owned(), Value::Null);
+            all.insert("no_recommendation".to_owned(), Value::String(error.to_string()));
+        }
+    }
+    Value::Object(all)
+}
+
+fn measured(measurement: &Measurement) -> Map<String, Value> {
+    let loss = &measurement.loss;
+    let value = json!({
+        "schema": "punctual-probe/1",
+        "peer": match measurement.peer {
+            Peer::Punctual => "punctual",
+            Peer::Other => "other",
+        },
+        "duration_s": measurement.duration.as_secs_f64(),
+        "rtt_ms": measurement.rtt.as_ref().map(Times::of),
+        "rtt_variance_ms": ms(measurement.rtt_variance),
+        "rtt_spikes": measurement.spikes,
+        "delay_variation_ms": measurement.delay_variation.as_ref().map(Times::of),
+        "watched_s": measurement.watched.as_secs_f64(),
+        "troubled_s": measurement.troubled.as_secs_f64(),
+        "loss": {
+            "packets": loss.packets,
+            "lost": loss.lost,
+            "share": loss.share,
+            "low": loss.interval.0,
+            "high": loss.interval.1,
+        },
+        "bursts": measurement.bursts.map(|bursts| json!({
+            "runs": bursts.runs,
+            "mean_packets": bursts.mean,
+            "longest_packets": bursts.longest,
+            "longest_ms": ms(bursts.longest_time),
+            "share_in_bursts": bursts.share_in_bursts,
+        })),
+        "reordering": measurement.reordering.map(|reordering| json!({
+            "share": reordering.share,
+            "distance_packets": reordering.distance,
+        })),
+        "duplicate_share": measurement.duplicates,
+        "retransmission_loss_share": measurement.retransmission_loss,
+        "return_loss_share": measurement.return_loss,
+        "return_loss_again_share": measurement.return_loss_again,
+        "steps": measurement.steps.iter().map(step).collect::<Vec<_>>(),
+        "usable_bps": measurement.usable.map(|rate| rate.as_bits_per_sec()),
+        "limit": limit(measurement.limit),
+        "capacity_bps": measurement.capacity.map(|rate| rate.as_bits_per_sec()),
+        "largest_payload_bytes": measurement.largest_payload,
+        "missing": measurement
+            .missing
+            .iter()
+            .map(|missing| json!({ "what": missing.what, "why": missing.why }))
+            .collect::<Vec<_>>(),
+    });
+    match value {
+        Value::Object(all) => all,
+        _ => Map::new(),
+    }
+}
+
+fn recommended(recommendation: &Recommendation, uris: &Uris) -> Value {
+    let why: Map<String, Value> = recommendation
+        .why
+        .iter()
+        .map(|why| (why.setting.to_owned(), Value::String(why.text.clone())))
+        .collect();
+    let buffer =
+        |buffer: crate::Buffer| json!({ "packets": buffer.packets, "bytes": buffer.bytes });
+    json!({
+        "link": match recommendation.kind {
+            LinkKind::Steady => "steady",
+            LinkKind::Mobile => "mobile",
+        },
+        "latency_ms": ms(recommendation.latency),
+        "stream_rate_bps": recommendation.stream_rate.as_bits_per_sec(),
+        "max_bandwidth_bps": recommendation.max_bandwidth.as_bits_per_sec(),
+        "overhead_percent": recommendation.overhead_percent,
+        "payload_bytes": recommendation.payload,
+        "receive_buffer": buffer(recommendation.receive_buffer),
+        "send_buffer": buffer(recommendation.send_buffer),
+        "reorder_tolerance_packets": recommendation.reorder_tolerance,
+        "retransmit_algorithm": recommendation.algorithm.number(),
+        "expected": {
+            "unrecovered_share": recommendation.expected.share,
+            "at_most": recommendation.expected.at_most,
+            "rounds": recommendation.expected.rounds,
+        },
+        "why": why,
+        "warnings": recommendation.warnings,
+        "uris": {
+            "punctual": uris.punctual,
+            "punctual_listener": uris.punctual_listener,
+            "srt_live_transmit": uris.srt_live_transmit,
+            "srt_live_transmit_listener": uris.srt_live_transmit_listener,
+            "ffmpeg": uris.ffmpeg,
+            "obs": uris.obs,
+        },
+    })
+}
+
+fn step(step: &StepResult) -> Value {
+    let (verdict, cause) = match step.verdict {
+        Verdict::Clear => ("clear", Value::Null),
+        Verdict::Congested(cause) => ("congested", sign(cause)),
+        Verdict::Unfinished => ("unfinished", Value::Null),
+    };
+    json!({
+        "rate_bps": step.rate.as_bits_per_sec(),
+        "time_s": step.time.as_secs_f64(),
+        "soak": step.soak,
+        "delivered_bps": step.delivered.as_bits_per_sec(),
+        "loss_share": step.loss,
+        "rtt_ms": step.rtt.map(ms),
+        "verdict": verdict,
+        "sign": cause,
+    })
+}
+
+fn limit(limit: Limit) -> Value {
+    match limit {
+        Limit::Congested { at, sign: cause } => {
+            json!({ "kind": "congested", "at_bps": at.as_bits_per_sec(), "sign": sign(cause) })
+        }
+        Limit::MaxRate => json!({ "kind": "max_rate" }),
+        Limit::Time => json!({ "kind": "time" }),
+        Limit::Stopped => json!({ "kind": "stopped" }),
+    }
+}
+
+fn sign(sign: Congestion) -> Value {
+    match sign {
+        Congestion::Loss { share } => json!({ "kind": "loss", "share": share }),
+        Congestion::Queue { delay } => json!({ "kind": "queue", "delay_ms": ms(delay) }),
+        Congestion::Throughput { delivered } => {
+            json!({ "kind": "throughput", "delivered_bps": delivered.as_bits_per_sec() })
+        }
+        Congestion::Backlog { waiting } => {
+            json!({ "kind": "backlog", "waiting_ms": ms(waiting) })
+        }
+    }
+}
+
+/// A distribution in milliseconds.
+#[derive(Serialize)]
+struct Times {
+    samples: u64,
+    min: f64,
+    median: f64,
+    p95: f64,
+    p99: f64,
+    max: f64,
+}
+
+impl Times {
+    fn of(times: &Distribution) -> Self {
+        Self {
+            samples: times.samples,
+            min: ms(times.min),
+            median: ms(times.median),
+            p95: ms(times.p95),
+            p99: ms(times.p99),
+            max: ms(times.max),
+        }
+    }
+}
+
+/// Milliseconds, to the microsecond.
+#[expect(clippy::cast_precision_loss, reason = "times of a probe are below 2^53 microseconds")]
+fn ms(time: Duration) -> f64 {
+    time.as_micros() as f64 / 1_000.0
+}

@@ -1,0 +1,44 @@
+//! Finds out what a link is like by sending a stream over it, and recommends how to set up SRT for
+//! it: latency, rate, bandwidth, buffers.
+//!
+//! A [`Probe`] calls and sends: rates that rise step by step until the link is congested, as in
+//! "Examining SRT Streaming over 4G Networks" of the SRT cookbook, and then the rate that is going
+//! to be recommended for a while. A [`Reporter`] at the listener tells it what arrives, in
+//! [`Report`]s over the same connection; against a listener of another make the probe goes by the
+//! statistics of its own side. What comes out is a [`Measurement`], and [`recommend`] turns it into
+//! a [`Recommendation`] with its reasons, which can be had as URIs and as JSON.
+//!
+//! Neither side has a socket or a clock: time is an argument, so the same code probes real links
+//! and simulated ones.
+
+#![forbid(unsafe_code)]
+
+mod config;
+mod events;
+mod json;
+mod measurement;
+pub mod model;
+mod payload;
+mod probe;
+mod recommend;
+mod report;
+mod reporter;
+mod step;
+mod summary;
+mod uris;
+mod why;
+
+pub use config::{ProbeConfig, ProbeConfigError};
+pub use json::document;
+pub use measurement::{
+    Bursts, Congestion, Distribution, Limit, Loss, Measurement, Missing, Peer, Reordering,
+    StepResult, Verdict,
+};
+pub use probe::{Probe, Progress, Stage};
+pub use recommend::{
+    Algorithm, Buffer, Expected, LinkKind, NotEnough, Recommendation, Why, Wishes, recommend,
+};
+pub use report::{LinkSample, Report, Totals};
+pub use reporter::Reporter;
+pub use uris::Uris;
+pub use why::{describe, percent};

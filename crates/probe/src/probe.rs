@@ -1,0 +1,691 @@
+use std::time::Duration;
+
+use bytes::Bytes;
+use punctual_proto::Statistics;
+use punctual_units::{Bitrate, Instant};
+
+use crate::config::{LEAST_RATE, ProbeConfig};
+use crate::measurement::{Congestion, Limit, Measurement, Peer, StepResult, Verdict};
+use crate::payload::{null_packets, ts_payload};
+use crate::report::{Report, Totals};
+use crate::reporter::SAMPLE_PERIOD;
+use crate::step::{Base, Moment, Own, Step, float, median, scaled};
+use crate::summary;
+
+/// The side of a probe that calls and sends: decides on the rates, takes in what is seen of them,
+/// and stops.
+///
+/// Whoever drives it owns the connection and the clock:
+///
+/// - at [`poll_timeout`](Self::poll_timeout): send every message that
+///   [`poll_message`](Self::poll_message) gives, then hand the connection's statistics to
+///   [`observe`](Self::observe)
+/// - each message from the peer goes to [`handle_message`](Self::handle_message)
+/// - when [`is_done`](Self::is_done), [`measurement`](Self::measurement) tells all
+#[derive(Debug)]
+pub struct Probe {
+    config: ProbeConfig,
+    started: Instant,
+    now: Instant,
+    phase: Phase,
+    going: Going,
+    peer: Option<Peer>,
+    /// The message that is sent, and what it holds.
+    message: Bytes,
+    pace: Pace,
+    next_look: Instant,
+    pub(crate) steps: Vec<Step>,
+    /// Steps whose verdict is final.
+    judged: usize,
+    base: Option<Base>,
+    usable: Option<Bitrate>,
+    limit: Option<Limit>,
+    soaks: u32,
+    far: FarEnd,
+    own: Statistics,
+    messages_skipped: u64,
+    /// What is being sent now shows on the progress line.
+    latest_rtt: Duration,
+}
+
+/// What the probe is at.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Phase {
+    /// Waits for a Punctual listener to make itself known.
+    Greeting {
+        until: Instant,
+    },
+    /// Sends messages of all sizes and waits for news of them.
+    Sizes {
+        sent: usize,
+        until: Instant,
+    },
+    /// Sends at a step's rate.
+    Sending {
+        until: Instant,
+    },
+    /// Sends nothing while queues empty and the last reports come.
+    Draining {
+        until: Instant,
+    },
+    Done,
+}
+
+/// Where the ramp is going.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Going {
+    Up,
+    Down,
+    /// Trying the rate that is going to be recommended.
+    Soak,
+}
+
+/// When messages are due.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    interval: Duration,
+    next: Instant,
+}
+
+/// What is known of the peer's side.
+#[derive(Debug, Default)]
+pub(crate) struct FarEnd {
+    pub(crate) heard: bool,
+    pub(crate) largest_payload: usize,
+    pub(crate) reorder_distance: u32,
+    pub(crate) capacity: Bitrate,
+    pub(crate) rtt_variances: Vec<u32>,
+    /// The peer's time less this end's, at packets' arrival; µs.
+    offset: Option<i64>,
+    /// The time of the latest sample.
+    last: Duration,
+    pub(crate) totals: Totals,
+}
+
+/// What a probe is doing, for people who watch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// Time since the beginning.
+    pub elapsed: Duration,
+    /// What it is at.
+    pub stage: Stage,
+    /// The latest round-trip time known.
+    pub rtt: Duration,
+    /// Share of packets lost at the present rate.
+    pub loss: f64,
+    /// The highest rate so far that the link carried.
+    pub usable: Option<Bitrate>,
+}
+
+/// What a probe is at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stage {
+    /// Finding out who is at the other end, and how large messages may be.
+    Greeting,
+    /// Sending at this rate, as part of the ramp.
+    Ramp(Bitrate),
+    /// Letting queues empty.
+    Pause,
+    /// Trying the rate that is going to be recommended.
+    Soak(Bitrate),
+    /// Through.
+    Done,
+}
+
+impl Probe {
+    /// A probe of a connection that stands at `now`.
+    pub fn new(config: ProbeConfig, now: Instant) -> Self {
+        let until = now + config.patience() + GREETING;
+        Self {
+            message: null_packets(ts_payload(config.max_payload())),
+            config,
+            started: now,
+            now,
+            phase: Phase::Greeting { until },
+            going: Going::Up,
+            peer: None,
+            pace: Pace { interval: Duration::MAX, next: now },
+            next_look: now,
+            steps: Vec::new(),
+            judged: 0,
+            base: None,
+            usable: None,
+            limit: None,
+            soaks: 0,
+            far: FarEnd::default(),
+            own: Statistics::default(),
+            messages_skipped: 0,
+            latest_rtt: Duration::ZERO,
+        }
+    }
+
+    /// When the probe should be driven next; `None` when it is done.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match self.phase {
+            Phase::Done => None,
+            // What would be due after the end is not sent.
+            Phase::Sending { until } if self.pace.next < until => {
+                Some(self.pace.next.min(self.next_look))
+            }
+            _ => Some(self.next_look),
+        }
+    }
+
+    /// Whether [`observe`](Self::observe) would look at statistics now: they need not be had
+    /// otherwise.
+    pub fn wants_statistics(&self, now: Instant) -> bool {
+        now >= self.next_look && self.phase != Phase::Done
+    }
+
+    /// The next message that is due by `now`.
+    pub fn poll_message(&mut self, now: Instant) -> Option<Bytes> {
+        self.now = self.now.max(now);
+        match &mut self.phase {
+            Phase::Sizes { sent, .. } => {
+                let size = sizes(self.config.max_payload()).nth(*sent / COPIES)?;
+                // One with each look, so that they are no burst.
+                if now < self.pace.next {
+                    return None;
+                }
+                self.pace.next = now + SAMPLE_PERIOD;
+                *sent += 1;
+                Some(null_packets(size))
+            }
+            Phase::Sending { until } => {
+                if now < self.pace.next || now >= *until {
+                    return None;
+                }
+                let behind = now - self.pace.next;
+                if behind > MOST_BEHIND {
+                    self.messages_skipped +=
+                        u64::try_from(behind.as_nanos() / self.pace.interval.as_nanos().max(1))
+                            .unwrap_or(0);
+                    self.pace.next = now;
+                }
+                self.pace.next += self.pace.interval;
+                Some(self.message.clone())
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes in the statistics of the connection, and goes on.
+    pub fn observe(&mut self, now: Instant, statistics: &Statistics) {
+        self.now = self.now.max(now);
+        if now < self.next_look || self.phase == Phase::Done {
+            return;
+        }
+        self.next_look = now + SAMPLE_PERIOD;
+        let before = std::mem::replace(&mut self.own, statistics.clone());
+        if self.far.rtt_variances.is_empty() {
+            self.latest_rtt = statistics.rtt;
+        }
+        if let Some(step) = self.steps.last_mut().filter(|step| step.until.is_none()) {
+            let (_, last) = step.own.get_or_insert((Own::of(&before), Own::default()));
+            *last = Own::of(statistics);
+        }
+        if self.peer == Some(Peer::Other) {
+            let moment = self.own_moment(&before);
+            self.take(&moment);
+        }
+        self.go_on();
+    }
+
+    /// Takes in a message from the peer; anything but a report is passed over.
+    pub fn handle_message(&mut self, now: Instant, message: &[u8]) {
+        self.now = self.now.max(now);
+        let Some(report) = Report::parse(message) else { return };
+        // An early start at sender-only figures is not taken back.
+        if self.peer == Some(Peer::Other) {
+            return;
+        }
+        self.peer = Some(Peer::Punctual);
+        self.far.heard = true;
+        let payload = usize::try_from(report.largest_payload).unwrap_or(0);
+        self.far.largest_payload = payload.min(self.config.max_payload());
+        self.far.reorder_distance = report.reorder_distance;
+        self.far.capacity = report.link_capacity;
+        if !report.rtt.is_zero() && report.totals.acks_answered > 0 {
+            self.latest_rtt = report.rtt;
+            if self.far.rtt_variances.len() < MOST_VARIANCES {
+                let micros = u32::try_from(report.rtt_variance.as_micros()).unwrap_or(u32::MAX);
+                self.far.rtt_variances.push(micros);
+            }
+        }
+        for sample in &report.samples {
+            if sample.elapsed <= self.far.last {
+                continue;
+            }
+            self.far.last = sample.elapsed;
+            self.match_clocks(sample.elapsed, sample.received > 0);
+            let Some(at) = self.own_time(sample.elapsed) else { continue };
+            let moment = Moment {
+                at,
+                rtt: sample.rtt.map(|rtt| u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX)),
+                transit: sample.transit_us,
+                received: sample.received.into(),
+                lost: sample.lost.into(),
+                gaps: sample.gaps.into(),
+                reordered: sample.reordered.into(),
+                backlog: self.backlog(),
+            };
+            self.take(&moment);
+        }
+        self.note_totals(&report.totals);
+        self.go_on();
+    }
+
+    /// Ends the probe: with what is known so far, if it is not done. The connection may be gone.
+    pub fn stop(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+        if self.phase == Phase::Done {
+            return;
+        }
+        self.end_step();
+        self.conclude_steps();
+        self.settle_usable();
+        self.limit.get_or_insert(Limit::Stopped);
+        self.phase = Phase::Done;
+    }
+
+    /// Whether there is nothing left to do.
+    pub fn is_done(&self) -> bool {
+        self.phase == Phase::Done
+    }
+
+    /// Who is at the other end, once that is clear.
+    pub fn peer(&self) -> Option<Peer> {
+        self.peer
+    }
+
+    /// What it is doing.
+    pub fn progress(&self) -> Progress {
+        let step = self.steps.last();
+        let stage = match (self.phase, step) {
+            (Phase::Done, _) => Stage::Done,
+            (Phase::Sending { .. }, Some(step)) if step.soak => Stage::Soak(step.rate),
+            (Phase::Sending { .. }, Some(step)) => Stage::Ramp(step.rate),
+            (Phase::Draining { .. }, _) => Stage::Pause,
+            _ => Stage::Greeting,
+        };
+        Progress {
+            elapsed: self.now - self.started,
+            stage,
+            rtt: self.latest_rtt,
+            loss: step.map_or(0.0, Step::loss),
+            usable: self.usable,
+        }
+    }
+
+    /// The steps that were tried so far, the one under way included.
+    pub fn steps(&self) -> Vec<StepResult> {
+        self.steps.iter().map(StepResult::of).collect()
+    }
+
+    /// What was found out.
+    pub fn measurement(&self) -> Measurement {
+        let at_ease: Vec<&Step> = self.at_ease();
+        let peer = self.peer.unwrap_or(Peer::Other);
+        let rtt = summary::rtt(&at_ease);
+        let events = summary::events(&at_ease);
+        let loss = summary::loss(&at_ease);
+        let rtt_variance = median(&self.far.rtt_variances)
+            .map_or(self.own.rtt_variance, |us| Duration::from_micros(us.into()));
+        let reported = |step: &[&Step]| peer == Peer::Punctual && !step.is_empty();
+        Measurement {
+            peer,
+            duration: self.now - self.started,
+            rtt,
+            rtt_variance,
+            delay_variation: summary::delay_variation(&at_ease),
+            watched: at_ease.iter().map(|step| step.watched()).sum(),
+            troubled: at_ease.iter().map(|step| step.troubled()).sum(),
+            spikes: summary::spikes(&at_ease, rtt.as_ref()),
+            loss,
+            bursts: reported(&at_ease).then(|| summary::bursts(&at_ease, &events)).flatten(),
+            reordering: reported(&at_ease)
+                .then(|| summary::reordering(&at_ease, self.far.reorder_distance)),
+            duplicates: reported(&at_ease).then(|| summary::duplicates(&at_ease)),
+            retransmission_loss: summary::retransmission_loss(&at_ease),
+            return_loss: summary::return_loss(&at_ease),
+            return_loss_again: summary::return_loss_again(&at_ease),
+            steps: self.steps(),
+            usable: self.usable,
+            limit: self.limit.unwrap_or(Limit::Stopped),
+            capacity: Some(match peer {
+                Peer::Punctual => self.far.capacity,
+                Peer::Other => self.own.link_capacity,
+            })
+            .filter(|&capacity| capacity > Bitrate::ZERO),
+            largest_payload: (peer == Peer::Punctual && self.far.largest_payload > 0)
+                .then_some(self.far.largest_payload),
+            payload: self.message.len(),
+            missing: summary::missing(peer, &at_ease),
+            events,
+        }
+    }
+
+    /// The steps that tell what the link is like at the rate that is going to be recommended.
+    fn at_ease(&self) -> Vec<&Step> {
+        let rate = self.usable.map_or(Bitrate::ZERO, recommended);
+        let clear = |step: &&Step| !matches!(step.verdict, Verdict::Congested(_));
+        let low: Vec<&Step> =
+            self.steps.iter().filter(clear).filter(|step| step.rate <= rate).collect();
+        if !low.is_empty() {
+            return low;
+        }
+        let clear: Vec<&Step> = self.steps.iter().filter(clear).collect();
+        if clear.is_empty() { self.steps.iter().collect() } else { clear }
+    }
+
+    /// Goes on from phase to phase.
+    fn go_on(&mut self) {
+        let now = self.now;
+        match self.phase {
+            Phase::Greeting { until } => match self.peer {
+                Some(Peer::Punctual) => {
+                    let sending = SAMPLE_PERIOD * small(sizes(self.config.max_payload()).count());
+                    let wait = self.config.patience() * 2 + GREETING;
+                    let until = now + sending * small(COPIES) + wait;
+                    self.phase = Phase::Sizes { sent: 0, until };
+                }
+                _ if now >= until => {
+                    self.peer = Some(Peer::Other);
+                    self.far.offset = Some(0);
+                    self.start_step(self.config.start(), self.config.step_time());
+                }
+                _ => {}
+            },
+            Phase::Sizes { until, .. } => {
+                let best = sizes(self.config.max_payload()).last().unwrap_or(0);
+                if self.far.largest_payload >= best || now >= until {
+                    let largest = self.far.largest_payload;
+                    if largest > 0 {
+                        self.message = null_packets(ts_payload(largest));
+                    }
+                    self.start_step(self.config.start(), self.config.step_time());
+                }
+            }
+            Phase::Sending { until } => {
+                if self.judge() {
+                    self.drain();
+                } else if now >= until {
+                    self.end_step();
+                    self.next_step();
+                }
+            }
+            Phase::Draining { until } if now >= until => self.decide(),
+            Phase::Draining { .. } | Phase::Done => {}
+        }
+    }
+
+    fn start_step(&mut self, rate: Bitrate, time: Duration) {
+        let from = self.now - self.started;
+        let soak = self.going == Going::Soak;
+        self.steps.push(Step::new(rate, self.message.len(), from, time, soak));
+        self.pace.interval = rate.time_for(self.message.len() as u64);
+        self.pace.next = self.now;
+        self.phase = Phase::Sending { until: self.now + time };
+    }
+
+    fn end_step(&mut self) {
+        let at = self.now - self.started;
+        if let Some(step) = self.steps.last_mut() {
+            step.until.get_or_insert(at);
+        }
+    }
+
+    /// After a whole step of the ramp: the next one, or no more.
+    fn next_step(&mut self) {
+        let next = self.steps.last().map_or(Bitrate::ZERO, |step| {
+            Bitrate::from_bits_per_sec(
+                step.rate.as_bits_per_sec() + self.config.step().as_bits_per_sec(),
+            )
+        });
+        if self.going != Going::Up {
+            self.drain();
+        } else if next > self.config.max_rate() {
+            self.limit = Some(Limit::MaxRate);
+            self.drain();
+        } else if self.left() < self.config.step_time() + self.reserve() {
+            self.limit = Some(Limit::Time);
+            self.drain();
+        } else {
+            self.start_step(next, self.config.step_time());
+        }
+    }
+
+    fn drain(&mut self) {
+        self.end_step();
+        // Reports come late by the latency, and later than that while a queue empties.
+        let queue = match self.steps.last().map(|step| step.verdict) {
+            Some(Verdict::Congested(Congestion::Queue { delay })) => delay * 2,
+            _ => Duration::ZERO,
+        };
+        let rtt = self.latest_rtt.min(LONGEST_DRAIN);
+        let wait = self.config.patience() + rtt + LEAST_DRAIN + queue.min(LONGEST_DRAIN);
+        self.phase = Phase::Draining { until: self.now + wait };
+    }
+
+    /// After a pause: what next?
+    fn decide(&mut self) {
+        self.conclude_steps();
+        self.settle_usable();
+        let least_time = self.config.step_time();
+        let rate = match (self.going, self.usable) {
+            (Going::Up | Going::Down, None) => {
+                let lowest = self.steps.iter().map(|step| step.rate).min().unwrap_or_default();
+                let half = scaled(lowest, 0.5);
+                if half < LEAST_RATE || self.left() < least_time {
+                    self.finish();
+                } else {
+                    self.going = Going::Down;
+                    self.start_step(half, least_time);
+                }
+                return;
+            }
+            (_, Some(usable)) => recommended(usable),
+            (Going::Soak, None) => return self.finish(),
+        };
+        let failed = self.going == Going::Soak
+            && self.steps.last().is_some_and(|s| matches!(s.verdict, Verdict::Congested(_)));
+        let again = self.going != Going::Soak || failed && self.soaks < MOST_SOAKS;
+        let time = self.config.soak().min(self.left().saturating_sub(self.reserve_after()));
+        if !again || time < self.config.soak().min(least_time) || self.config.soak().is_zero() {
+            self.finish();
+            return;
+        }
+        self.going = Going::Soak;
+        self.soaks += 1;
+        self.start_step(rate, time);
+    }
+
+    fn finish(&mut self) {
+        self.limit.get_or_insert(Limit::Time);
+        self.phase = Phase::Done;
+    }
+
+    /// Judges the steps whose moments have come; whether the present one is too much.
+    fn judge(&mut self) -> bool {
+        let mut congested = false;
+        for index in self.judged..self.steps.len() {
+            let step = &mut self.steps[index];
+            if let Some(sign) = step.congested_early() {
+                let at = step.rate;
+                if !step.soak {
+                    self.limit.get_or_insert(Limit::Congested { at, sign });
+                }
+            }
+            congested |= matches!(self.steps[index].verdict, Verdict::Congested(_));
+        }
+        congested
+    }
+
+    /// Takes in a moment at its step, and concludes the steps before that.
+    fn take(&mut self, moment: &Moment) {
+        let Some(index) = self.steps.iter().rposition(|step| step.covers(moment.at)) else {
+            return;
+        };
+        self.conclude_before(index);
+        let base = self.base;
+        self.steps[index].take(moment, base.as_ref());
+    }
+
+    fn conclude_before(&mut self, index: usize) {
+        while self.judged < index {
+            let base = self.base;
+            let step = &mut self.steps[self.judged];
+            step.conclude(base.as_ref());
+            self.judged += 1;
+            let (at, verdict, soak) = (step.rate, step.verdict, step.soak);
+            match verdict {
+                Verdict::Congested(sign) if !soak => {
+                    // A limit that only time set was none.
+                    match self.limit {
+                        Some(Limit::Congested { .. }) => {}
+                        _ => self.limit = Some(Limit::Congested { at, sign }),
+                    }
+                }
+                Verdict::Clear if !soak && self.going != Going::Soak => {
+                    self.usable = Some(self.usable.map_or(at, |usable| usable.max(at)));
+                    self.rebase();
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn conclude_steps(&mut self) {
+        self.conclude_before(self.steps.len());
+    }
+
+    /// What the clear steps say together.
+    fn rebase(&mut self) {
+        let clear = || self.steps.iter().filter(|step| step.verdict == Verdict::Clear);
+        let lost: u64 = clear().map(|step| step.lost.saturating_sub(step.reordered)).sum();
+        let received: u64 = clear().map(|step| step.received).sum();
+        let delay = clear().filter_map(Step::delay).min();
+        let rtt = clear().filter_map(Step::rtt).min();
+        if let (Some(delay), Some(rtt)) = (delay, rtt) {
+            let loss = float(lost) / float(received.max(1));
+            self.base = Some(Base { loss, delay, rtt });
+        }
+    }
+
+    /// What is usable, after all that was judged: no more than what lies below the lowest rate that
+    /// was too much, and less if the recommended rate was too much after all.
+    fn settle_usable(&mut self) {
+        let ramp = || self.steps.iter().filter(|step| !step.soak);
+        let too_much = ramp()
+            .filter(|step| matches!(step.verdict, Verdict::Congested(_)))
+            .map(|step| step.rate)
+            .min();
+        let mut usable = ramp()
+            .filter(|step| step.verdict == Verdict::Clear)
+            .map(|step| step.rate)
+            .filter(|&rate| too_much.is_none_or(|too_much| rate < too_much))
+            .max();
+        for step in self.steps.iter().filter(|step| step.soak) {
+            if matches!(step.verdict, Verdict::Congested(_)) {
+                usable = usable.map(|usable| usable.min(step.rate));
+            }
+        }
+        self.usable = usable;
+    }
+
+    fn left(&self) -> Duration {
+        self.config.duration().saturating_sub(self.now - self.started)
+    }
+
+    /// Time that is kept for what comes after the ramp.
+    fn reserve(&self) -> Duration {
+        self.config.soak() + self.reserve_after() * 2
+    }
+
+    fn reserve_after(&self) -> Duration {
+        self.config.patience() + LEAST_DRAIN
+    }
+
+    /// How this end sees the connection.
+    fn own_moment(&self, before: &Statistics) -> Moment {
+        let own = &self.own;
+        let acknowledged = |statistics: &Statistics| {
+            statistics.packets_sent_unique.saturating_sub(statistics.flight_size.into())
+        };
+        let fresh = own.acks_received > before.acks_received;
+        Moment {
+            at: self.now - self.started,
+            rtt: fresh.then(|| u32::try_from(own.rtt.as_micros()).unwrap_or(u32::MAX)),
+            transit: None,
+            received: acknowledged(own).saturating_sub(acknowledged(before)),
+            lost: own.packets_retransmitted - before.packets_retransmitted,
+            gaps: own.packets_retransmitted - before.packets_retransmitted,
+            reordered: 0,
+            backlog: self.backlog(),
+        }
+    }
+
+    /// Time that it would take to send what waits in the sender.
+    fn backlog(&self) -> Duration {
+        if !matches!(self.phase, Phase::Sending { .. }) {
+            return Duration::ZERO;
+        }
+        let waiting = self.own.send_buffer_packets.saturating_sub(self.own.flight_size);
+        self.pace.interval.saturating_mul(waiting)
+    }
+
+    /// Learns how the peer's clock stands to this one: its first packets are the first that were
+    /// sent.
+    fn match_clocks(&mut self, elapsed: Duration, received: bool) {
+        if self.far.offset.is_none() && received && !self.steps.is_empty() {
+            let sent = self.steps[0].from;
+            self.far.offset = Some(signed_micros(elapsed) - signed_micros(sent));
+        }
+    }
+
+    fn own_time(&self, elapsed: Duration) -> Option<Duration> {
+        let micros = signed_micros(elapsed) - self.far.offset?;
+        u64::try_from(micros).ok().map(Duration::from_micros)
+    }
+
+    fn note_totals(&mut self, totals: &Totals) {
+        self.far.totals = *totals;
+        let Some(at) = self.own_time(Duration::from_micros(totals.elapsed_us)) else { return };
+        if let Some(step) = self.steps.iter_mut().rev().find(|step| step.covers(at)) {
+            let (_, last) = step.totals.get_or_insert((*totals, *totals));
+            *last = *totals;
+        }
+    }
+}
+
+/// What is recommended where `usable` is usable: a quarter of the stream is left for
+/// retransmissions.
+pub(crate) fn recommended(usable: Bitrate) -> Bitrate {
+    Bitrate::from_bits_per_sec(usable.as_bits_per_sec() / 5 * 4)
+}
+
+/// Payload sizes to try: whole MPEG-TS packets, and as much as there may be.
+fn sizes(max_payload: usize) -> impl Iterator<Item = usize> {
+    [188, 376, 564, 752, 940, 1_128, 1_316, 1_456]
+        .into_iter()
+        .filter(move |&size| size <= max_payload)
+}
+
+fn small(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn signed_micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX / 4)
+}
+
+/// Beyond its latency, a Punctual listener makes itself known within this time.
+const GREETING: Duration = Duration::from_millis(1_500);
+/// How often each size of a message is sent.
+const COPIES: usize = 4;
+/// A sender that is later than that leaves messages out instead of sending a burst.
+const MOST_BEHIND: Duration = Duration::from_millis(100);
+const LEAST_DRAIN: Duration = Duration::from_millis(1_500);
+const LONGEST_DRAIN: Duration = Duration::from_secs(3);
+const MOST_SOAKS: u32 = 3;
+const MOST_VARIANCES: usize = 100_000;

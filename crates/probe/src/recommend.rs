@@ -1,0 +1,390 @@
+use std::time::Duration;
+
+use punctual_proto::RetransmitAlgorithm;
+use punctual_units::Bitrate;
+use thiserror::Error;
+
+use crate::measurement::{Distribution, Measurement, StepResult, Verdict, wilson};
+use crate::model::Rounds;
+use crate::probe::recommended;
+use crate::step::{float, scaled};
+use crate::why;
+
+/// What the user wants of the stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wishes {
+    /// Share of packets that may stay lost. Default one in 100,000.
+    pub target: f64,
+    /// Rate of the stream's payloads; `None` (default) for what the link carries.
+    pub rate: Option<Bitrate>,
+    /// Whether the sender moves or its link is a mobile one; `None` (default) to judge by what was
+    /// measured.
+    pub mobile: Option<bool>,
+    /// The longest latency that is acceptable. Default 8 s.
+    pub max_latency: Duration,
+}
+
+impl Default for Wishes {
+    fn default() -> Self {
+        Self { target: 1e-5, rate: None, mobile: None, max_latency: Duration::from_secs(8) }
+    }
+}
+
+/// How to set up a stream over a link, and why so.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recommendation {
+    /// Whether the link was taken for a steady or a mobile one.
+    pub kind: LinkKind,
+    /// Latency of both ends \[latency\].
+    pub latency: Duration,
+    /// Rate of the stream's payloads.
+    pub stream_rate: Bitrate,
+    /// Limit of everything that is sent, headers and retransmissions too \[maxbw\].
+    pub max_bandwidth: Bitrate,
+    /// The same limit as percent above the stream's rate \[oheadbw\].
+    pub overhead_percent: u32,
+    /// Bytes of payload of a message \[payloadsize\].
+    pub payload: usize,
+    /// Least buffer of the end that receives \[rcvbuf\].
+    pub receive_buffer: Buffer,
+    /// Least buffer of the end that sends \[sndbuf\].
+    pub send_buffer: Buffer,
+    /// Packets of reordering that the end that receives waits for before it reports a loss
+    /// \[lossmaxttl\].
+    pub reorder_tolerance: u32,
+    /// Which loss reports the sender answers \[retransmitalgo\].
+    pub algorithm: Algorithm,
+    /// What will stay lost.
+    pub expected: Expected,
+    /// Why each of these.
+    pub why: Vec<Why>,
+    /// What should be known before it is relied on.
+    pub warnings: Vec<String>,
+}
+
+/// How much a link changes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LinkKind {
+    /// Round trips are much the same.
+    Steady,
+    /// Round trips change a lot, as over a mobile network.
+    Mobile,
+}
+
+/// How large a buffer must be.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Buffer {
+    /// Packets.
+    pub packets: usize,
+    /// Bytes as libsrt counts them: 1472 for each packet.
+    pub bytes: usize,
+}
+
+/// Which loss reports the sender answers \[retransmitalgo\].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Algorithm {
+    /// Not again within a round trip; 1.
+    Efficient,
+    /// Every one; 0.
+    Aggressive,
+}
+
+/// What will stay lost of a stream that is set up as recommended, on a link as it was measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Expected {
+    /// Share of packets that come too late or never, by the model of [`model`](crate::model).
+    pub share: f64,
+    /// The upper end of the 95 % interval of that.
+    pub at_most: f64,
+    /// Retransmissions that there is time for.
+    pub rounds: u32,
+}
+
+/// The reason for a setting.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Why {
+    /// The setting's name as in the JSON form.
+    pub setting: &'static str,
+    /// The reason, a sentence.
+    pub text: String,
+}
+
+/// Too little was measured to recommend anything.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+pub enum NotEnough {
+    /// Nothing came back.
+    #[error("no round trip was measured: nothing can be recommended")]
+    NoRoundTrip,
+    /// Even the lowest rate was too much, or no step was finished.
+    #[error(
+        "no rate was found that the link carries: nothing can be recommended; try a lower --start"
+    )]
+    NoRate,
+}
+
+/// How to set up a stream over a link that was measured.
+pub fn recommend(measurement: &Measurement, wishes: &Wishes) -> Result<Recommendation, NotEnough> {
+    let rtt = measurement.rtt.ok_or(NotEnough::NoRoundTrip)?;
+    let usable = measurement.usable.ok_or(NotEnough::NoRate)?;
+    let plan = Plan::new(measurement, wishes, rtt, usable);
+    let (algorithm, latency) = plan.latency();
+    let expected = plan.expected(latency, algorithm);
+    let buffer = |time: Duration| {
+        let bytes = plan.max_bandwidth.as_bytes_per_sec() as u128 * time.as_nanos() / 1_000_000_000;
+        let packets = usize::try_from(bytes.div_ceil(plan.payload as u128)).unwrap_or(usize::MAX);
+        Buffer { packets, bytes: packets.saturating_mul(BUFFER_UNIT) }
+    };
+    let mut recommendation = Recommendation {
+        kind: plan.kind,
+        latency,
+        stream_rate: plan.rate,
+        max_bandwidth: plan.max_bandwidth,
+        overhead_percent: plan.overhead_percent,
+        payload: plan.payload,
+        receive_buffer: buffer(latency + rtt.median / 2),
+        // The sender keeps what is not acknowledged for the latency, and for a second at least.
+        send_buffer: buffer(latency.max(SENDER_KEEPS) + rtt.median),
+        reorder_tolerance: plan.reorder_tolerance,
+        algorithm,
+        expected,
+        why: Vec::new(),
+        warnings: Vec::new(),
+    };
+    why::explain(&mut recommendation, measurement, wishes, &plan.reasons());
+    Ok(recommendation)
+}
+
+/// What a latency must be no less than, and why.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reasons {
+    pub(crate) factor: u32,
+    pub(crate) by_rtt: Duration,
+    pub(crate) by_spike: Duration,
+    pub(crate) by_burst: Duration,
+    pub(crate) highest: Duration,
+}
+
+/// All that the settings are made from.
+struct Plan<'a> {
+    measurement: &'a Measurement,
+    wishes: &'a Wishes,
+    rtt: Distribution,
+    kind: LinkKind,
+    rate: Bitrate,
+    max_bandwidth: Bitrate,
+    overhead_percent: u32,
+    payload: usize,
+    reorder_tolerance: u32,
+    rounds: Rounds,
+}
+
+impl<'a> Plan<'a> {
+    fn new(
+        measurement: &'a Measurement,
+        wishes: &'a Wishes,
+        rtt: Distribution,
+        usable: Bitrate,
+    ) -> Self {
+        let kind = match wishes.mobile {
+            Some(true) => LinkKind::Mobile,
+            Some(false) => LinkKind::Steady,
+            None => kind_of(measurement, &rtt),
+        };
+        let loss = measurement.loss.share;
+        // What is lost is sent again, and some of that again.
+        let needed = loss / (1.0 - loss.min(0.9)) * 1.5;
+        let overhead = needed.max(USUAL_OVERHEAD).min(1.0);
+        #[expect(clippy::cast_possible_truncation, reason = "it is 25 to 100")]
+        #[expect(clippy::cast_sign_loss, reason = "it is 25 to 100")]
+        let overhead_percent = (overhead * 100.0).ceil() as u32;
+        let highest = if overhead_percent > 25 {
+            scaled(usable, 1.0 / (1.0 + overhead))
+        } else {
+            recommended(usable)
+        };
+        let rate = wishes.rate.map_or(highest, |wish| wish.min(highest));
+        let max_bandwidth = Bitrate::from_bits_per_sec(
+            rate.as_bits_per_sec().saturating_mul(100 + u64::from(overhead_percent)) / 100,
+        );
+        let payload = measurement.payload;
+        let reorder_tolerance = measurement
+            .reordering
+            .filter(|reordering| reordering.share > WORTH_WAITING)
+            .map_or(0, |reordering| reordering.distance.min(MOST_TOLERANCE));
+        let packet = rate.time_for(payload as u64);
+        let rounds = Rounds {
+            // Most round trips must fit, not half of them.
+            rtt: rtt.p95,
+            rtt_variance: measurement.rtt_variance,
+            loss: measurement.retransmission_loss.unwrap_or(loss).max(loss),
+            report_loss: measurement.return_loss.unwrap_or(loss),
+            report_loss_again: measurement.return_loss_again.unwrap_or(loss),
+            detection: packet.saturating_mul(1 + reorder_tolerance),
+            holds_back: true,
+        };
+        Self {
+            measurement,
+            wishes,
+            rtt,
+            kind,
+            rate,
+            max_bandwidth,
+            overhead_percent,
+            payload,
+            reorder_tolerance,
+            rounds,
+        }
+    }
+
+    /// The least latency that is long enough by every rule, and the algorithm that needs it.
+    fn latency(&self) -> (Algorithm, Duration) {
+        let least = self.reasons().least(&self.rounds);
+        let most = self.wishes.max_latency.min(LONGEST_LATENCY).max(least.min(LONGEST_LATENCY));
+        let enough = |algorithm| {
+            let mut latency = rounded_up(least.min(most));
+            while latency < most && self.expected(latency, algorithm).share > self.wishes.target {
+                latency += GRAIN;
+            }
+            let reached = self.expected(latency, algorithm).share <= self.wishes.target;
+            (latency, reached)
+        };
+        let (efficient, efficient_reaches) = enough(Algorithm::Efficient);
+        let (aggressive, aggressive_reaches) = enough(Algorithm::Aggressive);
+        // Answering everything costs twice the bandwidth: it must be worth that.
+        let room = self.measurement.loss.share * 4.0 < USUAL_OVERHEAD;
+        let worth = aggressive + self.rtt.median < efficient || !efficient_reaches;
+        if room && worth && aggressive_reaches {
+            return (Algorithm::Aggressive, aggressive);
+        }
+        if efficient_reaches {
+            return (Algorithm::Efficient, efficient);
+        }
+        // Where no latency is enough, one that is hardly better is not worth its delay.
+        let mut latency = rounded_up(least.min(most));
+        let last = self.expected(efficient, Algorithm::Efficient).share;
+        while latency < most
+            && self.expected(latency, Algorithm::Efficient).share > last * 1.2 + 1e-9
+        {
+            latency += GRAIN;
+        }
+        (Algorithm::Efficient, latency)
+    }
+
+    fn reasons(&self) -> Reasons {
+        let measured = self.measurement;
+        let factor = match self.kind {
+            LinkKind::Mobile => 5,
+            LinkKind::Steady if measured.loss.share > HARDLY_LOSSY => 4,
+            LinkKind::Steady => 3,
+        };
+        // Packets that were late one way were late for the whole round trip.
+        let late = measured.delay_variation.map_or(Duration::ZERO, |variation| {
+            self.rtt.median + variation.max.saturating_sub(variation.median)
+        });
+        let highest = self.rtt.max.max(late);
+        let by_spike = match self.kind {
+            LinkKind::Mobile => highest.mul_f64(1.25),
+            LinkKind::Steady => highest,
+        };
+        let longest = measured.events.longest();
+        let by_burst = match self.kind {
+            LinkKind::Mobile => longest.mul_f64(1.25),
+            LinkKind::Steady => longest,
+        } + self.rtt.median * 3;
+        Reasons { factor, by_rtt: self.rtt.median * factor, by_spike, by_burst, highest }
+    }
+
+    /// What stays lost at this latency: each loss that was seen has the time that is left of the
+    /// latency when packets come through again, and its own round trip.
+    fn expected(&self, latency: Duration, algorithm: Algorithm) -> Expected {
+        let loss = &self.measurement.loss;
+        let usual = self.rounds.with_algorithm(algorithm.into());
+        let unlucky = Rounds {
+            rtt: self.rtt.p99,
+            rtt_variance: usual.rtt_variance.mul_f64(1.25),
+            loss: (usual.loss * 1.25 + 0.01).min(1.0),
+            report_loss: (usual.report_loss * 1.25 + 0.01).min(1.0),
+            report_loss_again: (usual.report_loss_again * 1.25 + 0.02).min(1.0),
+            ..usual
+        };
+        let packets = float(loss.packets.max(1));
+        let missing = |rounds: &Rounds, stretch: f64| -> f64 {
+            let of_event = |event: crate::events::LossEvent| {
+                let rtt = event.rtt.unwrap_or_default().max(rounds.rtt);
+                let rounds = Rounds { rtt, ..*rounds };
+                let left = latency.saturating_sub(event.span.mul_f64(stretch));
+                float(event.packets) * rounds.missing_after(left)
+            };
+            self.measurement.events.iter().map(of_event).sum::<f64>() / packets
+        };
+        let share = missing(&usual, 1.0);
+        let more = loss.interval.1 / loss.share.max(1.0 / packets);
+        let unseen = 3.0 / packets + self.unseen_trouble();
+        let at_most = (missing(&unlucky, 1.25) * more.max(1.0) + unseen).min(1.0);
+        Expected { share, at_most, rounds: usual.within(latency) }
+    }
+
+    /// The share that bad times may cost which are worse than those that were seen: on a link that
+    /// has such times, the upper end of the 95 % interval of their share of the time, seconds taken
+    /// as independent, and half of what is sent then.
+    fn unseen_trouble(&self) -> f64 {
+        let measured = self.measurement;
+        let failed = |step: &StepResult| step.soak && matches!(step.verdict, Verdict::Congested(_));
+        let changes = measured.events.longest() >= OUTAGE
+            || !measured.troubled.is_zero()
+            || measured.steps.iter().any(failed);
+        if !changes {
+            return 0.0;
+        }
+        let (_, high) = wilson(measured.troubled.as_secs(), measured.watched.as_secs().max(1));
+        high / 2.0
+    }
+}
+
+impl Reasons {
+    /// The least latency that all of them allow.
+    fn least(&self, rounds: &Rounds) -> Duration {
+        let two_reports = rounds.rtt + rounds.report_period() * 2 + rounds.detection;
+        self.by_rtt.max(self.by_spike).max(self.by_burst).max(two_reports)
+    }
+}
+
+impl From<Algorithm> for RetransmitAlgorithm {
+    fn from(algorithm: Algorithm) -> Self {
+        match algorithm {
+            Algorithm::Efficient => Self::Efficient,
+            Algorithm::Aggressive => Self::Aggressive,
+        }
+    }
+}
+
+/// A link whose round trips or delays change by much is a mobile one, or like one.
+fn kind_of(measurement: &Measurement, rtt: &Distribution) -> LinkKind {
+    let varied = measurement.delay_variation.is_some_and(|variation| {
+        variation.p99.saturating_sub(variation.min) > rtt.median.max(Duration::from_millis(20)) / 2
+    });
+    let wide = rtt.p95 > rtt.median.mul_f64(1.5) + Duration::from_millis(5);
+    if varied || wide || measurement.spikes > 0 { LinkKind::Mobile } else { LinkKind::Steady }
+}
+
+fn rounded_up(latency: Duration) -> Duration {
+    let grains = latency.as_nanos().div_ceil(GRAIN.as_nanos());
+    GRAIN.saturating_mul(u32::try_from(grains).unwrap_or(u32::MAX)).min(LONGEST_LATENCY)
+}
+
+const GRAIN: Duration = Duration::from_millis(10);
+/// What a handshake can say.
+const LONGEST_LATENCY: Duration = Duration::from_millis(65_530);
+/// A quarter of the stream, as the SRT cookbook has it, and libsrt by default.
+const USUAL_OVERHEAD: f64 = 0.25;
+/// Less loss than that lets three round trips do.
+const HARDLY_LOSSY: f64 = 0.001;
+/// Less reordering than that costs less than waiting for it.
+const WORTH_WAITING: f64 = 0.000_5;
+const MOST_TOLERANCE: u32 = 1_000;
+/// A run of losses as long as that is an outage.
+const OUTAGE: Duration = Duration::from_millis(100);
+/// libsrt keeps what it sends for a second at least (draft section 4.6).
+const SENDER_KEEPS: Duration = Duration::from_millis(1_020);
+/// libsrt's bytes of buffer for a packet.
+const BUFFER_UNIT: usize = 1_472;

@@ -1,0 +1,160 @@
+//! The figures of a link from the steps that it carried.
+
+use std::time::Duration;
+
+use crate::events::LossEvents;
+use crate::measurement::{Bursts, Distribution, Loss, Missing, Peer, Reordering};
+use crate::report::Totals;
+use crate::step::{Own, Step, float, median};
+
+pub(crate) fn rtt(steps: &[&Step]) -> Option<Distribution> {
+    Distribution::of(steps.iter().flat_map(|step| &step.rtts).map(|&us| us.into()).collect())
+}
+
+/// One-way delay beyond its least.
+pub(crate) fn delay_variation(steps: &[&Step]) -> Option<Distribution> {
+    let transits = || steps.iter().flat_map(|step| &step.transits);
+    let least = i64::from(*transits().min()?);
+    let beyond = |&us: &i32| u64::try_from(i64::from(us) - least).unwrap_or(0);
+    Distribution::of(transits().map(beyond).collect())
+}
+
+/// Times that the round trip was far above the usual.
+pub(crate) fn spikes(steps: &[&Step], rtt: Option<&Distribution>) -> u64 {
+    let Some(rtt) = rtt else { return 0 };
+    let bound = (rtt.median * 2).max(rtt.median + SPIKE);
+    let high = |us: &u32| Duration::from_micros((*us).into()) > bound;
+    let mut spikes = 0;
+    for step in steps {
+        let mut before = false;
+        for now in step.rtts.iter().map(high) {
+            spikes += u64::from(now && !before);
+            before = now;
+        }
+    }
+    spikes
+}
+
+pub(crate) fn events(steps: &[&Step]) -> LossEvents {
+    let mut all = LossEvents::default();
+    for step in steps {
+        all.merge(&step.events);
+    }
+    all
+}
+
+pub(crate) fn loss(steps: &[&Step]) -> Loss {
+    let lost = steps.iter().map(|step| step.lost.saturating_sub(step.reordered)).sum();
+    Loss::of(lost, steps.iter().map(|step| step.received).sum())
+}
+
+pub(crate) fn bursts(steps: &[&Step], events: &LossEvents) -> Option<Bursts> {
+    let (first, last) = totals(steps)?;
+    let since = |field: fn(&Totals) -> u64| field(&last).saturating_sub(field(&first));
+    let reordered = since(|totals| totals.reordered);
+    // An overtaken packet leaves a gap of one as a rule.
+    let gaps = since(|totals| totals.gaps).saturating_sub(reordered);
+    let single = since(|totals| totals.gaps_single).saturating_sub(reordered);
+    let lost = since(|totals| totals.lost).saturating_sub(reordered);
+    if lost == 0 {
+        return None;
+    }
+    let longest_time = events.longest();
+    Some(Bursts {
+        runs: gaps.max(1),
+        mean: float(lost) / float(gaps.max(1)),
+        longest: steps.iter().map(|step| step.longest_run()).max().unwrap_or(1),
+        longest_time,
+        share_in_bursts: 1.0 - float(single.min(lost)) / float(lost),
+    })
+}
+
+pub(crate) fn reordering(steps: &[&Step], distance: u32) -> Reordering {
+    let reordered: u64 = steps.iter().map(|step| step.reordered).sum();
+    let received: u64 = steps.iter().map(|step| step.received).sum();
+    let share = float(reordered) / float(received.max(1));
+    Reordering { share, distance: if reordered > 0 { distance } else { 0 } }
+}
+
+/// Copies that came although nothing was sent again for them. Retransmissions that were not needed
+/// are no fault of the link.
+pub(crate) fn duplicates(steps: &[&Step]) -> f64 {
+    let Some((first, last)) = totals(steps) else { return 0.0 };
+    let since = |field: fn(&Totals) -> u64| field(&last).saturating_sub(field(&first));
+    let needless = since(|totals| totals.retransmitted)
+        .saturating_sub(since(|totals| totals.lost).saturating_sub(since(|t| t.dropped)));
+    let copies = since(|totals| totals.duplicate).saturating_sub(needless);
+    float(copies) / float(since(|totals| totals.received).max(1))
+}
+
+pub(crate) fn retransmission_loss(steps: &[&Step]) -> Option<f64> {
+    let mut sent = 0;
+    let mut arrived = 0;
+    for step in steps {
+        let Some((first, last)) = step.totals else { continue };
+        let Some((before, after)) = step.own else { continue };
+        sent += after.retransmitted.saturating_sub(before.retransmitted);
+        arrived += last.retransmitted.saturating_sub(first.retransmitted);
+    }
+    (sent >= FEW).then(|| (1.0 - float(arrived) / float(sent)).clamp(0.0, 1.0))
+}
+
+/// The loss of the way back, by the numbers of the ACKs that came.
+pub(crate) fn return_loss(steps: &[&Step]) -> Option<f64> {
+    let own = own(steps);
+    (own.acks_expected >= FEW).then(|| float(own.acks_missed) / float(own.acks_expected))
+}
+
+/// How likely an ACK is lost where the one before was.
+pub(crate) fn return_loss_again(steps: &[&Step]) -> Option<f64> {
+    let own = own(steps);
+    let alone = float(own.ack_gaps) / float(own.acks_missed.max(1));
+    (own.acks_missed >= FEW).then(|| (1.0 - alone).clamp(0.0, 1.0))
+}
+
+pub(crate) fn missing(peer: Peer, steps: &[&Step]) -> Vec<Missing> {
+    let mut missing = Vec::new();
+    let mut add = |what, why| missing.push(Missing { what, why });
+    if peer == Peer::Other {
+        add("RTT spikes", "the peer's ACKs tell a smoothed RTT; what is short does not show in it");
+        add("exact loss", "what was sent again is counted; some of it may not have been lost");
+        for what in ["bursts of loss", "reordering", "duplicates", "one-way delay variation"] {
+            add(what, "only the end that receives sees that: run `punctual probe --listen` there");
+        }
+        add("the largest payload", "another program is not sent messages of odd sizes");
+    } else if retransmission_loss(steps).is_none() {
+        add("loss of retransmissions", "too few were needed to tell");
+    }
+    if median(&steps.iter().filter_map(|step| step.rtt()).collect::<Vec<_>>()).is_none() {
+        add("round-trip time", "no ACK was answered");
+    }
+    missing
+}
+
+/// What this end counted over the steps.
+fn own(steps: &[&Step]) -> Own {
+    let mut sum = Own::default();
+    for (first, last) in steps.iter().filter_map(|step| step.own) {
+        sum.retransmitted += last.retransmitted.saturating_sub(first.retransmitted);
+        sum.acks_expected += last.acks_expected.saturating_sub(first.acks_expected);
+        sum.acks_missed += last.acks_missed.saturating_sub(first.acks_missed);
+        sum.ack_gaps += last.ack_gaps.saturating_sub(first.ack_gaps);
+    }
+    sum
+}
+
+/// What the receiver counted over the steps, added up, as if from nothing.
+fn totals(steps: &[&Step]) -> Option<(Totals, Totals)> {
+    let mut sum: Option<Totals> = None;
+    for (first, last) in steps.iter().filter_map(|step| step.totals) {
+        let sum = sum.get_or_insert_default();
+        sum.add_since(&first, &last);
+    }
+    sum.map(|sum| (Totals::default(), sum))
+}
+
+/// So much beyond the median, a round trip is a spike.
+const SPIKE: Duration = Duration::from_millis(50);
+
+/// Fewer of something tell no share of it.
+const FEW: u64 = 50;

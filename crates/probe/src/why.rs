@@ -1,0 +1,218 @@
+//! The reasons of a recommendation, in sentences.
+
+use punctual_units::DisplayDuration;
+
+use crate::measurement::{Congestion, Limit, Measurement, Peer};
+use crate::recommend::{Algorithm, LinkKind, Reasons, Recommendation, Why, Wishes};
+
+/// Adds to a recommendation why it is so, and what should be known.
+pub(crate) fn explain(
+    recommendation: &mut Recommendation,
+    measurement: &Measurement,
+    wishes: &Wishes,
+    reasons: &Reasons,
+) {
+    let why = [
+        ("latency", latency(recommendation, measurement, wishes, reasons)),
+        ("stream_rate", rate(recommendation, measurement, wishes)),
+        ("max_bandwidth", bandwidth(recommendation)),
+        ("payload", payload(recommendation, measurement)),
+        ("receive_buffer", buffers(recommendation)),
+        ("reorder_tolerance", reordering(recommendation, measurement)),
+        ("algorithm", algorithm(recommendation, measurement)),
+        ("expected", expected(recommendation, measurement)),
+    ];
+    recommendation.why = why.map(|(setting, text)| Why { setting, text }).into();
+    recommendation.warnings = warnings(recommendation, measurement, wishes);
+}
+
+/// What was too much, as the end of a sentence.
+pub fn describe(sign: Congestion) -> String {
+    match sign {
+        Congestion::Loss { share } => format!("{} of the packets were lost", percent(share)),
+        Congestion::Queue { delay } => {
+            format!("packets queued for {:#} all the time", DisplayDuration(delay))
+        }
+        Congestion::Throughput { delivered } => format!("only {delivered:#} arrived"),
+        Congestion::Backlog { waiting } => {
+            format!("the sender had {:#} of the stream waiting", DisplayDuration(waiting))
+        }
+    }
+}
+
+/// A share in percent, with as many digits as say something.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent <= 0.0 {
+        return "0 %".to_owned();
+    }
+    match percent {
+        ..0.001 => format!("{percent:.5} %"),
+        ..0.1 => format!("{percent:.4} %"),
+        ..10.0 => format!("{percent:.2} %"),
+        _ => format!("{percent:.1} %"),
+    }
+}
+
+fn latency(
+    recommendation: &Recommendation,
+    measurement: &Measurement,
+    wishes: &Wishes,
+    reasons: &Reasons,
+) -> String {
+    let rtt = measurement.rtt.map_or_else(Default::default, |rtt| rtt.median);
+    let shown = |time| format!("{:#}", DisplayDuration(time));
+    let kind = match recommendation.kind {
+        LinkKind::Steady => "a steady link",
+        LinkKind::Mobile => "a link that varies as mobile ones do",
+    };
+    let times = recommendation.latency.as_secs_f64() / rtt.as_secs_f64().max(1e-6);
+    let mut text = format!("{times:.1} times the RTT of {}; ", shown(rtt));
+    let latency = recommendation.latency;
+    let margin = std::time::Duration::from_millis(10);
+    if reasons.by_spike + margin >= latency && reasons.by_spike > reasons.by_rtt {
+        text += &format!(
+            "the round trip rose to {}, and a lower latency would not outlast that",
+            shown(reasons.highest)
+        );
+    } else if reasons.by_burst + margin >= latency && reasons.by_burst > reasons.by_rtt {
+        text += &format!(
+            "at worst nothing came through for {}, and what was lost then needs up to three \
+             round trips more",
+            shown(measurement.events.longest())
+        );
+    } else if reasons.by_rtt + margin >= latency {
+        text += &format!("{} times is the rule for {kind}", reasons.factor);
+    } else {
+        text += &format!(
+            "with {} of loss, {} rounds of retransmission leave no more than {} unrecovered",
+            percent(measurement.loss.share),
+            recommendation.expected.rounds,
+            percent(wishes.target.max(recommendation.expected.share))
+        );
+    }
+    text
+}
+
+fn rate(recommendation: &Recommendation, measurement: &Measurement, wishes: &Wishes) -> String {
+    let usable = measurement.usable.unwrap_or_default();
+    let limit = match measurement.limit {
+        Limit::Congested { at, sign } if at > usable => {
+            format!("at {at:#}, {}", describe(sign))
+        }
+        Limit::Congested { .. } => "more was too much when it was tried for longer".to_owned(),
+        Limit::MaxRate => "no higher rate was tried".to_owned(),
+        Limit::Time => "there was no time to try a higher one".to_owned(),
+        Limit::Stopped => "the probe ended before a higher one was tried".to_owned(),
+    };
+    let text = format!("the link carried {usable:#} ({limit})");
+    match wishes.rate {
+        Some(wish) if wish <= recommendation.stream_rate => {
+            format!("as wished; {text}")
+        }
+        Some(wish) => format!("less than the {wish:#} that were wished: {text}"),
+        None => format!("{text}, and a fifth of that is kept for retransmissions"),
+    }
+}
+
+fn bandwidth(recommendation: &Recommendation) -> String {
+    format!(
+        "{} % above the stream for retransmissions; without a limit they would congest the link \
+         themselves",
+        recommendation.overhead_percent
+    )
+}
+
+fn payload(recommendation: &Recommendation, measurement: &Measurement) -> String {
+    let packets = recommendation.payload / 188;
+    match measurement.largest_payload {
+        Some(largest) if largest >= 1_456 => {
+            format!("{packets} MPEG-TS packets; the path takes datagrams of 1500 bytes")
+        }
+        Some(largest) => format!(
+            "{packets} MPEG-TS packets; larger payloads than {largest} bytes did not arrive"
+        ),
+        None => format!("{packets} MPEG-TS packets, the usual; messages of this size arrived"),
+    }
+}
+
+fn buffers(recommendation: &Recommendation) -> String {
+    let (receive, send) = (recommendation.receive_buffer, recommendation.send_buffer);
+    let rule = "the receiver holds the latency and half a round trip at the maximum bandwidth";
+    if receive.packets.max(send.packets) > DEFAULT_BUFFER {
+        format!("{rule}; libsrt's default of {DEFAULT_BUFFER} packets is too small for that")
+    } else {
+        format!("{rule}; libsrt's default of {DEFAULT_BUFFER} packets is enough, Punctual's grows")
+    }
+}
+
+fn reordering(recommendation: &Recommendation, measurement: &Measurement) -> String {
+    match measurement.reordering {
+        None => "the peer does not tell of reordering".to_owned(),
+        Some(seen) if recommendation.reorder_tolerance > 0 => format!(
+            "{} of the packets were overtaken, by up to {} others; waiting for them saves needless \
+             retransmissions",
+            percent(seen.share),
+            seen.distance
+        ),
+        Some(seen) if seen.share > 0.0 => "too few packets were overtaken to wait for".to_owned(),
+        Some(_) => "no packet was overtaken: a gap is a loss and is reported at once".to_owned(),
+    }
+}
+
+fn algorithm(recommendation: &Recommendation, measurement: &Measurement) -> String {
+    match recommendation.algorithm {
+        Algorithm::Efficient => "about half the retransmissions of the aggressive one; at this \
+             latency it recovers as much as is wanted"
+            .to_owned(),
+        Algorithm::Aggressive => format!(
+            "answering every report saves latency here, and at a loss of {} it costs little",
+            percent(measurement.loss.share)
+        ),
+    }
+}
+
+fn expected(recommendation: &Recommendation, measurement: &Measurement) -> String {
+    let expected = recommendation.expected;
+    format!(
+        "of {} lost on the way, {} of retransmission bring back all but {}; by how long was \
+         measured, it may be up to {}",
+        percent(measurement.loss.share),
+        match expected.rounds {
+            1 => "one round".to_owned(),
+            rounds => format!("{rounds} rounds"),
+        },
+        percent(expected.share),
+        percent(expected.at_most)
+    )
+}
+
+fn warnings(
+    recommendation: &Recommendation,
+    measurement: &Measurement,
+    wishes: &Wishes,
+) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if recommendation.expected.share > wishes.target {
+        warnings.push(format!(
+            "the wanted {} of unrecovered packets is out of reach within {:#}: expect {}",
+            percent(wishes.target),
+            DisplayDuration(wishes.max_latency),
+            percent(recommendation.expected.share)
+        ));
+    }
+    if measurement.peer == Peer::Other {
+        warnings.push(
+            "judged from the sender's side alone: spikes and bursts do not show there; with \
+             `punctual probe --listen` at the other end the advice is better"
+                .to_owned(),
+        );
+    }
+    if measurement.loss.share > 0.3 {
+        warnings.push("more than 30 % of the packets are lost: this link is not fit".to_owned());
+    }
+    warnings
+}
+
+/// libsrt's buffers, packets.
+pub(crate) const DEFAULT_BUFFER: usize = 8_192;

@@ -1,0 +1,74 @@
+//! What a connection counts of its link: gaps, overtaken packets, round trips, transit.
+
+use punctual_netem::{Jitter, LinkConfig, Reorder};
+
+use crate::datagram::data_header;
+use crate::pair::{Pair, Side};
+use crate::{MS, latency, link, lossy};
+
+#[test]
+fn gaps_are_counted_by_run_and_not_by_packet() {
+    let mut pair = Pair::symmetric(1, link());
+    pair.connect(latency(300), latency(300));
+    // Of 300 packets: one alone, then five in a row, then one alone.
+    let mut originals = 0;
+    pair.drop_where(move |side, datagram| {
+        let original = data_header(datagram).is_some_and(|header| !header.retransmitted);
+        originals += u32::from(side == Side::Caller && original);
+        side == Side::Caller && original && [50, 100, 101, 102, 103, 104, 200].contains(&originals)
+    });
+    pair.stream(Side::Caller, 300, MS(2));
+    pair.run_for(MS(500));
+    pair.assert_complete(Side::Caller);
+    let receiver = pair.statistics(Side::Listener);
+    assert_eq!(receiver.packets_receive_lost, 7);
+    assert_eq!((receiver.receive_gaps, receiver.receive_gaps_single), (3, 2));
+    assert_eq!(receiver.packets_reordered, 0);
+}
+
+#[test]
+fn overtaken_packets_are_told_from_lost_ones() {
+    for seed in 0..4 {
+        let reorder = Reorder::Late { share: 0.05, by: MS(5) };
+        let mut pair = Pair::symmetric(seed, link().with_reorder(reorder).expect("a share"));
+        pair.connect(latency(300), latency(300));
+        pair.stream(Side::Caller, 1_000, MS(2));
+        pair.run_for(MS(500));
+        let receiver = pair.statistics(Side::Listener);
+        assert!(receiver.packets_reordered > 20, "seed {seed}: {receiver:?}");
+        assert_eq!(receiver.packets_reordered, receiver.packets_receive_lost, "seed {seed}");
+    }
+}
+
+#[test]
+fn round_trips_and_transits_are_those_of_the_link() {
+    let jitter = Jitter::Uniform { spread: MS(4) };
+    let link = LinkConfig::default().with_delay(MS(30)).with_jitter(jitter);
+    let mut pair = Pair::symmetric(3, link);
+    pair.connect(latency(200), latency(200));
+    for _ in 0..100 {
+        pair.stream(Side::Caller, 10, MS(2));
+        let receiver = pair.statistics(Side::Listener);
+        if receiver.rtt_samples > 0 {
+            assert!((MS(52)..=MS(68)).contains(&receiver.rtt_latest), "{receiver:?}");
+        }
+        assert!(receiver.transit_micros.abs() <= 8_000, "{receiver:?}");
+    }
+    let receiver = pair.statistics(Side::Listener);
+    assert!(receiver.rtt_samples > 100 && receiver.rtt_samples <= receiver.acks_sent);
+}
+
+#[test]
+fn the_numbers_of_acks_tell_the_loss_of_the_way_back() {
+    let mut pair = Pair::new(4, link(), lossy(0.1));
+    pair.connect(latency(300), latency(300));
+    pair.stream(Side::Caller, 10_000, MS(2));
+    let sender = pair.statistics(Side::Caller);
+    let sent = pair.statistics(Side::Listener).acks_sent;
+    assert!((sent - 10..=sent).contains(&sender.acks_expected), "{sender:?}");
+    let lost = sender.acks_missed * 100 / sender.acks_expected;
+    assert!((8..=12).contains(&lost), "{lost} % of the ACKs were lost");
+    // At random, nine in ten are alone.
+    let mean = sender.acks_missed as f64 / sender.ack_gaps as f64;
+    assert!((1.05..1.2).contains(&mean), "{mean} of them in a run");
+}

@@ -1,0 +1,258 @@
+//! Traffic that belongs to nobody here and takes room on the links.
+
+mod tcp;
+
+use std::time::Duration;
+
+use punctual_units::{Bitrate, Instant};
+
+use self::tcp::Tcp;
+use crate::chance::{Chance, Purpose, derive};
+use crate::error::WorldError;
+use crate::schedule::{Pace, RateSchedule};
+use crate::world::LinkId;
+
+/// Cross traffic from the entrance of one link to the exit of another.
+#[derive(Clone, Debug)]
+pub struct TrafficConfig {
+    /// How much, and when.
+    pub traffic: Traffic,
+    /// Bytes of each packet with its IP header: 40 to 65,535, usually up to 1500.
+    pub packet: u16,
+    /// The links that it goes over, one after the other.
+    pub links: Vec<LinkId>,
+    /// The links that answers come back over; only [`Traffic::TcpLike`] has answers.
+    pub back: Vec<LinkId>,
+    /// When it starts, since the world's start.
+    pub start: Duration,
+    /// How long it sends.
+    pub duration: Duration,
+}
+
+/// How much cross traffic there is. Rates are of IP packets.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Traffic {
+    /// Always the same, evenly spaced.
+    Constant {
+        /// How much.
+        rate: Bitrate,
+    },
+    /// Bursts and pauses of exponentially distributed length.
+    OnOff {
+        /// How much in a burst.
+        rate: Bitrate,
+        /// Mean length of a burst.
+        on: Duration,
+        /// Mean length of a pause.
+        off: Duration,
+    },
+    /// As much as a TCP connection with endless data takes.
+    ///
+    /// Modelled: the window of RFC 5681 and RFC 6928 (ten packets at first, slow start, congestion
+    /// avoidance, half the window once a round trip with losses), loss seen by three packets sent
+    /// later that have arrived, as by selective acknowledgements (RFC 6675), and the
+    /// retransmission timeout of RFC 6298 with at least 200 ms. The receiver answers each packet
+    /// with 40 bytes, and an answer tells all that has arrived before. Not modelled: the handshake,
+    /// the receiver's window, delayed acknowledgements, pacing, and what the bytes are: a
+    /// retransmission is one packet more.
+    TcpLike {
+        /// The largest window, bytes of IP packets.
+        max_window: u64,
+    },
+}
+
+/// What cross traffic did so far.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct TrafficStatistics {
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets that arrived, duplicates too.
+    pub delivered: u64,
+    /// IP bytes of those.
+    pub delivered_bytes: u64,
+    /// TCP-like: packets that it took for lost.
+    pub lost: u64,
+    /// TCP-like: round trips in which it halved its window.
+    pub reductions: u64,
+    /// TCP-like: times that nothing came back for too long.
+    pub timeouts: u64,
+    /// TCP-like: the window now, bytes.
+    pub window: u64,
+    /// TCP-like: the smoothed round-trip time.
+    pub rtt: Duration,
+}
+
+/// Cross traffic at work.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    config: TrafficConfig,
+    pub(crate) route: u32,
+    pub(crate) back: Option<u32>,
+    pub(crate) statistics: TrafficStatistics,
+    source: FlowSource,
+    end: Instant,
+}
+
+#[derive(Debug)]
+enum FlowSource {
+    Paced {
+        /// Since `begun`.
+        pace: Pace,
+        begun: Instant,
+        next: Option<Instant>,
+        bursts: Option<Bursts>,
+    },
+    Tcp(Box<Tcp>),
+}
+
+#[derive(Debug)]
+struct Bursts {
+    rate: Bitrate,
+    on: Duration,
+    off: Duration,
+    chance: Chance,
+    /// When the burst ends.
+    until: Instant,
+}
+
+impl TrafficConfig {
+    /// Whether this can be sent.
+    pub(crate) fn check(&self) -> Result<(), WorldError> {
+        if self.packet < ANSWER {
+            return Err(WorldError::TrafficPacket(self.packet));
+        }
+        match self.traffic {
+            Traffic::Constant { rate } => RateSchedule::constant(rate).check(),
+            Traffic::OnOff { on, off, .. } if on.is_zero() || off.is_zero() => {
+                Err(WorldError::ZeroPhase)
+            }
+            Traffic::OnOff { rate, .. } => RateSchedule::constant(rate).check(),
+            Traffic::TcpLike { .. } => Ok(()),
+        }
+    }
+}
+
+impl Flow {
+    /// Flow number `index` of the world with this seed, from `start` on.
+    pub(crate) fn new(
+        config: TrafficConfig,
+        [route, back]: [Option<u32>; 2],
+        seed: u64,
+        index: usize,
+        start: Instant,
+    ) -> Self {
+        let size = usize::from(config.packet);
+        let paced = |rate, bursts| FlowSource::Paced {
+            pace: Pace::new(RateSchedule::constant(rate), size),
+            begun: start,
+            next: Some(start),
+            bursts,
+        };
+        let source = match config.traffic {
+            Traffic::Constant { rate } => paced(rate, None),
+            Traffic::OnOff { rate, on, off } => {
+                let mut chance = Chance::new(derive(seed, Purpose::Traffic, index));
+                let until = start + chance.exponential(on);
+                paced(rate, Some(Bursts { rate, on, off, chance, until }))
+            }
+            Traffic::TcpLike { max_window } => {
+                FlowSource::Tcp(Box::new(Tcp::new(config.packet.into(), max_window)))
+            }
+        };
+        let mut flow = Self {
+            route: route.unwrap_or(0),
+            back,
+            statistics: TrafficStatistics::default(),
+            source,
+            end: start + config.duration,
+            config,
+        };
+        if let FlowSource::Paced { pace, begun, next, .. } = &mut flow.source {
+            *next = pace.next().map(|time| *begun + time);
+        }
+        flow
+    }
+
+    /// Bytes of each packet.
+    pub(crate) fn packet(&self) -> u16 {
+        self.config.packet
+    }
+
+    /// Whether this is TCP-like.
+    pub(crate) fn is_tcp(&self) -> bool {
+        matches!(self.source, FlowSource::Tcp(_))
+    }
+
+    /// The number of a packet that is to be sent at `now`; `None` if nothing is to be sent now.
+    pub(crate) fn poll_send(&mut self, now: Instant) -> Option<u64> {
+        if now >= self.end {
+            return None;
+        }
+        let number = match &mut self.source {
+            FlowSource::Paced { pace, begun, next, bursts } => {
+                next.filter(|&at| at <= now)?;
+                *next = pace.next().map(|time| *begun + time);
+                if let Some(bursts) = bursts
+                    && next.is_some_and(|at| at >= bursts.until)
+                {
+                    *begun = bursts.until + bursts.chance.exponential(bursts.off);
+                    bursts.until = *begun + bursts.chance.exponential(bursts.on);
+                    *pace =
+                        Pace::new(RateSchedule::constant(bursts.rate), self.config.packet.into());
+                    *next = pace.next().map(|time| *begun + time);
+                }
+                self.statistics.sent
+            }
+            FlowSource::Tcp(tcp) => tcp.poll_send(now)?,
+        };
+        self.statistics.sent += 1;
+        Some(number)
+    }
+
+    /// When it sends next, or gives up waiting for an answer.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let at = match &self.source {
+            FlowSource::Paced { next, .. } => *next,
+            FlowSource::Tcp(tcp) => tcp.poll_timeout(),
+        };
+        at.filter(|&at| at < self.end)
+    }
+
+    /// Does what is due at `now`.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        if let FlowSource::Tcp(tcp) = &mut self.source {
+            tcp.handle_timeout(now);
+        }
+    }
+
+    /// A packet arrived; the number of the answer, if there is to be one.
+    pub(crate) fn handle_packet(&mut self, number: u64) -> Option<u64> {
+        self.statistics.delivered += 1;
+        self.statistics.delivered_bytes += u64::from(self.config.packet);
+        match &mut self.source {
+            FlowSource::Paced { .. } => None,
+            FlowSource::Tcp(tcp) => Some(tcp.handle_packet(number)),
+        }
+    }
+
+    /// An answer arrived.
+    pub(crate) fn handle_answer(&mut self, now: Instant, number: u64) {
+        if let FlowSource::Tcp(tcp) = &mut self.source {
+            tcp.handle_answer(now, number);
+        }
+    }
+
+    /// What it did so far.
+    pub(crate) fn statistics(&self) -> TrafficStatistics {
+        let mut statistics = self.statistics.clone();
+        if let FlowSource::Tcp(tcp) = &self.source {
+            tcp.tell(&mut statistics);
+        }
+        statistics
+    }
+}
+
+/// Bytes of an answer: IP and TCP headers.
+pub(crate) const ANSWER: u16 = 40;

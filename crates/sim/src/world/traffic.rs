@@ -1,0 +1,65 @@
+use punctual_units::Instant;
+
+use super::{TrafficId, World, number};
+use crate::agenda::Source;
+use crate::error::WorldError;
+use crate::packet::{Cargo, IpPacket};
+use crate::traffic::{ANSWER, Flow, Traffic, TrafficConfig, TrafficStatistics};
+
+impl World {
+    /// Adds cross traffic.
+    ///
+    /// # Errors
+    ///
+    /// It must go over 1 to 255 links, and TCP-like traffic back over as many; packets have at
+    /// least 40 bytes, rates are less than 1 Tb/s, bursts and pauses last longer than zero.
+    pub fn add_traffic(&mut self, config: TrafficConfig) -> Result<TrafficId, WorldError> {
+        config.check()?;
+        let route = Some(self.add_route(&config.links)?);
+        let back = match config.traffic {
+            Traffic::TcpLike { .. } => Some(self.add_route(&config.back)?),
+            Traffic::Constant { .. } | Traffic::OnOff { .. } => None,
+        };
+        let index = self.traffic.len();
+        let start = (Instant::ORIGIN + config.start).max(self.now);
+        self.traffic.push(Flow::new(config, [route, back], self.seed, index, start));
+        self.agenda.set(Source::Traffic(index), Some(start));
+        Ok(TrafficId(number(index)))
+    }
+
+    /// What cross traffic did so far.
+    pub fn traffic_statistics(&self, traffic: TrafficId) -> TrafficStatistics {
+        self.traffic[traffic.0 as usize].statistics()
+    }
+
+    pub(super) fn run_traffic(&mut self, index: usize) {
+        self.traffic[index].handle_timeout(self.now);
+        self.send_traffic(index);
+    }
+
+    /// A packet of cross traffic at the end of its route.
+    pub(super) fn arrive_traffic(&mut self, index: u32, number: u64, back: bool) {
+        let flow = &mut self.traffic[index as usize];
+        if back {
+            flow.handle_answer(self.now, number);
+            self.send_traffic(index as usize);
+        } else if let Some(answer) = flow.handle_packet(number)
+            && let Some(route) = flow.back
+        {
+            let cargo = Cargo::Traffic { traffic: index, number: answer, back: true };
+            self.enter(IpPacket::blank(cargo, route, ANSWER));
+        }
+    }
+
+    fn send_traffic(&mut self, index: usize) {
+        let traffic = number(index);
+        while let Some(number) = self.traffic[index].poll_send(self.now) {
+            let flow = &self.traffic[index];
+            let cargo = Cargo::Traffic { traffic, number, back: false };
+            let packet = IpPacket::blank(cargo, flow.route, flow.packet());
+            self.enter(packet);
+        }
+        let next = self.traffic[index].poll_timeout();
+        self.agenda.set(Source::Traffic(index), next);
+    }
+}

@@ -1,0 +1,11 @@
+//! What a world promises: exact times, shared links, honest counts, and the same again from the
+//! same seed.
+
+#![expect(unreachable_pub, reason = "a test program has no outside")]
+
+mod captures;
+mod common;
+mod hosts;
+mod repeats;
+mod streams;
+mod traffic;
