@@ -12,8 +12,6 @@ mod stats;
 mod tun;
 mod value;
 
-use std::ffi::OsString;
-
 use clap::{ArgAction, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -60,7 +58,7 @@ pub(crate) enum Command {
     #[command(hide = true)]
     RunInNamespace {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<OsString>,
+        arguments: Vec<std::ffi::OsString>,
     },
 }
 
