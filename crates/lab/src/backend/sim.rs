@@ -5,8 +5,8 @@ use std::time::Duration;
 use punctual::Statistics;
 use punctual_metrics::Quantiles;
 use punctual_sim::{
-    End, HostConfig, HostId, Lateness, LinkId, RateSchedule, StreamConfig, StreamId,
-    StreamOutcome, Traffic, TrafficConfig, Transport, World, WorldError,
+    End, HostConfig, HostId, Lateness, LinkId, RateSchedule, StreamConfig, StreamId, StreamOutcome,
+    Traffic, TrafficConfig, Transport, World, WorldError,
 };
 
 use crate::backend::ramp::usable;

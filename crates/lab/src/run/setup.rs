@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use punctual::Config;
 use punctual_netem::{PathProfile, presets};
-use punctual_uri::{did_you_mean, set_option};
 use punctual_units::Bitrate;
+use punctual_uri::{did_you_mean, set_option};
 
 use crate::plan::{Experiment, Plan, PlanError, Quantity, Value, Values, keys};
 
@@ -137,9 +137,10 @@ impl Setup {
             ramp,
             payload,
             duration: given.time("stream.duration")?.ok_or_else(|| given.missing("duration"))?,
-            streams: usize::try_from(streams).ok().filter(|n| (1..=10_000).contains(n)).ok_or_else(
-                || given.error("stream.streams", "`streams` must be 1 to 10000"),
-            )?,
+            streams: usize::try_from(streams)
+                .ok()
+                .filter(|n| (1..=10_000).contains(n))
+                .ok_or_else(|| given.error("stream.streams", "`streams` must be 1 to 10000"))?,
             path: given.path(seed)?,
             sender: given.config("sender", sender, payload)?,
             receiver: given.config("receiver", receiver, payload)?,
@@ -328,9 +329,7 @@ impl Given<'_> {
         };
         let needed = |key: &str| self.error("traffic.kind", format!("it needs `{key}`"));
         let rate = || self.rate("traffic.rate")?.ok_or_else(|| needed("rate"));
-        let time = |key: &str| {
-            self.time(&format!("traffic.{key}"))?.ok_or_else(|| needed(key))
-        };
+        let time = |key: &str| self.time(&format!("traffic.{key}"))?.ok_or_else(|| needed(key));
         let kind = match kind.as_str() {
             "none" => return Ok(None),
             "constant" => TrafficKind::Constant(rate()?),
