@@ -6,6 +6,7 @@ mod emulate;
 mod generate;
 mod link;
 mod metrics;
+mod plot;
 mod receive;
 mod route;
 mod stats;
@@ -22,6 +23,7 @@ pub(crate) use demo::DemoArgs;
 pub(crate) use emulate::EmulateArgs;
 pub(crate) use generate::GenerateArgs;
 pub(crate) use metrics::MetricsArgs;
+pub(crate) use plot::{Align, PlotArgs, PlotFormat};
 pub(crate) use receive::ReceiveArgs;
 pub(crate) use route::{Pace, RouteArgs};
 pub(crate) use stats::{StatsArgs, StatsFormat};
@@ -46,6 +48,7 @@ pub(crate) enum Command {
     Receive(ReceiveArgs),
     Route(Box<RouteArgs>),
     Emulate(Box<EmulateArgs>),
+    Plot(PlotArgs),
     /// List every form of URI and every key, with unit, range and default
     #[command(long_about = punctual_uri::topic())]
     Uri,
