@@ -1,8 +1,8 @@
 //! What simulated worlds cost: time, memory, and instructions a packet.
 
-use std::process::Command;
-use std::thread;
-use std::time::Instant;
+use std::process::{Child, Command, Stdio};
+
+use tokio::time::Instant;
 
 use super::{Bench, STREAM_RATE};
 use crate::Result;
@@ -58,12 +58,11 @@ fn speed() -> Result<f64> {
 
 /// Two processes, each with every second run.
 fn grid() -> Result<f64> {
-    let start = Instant::now();
-    let halves = ["0", "1"].map(|half| thread::spawn(move || cost(&["world-grid", half])));
-    for half in halves {
-        half.join().map_err(|_| "a thread that waits for a process panicked")??;
+    let begin = Instant::now();
+    for half in [start(&["world-grid", "0"])?, start(&["world-grid", "1"])?] {
+        finish(half)?;
     }
-    Ok(start.elapsed().as_secs_f64())
+    Ok(begin.elapsed().as_secs_f64())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "memory lies far below 2^53 bytes")]
@@ -87,7 +86,17 @@ fn instructions() -> Result<f64> {
 }
 
 fn cost(arguments: &[&str]) -> Result<Cost> {
-    let output = Command::new(std::env::current_exe()?).args(arguments).output()?;
+    finish(start(arguments)?)
+}
+
+/// A process of this program, which tells what it cost.
+fn start(arguments: &[&str]) -> Result<Child> {
+    let mut command = Command::new(std::env::current_exe()?);
+    Ok(command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?)
+}
+
+fn finish(process: Child) -> Result<Cost> {
+    let output = process.wait_with_output()?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).trim().into());
     }

@@ -71,7 +71,7 @@ fn settle(explored: &mut Explored, judge: &mut Judge) {
 
 fn build(seed: u64, plan: &Plan) -> Explored {
     let mut world = World::new(seed);
-    let hosts: Vec<_> = plan.hosts.iter().map(|host| world.add_host(host.config.clone())).collect();
+    let hosts: Vec<_> = plan.hosts.iter().map(|host| world.add_host(host.config)).collect();
     let links: Vec<_> = plan.links.iter().map(|link| world.add_link(link.clone())).collect();
     let middle = hosts[hosts.len() - 1];
     for sender in 0..plan.shape.senders() {
