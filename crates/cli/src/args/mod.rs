@@ -6,6 +6,7 @@ mod emulate;
 mod generate;
 mod link;
 mod metrics;
+mod plot;
 mod probe;
 mod receive;
 mod route;
@@ -23,6 +24,7 @@ pub(crate) use demo::DemoArgs;
 pub(crate) use emulate::EmulateArgs;
 pub(crate) use generate::GenerateArgs;
 pub(crate) use metrics::MetricsArgs;
+pub(crate) use plot::{Align, PlotArgs, PlotFormat};
 pub(crate) use probe::ProbeArgs;
 pub(crate) use receive::ReceiveArgs;
 pub(crate) use route::{Pace, RouteArgs};
@@ -49,6 +51,7 @@ pub(crate) enum Command {
     Route(Box<RouteArgs>),
     Emulate(Box<EmulateArgs>),
     Probe(Box<ProbeArgs>),
+    Plot(PlotArgs),
     /// List every form of URI and every key, with unit, range and default
     #[command(long_about = punctual_uri::topic())]
     Uri,

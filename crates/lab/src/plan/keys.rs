@@ -143,7 +143,7 @@ mod tests {
         }
         for (wrong, expected) in [
             ("link.los", "unknown key `los` in [link]; did you mean `loss`? (known: preset,"),
-            ("link.up.rat", "unknown key `rat` in [link.up]; did you mean `rate`?"),
+            ("link.up.raet", "unknown key `raet` in [link.up]; did you mean `rate`?"),
             ("stream.bitrat", "did you mean `bitrate`?"),
             ("options.latncy", "did you mean `latency`?"),
             ("options.mode", "`mode` is decided by the lab"),

@@ -84,6 +84,11 @@ impl Metric {
         Ok(Self { title: name.clone(), name, unit: String::new(), kind, formula, expression })
     }
 
+    /// The columns that its formula names.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.expression.names()
+    }
+
     /// Its value, from the values of other columns.
     pub(crate) fn value(&self, column: &dyn Fn(&str) -> Option<f64>) -> Option<f64> {
         self.expression.number(column)

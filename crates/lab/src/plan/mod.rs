@@ -159,6 +159,11 @@ impl Plan {
         Names::new(keys.iter().map(String::as_str)).find(name).map(str::to_owned)
     }
 
+    /// An error about the plan as a whole.
+    pub(crate) fn error(&self, message: String) -> PlanError {
+        PlanError { place: self.name.clone(), line: None, excerpt: None, message }
+    }
+
     /// Checks what figures and tables name.
     fn check(&self) -> Result<(), PlanError> {
         let drawn = self.figures.iter().map(|figure| (&figure.place, &figure.references));
@@ -337,6 +342,11 @@ pub(crate) const LABELS: [&str; 3] = ["experiment", "backend", "repeat"];
 /// A source for what is typed on a command line.
 pub(crate) fn word_source(text: &str) -> Arc<Source> {
     Source::word(text)
+}
+
+/// A place in no file.
+pub(crate) fn word_place(text: &str) -> Place {
+    Place::new(&word_source(text), 0)
 }
 
 #[cfg(test)]

@@ -1,6 +1,51 @@
 //! What runs gave: rows, summaries with intervals, and published figures to lay beside.
 
 mod columns;
+mod drawing;
+mod estimate;
+mod folder;
+mod interval;
+mod layout;
+mod meta;
+mod reference;
+mod sheet;
+mod tabulation;
+
+use std::path::PathBuf;
+
+use crate::plan::Plan;
 
 pub use columns::{NamedNumber, full_name, result_columns};
-pub(crate) use columns::{link, quantiles, report, statistics};
+pub use drawing::{Axis, Drawing, Line, Point};
+pub use interval::Estimate;
+pub use layout::ParameterColumn;
+pub use meta::Meta;
+pub use sheet::Sheet;
+pub use tabulation::{Column, Tabulation};
+
+pub(crate) use columns::{is_total, link, quantiles, report, statistic_names, statistics};
+pub(crate) use folder::Folder;
+pub(crate) use layout::Layout;
+pub(crate) use sheet::{cell, csv_line};
+
+/// The results of a plan, with the plan.
+///
+/// [`Results::load`] reads what a sweep wrote; [`Results::drawing`] and [`Results::tabulation`]
+/// make of it what the plan wants to show.
+#[derive(Clone, Debug)]
+pub struct Results {
+    /// The plan as it was run, with what stood on the command line.
+    pub plan: Plan,
+    /// How they were made.
+    pub meta: Meta,
+    /// A row a run.
+    pub sheet: Sheet,
+    /// Where they lie; `None` if only in memory.
+    pub folder: Option<PathBuf>,
+    /// Where the plan lay, for references beside it.
+    pub(crate) plan_folder: Option<PathBuf>,
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

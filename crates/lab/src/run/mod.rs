@@ -5,3 +5,5 @@ mod spec;
 
 pub use setup::{Carriage, CrossTraffic, HostOptions, Ramp, Setup, TrafficKind};
 pub use spec::{RunSpec, Selection, Shard, runs};
+
+pub(crate) use spec::hash;

@@ -154,6 +154,16 @@ impl Setup {
     }
 }
 
+impl Setup {
+    /// The rate at which a stream sends at this time after its start.
+    pub fn rate_at(&self, time: Duration) -> Bitrate {
+        let Some(Ramp { by, every }) = self.ramp else { return self.bitrate };
+        let steps = u64::try_from(time.as_nanos() / every.as_nanos().max(1)).unwrap_or(u64::MAX);
+        let added = by.as_bits_per_sec().saturating_mul(steps);
+        Bitrate::from_bits_per_sec(self.bitrate.as_bits_per_sec().saturating_add(added))
+    }
+}
+
 /// The values of a run, and where they stand.
 struct Given<'a> {
     plan: &'a Plan,

@@ -69,7 +69,7 @@ impl FromStr for Shard {
 
 impl Shard {
     /// Whether a run is in this part. All repeats of a combination are spread over the parts.
-    fn holds(self, spec: &RunSpec) -> bool {
+    pub(crate) fn holds(self, spec: &RunSpec) -> bool {
         hash(&format!("shard\n{}\n{}", spec.backend, spec.id)) % self.count == self.index - 1
     }
 }
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn seeds_and_identities_stay_for_ever() {
         let first = &specs(PLAN, "1/1")[0];
-        assert_eq!((first.id.as_str(), first.seed), ("", 0));
+        assert_eq!((first.id.as_str(), first.seed), ("ec036a4c8aae-1", 7_060_844_298_016_806_863));
     }
 
     #[test]

@@ -126,6 +126,7 @@ impl SendHalf {
         self.drop_late(now);
         if self.buffer.is_full() {
             self.refused = true;
+            self.pacer.refuse();
             return false;
         }
         if self.buffer.is_empty() {

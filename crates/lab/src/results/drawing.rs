@@ -1,0 +1,313 @@
+//! Figures of a plan as lines of points, ready to be drawn.
+
+use crate::plan::{Figure, Filter, Horizontal};
+use crate::results::Results;
+use crate::results::estimate::scale;
+use crate::results::interval::Estimate;
+use crate::results::reference::Beside;
+use crate::results::sheet::Sheet;
+
+/// A figure as lines of points.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drawing {
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// Ours, then the references'.
+    pub lines: Vec<Line>,
+    /// What could not be drawn, and why.
+    pub problems: Vec<String>,
+}
+
+/// An axis.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Axis {
+    /// What stands on it.
+    pub title: String,
+    /// Its unit; empty for none.
+    pub unit: String,
+}
+
+/// Points that belong together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// What tells it from the others: `efficient`, `unrecovered, sim`.
+    pub label: String,
+    /// The metric or column.
+    pub metric: String,
+    /// The values of what parts the runs, by the names that the figure gives.
+    pub group: Vec<(String, String)>,
+    /// Who ran it; empty for a reference.
+    pub backend: String,
+    /// The name of the reference that it is; `None` for ours.
+    pub reference: Option<String>,
+    /// Its points, from left to right.
+    pub points: Vec<Point>,
+}
+
+/// A point of a line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// Where it stands; the place among all values if these are no numbers.
+    pub x: f64,
+    /// The same as it stands in results.
+    pub x_text: String,
+    /// How high.
+    pub y: Estimate,
+}
+
+impl Results {
+    /// A figure of the plan as lines of points.
+    pub fn drawing(&self, figure: &Figure) -> Drawing {
+        let mut drawing = Drawing {
+            x: self.x_axis(figure),
+            y: self.y_axis(figure),
+            lines: Vec::new(),
+            problems: Vec::new(),
+        };
+        match &figure.x {
+            Horizontal::Column(x) => self.draw_groups(figure, x, &mut drawing),
+            Horizontal::Time => self.draw_series(figure, &mut drawing),
+        }
+        self.label(figure, &mut drawing.lines);
+        drawing
+    }
+
+    fn x_axis(&self, figure: &Figure) -> Axis {
+        match &figure.x {
+            Horizontal::Time => Axis { title: "time".to_owned(), unit: "s".to_owned() },
+            Horizontal::Column(name) => {
+                let parameter = self.meta.parameters.iter().find(|p| p.is(name));
+                let unit = parameter.map_or(String::new(), |p| p.unit.clone());
+                Axis { title: name.clone(), unit }
+            }
+        }
+    }
+
+    fn y_axis(&self, figure: &Figure) -> Axis {
+        let metrics = figure.y.iter().filter_map(|name| self.metric(name));
+        let units: Vec<&str> = metrics.clone().map(|metric| metric.unit.as_str()).collect();
+        let one = units.first().filter(|first| units.iter().all(|unit| unit == *first));
+        let unit = match (one, units.len() == figure.y.len()) {
+            (Some(unit), true) => (*unit).to_owned(),
+            _ => String::new(),
+        };
+        let title = match figure.y.as_slice() {
+            _ if !figure.y_title.is_empty() => figure.y_title.clone(),
+            [name] => self.title_of(name),
+            _ => String::new(),
+        };
+        Axis { title, unit }
+    }
+
+    /// What people call a metric or a column.
+    pub fn title_of(&self, name: &str) -> String {
+        self.metric(name).map_or_else(|| name.to_owned(), |metric| metric.title.clone())
+    }
+
+    fn draw_groups(&self, figure: &Figure, x: &str, drawing: &mut Drawing) {
+        let rows = self.selected(&figure.filters);
+        let mut by = figure.by.clone();
+        if !by.iter().any(|name| name == "backend") {
+            by.push("backend".to_owned());
+        }
+        let groups = self.grouped(&rows, &by);
+        let places: Vec<String> = self
+            .grouped(&rows, &[x.to_owned()])
+            .into_iter()
+            .map(|(mut key, _)| key.remove(0))
+            .collect();
+        for metric in &figure.y {
+            for (key, rows) in &groups {
+                let points = (self.grouped(rows, &[x.to_owned()]).into_iter())
+                    .filter_map(|(at, rows)| {
+                        let y = self.estimate(&rows, metric)?;
+                        Some(Point { x: place(&at[0], &places), x_text: at[0].clone(), y })
+                    })
+                    .collect();
+                drawing.lines.push(self.line(metric, &by, key, points));
+            }
+            for name in &figure.references {
+                self.draw_reference(figure, metric, x, name, &groups, &places, drawing);
+            }
+        }
+        drawing.lines.retain(|line| !line.points.is_empty());
+        if drawing.lines.is_empty() {
+            drawing.problems.push("no run gives a point".to_owned());
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one loop over lines")]
+    fn draw_reference(
+        &self,
+        figure: &Figure,
+        metric: &str,
+        x: &str,
+        name: &str,
+        groups: &[(Vec<String>, Vec<usize>)],
+        places: &[String],
+        drawing: &mut Drawing,
+    ) {
+        let beside = match self.beside(name) {
+            Ok(beside) => beside,
+            Err(problem) => return drawing.problems.push(problem),
+        };
+        let mut keys: Vec<Vec<String>> =
+            groups.iter().map(|(key, _)| key[..figure.by.len()].to_vec()).collect();
+        keys.dedup();
+        let mut seen: Vec<Vec<String>> = Vec::new();
+        for key in keys {
+            if seen.contains(&key) {
+                continue;
+            }
+            let names = [figure.by.clone(), vec![x.to_owned()]].concat();
+            let points = (places.iter())
+                .filter_map(|at| {
+                    let at_key = [key.clone(), vec![at.clone()]].concat();
+                    let rows = beside.rows(self, &names, &at_key, &figure.filters);
+                    let y = beside.estimate(self, &rows, metric)?;
+                    Some(Point { x: place(at, places), x_text: at.clone(), y })
+                })
+                .collect();
+            let mut line = self.line(metric, &figure.by, &key, points);
+            line.reference = Some(name.to_owned());
+            line.backend = String::new();
+            drawing.lines.push(line);
+            seen.push(key);
+        }
+    }
+
+    pub(crate) fn beside(&self, name: &str) -> Result<Beside<'_>, String> {
+        let reference = self.plan.references.iter().find(|reference| reference.name == name);
+        let reference = reference.ok_or_else(|| format!("no reference `{name}`"))?;
+        Beside::read(self, reference)
+    }
+
+    fn line(&self, metric: &str, by: &[String], key: &[String], points: Vec<Point>) -> Line {
+        let mut points = points;
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        let group: Vec<(String, String)> = by.iter().cloned().zip(key.iter().cloned()).collect();
+        let backend = group.iter().find(|(name, _)| name == "backend").map(|(_, v)| v.clone());
+        let group = group.into_iter().filter(|(name, _)| name != "backend").collect();
+        Line {
+            label: String::new(),
+            metric: metric.to_owned(),
+            group,
+            backend: backend.unwrap_or_default(),
+            reference: None,
+            points,
+        }
+    }
+
+    /// Lines of time: the series of the first run of each group.
+    fn draw_series(&self, figure: &Figure, drawing: &mut Drawing) {
+        let rows = self.selected(&figure.filters);
+        let mut by = figure.by.clone();
+        if !by.iter().any(|name| name == "backend") {
+            by.push("backend".to_owned());
+        }
+        for (key, rows) in self.grouped(&rows, &by) {
+            let series = match self.series_of(rows[0]) {
+                Ok(series) => series,
+                Err(problem) => {
+                    drawing.problems.push(problem);
+                    continue;
+                }
+            };
+            for metric in &figure.y {
+                match self.series_points(&series, metric) {
+                    Some(points) => drawing.lines.push(self.line(metric, &by, &key, points)),
+                    None => drawing.problems.push(format!("no column `{metric}` in the series")),
+                }
+            }
+        }
+        if rows.is_empty() {
+            drawing.problems.push("no run is to be seen".to_owned());
+        }
+    }
+
+    fn series_points(&self, series: &Sheet, name: &str) -> Option<Vec<Point>> {
+        let metric = self.metric(name);
+        let named = |name: &str| {
+            let full = crate::results::full_name(name);
+            series.column(name).or_else(|| series.column(&full?))
+        };
+        if metric.is_none() {
+            named(name)?;
+        }
+        let scale = scale(metric);
+        let number = |row: &Vec<String>, name: &str| row[named(name)?].parse::<f64>().ok();
+        let value = |row: &Vec<String>| match metric {
+            Some(metric) => metric.value(&|name| number(row, name)),
+            None => number(row, name),
+        };
+        let point = |row: &Vec<String>| {
+            let y = Estimate::single(value(row)? * scale);
+            Some(Point { x: row[0].parse().ok()?, x_text: row[0].clone(), y })
+        };
+        Some(series.rows().iter().filter_map(point).collect())
+    }
+
+    /// Gives each line a name that tells it from the others.
+    fn label(&self, figure: &Figure, lines: &mut [Line]) {
+        let several = |of: &dyn Fn(&Line) -> String| {
+            let mut all: Vec<String> = lines.iter().map(of).collect();
+            all.sort();
+            all.dedup();
+            all.len() > 1
+        };
+        let metrics = several(&|line| line.metric.clone());
+        let backends = several(&|line| line.backend.clone())
+            && lines.iter().any(|line| {
+                line.reference.is_none()
+                    && lines
+                        .iter()
+                        .any(|other| other.reference.is_none() && other.backend != line.backend)
+            });
+        for line in lines {
+            let mut parts: Vec<String> = Vec::new();
+            if metrics || figure.by.is_empty() {
+                parts.push(self.title_of(&line.metric));
+            }
+            parts.extend(line.group.iter().map(|(name, value)| match value.parse::<f64>() {
+                Ok(_) => format!("{name} {}", self.shown(name, value)),
+                Err(_) => value.clone(),
+            }));
+            match &line.reference {
+                Some(name) => {
+                    let title = self.plan.references.iter().find(|r| r.name == *name);
+                    parts.push(title.map_or_else(|| name.clone(), |r| r.title.clone()));
+                }
+                None if backends => parts.push(line.backend.clone()),
+                None => {}
+            }
+            line.label = parts.join(", ");
+        }
+    }
+
+    /// A value of a parameter with its unit, for people.
+    pub fn shown(&self, name: &str, value: &str) -> String {
+        let parameter = self.meta.parameters.iter().find(|parameter| parameter.is(name));
+        let unit = parameter.map_or("", |parameter| parameter.unit.as_str());
+        if value.is_empty() || unit.is_empty() {
+            value.to_owned()
+        } else {
+            format!("{value} {unit}")
+        }
+    }
+
+    /// Whether any run fulfils these conditions.
+    pub fn has(&self, filters: &[Filter]) -> bool {
+        !self.selected(filters).is_empty()
+    }
+}
+
+/// Where a value stands on an axis.
+#[expect(clippy::cast_precision_loss, reason = "an axis has few values")]
+fn place(text: &str, all: &[String]) -> f64 {
+    match text.parse() {
+        Ok(number) => number,
+        Err(_) => all.iter().position(|other| other == text).unwrap_or(0) as f64,
+    }
+}
