@@ -18,6 +18,7 @@ mod live;
 mod log;
 mod plot;
 mod print;
+mod probe;
 mod receive;
 mod route;
 mod stats;
@@ -74,6 +75,7 @@ fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Generate(args) => on_runtime(generate::run(args, quiet)),
         Command::Receive(args) => on_runtime(receive::run(args, quiet)),
         Command::Route(args) => on_runtime(route::run(args, quiet)),
+        Command::Probe(args) => on_runtime(probe::run(args, quiet)),
         Command::Emulate(args) => on_runtime(emulate::run(args, quiet)),
         Command::Demo(args) => on_runtime(demo::run(args, quiet)),
         #[cfg(target_os = "linux")]
