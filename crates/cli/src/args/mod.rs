@@ -4,6 +4,7 @@ mod connection;
 mod demo;
 mod emulate;
 mod generate;
+mod lab;
 mod link;
 mod metrics;
 mod receive;
@@ -21,6 +22,7 @@ pub(crate) use connection::ConnectionArgs;
 pub(crate) use demo::DemoArgs;
 pub(crate) use emulate::EmulateArgs;
 pub(crate) use generate::GenerateArgs;
+pub(crate) use lab::{LabArgs, LabCommand, MergeArgs, RunArgs};
 pub(crate) use metrics::MetricsArgs;
 pub(crate) use receive::ReceiveArgs;
 pub(crate) use route::{Pace, RouteArgs};
@@ -46,6 +48,7 @@ pub(crate) enum Command {
     Receive(ReceiveArgs),
     Route(Box<RouteArgs>),
     Emulate(Box<EmulateArgs>),
+    Lab(Box<LabArgs>),
     /// List every form of URI and every key, with unit, range and default
     #[command(long_about = punctual_uri::topic())]
     Uri,
