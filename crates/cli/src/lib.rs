@@ -17,6 +17,7 @@ mod generate;
 mod lab;
 mod live;
 mod log;
+mod plot;
 mod print;
 mod receive;
 mod route;
@@ -69,6 +70,7 @@ fn execute(cli: Cli) -> Result<(), Failure> {
             clap_complete::generate(shell, &mut Cli::command(), "punctual", &mut script);
             print(String::from_utf8_lossy(&script))
         }
+        Command::Plot(args) => plot::run(&args),
         Command::Uri => print(punctual_uri::topic() + "\n"),
         Command::Generate(args) => on_runtime(generate::run(args, quiet)),
         Command::Receive(args) => on_runtime(receive::run(args, quiet)),

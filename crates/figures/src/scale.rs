@@ -11,8 +11,10 @@ pub(crate) struct Range {
     /// Values, or their common logarithms on a logarithmic scale.
     low: f64,
     high: f64,
-    /// On a logarithmic scale: whether there is a place for zero, half a decade below `low`.
+    /// On a logarithmic scale: whether there is a place for zero, below `low`.
     zero: bool,
+    /// Distance of the ticks that the ends were rounded to, if they were.
+    step: Option<f64>,
 }
 
 /// A value that is written at an axis.
@@ -82,7 +84,9 @@ impl Range {
         if let Some(fixed) = axis.high.filter(|fixed| drawable(*fixed) && apart(low, *fixed)) {
             high = fixed;
         }
-        Self { scale: axis.scale, low, high, zero: false }
+        let is_set = axis.low.is_some() || axis.high.is_some();
+        let step = Some(step).filter(|_| rounded && !is_set);
+        Self { scale: axis.scale, low, high, zero: false, step }
     }
 
     fn decades(axis: &Axis, values: &[f64]) -> Self {
@@ -93,7 +97,8 @@ impl Range {
         if high <= low {
             high = low + 1.0;
         }
-        Self { scale: Scale::Log, low, high, zero: values.iter().any(|value| *value < LEAST) }
+        let zero = values.iter().any(|value| *value < LEAST);
+        Self { scale: Scale::Log, low, high, zero, step: None }
     }
 
     /// Where a value lies: from 0 at the lower end to 1 at the upper, outside of that beyond them.
@@ -127,7 +132,8 @@ impl Range {
     }
 
     fn even_ticks(&self, count: f64) -> Vec<Tick> {
-        let step = round_step(self.high - self.low, count, self.scale);
+        let step = || round_step(self.high - self.low, count, self.scale);
+        let step = self.step.unwrap_or_else(step);
         let first = (self.low / step - 1e-6).ceil();
         let last = (self.high / step + 1e-6).floor();
         let largest = self.low.abs().max(self.high.abs());

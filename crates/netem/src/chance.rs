@@ -143,7 +143,7 @@ fn cube_root(mut value: u128) -> u64 {
 }
 
 /// An independent generator for each `number`: seeds that differ in one bit give unrelated ones.
-fn generator(seed: u64, number: u64) -> Pcg64Mcg {
+pub(crate) fn generator(seed: u64, number: u64) -> Pcg64Mcg {
     let half = |n| u128::from(mix(mix(seed) ^ n));
     Pcg64Mcg::new(half(2 * number) << 64 | half(2 * number + 1))
 }

@@ -208,7 +208,8 @@ impl Schedule {
             Action::Stall { duration, drain } => {
                 let end = self.stall_until.map_or(at + duration, |end| end.max(at + duration));
                 self.stall_until = Some(end);
-                self.drain = drain;
+                // A link that was draining goes on so.
+                self.drain = drain.or(self.drain);
                 self.pending.push(Reverse(Pending { at: end, what: What::StallEnd }));
             }
         }

@@ -1,9 +1,10 @@
 //! The statistics of an SRT connection as libsrt's tools write them: one row a period, in CSV or
-//! JSON, with libsrt's names.
+//! JSON, with libsrt's names; and [`read`], which reads such files.
 
 #![forbid(unsafe_code)]
 
 mod fields;
+pub mod read;
 
 use std::fmt::Write as _;
 

@@ -7,6 +7,7 @@ mod generate;
 mod lab;
 mod link;
 mod metrics;
+mod plot;
 mod receive;
 mod route;
 mod stats;
@@ -24,6 +25,7 @@ pub(crate) use emulate::EmulateArgs;
 pub(crate) use generate::GenerateArgs;
 pub(crate) use lab::{LabArgs, LabCommand, MergeArgs, RunArgs};
 pub(crate) use metrics::MetricsArgs;
+pub(crate) use plot::{Align, PlotArgs, PlotFormat};
 pub(crate) use receive::ReceiveArgs;
 pub(crate) use route::{Pace, RouteArgs};
 pub(crate) use stats::{StatsArgs, StatsFormat};
@@ -49,6 +51,7 @@ pub(crate) enum Command {
     Route(Box<RouteArgs>),
     Emulate(Box<EmulateArgs>),
     Lab(Box<LabArgs>),
+    Plot(PlotArgs),
     /// List every form of URI and every key, with unit, range and default
     #[command(long_about = punctual_uri::topic())]
     Uri,

@@ -10,5 +10,6 @@ mod emulate;
 #[cfg(target_os = "linux")]
 mod emulate_tun;
 mod ends;
+mod plot;
 mod program;
 mod streams;

@@ -1,0 +1,201 @@
+//! What is drawn: the connections of all files, on one clock.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use punctual_figures::Text;
+use punctual_stats::read::{ConnectionRows, StatsTable, TableKind};
+
+use crate::args::Align;
+use crate::exit::Failure;
+
+/// All that was read.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) sources: Vec<Source>,
+    pub(super) warnings: Vec<String>,
+    align: Align,
+    files: usize,
+}
+
+/// The rows of one connection of one file.
+#[derive(Debug)]
+pub(super) struct Source {
+    /// By which it is told apart from the others.
+    pub(super) name: String,
+    /// Its colour in all figures.
+    pub(super) slot: usize,
+    /// The file's name.
+    pub(super) file: String,
+    pub(super) kind: TableKind,
+    pub(super) rows: ConnectionRows,
+    /// Seconds from the start of the chart to the start of the file.
+    offset: f64,
+    /// Usual time between two rows, in seconds.
+    pub(super) period: f64,
+    /// Whether counts go on from row to row instead of being cleared.
+    counts_go_on: bool,
+}
+
+/// Reads all files and lays them on one clock.
+pub(super) fn load(files: &[PathBuf], align: Option<Align>) -> Result<Loaded, Failure> {
+    let mut tables = Vec::new();
+    let mut warnings = Vec::new();
+    for file in files {
+        let bytes = fs::read(file).map_err(|error| Failure::file(file, &error))?;
+        let text = String::from_utf8_lossy(&bytes);
+        let table = StatsTable::parse(&text)
+            .map_err(|error| Failure::runtime(error.to_string()).at(file.display()))?;
+        let told = table.warnings.iter().map(|warning| format!("{}: {warning}", file.display()));
+        warnings.extend(told);
+        if table.connections.iter().all(ConnectionRows::is_empty) {
+            warnings.push(format!("{}: there are no rows in it", file.display()));
+        }
+        tables.push(table);
+    }
+    let align = choose(&tables, files, align)?;
+    let first = tables.iter().filter_map(StatsTable::start_us).min();
+    let names = distinct_names(files);
+    let mut sources: Vec<Source> = Vec::new();
+    for ((table, file), name) in tables.into_iter().zip(files).zip(names) {
+        let offset = match (align, first, table.start_us()) {
+            (Align::Clock, Some(first), Some(start)) => seconds(start - first),
+            _ => 0.0,
+        };
+        let several = table.connections.len() > 1;
+        for rows in table.connections {
+            let name = if several { format!("{name} #{}", rows.id) } else { name.clone() };
+            let counts_go_on = table.kind == TableKind::Metrics || go_on(&rows);
+            if counts_go_on && table.kind == TableKind::Statistics {
+                warnings.push(format!(
+                    "{name}: its counts go on from row to row (-fullstats?); what is drawn is what \
+                     was added in each row"
+                ));
+            }
+            let file = file_name(file);
+            let period = period(&rows);
+            let kind = table.kind;
+            let alike = |source: &&Source| source.kind == kind;
+            let slot = sources.iter().filter(alike).count();
+            sources.push(Source { name, slot, file, kind, rows, offset, period, counts_go_on });
+        }
+    }
+    Ok(Loaded { sources, warnings, align, files: files.len() })
+}
+
+impl Loaded {
+    /// What was read, in a sentence.
+    pub(super) fn lead(&self) -> Text {
+        let rows: usize = self.sources.iter().map(|source| source.rows.len()).sum();
+        let connections = self.sources.len();
+        let plural = |count: usize, word: &str| {
+            if count == 1 { format!("{count} {word}") } else { format!("{count} {word}s") }
+        };
+        let (rows, series) = (plural(rows, "row"), plural(connections, "connection"));
+        let how = match (self.files, self.align) {
+            (1, _) => String::new(),
+            (_, Align::Start) => ", each drawn from its own start".to_owned(),
+            (_, Align::Clock) => ", laid over each other by the clock".to_owned(),
+        };
+        Text::from(format!("{rows} of {series} in {}{how}.", plural(self.files, "file")))
+    }
+}
+
+impl Source {
+    /// Time and value of each row that has one, the value times `factor`.
+    pub(super) fn points(&self, column: &str, factor: f64) -> Vec<(f64, f64)> {
+        self.rows.points(column).map(|(at, value)| (at + self.offset, value * factor)).collect()
+    }
+
+    /// The same for a count: what each row added.
+    pub(super) fn counts(&self, column: &str) -> Vec<(f64, f64)> {
+        let points = self.points(column, 1.0);
+        if !self.counts_go_on {
+            return points;
+        }
+        let mut before = 0.0;
+        let added = |(at, total): (f64, f64)| {
+            // A count that begins anew is all new; one that fell a little took something back.
+            let added = if total < 0.5 * before { total } else { total - before };
+            before = total;
+            (at, added)
+        };
+        points.into_iter().map(added).collect()
+    }
+
+    /// The whole count of a column.
+    pub(super) fn total(&self, column: &str) -> Option<f64> {
+        self.rows.column(column)?;
+        Some(self.counts(column).iter().map(|(_, count)| count).sum())
+    }
+
+    /// Whether a column has anything but zeros.
+    pub(super) fn has(&self, column: &str) -> bool {
+        self.rows.points(column).any(|(_, value)| value != 0.0)
+    }
+}
+
+/// How the files are laid over each other.
+fn choose(tables: &[StatsTable], files: &[PathBuf], wish: Option<Align>) -> Result<Align, Failure> {
+    let without = tables.iter().position(|table| table.start_us().is_none());
+    match (wish, without) {
+        (Some(Align::Clock), Some(index)) => Err(Failure::usage(format!(
+            "{}: it has no `Timepoint`, so it cannot be laid over others by the clock; use --align \
+             start",
+            files[index].display()
+        ))),
+        (Some(align), _) => Ok(align),
+        (None, Some(_)) => Ok(Align::Start),
+        (None, None) => {
+            let starts = tables.iter().filter_map(StatsTable::start_us);
+            let ends = tables.iter().filter_map(|table| {
+                table.connections.iter().flat_map(|rows| &rows.timepoints_us).max().copied()
+            });
+            let overlap = starts.max() <= ends.min();
+            Ok(if overlap { Align::Clock } else { Align::Start })
+        }
+    }
+}
+
+/// Whether the counts of statistics go on: packets are counted and never fall, over rows enough
+/// that this is no chance, and grow to many times what a row adds.
+fn go_on(rows: &ConnectionRows) -> bool {
+    ["pktSent", "pktRecv"].into_iter().any(|column| {
+        let counts: Vec<f64> = rows.points(column).map(|(_, count)| count).collect();
+        let steady = counts.windows(2).all(|pair| pair[0] <= pair[1]);
+        let (Some(first), Some(last)) = (counts.first(), counts.last()) else { return false };
+        counts.len() >= 5 && steady && *last > 3.0 * first.max(1.0)
+    })
+}
+
+/// The median distance of two rows, in seconds.
+fn period(rows: &ConnectionRows) -> f64 {
+    let mut steps: Vec<f64> = rows.seconds.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    steps.retain(|step| *step > 0.0);
+    steps.sort_by(f64::total_cmp);
+    steps.get(steps.len() / 2).copied().unwrap_or(1.0)
+}
+
+/// Names of the files without their extension; with their folder where two are alike.
+fn distinct_names(files: &[PathBuf]) -> Vec<String> {
+    let stem = |file: &Path| {
+        file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+    };
+    let is_alone = |file: &PathBuf| files.iter().filter(|f| stem(f) == stem(file)).count() == 1;
+    let name = |file: &PathBuf| {
+        if is_alone(file) { stem(file) } else { file.display().to_string() }
+    };
+    files.iter().map(name).collect()
+}
+
+fn file_name(file: &Path) -> String {
+    file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
+fn seconds(micros: i64) -> f64 {
+    micros as f64 / 1e6
+}
+
+#[cfg(test)]
+#[path = "source_tests.rs"]
+mod tests;

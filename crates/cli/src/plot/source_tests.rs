@@ -1,0 +1,44 @@
+use super::*;
+
+fn source(text: &str) -> Source {
+    let table = StatsTable::parse(text).unwrap();
+    let rows = table.connections.into_iter().next().unwrap();
+    let (period, counts_go_on) = (period(&rows), go_on(&rows));
+    let (name, file, kind) = (String::new(), String::new(), table.kind);
+    Source { name, slot: 0, file, kind, rows, offset: 0.0, period, counts_go_on }
+}
+
+fn table(start: &str, end: &str) -> StatsTable {
+    StatsTable::parse(&format!("Timepoint,msRTT\n{start},1\n{end},1\n")).unwrap()
+}
+
+#[test]
+fn counts_that_go_on_are_told_from_counts_of_a_row() {
+    let fresh = source("Time,pktSent\n0,47\n100,48\n200,47\n300,48\n400,200\n500,47\n");
+    assert_eq!((fresh.counts_go_on, fresh.total("pktSent")), (false, Some(437.0)));
+    let total = source("Time,pktSent\n0,47\n100,95\n200,142\n300,190\n400,237\n500,285\n");
+    assert_eq!((total.counts_go_on, total.total("pktSent")), (true, Some(285.0)));
+    assert_eq!(total.counts("pktSent")[2], (0.2, 47.0));
+}
+
+#[test]
+fn files_whose_times_overlap_are_laid_by_the_clock_and_others_from_their_start() {
+    let files = [PathBuf::from("a.csv"), PathBuf::from("b.csv")];
+    let one = table("2026-01-02T03:04:00Z", "2026-01-02T03:05:00Z");
+    let during = table("2026-01-02T05:04:30+0200", "2026-01-02T05:06:00+0200");
+    let later = table("2026-01-02T04:00:00Z", "2026-01-02T04:01:00Z");
+    let chosen = |other: &StatsTable, wish| choose(&[one.clone(), other.clone()], &files, wish);
+    assert_eq!(chosen(&during, None).unwrap(), Align::Clock);
+    assert_eq!(chosen(&later, None).unwrap(), Align::Start);
+    assert_eq!(chosen(&later, Some(Align::Clock)).unwrap(), Align::Clock);
+    let without = StatsTable::parse("Time,msRTT\n0,1\n").unwrap();
+    assert_eq!(chosen(&without, None).unwrap(), Align::Start);
+    let error = chosen(&without, Some(Align::Clock)).unwrap_err();
+    assert!(error.is_usage() && error.to_string().starts_with("b.csv: "), "{error}");
+}
+
+#[test]
+fn files_of_one_name_are_told_apart_by_their_folder() {
+    let files = ["one/stats.csv", "two/stats.csv", "other.csv"].map(PathBuf::from);
+    assert_eq!(distinct_names(&files), ["one/stats.csv", "two/stats.csv", "other"]);
+}

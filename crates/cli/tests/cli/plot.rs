@@ -1,0 +1,104 @@
+//! Files of statistics and metrics become reports and figures.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder of a test's own.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path =
+            std::env::temp_dir().join(format!("punctual-plot-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn plot(arguments: &[&str], files: &[&Path]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
+    command.arg("plot").args(files).args(arguments).output().unwrap()
+}
+
+fn statistics(start: u8) -> String {
+    let mut text = "Timepoint,Time,SocketID,msRTT,pktSent,pktRetrans,mbpsSendRate\n".to_owned();
+    for second in 0..20 {
+        let clock = format!("2026-01-02T03:{start:02}:{second:02}.000000+0000");
+        let retransmitted = second % 3;
+        text += &format!("{clock},{second}000,7,20.5,480,{retransmitted},5.0{second}\n");
+    }
+    text
+}
+
+#[test]
+fn two_files_make_one_report_that_names_both() {
+    let folder = Folder::new("report");
+    let (one, two) =
+        (folder.write("one.csv", &statistics(4)), folder.write("two.csv", &statistics(5)));
+    let output = plot(&[], &[&one, &two]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let html = std::fs::read_to_string(folder.0.join("one.html")).unwrap();
+    for text in ["Round-trip time", "Sender: packets", ">one<", ">two<", "each drawn from its own"]
+    {
+        assert!(html.contains(text), "{text}");
+    }
+    let again = plot(&["-o", "-"], &[&one, &two]).stdout;
+    assert_eq!(String::from_utf8(again).unwrap(), html);
+}
+
+#[test]
+fn each_figure_can_be_had_as_a_file() {
+    let folder = Folder::new("svg");
+    let file = folder.write("stats.csv", &statistics(4));
+    let figures = folder.0.join("out");
+    let output = plot(&["--format", "svg", "-o", figures.to_str().unwrap()], &[&file]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut names: Vec<String> = std::fs::read_dir(&figures)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["01-sender-packets.svg", "02-rates.svg", "03-round-trip-time.svg"]);
+    let svg = std::fs::read_to_string(figures.join(&names[2])).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.contains("RTT, ms"));
+}
+
+#[test]
+fn a_fault_in_a_file_is_told_with_its_place() {
+    let folder = Folder::new("fault");
+    let file = folder.write("stats.csv", "Time,msRTT\n0,1\n5,high\n6,1\n");
+    let output = plot(&[], &[&file]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("stats.csv: line 3: column msRTT: `high` is no number"), "{told}");
+    let output = plot(&[], &[&folder.0.join("missing.csv")]);
+    assert!(String::from_utf8(output.stderr).unwrap().contains("missing.csv: "));
+    let other = folder.write("other.csv", "a,b\n1,2\n");
+    let told = String::from_utf8(plot(&[], &[&other]).stderr).unwrap();
+    assert!(told.contains("other.csv: line 1: ") && told.contains("msRTT"), "{told}");
+}
+
+#[test]
+fn a_file_that_is_still_written_is_drawn_with_a_warning() {
+    let folder = Folder::new("cut");
+    let text = statistics(4);
+    let file = folder.write("stats.csv", &text[..text.len() - 10]);
+    let output = plot(&[], &[&file]);
+    assert!(output.status.success());
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("line 21: the last line has no end"), "{told}");
+    let html = std::fs::read_to_string(folder.0.join("stats.html")).unwrap();
+    assert!(html.contains("the last line has no end"));
+}
