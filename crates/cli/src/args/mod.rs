@@ -4,6 +4,7 @@ mod connection;
 mod demo;
 mod emulate;
 mod generate;
+mod lab;
 mod link;
 mod metrics;
 mod plot;
@@ -21,6 +22,7 @@ pub(crate) use connection::ConnectionArgs;
 pub(crate) use demo::DemoArgs;
 pub(crate) use emulate::EmulateArgs;
 pub(crate) use generate::GenerateArgs;
+pub(crate) use lab::{LabArgs, LabCommand, MergeArgs, RunArgs};
 pub(crate) use metrics::MetricsArgs;
 pub(crate) use plot::{Align, PlotArgs, PlotFormat};
 pub(crate) use probe::ProbeArgs;
@@ -49,6 +51,7 @@ pub(crate) enum Command {
     Route(Box<RouteArgs>),
     Emulate(Box<EmulateArgs>),
     Probe(Box<ProbeArgs>),
+    Lab(Box<LabArgs>),
     Plot(PlotArgs),
     /// List every form of URI and every key, with unit, range and default
     #[command(long_about = punctual_uri::topic())]
