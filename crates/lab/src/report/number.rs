@@ -32,7 +32,7 @@ fn decimals_for(number: f64, digits: usize) -> usize {
     }
     let mut decimals = digits - 1;
     let mut scaled = number;
-    while scaled < 1.0 && decimals < 9 {
+    while scaled < 0.9999 && decimals < 9 {
         scaled *= 10.0;
         decimals += 1;
     }
