@@ -93,13 +93,18 @@ fn table(
     };
     row("packets in", &|d| d.link.sent.to_string())?;
     row("rate in", &|d| format!("{:#}", Bitrate::of(d.link.sent_bytes, elapsed)))?;
-    row("lost or dropped", &|d| share(d.link.dropped(), d.link.sent))?;
-    // Each cause that there was.
-    let causes = directions.map(|direction| direction.link.drops());
-    for (place, (cause, up)) in causes[0].iter().enumerate() {
-        if *up > 0 || causes[1][place].1 > 0 {
-            row(&format!("  {cause}"), &|d| share(d.link.drops()[place].1, d.link.sent))?;
-        }
+    row("lost", &|d| share(d.link.lost, d.link.sent))?;
+    if directions.iter().any(|direction| direction.link.lost > direction.link.lost_by_chance) {
+        row("  by chance", &|d| share(d.link.lost_by_chance, d.link.sent))?;
+        row("  by pattern", &|d| share(d.link.lost_by_pattern, d.link.sent))?;
+        row("  in outages", &|d| share(d.link.lost_in_outage, d.link.sent))?;
+    }
+    row("dropped by the queue", &|d| share(d.link.dropped_by_queue, d.link.sent))?;
+    if directions.iter().any(|direction| direction.link.dropped_by_codel > 0) {
+        row("dropped by CoDel", &|d| share(d.link.dropped_by_codel, d.link.sent))?;
+    }
+    if directions.iter().any(|direction| direction.link.dropped_by_mtu > 0) {
+        row("dropped, too long", &|d| share(d.link.dropped_by_mtu, d.link.sent))?;
     }
     row("duplicated", &|d| share(d.link.duplicated, d.link.sent))?;
     row("corrupted", &|d| share(d.link.corrupted, d.link.sent))?;

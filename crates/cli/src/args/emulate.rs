@@ -2,27 +2,34 @@
 
 use std::time::Duration;
 
-use crate::args::link::{BothWays, Down, LinkError, Up};
+use crate::args::link::{BothWays, Down, PresetName, Up, list_presets};
 use crate::args::tun::TunArgs;
 use crate::args::value;
-use punctual_netem::LinkConfig;
+use punctual_netem::PathProfile;
 
-/// Put a bad network between any two UDP programs
+/// Put a bad network between any two programs
 ///
-/// A relay for UDP, in real time: what arrives at LISTEN is sent to TARGET, and the answers go
-/// back, through a model of a network link in each direction. Each client gets its own links and
-/// its own port, as behind a NAT. At the end (Ctrl-C or --duration) it tells what the links did,
-/// and how exactly in time it was: the difference between when the model delivers a packet and
-/// when it was really sent. For exact times on a busy machine let it have real-time priority (root,
-/// or CAP_SYS_NICE on Linux).
+/// In one of two ways, both in real time:
+///
+/// - A relay for UDP (LISTEN TARGET): what arrives at LISTEN is sent to TARGET, and the answers go
+///   back, through a model of a network link in each direction. Each client gets its own links and
+///   its own port, as behind a NAT. It needs no privilege.
+/// - Two sides (--tun): the system gets two networks of their own, left and right, with nothing
+///   but the link between them. Programs in them use any protocol over IP, the kernel's TCP
+///   included. It needs Linux and root, and leaves nothing behind, even if it is killed.
+///
+/// At the end (Ctrl-C, --duration, or the end of the commands) it tells what the links did, and how
+/// exactly in time it was: the difference between when the model delivers a packet and when it was
+/// really sent. For exact times on a busy machine let it have real-time priority (root, or
+/// CAP_SYS_NICE on Linux).
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct EmulateArgs {
     /// Where to receive: `:5000`, `127.0.0.1:5000`, `[::1]:5000`
-    #[arg(value_name = "LISTEN", required_unless_present = "tun")]
+    #[arg(value_name = "LISTEN", required_unless_present_any = ["tun", "preset"])]
     pub(crate) listen: Option<String>,
     /// Where to send to: `host:4200`
-    #[arg(value_name = "TARGET", required_unless_present = "tun")]
+    #[arg(value_name = "TARGET", required_unless_present_any = ["tun", "preset"])]
     pub(crate) target: Option<String>,
     #[command(flatten)]
     pub(crate) tun: TunArgs,
@@ -50,9 +57,13 @@ pub(crate) struct EmulateArgs {
 
 impl EmulateArgs {
     /// The links from the clients to the target and back.
-    pub(crate) fn links(&self) -> Result<(LinkConfig, LinkConfig), LinkError> {
-        let both = self.both.config()?;
-        Ok((self.up.apply(both.clone())?, self.down.apply(both)?))
+    pub(crate) fn links(&self) -> PathProfile {
+        self.both.path(&self.up, &self.down, self.seed)
+    }
+
+    /// What is to be told of the presets, if that is what was asked for.
+    pub(crate) fn presets(&self) -> Option<String> {
+        matches!(self.both.preset, Some(PresetName::List)).then(list_presets)
     }
 
     /// Time to run for; `None` for no limit.
@@ -65,7 +76,16 @@ const RUN: &str = "The run";
 
 const EXAMPLES: &str = "\
 Each option of the link holds both ways; with -up behind its name only from the client to the
-target, with -down only back (--loss 2% --loss-down 0). --rtt is split in halves.
+target (from the left side to the right), with -down only back (--loss 2% --loss-down 0). --rtt is
+split in halves. Times of --at and of traces count from a client's first datagram; with --tun, from
+the start of the left command, or of the emulator if there are not two commands.
+
+A command of --left or --right finds in its environment PUNCTUAL_SIDE (left or right), and the
+addresses PUNCTUAL_PEER, PUNCTUAL_LEFT and PUNCTUAL_RIGHT, for IPv6 with a 6 behind the name. Its
+network is the device punctual0 and a loopback of its own, no other; what it starts ends with it.
+A command that fails makes the exit code 1, and its own is said. The report goes to standard output,
+or to standard error if a command writes to the former (see --left-log). A side without a command
+stays open for a shell, and it is said how to get in.
 
 Examples:
   The link of SRT's retransmission experiments, between a sender and port 4200:
@@ -75,5 +95,27 @@ Examples:
   A satellite link with bursts of loss (2 % lost, 8 in a row on average) and a narrow way back:
       punctual emulate :5000 host:4200 --rtt 600ms --burst-loss 2%:8 --rate 20Mbps --rate-down 1Mbps
 
-  A 4G modem (20 Mb/s, jitter, loss in bursts), for a minute:
-      punctual emulate :5000 host:4200 --preset mobile --duration 60s";
+  A 4G modem (20 Mb/s, jitter, loss in bursts), for a minute; then what other links are known:
+      punctual emulate :5000 host:4200 --preset mobile --duration 60s
+      punctual emulate --preset list
+
+  A link that gets worse, stops for a second, and gives back at once what it held:
+      punctual emulate :5000 host:4200 --rtt 60ms --rate 20Mbps \\
+          --at '10s: loss=5% over 20s' --at '40s: stall 1s drain 12Mbps' --at '60s: outage 500ms'
+
+  The recorded capacity of a mobile network on the way to the target:
+      punctual emulate :5000 host:4200 --rtt 60ms --trace-up verizon-lte.up --queue 300ms
+
+  TCP over 200 ms and 2 % of loss each way:
+      sudo punctual emulate --tun --rtt 200ms --loss 2% \\
+          --right 'iperf3 -s' --left 'iperf3 -c $PUNCTUAL_PEER'
+
+  Somebody else's SRT, both ends of it, for a minute; what they say goes to files:
+      sudo punctual emulate --tun --rtt 60ms --loss 5% --duration 1min \\
+          --right \"srt-live-transmit 'srt://:4200?latency=250' file://con > got.ts\" \\
+          --left \"ffmpeg -re -i clip.ts -c copy -f mpegts 'srt://10.73.0.2:4200?latency=250000'\" \\
+          --right-log right.log --left-log left.log
+
+  A look at a link; a shell at one end of it:
+      sudo punctual emulate --tun --preset mobile --left 'ping -c 20 $PUNCTUAL_PEER'
+      sudo punctual emulate --tun --preset mobile --left bash";

@@ -1,22 +1,13 @@
 //! The options of an emulated link: for both directions, for one, for the other.
 
-use std::fmt;
+use std::fs;
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::ValueEnum;
-use punctual_netem::{Jitter, LinkConfig, LinkConfigError, Loss, QueueLimit, Reorder, presets};
-use punctual_units::{Bitrate, parse_bytes, parse_count, parse_duration, parse_share};
-use thiserror::Error;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use punctual_netem::{Change, LinkProfile, PathProfile, Preset, Timeline, Trace, presets};
 
 use crate::args::value;
-
-/// Options of a link cannot be had together, or a probability is none.
-#[derive(Debug, Error)]
-pub(crate) enum LinkError {
-    #[error(transparent)]
-    Probability(#[from] LinkConfigError),
-}
 
 /// The help of an option: in full where it holds both ways, else by reference to that.
 macro_rules! help {
@@ -28,6 +19,13 @@ macro_rules! help {
     };
 }
 
+/// A reader of a parameter's value.
+macro_rules! change {
+    ($name:literal) => {
+        |text: &str| Change::parse($name, text)
+    };
+}
+
 macro_rules! link_options {
     ($name:ident, $suffix:tt, $heading:literal) => {
         /// The options of a link, as typed.
@@ -35,81 +33,133 @@ macro_rules! link_options {
         #[command(next_help_heading = $heading)]
         pub(crate) struct $name {
             #[arg(id = concat!("loss", $suffix), long = concat!("loss", $suffix),
-                                          value_name = "SHARE", value_parser = value::share,
+                                          value_name = "LOSS", value_parser = change!("loss"),
                                           conflicts_with = concat!("burst-loss", $suffix),
                                           help = help!($suffix, "loss", "\
-                      Share of packets lost, each by chance: 5%"))]
-            loss: Option<f64>,
+                      Share of packets lost, each by chance (5%); or each \
+                      hundredth packet (every:100), three in a row \
+                      (every:100:3), 50 in a row each 10 s (every:10s:50), or \
+                      these, counted from 0 (list:3,17,20-25)"))]
+            loss: Option<Change>,
             #[arg(id = concat!("burst-loss", $suffix), long = concat!("burst-loss", $suffix),
                                           value_name = "SHARE:LENGTH",
+                                          value_parser = change!("burst-loss"),
                                           help = help!($suffix, "burst-loss", "\
                       Loss in bursts (Gilbert–Elliott): share lost and mean \
                       length of a burst (2%:8), or the model's p,r,good,bad \
                       (0.5%,10%,0.1%,40%)"))]
-            burst_loss: Option<BurstLoss>,
+            burst_loss: Option<Change>,
             #[arg(id = concat!("delay", $suffix), long = concat!("delay", $suffix),
-                                          value_name = "TIME", value_parser = value::milliseconds,
+                                          value_name = "TIME", value_parser = change!("delay"),
                                           help = help!($suffix, "delay", "\
                       Delay one way"))]
-            delay: Option<Duration>,
+            delay: Option<Change>,
             #[arg(id = concat!("jitter", $suffix), long = concat!("jitter", $suffix),
-                                          value_name = "TIME",
+                                          value_name = "TIME", value_parser = change!("jitter"),
                                           help = help!($suffix, "jitter", "\
                       Variation of the delay: standard deviation of a normal \
-                      distribution (4ms), or uniform:4ms for up to 4 ms up and \
+                      distribution (4ms) or of one with a long tail \
+                      (pareto:4ms), or uniform:4ms for up to 4 ms up and \
                       down"))]
-            jitter: Option<JitterValue>,
+            jitter: Option<Change>,
             #[arg(id = concat!("rate", $suffix), long = concat!("rate", $suffix),
-                                          value_name = "RATE", value_parser = value::rate,
+                                          value_name = "RATE", value_parser = change!("rate"),
                                           help = help!($suffix, "rate", "\
                       Bit rate; IP and UDP headers count"))]
-            rate: Option<Bitrate>,
+            rate: Option<Change>,
             #[arg(id = concat!("queue", $suffix), long = concat!("queue", $suffix),
-                                          value_name = "LIMIT",
+                                          value_name = "LIMIT", value_parser = change!("queue"),
                                           help = help!($suffix, "queue", "\
                       What may wait for transmission: packets (1000), time \
                       (300ms), bytes (64KiB) or unlimited"))]
-            queue: Option<Queue>,
+            queue: Option<Change>,
+            #[arg(id = concat!("codel", $suffix), long = concat!("codel", $suffix),
+                                          value_name = "TARGET:INTERVAL",
+                                          value_parser = change!("codel"), num_args = 0..=1,
+                                          require_equals = true, default_missing_value = "on",
+                                          help = help!($suffix, "codel", "\
+                      Keep the wait short by CoDel (RFC 8289), with target and \
+                      interval if not 5ms:100ms"))]
+            codel: Option<Change>,
+            #[arg(id = concat!("mtu", $suffix), long = concat!("mtu", $suffix),
+                                          value_name = "BYTES", value_parser = change!("mtu"),
+                                          help = help!($suffix, "mtu", "\
+                      Longest packet that passes, IP and UDP headers included; \
+                      longer ones vanish without a word"))]
+            mtu: Option<Change>,
+            #[arg(id = concat!("overhead", $suffix), long = concat!("overhead", $suffix),
+                                          value_name = "BYTES", value_parser = change!("overhead"),
+                                          allow_negative_numbers = true,
+                                          help = help!($suffix, "overhead", "\
+                      Bytes that count for the rate beside each packet's own: \
+                      38 on Ethernet, -28 to count what UDP carries alone"))]
+            overhead: Option<Change>,
             #[arg(id = concat!("reorder", $suffix), long = concat!("reorder", $suffix),
                                           value_name = "SHARE[:TIME]",
+                                          value_parser = change!("reorder"),
                                           help = help!($suffix, "reorder", "\
-                      Share of packets held back, and how long: 1%:10ms"))]
-            reorder: Option<Late>,
+                      Share of packets held back, and how long: 1%:10ms; or \
+                      sent ahead: ahead:1%:10ms"))]
+            reorder: Option<Change>,
             #[arg(id = concat!("duplicate", $suffix), long = concat!("duplicate", $suffix),
-                                          value_name = "SHARE", value_parser = value::share,
+                                          value_name = "SHARE",
+                                          value_parser = change!("duplicate"),
                                           help = help!($suffix, "duplicate", "\
                       Share of packets sent twice"))]
-            duplicate: Option<f64>,
+            duplicate: Option<Change>,
             #[arg(id = concat!("corrupt", $suffix), long = concat!("corrupt", $suffix),
-                                          value_name = "SHARE", value_parser = value::share,
+                                          value_name = "SHARE", value_parser = change!("corrupt"),
                                           help = help!($suffix, "corrupt", "\
                       Share of packets with a flipped bit"))]
-            corrupt: Option<f64>,
+            corrupt: Option<Change>,
+            #[arg(id = concat!("at", $suffix), long = concat!("at", $suffix),
+                                          value_name = "EVENT", value_parser = Timeline::from_str,
+                                          help = help!($suffix, "at", "\
+                      Something that happens, counted from the first packet; \
+                      may be given again: '20s: delay=300ms over 2s', \
+                      '60s: outage 1s', '30s: stall 1050ms drain 12Mbps', \
+                      'every 10s: rate=2Mbps'"))]
+            at: Vec<Timeline>,
+            #[arg(id = concat!("timeline", $suffix), long = concat!("timeline", $suffix),
+                                          value_name = "FILE", value_parser = timeline,
+                                          help = help!($suffix, "timeline", "\
+                      A file of such events, one a line"))]
+            timeline: Option<Timeline>,
+            #[arg(id = concat!("trace", $suffix), long = concat!("trace", $suffix),
+                                          value_name = "FILE", value_parser = trace,
+                                          help = help!($suffix, "trace", "\
+                      A recorded course of the capacity: mahimahi's format, or \
+                      CSV with the columns time, rate, delay, loss; it is \
+                      played again and again"))]
+            trace: Option<Trace>,
         }
 
         impl $name {
-            /// `config` with what was typed changed in it.
-            pub(crate) fn apply(&self, mut config: LinkConfig) -> Result<LinkConfig, LinkError> {
-                if let Some(share) = self.loss {
-                    config = config.with_loss(Loss::Random(share))?;
+            /// Changes in `profile` what was typed.
+            pub(crate) fn apply(&self, profile: &mut LinkProfile) {
+                let changes = [
+                    &self.loss,
+                    &self.burst_loss,
+                    &self.delay,
+                    &self.jitter,
+                    &self.rate,
+                    &self.queue,
+                    &self.codel,
+                    &self.mtu,
+                    &self.overhead,
+                    &self.reorder,
+                    &self.duplicate,
+                    &self.corrupt,
+                ];
+                for change in changes.into_iter().flatten() {
+                    change.apply(&mut profile.config);
                 }
-                if let Some(BurstLoss(loss)) = &self.burst_loss {
-                    config = config.with_loss(loss.clone())?;
+                for timeline in self.timeline.iter().chain(&self.at) {
+                    profile.timeline.extend(timeline.events().iter().cloned());
                 }
-                if let Some(Late { share, by }) = self.reorder {
-                    config = config.with_reorder(Reorder::Late { share, by })?;
+                if let Some(trace) = &self.trace {
+                    profile.trace = Some(trace.clone());
                 }
-                if let Some(share) = self.duplicate {
-                    config = config.with_duplicate(share)?;
-                }
-                if let Some(share) = self.corrupt {
-                    config = config.with_corrupt(share)?;
-                }
-                config.delay = self.delay.unwrap_or(config.delay);
-                config.jitter = self.jitter.map_or(config.jitter, |jitter| jitter.0);
-                config.queue = self.queue.map_or(config.queue, |queue| queue.0);
-                config.rate = self.rate.or(config.rate);
-                Ok(config)
             }
         }
     };
@@ -123,142 +173,85 @@ link_options!(Down, "-down", "Only from the target to the client");
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "The link, both ways")]
 pub(crate) struct BothWays {
-    /// A link that people meet, to start from
-    #[arg(long, value_name = "NAME")]
-    preset: Option<Preset>,
+    /// A link that people meet, to start from; `list` tells what each is and where it comes from
+    #[arg(long, value_name = "NAME", value_parser = preset())]
+    pub(crate) preset: Option<PresetName>,
     /// Round-trip time: half of it is the delay of each way
     #[arg(long, value_name = "TIME", value_parser = value::milliseconds, conflicts_with = "delay")]
     rtt: Option<Duration>,
     /// Let packets overtake others when jitter would have it so, instead of keeping their order
     #[arg(long)]
     overtake: bool,
+    /// Play traces once, not again and again
+    #[arg(long)]
+    trace_once: bool,
+    /// Let a CSV trace go from one row to the next in straight lines, not in steps
+    #[arg(long)]
+    trace_lines: bool,
     #[command(flatten)]
     options: Options,
 }
 
 impl BothWays {
-    /// The link of each direction before what is typed for one of them.
-    pub(crate) fn config(&self) -> Result<LinkConfig, LinkError> {
-        let preset = match self.preset {
-            Some(Preset::Mobile) => presets::mobile(),
-            None => LinkConfig::default(),
+    /// The links from the clients to the target and back.
+    pub(crate) fn path(&self, up: &Up, down: &Down, seed: u64) -> PathProfile {
+        let mut path = match self.preset {
+            Some(PresetName::Of(preset)) => preset.path(seed),
+            Some(PresetName::List) | None => PathProfile::default(),
         };
-        let mut config = self.options.apply(preset)?;
-        config.delay = self.rtt.map_or(config.delay, |rtt| rtt / 2);
-        config.keep_order &= !self.overtake;
-        Ok(config)
-    }
-}
-
-/// A link that people meet.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-enum Preset {
-    /// A 4G modem: 20 Mb/s, 30 ms each way, jitter, 2 % of loss in bursts
-    Mobile,
-}
-
-/// Loss in bursts.
-#[derive(Clone, Debug, PartialEq)]
-struct BurstLoss(Loss);
-
-impl FromStr for BurstLoss {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let share = |text: &str| parse_share(text).map_err(|error| error.to_string());
-        if let Some((lost, length)) = text.split_once(':') {
-            let lost = share(lost)?;
-            let length = length.parse::<f64>().ok().filter(|length| *length >= 1.0);
-            let length = length.ok_or_else(|| {
-                format!("`{text}`: the mean length of a burst must be a number from 1 up")
-            })?;
-            if lost > length / (length + 1.0) {
-                return Err(format!("`{text}`: bursts so short cannot make such a share"));
-            }
-            return Ok(Self(Loss::bursts(lost, length)));
+        for profile in [&mut path.up, &mut path.down] {
+            self.options.apply(profile);
+            let config = &mut profile.config;
+            config.delay = self.rtt.map_or(config.delay, |rtt| rtt / 2);
+            config.keep_order &= !self.overtake;
         }
-        let shares: Vec<f64> = text.split(',').map(share).collect::<Result<_, _>>()?;
-        match shares[..] {
-            [p, r, good_loss, bad_loss] => {
-                Ok(Self(Loss::GilbertElliott { p, r, good_loss, bad_loss }))
-            }
-            _ => Err(format!("`{text}`: write share and length (2%:8) or p,r,good,bad")),
+        up.apply(&mut path.up);
+        down.apply(&mut path.down);
+        for profile in [&mut path.up, &mut path.down] {
+            profile.trace = profile.trace.take().map(|trace| {
+                let trace = if self.trace_once { trace.once() } else { trace };
+                if self.trace_lines { trace.interpolated() } else { trace }
+            });
         }
+        path
     }
 }
 
-/// Variation of the delay.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct JitterValue(Jitter);
-
-impl FromStr for JitterValue {
-    type Err = punctual_units::ParseUnitError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(Self(match text.strip_prefix("uniform:") {
-            Some(spread) => Jitter::Uniform { spread: value::milliseconds(spread)? },
-            None => match value::milliseconds(text.strip_prefix("normal:").unwrap_or(text))? {
-                Duration::ZERO => Jitter::None,
-                std_dev => Jitter::Normal { std_dev },
-            },
-        }))
-    }
+/// What `--preset` is given.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PresetName {
+    /// Tell what there is.
+    List,
+    /// This one.
+    Of(&'static Preset),
 }
 
-/// What may wait for transmission.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Queue(QueueLimit);
-
-impl FromStr for Queue {
-    type Err = Unreadable;
-
-    fn from_str(text: &str) -> Result<Self, Unreadable> {
-        let unreadable = || Unreadable {
-            text: text.to_owned(),
-            forms: "a number of packets (1000), a time (300ms), bytes (64KiB) or unlimited",
-        };
-        let size = |count: u64| usize::try_from(count).map_err(|_| unreadable());
-        Ok(Self(if text == "unlimited" {
-            QueueLimit::Unlimited
-        } else if let Ok(packets) = text.parse() {
-            QueueLimit::Packets(packets)
-        } else if let Ok(time) = parse_duration(text) {
-            QueueLimit::Time(time)
-        } else if let Ok(bytes) = parse_bytes(text) {
-            QueueLimit::Bytes(size(bytes)?)
-        } else {
-            QueueLimit::Packets(size(parse_count(text).map_err(|_| unreadable())?)?)
-        }))
-    }
+fn preset() -> impl TypedValueParser<Value = PresetName> {
+    let presets = presets::all().iter();
+    let names = presets.map(|preset| PossibleValue::new(preset.name).help(preset.about));
+    let list = PossibleValue::new("list").help("Tell more of each");
+    PossibleValuesParser::new(names.chain([list])).try_map(|name| match name.as_str() {
+        "list" => Ok(PresetName::List),
+        name => presets::find(name).map(PresetName::Of),
+    })
 }
 
-/// Packets that are held back.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Late {
-    share: f64,
-    by: Duration,
+/// What `--preset list` prints.
+pub(crate) fn list_presets() -> String {
+    let entry = |preset: &Preset| {
+        format!("{}\n    {}\n    Source: {}\n", preset.name, preset.about, preset.source)
+    };
+    presets::all().iter().map(entry).collect()
 }
 
-impl FromStr for Late {
-    type Err = punctual_units::ParseUnitError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (share, by) = text.split_once(':').unwrap_or((text, "10ms"));
-        Ok(Self { share: parse_share(share)?, by: value::milliseconds(by)? })
-    }
+fn timeline(path: &str) -> Result<Timeline, String> {
+    file(path)?.parse::<Timeline>().map_err(|error| format!("{path}: {error}"))
 }
 
-/// A value in none of its forms.
-#[derive(Debug)]
-struct Unreadable {
-    text: String,
-    forms: &'static str,
+fn trace(path: &str) -> Result<Trace, String> {
+    Trace::parse(&file(path)?).map_err(|error| format!("{path}: {error}"))
 }
 
-impl std::error::Error for Unreadable {}
-
-impl fmt::Display for Unreadable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` must be {}", self.text, self.forms)
-    }
+fn file(path: &str) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))
 }

@@ -12,15 +12,15 @@ use crate::args::value;
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Two sides instead of a relay (Linux, root)")]
 pub(crate) struct TunArgs {
-    /// Make two network namespaces, left (10.73.0.1, fd73::1) and right (10.73.0.2, fd73::2),
-    /// joined by the link: for any program and protocol
+    /// Make two sides, left (10.73.0.1, fd73::1) and right (10.73.0.2, fd73::2), joined by the
+    /// link: network namespaces with a TUN device each
     #[arg(long, conflicts_with_all = ["listen", "target"])]
     pub(crate) tun: bool,
     /// Run this by the shell on the left side; $PUNCTUAL_PEER is the right side's address
-    #[arg(long, value_name = "COMMAND", requires = "tun")]
+    #[arg(long, value_name = "COMMAND", requires = "tun", conflicts_with = "listen")]
     pub(crate) left: Option<OsString>,
     /// Run this by the shell on the right side; $PUNCTUAL_PEER is the left side's address
-    #[arg(long, value_name = "COMMAND", requires = "tun")]
+    #[arg(long, value_name = "COMMAND", requires = "tun", conflicts_with = "listen")]
     pub(crate) right: Option<OsString>,
     /// Whose end ends the run; a command that still runs then gets SIGTERM, and SIGKILL after 2 s
     #[arg(long, value_name = "WHO", requires = "tun", default_value = "left", value_enum)]
@@ -39,7 +39,7 @@ pub(crate) struct TunArgs {
     /// Largest IP packet of the devices, in bytes; no IPv6 with less than 1280
     #[arg(long, value_name = "BYTES", requires = "tun", default_value = "1500",
           value_parser = clap::value_parser!(u16).range(68..))]
-    pub(crate) mtu: u16,
+    pub(crate) device_mtu: u16,
 }
 
 /// Whose end ends the run.

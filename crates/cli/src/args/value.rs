@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use punctual_units::{Bitrate, ParseUnitError, parse_bytes_in, parse_duration_in, parse_share};
+use punctual_units::{Bitrate, ParseUnitError, parse_bytes_in, parse_duration_in};
 
 /// A duration whose bare numbers are seconds.
 pub(crate) fn seconds(text: &str) -> Result<Duration, ParseUnitError> {
@@ -54,11 +54,6 @@ impl FromStr for Limit {
     }
 }
 
-/// A share of packets.
-pub(crate) fn share(text: &str) -> Result<f64, ParseUnitError> {
-    parse_share(text)
-}
-
 const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
 
 /// What a live message holds at most: an Ethernet frame less the headers of IP, UDP and SRT.
@@ -88,6 +83,5 @@ mod tests {
         for wrong in ["0", "-2", "1.5", "many"] {
             assert!(wrong.parse::<Limit>().unwrap_err().contains("-1 for no limit"));
         }
-        assert!(share("101%").unwrap_err().to_string().contains("100%"));
     }
 }

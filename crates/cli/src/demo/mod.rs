@@ -8,11 +8,10 @@ mod table;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use punctual_netem::presets;
+use punctual_netem::{LinkProfile, presets};
 use punctual_units::DisplayDuration;
 
 use crate::args::DemoArgs;
-use crate::emulate;
 use crate::exit::Failure;
 use crate::print::print;
 use crate::stop::Stop;
@@ -31,7 +30,7 @@ pub(crate) async fn run(args: DemoArgs, quiet: bool) -> Result<(), Failure> {
          over bare UDP, and over SRT with a latency of {} ms.\n\n",
         DisplayDuration(Duration::from_secs(clip.duration().as_secs())),
         clip.rate(),
-        emulate::describe(&presets::mobile()),
+        LinkProfile::from(presets::mobile()).in_words(),
         LATENCY.as_millis()
     ))?;
     let Some(received) = stop.or(streams::run(&clip, args.seed, quiet)).await else {

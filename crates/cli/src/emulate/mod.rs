@@ -6,7 +6,7 @@ mod tun;
 use std::time::Duration;
 
 use punctual_emulator::{DirectionReport, Emulator, EmulatorConfig};
-use punctual_netem::LinkConfig;
+use punctual_netem::PathProfile;
 use punctual_units::{Bitrate, DisplayDuration, percent};
 use punctual_uri::split_host_port;
 
@@ -19,10 +19,18 @@ use crate::stop::Stop;
 
 /// Runs the command until it is stopped or its time is over.
 pub(crate) async fn run(args: Box<EmulateArgs>, quiet: bool) -> Result<(), Failure> {
+    if let Some(presets) = args.presets() {
+        return print(format_args!("{presets}"));
+    }
     let (Some(listen), Some(target)) = (&args.listen, &args.target) else {
+        if !args.tun.tun {
+            return Err(Failure::usage(
+                "LISTEN and TARGET are missing: where to relay from and to",
+            ));
+        }
         return two_sides(&args, quiet).await;
     };
-    let (up, down) = args.links().map_err(|error| Failure::usage(error.to_string()))?;
+    let PathProfile { up, down } = args.links();
     let target = match address("TARGET", target).await? {
         address if address.ip().is_unspecified() || address.port() == 0 => {
             return Err(Failure::usage(format!(
@@ -33,13 +41,13 @@ pub(crate) async fn run(args: Box<EmulateArgs>, quiet: bool) -> Result<(), Failu
     };
     let listen = address("LISTEN", listen).await?;
     let mut config = EmulatorConfig::new(listen, target);
-    (config.up, config.down) = (up.clone().into(), down.clone().into());
+    (config.up, config.down) = (up, down);
     config.seed = args.seed;
     config.max_clients = args.max_clients;
     config.client_timeout = args.client_timeout;
     let stop = Stop::on_signals(args.duration());
-    tracing::info!("to the target:  {}", describe(&up));
-    tracing::info!("to the client:  {}", describe(&down));
+    tracing::info!("to the target:  {}", config.up.in_words());
+    tracing::info!("to the client:  {}", config.down.in_words());
     let emulator = Emulator::start(config)
         .await
         .map_err(|error| Failure::runtime(format!("cannot listen on {listen}: {error}")))?;
@@ -90,7 +98,7 @@ async fn show(names: [&str; 2], report: impl Fn() -> [DirectionReport; 2]) {
         for (name, (now, before)) in names.iter().zip(report.iter().zip(&before)) {
             let rate =
                 Bitrate::of(now.link.sent_bytes.saturating_sub(before.link.sent_bytes), time);
-            let lost = percent(now.link.lost + now.link.dropped_by_queue, now.link.sent);
+            let lost = percent(now.link.dropped(), now.link.sent);
             text += &format!("{name} {rate:#}, lost {lost}  |  ");
         }
         before = report;
@@ -108,69 +116,9 @@ async fn address(what: &str, text: &str) -> Result<std::net::SocketAddr, Failure
     resolve(host, port, None).await
 }
 
-/// A link in words.
-pub(crate) fn describe(config: &LinkConfig) -> String {
-    use punctual_netem::{Jitter, Loss, Reorder};
-    let percent = |share: f64| format!("{} %", (share * 1e6).round() / 1e4);
-    let time = |time: Duration| DisplayDuration(time).to_string();
-    let mut parts = match config.delay {
-        Duration::ZERO => vec!["no delay".to_owned()],
-        delay => vec![format!("delay {}", time(delay))],
-    };
-    match config.jitter {
-        Jitter::Uniform { spread } => parts.push(format!("jitter up to {}", time(spread))),
-        Jitter::Normal { std_dev } => parts.push(format!("jitter {}", time(std_dev))),
-        _ => {}
-    }
-    match &config.loss {
-        Loss::None => {}
-        Loss::GilbertElliott { .. } => {
-            parts.push(format!("loss {} in bursts", percent(config.loss.mean())));
-        }
-        loss => parts.push(format!("loss {}", percent(loss.mean()))),
-    }
-    if let Some(rate) = config.rate {
-        parts.push(format!("rate {rate}, queue {}", queue(config.queue)));
-    }
-    if let Reorder::Ahead { share, by } | Reorder::Late { share, by } = config.reorder {
-        parts.push(format!("{} reordered by {}", percent(share), time(by)));
-    }
-    if config.duplicate > 0.0 {
-        parts.push(format!("{} duplicated", percent(config.duplicate)));
-    }
-    if config.corrupt > 0.0 {
-        parts.push(format!("{} corrupted", percent(config.corrupt)));
-    }
-    parts.join(", ")
-}
-
-fn queue(limit: punctual_netem::QueueLimit) -> String {
-    use punctual_netem::QueueLimit;
-    match limit {
-        QueueLimit::Bytes(bytes) => punctual_units::DisplayBytes(bytes as u64).to_string(),
-        QueueLimit::Packets(packets) => format!("{packets} packets"),
-        QueueLimit::Time(time) => DisplayDuration(time).to_string(),
-        _ => "unlimited".to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_link_is_described_by_what_it_does() {
-        let config = LinkConfig::default()
-            .with_delay(Duration::from_millis(25))
-            .with_rate(Some(Bitrate::from_mbps(20)))
-            .with_loss(punctual_netem::Loss::bursts(0.02, 8.0))
-            .unwrap();
-        assert_eq!(
-            describe(&config),
-            "delay 25 ms, loss 2 % in bursts, rate 20 Mb/s, queue 1000 packets"
-        );
-        assert_eq!(describe(&LinkConfig::default()), "no delay");
-    }
 
     #[tokio::test]
     async fn addresses_say_what_is_wrong_with_them() {

@@ -7,10 +7,11 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use punctual_emulator::{Helper, Running, Side, SideCommand, TunConfig, TunEmulator};
+use punctual_netem::PathProfile;
 use tokio::time::timeout;
 
 use crate::args::{EmulateArgs, TunArgs, Until};
-use crate::emulate::{describe, show};
+use crate::emulate::show;
 use crate::exit::Failure;
 use crate::live::line;
 use crate::print::print;
@@ -18,12 +19,12 @@ use crate::stop::Stop;
 
 /// Runs the command until its commands have ended, it is stopped or its time is over.
 pub(super) async fn run(args: &EmulateArgs, quiet: bool) -> Result<(), Failure> {
-    let (up, down) = args.links().map_err(|error| Failure::usage(error.to_string()))?;
+    let PathProfile { up, down } = args.links();
     let tun = &args.tun;
     let stop = Stop::on_signals(args.duration());
-    tracing::info!("left to right:  {}", describe(&up));
-    tracing::info!("right to left:  {}", describe(&down));
-    let config = TunConfig { up: up.into(), down: down.into(), seed: args.seed, mtu: tun.mtu };
+    tracing::info!("left to right:  {}", up.in_words());
+    tracing::info!("right to left:  {}", down.in_words());
+    let config = TunConfig { up, down, seed: args.seed, mtu: tun.device_mtu };
     let mut emulator =
         TunEmulator::start(config).map_err(|error| Failure::runtime(error.to_string()))?;
     let right = Command::start(&emulator, Side::Right, tun)?;
@@ -46,9 +47,9 @@ pub(super) async fn run(args: &EmulateArgs, quiet: bool) -> Result<(), Failure> 
     let report = emulator.stop();
     // Standard output belongs to the commands that write there.
     if alone {
-        print(format_args!("{report}\n"))?
+        print(format_args!("{report}\n"))?;
     } else {
-        eprintln!("{report}")
+        eprintln!("{report}");
     }
     result
 }

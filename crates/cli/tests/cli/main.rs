@@ -7,6 +7,8 @@
 )]
 
 mod emulate;
+#[cfg(target_os = "linux")]
+mod emulate_tun;
 mod ends;
 mod plot;
 mod program;

@@ -46,9 +46,20 @@ impl Program {
 
     /// Asks it to end as Ctrl-C does.
     pub(crate) fn interrupt(&self) {
-        let id = self.child.id().to_string();
+        let id = self.id().to_string();
         let sent = Command::new("kill").args(["-INT", &id]).status().expect("kill runs");
         assert!(sent.success());
+    }
+
+    /// Its process ID.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it at once, by a signal that it cannot handle.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("it can be killed");
+        self.child.wait().expect("it ends");
     }
 
     /// Waits for its end, and gives its exit code, its output and its messages.

@@ -28,6 +28,8 @@ pub(super) enum Order {
 pub(super) struct Forwarder {
     config: TunConfig,
     devices: [SyncDevice; 2],
+    /// Whether a device is still there: whoever is root on its side can delete it.
+    present: [bool; 2],
     /// The link that leads from the device of the same place to the other.
     links: [Direction<Vec<u8>>; 2],
     /// Packets that the other side's kernel refused, by the link they came from.
@@ -52,6 +54,7 @@ impl Forwarder {
             links: links(&config),
             config,
             devices,
+            present: [true; 2],
             refused: [0; 2],
             spare: Vec::new(),
             room: vec![0; LARGEST_PACKET],
@@ -65,7 +68,7 @@ impl Forwarder {
         let mut ready = [true; 3];
         loop {
             for side in [Side::Left, Side::Right] {
-                if ready[side.place()] {
+                if ready[side.place()] && self.present[side.place()] {
                     self.take_in(side);
                 }
             }
@@ -92,7 +95,8 @@ impl Forwarder {
                 Ok(size) => size,
                 Err(Errno::AGAIN) => return,
                 Err(error) => {
-                    tracing::debug!("from the {side} side: {error}");
+                    tracing::error!("the device of the {side} side is gone: {error}");
+                    self.present[place] = false;
                     return;
                 }
             };
@@ -128,11 +132,13 @@ impl Forwarder {
     /// Waits until a device (left, right) or the bell is readable, or until `next`.
     fn wait(&self, next: Option<Instant>) -> Result<[bool; 3], Errno> {
         let timeout = next.map(|next| timespec(next - now()));
-        let mut sources = [
-            PollFd::new(&self.devices[0], PollFlags::IN),
-            PollFd::new(&self.devices[1], PollFlags::IN),
-            PollFd::new(&*self.bell, PollFlags::IN),
-        ];
+        let bell = || PollFd::new(&*self.bell, PollFlags::IN);
+        // A device that is gone would be ready for ever.
+        let device = |place: usize| match self.present[place] {
+            true => PollFd::new(&self.devices[place], PollFlags::IN),
+            false => bell(),
+        };
+        let mut sources = [device(0), device(1), bell()];
         poll(&mut sources, timeout.as_ref())?;
         Ok(sources.map(|source| !source.revents().is_empty()))
     }

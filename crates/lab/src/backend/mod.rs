@@ -1,9 +1,14 @@
 //! Who runs a plan: virtual time, real sockets, or other people's programs.
 
+mod external;
+mod net;
 mod ramp;
+mod real;
 mod series;
 mod sim;
 
+pub use external::External;
+pub use net::Net;
 pub use sim::Sim;
 
 use std::collections::BTreeMap;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use punctual::Statistics;
+use punctual::{Instant, Statistics};
 use punctual_metrics::Quantiles;
 use punctual_sim::{
-    End, HostConfig, HostId, Lateness, LinkId, RateSchedule, StreamConfig, StreamId,
-    StreamOutcome, Traffic, TrafficConfig, Transport, World, WorldError,
+    End, HostConfig, HostId, Lateness, LinkId, RateSchedule, StreamConfig, StreamId, StreamOutcome,
+    Traffic, TrafficConfig, Transport, World, WorldError,
 };
 
 use crate::backend::ramp::usable;
@@ -39,6 +39,7 @@ struct Built {
 
 fn run(setup: &Setup) -> Result<Outcome, WorldError> {
     let Built { mut world, up, down, streams } = build(setup)?;
+    connect(&mut world, setup, &streams);
     world.run_for(setup.duration + tail(setup));
     let outcomes: Vec<StreamOutcome> = streams.iter().map(|id| world.outcome(*id)).collect();
     let mut outcome = Outcome { status: status(&outcomes), ..Outcome::default() };
@@ -48,6 +49,7 @@ fn run(setup: &Setup) -> Result<Outcome, WorldError> {
     if setup.carriage == Carriage::Srt {
         outcome.extend(statistics("sender", &senders));
         outcome.extend(statistics("receiver", &receivers));
+        mean_rates(&mut outcome, setup);
     }
     outcome.extend(link("up", world.link_statistics(up)));
     outcome.extend(link("down", world.link_statistics(down)));
@@ -138,11 +140,21 @@ fn add_traffic(
     world.add_traffic(TrafficConfig { traffic, packet, links, back, start, duration }).map(drop)
 }
 
-/// What follows the last message: connecting took up to the caller's patience, and what was sent
-/// last is played after the latency and the way.
+/// Lets time pass until all streams can send, or no caller has patience any more.
+fn connect(world: &mut World, setup: &Setup, streams: &[StreamId]) {
+    let patience = setup.sender.connect_timeout();
+    while world.now() - Instant::ORIGIN < patience {
+        if streams.iter().all(|id| world.outcome(*id).connected_at.is_some()) {
+            return;
+        }
+        world.run_for(GLANCE);
+    }
+}
+
+/// What is sent last is played after the latency and the way.
 fn tail(setup: &Setup) -> Duration {
     let latency = setup.sender.peer_latency().max(setup.receiver.receive_latency());
-    latency + setup.sender.connect_timeout() + AFTER_THE_LAST
+    latency + setup.path.up.config.delay * 2 + AFTER_THE_LAST
 }
 
 /// How the streams of a run ended: that of the first which did not end well, or all is well.
@@ -198,13 +210,28 @@ fn of_the_streams(outcome: &mut Outcome, streams: &[StreamOutcome]) {
     }
 }
 
+/// Rates over the time in which was sent: what follows is a silence of our making.
+fn mean_rates(outcome: &mut Outcome, setup: &Setup) {
+    let seconds = setup.duration.as_secs_f64();
+    for (rate, bytes) in [
+        ("sender.mbpsSendRate", "sender.byteSent"),
+        ("receiver.mbpsRecvRate", "receiver.byteRecv"),
+    ] {
+        let bytes = outcome.numbers.get(bytes).copied().unwrap_or_default();
+        outcome.set(rate, bytes * 8.0 / 1e6 / seconds);
+    }
+}
+
 #[expect(clippy::cast_precision_loss, reason = "for results: 53 bits are plenty")]
 fn precise(count: u64) -> f64 {
     count as f64
 }
 
-/// Time for what is in the links.
-const AFTER_THE_LAST: Duration = Duration::from_secs(3);
+/// Time for what waits in the links.
+const AFTER_THE_LAST: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether streams can send.
+const GLANCE: Duration = Duration::from_millis(10);
 
 /// The largest window of cross traffic: that of Linux' default receive buffer.
 const TCP_WINDOW: u64 = 6 << 20;

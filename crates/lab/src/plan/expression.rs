@@ -223,7 +223,10 @@ fn quantity(text: &str) -> Result<(Token, usize), String> {
     }
     if space == 0 && rest.starts_with(|c: char| c.is_alphabetic() && c != 'x') {
         let word = &rest[..name_length(rest)];
-        return Err(format!("`{word}` is no unit; a product is written `{} * {word}`", &text[..digits]));
+        return Err(format!(
+            "`{word}` is no unit; a product is written `{} * {word}`",
+            &text[..digits]
+        ));
     }
     let quantity = Quantity::new(number, Dimension::Number);
     Ok((Token::Quantity(quantity, text[..digits].to_owned()), digits))

@@ -124,7 +124,16 @@ pub struct Reference {
 impl Figure {
     pub(crate) fn read(table: &Table) -> Result<Self, PlanError> {
         const KEYS: &[&str] = &[
-            "name", "title", "caption", "experiment", "x", "y", "y_title", "log", "by", "where",
+            "name",
+            "title",
+            "caption",
+            "experiment",
+            "x",
+            "y",
+            "y_title",
+            "log",
+            "by",
+            "where",
             "reference",
         ];
         table.only("[[figure]]", KEYS)?;
@@ -135,7 +144,9 @@ impl Figure {
         };
         let y = table.texts("y")?;
         if y.is_empty() {
-            return Err(table.place.error("a figure has no `y`: one or several metrics or columns"));
+            return Err(table
+                .place
+                .error("a figure has no `y`: one or several metrics or columns"));
         }
         Ok(Self {
             title: table.text("title")?.unwrap_or_else(|| format!("Figure {name}")),
@@ -156,8 +167,17 @@ impl Figure {
 impl Grouping {
     pub(crate) fn read(table: &Table) -> Result<Self, PlanError> {
         const KEYS: &[&str] = &[
-            "name", "title", "caption", "experiment", "value", "rows", "columns", "where", "ratio",
-            "difference", "reference",
+            "name",
+            "title",
+            "caption",
+            "experiment",
+            "value",
+            "rows",
+            "columns",
+            "where",
+            "ratio",
+            "difference",
+            "reference",
         ];
         table.only("[[table]]", KEYS)?;
         let name = table.required("a table", "name")?;

@@ -242,7 +242,8 @@ fn range(
             return Err(place.error(format!("more than {MOST_RUNS} steps from `{from}` to `{to}`")));
         }
         values.push(Quantity { number, ..from });
-        number = number.plus(step.number).ok_or_else(|| place.error("the numbers are too large"))?;
+        number =
+            number.plus(step.number).ok_or_else(|| place.error("the numbers are too large"))?;
     }
     Ok(values)
 }

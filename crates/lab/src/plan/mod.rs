@@ -19,9 +19,7 @@ pub(crate) mod value;
 use std::sync::Arc;
 
 pub use error::PlanError;
-pub use figure::{
-    Compare, Comparison, Condition, Figure, Filter, Grouping, Horizontal, Reference,
-};
+pub use figure::{Compare, Comparison, Condition, Figure, Filter, Grouping, Horizontal, Reference};
 pub use grid::Values;
 pub use metric::{Metric, MetricKind};
 pub use overlay::Overlay;
@@ -114,8 +112,16 @@ impl Plan {
             experiments,
             run: RunOptions::read(table.table("run")?)?,
             metrics: Metric::read_all(table.table("metrics")?)?,
-            figures: table.tables("figure")?.into_iter().map(Figure::read).collect::<Result<_, _>>()?,
-            tables: table.tables("table")?.into_iter().map(Grouping::read).collect::<Result<_, _>>()?,
+            figures: table
+                .tables("figure")?
+                .into_iter()
+                .map(Figure::read)
+                .collect::<Result<_, _>>()?,
+            tables: table
+                .tables("table")?
+                .into_iter()
+                .map(Grouping::read)
+                .collect::<Result<_, _>>()?,
             references: table
                 .tables("reference")?
                 .into_iter()
@@ -222,11 +228,7 @@ impl Experiment {
         if let Some(entry) = table.get("exclude") {
             grid.exclude = exclude(entry, &grid)?;
         }
-        Ok(Self {
-            name: String::new(),
-            title: table.text("title")?.unwrap_or_default(),
-            grid,
-        })
+        Ok(Self { name: String::new(), title: table.text("title")?.unwrap_or_default(), grid })
     }
 }
 
@@ -311,9 +313,27 @@ fn exclude(entry: &Entry, grid: &Grid) -> Result<Vec<Vec<(String, Vec<Value>)>>,
 
 /// What a plan may hold.
 const TABLES: &[&str] = &[
-    "name", "title", "about", "source", "url", "stream", "link", "hosts", "options", "traffic",
-    "together", "exclude", "experiment", "run", "metrics", "figure", "table", "reference",
-    "external", "net", "quick",
+    "name",
+    "title",
+    "about",
+    "source",
+    "url",
+    "stream",
+    "link",
+    "hosts",
+    "options",
+    "traffic",
+    "together",
+    "exclude",
+    "experiment",
+    "run",
+    "metrics",
+    "figure",
+    "table",
+    "reference",
+    "external",
+    "net",
+    "quick",
 ];
 
 /// What runs have besides parameters.

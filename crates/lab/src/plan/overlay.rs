@@ -136,7 +136,8 @@ impl Plan {
                 return Err(place.error(format!("no experiment `{name}`{suggestion}")));
             }
         }
-        self.experiments.retain(|experiment| names.iter().any(|(name, _)| *name == experiment.name));
+        self.experiments
+            .retain(|experiment| names.iter().any(|(name, _)| *name == experiment.name));
         Ok(())
     }
 }

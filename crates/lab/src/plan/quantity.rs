@@ -115,7 +115,8 @@ impl fmt::Display for Quantity {
     /// With a unit, so that it reads back: `10 ms`, `5 Mb/s`, `64 kB`, `5%`, `3`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let magnitude = u64::try_from(self.number.round().unsigned_abs()).unwrap_or(u64::MAX);
-        let unsigned = matches!(self.dimension, Dimension::Time | Dimension::Rate | Dimension::Bytes);
+        let unsigned =
+            matches!(self.dimension, Dimension::Time | Dimension::Rate | Dimension::Bytes);
         if unsigned && self.number.is_negative() {
             f.write_str("-")?;
         }
@@ -199,7 +200,8 @@ mod tests {
 
     #[test]
     fn the_longest_unit_counts_and_a_word_is_none() {
-        let unit = |text: &str| leading_unit(text).map(|(dimension, _, length)| (dimension, length));
+        let unit =
+            |text: &str| leading_unit(text).map(|(dimension, _, length)| (dimension, length));
         assert_eq!(unit("Mb/s + 1"), Some((Dimension::Rate, 4)));
         assert_eq!(unit("MB/s"), Some((Dimension::Rate, 4)));
         assert_eq!(unit("MB"), Some((Dimension::Bytes, 2)));

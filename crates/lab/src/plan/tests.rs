@@ -145,7 +145,8 @@ fn experiments_share_what_the_plan_says_and_differ_in_what_they_say() {
 fn words_of_a_command_line_replace_values() {
     let mut plan = plan("name = 'n'\n[link]\nloss = ['5%', '10%']\n[run]\nrepeats = 10");
     let overlay =
-        Overlay::words(["loss=1%", "repeats=2", "latency=[80, 120]", "stream.duration=5s"]).unwrap();
+        Overlay::words(["loss=1%", "repeats=2", "latency=[80, 120]", "stream.duration=5s"])
+            .unwrap();
     plan.overlay(&overlay).unwrap();
     assert_eq!(plan.run.repeats, 2);
     assert_eq!(plan.experiments[0].grid.combinations().unwrap().len(), 2);

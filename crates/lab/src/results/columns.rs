@@ -216,6 +216,16 @@ pub fn full_name(name: &str) -> Option<String> {
     }
 }
 
+/// Names of the statistics of an end.
+pub(crate) fn statistic_names() -> impl Iterator<Item = &'static str> {
+    STATISTICS.iter().map(|column| column.name)
+}
+
+/// Whether a statistic counts since the start; others hold at a moment.
+pub(crate) fn is_total(name: &str) -> bool {
+    STATISTICS.iter().any(|column| column.name == name && column.total)
+}
+
 /// What is known of the stream itself.
 pub(crate) const OF_THE_STREAM: [&str; 13] = [
     "messagesSent",

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use punctual::Config;
 use punctual_netem::{PathProfile, presets};
-use punctual_uri::{did_you_mean, set_option};
 use punctual_units::Bitrate;
+use punctual_uri::{did_you_mean, set_option};
 
 use crate::plan::{Experiment, Plan, PlanError, Quantity, Value, Values, keys};
 
@@ -137,9 +137,10 @@ impl Setup {
             ramp,
             payload,
             duration: given.time("stream.duration")?.ok_or_else(|| given.missing("duration"))?,
-            streams: usize::try_from(streams).ok().filter(|n| (1..=10_000).contains(n)).ok_or_else(
-                || given.error("stream.streams", "`streams` must be 1 to 10000"),
-            )?,
+            streams: usize::try_from(streams)
+                .ok()
+                .filter(|n| (1..=10_000).contains(n))
+                .ok_or_else(|| given.error("stream.streams", "`streams` must be 1 to 10000"))?,
             path: given.path(seed)?,
             sender: given.config("sender", sender, payload)?,
             receiver: given.config("receiver", receiver, payload)?,
@@ -150,6 +151,16 @@ impl Setup {
             series: plan.run.series,
             captures: plan.run.captures,
         })
+    }
+}
+
+impl Setup {
+    /// The rate at which a stream sends at this time after its start.
+    pub fn rate_at(&self, time: Duration) -> Bitrate {
+        let Some(Ramp { by, every }) = self.ramp else { return self.bitrate };
+        let steps = u64::try_from(time.as_nanos() / every.as_nanos().max(1)).unwrap_or(u64::MAX);
+        let added = by.as_bits_per_sec().saturating_mul(steps);
+        Bitrate::from_bits_per_sec(self.bitrate.as_bits_per_sec().saturating_add(added))
     }
 }
 
@@ -328,9 +339,7 @@ impl Given<'_> {
         };
         let needed = |key: &str| self.error("traffic.kind", format!("it needs `{key}`"));
         let rate = || self.rate("traffic.rate")?.ok_or_else(|| needed("rate"));
-        let time = |key: &str| {
-            self.time(&format!("traffic.{key}"))?.ok_or_else(|| needed(key))
-        };
+        let time = |key: &str| self.time(&format!("traffic.{key}"))?.ok_or_else(|| needed(key));
         let kind = match kind.as_str() {
             "none" => return Ok(None),
             "constant" => TrafficKind::Constant(rate()?),

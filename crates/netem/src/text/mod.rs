@@ -5,6 +5,7 @@ mod key;
 mod nearest;
 mod show;
 mod value;
+mod words;
 
 use thiserror::Error;
 

@@ -1,0 +1,119 @@
+//! `punctual lab`.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use punctual_lab::run::Shard;
+
+/// Run experiments: plans of streams over links, in virtual time or in real time
+///
+/// A plan is a short TOML file: what is streamed, over which link, with which options; a list of
+/// values makes an axis, and every combination is run. Some plans that repeat published experiments
+/// are built in.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct LabArgs {
+    #[command(subcommand)]
+    pub(crate) command: LabCommand,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum LabCommand {
+    /// List the plans that are built in
+    List,
+    /// Print a plan: what it is for, what it varies, how many runs that makes
+    Show(ShowArgs),
+    /// Run a plan and report
+    Run(RunArgs),
+    /// Put parts of a sweep (--shard) together
+    Merge(MergeArgs),
+    /// Make the report of results again
+    Report(ReportArgs),
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ShowArgs {
+    /// A built-in plan's name, or a file
+    #[arg(value_name = "PLAN")]
+    pub(crate) plan: String,
+    /// Print the plan's text as it is, to start one's own from
+    #[arg(long)]
+    pub(crate) text: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct RunArgs {
+    /// A built-in plan's name, or a file
+    #[arg(value_name = "PLAN")]
+    pub(crate) plan: String,
+    /// Who runs it: sim (virtual time), net (real sockets), external (other programs); several lie
+    /// side by side in the results
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    pub(crate) backend: Vec<String>,
+    /// A value instead of the plan's: latency=120ms, loss='["1%","2%"]', link.up.rate=10Mbps; may
+    /// be given several times
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Runs of each combination, with different seeds
+    #[arg(long, value_name = "N")]
+    pub(crate) repeats: Option<u32>,
+    /// As the plan's [quick] has it: a first look
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where results are written; default: the plan's name
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// Runs at a time; default: one for each core
+    #[arg(short, long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
+    /// Go on with the results that lie there
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Run one of N parts, to be merged with the others
+    #[arg(long, value_name = "I/N")]
+    pub(crate) shard: Option<Shard>,
+    /// Write no report, only results
+    #[arg(long)]
+    pub(crate) no_report: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct MergeArgs {
+    /// Folders of the parts
+    #[arg(value_name = "PART", required = true, num_args = 1..)]
+    pub(crate) parts: Vec<PathBuf>,
+    /// Where the whole is written
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ReportArgs {
+    /// A folder of results
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  See what SRT's two retransmission algorithms cost, beside the published figures:
+      punctual lab run srt-retransmission --quick
+      punctual lab run srt-retransmission
+
+  The same question at another round-trip time:
+      punctual lab run srt-retransmission --set rtt=80ms -o rtt-80
+
+  The same plan in virtual time, over real sockets, and with libsrt's own programs:
+      punctual lab run srt-retransmission --backend sim,net,external
+
+  A plan of one's own:
+      punctual lab show srt-retransmission --text > mine.toml
+      punctual lab run mine.toml -o mine
+
+  On four machines, then put together:
+      punctual lab run mine.toml --shard 1/4 -o part-1
+      punctual lab merge part-1 part-2 part-3 part-4 -o all
+
+Ctrl-C ends a sweep after the runs that are under way; --resume goes on with it. The results do not
+depend on the number of jobs or parts. docs/plans.md describes the format of plans.";

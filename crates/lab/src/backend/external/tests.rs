@@ -1,0 +1,37 @@
+use super::*;
+use crate::plan::Plan;
+use crate::run::{Selection, runs};
+
+const PLAN: &str = "name = 'n'\n[stream]\nbitrate = '2Mbps'\nduration = '2s'\n\
+    [link]\nrtt = '10ms'\nloss = '2%'\n[options]\nlatency = '100ms'";
+
+fn run_with(external: &str) -> Result<Outcome, String> {
+    let plan = Plan::parse("n.toml", &format!("{PLAN}\n[external]\n{external}")).unwrap();
+    let spec = runs(&plan, &Selection::default()).unwrap().remove(0);
+    External::new(plan.external.as_ref())?.run(&spec)
+}
+
+#[test]
+fn a_program_that_is_not_there_or_fails_is_told_with_its_output() {
+    let error = run_with("sender = 'x {feed}'\nreceiver = 'no-such-program {port}'").unwrap_err();
+    assert_eq!(error, "`no-such-program` is not installed");
+    let failing = "sender = 'x {feed}'\nreceiver = \"sh -c 'echo cannot do {port}; exit 3'\"";
+    let error = run_with(failing).unwrap_err();
+    assert!(error.contains("the receiver ended with exit status: 3"), "{error}");
+    assert!(error.contains("cannot do "), "{error}");
+}
+
+#[test]
+fn srt_live_transmit_runs_a_plan() {
+    let there = std::process::Command::new("srt-live-transmit").arg("-version").output();
+    if there.is_err() {
+        eprintln!("skipped: srt-live-transmit is not installed");
+        return;
+    }
+    let outcome = run_with("preset = 'srt-live-transmit'").unwrap();
+    let number = |name: &str| outcome.numbers.get(name).copied().unwrap_or_default();
+    assert_eq!(outcome.status, "ok");
+    assert!(number("messagesReceived") > 300.0, "{:?}", outcome.numbers);
+    assert!(number("sender.pktSentUnique") > 200.0, "{:?}", outcome.numbers);
+    assert!(number("up.pktSent") > 300.0, "{:?}", outcome.numbers);
+}

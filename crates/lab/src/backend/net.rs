@@ -1,0 +1,199 @@
+//! Real sockets: the library at both ends, and the emulator between them, in real time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use punctual::{Listener, Socket, Statistics, now};
+use punctual_metrics::Report;
+use tokio::net::UdpSocket;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::backend::ramp::usable;
+use crate::backend::real::{
+    LOOPBACK, Measured, emulator, of_the_links, runtime, send, since,
+};
+use crate::backend::series::{Sample, series};
+use crate::backend::{Backend, Outcome, Series};
+use crate::results::{quantiles, report, statistics};
+use crate::run::{Carriage, RunSpec, Setup};
+
+/// Runs with real sockets on this machine, through the emulator, in real time. The times of what is
+/// measured are this machine's; what chance does to packets is the run's seed, but which packet
+/// meets it depends on real time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Net;
+
+impl Backend for Net {
+    fn name(&self) -> &'static str {
+        "net"
+    }
+
+    fn run(&self, spec: &RunSpec) -> Result<Outcome, String> {
+        let setup = &spec.setup;
+        if setup.streams > 1 {
+            return Err("`net` runs one stream at a time; `sim` runs several".to_owned());
+        }
+        if setup.traffic.is_some() {
+            return Err("`net` has no cross traffic; `sim` has".to_owned());
+        }
+        runtime()?.block_on(async {
+            match setup.carriage {
+                Carriage::Srt => srt(setup).await,
+                Carriage::Udp => udp(setup).await,
+            }
+        })
+    }
+}
+
+async fn srt(setup: &Setup) -> Result<Outcome, String> {
+    let wrong = |error: punctual::Error| error.to_string();
+    let listener = Listener::bind(LOOPBACK, setup.receiver.clone()).await.map_err(wrong)?;
+    let emulator = emulator(setup, listener.local_addr()).await?;
+    let accepting = tokio::spawn(async move { listener.accept().await });
+    let calling = now();
+    let linger = setup.sender.peer_latency().max(setup.receiver.receive_latency()) + PATIENCE;
+    let config = setup.sender.clone().with_linger(linger);
+    let sender = match Socket::connect(emulator.local_addr(), config).await {
+        Ok(sender) => Arc::new(sender),
+        Err(error) => {
+            let mut outcome = Outcome { status: format!("closed: {error}"), ..Outcome::default() };
+            of_the_links(&mut outcome, &emulator.stop().await);
+            return Ok(outcome);
+        }
+    };
+    let connected = since(calling);
+    let receiver = timeout(PATIENCE, accepting).await;
+    let receiver = receiver.map_err(|_| "the listener accepted nobody".to_owned())?;
+    let receiver = receiver.map_err(|error| error.to_string())?.map_err(wrong)?;
+    let receiver = Arc::new(receiver);
+    let measured = Measured::default();
+    let receiving = receive(Arc::clone(&receiver), measured.clone());
+    let watching = setup.series.map(|period| {
+        watch(period, Arc::clone(&sender), Arc::clone(&receiver), measured.clone())
+    });
+    let socket = &sender;
+    let sent = send(setup, now(), |payload| async move { socket.send(payload).await.is_ok() });
+    let sent = sent.await?;
+    sender.close().await;
+    let _ = timeout(linger + PATIENCE, receiving).await;
+
+    let mut outcome = Outcome { status: Outcome::OK.to_owned(), ..Outcome::default() };
+    outcome.set("messagesSent", precise(sent));
+    outcome.set("byteMessagesSent", precise(sent * setup.payload as u64));
+    outcome.set("msConnected", connected.as_secs_f64() * 1e3);
+    arrived(&mut outcome, &measured);
+    outcome.extend(statistics("sender", &[&sender.statistics()]));
+    outcome.extend(statistics("receiver", &[&receiver.statistics()]));
+    of_the_links(&mut outcome, &emulator.stop().await);
+    if let Some(watching) = watching {
+        watching.end.notify_one();
+        let course = watching.task.await.map_err(|error| error.to_string())?;
+        if let Some(rate) = usable(setup, &course) {
+            outcome.set("mbpsUsable", rate);
+        }
+        outcome.series = Some(course);
+    }
+    Ok(outcome)
+}
+
+/// Receives until the sender ends the connection.
+fn receive(socket: Arc<Socket>, measured: Measured) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        while let Ok(message) = socket.recv().await {
+            measured.submit(&message.payload, now());
+        }
+    })
+}
+
+/// A task that writes down statistics.
+struct Watch {
+    task: JoinHandle<Series>,
+    end: Arc<tokio::sync::Notify>,
+}
+
+fn watch(
+    period: Duration,
+    sender: Arc<Socket>,
+    receiver: Arc<Socket>,
+    measured: Measured,
+) -> Watch {
+    let end = Arc::new(tokio::sync::Notify::new());
+    let ended = Arc::clone(&end);
+    let task = tokio::spawn(async move {
+        let start = now();
+        let mut samples: Vec<(Duration, Statistics, Statistics, Report)> = Vec::new();
+        let mut ticks = tokio::time::interval(period);
+        ticks.tick().await;
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => {}
+                () = ended.notified() => break,
+            }
+            let of_both = (sender.statistics(), receiver.statistics());
+            samples.push((since(start), of_both.0, of_both.1, measured.period()));
+        }
+        series(samples.iter().map(|(at, sender, receiver, metrics)| Sample {
+            at: *at,
+            sender,
+            receiver,
+            metrics,
+        }))
+    });
+    Watch { task, end }
+}
+
+async fn udp(setup: &Setup) -> Result<Outcome, String> {
+    let wrong = |error: std::io::Error| error.to_string();
+    let receiver = UdpSocket::bind(LOOPBACK).await.map_err(wrong)?;
+    let emulator = emulator(setup, receiver.local_addr().map_err(wrong)?).await?;
+    let sender = UdpSocket::bind(LOOPBACK).await.map_err(wrong)?;
+    sender.connect(emulator.local_addr()).await.map_err(wrong)?;
+    let measured = Measured::default();
+    let receiving = receive_datagrams(receiver, measured.clone());
+    let socket = &sender;
+    // A datagram that cannot be sent is as good as lost.
+    let send = send(setup, now(), |payload| async move {
+        let _ = socket.send(&payload).await;
+        true
+    });
+    let sent = send.await?;
+    let delay = setup.path.up.config.delay;
+    tokio::time::sleep(delay + PATIENCE).await;
+    receiving.abort();
+    let mut outcome = Outcome { status: Outcome::OK.to_owned(), ..Outcome::default() };
+    outcome.set("messagesSent", precise(sent));
+    outcome.set("byteMessagesSent", precise(sent * setup.payload as u64));
+    arrived(&mut outcome, &measured);
+    of_the_links(&mut outcome, &emulator.stop().await);
+    Ok(outcome)
+}
+
+/// Receives until it is aborted.
+pub(crate) fn receive_datagrams(socket: UdpSocket, measured: Measured) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        let mut buffer = vec![0; 65_536];
+        loop {
+            if let Ok(length) = socket.recv(&mut buffer).await {
+                measured.submit(&buffer[..length], now());
+            }
+        }
+    })
+}
+
+/// What the receiving application saw.
+pub(crate) fn arrived(outcome: &mut Outcome, measured: &Measured) {
+    let mut arrived = measured.so_far();
+    outcome.set("messagesReceived", precise(arrived.messages));
+    outcome.set("byteMessagesReceived", precise(arrived.bytes));
+    outcome.extend(report(&arrived.meter.report()));
+    outcome.extend(quantiles(&arrived.latency_us));
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for results: 53 bits are plenty")]
+pub(crate) fn precise(count: u64) -> f64 {
+    count as f64
+}
+
+/// Longer than anything takes that should happen at once.
+const PATIENCE: Duration = Duration::from_secs(2);

@@ -1,0 +1,55 @@
+//! What arrives, measured by its stamps.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use punctual_metrics::{Meter, Quantiles, Report};
+
+use crate::backend::real::micros;
+
+/// What arrived so far; the receiver and who watches it share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Measured(Arc<Mutex<Arrived>>);
+
+/// What arrived.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Arrived {
+    /// Of the whole run.
+    pub(crate) meter: Meter,
+    /// Minimum, maximum and delay factor of a period.
+    period: Meter,
+    pub(crate) latency_us: Quantiles,
+    pub(crate) messages: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Measured {
+    /// A message has arrived.
+    pub(crate) fn submit(&self, payload: &[u8], at: punctual::Instant) {
+        let at = micros(at);
+        let mut arrived = self.lock();
+        arrived.messages += 1;
+        arrived.bytes += payload.len() as u64;
+        let stamp = arrived.meter.submit(payload, at, at);
+        let _ = arrived.period.submit(payload, at, at);
+        if let Ok(stamp) = stamp
+            && let Ok(latency) = u64::try_from(at - stamp.monotonic_us)
+        {
+            arrived.latency_us.record(latency);
+        }
+    }
+
+    /// Closes a period.
+    pub(crate) fn period(&self) -> Report {
+        self.lock().period.report()
+    }
+
+    /// Everything so far.
+    pub(crate) fn so_far(&self) -> Arrived {
+        self.lock().clone()
+    }
+
+    /// What a panicking receiver left behind is whole messages.
+    fn lock(&self) -> std::sync::MutexGuard<'_, Arrived> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

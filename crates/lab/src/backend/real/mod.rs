@@ -1,0 +1,53 @@
+//! What backends in real time share: streams sent at their times, and measured where they arrive.
+
+mod meter;
+mod pace;
+mod send;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use punctual::{Instant, now};
+use punctual_emulator::{Emulator, EmulatorConfig, EmulatorReport};
+
+use crate::backend::Outcome;
+use crate::results::link;
+use crate::run::Setup;
+
+pub(crate) use meter::{Arrived, Measured};
+pub(crate) use pace::Pace;
+pub(crate) use send::send;
+
+/// Any port of this machine.
+pub(crate) const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// Microseconds on this machine's clock, for stamps.
+pub(crate) fn micros(at: Instant) -> i64 {
+    i64::try_from((at - Instant::ORIGIN).as_micros()).unwrap_or(i64::MAX)
+}
+
+/// The links of a run, in real time, before `target`.
+pub(crate) async fn emulator(setup: &Setup, target: SocketAddr) -> Result<Emulator, String> {
+    let mut config = EmulatorConfig::new(LOOPBACK, target);
+    config.up = setup.path.up.clone();
+    config.down = setup.path.down.clone();
+    config.seed = setup.seed;
+    Emulator::start(config).await.map_err(|error| format!("the emulator: {error}"))
+}
+
+/// What the links did.
+pub(crate) fn of_the_links(outcome: &mut Outcome, report: &EmulatorReport) {
+    outcome.extend(link("up", &report.up.link));
+    outcome.extend(link("down", &report.down.link));
+}
+
+/// A runtime for one run.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, String> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(2).enable_all().build();
+    runtime.map_err(|error| format!("a runtime: {error}"))
+}
+
+/// The time from `start` to now.
+pub(crate) fn since(start: Instant) -> std::time::Duration {
+    now().saturating_since(start)
+}
