@@ -1,6 +1,7 @@
 //! `punctual lab`: plans are found, run, and reported.
 
 mod progress;
+mod report;
 mod show;
 mod summary;
 
@@ -16,7 +17,7 @@ use punctual_lab::run::Shard;
 use punctual_lab::sweep::{Adjustments, Execution, Sweep, merge};
 use punctual_uri::did_you_mean;
 
-use crate::args::{LabArgs, LabCommand, MergeArgs, RunArgs};
+use crate::args::{LabArgs, LabCommand, MergeArgs, PlotFormat, RunArgs};
 use crate::exit::{Failure, INTERRUPTED};
 use crate::print::print;
 
@@ -34,7 +35,7 @@ pub(crate) fn run(args: LabArgs, quiet: bool) -> Result<u8, Failure> {
         LabCommand::Report(args) => {
             let results = Results::load(&args.folder).map_err(Failure::runtime)?;
             print(summary::of(&results))?;
-            report(&results, &args.folder)?;
+            report::write(&results, &args.folder, args.format)?;
             Ok(0)
         }
     }
@@ -110,7 +111,7 @@ fn sweep(args: RunArgs, quiet: bool) -> Result<u8, Failure> {
     }
     print(summary::of(&ended.results))?;
     if !args.no_report {
-        report(&ended.results, &folder)?;
+        report::write(&ended.results, &folder, PlotFormat::Html)?;
     }
     Ok(0)
 }
@@ -121,14 +122,7 @@ fn put_together(args: &MergeArgs) -> Result<(), Failure> {
     if results.sheet.rows().len() < results.meta.runs {
         eprintln!("{} of {} runs are there", results.sheet.rows().len(), results.meta.runs);
     }
-    report(&results, &args.output)
-}
-
-/// Writes the report and tells where everything lies.
-fn report(results: &Results, folder: &Path) -> Result<(), Failure> {
-    let _ = results;
-    eprintln!("results: {}", folder.join("results.csv").display());
-    Ok(())
+    report::write(&results, &args.output, PlotFormat::Html)
 }
 
 fn cores() -> usize {
