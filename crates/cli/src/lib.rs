@@ -14,6 +14,7 @@ mod emulate;
 mod endpoint;
 mod exit;
 mod generate;
+mod lab;
 mod live;
 mod log;
 mod plot;
@@ -75,6 +76,7 @@ fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Receive(args) => on_runtime(receive::run(args, quiet)),
         Command::Route(args) => on_runtime(route::run(args, quiet)),
         Command::Emulate(args) => on_runtime(emulate::run(args, quiet)),
+        Command::Lab(args) => on_runtime(lab::run(*args, quiet)),
         Command::Demo(args) => on_runtime(demo::run(args, quiet)),
         #[cfg(target_os = "linux")]
         Command::RunInNamespace { .. } => Ok(()),

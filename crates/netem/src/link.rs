@@ -351,16 +351,18 @@ impl<P: Packet> Link<P> {
             return None;
         }
         let departure = self.bottleneck.next_departure();
+        let ordered = self.config.keep_order && self.config.reorder == Reorder::None;
         let mut delay = self.config.delay;
         if let Some(schedule) = &self.schedule {
             let change = schedule.next_change();
             if change.is_some() && departure.is_none_or(|departure| change < Some(departure)) {
                 return change;
             }
-            delay = schedule.delay_at(departure?, &self.config);
+            let (here, least) = schedule.delays_at(departure?, &self.config);
+            // Where the delay falls faster than time goes by, a packet behind may overtake.
+            delay = if ordered { here } else { least };
         }
         let arrival = departure? + self.config.min_delay_of(delay);
-        let ordered = self.config.keep_order && self.config.reorder == Reorder::None;
         Some(if ordered { arrival.max(self.latest_arrival) } else { arrival })
     }
 

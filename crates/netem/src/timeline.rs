@@ -147,12 +147,17 @@ impl Event {
         Self::once(at, Action::Ramp { to, over })
     }
 
+    /// The time from one to the next.
+    pub(crate) fn period(&self) -> Option<Duration> {
+        self.every.map(|every| every.max(SHORTEST_PERIOD))
+    }
+
     /// The next time after `at`, if there is one.
     pub(crate) fn after(&self, at: Duration) -> Option<Duration> {
-        let next = at.checked_add(self.every?.max(SHORTEST_PERIOD))?;
+        let next = at.checked_add(self.period()?)?;
         (self.until.is_none_or(|until| next <= until)).then_some(next)
     }
 }
 
 /// What is repeated more often is not.
-pub(crate) const SHORTEST_PERIOD: Duration = Duration::from_millis(1);
+const SHORTEST_PERIOD: Duration = Duration::from_millis(1);

@@ -15,10 +15,11 @@ use crate::uris::Uris;
 /// - `schema`, `peer` (`punctual` or `other`), `duration_s`
 /// - `rtt_ms`, `delay_variation_ms`: `samples`, `min`, `median`, `p95`, `p99`, `max`;
 ///   `rtt_variance_ms`, `rtt_spikes`
+/// - `watched_s`, `troubled_s`: of the rates that the link carried at ease
 /// - `loss`: `packets`, `lost`, `share`, `low`, `high`; shares are 0 to 1
 /// - `bursts`: `runs`, `mean_packets`, `longest_packets`, `longest_ms`, `share_in_bursts`
 /// - `reordering`: `share`, `distance_packets`; `duplicate_share`, `retransmission_loss_share`,
-///   `return_loss_share`
+///   `return_loss_share`, `return_loss_again_share`
 /// - `steps`: `rate_bps`, `time_s`, `soak`, `delivered_bps`, `loss_share`, `rtt_ms`, `verdict`
 ///   (`clear`, `congested`, `unfinished`), `sign` (of congestion: `kind` and its figure)
 /// - `usable_bps`, `limit` (`kind`: `congested`, `max_rate`, `time`, `stopped`), `capacity_bps`,
@@ -58,6 +59,8 @@ fn measured(measurement: &Measurement) -> Map<String, Value> {
         "rtt_variance_ms": ms(measurement.rtt_variance),
         "rtt_spikes": measurement.spikes,
         "delay_variation_ms": measurement.delay_variation.as_ref().map(Times::of),
+        "watched_s": measurement.watched.as_secs_f64(),
+        "troubled_s": measurement.troubled.as_secs_f64(),
         "loss": {
             "packets": loss.packets,
             "lost": loss.lost,
@@ -79,6 +82,7 @@ fn measured(measurement: &Measurement) -> Map<String, Value> {
         "duplicate_share": measurement.duplicates,
         "retransmission_loss_share": measurement.retransmission_loss,
         "return_loss_share": measurement.return_loss,
+        "return_loss_again_share": measurement.return_loss_again,
         "steps": measurement.steps.iter().map(step).collect::<Vec<_>>(),
         "usable_bps": measurement.usable.map(|rate| rate.as_bits_per_sec()),
         "limit": limit(measurement.limit),

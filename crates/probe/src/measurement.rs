@@ -21,6 +21,11 @@ pub struct Measurement {
     pub delay_variation: Option<Distribution>,
     /// Times that a round trip took more than twice the median and 50 ms more.
     pub spikes: u64,
+    /// For how long the rates that the link carried at ease were watched.
+    pub watched: Duration,
+    /// For how much of that time the link was in trouble: a queue stood, much was lost, or little
+    /// came through.
+    pub troubled: Duration,
     /// What was lost.
     pub loss: Loss,
     /// How losses came together; from a Punctual listener only.
@@ -32,8 +37,11 @@ pub struct Measurement {
     pub duplicates: Option<f64>,
     /// Share of retransmissions that were lost; `None` if there were too few.
     pub retransmission_loss: Option<f64>,
-    /// Share of packets lost on the way back, ACKs by their answers; from a Punctual listener only.
+    /// Share of packets lost on the way back, by the numbers of the ACKs that came.
     pub return_loss: Option<f64>,
+    /// Share of packets lost on the way back of those behind a lost one; `None` if there were too
+    /// few.
+    pub return_loss_again: Option<f64>,
     /// The rates that were tried, in their order.
     pub steps: Vec<StepResult>,
     /// The highest rate that the link carried without congestion.

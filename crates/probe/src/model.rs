@@ -3,18 +3,21 @@
 //! The receiver reports a loss when the next packet arrives, at once, and then again each report
 //! period *T* = max(20 ms, (RTT + 4 RTTVar) / 2) as long as it is missing (draft section 4.8.2). The
 //! sender answers a report that arrives, unless the algorithm holds it back: the efficient one
-//! answers nothing within *S* = RTT - 4 RTTVar of its last answer. A report sent at time *t* brings
-//! its answer at *t* + RTT. With *r* the share of reports that are lost and *p* the share of answers
-//! that are, each independent, the probability that a packet is still missing at time *L* after
-//! it should have come follows from the end backwards:
+//! answers nothing within *S* = RTT - 4 RTTVar of its last answer, that is, no more than each
+//! *k* = ⌊1.05 *S* / *T*⌋ + 1 reports: what falls due at the very end of *S* counts as too early.
+//! A report sent at time *t* brings its answer at *t* + RTT. With *p* the share of answers that are
+//! lost, *r* the share of reports that are, and *s* that of reports which follow a lost one, the
+//! probability that a packet is still missing at time *L* after it should have come follows from
+//! the end backwards:
 //!
-//! > *P*(*j*, *w*) = 1, if report *j* at *d* + *j T* is too late: *d* + *j T* + RTT > *L*
+//! > *P*(*j*, *w*, *x*) = 1, if report *j* is too late: *d* + *j T* + RTT > *L*
 //! >
-//! > *P*(*j*, *w*) = *P*(*j* + 1, *w* - 1), if *w* > 0: the sender holds back
+//! > *P*(*j*, *w*, *x*) = *P*(*j* + 1, *w* - 1, *r*), if *w* > 0: the sender holds back
 //! >
-//! > *P*(*j*, 0) = *r P*(*j* + 1, 0) + (1 - *r*) *p P*(*j* + 1, ⌈*S* / *T*⌉ - 1)
+//! > *P*(*j*, 0, *x*) = *x P*(*j* + 1, 0, *s*) + (1 - *x*) *p P*(*j* + 1, *k* - 1, *r*)
 //!
-//! where *d* is the time until the gap shows. Shown against libsrt's own figures by test.
+//! beginning with *P*(0, 0, *r*), where *d* is the time until the gap shows. Shown against libsrt's
+//! own figures by test.
 
 use std::time::Duration;
 
@@ -31,6 +34,9 @@ pub struct Rounds {
     pub loss: f64,
     /// Share of loss reports that are lost, 0 to 1.
     pub report_loss: f64,
+    /// Share of loss reports that are lost where the report before was, 0 to 1: losses on the way
+    /// back come together, and what is sent there is far apart.
+    pub report_loss_again: f64,
     /// Time until a gap shows and is reported: that of a packet, more where reordering is waited
     /// for.
     pub detection: Duration,
@@ -41,7 +47,7 @@ pub struct Rounds {
 impl Rounds {
     /// Time between reports of the same loss.
     pub fn report_period(&self) -> Duration {
-        ((self.rtt + self.rtt_variance * 4) / 2).max(LEAST_REPORT_PERIOD)
+        report_period(self.rtt, self.rtt_variance)
     }
 
     /// How many rounds of report and answer fit into `time`: reports whose answer can still come
@@ -56,14 +62,18 @@ impl Rounds {
     /// have come.
     pub fn missing_after(&self, time: Duration) -> f64 {
         let rounds = self.within(time);
-        let (loss, report_loss) = (self.loss.clamp(0.0, 1.0), self.report_loss.clamp(0.0, 1.0));
+        let clamped = |share: f64| share.clamp(0.0, 1.0);
+        let loss = clamped(self.loss);
         let held = self.held_back();
         // `later[w]` is the probability from the next report on, if the sender holds back for `w`
-        // reports.
+        // reports; `after_loss` the same if it does not and the last report was lost.
         let mut later = vec![1.0; held + 1];
+        let mut after_loss = 1.0;
         for _ in 0..rounds {
             let answered = later[held] * loss;
-            let now = report_loss * later[0] + (1.0 - report_loss) * answered;
+            let step = |lost: f64| lost * after_loss + (1.0 - lost) * answered;
+            let now = step(clamped(self.report_loss));
+            after_loss = step(clamped(self.report_loss_again.max(self.report_loss)));
             later.rotate_right(1);
             later[0] = now;
         }
@@ -83,10 +93,15 @@ impl Rounds {
         if !self.holds_back {
             return 0;
         }
-        let quiet = self.rtt.saturating_sub(self.rtt_variance * 4);
-        let reports = quiet.as_nanos().div_ceil(self.report_period().as_nanos());
-        usize::try_from(reports).unwrap_or(usize::MAX).clamp(1, 1_000) - 1
+        let quiet = self.rtt.saturating_sub(self.rtt_variance * 4).mul_f64(1.05);
+        let reports = quiet.as_nanos() / self.report_period().as_nanos();
+        usize::try_from(reports).unwrap_or(usize::MAX).min(1_000)
     }
+}
+
+/// Time between reports of the same loss (draft section 4.8.2).
+fn report_period(rtt: Duration, variance: Duration) -> Duration {
+    ((rtt + variance * 4) / 2).max(LEAST_REPORT_PERIOD)
 }
 
 /// Least time between periodic loss reports (draft section 4.8.2).
@@ -108,6 +123,7 @@ mod tests {
             rtt_variance: Duration::from_micros(500),
             loss,
             report_loss: loss,
+            report_loss_again: loss,
             detection: MS(1),
             holds_back: false,
         }
@@ -136,9 +152,15 @@ mod tests {
         let held = fast.with_algorithm(RetransmitAlgorithm::Efficient);
         assert_eq!(fast.report_period(), MS(50));
         assert!(held.missing_after(MS(160)) > fast.missing_after(MS(160)));
-        // The second answer comes after a round trip, and then both have had it.
-        let two_answers = held.missing_after(MS(201));
-        assert!(two_answers < 0.19 * 0.25, "{two_answers}");
+        // A second answer comes three reports after the first.
+        let two_answers = held.missing_after(MS(251));
+        assert!(two_answers < 0.19 * 0.19, "{two_answers}");
+    }
+
+    #[test]
+    fn reports_that_are_lost_together_cost_more() {
+        let together = Rounds { report_loss_again: 0.6, ..lab(0.05) };
+        assert!(together.missing_after(MS(90)) > 5.0 * lab(0.05).missing_after(MS(90)));
     }
 
     #[test]

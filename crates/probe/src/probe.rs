@@ -9,7 +9,7 @@ use crate::measurement::{Congestion, Limit, Measurement, Peer, StepResult, Verdi
 use crate::payload::{null_packets, ts_payload};
 use crate::report::{Report, Totals};
 use crate::reporter::SAMPLE_PERIOD;
-use crate::step::{Base, Moment, Step, float, median, scaled};
+use crate::step::{Base, Moment, Own, Step, float, median, scaled};
 use crate::summary;
 
 /// The side of a probe that calls and sends: decides on the rates, takes in what is seen of them,
@@ -163,9 +163,18 @@ impl Probe {
     pub fn poll_timeout(&self) -> Option<Instant> {
         match self.phase {
             Phase::Done => None,
-            Phase::Sending { .. } => Some(self.pace.next.min(self.next_look)),
+            // What would be due after the end is not sent.
+            Phase::Sending { until } if self.pace.next < until => {
+                Some(self.pace.next.min(self.next_look))
+            }
             _ => Some(self.next_look),
         }
+    }
+
+    /// Whether [`observe`](Self::observe) would look at statistics now: they need not be had
+    /// otherwise.
+    pub fn wants_statistics(&self, now: Instant) -> bool {
+        now >= self.next_look && self.phase != Phase::Done
     }
 
     /// The next message that is due by `now`.
@@ -212,10 +221,8 @@ impl Probe {
             self.latest_rtt = statistics.rtt;
         }
         if let Some(step) = self.steps.last_mut().filter(|step| step.until.is_none()) {
-            if step.retransmitted.1 == 0 {
-                step.retransmitted.0 = before.packets_retransmitted;
-            }
-            step.retransmitted.1 = statistics.packets_retransmitted;
+            let (_, last) = step.own.get_or_insert((Own::of(&before), Own::default()));
+            *last = Own::of(statistics);
         }
         if self.peer == Some(Peer::Other) {
             let moment = self.own_moment(&before);
@@ -322,14 +329,17 @@ impl Probe {
         let rtt = summary::rtt(&at_ease);
         let events = summary::events(&at_ease);
         let loss = summary::loss(&at_ease);
+        let rtt_variance = median(&self.far.rtt_variances)
+            .map_or(self.own.rtt_variance, |us| Duration::from_micros(us.into()));
         let reported = |step: &[&Step]| peer == Peer::Punctual && !step.is_empty();
         Measurement {
             peer,
             duration: self.now - self.started,
             rtt,
-            rtt_variance: median(&self.far.rtt_variances)
-                .map_or(self.own.rtt_variance, |us| Duration::from_micros(us.into())),
+            rtt_variance,
             delay_variation: summary::delay_variation(&at_ease),
+            watched: at_ease.iter().map(|step| step.watched()).sum(),
+            troubled: at_ease.iter().map(|step| step.troubled()).sum(),
             spikes: summary::spikes(&at_ease, rtt.as_ref()),
             loss,
             bursts: reported(&at_ease).then(|| summary::bursts(&at_ease, &events)).flatten(),
@@ -337,7 +347,8 @@ impl Probe {
                 .then(|| summary::reordering(&at_ease, self.far.reorder_distance)),
             duplicates: reported(&at_ease).then(|| summary::duplicates(&at_ease)),
             retransmission_loss: summary::retransmission_loss(&at_ease),
-            return_loss: summary::return_loss(&at_ease, &loss),
+            return_loss: summary::return_loss(&at_ease),
+            return_loss_again: summary::return_loss_again(&at_ease),
             steps: self.steps(),
             usable: self.usable,
             limit: self.limit.unwrap_or(Limit::Stopped),

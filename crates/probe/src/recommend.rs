@@ -4,7 +4,7 @@ use punctual_proto::RetransmitAlgorithm;
 use punctual_units::Bitrate;
 use thiserror::Error;
 
-use crate::measurement::{Distribution, Measurement};
+use crate::measurement::{Distribution, Measurement, StepResult, Verdict, wilson};
 use crate::model::Rounds;
 use crate::probe::recommended;
 use crate::step::{float, scaled};
@@ -213,10 +213,12 @@ impl<'a> Plan<'a> {
             .map_or(0, |reordering| reordering.distance.min(MOST_TOLERANCE));
         let packet = rate.time_for(payload as u64);
         let rounds = Rounds {
-            rtt: rtt.median,
+            // Most round trips must fit, not half of them.
+            rtt: rtt.p95,
             rtt_variance: measurement.rtt_variance,
             loss: measurement.retransmission_loss.unwrap_or(loss).max(loss),
             report_loss: measurement.return_loss.unwrap_or(loss),
+            report_loss_again: measurement.return_loss_again.unwrap_or(loss),
             detection: packet.saturating_mul(1 + reorder_tolerance),
             holds_back: true,
         };
@@ -298,16 +300,18 @@ impl<'a> Plan<'a> {
         let loss = &self.measurement.loss;
         let usual = self.rounds.with_algorithm(algorithm.into());
         let unlucky = Rounds {
-            rtt: self.rtt.p95.max(usual.rtt),
+            rtt: self.rtt.p99,
             rtt_variance: usual.rtt_variance.mul_f64(1.25),
             loss: (usual.loss * 1.25 + 0.01).min(1.0),
             report_loss: (usual.report_loss * 1.25 + 0.01).min(1.0),
+            report_loss_again: (usual.report_loss_again * 1.25 + 0.02).min(1.0),
             ..usual
         };
         let packets = float(loss.packets.max(1));
         let missing = |rounds: &Rounds, stretch: f64| -> f64 {
             let of_event = |event: crate::events::LossEvent| {
-                let rounds = Rounds { rtt: event.rtt.unwrap_or(rounds.rtt), ..*rounds };
+                let rtt = event.rtt.unwrap_or_default().max(rounds.rtt);
+                let rounds = Rounds { rtt, ..*rounds };
                 let left = latency.saturating_sub(event.span.mul_f64(stretch));
                 float(event.packets) * rounds.missing_after(left)
             };
@@ -315,22 +319,25 @@ impl<'a> Plan<'a> {
         };
         let share = missing(&usual, 1.0);
         let more = loss.interval.1 / loss.share.max(1.0 / packets);
-        let unseen = 3.0 / packets + self.unseen_outages(latency);
+        let unseen = 3.0 / packets + self.unseen_trouble();
         let at_most = (missing(&unlucky, 1.25) * more.max(1.0) + unseen).min(1.0);
         Expected { share, at_most, rounds: usual.within(latency) }
     }
 
-    /// The share that outages longer than any that was seen may cost: there is less than three of
-    /// what was not seen in the time of the probe, at 95 % confidence, and an outage is taken to be
-    /// up to twice as long as the longest seen.
-    fn unseen_outages(&self, latency: Duration) -> f64 {
-        let longest = self.measurement.events.longest();
-        let watched: Duration = self.measurement.steps.iter().map(|step| step.time).sum();
-        if longest < OUTAGE || watched.is_zero() {
+    /// The share that bad times may cost which are worse than those that were seen: on a link that
+    /// has such times, the upper end of the 95 % interval of their share of the time, seconds taken
+    /// as independent, and half of what is sent then.
+    fn unseen_trouble(&self) -> f64 {
+        let measured = self.measurement;
+        let failed = |step: &StepResult| step.soak && matches!(step.verdict, Verdict::Congested(_));
+        let changes = measured.events.longest() >= OUTAGE
+            || !measured.troubled.is_zero()
+            || measured.steps.iter().any(failed);
+        if !changes {
             return 0.0;
         }
-        let beyond = (longest * 2 + self.rtt.median * 2).saturating_sub(latency);
-        3.0 * beyond.as_secs_f64() / watched.as_secs_f64()
+        let (_, high) = wilson(measured.troubled.as_secs(), measured.watched.as_secs().max(1));
+        high / 2.0
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use punctual_proto::Statistics;
 use punctual_units::Bitrate;
 
 use crate::events::LossEvents;
@@ -23,6 +24,15 @@ pub(crate) struct Moment {
     pub(crate) reordered: u64,
     /// Time that it would take to send what waits in the sender.
     pub(crate) backlog: Duration,
+}
+
+/// What the end that sends counts, in all.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Own {
+    pub(crate) retransmitted: u64,
+    pub(crate) acks_expected: u64,
+    pub(crate) acks_missed: u64,
+    pub(crate) ack_gaps: u64,
 }
 
 /// What a step is compared with: the clear steps before it.
@@ -56,11 +66,13 @@ pub(crate) struct Step {
     longest_run: u64,
     /// The receiver's totals at the first and the last report of this step.
     pub(crate) totals: Option<(Totals, Totals)>,
-    /// The sender's retransmissions when it began and at the last look.
-    pub(crate) retransmitted: (u64, u64),
+    /// What this end counted when it began and at the last look.
+    pub(crate) own: Option<(Own, Own)>,
     /// Messages that were to be sent, by the pace.
     packets_per_sec: f64,
     planned: Duration,
+    /// Moments that were taken in.
+    moments: u32,
     block: Block,
     blocks: Vec<Judged>,
     pending: VecDeque<Pending>,
@@ -93,6 +105,17 @@ struct Pending {
     rtt: u32,
 }
 
+impl Own {
+    pub(crate) fn of(statistics: &Statistics) -> Self {
+        Self {
+            retransmitted: statistics.packets_retransmitted,
+            acks_expected: statistics.acks_expected,
+            acks_missed: statistics.acks_missed,
+            ack_gaps: statistics.ack_gaps,
+        }
+    }
+}
+
 impl Step {
     pub(crate) fn new(
         rate: Bitrate,
@@ -109,6 +132,7 @@ impl Step {
             verdict: Verdict::Unfinished,
             rtts: Vec::new(),
             transits: Vec::new(),
+            moments: 0,
             received: 0,
             lost: 0,
             gaps: 0,
@@ -116,7 +140,7 @@ impl Step {
             events: LossEvents::default(),
             longest_run: 0,
             totals: None,
-            retransmitted: (0, 0),
+            own: None,
             packets_per_sec: float(rate.as_bits_per_sec()) / (8.0 * float(payload as u64)),
             planned,
             block: Block { from, ..Block::default() },
@@ -134,6 +158,12 @@ impl Step {
     /// The longest run of losses, packets, as far as it could be told.
     pub(crate) fn longest_run(&self) -> u64 {
         self.longest_run
+    }
+
+    /// For how much of the time something was wrong.
+    pub(crate) fn troubled(&self) -> Duration {
+        let troubled = self.blocks.iter().filter(|block| block.trouble.is_some()).count();
+        self.block_time() * u32::try_from(troubled).unwrap_or(u32::MAX)
     }
 
     /// For how long it was watched.
@@ -166,9 +196,10 @@ impl Step {
 
     /// Takes in a moment of this step; what is known of the link without congestion is in `base`.
     pub(crate) fn take(&mut self, moment: &Moment, base: Option<&Base>) {
-        if self.rtts.len() >= MOST_MOMENTS || self.transits.len() >= MOST_MOMENTS {
+        if self.moments >= MOST_MOMENTS {
             return;
         }
+        self.moments += 1;
         self.last = self.last.max(moment.at);
         self.rtts.extend(moment.rtt);
         self.transits.extend(moment.transit);
@@ -242,7 +273,7 @@ impl Step {
             _ => 0,
         };
         let rtt = base.map(|base| base.rtt).or(median(&self.rtts)).unwrap_or(0);
-        let standing = (i64::from(rtt) * 3 / 10).max(LEAST_QUEUE_US);
+        let standing = (i64::from(rtt) * 3 / 4).max(LEAST_QUEUE_US);
         let too_lossy = base.map_or(0.3, |base| base.loss * 2.0 + 0.03);
         let trouble = if queue > standing {
             let micros = u64::try_from(queue).unwrap_or(0);
@@ -337,8 +368,8 @@ pub(crate) fn float(number: u64) -> f64 {
     number as f64
 }
 
-/// A standing queue of less time than that is none.
-const LEAST_QUEUE_US: i64 = 25_000;
+/// A standing queue of less time than that is none: the delay of mobile links wanders by as much.
+const LEAST_QUEUE_US: i64 = 60_000;
 /// More than that waiting in the sender is a queue of its own.
 const BACKLOG: Duration = Duration::from_millis(300);
 /// So many blocks of trouble one after the other are congestion, at once.
@@ -351,4 +382,4 @@ const LONGEST_BLOCK: Duration = Duration::from_secs(1);
 /// How long after a loss its round trip may show.
 const LOSS_WATCH: Duration = Duration::from_millis(1_500);
 /// Moments of a step that are kept: more than half an hour of them.
-const MOST_MOMENTS: usize = 200_000;
+const MOST_MOMENTS: u32 = 200_000;

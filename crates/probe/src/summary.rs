@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::events::LossEvents;
 use crate::measurement::{Bursts, Distribution, Loss, Missing, Peer, Reordering};
 use crate::report::Totals;
-use crate::step::{Step, float, median};
+use crate::step::{Own, Step, float, median};
 
 pub(crate) fn rtt(steps: &[&Step]) -> Option<Distribution> {
     Distribution::of(steps.iter().flat_map(|step| &step.rtts).map(|&us| us.into()).collect())
@@ -92,23 +92,24 @@ pub(crate) fn retransmission_loss(steps: &[&Step]) -> Option<f64> {
     let mut arrived = 0;
     for step in steps {
         let Some((first, last)) = step.totals else { continue };
-        sent += step.retransmitted.1.saturating_sub(step.retransmitted.0);
+        let Some((before, after)) = step.own else { continue };
+        sent += after.retransmitted.saturating_sub(before.retransmitted);
         arrived += last.retransmitted.saturating_sub(first.retransmitted);
     }
     (sent >= FEW).then(|| (1.0 - float(arrived) / float(sent)).clamp(0.0, 1.0))
 }
 
-/// ACKs are answered if both ways let them through: what the way there loses is known.
-pub(crate) fn return_loss(steps: &[&Step], loss: &Loss) -> Option<f64> {
-    let mut sent = 0;
-    let mut answered = 0;
-    for step in steps {
-        let Some((first, last)) = step.totals else { continue };
-        sent += last.acks_sent.saturating_sub(first.acks_sent);
-        answered += last.acks_answered.saturating_sub(first.acks_answered);
-    }
-    let through = float(answered) / float(sent.max(1)) / (1.0 - loss.share).max(0.01);
-    (sent >= FEW).then(|| (1.0 - through).clamp(0.0, 1.0))
+/// The loss of the way back, by the numbers of the ACKs that came.
+pub(crate) fn return_loss(steps: &[&Step]) -> Option<f64> {
+    let own = own(steps);
+    (own.acks_expected >= FEW).then(|| float(own.acks_missed) / float(own.acks_expected))
+}
+
+/// How likely an ACK is lost where the one before was.
+pub(crate) fn return_loss_again(steps: &[&Step]) -> Option<f64> {
+    let own = own(steps);
+    let alone = float(own.ack_gaps) / float(own.acks_missed.max(1));
+    (own.acks_missed >= FEW).then(|| (1.0 - alone).clamp(0.0, 1.0))
 }
 
 pub(crate) fn missing(peer: Peer, steps: &[&Step]) -> Vec<Missing> {
@@ -120,7 +121,6 @@ pub(crate) fn missing(peer: Peer, steps: &[&Step]) -> Vec<Missing> {
         for what in ["bursts of loss", "reordering", "duplicates", "one-way delay variation"] {
             add(what, "only the end that receives sees that: run `punctual probe --listen` there");
         }
-        add("loss on the way back", "only a Punctual listener counts which ACKs are answered");
         add("the largest payload", "another program is not sent messages of odd sizes");
     } else if retransmission_loss(steps).is_none() {
         add("loss of retransmissions", "too few were needed to tell");
@@ -129,6 +129,18 @@ pub(crate) fn missing(peer: Peer, steps: &[&Step]) -> Vec<Missing> {
         add("round-trip time", "no ACK was answered");
     }
     missing
+}
+
+/// What this end counted over the steps.
+fn own(steps: &[&Step]) -> Own {
+    let mut sum = Own::default();
+    for (first, last) in steps.iter().filter_map(|step| step.own) {
+        sum.retransmitted += last.retransmitted.saturating_sub(first.retransmitted);
+        sum.acks_expected += last.acks_expected.saturating_sub(first.acks_expected);
+        sum.acks_missed += last.acks_missed.saturating_sub(first.acks_missed);
+        sum.ack_gaps += last.ack_gaps.saturating_sub(first.ack_gaps);
+    }
+    sum
 }
 
 /// What the receiver counted over the steps, added up, as if from nothing.

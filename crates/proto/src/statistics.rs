@@ -68,6 +68,12 @@ statistics! {
         bytes_send_dropped: u64,
         /// Total: ACKs received that acknowledged something new, without light ones \[pktRecvACK\].
         acks_received: u64,
+        /// Total: full and small ACKs of the peer up to the newest that came, by their numbers.
+        acks_expected: u64,
+        /// Total: those that did not come.
+        acks_missed: u64,
+        /// Total: runs of those.
+        ack_gaps: u64,
         /// Total: NAKs received \[pktRecvNAK\].
         naks_received: u64,
         /// Total: packet filter packets sent \[pktSndFilterExtra\].

@@ -20,25 +20,29 @@ pub(crate) enum Source {
     LinkSample(usize),
 }
 
-/// The next instant of each source: a binary heap whose entries know their place, so that an
-/// instant is changed where it is.
-#[derive(Debug, Default)]
+/// The next instant of each source: a tournament. The sources stand in the leaves of a binary tree,
+/// and each node above holds the earlier of the two below, so the root is what happens first. A
+/// source keeps its leaf, so a change only climbs from there, as far as it matters.
+#[derive(Debug)]
 pub(crate) struct Agenda {
-    heap: Vec<Entry>,
-    /// By kind and number: the place in the heap, or `NOWHERE`.
+    /// The root is node 1, below node n are 2n and 2n + 1; the leaves are the second half.
+    nodes: Vec<u128>,
+    /// By kind and number: the place among the leaves, or `NOWHERE`.
     places: [Vec<u32>; KINDS],
+    taken: u32,
 }
 
-/// Ordered as the sources are.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-struct Entry {
-    at: Instant,
-    /// The kind in the upper half, the number in the lower.
-    source: u64,
+/// An instant's nanoseconds in the upper half, and below a source: its kind in the upper quarter and
+/// its number in the lowest. As one number they are compared without a branch.
+fn entry(at: u64, source: u64) -> u128 {
+    u128::from(at) << 64 | u128::from(source)
 }
 
+const NEVER: u128 = u128::MAX;
 const KINDS: usize = 6;
 const NOWHERE: u32 = u32::MAX;
+/// Leaves at first.
+const LEAVES: usize = 8;
 
 impl Source {
     fn pack(self) -> u64 {
@@ -54,7 +58,7 @@ impl Source {
     }
 
     fn unpack(packed: u64) -> Self {
-        let (kind, index) = split(packed);
+        let (kind, index) = (packed >> 32, (packed & 0xFFFF_FFFF) as usize);
         match kind {
             0 => Self::Link(index),
             1 => Self::Host(index),
@@ -66,97 +70,67 @@ impl Source {
     }
 }
 
+impl Default for Agenda {
+    fn default() -> Self {
+        Self { nodes: vec![NEVER; 2 * LEAVES], places: Default::default(), taken: 0 }
+    }
+}
+
 impl Agenda {
     /// What happens first, and when.
     pub(crate) fn next(&self) -> Option<(Instant, Source)> {
-        self.heap.first().map(|entry| (entry.at, Source::unpack(entry.source)))
+        let [at, source] = [self.nodes[1] >> 64, self.nodes[1] & u128::from(u64::MAX)];
+        let [at, source] = [at, source].map(|half| u64::try_from(half).unwrap_or(u64::MAX));
+        (at != u64::MAX).then(|| (Instant::from_nanos(at), Source::unpack(source)))
     }
 
     /// Sets or clears the next instant of `source`.
     pub(crate) fn set(&mut self, source: Source, at: Option<Instant>) {
         let source = source.pack();
-        let place = *self.place(source);
-        let Some(at) = at else {
-            if place != NOWHERE {
-                self.remove(place as usize);
-            }
-            return;
-        };
-        let entry = Entry { at, source };
-        if place == NOWHERE {
-            self.heap.push(entry);
-            self.rise(self.heap.len() - 1, entry);
-            return;
-        }
-        let place = place as usize;
-        let before = self.heap[place].at;
-        if at < before {
-            self.rise(place, entry);
-        } else if at > before {
-            self.sink(place, entry);
+        let leaf = self.leaf(source);
+        let at = at.map_or(u64::MAX, Instant::as_nanos);
+        let mut entry = entry(at, source);
+        let mut node = leaf;
+        // The other child of a parent differs in the last bit.
+        while node > 0 && self.nodes[node] != entry {
+            self.nodes[node] = entry;
+            entry = entry.min(self.nodes[node ^ 1]);
+            node /= 2;
         }
     }
 
-    fn remove(&mut self, place: usize) {
-        let removed = self.heap.swap_remove(place);
-        *self.place(removed.source) = NOWHERE;
-        if let Some(&moved) = self.heap.get(place) {
-            if moved < removed {
-                self.rise(place, moved);
-            } else {
-                self.sink(place, moved);
-            }
+    /// The node of a source, which gets one if it has none.
+    fn leaf(&mut self, source: u64) -> usize {
+        let (kind, index) = ((source >> 32) as usize, (source & 0xFFFF_FFFF) as usize);
+        match self.places[kind].get(index) {
+            Some(&place) if place != NOWHERE => self.nodes.len() / 2 + place as usize,
+            _ => self.take_leaf(kind, index),
         }
     }
 
-    fn place(&mut self, source: u64) -> &mut u32 {
-        let (kind, index) = split(source);
+    #[cold]
+    fn take_leaf(&mut self, kind: usize, index: usize) -> usize {
+        let place = self.taken;
+        self.taken += 1;
         let places = &mut self.places[kind];
-        if index >= places.len() {
-            places.resize(index + 1, NOWHERE);
+        places.resize(places.len().max(index + 1), NOWHERE);
+        places[index] = place;
+        let leaves = self.nodes.len() / 2;
+        if place as usize == leaves {
+            self.grow(leaves);
         }
-        &mut places[index]
+        self.nodes.len() / 2 + place as usize
     }
 
-    /// Puts `entry` where it belongs, from `place` towards the head.
-    fn rise(&mut self, mut place: usize, entry: Entry) {
-        while place > 0 {
-            let parent = (place - 1) / 2;
-            if self.heap[parent] <= entry {
-                break;
-            }
-            self.put(place, self.heap[parent]);
-            place = parent;
+    /// Twice as many leaves.
+    fn grow(&mut self, leaves: usize) {
+        let mut nodes = vec![NEVER; 4 * leaves];
+        nodes[2 * leaves..3 * leaves].copy_from_slice(&self.nodes[leaves..]);
+        for node in (1..2 * leaves).rev() {
+            nodes[node] = nodes[2 * node].min(nodes[2 * node + 1]);
         }
-        self.put(place, entry);
+        self.nodes = nodes;
     }
-
-    /// Puts `entry` where it belongs, from `place` towards the end.
-    fn sink(&mut self, mut place: usize, entry: Entry) {
-        loop {
-            let left = 2 * place + 1;
-            let Some(&first) = self.heap.get(left) else { break };
-            let (child, least) = match self.heap.get(left + 1) {
-                Some(&second) if second < first => (left + 1, second),
-                _ => (left, first),
-            };
-            if entry <= least {
-                break;
-            }
-            self.put(place, least);
-            place = child;
-        }
-        self.put(place, entry);
-    }
-
-    fn put(&mut self, place: usize, entry: Entry) {
-        self.heap[place] = entry;
-        *self.place(entry.source) = u32::try_from(place).unwrap_or(NOWHERE);
-    }
-}
-
-fn split(packed: u64) -> (usize, usize) {
-    ((packed >> 32) as usize, (packed & 0xFFFF_FFFF) as usize)
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use punctual_units::Instant;
 /// A host's clock: where it stands and how fast it runs against the world's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
-    offset: Duration,
+    /// Nanoseconds.
+    offset: u64,
     ppm: i64,
 }
 
@@ -13,12 +14,13 @@ impl Clock {
     /// A clock that is ahead by `offset` at the world's start and runs fast by `ppm` millionths, or
     /// slow where that is negative; less than a million.
     pub(crate) fn new(offset: Duration, ppm: i32) -> Self {
-        Self { offset: EPOCH.saturating_add(offset), ppm: ppm.into() }
+        let offset = EPOCH.saturating_add(offset).as_nanos();
+        Self { offset: u64::try_from(offset).unwrap_or(u64::MAX), ppm: ppm.into() }
     }
 
     /// What this clock shows at an instant of the world.
     pub(crate) fn local(&self, world: Instant) -> Instant {
-        let local = world + self.offset;
+        let local = Instant::from_nanos(world.as_nanos().saturating_add(self.offset));
         if self.ppm == 0 {
             return local;
         }
@@ -29,7 +31,7 @@ impl Clock {
 
     /// The first instant of the world at which this clock shows `local` or later.
     pub(crate) fn world(&self, local: Instant) -> Instant {
-        let elapsed = local - self.offset;
+        let elapsed = Instant::from_nanos(local.as_nanos().saturating_sub(self.offset));
         if self.ppm == 0 {
             return elapsed;
         }

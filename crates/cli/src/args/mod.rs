@@ -4,6 +4,7 @@ mod connection;
 mod demo;
 mod emulate;
 mod generate;
+mod lab;
 mod link;
 mod metrics;
 mod plot;
@@ -22,6 +23,7 @@ pub(crate) use connection::ConnectionArgs;
 pub(crate) use demo::DemoArgs;
 pub(crate) use emulate::EmulateArgs;
 pub(crate) use generate::GenerateArgs;
+pub(crate) use lab::{LabArgs, LabCommand, MergeArgs, RunArgs};
 pub(crate) use metrics::MetricsArgs;
 pub(crate) use plot::{Align, PlotArgs, PlotFormat};
 pub(crate) use receive::ReceiveArgs;
@@ -48,6 +50,7 @@ pub(crate) enum Command {
     Receive(ReceiveArgs),
     Route(Box<RouteArgs>),
     Emulate(Box<EmulateArgs>),
+    Lab(Box<LabArgs>),
     Plot(PlotArgs),
     /// List every form of URI and every key, with unit, range and default
     #[command(long_about = punctual_uri::topic())]

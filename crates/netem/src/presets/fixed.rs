@@ -5,7 +5,7 @@ use std::time::Duration;
 use punctual_units::Bitrate;
 
 use crate::change::Change;
-use crate::config::{LinkConfig, QueueLimit};
+use crate::config::{Jitter, LinkConfig, QueueLimit, Reorder};
 use crate::loss::Loss;
 use crate::profile::{LinkProfile, PathProfile};
 use crate::timeline::{Event, Timeline};
@@ -24,6 +24,29 @@ pub(super) fn intercontinental(_: u64) -> PathProfile {
     let config = LinkConfig {
         delay: Duration::from_millis(100),
         loss: Loss::Random(0.02),
+        ..LinkConfig::default()
+    };
+    config.into()
+}
+
+/// Wi-Fi at both ends of a path from Germany to Spain, as 3 Mb/s of QUIC datagrams met it.
+///
+/// - **Loss of 0.106 %, reordering of 2.2 in 100,000**: the means of the four experiments. Their
+///   tables say percent, but the counts of packets show that they are shares.
+/// - **TS-DF 33 ms on average, 292 ms at most**: jitter of a long tail, order kept, as Wi-Fi keeps
+///   it while it repeats a frame. Of a Pareto distribution of shape 3 the largest of the 285 packets
+///   of a second is 8 times its scale from the least on average, the largest of a quarter of an
+///   hour 71 times: the same relation as 33 to 292. The scale is then 4.2 ms, the standard deviation
+///   3.6 ms.
+/// - **RTT 55 ms and 40 Mb/s are assumed**: fibre from Rendsburg to Madrid and back takes about 30
+///   ms, routers and Wi-Fi the rest; the rate is what the receiver's Wi-Fi of 20 MHz gives.
+pub(super) fn wifi(_: u64) -> PathProfile {
+    let config = LinkConfig {
+        rate: Some(Bitrate::from_mbps(40)),
+        delay: Duration::from_millis(26),
+        jitter: Jitter::Pareto { std_dev: Duration::from_micros(3_600) },
+        loss: Loss::Random(0.001_06),
+        reorder: Reorder::Late { share: 0.000_022, by: Duration::from_millis(40) },
         ..LinkConfig::default()
     };
     config.into()

@@ -1,12 +1,16 @@
 //! Links that people meet, with their reasons.
 
+mod course;
 mod fixed;
 mod mobile;
+mod moving;
+mod stationary_4g;
 
 use crate::profile::PathProfile;
 use crate::text::{LinkTextError, nearest};
 
 pub use mobile::mobile;
+pub use stationary_4g::{CongestionEvent, stationary_4g};
 
 /// A path that people meet.
 #[derive(Clone, Copy, Debug)]
@@ -49,9 +53,15 @@ pub fn find(name: &str) -> Result<&'static Preset, LinkTextError> {
 const PRESETS: &[Preset] = &[
     Preset {
         name: "lab",
-        about: "the laboratory link of SRT's retransmission experiments: RTT 20 ms, 45 Mb/s",
-        source: "SRT Alliance, Improving SRT retransmissions: experiments with simulated links",
+        about: "the laboratory of SRT's retransmission experiments: RTT 20 ms, 45 Mb/s",
+        source: "the SRT Alliance's article on SRT's retransmission algorithms, 2022",
         build: fixed::lab,
+    },
+    Preset {
+        name: "4g-stationary",
+        about: "a 4G modem that stands still: RTT 150 ms, about 10 Mb/s of 20, an event at 20 s",
+        source: "Examining SRT Streaming over 4G Networks, SRT Alliance, 2022",
+        build: stationary_4g::path,
     },
     Preset {
         name: "intercontinental",
@@ -60,15 +70,45 @@ const PRESETS: &[Preset] = &[
         build: fixed::intercontinental,
     },
     Preset {
+        name: "wifi",
+        about: "Wi-Fi at both ends, Germany to Spain: RTT 55 ms, 0.1 % of loss, a long tail of delay",
+        source: "Live Streaming using SRT with QUIC Datagrams, Haivision, 2023; the RTT is assumed",
+        build: fixed::wifi,
+    },
+    Preset {
         name: "mtu-drop",
-        about: "1 Mb/s, RTT 200 ms, and 1.2 s from the start packets over 1394 bytes vanish",
+        about: "1 Mb/s, RTT 200 ms; 1.2 s from the start, UDP payloads over 1394 bytes vanish",
         source: "picoquic's test mtu_drop (picoquictest/tls_api_test.c, 2023)",
         build: fixed::mtu_drop,
     },
     Preset {
         name: "mobile",
-        about: "a moving 4G modem: 20 Mb/s, RTT 60 ms, jitter, 2 % of loss in bursts",
+        about: "a moderately bad 4G modem: 20 Mb/s, RTT 60 ms, jitter, 2 % of loss in bursts",
         source: "our own figures",
         build: mobile::path,
+    },
+    Preset {
+        name: "walking",
+        about: "a phone carried through a town: 4 to 30 Mb/s, slow fading, short pauses",
+        source: "our own course, made from the seed",
+        build: moving::walking,
+    },
+    Preset {
+        name: "driving",
+        about: "a car through changing coverage: 1 to 40 Mb/s, fast fading, a handover a minute",
+        source: "our own course, made from the seed",
+        build: moving::driving,
+    },
+    Preset {
+        name: "handover",
+        about: "a train from cell to cell: each 10 to 20 s a gap of 100 to 600 ms with loss",
+        source: "our own course, made from the seed",
+        build: moving::handover,
+    },
+    Preset {
+        name: "stadium",
+        about: "a crowded cell: 0.5 to 8 Mb/s, seconds of queue, long pauses",
+        source: "our own course, made from the seed",
+        build: moving::stadium,
     },
 ];

@@ -98,6 +98,11 @@ impl Trace {
         Ok(Self { records: Records::Rows(rows.into()), once: false, interpolated: false })
     }
 
+    /// A trace of rows that are known to be as they must.
+    pub(crate) fn from_valid_rows(rows: Vec<TraceRow>) -> Self {
+        Self { records: Records::Rows(rows.into()), once: false, interpolated: false }
+    }
+
     fn from_opportunities(opportunities: Opportunities) -> Self {
         let records = Records::Opportunities(opportunities);
         Self { records, once: false, interpolated: false }

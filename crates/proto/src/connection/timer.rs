@@ -33,35 +33,49 @@ pub(crate) enum Timer {
 
 const COUNT: usize = Timer::Linger as usize + 1;
 
-/// When each timer of a connection is due.
-#[derive(Debug, Default)]
-pub(crate) struct TimerTable([Option<Instant>; COUNT]);
+/// When each timer of a connection is due; `NEVER` for one that stands. Plain instants, because
+/// the first of them is asked for after each packet.
+#[derive(Debug)]
+pub(crate) struct TimerTable([Instant; COUNT]);
+
+/// The end of the clock, which no timer is set to.
+const NEVER: Instant = Instant::from_nanos(u64::MAX);
+
+impl Default for TimerTable {
+    fn default() -> Self {
+        Self([NEVER; COUNT])
+    }
+}
 
 impl TimerTable {
     pub(crate) const fn set(&mut self, timer: Timer, at: Instant) {
-        self.0[timer as usize] = Some(at);
+        self.0[timer as usize] = at;
     }
 
     pub(crate) const fn stop(&mut self, timer: Timer) {
-        self.0[timer as usize] = None;
+        self.0[timer as usize] = NEVER;
     }
 
     pub(crate) const fn assign(&mut self, timer: Timer, at: Option<Instant>) {
-        self.0[timer as usize] = at;
+        self.0[timer as usize] = match at {
+            Some(at) => at,
+            None => NEVER,
+        };
     }
 
     /// Whether the timer was due at `now`; if so it is stopped.
     pub(crate) fn fired(&mut self, timer: Timer, now: Instant) -> bool {
-        let fired = self.0[timer as usize].is_some_and(|at| at <= now);
+        let fired = self.0[timer as usize] <= now && self.0[timer as usize] != NEVER;
         if fired {
-            self.0[timer as usize] = None;
+            self.0[timer as usize] = NEVER;
         }
         fired
     }
 
     /// When the first timer is due.
     pub(crate) fn next(&self) -> Option<Instant> {
-        self.0.iter().flatten().min().copied()
+        let first = self.0.iter().fold(NEVER, |first, &at| first.min(at));
+        (first != NEVER).then_some(first)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use punctual_netem::QueueLimit;
+use punctual_netem::{Loss, QueueLimit};
 use punctual_proto::{BufferSize, Config, MaxBandwidth, SendOptions, SeqNo};
 use punctual_units::Bitrate;
 use punctual_wire::Control;
@@ -123,6 +123,42 @@ fn the_measured_input_is_that_of_the_last_second() {
         let shown = pair.statistics(Side::Caller).max_bandwidth.as_bits_per_sec();
         assert!(shown.abs_diff(limit) < limit / 100, "{shown} instead of {limit}");
     }
+}
+
+/// The explorer of worlds found it: the limit followed the input, and the input was what the limit
+/// let out of a full buffer, down to nothing.
+#[test]
+fn a_full_buffer_does_not_pull_a_relative_limit_down() {
+    let config = latency(400)
+        .with_too_late_drop(false)
+        .with_max_bandwidth(MaxBandwidth::Relative)
+        .with_send_buffer(BufferSize::Packets(64));
+    let mut pair = Pair::symmetric(1, link());
+    pair.connect(config.clone(), config);
+    let stream = |pair: &mut Pair, seconds: u32| {
+        for _ in 0..200 * seconds {
+            // A live source does not wait.
+            let _ = pair.send_next(Side::Caller);
+            pair.run_for(MS(5));
+        }
+    };
+    stream(&mut pair, 3);
+    let before = pair.statistics(Side::Caller).max_bandwidth;
+    for _ in 0..5 {
+        let healthy = link();
+        for side in [Side::Caller, Side::Listener] {
+            pair.set_link(side, healthy.clone().with_loss(Loss::Random(0.9)).expect("a share"));
+        }
+        stream(&mut pair, 2);
+        for side in [Side::Caller, Side::Listener] {
+            pair.set_link(side, healthy.clone());
+        }
+        stream(&mut pair, 1);
+    }
+    stream(&mut pair, 3);
+    let after = pair.statistics(Side::Caller);
+    assert!(after.max_bandwidth >= before, "{before} before, {} after", after.max_bandwidth);
+    assert!(after.send_buffer_packets < 10, "{} packets wait", after.send_buffer_packets);
 }
 
 #[test]

@@ -198,6 +198,11 @@ impl Stream {
     /// The connection ended.
     pub(crate) fn end(&mut self, reason: CloseReason) {
         self.closed.get_or_insert(reason);
+        self.stop();
+    }
+
+    /// The application sends no more.
+    pub(crate) fn stop(&mut self) {
         self.phase = Phase::Done;
         self.due = None;
     }

@@ -72,4 +72,6 @@ pub struct StreamSample {
     pub receiver: Statistics,
     /// How the stream arrived: minimum, maximum and delay factor in this period, the rest so far.
     pub metrics: Report,
+    /// How long after it was due the latest message of this period was read.
+    pub late_max: Duration,
 }

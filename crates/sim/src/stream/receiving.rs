@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use punctual_metrics::{Arrival, Meter, Quantiles, ReadStampError, Report, Stamp};
 use punctual_units::Instant;
 
@@ -14,6 +16,8 @@ pub(crate) struct Receiving {
     pub(crate) integrity: StreamIntegrity,
     pub(crate) latency_us: Quantiles,
     meter: Meter,
+    /// How late the latest message of this period was.
+    period_late_max: Duration,
 }
 
 impl Receiving {
@@ -27,6 +31,7 @@ impl Receiving {
             integrity: StreamIntegrity::default(),
             latency_us: Quantiles::default(),
             meter: Meter::default(),
+            period_late_max: Duration::ZERO,
         }
     }
 
@@ -59,12 +64,14 @@ impl Receiving {
         } else if read > due {
             self.integrity.late += 1;
             self.integrity.late_max = self.integrity.late_max.max(read - due);
+            self.period_late_max = self.period_late_max.max(read - due);
         }
     }
 
-    /// How the stream arrived since the last report, and closes the period.
-    pub(crate) fn end_period(&mut self) -> Report {
-        self.meter.report()
+    /// How the stream arrived since the last report, and how late the latest message was; closes
+    /// the period.
+    pub(crate) fn end_period(&mut self) -> (Report, Duration) {
+        (self.meter.report(), std::mem::take(&mut self.period_late_max))
     }
 
     /// How the stream arrived in the whole run.

@@ -63,6 +63,11 @@ impl World {
         &self.links[link.index()].series
     }
 
+    /// Packets in a link: in the queue, being transmitted, and on their way.
+    pub fn in_flight(&self, link: LinkId) -> usize {
+        self.links[link.index()].link.in_flight()
+    }
+
     pub(super) fn sample_link(&mut self, index: usize) {
         let slot = &mut self.links[index];
         slot.series.push(LinkSample {

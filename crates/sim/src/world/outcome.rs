@@ -30,7 +30,7 @@ impl World {
     pub(super) fn sample_stream(&mut self, index: usize) {
         let [sender, receiver] = self.both_ends(index);
         let stream = &mut self.streams[index];
-        let metrics = stream.receiving.end_period();
+        let (metrics, late_max) = stream.receiving.end_period();
         stream.series.push(StreamSample {
             at: self.now - stream.start(),
             messages_sent: stream.sent,
@@ -38,6 +38,7 @@ impl World {
             sender,
             receiver,
             metrics,
+            late_max,
         });
         let next = stream.config.series.map(|period| self.now + period);
         self.agenda.set(Source::StreamSample(index), next);

@@ -2,12 +2,20 @@
 
 use punctual_proto::{CloseReason, ConnectionId, Incoming, SendError, SendOptions};
 
-use super::{World, number};
+use super::{StreamId, World, number};
 use crate::agenda::Source;
 use crate::packet::{Cargo, IpPacket};
 use crate::stream::{End, Phase, Transport};
 
 impl World {
+    /// The application of a stream sends no more. What it has sent is still delivered, and the
+    /// connection stands.
+    pub fn stop(&mut self, stream: StreamId) {
+        let index = stream.0 as usize;
+        self.streams[index].stop();
+        self.agenda.set(Source::Stream(index), None);
+    }
+
     /// A stream's application has something to do.
     pub(super) fn run_stream(&mut self, index: usize) {
         match self.streams[index].phase {

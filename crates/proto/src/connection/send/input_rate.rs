@@ -23,6 +23,14 @@ struct Period {
     start: Instant,
     packets: u64,
     bytes: u64,
+    /// Whether a message was refused, so that more than this would have been submitted.
+    refused: bool,
+}
+
+impl Period {
+    const fn new(start: Instant) -> Self {
+        Self { start, packets: 0, bytes: 0, refused: false }
+    }
 }
 
 impl InputRate {
@@ -41,7 +49,7 @@ impl InputRate {
 
     /// Counts a message of `payload` bytes.
     pub(crate) fn submit(&mut self, now: Instant, payload: usize) {
-        let period = self.period.get_or_insert(Period { start: now, packets: 0, bytes: 0 });
+        let period = self.period.get_or_insert(Period::new(now));
         let elapsed = now - period.start;
         let over = match self.rate {
             None => {
@@ -51,11 +59,23 @@ impl InputRate {
             Some(_) => elapsed >= PERIOD,
         };
         if over {
-            self.rate = Some(Bitrate::of(period.bytes, elapsed));
-            *period = Period { start: now, packets: 0, bytes: 0 };
+            // While a full buffer refuses messages, what is taken is what is sent: a limit that
+            // followed it down would let even less be sent, for ever.
+            let measured = Bitrate::of(period.bytes, elapsed);
+            if !period.refused || measured > self.rate.unwrap_or(INITIAL) {
+                self.rate = Some(measured);
+            }
+            *period = Period::new(now);
         }
         period.packets += 1;
         period.bytes += (payload + PACKET_OVERHEAD) as u64;
+    }
+
+    /// A message was refused because the buffer is full.
+    pub(crate) const fn refuse(&mut self) {
+        if let Some(period) = &mut self.period {
+            period.refused = true;
+        }
     }
 }
 
@@ -71,5 +91,24 @@ mod tests {
             input.submit(Instant::from_millis(i), 956);
         }
         assert_eq!(input.rate(), Bitrate::from_bytes_per_sec(1_000_000));
+    }
+
+    #[test]
+    fn a_rate_that_is_refused_does_not_count_as_less() {
+        let mut input = InputRate::new();
+        let second = |input: &mut InputRate, n: u64, step, refused| {
+            for i in (0..1_000).step_by(step) {
+                input.submit(Instant::from_millis(n * 1_000 + i), 956);
+                if refused {
+                    input.refuse();
+                }
+            }
+            input.rate()
+        };
+        let full = Bitrate::from_bytes_per_sec(1_000_000);
+        (0..2).for_each(|n| drop(second(&mut input, n, 1, false)));
+        (2..5).for_each(|n| assert_eq!(second(&mut input, n, 10, true), full));
+        second(&mut input, 5, 10, false);
+        assert_eq!(second(&mut input, 6, 10, false), Bitrate::from_bytes_per_sec(100_000));
     }
 }

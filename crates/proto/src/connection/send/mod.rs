@@ -88,6 +88,9 @@ struct Counts {
     dropped: u64,
     bytes_dropped: u64,
     acks: u64,
+    acks_expected: u64,
+    acks_missed: u64,
+    ack_gaps: u64,
     naks: u64,
     busy: Duration,
 }
@@ -123,6 +126,7 @@ impl SendHalf {
         self.drop_late(now);
         if self.buffer.is_full() {
             self.refused = true;
+            self.pacer.refuse();
             return false;
         }
         if self.buffer.is_empty() {
@@ -329,6 +333,9 @@ impl SendHalf {
         statistics.packets_send_dropped = counts.dropped;
         statistics.bytes_send_dropped = counts.bytes_dropped + headers(counts.dropped);
         statistics.acks_received = counts.acks;
+        statistics.acks_expected = counts.acks_expected;
+        statistics.acks_missed = counts.acks_missed;
+        statistics.ack_gaps = counts.ack_gaps;
         statistics.naks_received = counts.naks;
         statistics.send_busy =
             counts.busy + self.busy_since.map_or(Duration::ZERO, |since| now - since);
@@ -390,7 +397,16 @@ impl SendHalf {
         let Some(number) = ack.number() else { return true };
         let behind = self.newest_ack.value().wrapping_sub(number.value());
         let overtaken = (1..OVERTAKEN_ACKS).contains(&behind);
-        if !overtaken {
+        if overtaken {
+            self.counts.acks_missed = self.counts.acks_missed.saturating_sub(1);
+        } else {
+            let ahead = number.value().wrapping_sub(self.newest_ack.value());
+            // What lies farther ahead is no loss, but a peer that counts in its own way.
+            if (1..OVERTAKEN_ACKS).contains(&ahead) {
+                self.counts.acks_expected += u64::from(ahead);
+                self.counts.acks_missed += u64::from(ahead - 1);
+                self.counts.ack_gaps += u64::from(ahead > 1);
+            }
             self.newest_ack = number;
         }
         !overtaken

@@ -84,6 +84,11 @@ impl Pacer {
         self.input.submit(now, payload);
     }
 
+    /// The application submitted a message for which there is no room.
+    pub(crate) const fn refuse(&mut self) {
+        self.input.refuse();
+    }
+
     /// Whether a packet may go out at `now`.
     pub(crate) fn allows(&self, now: Instant) -> bool {
         self.idle || self.probe || self.next() <= now

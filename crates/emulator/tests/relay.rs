@@ -1,0 +1,100 @@
+//! The relay between real sockets.
+
+use std::time::Duration;
+
+use punctual_emulator::{Emulator, EmulatorConfig};
+use punctual_netem::{Action, Event, Timeline};
+use tokio::net::UdpSocket;
+
+#[tokio::test]
+async fn datagrams_go_both_ways_and_clients_are_told_apart() {
+    let server = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let target = server.local_addr().unwrap();
+    let mut config = EmulatorConfig::new("127.0.0.1:0".parse().unwrap(), target);
+    config.up.config.delay = Duration::from_millis(20);
+    config.down.config.delay = Duration::from_millis(30);
+    config.max_clients = 2;
+    let emulator = Emulator::start(config).await.unwrap();
+    tokio::spawn(async move {
+        let mut buffer = [0; 2_000];
+        while let Ok((size, from)) = server.recv_from(&mut buffer).await {
+            server.send_to(&buffer[..size], from).await.unwrap();
+        }
+    });
+    for name in [b"one", b"two"] {
+        let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        client.connect(emulator.local_addr()).await.unwrap();
+        let start = punctual::now();
+        client.send(name).await.unwrap();
+        let mut buffer = [0; 10];
+        let size = client.recv(&mut buffer).await.unwrap();
+        assert_eq!(&buffer[..size], name);
+        assert!(punctual::now() - start >= Duration::from_millis(50));
+    }
+    let third = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    third.send_to(b"three", emulator.local_addr()).await.unwrap();
+    while emulator.report().refused == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let report = emulator.stop().await;
+    assert_eq!((report.clients, report.refused), (2, 1));
+    assert_eq!((report.up.link.delivered, report.down.link.delivered), (2, 2));
+    // Three bytes each, and the headers of IPv4 and UDP.
+    assert_eq!(report.up.link.delivered_bytes, 2 * 31);
+    assert_eq!(report.up.lateness.count(), 2);
+}
+
+#[tokio::test]
+async fn silent_clients_make_room_for_others() {
+    let target = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let mut config =
+        EmulatorConfig::new("127.0.0.1:0".parse().unwrap(), target.local_addr().unwrap());
+    config.max_clients = 1;
+    config.client_timeout = Duration::from_millis(50);
+    let emulator = Emulator::start(config).await.unwrap();
+    for number in 1..=3_u8 {
+        let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let mut buffer = [0; 10];
+        // Refused until the client before it is forgotten.
+        loop {
+            client.send_to(&[number], emulator.local_addr()).await.unwrap();
+            let pause = tokio::time::timeout(Duration::from_millis(20), target.recv(&mut buffer));
+            if pause.await.is_ok() && buffer[0] == number {
+                break;
+            }
+        }
+    }
+    let report = emulator.stop().await;
+    assert_eq!(report.clients, 3);
+    assert!(report.up.link.delivered >= 3, "{report:?}");
+}
+
+#[tokio::test]
+async fn each_client_meets_the_timeline_from_its_beginning() {
+    let target = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let mut config =
+        EmulatorConfig::new("127.0.0.1:0".parse().unwrap(), target.local_addr().unwrap());
+    // Nothing comes through at first.
+    let pause = Duration::from_millis(50);
+    config.up.timeline = Timeline::new().with(Event::once(Duration::ZERO, Action::Outage(pause)));
+    let emulator = Emulator::start(config).await.unwrap();
+    for _ in 0..2 {
+        let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        client.connect(emulator.local_addr()).await.unwrap();
+        let before = emulator.report().up.link;
+        client.send(b"lost").await.unwrap();
+        while emulator.report().up.link.sent == before.sent {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let link = emulator.report().up.link;
+        assert_eq!(link.lost_in_outage, before.lost_in_outage + 1);
+        let mut buffer = [0; 10];
+        loop {
+            client.send(b"late").await.unwrap();
+            let pause = tokio::time::timeout(Duration::from_millis(10), target.recv(&mut buffer));
+            if pause.await.is_ok() {
+                break;
+            }
+        }
+    }
+}

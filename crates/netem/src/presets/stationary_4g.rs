@@ -1,0 +1,118 @@
+//! The stationary 4G link of "Examining SRT Streaming over 4G Networks".
+
+use std::time::Duration;
+
+use punctual_units::Bitrate;
+
+use crate::config::{Jitter, LinkConfig, QueueLimit};
+use crate::loss::Loss;
+use crate::presets::course::{Course, Pauses, State};
+use crate::profile::{LinkProfile, PathProfile};
+use crate::timeline::{Action, Event, Timeline};
+
+/// An event in which the network has no room for the user for a while, and then gives what it held.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct CongestionEvent {
+    /// When it begins.
+    pub at: Duration,
+    /// How long nothing leaves.
+    pub stall: Duration,
+    /// For how long at its begin all is lost. At least this much cannot arrive in time.
+    pub lost: Duration,
+    /// The rate at which what was held comes.
+    pub drain: Bitrate,
+}
+
+impl Default for CongestionEvent {
+    /// The event of the article's stream at 8 Mb/s and 750 ms of latency, at 20 s.
+    ///
+    /// Three figures are given: late packets came with 820 ms more delay than the latency, the RTT
+    /// rose to 1200 ms, and what was held came at 12 Mb/s. They fit one another: the first packet
+    /// that is held comes 750 + 820 = 1570 ms late, so for so long it is held; the 8.3 Mb/s that
+    /// the stream takes with its headers then make a backlog that takes 8.3 / 12 of that, 1080 ms,
+    /// which is the RTT's rise over 150 ms. That packets were lost and not only late takes a loss:
+    /// 100 ms before the first packet that is held.
+    fn default() -> Self {
+        Self {
+            at: Duration::from_secs(20),
+            stall: Duration::from_millis(1_670),
+            lost: Duration::from_millis(100),
+            drain: Bitrate::from_mbps(12),
+        }
+    }
+}
+
+/// The stationary 4G link of the article, with these events; `4g-stationary` has the
+/// [default](CongestionEvent::default) one.
+///
+/// The sender is at the modem, its way is `up`. The article's figures, and what is made of them:
+///
+/// - **RTT 150 ms on average, end-to-end delay within a region of about 150 ms**: the delay up is
+///   84 ms on average and wanders by 25 ms (standard deviation) over some seconds; down it is
+///   50 ms.
+/// - **20 Mb/s promised, about 10 usable; 5 clean, 7.5 and 10 with drops and more RTT now and then,
+///   12.5 congested; a burst at 12 Mb/s when the network recovers**: the rate up is 12.3 Mb/s on
+///   average, with a standard deviation of 3 Mb/s and a memory of about a second, and never more
+///   than 20. So 12.5 Mb/s with headers is more than there is, 10 is too much for seconds at a
+///   time, 7.5 sometimes, 5 hardly ever.
+/// - **1 to 2 packets lost a second, now and then 10 and more**, at 5 Mb/s, that is 475 packets a
+///   second: 0.25 % are lost by chance; where the rate falls below 7.5 Mb/s loss rises, to 15 % at
+///   3 Mb/s.
+/// - **Spikes of an extra 400 ms of delay, and of the RTT to 300 ms**: each 12 to 30 s nothing
+///   leaves for 150 to 400 ms. What 5 Mb/s leave behind in 400 ms, 12 Mb/s carry away in 170 ms:
+///   so much the RTT rises, that is measured by small packets behind it.
+/// - **Jitter (RFC 3550) of bare UDP about 4 ms, sometimes 8**: jitter of 10 ms, order kept.
+/// - **A queue of 1.8 MB**, 1.2 s at 12 Mb/s, because the event lost little of what it held.
+pub fn stationary_4g(seed: u64, events: &[CongestionEvent]) -> PathProfile {
+    let (trace, pauses) = UPLINK.make(seed);
+    let is_apart = |pause: &Event| events.iter().all(|event| pause.at.abs_diff(event.at) > APART);
+    let mut timeline: Timeline =
+        pauses.events().iter().filter(|it| is_apart(it)).cloned().collect();
+    for event in events {
+        timeline.push(Event::once(event.at, Action::Outage(event.lost)));
+        let stall = Action::Stall { duration: event.stall, drain: Some(event.drain) };
+        timeline.push(Event::once(event.at, stall));
+    }
+    let up = LinkConfig {
+        queue: QueueLimit::Bytes(QUEUE),
+        jitter: Jitter::Normal { std_dev: Duration::from_millis(10) },
+        ..LinkConfig::default()
+    };
+    let up = LinkProfile::from(up).with_timeline(timeline).with_trace(Some(trace));
+    let down = LinkConfig {
+        rate: Some(Bitrate::from_mbps(20)),
+        queue: QueueLimit::Time(Duration::from_millis(300)),
+        delay: Duration::from_millis(50),
+        jitter: Jitter::Normal { std_dev: Duration::from_millis(3) },
+        loss: Loss::Random(0.001),
+        ..LinkConfig::default()
+    };
+    PathProfile { up, down: down.into() }
+}
+
+/// [`stationary_4g`] with its event.
+pub(super) fn path(seed: u64) -> PathProfile {
+    stationary_4g(seed, &[CongestionEvent::default()])
+}
+
+const UPLINK: Course = Course {
+    number: 0,
+    states: &[State {
+        rate: 12_300,
+        rate_deviation: 3_000,
+        delay: (84_000, 25_000),
+        loss: 2_500,
+        weak: 7_500,
+        lasts: 1,
+    }],
+    persistence: 928,
+    rate_range: (3_000, 20_000),
+    delay_range: (35_000, 160_000),
+    loss_at_least_rate: 150_000,
+    pauses: Pauses { gap: (12_000, 30_000), length: (150, 400), lost: 0 },
+};
+
+const QUEUE: usize = 1_800_000;
+
+/// The pauses of the course keep so far from an event, which would otherwise not be what it is.
+const APART: Duration = Duration::from_secs(5);

@@ -1,0 +1,6 @@
+//! Probes of simulated links in virtual time, and streams that are set up as they recommend.
+
+#![forbid(unsafe_code)]
+
+mod probing;
+mod promise;

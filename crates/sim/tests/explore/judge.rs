@@ -1,0 +1,222 @@
+//! The reference model: what must be true of any world at any time, and of a healed one.
+
+use std::time::Duration;
+
+use punctual_metrics::Report;
+use punctual_netem::LinkStatistics;
+use punctual_proto::Statistics;
+use punctual_sim::{StreamOutcome, StreamSample};
+
+use crate::plan::{Plan, Stream};
+use crate::run::Explored;
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+
+/// Judges a world at each look, by its plan and by what was seen before.
+pub struct Judge<'a> {
+    plan: &'a Plan,
+    before: Vec<Option<StreamOutcome>>,
+}
+
+impl<'a> Judge<'a> {
+    pub fn new(plan: &'a Plan) -> Self {
+        Self { plan, before: vec![None; plan.streams.len()] }
+    }
+
+    /// What holds at any time.
+    #[track_caller]
+    pub fn look(&mut self, explored: &Explored) {
+        for (&link, number) in explored.links.iter().zip(0..) {
+            let statistics = explored.world.link_statistics(link);
+            check_link(number, statistics, explored.world.in_flight(link));
+        }
+        let streams = explored.streams.iter().zip(&self.plan.streams).zip(&mut self.before);
+        for ((&id, stream), before) in streams {
+            let now = explored.world.outcome(id);
+            check_integrity(stream, &now);
+            check_counts(self.plan, stream, &now);
+            if let Some(before) = before {
+                check_progress(before, &now);
+            }
+            *before = Some(now);
+        }
+    }
+
+    /// The first stream that is not where it should be: with something that waits at the sender
+    /// for longer than an acknowledgement takes, or delivered late.
+    pub fn lagging(&self, explored: &Explored) -> Option<StreamOutcome> {
+        let outcomes = explored.streams.iter().map(|&id| explored.world.outcome(id));
+        let mut streams = outcomes.zip(&self.plan.streams).filter(|(_, it)| it.srt.is_some());
+        let lagging = streams.find(|(outcome, stream)| {
+            let late = outcome.series.last().map_or(Duration::ZERO, |sample| sample.late_max);
+            outcome.connected_at.is_none()
+                || outcome.sender.send_buffer_span >= outcome.sender.rtt + MS(40)
+                || is_timed(stream) && late >= self.lateness()
+        });
+        lagging.map(|(outcome, _)| outcome)
+    }
+
+    /// How long the slowest message takes now: the latency, and what the handshake waited in a
+    /// queue.
+    pub fn longest_latency(&self, explored: &Explored) -> Duration {
+        let outcomes = explored.streams.iter().map(|&id| explored.world.outcome(id));
+        let longest = outcomes.filter_map(|outcome| outcome.metrics.latency_us_avg).max();
+        Duration::from_micros(longest.unwrap_or_default().unsigned_abs())
+    }
+
+    /// A healthy message is less late. A correction of the drift may move what is due by a
+    /// millisecond or two at once, and be wrong by half of what a path changed on one side only.
+    fn lateness(&self) -> Duration {
+        let hosts = self.plan.hosts.iter().map(|host| host.lateness);
+        let hosts = hosts.map(|late| late.least + late.most).max().unwrap_or_default();
+        MS(2) + hosts
+    }
+
+    /// What holds at the end, when the streams were well between two moments and have been stopped
+    /// since.
+    #[track_caller]
+    pub fn conclude(&self, explored: &Explored, from: Duration, until: Duration) {
+        for (&id, stream) in explored.streams.iter().zip(&self.plan.streams) {
+            let outcome = explored.world.outcome(id);
+            assert_eq!(outcome.closed, None);
+            assert!(outcome.messages_sent > 0, "{stream:?}");
+            self.check_health(stream, &outcome, from, until);
+            if stream.srt.is_some() {
+                check_accounts(&outcome);
+            }
+        }
+    }
+
+    /// All that was sent while the stream was well was delivered, when it was due.
+    #[track_caller]
+    fn check_health(
+        &self,
+        stream: &Stream,
+        outcome: &StreamOutcome,
+        from: Duration,
+        until: Duration,
+    ) {
+        let average = outcome.metrics.latency_us_avg.unwrap_or_default().unsigned_abs();
+        let promised = Duration::from_micros(average) + MS(300);
+        let is_later = |sample: &&StreamSample| stream.start + sample.at >= from + promised;
+        let samples: Vec<_> = outcome.series.iter().filter(is_later).collect();
+        let [first, .., last] = samples[..] else { panic!("no samples from {from:?} on") };
+        assert_eq!(first.metrics.lost, last.metrics.lost, "lost on a healthy link: {stream:?}");
+        assert_eq!(first.messages_refused, last.messages_refused, "refused: {stream:?}");
+        let read = last.metrics.received - first.metrics.received;
+        assert!(read > 0, "nothing delivered from {from:?} to {until:?}: {stream:?}");
+        // What was on its way at the first sample comes on top.
+        let unique = |report: &Report| report.received - report.duplicates;
+        assert!(
+            unique(&outcome.metrics) - unique(&first.metrics)
+                >= outcome.messages_sent - first.messages_sent,
+            "not delivered to the last one: {stream:?}"
+        );
+        if is_timed(stream) {
+            let late = samples.iter().map(|sample| sample.late_max).max().unwrap_or_default();
+            assert!(late < self.lateness(), "{late:?} late on a healthy link: {stream:?}");
+        }
+    }
+}
+
+/// Whether messages are due at a time that a healthy link keeps.
+fn is_timed(stream: &Stream) -> bool {
+    stream.srt.as_ref().is_some_and(|(sender, receiver, _)| {
+        let latency = receiver.receive_latency().max(sender.peer_latency());
+        receiver.tsbpd() && latency >= MS(100)
+    })
+}
+
+/// Packets neither vanish nor come from nowhere.
+#[track_caller]
+fn check_link(number: usize, statistics: &LinkStatistics, in_flight: usize) {
+    assert_eq!(
+        statistics.sent + statistics.duplicated,
+        statistics.delivered + statistics.dropped() + in_flight as u64,
+        "link {number}: {statistics:?}"
+    );
+}
+
+/// Nothing is delivered damaged, and over SRT not twice, not out of order and not early.
+#[track_caller]
+fn check_integrity(stream: &Stream, outcome: &StreamOutcome) {
+    let integrity = &outcome.integrity;
+    assert_eq!(integrity.damaged, 0, "{stream:?}");
+    if stream.srt.is_some() {
+        assert_eq!((integrity.doubled, integrity.disordered), (0, 0), "{stream:?}");
+        assert_eq!(integrity.early, 0, "{stream:?}");
+        assert_eq!(integrity.late > 0, integrity.late_max > Duration::ZERO);
+    }
+    assert!(outcome.messages_received <= outcome.messages_sent + outcome.metrics.duplicates);
+}
+
+/// The two ends' statistics fit each other and what the applications did.
+#[track_caller]
+fn check_counts(plan: &Plan, stream: &Stream, outcome: &StreamOutcome) {
+    if stream.srt.is_none() {
+        return;
+    }
+    let StreamOutcome { sender, receiver, .. } = outcome;
+    assert_eq!(sender.packets_sent, sender.packets_sent_unique + sender.packets_retransmitted);
+    assert!(sender.packets_sent_unique <= outcome.messages_sent);
+    let waiting = u64::from(sender.send_buffer_packets);
+    assert!(
+        sender.packets_sent_unique + sender.packets_send_dropped + waiting >= outcome.messages_sent,
+        "sent messages that were neither sent nor dropped nor wait: {sender:?}"
+    );
+    assert!(u64::from(sender.flight_size) <= sender.packets_sent_unique);
+    let stored = receiver.packets_received_unique;
+    assert!(stored + receiver.packets_receive_dropped <= outcome.messages_sent);
+    assert_eq!(
+        stored,
+        outcome.messages_received + u64::from(receiver.receive_buffer_packets),
+        "stored packets are read or wait"
+    );
+    assert!(receiver.packets_received >= stored + receiver.packets_belated);
+    assert!(receiver.packets_duplicate <= receiver.packets_belated);
+    if !plan.duplicates() {
+        assert!(receiver.packets_received <= sender.packets_sent);
+        assert!(sender.naks_received <= receiver.naks_sent);
+    }
+}
+
+/// Totals never fall.
+#[track_caller]
+fn check_progress(before: &StreamOutcome, now: &StreamOutcome) {
+    let totals = |statistics: &Statistics| {
+        [
+            statistics.packets_sent,
+            statistics.packets_retransmitted,
+            statistics.packets_send_dropped,
+            statistics.packets_received,
+            statistics.packets_received_unique,
+            statistics.packets_receive_lost,
+            statistics.packets_receive_dropped,
+            statistics.packets_belated,
+            statistics.acks_sent,
+            statistics.naks_sent,
+        ]
+    };
+    let ends = [(&before.sender, &now.sender), (&before.receiver, &now.receiver)];
+    for (before, now) in ends {
+        let fell = totals(before).into_iter().zip(totals(now)).any(|(before, now)| now < before);
+        assert!(!fell, "{before:?} {now:?}");
+    }
+    assert!(now.messages_received >= before.messages_received);
+}
+
+/// At the end every message was delivered or is counted as dropped.
+#[track_caller]
+fn check_accounts(outcome: &StreamOutcome) {
+    let StreamOutcome { sender, receiver, .. } = outcome;
+    assert_eq!(
+        outcome.messages_received + receiver.packets_receive_dropped,
+        outcome.messages_sent,
+        "delivered and dropped: {outcome:?}"
+    );
+    assert_eq!((sender.flight_size, sender.send_buffer_packets), (0, 0));
+    assert_eq!((receiver.receive_buffer_packets, receiver.receive_buffer_bytes), (0, 0));
+    if sender.packets_send_dropped == 0 {
+        assert_eq!(sender.packets_sent_unique, outcome.messages_sent);
+    }
+}

@@ -1,0 +1,39 @@
+//! Random worlds from a seed, against what must hold whatever happens, and what must hold again
+//! once the faults are over.
+//!
+//! A seed that fails is printed with its plan. To run it again:
+//! `EXPLORE_SEED=17 cargo test -p punctual-sim --test explore`; a long run on all cores is
+//! `cargo xtask swarm`. A failure that was understood becomes a scenario of `crates/proto/tests`,
+//! cut down by hand to what it needs.
+
+#![expect(unreachable_pub, reason = "a test program has no outside")]
+#![expect(clippy::cast_possible_truncation, reason = "the numbers of a plan are small")]
+
+mod chance;
+mod judge;
+mod plan;
+mod run;
+mod swarm;
+
+use crate::run::explore;
+
+/// Seeds of a short run.
+const SEEDS: u64 = 150;
+
+#[test]
+fn whatever_happens_nothing_is_wrong_and_all_is_well_again_afterwards() {
+    if let Some(seed) = swarm::number("EXPLORE_SEED") {
+        println!("{}", explore(seed));
+        return;
+    }
+    for seed in 0..SEEDS {
+        explore(seed);
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    for seed in [3, 77, 204] {
+        assert!(explore(seed) == explore(seed), "seed {seed}");
+    }
+}

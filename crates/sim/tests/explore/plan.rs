@@ -1,0 +1,266 @@
+//! What a seed decides.
+
+use std::time::Duration;
+
+use punctual_netem::{
+    Action, Change, Event, Jitter, LinkConfig, LinkProfile, Loss, QueueLimit, Ramp, Reorder,
+};
+use punctual_proto::{BufferSize, Config, MaxBandwidth, RetransmitAlgorithm};
+use punctual_sim::{End, HostConfig, Lateness, Traffic};
+use punctual_units::Bitrate;
+
+use crate::chance::Chance;
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+const SECS: fn(u64) -> Duration = Duration::from_secs;
+
+/// A world and what happens in it, to be shown if it fails.
+#[derive(Debug)]
+pub struct Plan {
+    pub shape: Shape,
+    pub hosts: Vec<Host>,
+    pub links: Vec<LinkProfile>,
+    pub streams: Vec<Stream>,
+    pub traffic: Vec<Traffic>,
+    /// When the faults are over.
+    pub heal_at: Duration,
+}
+
+/// How hosts and links lie.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Shape {
+    /// Two hosts, a link each way.
+    Pair,
+    /// Two senders and a receiver, whose ways lead over the same two links.
+    Shared,
+    /// Two senders with a link of their own each way, and behind these the same two links.
+    Tree,
+}
+
+#[derive(Debug)]
+pub struct Host {
+    pub config: HostConfig,
+    pub lateness: Lateness,
+}
+
+#[derive(Clone, Debug)]
+pub struct Stream {
+    /// Which of the senders, and whether it is the sender of messages.
+    pub host: usize,
+    pub reversed: bool,
+    /// Nothing for bare UDP.
+    pub srt: Option<(Config, Config, End)>,
+    pub rate: Bitrate,
+    pub payload: usize,
+    pub start: Duration,
+}
+
+impl Plan {
+    pub fn draw(seed: u64) -> Self {
+        let mut chance = Chance(seed);
+        let chance = &mut chance;
+        // The first draws of neighbouring seeds are alike.
+        (0..4).for_each(|_| drop(chance.next()));
+        let shape = chance.pick(&[Shape::Pair, Shape::Pair, Shape::Shared, Shape::Tree]);
+        let heal_at = SECS(2) + chance.millis(3_000);
+        let links = (0..shape.links()).map(|_| draw_link(chance, heal_at)).collect();
+        let hosts = (0..shape.senders() + 1).map(|_| draw_host(chance)).collect();
+        let count = 1 + chance.below(3) as usize;
+        let streams = (0..count).map(|_| draw_stream(chance, shape)).collect();
+        let traffic = if chance.one_in(3) { vec![draw_traffic(chance)] } else { Vec::new() };
+        Self { shape, hosts, links, streams, traffic, heal_at }
+    }
+
+    /// Whether a packet may arrive more often than it was sent.
+    pub fn duplicates(&self) -> bool {
+        self.links.iter().any(|link| {
+            let set = |event: &Event| matches!(event.action, Action::Set(Change::Duplicate(_)));
+            let events = link.timeline.events().iter();
+            link.config.duplicate > 0.0 || events.filter(|event| set(event)).count() > 1
+        })
+    }
+}
+
+impl Shape {
+    /// Hosts that are not the one in the middle, which is the last.
+    pub const fn senders(self) -> usize {
+        match self {
+            Self::Pair => 1,
+            Self::Shared | Self::Tree => 2,
+        }
+    }
+
+    const fn links(self) -> usize {
+        match self {
+            Self::Pair | Self::Shared => 2,
+            Self::Tree => 6,
+        }
+    }
+
+    /// The links from a sender to the middle, and those back.
+    pub fn ways(self, sender: usize) -> [Vec<usize>; 2] {
+        match self {
+            Self::Pair | Self::Shared => [vec![0], vec![1]],
+            Self::Tree => [vec![2 + 2 * sender, 0], vec![1, 3 + 2 * sender]],
+        }
+    }
+}
+
+/// Each impairment is there in one of three links, so that they meet in all combinations; a few
+/// more begin or change later; all are gone at `heal_at`, but for the delay.
+fn draw_link(chance: &mut Chance, heal_at: Duration) -> LinkProfile {
+    let mut config = LinkConfig::default().with_delay(chance.millis(60));
+    for change in draw_changes(chance, 3) {
+        change.apply(&mut config);
+    }
+    let mut profile = LinkProfile::from(config);
+    let latest = heal_at.as_millis() as u32;
+    for _ in 0..chance.below(3) {
+        let at = chance.millis(latest);
+        for change in draw_changes(chance, 6) {
+            profile.timeline.push(Event::set(at, change));
+        }
+    }
+    if chance.one_in(3) {
+        let at = chance.millis(latest);
+        let length = chance.millis(2_500).min(heal_at - at);
+        let action = match chance.below(4) {
+            0 => Action::Stall { duration: length, drain: Some(Bitrate::from_mbps(12)) },
+            1 => Action::Ramp { to: Ramp::Delay(chance.millis(80)), over: length },
+            _ => Action::Outage(length),
+        };
+        profile.timeline.push(Event::once(at, action));
+    }
+    for change in [
+        Change::Rate(None),
+        Change::Queue(QueueLimit::Unlimited),
+        Change::Jitter(Jitter::None),
+        Change::KeepOrder(true),
+        Change::Loss(Loss::None),
+        Change::Reorder(Reorder::None),
+        Change::Duplicate(0.0),
+        Change::Corrupt(0.0),
+    ] {
+        profile.timeline.push(Event::set(heal_at, change));
+    }
+    profile
+}
+
+/// Each impairment in one of `n` cases.
+fn draw_changes(chance: &mut Chance, n: u32) -> Vec<Change> {
+    let mut changes = Vec::new();
+    if chance.one_in(n) {
+        changes.push(Change::Jitter(Jitter::Uniform { spread: chance.millis(15) }));
+        changes.push(Change::KeepOrder(chance.one_in(2)));
+    }
+    if chance.one_in(n) {
+        let length = 1.0 + chance.share(20.0);
+        let share = chance.share(0.2);
+        let bursts = chance.one_in(2);
+        let loss = if bursts { Loss::bursts(share, length) } else { Loss::Random(share) };
+        changes.push(Change::Loss(loss));
+    }
+    if chance.one_in(n) {
+        let (share, by) = (chance.share(0.2), chance.millis(30));
+        let late = chance.one_in(2);
+        let reorder = if late { Reorder::Late { share, by } } else { Reorder::Ahead { share, by } };
+        changes.push(Change::Reorder(reorder));
+    }
+    if chance.one_in(n) {
+        changes.push(Change::Duplicate(chance.share(0.3)));
+    }
+    if chance.one_in(n) {
+        changes.push(Change::Corrupt(chance.share(0.1)));
+    }
+    if chance.one_in(n) {
+        let rate = Bitrate::from_mbps(1 + u64::from(chance.below(20)));
+        changes.push(Change::Rate(Some(rate)));
+        changes.push(Change::Queue(chance.pick(&[
+            QueueLimit::Packets(20),
+            QueueLimit::Bytes(100_000),
+            QueueLimit::Time(MS(300)),
+            QueueLimit::Unlimited,
+        ])));
+    }
+    changes
+}
+
+fn draw_host(chance: &mut Chance) -> Host {
+    let ppm = chance.pick(&[0, 0, 0, -200, 200]);
+    let lateness = if chance.one_in(4) {
+        let mean = Duration::from_micros(chance.below(100).into());
+        Lateness { least: Duration::from_micros(10), mean, most: MS(1) }
+    } else {
+        Lateness::default()
+    };
+    let config = HostConfig::default()
+        .with_offset(chance.millis(100_000))
+        .with_drift_ppm(ppm)
+        .expect("in range")
+        .with_lateness(lateness);
+    Host { config, lateness }
+}
+
+fn draw_stream(chance: &mut Chance, shape: Shape) -> Stream {
+    let caller = chance.pick(&[End::Sender, End::Receiver]);
+    let packets_a_second = chance.pick(&[100, 300, 600, 1_000]);
+    let mut config = || draw_config(chance, packets_a_second);
+    let ends = (config(), config(), caller);
+    let payload = chance.pick(&[24, 188, 1_000, 1_316, 1_316, 1_316]);
+    Stream {
+        host: chance.below(shape.senders() as u32) as usize,
+        reversed: chance.one_in(4),
+        srt: (!chance.one_in(8)).then_some(ends),
+        rate: Bitrate::from_bytes_per_sec(u64::from(packets_a_second) * payload as u64),
+        payload,
+        start: chance.millis(500),
+    }
+}
+
+fn draw_config(chance: &mut Chance, packets_a_second: u32) -> Config {
+    let algorithms = [RetransmitAlgorithm::Aggressive, RetransmitAlgorithm::Efficient];
+    let mut config = Config::default()
+        .with_receive_latency(chance.pick(&[MS(0), MS(20), MS(120), MS(400), MS(1_000)]))
+        .expect("in range")
+        .with_connect_timeout(SECS(30))
+        .expect("in range")
+        .with_peer_idle_timeout(SECS(60))
+        .expect("in range")
+        .with_tsbpd(!chance.one_in(8))
+        .with_too_late_drop(!chance.one_in(4))
+        .with_periodic_nak(!chance.one_in(6))
+        .with_drift_tracer(!chance.one_in(3))
+        .with_retransmit_algorithm(chance.pick(&algorithms));
+    if chance.one_in(4) {
+        config = config.with_send_drop_delay(chance.pick(&[None, Some(MS(500))]));
+    }
+    if chance.one_in(3) {
+        config = config.with_reorder_tolerance(chance.below(30)).expect("in range");
+    }
+    if chance.one_in(4) {
+        // No less than the healthy stream needs at the longest round trip.
+        let packets = packets_a_second * 7 / 10 + 32 + chance.below(300);
+        let packets = packets as usize;
+        config = config.with_send_buffer(BufferSize::Packets(packets));
+    }
+    match chance.below(8) {
+        0 => {
+            config = config.with_max_bandwidth(MaxBandwidth::Absolute(Bitrate::from_mbps(20)));
+        }
+        1 => config = config.with_max_bandwidth(MaxBandwidth::Relative),
+        _ => {}
+    }
+    if chance.one_in(6) {
+        config = config.with_max_retransmit_bandwidth(Some(Bitrate::from_mbps(4)));
+    }
+    config
+}
+
+fn draw_traffic(chance: &mut Chance) -> Traffic {
+    let rate = Bitrate::from_mbps(1 + u64::from(chance.below(10)));
+    match chance.below(3) {
+        0 => Traffic::Constant { rate },
+        1 => Traffic::OnOff { rate, on: MS(50), off: MS(100) },
+        _ => Traffic::TcpLike { max_window: 200_000 },
+    }
+}

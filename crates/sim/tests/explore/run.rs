@@ -1,0 +1,143 @@
+//! Runs a plan: faults, healing, a while in which all must be well, and the end.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use punctual_sim::{
+    LinkId, RateSchedule, StreamConfig, StreamId, Traffic, TrafficConfig, Transport, World,
+};
+
+use crate::judge::Judge;
+use crate::plan::Plan;
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+const SECS: fn(u64) -> Duration = Duration::from_secs;
+
+/// How often the world is looked at.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// A world made from a plan.
+pub struct Explored {
+    pub world: World,
+    pub links: Vec<LinkId>,
+    pub streams: Vec<StreamId>,
+}
+
+/// Runs the world of a seed and judges it; everything that the streams have to say at the end.
+#[track_caller]
+pub fn explore(seed: u64) -> String {
+    let plan = Plan::draw(seed);
+    let shown = ShownOnPanic { seed, plan: format!("{plan:?}") };
+    let mut explored = build(seed, &plan);
+    let mut judge = Judge::new(&plan);
+    while explored.elapsed() < plan.heal_at {
+        explored.world.run_for(LOOK);
+        judge.look(&explored);
+    }
+    settle(&mut explored, &mut judge);
+    let well_from = explored.elapsed();
+    let latency = judge.longest_latency(&explored);
+    explored.world.run_for(WELL + latency);
+    for &stream in &explored.streams {
+        explored.world.stop(stream);
+    }
+    let well_until = explored.elapsed();
+    explored.world.run_for(SECS(4) + latency);
+    judge.look(&explored);
+    judge.conclude(&explored, well_from, well_until);
+    drop(shown);
+    let mut text = String::new();
+    for &stream in &explored.streams {
+        write!(text, "{:?}", explored.world.outcome(stream)).expect("a string takes it");
+    }
+    text
+}
+
+/// What was not delivered in time is given up or repaired: at once as a rule, but a narrow limit of
+/// the bandwidth may take its time.
+fn settle(explored: &mut Explored, judge: &mut Judge) {
+    explored.world.run_for(SECS(3));
+    judge.look(explored);
+    for _ in 0..60 {
+        if judge.lagging(explored).is_none() {
+            return;
+        }
+        explored.world.run_for(SECS(1));
+        judge.look(explored);
+    }
+    let lagging = judge.lagging(explored).map(|outcome| (outcome.sender, outcome.receiver));
+    assert!(lagging.is_none(), "after a minute of health a stream lags behind: {lagging:?}");
+}
+
+fn build(seed: u64, plan: &Plan) -> Explored {
+    let mut world = World::new(seed);
+    let hosts: Vec<_> = plan.hosts.iter().map(|host| world.add_host(host.config.clone())).collect();
+    let links: Vec<_> = plan.links.iter().map(|link| world.add_link(link.clone())).collect();
+    let middle = hosts[hosts.len() - 1];
+    for sender in 0..plan.shape.senders() {
+        let [there, back] = plan
+            .shape
+            .ways(sender)
+            .map(|way| way.iter().map(|&link| links[link]).collect::<Vec<_>>());
+        world.set_route(hosts[sender], middle, &there).expect("a route");
+        world.set_route(middle, hosts[sender], &back).expect("a route");
+    }
+    let streams = plan.streams.iter().map(|stream| {
+        let ends = (hosts[stream.host], middle);
+        let (from, to) = if stream.reversed { (ends.1, ends.0) } else { ends };
+        let transport = match stream.srt.clone() {
+            Some((sender, receiver, caller)) => Transport::Srt { sender, receiver, caller },
+            None => Transport::Udp,
+        };
+        let config = StreamConfig {
+            transport,
+            rate: RateSchedule::constant(stream.rate),
+            payload: stream.payload,
+            start: stream.start,
+            duration: SECS(1_000),
+            from,
+            to,
+            series: Some(LOOK),
+        };
+        world.add_stream(config).expect("a stream")
+    });
+    let streams = streams.collect();
+    for &traffic in &plan.traffic {
+        let back = matches!(traffic, Traffic::TcpLike { .. }).then_some(links[1]);
+        let traffic = TrafficConfig {
+            traffic,
+            packet: 1_200,
+            links: vec![links[0]],
+            back: back.into_iter().collect(),
+            start: MS(300),
+            duration: plan.heal_at.saturating_sub(MS(300)),
+        };
+        world.add_traffic(traffic).expect("traffic");
+    }
+    Explored { world, links, streams }
+}
+
+impl Explored {
+    pub fn elapsed(&self) -> Duration {
+        self.world.now() - punctual_units::Instant::ORIGIN
+    }
+}
+
+/// A failing seed and its plan.
+struct ShownOnPanic {
+    seed: u64,
+    plan: String,
+}
+
+impl Drop for ShownOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let Self { seed, plan } = self;
+            eprintln!("{plan}\nseed {seed}; to run it again:");
+            eprintln!("  EXPLORE_SEED={seed} cargo test -p punctual-sim --test explore");
+        }
+    }
+}
+
+/// How long all must be well.
+const WELL: Duration = Duration::from_secs(3);
