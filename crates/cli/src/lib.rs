@@ -14,10 +14,12 @@ mod emulate;
 mod endpoint;
 mod exit;
 mod generate;
+mod lab;
 mod live;
 mod log;
 mod plot;
 mod print;
+mod probe;
 mod receive;
 mod route;
 mod stats;
@@ -74,7 +76,9 @@ fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Generate(args) => on_runtime(generate::run(args, quiet)),
         Command::Receive(args) => on_runtime(receive::run(args, quiet)),
         Command::Route(args) => on_runtime(route::run(args, quiet)),
+        Command::Probe(args) => on_runtime(probe::run(args, quiet)),
         Command::Emulate(args) => on_runtime(emulate::run(args, quiet)),
+        Command::Lab(args) => on_runtime(lab::run(*args, quiet)),
         Command::Demo(args) => on_runtime(demo::run(args, quiet)),
         #[cfg(target_os = "linux")]
         Command::RunInNamespace { .. } => Ok(()),
