@@ -34,9 +34,9 @@ pub(super) fn intercontinental(_: u64) -> PathProfile {
 /// - **Loss of 0.106 %, reordering of 2.2 in 100,000**: the means of the four experiments. Their
 ///   tables say percent, but the counts of packets show that they are shares.
 /// - **TS-DF 33 ms on average, 292 ms at most**: jitter of a long tail, order kept, as Wi-Fi keeps
-///   it while it repeats a frame. Of a Pareto distribution of shape 3 the largest of 285 packets, those
-///   of a second, is 8 times its scale from the least on average, the largest of a quarter of an
-///   hour 71 times: the same relation as 33 to 292. The scale is then 4.2 ms, the standard
+///   it while it repeats a frame. Of a Pareto distribution of shape 3 the largest of 285 packets,
+///   those of a second, is 8 times its scale from the least on average, the largest of a quarter of
+///   an hour 71 times: the same relation as 33 to 292. The scale is then 4.2 ms, the standard
 ///   deviation 3.6 ms.
 /// - **RTT 55 ms and 40 Mb/s are assumed**: fibre from Rendsburg to Madrid and back takes about 30
 ///   ms, routers and Wi-Fi the rest; the rate is what the receiver's Wi-Fi of 20 MHz gives.
