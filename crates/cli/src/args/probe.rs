@@ -69,7 +69,7 @@ struct RampArgs {
 #[command(next_help_heading = "Wishes")]
 struct WishArgs {
     /// Share of packets that may stay lost: 0.001%, 1e-5
-    #[arg(long, value_name = "SHARE", default_value = "0.001%", value_parser = value::share)]
+    #[arg(long, value_name = "SHARE", default_value = "0.001%", value_parser = punctual_units::parse_share)]
     target_loss: f64,
     /// Rate of the stream that is going to be sent [default: what the link carries]
     #[arg(long, value_name = "RATE", value_parser = value::rate)]
