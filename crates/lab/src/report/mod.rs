@@ -92,7 +92,7 @@ fn source(page: &mut Page, results: &Results) {
     let told = plan.references.iter().filter(|reference| !reference.source.is_empty());
     let items: Vec<Text> = told
         .map(|reference| {
-            let text = Text::default().strong(words::capital(&reference.title));
+            let text = Text::default().strong(&reference.title);
             text.plain(format!(": {}.", reference.source.trim_end_matches('.')))
         })
         .collect();

@@ -31,7 +31,12 @@ fn filled(results: &Results, title: String, cells: &Tabulation) -> Table {
     let is_there = |index: usize| cells.rows.iter().any(|(_, row)| row[index].is_some());
     let there: Vec<usize> = (0..cells.columns.len()).filter(|index| is_there(*index)).collect();
     let heads = cells.row_names.iter().map(|name| Column::text(name.clone()));
-    let values = there.iter().map(|index| column(results, cells, &cells.columns[*index]));
+    // A unit that all columns share stands above the table.
+    let unit = cells.columns.first().map_or("", |column| column.unit.as_str());
+    let is_shared = !unit.is_empty() && cells.columns.iter().all(|column| column.unit == unit);
+    let title = if is_shared { format!("{title}, {unit}") } else { title };
+    let values =
+        there.iter().map(|index| column(results, cells, &cells.columns[*index], !is_shared));
     let mut table = Table::new(title, heads.chain(values));
     for (key, row) in &cells.rows {
         let names = cells.row_names.iter().zip(key);
@@ -46,14 +51,22 @@ fn filled(results: &Results, title: String, cells: &Tabulation) -> Table {
 }
 
 /// The head of a column: who measured, below the values that the column stands for.
-fn column(results: &Results, cells: &Tabulation, column: &results::Column) -> Column {
+fn column(
+    results: &Results,
+    cells: &Tabulation,
+    column: &results::Column,
+    with_unit: bool,
+) -> Column {
     let mut group: Vec<String> = (cells.column_names.iter().zip(&column.key))
         .map(|(name, value)| words::parameter(results, name, value))
         .collect();
     if cells.columns.iter().any(|other| other.metric != column.metric) {
         group.push(words::title(results, &column.metric));
     }
-    let unit = if column.unit.is_empty() { String::new() } else { format!(", {}", column.unit) };
+    let unit = match column.unit.as_str() {
+        unit if with_unit && !unit.is_empty() => format!(", {unit}"),
+        _ => String::new(),
+    };
     Column::number(format!("{}{unit}", who(results, column))).group(group.join(", "))
 }
 
@@ -106,8 +119,10 @@ pub(super) fn key_figures(page: &mut Page, results: &Results, tables: &[(&Groupi
                     ))
                 })
                 .collect();
-            let value = format!("{} {}", number::estimate(estimate), column.unit);
-            keys.push([label.join(", "), value.trim_end().to_owned(), beside.join("; ")]);
+            let value = format!("{} {}", number::value(estimate), column.unit);
+            let interval = number::half(estimate).map(|half| format!("± {half}"));
+            let note: Vec<String> = interval.into_iter().chain(beside).collect();
+            keys.push([label.join(", "), value.trim_end().to_owned(), note.join("; ")]);
         }
     }
     if !keys.is_empty() {

@@ -78,7 +78,7 @@ fn a_report_has_what_was_asked_what_came_out_and_how_to_run_it_again() {
         "How much is sent &lt;again&gt;?",
         "<a href=\"https://example.org/article\">Somebody: Something, 2022</a>",
         "Figure 1. Overhead",
-        "Table 2. Mean overhead",
+        "Table 2. Mean overhead, %",
         "9.66",
         "19.18",
         "punctual lab run small --set rtt=20ms",
