@@ -1,7 +1,7 @@
 //! Reports: what a plan asked, and what came out, as a page to read.
 //!
-//! [`page`] makes the whole page, [`figures`] its figures one by one. Both depend on nothing but the
-//! results, so that the same results give the same bytes.
+//! [`page`] makes the whole page, [`figures`] its figures one by one. Both depend on nothing but
+//! the results, so that the same results give the same bytes.
 
 mod agreement;
 mod figure;
