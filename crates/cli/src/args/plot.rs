@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 /// Draw statistics and metrics files: packets, rates, RTT, buffers, latency, jitter
 ///
-/// Reads the CSV files of --statsfile and --metricsfile, ours, srt-xtransmit's and those of libsrt's
-/// tools (srt-live-transmit -statsout FILE -pf:csv), told apart by their columns. Each connection of
-/// each file becomes a series; several files are laid over each other. The report is one HTML file
-/// that needs no network and can be read on a screen, a phone and on paper.
+/// Reads the CSV files of --statsfile and --metricsfile, ours, srt-xtransmit's and those of
+/// libsrt's tools (srt-live-transmit -statsout FILE -pf:csv), told apart by their columns. Each
+/// connection of each file becomes a series; several files are laid over each other. The report is
+/// one HTML file that needs no network and can be read on a screen, a phone and on paper.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct PlotArgs {

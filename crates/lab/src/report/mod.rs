@@ -1,7 +1,7 @@
 //! Reports: what a plan asked, and what came out, as a page to read.
 //!
-//! [`page`] makes the whole page, [`figures`] its figures one by one. Both depend on nothing but the
-//! results, so that the same results give the same bytes.
+//! [`page`] makes the whole page, [`figures`] its figures one by one. Both depend on nothing but
+//! the results, so that the same results give the same bytes.
 
 mod agreement;
 mod figure;
@@ -11,6 +11,7 @@ mod words;
 
 use punctual_figures::{Chart, Page, Text};
 
+use crate::published;
 use crate::results::Results;
 
 /// A figure of a report.
@@ -153,7 +154,10 @@ fn method(page: &mut Page, results: &Results) {
 /// The command line that gives these results.
 fn again(results: &Results) -> String {
     let meta = &results.meta;
-    let mut command = format!("punctual lab run {}", words::quoted(&meta.plan));
+    // A plan of one's own lies beside its results.
+    let is_built_in = published::plan(&meta.plan).is_some();
+    let plan = if is_built_in { &*meta.plan } else { "plan.toml" };
+    let mut command = format!("punctual lab run {}", words::quoted(plan));
     if !meta.backends.is_empty() && meta.backends != ["sim"] {
         command += &format!(" --backend {}", meta.backends.join(","));
     }
