@@ -27,7 +27,7 @@ pub use folder::Folder;
 pub use libsrt::LibsrtPeer;
 pub use ports::{free_port, wait_until_bound};
 pub use process::Process;
-pub use program::{Direction, End, Program, Role, emulator};
+pub use program::{Direction, End, Program, Role, emulator, punctual};
 pub use stalls::undisturbed;
 pub use tap::Tap;
 pub use tool::{Tool, have_all};

@@ -224,7 +224,7 @@ fn ffmpeg() -> Command {
 
 /// The punctual program: the one that `PUNCTUAL_BIN` names, or the one of this build, brought up to
 /// date.
-fn punctual() -> PathBuf {
+pub fn punctual() -> PathBuf {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     let build = || {
         if let Some(program) = std::env::var_os("PUNCTUAL_BIN") {

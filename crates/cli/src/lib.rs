@@ -19,6 +19,7 @@ mod live;
 mod log;
 mod plot;
 mod print;
+mod probe;
 mod receive;
 mod route;
 mod stats;
@@ -75,6 +76,7 @@ fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Generate(args) => on_runtime(generate::run(args, quiet)),
         Command::Receive(args) => on_runtime(receive::run(args, quiet)),
         Command::Route(args) => on_runtime(route::run(args, quiet)),
+        Command::Probe(args) => on_runtime(probe::run(args, quiet)),
         Command::Emulate(args) => on_runtime(emulate::run(args, quiet)),
         Command::Lab(args) => on_runtime(lab::run(*args, quiet)),
         Command::Demo(args) => on_runtime(demo::run(args, quiet)),

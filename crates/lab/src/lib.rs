@@ -60,6 +60,7 @@
 pub mod backend;
 pub mod plan;
 pub mod published;
+pub mod report;
 pub mod results;
 pub mod run;
 pub mod sweep;

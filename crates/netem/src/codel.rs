@@ -162,13 +162,12 @@ mod tests {
     fn drops_come_at_intervals_by_the_root_of_their_number() {
         let spacing: Vec<_> = drops(600, |_| 50).windows(2).map(|two| two[1] - two[0]).collect();
         // 100 ms by the roots of 1, 2, 3 ..., each drop at the next whole millisecond.
-        let mut at = 100.0_f64;
-        let expected: Vec<_> = (1..=spacing.len())
-            .scan(100.0_f64, |last: &mut f64, count| {
-                at += 100.0 / (count as f64).sqrt();
-                let spacing = at.ceil() - *last;
-                *last = at.ceil();
-                Some(spacing as u64)
+        let (mut exact, mut last) = (100_000_000_u64, 100);
+        let expected: Vec<_> = (1..=spacing.len() as u64)
+            .map(|count| {
+                exact += (10_000_000_000_000_000 / count).isqrt();
+                let at = exact.div_ceil(1_000_000);
+                at - std::mem::replace(&mut last, at)
             })
             .collect();
         assert_eq!(spacing, expected);

@@ -16,9 +16,9 @@ use crate::change::Change;
 /// |---|---|
 /// | `20s: delay=300ms` | from 20 s on a parameter has this value: any of [`Change::parse`] |
 /// | `20s: rate=2Mbps; loss=1%` | several changes at the same time |
-/// | `20s: delay=300ms over 2s` | it goes there in 2 s, in a straight line: `rate`, `delay` or `loss` |
+/// | `20s: delay=300ms over 2s` | it goes there in 2 s, straight: `rate`, `delay`, `loss` |
 /// | `60s: outage 1s` | for 1 s all that enters is lost |
-/// | `30s: stall 1050ms` | for so long nothing leaves the queue, then all comes at the link's rate |
+/// | `30s: stall 1050ms` | for so long nothing leaves, then all comes at the link's rate |
 /// | `30s: stall 1050ms drain 12Mbps` | the same, but it comes at this rate |
 /// | `10s every 30s: stall 400ms` | at 10 s, 40 s, 70 s ... |
 /// | `every 30s until 5min: outage 1s` | at 30 s, 60 s ... 5 min |

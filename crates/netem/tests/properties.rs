@@ -155,7 +155,8 @@ fn any_profile() -> impl Strategy<Value = LinkProfile> {
 fn any_steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         15 => (up_to_ms(4), 0_usize..1_500).prop_map(|(after, size)| Step::Send(after, size)),
-        1 => (up_to_ms(4), any_config()).prop_map(|(after, config)| Step::Change(after, Box::new(config))),
+        1 => (up_to_ms(4), any_config().prop_map(Box::new))
+            .prop_map(|(after, config)| Step::Change(after, config)),
     ];
     prop::collection::vec(step, 0..120)
 }

@@ -14,7 +14,7 @@ fn event(text: &str) -> Result<Event, String> {
 }
 
 fn wrong(text: &str) -> String {
-    event(text).unwrap_err()
+    event(text).expect_err("it is wrong")
 }
 
 #[test]

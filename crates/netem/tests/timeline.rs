@@ -13,7 +13,7 @@ use common::{Numbered, drain};
 const MS: Duration = Duration::from_millis(1);
 
 fn link(config: LinkConfig, timeline: &str) -> Link<Numbered> {
-    let timeline: Timeline = timeline.parse().unwrap();
+    let timeline: Timeline = timeline.parse().expect("a timeline");
     Link::new(LinkProfile::from(config).with_timeline(timeline), 1)
 }
 
@@ -32,7 +32,8 @@ fn numbers(arrivals: &[Arrival<Numbered>]) -> Vec<u64> {
 
 /// Milliseconds from sending to arrival of the packet of this number.
 fn delay(arrivals: &[Arrival<Numbered>], number: u64) -> f64 {
-    let arrival = arrivals.iter().find(|arrival| arrival.packet.number == number).unwrap();
+    let arrival = arrivals.iter().find(|arrival| arrival.packet.number == number);
+    let arrival = arrival.expect("it arrived");
     (arrival.at - Instant::from_millis(number)).as_secs_f64() * 1e3
 }
 

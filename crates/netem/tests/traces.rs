@@ -24,7 +24,7 @@ fn arrivals(trace: Trace, sent: &[(u64, usize)]) -> Vec<(u64, u64)> {
 }
 
 fn mahimahi(text: &str) -> Trace {
-    Trace::parse(text).unwrap()
+    Trace::parse(text).expect("a trace")
 }
 
 #[test]

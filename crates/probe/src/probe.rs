@@ -322,6 +322,11 @@ impl Probe {
         self.steps.iter().map(StepResult::of).collect()
     }
 
+    /// How many of the steps have their final verdict: the first so many.
+    pub fn concluded(&self) -> usize {
+        self.judged
+    }
+
     /// What was found out.
     pub fn measurement(&self) -> Measurement {
         let at_ease: Vec<&Step> = self.at_ease();

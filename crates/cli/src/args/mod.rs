@@ -8,13 +8,12 @@ mod lab;
 mod link;
 mod metrics;
 mod plot;
+mod probe;
 mod receive;
 mod route;
 mod stats;
 mod tun;
 mod value;
-
-use std::ffi::OsString;
 
 use clap::{ArgAction, Parser, Subcommand};
 use clap_complete::Shell;
@@ -26,6 +25,7 @@ pub(crate) use generate::GenerateArgs;
 pub(crate) use lab::{LabArgs, LabCommand, MergeArgs, RunArgs};
 pub(crate) use metrics::MetricsArgs;
 pub(crate) use plot::{Align, PlotArgs, PlotFormat};
+pub(crate) use probe::ProbeArgs;
 pub(crate) use receive::ReceiveArgs;
 pub(crate) use route::{Pace, RouteArgs};
 pub(crate) use stats::{StatsArgs, StatsFormat};
@@ -50,6 +50,7 @@ pub(crate) enum Command {
     Receive(ReceiveArgs),
     Route(Box<RouteArgs>),
     Emulate(Box<EmulateArgs>),
+    Probe(Box<ProbeArgs>),
     Lab(Box<LabArgs>),
     Plot(PlotArgs),
     /// List every form of URI and every key, with unit, range and default
@@ -66,7 +67,7 @@ pub(crate) enum Command {
     #[command(hide = true)]
     RunInNamespace {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<OsString>,
+        arguments: Vec<std::ffi::OsString>,
     },
 }
 
@@ -106,6 +107,10 @@ Examples:
   Measure a link: send 5 Mb/s for a minute; at the other end write delay, jitter and loss:
       punctual receive 'srt://:4200?latency=200ms' --enable-metrics --metricsfile metrics.csv
       punctual generate 'srt://host:4200' --sendrate 5Mbps --duration 60s --enable-metrics
+
+  Ask how to set up SRT for a link: at the other end, then here:
+      punctual probe --listen :4200
+      punctual probe srt://host:4200
 
   Send what FFmpeg makes, and play it at the other end:
       ffmpeg -re -i in.mp4 -c copy -f mpegts - | punctual route - 'srt://host:4200'

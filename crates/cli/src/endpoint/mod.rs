@@ -6,7 +6,7 @@ mod open;
 mod paced;
 mod reader;
 mod resolve;
-mod srt;
+pub(crate) mod srt;
 mod tcp;
 mod udp;
 mod writer;

@@ -1,6 +1,7 @@
 //! `punctual lab`: plans are found, run, and reported.
 
 mod progress;
+mod report;
 mod show;
 mod summary;
 
@@ -17,7 +18,7 @@ use punctual_lab::sweep::{Adjustments, Execution, Sweep, merge};
 use punctual_units::DisplayDuration;
 use punctual_uri::did_you_mean;
 
-use crate::args::{LabArgs, LabCommand, MergeArgs, RunArgs};
+use crate::args::{LabArgs, LabCommand, MergeArgs, PlotFormat, RunArgs};
 use crate::exit::Failure;
 use crate::lab::progress::Progress;
 use crate::print::print;
@@ -48,7 +49,7 @@ pub(crate) async fn run(args: LabArgs, quiet: bool) -> Result<(), Failure> {
         LabCommand::Report(args) => {
             let results = Results::load(&args.folder).map_err(Failure::runtime)?;
             print(summary::of(&results))?;
-            report(&results, &args.folder)
+            report::write(&results, &args.folder, args.format)
         }
     }
 }
@@ -120,7 +121,10 @@ fn sweep(args: RunArgs, quiet: bool, stop: &AtomicBool) -> Result<(), Failure> {
         };
         eprintln!("{done} runs{skipped}, in {:#}", DisplayDuration(took));
     }
-    if args.no_report { Ok(()) } else { report(&ended.results, &folder) }
+    match args.no_report {
+        true => Ok(()),
+        false => report::write(&ended.results, &folder, PlotFormat::Html),
+    }
 }
 
 fn put_together(args: &MergeArgs) -> Result<(), Failure> {
@@ -129,14 +133,7 @@ fn put_together(args: &MergeArgs) -> Result<(), Failure> {
     if results.sheet.rows().len() < results.meta.runs {
         eprintln!("{} of {} runs are there", results.sheet.rows().len(), results.meta.runs);
     }
-    report(&results, &args.output)
-}
-
-/// Writes the report and tells where everything lies.
-fn report(results: &Results, folder: &Path) -> Result<(), Failure> {
-    let _ = results;
-    eprintln!("results: {}", folder.join("results.csv").display());
-    Ok(())
+    report::write(&results, &args.output, PlotFormat::Html)
 }
 
 fn cores() -> usize {

@@ -11,5 +11,6 @@ mod emulate;
 mod emulate_tun;
 mod ends;
 mod plot;
+mod probe;
 mod program;
 mod streams;

@@ -10,9 +10,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::backend::ramp::usable;
-use crate::backend::real::{
-    LOOPBACK, Measured, emulator, of_the_links, runtime, send, since,
-};
+use crate::backend::real::{LOOPBACK, Measured, emulator, of_the_links, runtime, send, since};
 use crate::backend::series::{Sample, series};
 use crate::backend::{Backend, Outcome, Series};
 use crate::results::{quantiles, report, statistics};
@@ -69,9 +67,9 @@ async fn srt(setup: &Setup) -> Result<Outcome, String> {
     let receiver = Arc::new(receiver);
     let measured = Measured::default();
     let receiving = receive(Arc::clone(&receiver), measured.clone());
-    let watching = setup.series.map(|period| {
-        watch(period, Arc::clone(&sender), Arc::clone(&receiver), measured.clone())
-    });
+    let watching = setup
+        .series
+        .map(|period| watch(period, Arc::clone(&sender), Arc::clone(&receiver), measured.clone()));
     let socket = &sender;
     let sent = send(setup, now(), |payload| async move { socket.send(payload).await.is_ok() });
     let sent = sent.await?;

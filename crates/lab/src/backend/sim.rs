@@ -213,10 +213,9 @@ fn of_the_streams(outcome: &mut Outcome, streams: &[StreamOutcome]) {
 /// Rates over the time in which was sent: what follows is a silence of our making.
 fn mean_rates(outcome: &mut Outcome, setup: &Setup) {
     let seconds = setup.duration.as_secs_f64();
-    for (rate, bytes) in [
-        ("sender.mbpsSendRate", "sender.byteSent"),
-        ("receiver.mbpsRecvRate", "receiver.byteRecv"),
-    ] {
+    for (rate, bytes) in
+        [("sender.mbpsSendRate", "sender.byteSent"), ("receiver.mbpsRecvRate", "receiver.byteRecv")]
+    {
         let bytes = outcome.numbers.get(bytes).copied().unwrap_or_default();
         outcome.set(rate, bytes * 8.0 / 1e6 / seconds);
     }

@@ -113,8 +113,11 @@ impl Results {
             by.push("backend".to_owned());
         }
         let groups = self.grouped(&rows, &by);
-        let places: Vec<String> =
-            self.grouped(&rows, &[x.to_owned()]).into_iter().map(|(mut key, _)| key.remove(0)).collect();
+        let places: Vec<String> = self
+            .grouped(&rows, &[x.to_owned()])
+            .into_iter()
+            .map(|(mut key, _)| key.remove(0))
+            .collect();
         for metric in &figure.y {
             for (key, rows) in &groups {
                 let points = (self.grouped(rows, &[x.to_owned()]).into_iter())
@@ -255,11 +258,13 @@ impl Results {
             all.len() > 1
         };
         let metrics = several(&|line| line.metric.clone());
-        let backends = several(&|line| line.backend.clone()) && lines.iter().any(|line| {
-            line.reference.is_none() && lines.iter().any(|other| {
-                other.reference.is_none() && other.backend != line.backend
-            })
-        });
+        let backends = several(&|line| line.backend.clone())
+            && lines.iter().any(|line| {
+                line.reference.is_none()
+                    && lines
+                        .iter()
+                        .any(|other| other.reference.is_none() && other.backend != line.backend)
+            });
         for line in lines {
             let mut parts: Vec<String> = Vec::new();
             if metrics || figure.by.is_empty() {
@@ -285,7 +290,11 @@ impl Results {
     pub fn shown(&self, name: &str, value: &str) -> String {
         let parameter = self.meta.parameters.iter().find(|parameter| parameter.is(name));
         let unit = parameter.map_or("", |parameter| parameter.unit.as_str());
-        if value.is_empty() || unit.is_empty() { value.to_owned() } else { format!("{value} {unit}") }
+        if value.is_empty() || unit.is_empty() {
+            value.to_owned()
+        } else {
+            format!("{value} {unit}")
+        }
     }
 
     /// Whether any run fulfils these conditions.

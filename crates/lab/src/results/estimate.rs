@@ -85,10 +85,8 @@ impl Results {
 
     /// Rows by the values that they have in these columns, in the order of the results.
     pub(crate) fn grouped(&self, rows: &[usize], by: &[String]) -> Vec<(GroupKey, Vec<usize>)> {
-        let columns: Vec<String> = by
-            .iter()
-            .map(|name| self.column_of(name).unwrap_or_else(|| name.clone()))
-            .collect();
+        let columns: Vec<String> =
+            by.iter().map(|name| self.column_of(name).unwrap_or_else(|| name.clone())).collect();
         let mut places: BTreeMap<GroupKey, usize> = BTreeMap::new();
         let mut groups: Vec<(GroupKey, Vec<usize>)> = Vec::new();
         for row in rows {

@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 
 use crate::backend::{Outcome, Series};
 use crate::plan::{Overlay, Plan, PlanError};
+use crate::results::Results;
 use crate::results::meta::Meta;
 use crate::results::sheet::{Sheet, cell, csv_line};
-use crate::results::Results;
 
 /// A folder of results.
 #[derive(Clone, Debug)]

@@ -18,8 +18,9 @@ impl<'a> Beside<'a> {
     /// Reads what a reference names.
     pub(crate) fn read(results: &Results, reference: &'a Reference) -> Result<Self, String> {
         let sheet = match &reference.file {
-            Some(name) => Sheet::parse(&file(results, name)?)
-                .map_err(|error| format!("{name}: {error}"))?,
+            Some(name) => {
+                Sheet::parse(&file(results, name)?).map_err(|error| format!("{name}: {error}"))?
+            }
             None => in_plan(&reference.rows),
         };
         Ok(Self { reference, sheet })
@@ -61,9 +62,9 @@ impl<'a> Beside<'a> {
         use crate::plan::Condition;
         let Some(found) = self.value(results, row, &filter.name) else { return true };
         match &filter.condition {
-            Condition::OneOf(wanted) => wanted
-                .iter()
-                .any(|wanted| same(&found, &results.plain(&filter.name, wanted))),
+            Condition::OneOf(wanted) => {
+                wanted.iter().any(|wanted| same(&found, &results.plain(&filter.name, wanted)))
+            }
             Condition::Within(from, to) => {
                 let Ok(found) = found.parse::<f64>() else { return true };
                 let bound = |text: &String| {
@@ -136,7 +137,11 @@ impl<'a> Beside<'a> {
             return Some(theirs.clone());
         }
         let ours = results.column_of(name);
-        self.sheet.columns().iter().find(|column| is_it(column) || ours.as_ref() == Some(column)).cloned()
+        self.sheet
+            .columns()
+            .iter()
+            .find(|column| is_it(column) || ours.as_ref() == Some(column))
+            .cloned()
     }
 }
 

@@ -57,7 +57,8 @@ impl Results {
             }
         }
         let row = |key: Vec<String>| {
-            let cells = columns.iter().map(|column| self.cell(table, &rows, &key, column)).collect();
+            let cells =
+                columns.iter().map(|column| self.cell(table, &rows, &key, column)).collect();
             (key, cells)
         };
         let rows = row_keys.into_iter().map(row).collect();
@@ -153,7 +154,8 @@ impl Results {
     pub fn summary(&self) -> Tabulation {
         let rows: Vec<usize> = (0..self.sheet.rows().len()).collect();
         let varies = |column: &str| {
-            let mut texts: Vec<&str> = rows.iter().map(|row| self.sheet.text(*row, column)).collect();
+            let mut texts: Vec<&str> =
+                rows.iter().map(|row| self.sheet.text(*row, column)).collect();
             texts.sort_unstable();
             texts.dedup();
             texts.len() > 1

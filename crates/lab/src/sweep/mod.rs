@@ -211,13 +211,10 @@ impl Work<'_> {
             return Ok(());
         }
         let known = self.execution.backends.iter();
-        let backend = known
-            .clone()
-            .find(|known| known.name() == backend)
-            .ok_or_else(|| {
-                let names: Vec<&str> = known.map(|known| known.name()).collect();
-                format!("no backend `{backend}`; there are {}", names.join(", "))
-            })?;
+        let backend = known.clone().find(|known| known.name() == backend).ok_or_else(|| {
+            let names: Vec<&str> = known.map(|known| known.name()).collect();
+            format!("no backend `{backend}`; there are {}", names.join(", "))
+        })?;
         let next = AtomicUsize::new(0);
         let workers = backend.at_a_time(self.execution.jobs).clamp(1, specs.len());
         thread::scope(|scope| {
@@ -242,7 +239,8 @@ impl Work<'_> {
         self.folder.record(&spec.id, &spec.backend, &outcome)?;
         let row = self.sweep.layout.row(spec, &outcome);
         let mut sink = self.sink();
-        let written = sink.file.write_all(csv_line(&row).as_bytes()).and_then(|()| sink.file.flush());
+        let written =
+            sink.file.write_all(csv_line(&row).as_bytes()).and_then(|()| sink.file.flush());
         written.map_err(|error| format!("{}: {error}", self.folder.path().display()))?;
         sink.sheet.push(row);
         drop(sink);

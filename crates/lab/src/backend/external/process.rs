@@ -82,7 +82,9 @@ impl Process {
     /// Asks it to end as Ctrl-C does, and insists after a while.
     pub(super) async fn stop(&mut self) {
         #[cfg(unix)]
-        if let Some(id) = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+        if let Some(id) =
+            i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw)
+        {
             let _ = rustix::process::kill_process(id, rustix::process::Signal::INT);
             self.until_end(ENDING).await;
         }

@@ -45,9 +45,7 @@ mod tests {
         let plan = Plan::parse("n.toml", text).unwrap();
         let spec = runs(&plan, &Selection::default()).unwrap().remove(0);
         let times: Vec<Duration> = Pace::new(&spec.setup).collect();
-        let within = |second: u64| {
-            times.iter().filter(|time| time.as_secs() == second).count()
-        };
+        let within = |second: u64| times.iter().filter(|time| time.as_secs() == second).count();
         assert_eq!((within(0), within(1), within(2)), (100, 200, 300));
     }
 }

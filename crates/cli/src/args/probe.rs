@@ -1,0 +1,141 @@
+//! `punctual probe`.
+
+use std::time::Duration;
+
+use punctual::Bitrate;
+use punctual_probe::{ProbeConfig, ProbeConfigError, Wishes};
+use punctual_uri::Uri;
+
+use crate::args::value;
+
+/// Measure a link, and be told how to set up SRT for it
+///
+/// Sends a stream of MPEG-TS null packets to an SRT listener, at rates that rise step by step until
+/// the link shows congestion, and then at the rate that it is going to recommend. It tells round
+/// trips, loss, bursts, reordering and the usable rate, and recommends latency, rate, maximum
+/// bandwidth and buffers, with the reasons and with URIs that can be copied.
+///
+/// At the other end runs `punctual probe --listen`, which tells what arrives there. Any other SRT
+/// listener will do as well, but what only the receiving end sees is then missing. The null packets
+/// do no harm to a decoder, but a server may take them for a stream that has begun.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct ProbeArgs {
+    /// The listener to call: srt://host:port, with any key of `punctual help uri`. Its latency is
+    /// 500ms unless it says otherwise
+    #[arg(value_name = "URI", required_unless_present = "listen", conflicts_with = "listen")]
+    pub(crate) uri: Option<Uri>,
+    /// Be the other end: wait for probes here, one after the other
+    #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_uri)]
+    pub(crate) listen: Option<Uri>,
+    /// End after the first probe
+    #[arg(long, requires = "listen")]
+    pub(crate) once: bool,
+    /// Print everything as JSON instead of text (schema punctual-probe/1)
+    #[arg(long, conflicts_with = "listen")]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    ramp: RampArgs,
+    #[command(flatten)]
+    wishes: WishArgs,
+}
+
+/// The rates that are tried.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Rates to try")]
+struct RampArgs {
+    /// The first rate
+    #[arg(long, value_name = "RATE", default_value = "2.5Mbps", value_parser = value::rate)]
+    start: Bitrate,
+    /// What is added from step to step
+    #[arg(long, value_name = "RATE", default_value = "2.5Mbps", value_parser = value::rate)]
+    step: Bitrate,
+    /// How long a step lasts. A bare number is seconds
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = value::seconds)]
+    step_time: Duration,
+    /// The highest rate, if there is no congestion before
+    #[arg(long, value_name = "RATE", default_value = "20Mbps", value_parser = value::rate)]
+    max_rate: Bitrate,
+    /// How long the rate that is going to be recommended is tried at the end; 0 for not at all
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = value::seconds)]
+    soak: Duration,
+    /// The longest that all may take
+    #[arg(long, value_name = "TIME", default_value = "210s", value_parser = value::seconds)]
+    duration: Duration,
+}
+
+/// What is wanted of the stream.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Wishes")]
+struct WishArgs {
+    /// Share of packets that may stay lost: 0.001%, 1e-5
+    #[arg(long, value_name = "SHARE", default_value = "0.001%", value_parser = punctual_units::parse_share)]
+    target_loss: f64,
+    /// Rate of the stream that is going to be sent [default: what the link carries]
+    #[arg(long, value_name = "RATE", value_parser = value::rate)]
+    rate: Option<Bitrate>,
+    /// The longest latency that is acceptable. A bare number is ms
+    #[arg(long, value_name = "TIME", default_value = "8s", value_parser = value::milliseconds)]
+    max_latency: Duration,
+    /// The link is a mobile one, or will be: five round trips and more [default: as measured]
+    #[arg(long, conflicts_with = "steady")]
+    mobile: bool,
+    /// The link is a steady one, whatever was seen
+    #[arg(long)]
+    steady: bool,
+}
+
+impl ProbeArgs {
+    /// How the probe goes about it, over a connection of this latency and largest payload.
+    pub(crate) fn config(
+        &self,
+        latency: Duration,
+        max_payload: usize,
+    ) -> Result<ProbeConfig, ProbeConfigError> {
+        let RampArgs { start, step, step_time, max_rate, soak, duration } = self.ramp;
+        Ok(ProbeConfig::default()
+            .with_ramp(start, step, step_time, max_rate)?
+            .with_soak(soak)?
+            .with_duration(duration)?
+            .with_connection(latency, max_payload))
+    }
+
+    /// What is wanted of the stream.
+    pub(crate) fn wishes(&self) -> Wishes {
+        let wishes = &self.wishes;
+        Wishes {
+            target: wishes.target_loss,
+            rate: wishes.rate,
+            mobile: (wishes.mobile || wishes.steady).then_some(wishes.mobile),
+            max_latency: wishes.max_latency,
+        }
+    }
+}
+
+/// Where to listen: an address, or a whole URI with keys.
+fn listen_uri(text: &str) -> Result<Uri, String> {
+    let uri = if text.contains("://") { text.to_owned() } else { format!("srt://{text}") };
+    let listens = if uri.contains("mode=") {
+        uri
+    } else {
+        format!("{uri}{}mode=listener", if uri.contains('?') { '&' } else { '?' })
+    };
+    listens.parse().map_err(|error: punctual_uri::UriError| error.to_string())
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  Measure the way to a host. There:
+      punctual probe --listen :4200
+  Here:
+      punctual probe srt://host:4200
+
+  A link that should carry 6 Mb/s, with no more than one packet in a million lost:
+      punctual probe srt://host:4200 --rate 6Mbps --max-rate 10Mbps --target-loss 0.0001%
+
+  A quick look at a server of another make, half a minute in all:
+      punctual probe 'srt://host:4200?streamid=publish:test' --step-time 5s --soak 10s \\
+          --max-rate 10Mbps --duration 30s
+
+  For a script:
+      punctual probe srt://host:4200 --json --quiet | jq .recommendation.latency_ms";

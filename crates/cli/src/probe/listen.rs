@@ -1,0 +1,87 @@
+//! The listening end of a probe: measures, and tells the caller.
+
+use punctual::{Listener, RejectReason, Socket, Timer, now};
+use punctual_probe::Reporter;
+use punctual_units::DisplayBytes;
+use punctual_uri::SrtTarget;
+
+use crate::endpoint::srt;
+use crate::exit::Failure;
+use crate::stop::Stop;
+
+/// Serves one probe after the other, until it is stopped; with `once`, one.
+pub(super) async fn run(target: SrtTarget, once: bool) -> Result<(), Failure> {
+    let stop = Stop::on_signals(None);
+    let listener = srt::listen(&target, super::LARGEST_PAYLOAD).await?;
+    while let Some(accepted) = stop.or(listener.accept()).await {
+        let socket = accepted?;
+        srt::announce(&socket);
+        let busy = turn_away(&listener);
+        let served = tokio::select! {
+            served = stop.or(serve(&socket)) => served,
+            error = busy => return Err(error),
+        };
+        let statistics = socket.statistics();
+        tracing::info!(
+            "{}: {} packets arrived, {:#}; {} were missing on the way",
+            socket.peer_addr(),
+            statistics.packets_received_unique,
+            DisplayBytes(statistics.bytes_received),
+            statistics.packets_receive_lost,
+        );
+        match served {
+            None => break,
+            Some(Err(failure)) => tracing::warn!("{failure}"),
+            Some(Ok(())) => {}
+        }
+        if once {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Two probes at once would measure each other: whoever calls meanwhile is told to come later.
+async fn turn_away(listener: &Listener) -> Failure {
+    loop {
+        match listener.incoming().await {
+            Ok(call) => {
+                tracing::info!("{} must wait: a probe is under way", call.remote());
+                call.reject(RejectReason::OVERLOAD);
+            }
+            Err(error) => return error.into(),
+        }
+    }
+}
+
+/// Reports on a connection until it ends.
+async fn serve(socket: &Socket) -> Result<(), Failure> {
+    let mut reporter = Reporter::new(now());
+    let mut timer = Timer::new()?;
+    let mut messages = Vec::new();
+    loop {
+        let moment = now();
+        if moment >= reporter.poll_timeout() {
+            reporter.observe(moment, &socket.statistics());
+        }
+        if let Some(report) = reporter.poll_message(moment) {
+            // Full, or closed: the one shows in the next report, the other in receiving.
+            let _ = socket.try_send(&report);
+        }
+        tokio::select! {
+            received = socket.recv_many(&mut messages, BATCH) => {
+                // The end of the connection is the end of the probe.
+                if received.is_err() {
+                    return Ok(());
+                }
+                for message in messages.drain(..) {
+                    reporter.handle_message(message.payload.len());
+                }
+            }
+            () = timer.sleep_until(reporter.poll_timeout()) => {}
+        }
+    }
+}
+
+/// Messages that are taken at once.
+const BATCH: usize = 64;

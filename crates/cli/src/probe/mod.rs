@@ -1,0 +1,289 @@
+//! `punctual probe`: measures a link, and recommends how to set up SRT for it.
+
+mod listen;
+mod show;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use punctual::{Socket, Timer, now};
+use punctual_probe::{Measurement, Peer, Probe, Progress, Stage, document, recommend};
+use punctual_units::DisplayDuration;
+use punctual_uri::{Mode, SrtTarget, Target, Uri};
+
+use crate::args::ProbeArgs;
+use crate::endpoint::srt;
+use crate::exit::Failure;
+use crate::live::line;
+use crate::print::print;
+use crate::stop::Stop;
+
+/// Runs the command until the link is measured, or as a listener until it is stopped.
+pub(crate) async fn run(args: Box<ProbeArgs>, quiet: bool) -> Result<(), Failure> {
+    if let Some(uri) = &args.listen {
+        return listen::run(srt_target(uri)?, args.once).await;
+    }
+    let uri = args.uri.as_ref().ok_or_else(|| Failure::usage("which listener is to be called?"))?;
+    let target = srt_target(uri)?;
+    if target.mode != Mode::Caller {
+        return Err(Failure::usage(format!(
+            "`{uri}` has no host to call; the listening end is `punctual probe --listen`"
+        )));
+    }
+    // What is wrong with the options should be said before anybody is called.
+    args.config(LATENCY, LARGEST_PAYLOAD).map_err(|error| Failure::usage(error.to_string()))?;
+    let stop = Stop::on_signals(None);
+    let Some(socket) = stop.or(srt::call(&target, LARGEST_PAYLOAD)).await else { return Ok(()) };
+    let socket = socket.map_err(|failure| failure.at(uri))?;
+    srt::announce(&socket);
+    let (probe, end) = drive(&args, &socket, &stop, quiet).await?;
+    // The peer need not play to the end what was sent only to be counted.
+    drop(socket);
+    line::finish();
+    let measurement = probe.measurement();
+    print(report(&args, uri, &target, &measurement)?)?;
+    match end {
+        Some(failure) => Err(failure.at(uri)),
+        None => recommend(&measurement, &args.wishes())
+            .map(drop)
+            .map_err(|error| Failure::runtime(error.to_string())),
+    }
+}
+
+/// Sends and listens until the probe is done, and tells why the connection ended if that was first.
+async fn drive(
+    args: &ProbeArgs,
+    socket: &Socket,
+    stop: &Stop,
+    quiet: bool,
+) -> Result<(Probe, Option<Failure>), Failure> {
+    let info = socket.info();
+    let latency = info.receive_latency.max(info.peer_latency);
+    let config = args
+        .config(latency, info.max_payload)
+        .map_err(|error| Failure::usage(error.to_string()))?;
+    let mut probe = Probe::new(config, now());
+    let watch = Watch::start(quiet);
+    let mut timer = Timer::new()?;
+    let mut said = Said::default();
+    let mut end = None;
+    while let Some(due) = probe.poll_timeout() {
+        let moment = now();
+        while let Some(message) = probe.poll_message(moment) {
+            // A message that there is no room for is not sent later: the probe sees the backlog.
+            if let Err(error) = socket.try_send(&message) {
+                end = Some(error.into());
+                break;
+            }
+        }
+        if probe.wants_statistics(moment) {
+            probe.observe(moment, &socket.statistics());
+            said.tell(&probe);
+            watch.show(probe.progress());
+        }
+        if end.is_some() {
+            break;
+        }
+        tokio::select! {
+            received = socket.recv() => match received {
+                Ok(message) => probe.handle_message(now(), &message.payload),
+                Err(error) => end = Some(error.into()),
+            },
+            () = timer.sleep_until(probe.poll_timeout().unwrap_or(due)) => {}
+            () = stop.told() => break,
+        }
+    }
+    probe.stop(now());
+    said.tell(&probe);
+    Ok((probe, end))
+}
+
+/// What has been said of the probe's course so far.
+#[derive(Default)]
+struct Said {
+    peer: bool,
+    steps: usize,
+}
+
+impl Said {
+    fn tell(&mut self, probe: &Probe) {
+        if let (Some(peer), false) = (probe.peer(), self.peer) {
+            self.peer = true;
+            match peer {
+                Peer::Punctual => {
+                    tracing::info!("the other end is Punctual and tells what arrives")
+                }
+                Peer::Other => tracing::info!(
+                    "the other end is no `punctual probe --listen`: going by what this end sees"
+                ),
+            }
+        }
+        let steps = probe.steps();
+        let done = probe.concluded();
+        for step in steps.iter().take(done).skip(self.steps) {
+            tracing::info!("{}", show::step(step));
+        }
+        self.steps = self.steps.max(done);
+    }
+}
+
+/// The live line.
+struct Watch {
+    progress: Arc<Mutex<Option<Progress>>>,
+    task: Option<tokio::task::JoinHandle<()>>,
+}
+
+impl Watch {
+    fn start(quiet: bool) -> Self {
+        let progress = Arc::<Mutex<Option<Progress>>>::default();
+        let shown = Arc::clone(&progress);
+        let describe = move |_: Duration| {
+            let progress = *shown.lock().unwrap_or_else(PoisonError::into_inner);
+            progress.map(|progress| describe(&progress))
+        };
+        let task = (!quiet).then(|| tokio::spawn(line::show(describe)));
+        Self { progress, task }
+    }
+
+    fn show(&self, progress: Progress) {
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+fn describe(progress: &Progress) -> String {
+    let doing = match progress.stage {
+        Stage::Greeting => "who is there?".to_owned(),
+        Stage::Ramp(rate) => format!("trying {rate:#}"),
+        Stage::Pause => "letting queues empty".to_owned(),
+        Stage::Soak(rate) => format!("{rate:#} for a while"),
+        Stage::Done => "done".to_owned(),
+    };
+    let rtt = DisplayDuration(progress.rtt);
+    let lost = punctual_probe::percent(progress.loss);
+    let usable = match progress.usable {
+        Some(rate) => format!("  carried so far: {rate:#}"),
+        None => String::new(),
+    };
+    format!("{doing}  RTT {rtt:#}  lost {lost}{usable}")
+}
+
+/// What was found out, as text or as JSON.
+fn report(
+    args: &ProbeArgs,
+    uri: &Uri,
+    target: &SrtTarget,
+    measurement: &Measurement,
+) -> Result<String, Failure> {
+    let host =
+        if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.clone() };
+    let address = format!("{host}:{}", target.port);
+    let recommendation = recommend(measurement, &args.wishes());
+    let uris = recommendation
+        .as_ref()
+        .map(|recommendation| recommendation.uris(&address, &kept_keys(&uri.to_string())));
+    let both = match (&recommendation, &uris) {
+        (Ok(recommendation), Ok(uris)) => Ok((recommendation, uris)),
+        (Err(error), _) => Err(*error),
+        (Ok(_), Err(error)) => Err(**error),
+    };
+    if args.json {
+        let json = document(measurement, both);
+        return serde_json::to_string_pretty(&json)
+            .map(|text| text + "\n")
+            .map_err(|error| Failure::runtime(error.to_string()));
+    }
+    Ok(show::report(&address, measurement, both))
+}
+
+/// Keys of the URI that are not what is recommended: they stay as they were typed.
+fn kept_keys(uri: &str) -> Vec<(String, String)> {
+    let query = uri.split_once('?').map_or("", |(_, query)| query);
+    query
+        .split('&')
+        .filter_map(|pair| pair.split_once('='))
+        .filter(|(key, _)| !RECOMMENDED.contains(&key.to_lowercase().as_str()))
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect()
+}
+
+/// An SRT URI's target, with the latency of probes unless it names one.
+fn srt_target(uri: &Uri) -> Result<SrtTarget, Failure> {
+    let Target::Srt(target) = &uri.target else {
+        return Err(Failure::usage(format!("`{uri}` is no SRT peer: `srt://host:4200`")));
+    };
+    for warning in uri.warnings() {
+        tracing::warn!("{warning}");
+    }
+    let mut target = SrtTarget::clone(target);
+    let text = uri.to_string().to_lowercase();
+    if !text.contains("latency=") && !text.contains("tsbpddelay=") {
+        let config = target.config.clone().with_latency(LATENCY);
+        target.config = config.map_err(punctual::Error::from)?;
+    }
+    target.config = target.config.with_linger(Duration::ZERO);
+    Ok(target)
+}
+
+/// Long enough to see losses repaired, short enough to hear of congestion soon.
+const LATENCY: Duration = Duration::from_millis(500);
+
+/// What an Ethernet frame holds.
+const LARGEST_PAYLOAD: usize = 1_456;
+
+/// Keys that a recommendation sets itself, or that have no place in it.
+const RECOMMENDED: &[&str] = &[
+    "adapter",
+    "bind",
+    "fc",
+    "ffs",
+    "inputbw",
+    "latency",
+    "localport",
+    "lossmaxttl",
+    "maxbw",
+    "mininputbw",
+    "mode",
+    "oheadbw",
+    "payload_size",
+    "payloadsize",
+    "peerlatency",
+    "pkt_size",
+    "port",
+    "rcvbuf",
+    "rcvlatency",
+    "retransmitalgo",
+    "sndbuf",
+    "tsbpddelay",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_are_not_recommended_are_kept_as_they_were_typed() {
+        let kept = kept_keys("srt://h:1?latency=200&streamid=#!::r=live/a,m=publish&MAXBW=0&tos=8");
+        let kept: Vec<String> = kept.into_iter().map(|(key, value)| key + "=" + &value).collect();
+        assert_eq!(kept, ["streamid=#!::r=live/a,m=publish", "tos=8"]);
+        assert!(kept_keys("srt://h:1").is_empty());
+    }
+
+    #[test]
+    fn a_probe_has_half_a_second_of_latency_unless_told_otherwise() {
+        let latency =
+            |text: &str| srt_target(&text.parse().unwrap()).unwrap().config.receive_latency();
+        assert_eq!(latency("srt://h:1"), LATENCY);
+        assert_eq!(latency("srt://h:1?latency=120"), Duration::from_millis(120));
+        assert_eq!(latency("srt://h:1?rcvlatency=2s"), Duration::from_secs(2));
+        let error = srt_target(&"udp://h:1".parse().unwrap()).unwrap_err();
+        assert!(error.is_usage() && error.to_string().contains("no SRT peer"), "{error}");
+    }
+}

@@ -1,0 +1,234 @@
+//! A measurement and its recommendation as text for people.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use punctual_probe::{
+    Distribution, LinkKind, Measurement, NotEnough, Peer, Recommendation, StepResult, Uris,
+    Verdict, describe, percent,
+};
+use punctual_units::{DisplayBytes, DisplayDuration};
+
+/// One rate that was tried, in a line.
+pub(super) fn step(step: &StepResult) -> String {
+    let verdict = match step.verdict {
+        Verdict::Clear if step.soak => "carried for a while".to_owned(),
+        Verdict::Clear => "carried".to_owned(),
+        Verdict::Congested(sign) => format!("too much: {}", describe(sign)),
+        Verdict::Unfinished => "not tried for long enough".to_owned(),
+    };
+    let rtt = step.rtt.map_or_else(|| "?".to_owned(), shown);
+    format!("{:#}: {verdict} (RTT {rtt}, lost {})", step.rate, percent(step.loss))
+}
+
+/// All that was found out.
+pub(super) fn report(
+    address: &str,
+    measurement: &Measurement,
+    recommendation: Result<(&Recommendation, &Uris), NotEnough>,
+) -> String {
+    let mut text = String::new();
+    let who = match measurement.peer {
+        Peer::Punctual => "seen from both ends",
+        Peer::Other => "seen from this end only",
+    };
+    let _ = writeln!(text, "The link to {address}, {who}, in {}\n", shown(measurement.duration));
+    measured(&mut text, measurement);
+    rates(&mut text, measurement);
+    match recommendation {
+        Ok((recommendation, uris)) => {
+            recommended(&mut text, recommendation);
+            copied(&mut text, recommendation, uris);
+        }
+        Err(error) => {
+            let _ = writeln!(text, "\n{error}");
+        }
+    }
+    text
+}
+
+fn measured(text: &mut String, measurement: &Measurement) {
+    if let Some(rtt) = &measurement.rtt {
+        row(text, "round trip", &distribution(rtt));
+    }
+    if let Some(variation) = &measurement.delay_variation {
+        let spread = format!(
+            "{} beyond the least in the middle, {} p95, {} p99, {} at most",
+            shown(variation.median),
+            shown(variation.p95),
+            shown(variation.p99),
+            shown(variation.max)
+        );
+        row(text, "one-way delay", &spread);
+    }
+    if measurement.spikes > 0 {
+        row(text, "spikes", &format!("{} of the round trip", measurement.spikes));
+    }
+    let loss = &measurement.loss;
+    let interval = format!(
+        "{}: {} of {} packets (95 % interval {} to {})",
+        percent(loss.share),
+        loss.lost,
+        loss.packets,
+        percent(loss.interval.0),
+        percent(loss.interval.1)
+    );
+    row(text, "lost", &interval);
+    if let Some(bursts) = measurement.bursts {
+        let bursts = format!(
+            "{:.2} packets in a run, {} at most ({}); {} of them not alone",
+            bursts.mean,
+            bursts.longest,
+            shown(bursts.longest_time),
+            percent(bursts.share_in_bursts)
+        );
+        row(text, "losses together", &bursts);
+    }
+    if let Some(share) = measurement.return_loss {
+        row(text, "lost on the way back", &percent(share));
+    }
+    if let Some(reordering) = measurement.reordering {
+        let overtaken = match reordering.distance {
+            0 => "none".to_owned(),
+            distance => format!("{}, by up to {distance} packets", percent(reordering.share)),
+        };
+        row(text, "overtaken", &overtaken);
+    }
+    if let Some(share) = measurement.duplicates {
+        row(text, "doubled", &percent(share));
+    }
+    if let Some(largest) = measurement.largest_payload {
+        row(text, "largest payload", &format!("{largest} bytes"));
+    }
+    for missing in &measurement.missing {
+        row(text, "not measured", &format!("{}: {}", missing.what, missing.why));
+    }
+}
+
+fn rates(text: &mut String, measurement: &Measurement) {
+    let _ = writeln!(text, "\nRates");
+    for result in &measurement.steps {
+        let line = step(result);
+        let (rate, rest) = line.split_once(": ").unwrap_or((&line, ""));
+        row(text, rate, rest);
+    }
+    if let Some(usable) = measurement.usable {
+        row(text, "usable", &format!("{usable:#}"));
+    }
+    if let Some(capacity) = measurement.capacity {
+        row(text, "capacity", &format!("{capacity:#} by packet pairs, a rough estimate"));
+    }
+}
+
+fn recommended(text: &mut String, recommendation: &Recommendation) {
+    let kind = match recommendation.kind {
+        LinkKind::Steady => "a steady link",
+        LinkKind::Mobile => "a link that varies as mobile ones do",
+    };
+    let _ = writeln!(text, "\nRecommended for {kind}");
+    let why = |setting: &str| {
+        let found = recommendation.why.iter().find(|why| why.setting == setting);
+        found.map_or(String::new(), |why| why.text.clone())
+    };
+    let mut advise = |name: &str, value: String, setting: &str| {
+        row(text, name, &value);
+        for line in wrapped(&why(setting)) {
+            row(text, "", &line);
+        }
+    };
+    advise("latency", shown(recommendation.latency), "latency");
+    advise("rate of the stream", format!("{:#}", recommendation.stream_rate), "stream_rate");
+    advise("maximum bandwidth", format!("{:#}", recommendation.max_bandwidth), "max_bandwidth");
+    advise("payload", format!("{} bytes", recommendation.payload), "payload");
+    let (receive, send) = (recommendation.receive_buffer, recommendation.send_buffer);
+    let buffers = format!(
+        "{} packets ({:#}) to receive, {} ({:#}) to send",
+        receive.packets,
+        DisplayBytes(receive.bytes as u64),
+        send.packets,
+        DisplayBytes(send.bytes as u64)
+    );
+    advise("buffers", buffers, "receive_buffer");
+    let tolerance = format!("{} packets", recommendation.reorder_tolerance);
+    advise("reorder tolerance", tolerance, "reorder_tolerance");
+    let algorithm = match recommendation.algorithm.number() {
+        0 => "aggressive",
+        _ => "efficient",
+    };
+    advise("retransmission", algorithm.to_owned(), "algorithm");
+    let expected = format!("{} of the packets", percent(recommendation.expected.share));
+    advise("expect to lose", expected, "expected");
+    for warning in &recommendation.warnings {
+        let _ = writeln!(text);
+        for (place, line) in wrapped(warning).iter().enumerate() {
+            row(text, if place == 0 { "mind" } else { "" }, line);
+        }
+    }
+}
+
+fn copied(text: &mut String, recommendation: &Recommendation, uris: &Uris) {
+    let _ = writeln!(text, "\nTo be copied");
+    row(text, "Punctual", &uris.punctual);
+    row(text, "  listening", &uris.punctual_listener);
+    row(text, "srt-live-transmit", &uris.srt_live_transmit);
+    row(text, "  listening", &uris.srt_live_transmit_listener);
+    row(text, "FFmpeg", &uris.ffmpeg);
+    row(text, "OBS", &uris.obs);
+    let micros = recommendation.latency.as_micros();
+    let note = format!("FFmpeg and OBS count the latency in microseconds: {micros}");
+    row(text, "", &note);
+}
+
+fn distribution(times: &Distribution) -> String {
+    format!(
+        "{} in the middle, {} at least, {} p95, {} p99, {} at most",
+        shown(times.median),
+        shown(times.min),
+        shown(times.p95),
+        shown(times.p99),
+        shown(times.max)
+    )
+}
+
+fn shown(time: Duration) -> String {
+    format!("{:#}", DisplayDuration(time))
+}
+
+/// A name and what there is to it.
+fn row(text: &mut String, name: &str, value: &str) {
+    let _ = writeln!(text, "  {name:<21} {value}");
+}
+
+/// The words of a sentence in lines of bearable length.
+fn wrapped(sentence: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in sentence.split(' ') {
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+/// Characters of a line behind its name.
+const WIDTH: usize = 74;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_are_broken_between_words() {
+        let lines = wrapped(&"word ".repeat(40));
+        assert!(lines.len() > 2 && lines.iter().all(|line| line.len() <= WIDTH), "{lines:?}");
+        assert!(wrapped("").is_empty());
+    }
+}
