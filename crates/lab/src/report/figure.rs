@@ -19,10 +19,11 @@ pub(super) fn chart(results: &Results, figure: &Figure, drawing: &Drawing) -> Op
     let several = panels.len() > 1;
     let mut chart: Option<Chart> = None;
     for (label, unit, lines) in panels {
-        let label = match (several, drawing.y.title.as_str()) {
+        let label = match (several, figure.y_title.as_str()) {
             (false, title) if !title.is_empty() => words::capital(title),
             _ => label,
         };
+        let (unit, factor) = readable(unit, &lines);
         let y = if figure.log { Axis::log(label, unit) } else { Axis::linear(label, unit) };
         let with = match chart {
             Some(chart) => chart.panel(y),
@@ -34,7 +35,7 @@ pub(super) fn chart(results: &Results, figure: &Figure, drawing: &Drawing) -> Op
                 Chart::new(title, x.clone(), y).caption(figure.caption.clone())
             }
         };
-        chart = Some(with.all_series(series(results, figure, drawing, &lines)));
+        chart = Some(with.all_series(series(results, figure, drawing, &lines, factor)));
     }
     chart
 }
@@ -117,14 +118,30 @@ fn period(lines: &[&Line]) -> String {
     }
 }
 
-fn series(results: &Results, figure: &Figure, drawing: &Drawing, lines: &[&Line]) -> Vec<Series> {
+/// A unit that long times can be read in, and what values are multiplied with for it.
+fn readable(unit: String, lines: &[&Line]) -> (String, f64) {
+    let values = || lines.iter().flat_map(|line| &line.points).map(|point| point.y.value.abs());
+    match unit.as_str() {
+        "µs" if values().fold(0.0, f64::max) >= 10_000.0 => ("ms".to_owned(), 1e-3),
+        _ => (unit, 1.0),
+    }
+}
+
+fn series(
+    results: &Results,
+    figure: &Figure,
+    drawing: &Drawing,
+    lines: &[&Line],
+    factor: f64,
+) -> Vec<Series> {
     let is_time = figure.x == Horizontal::Time;
     lines
         .iter()
         .map(|line| {
             let points = line.points.iter().map(|point| {
-                let drawn = Point::new(point.x, point.y.value);
-                point.y.interval.map_or(drawn, |(low, high)| drawn.within(low, high))
+                let drawn = Point::new(point.x, point.y.value * factor);
+                let interval = point.y.interval;
+                interval.map_or(drawn, |(low, high)| drawn.within(low * factor, high * factor))
             });
             let series = Series::new(name(results, figure, drawing, line), points);
             let series = series.slot(slot(figure, drawing, line));
@@ -138,7 +155,11 @@ fn series(results: &Results, figure: &Figure, drawing: &Drawing, lines: &[&Line]
 fn name(results: &Results, figure: &Figure, drawing: &Drawing, line: &Line) -> String {
     let mut parts: Vec<String> = Vec::new();
     if figure.x == Horizontal::Time && figure.y.len() > 1 {
-        parts.push(words::title(results, &line.metric));
+        let end = |name: &str| name.rsplit_once('.').map(|(end, _)| end.to_owned());
+        let one_end = figure.y.iter().all(|name| end(name) == end(&line.metric));
+        let column = line.metric.rsplit_once('.').map_or(&*line.metric, |(_, column)| column);
+        let name = if one_end { column } else { &line.metric };
+        parts.push(words::title(results, name));
     }
     parts.extend(line.group.iter().map(|(name, value)| words::parameter(results, name, value)));
     let ours = || drawing.lines.iter().filter(|line| line.reference.is_none());

@@ -11,6 +11,7 @@ mod words;
 
 use punctual_figures::{Chart, Page, Text};
 
+use crate::published;
 use crate::results::Results;
 
 /// A figure of a report.
@@ -153,7 +154,10 @@ fn method(page: &mut Page, results: &Results) {
 /// The command line that gives these results.
 fn again(results: &Results) -> String {
     let meta = &results.meta;
-    let mut command = format!("punctual lab run {}", words::quoted(&meta.plan));
+    // A plan of one's own lies beside its results.
+    let is_built_in = published::plan(&meta.plan).is_some();
+    let plan = if is_built_in { &*meta.plan } else { "plan.toml" };
+    let mut command = format!("punctual lab run {}", words::quoted(plan));
     if !meta.backends.is_empty() && meta.backends != ["sim"] {
         command += &format!(" --backend {}", meta.backends.join(","));
     }

@@ -81,7 +81,7 @@ fn a_report_has_what_was_asked_what_came_out_and_how_to_run_it_again() {
         "Table 2. Mean overhead, %",
         "9.66",
         "19.18",
-        "punctual lab run small --set rtt=20ms",
+        "punctual lab run plan.toml --set rtt=20ms",
         "name = &quot;small&quot;",
         "of 2<",
     ] {
