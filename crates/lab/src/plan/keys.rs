@@ -74,9 +74,7 @@ pub(crate) fn measure(key: &str) -> Option<Measure> {
     let name = name(key);
     match (section, name) {
         ("stream" | "traffic", "duration" | "every" | "on" | "off" | "start")
-        | ("link", "event") => {
-            Some(Measure::SECONDS)
-        }
+        | ("link", "event") => Some(Measure::SECONDS),
         ("stream" | "traffic" | "link", "bitrate" | "by" | "rate") => {
             Some(Measure::BITS_PER_SECOND)
         }

@@ -29,7 +29,6 @@ pub use ratio::Ratio;
 pub use run::{External, RunOptions};
 pub use value::Value;
 
-pub(crate) use error::Place;
 pub(crate) use grid::Grid;
 
 use document::{Entry, Table};

@@ -247,8 +247,8 @@ impl Given<'_> {
         let Some(name) = self.get("link.preset").map(Value::to_string) else {
             return Ok(PathProfile::default());
         };
-        let preset = presets::find(&name)
-            .map_err(|error| self.error("link.preset", error.to_string()))?;
+        let preset =
+            presets::find(&name).map_err(|error| self.error("link.preset", error.to_string()))?;
         let event = self.get("link.event").map(Value::to_string);
         match event.as_deref() {
             None => Ok(preset.path(seed)),

@@ -42,8 +42,7 @@ fn run(sweep: &Sweep, place: &Place, jobs: usize, resume: bool, most: usize) -> 
     let progress = |done: usize, _: usize, _: &RunSpec| {
         stop.store(done >= most, Ordering::Relaxed);
     };
-    let execution =
-        Execution { backends: &[&Sim], jobs, resume, stop: &stop, progress: &progress };
+    let execution = Execution { backends: &[&Sim], jobs, resume, stop: &stop, progress: &progress };
     sweep.run(&place.0, &execution).unwrap()
 }
 
