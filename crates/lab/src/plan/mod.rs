@@ -32,7 +32,7 @@ pub use value::Value;
 pub(crate) use grid::Grid;
 
 use document::{Entry, Table};
-use error::Source;
+use error::{Place, Source};
 use parameter::Names;
 use punctual_uri::did_you_mean;
 
