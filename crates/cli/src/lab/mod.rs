@@ -60,7 +60,8 @@ fn find(name: &str) -> Result<Plan, Failure> {
         Some(text) => (format!("{name} (built in)"), text.to_owned()),
         None if Path::new(name).exists() => {
             let path = Path::new(name);
-            let text = std::fs::read_to_string(path).map_err(|error| Failure::file(path, &error))?;
+            let text =
+                std::fs::read_to_string(path).map_err(|error| Failure::file(path, &error))?;
             (name.to_owned(), text)
         }
         None => {
@@ -87,7 +88,8 @@ fn sweep(args: RunArgs, quiet: bool, stop: &AtomicBool) -> Result<(), Failure> {
         backends: args.backend,
         shard: args.shard.unwrap_or_default(),
     };
-    let sweep = Sweep::new(plan, &adjustments).map_err(|error| Failure::usage(error.to_string()))?;
+    let sweep =
+        Sweep::new(plan, &adjustments).map_err(|error| Failure::usage(error.to_string()))?;
     let mut backends: Vec<&dyn Backend> = vec![&Sim, &Net];
     match &external {
         Ok(external) => backends.push(external),

@@ -9,7 +9,8 @@ pub(super) fn of(results: &Results) -> String {
     let table = results.summary();
     let head = |column: &Column| {
         let title = results.title_of(&column.metric);
-        let unit = if column.unit.is_empty() { String::new() } else { format!(" ({})", column.unit) };
+        let unit =
+            if column.unit.is_empty() { String::new() } else { format!(" ({})", column.unit) };
         let several = results.meta.backends.len() > 1;
         let backend = if several { format!(", {}", column.backend) } else { String::new() };
         format!("{title}{unit}{backend}")
@@ -18,7 +19,9 @@ pub(super) fn of(results: &Results) -> String {
     let mut rows: Vec<Vec<String>> = vec![names.chain(table.columns.iter().map(head)).collect()];
     for (key, cells) in &table.rows {
         let values = key.iter().cloned();
-        rows.push(values.chain(cells.iter().map(|cell| cell.map_or("-".to_owned(), shown))).collect());
+        rows.push(
+            values.chain(cells.iter().map(|cell| cell.map_or("-".to_owned(), shown))).collect(),
+        );
     }
     let mut text = aligned(&rows);
     let failed: Vec<usize> = (0..results.sheet.rows().len())

@@ -195,3 +195,38 @@ pub(crate) fn precise(count: u64) -> f64 {
 
 /// Longer than anything takes that should happen at once.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+    use crate::run::{Selection, runs};
+
+    #[test]
+    fn a_plan_runs_over_real_sockets() {
+        let text = "name = 'n'\n[stream]\nbitrate = '2Mbps'\nduration = '1s'\n\
+                    transport = ['srt', 'udp']\n[link]\nrtt = '10ms'\nloss = '5%'\n\
+                    [options]\nlatency = '100ms'\n[run]\nseries = '100ms'";
+        let plan = Plan::parse("n.toml", text).unwrap();
+        for spec in runs(&plan, &Selection::default()).unwrap() {
+            let outcome = Net.run(&spec).unwrap();
+            let number = |name: &str| outcome.numbers[name];
+            assert_eq!(outcome.status, "ok");
+            assert!(number("messagesSent") > 150.0);
+            assert!(number("messagesReceived") > 100.0);
+            assert!(number("up.pktLost") > 0.0);
+            if spec.setup.carriage == Carriage::Srt {
+                assert!(number("sender.pktRetrans") > 0.0);
+                assert!(outcome.series.is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn what_only_virtual_time_has_is_refused() {
+        let text = "name = 'n'\n[stream]\nbitrate = '2Mbps'\nduration = '1s'\nstreams = 2";
+        let plan = Plan::parse("n.toml", text).unwrap();
+        let spec = runs(&plan, &Selection::default()).unwrap().remove(0);
+        assert!(Net.run(&spec).unwrap_err().contains("`sim` runs several"));
+    }
+}

@@ -118,7 +118,6 @@ pub struct Reference {
     pub rows: Vec<Vec<(String, String)>>,
     /// Our parameter or metric, and its column or a formula over columns there.
     pub columns: Vec<(String, String)>,
-    pub(crate) place: Place,
 }
 
 impl Figure {
@@ -278,7 +277,6 @@ impl Reference {
             file,
             rows,
             columns,
-            place: table.place.clone(),
         })
     }
 }

@@ -12,7 +12,7 @@ pub(crate) const STREAM: &[&str] =
     &["transport", "bitrate", "ramp.by", "ramp.every", "payload", "duration", "streams"];
 
 /// Keys of links besides those that a link's text form has.
-const LINK: &[&str] = &["preset", "rtt", "trace", "at"];
+const LINK: &[&str] = &["preset", "event", "rtt", "trace", "at"];
 
 pub(crate) const HOSTS: &[&str] = &["lateness", "drift", "offset"];
 
@@ -73,9 +73,8 @@ pub(crate) fn measure(key: &str) -> Option<Measure> {
     let (section, _) = key.split_once('.')?;
     let name = name(key);
     match (section, name) {
-        ("stream" | "traffic", "duration" | "every" | "on" | "off" | "start") => {
-            Some(Measure::SECONDS)
-        }
+        ("stream" | "traffic", "duration" | "every" | "on" | "off" | "start")
+        | ("link", "event") => Some(Measure::SECONDS),
         ("stream" | "traffic" | "link", "bitrate" | "by" | "rate") => {
             Some(Measure::BITS_PER_SECOND)
         }

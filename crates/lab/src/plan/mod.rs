@@ -29,11 +29,10 @@ pub use ratio::Ratio;
 pub use run::{External, RunOptions};
 pub use value::Value;
 
-pub(crate) use error::Place;
 pub(crate) use grid::Grid;
 
 use document::{Entry, Table};
-use error::Source;
+use error::{Place, Source};
 use parameter::Names;
 use punctual_uri::did_you_mean;
 

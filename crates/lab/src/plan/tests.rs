@@ -158,3 +158,12 @@ fn words_of_a_command_line_replace_values() {
     assert_eq!(error, "--set los=1%: unknown parameter `los`; did you mean `loss`?");
     assert!(wrong("loss").unwrap_err().to_string().contains("must be KEY=VALUE"));
 }
+
+#[test]
+fn the_example_in_the_documentation_is_a_plan() {
+    let page = include_str!("../../../../docs/plans.md");
+    let text = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let plan = plan(text);
+    assert_eq!(plan.experiments[0].grid.combinations().unwrap().len(), 2 * 2 * 4 * 2);
+    assert_eq!((plan.figures.len(), plan.tables.len()), (1, 1));
+}

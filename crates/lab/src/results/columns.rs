@@ -96,6 +96,13 @@ columns! {
     Receiver total pktRcvFilterLoss: |s| count(s.packets_filter_lost);
     Both total pktIgnored: |s| count(s.packets_ignored);
     Receiver total rcvJumps: |s| count(s.receive_jumps);
+    Sender total pktACKExpected: |s| count(s.acks_expected);
+    Sender total pktACKMissed: |s| count(s.acks_missed);
+    Sender total ackGaps: |s| count(s.ack_gaps);
+    Receiver total rcvGaps: |s| count(s.receive_gaps);
+    Receiver total rcvGapsSingle: |s| count(s.receive_gaps_single);
+    Receiver total pktRcvReordered: |s| count(s.packets_reordered);
+    Both total rttSamples: |s| count(s.rtt_samples);
     Sender instant usPktSndPeriod: |s| us(s.send_period);
     Sender instant pktFlowWindow: |s| small(s.flow_window);
     Sender instant pktCongestionWindow: |s| small(s.congestion_window);
@@ -116,6 +123,8 @@ columns! {
     Receiver instant msRcvTsbPdDelay: |s| ms(s.receive_latency);
     Receiver instant usDrift: |s| signed(s.drift_micros);
     Both instant msRTT: |s| ms(s.rtt);
+    Both instant msRTTLatest: |s| ms(s.rtt_latest);
+    Receiver instant usTransit: |s| signed(s.transit_micros);
     Both instant msRTTVar: |s| ms(s.rtt_variance);
     Both instant mbpsBandwidth: |s| s.link_capacity.as_mbps();
     Both instant byteMSS: |s| small(s.mss);

@@ -26,7 +26,7 @@ pub use tabulation::{Column, Tabulation};
 pub(crate) use columns::{is_total, link, quantiles, report, statistic_names, statistics};
 pub(crate) use folder::Folder;
 pub(crate) use layout::Layout;
-pub(crate) use sheet::{cell, csv_line};
+pub(crate) use sheet::csv_line;
 
 /// The results of a plan, with the plan.
 ///

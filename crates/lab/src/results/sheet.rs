@@ -1,7 +1,5 @@
 //! Rows and columns of text, as a CSV file holds them.
 
-use std::io::Write;
-
 /// Rows of results, as their CSV file holds them.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Sheet {
@@ -83,23 +81,6 @@ pub(crate) fn csv_line(cells: &[String]) -> String {
 /// A number as results hold it: as short as it can be and still read back; empty for none.
 pub(crate) fn cell(number: f64) -> String {
     if number.is_finite() { number.to_string() } else { String::new() }
-}
-
-/// Writes CSV row by row, each at once, so that nothing is lost when the program ends.
-#[derive(Debug)]
-pub(crate) struct SheetWriter<W> {
-    out: W,
-}
-
-impl<W: Write> SheetWriter<W> {
-    pub(crate) fn new(out: W) -> Self {
-        Self { out }
-    }
-
-    pub(crate) fn write(&mut self, cells: &[String]) -> std::io::Result<()> {
-        self.out.write_all(csv_line(cells).as_bytes())?;
-        self.out.flush()
-    }
 }
 
 #[cfg(test)]

@@ -1,1 +1,168 @@
+use crate::backend::Outcome;
+use crate::plan::Plan;
+use crate::run::{RunSpec, Selection, runs};
 
+use super::*;
+
+const PLAN: &str = r#"
+name = "n"
+[stream]
+bitrate = "5Mbps"
+duration = "1s"
+[link]
+rtt = "20ms"
+loss = ["5%", "10%"]
+[options]
+latency = ["20ms", "40ms", "80ms"]
+[run]
+repeats = 2
+[metrics]
+overhead = { mean = "pktRetrans / pktSentUnique", unit = "%" }
+unrecovered = { share = "pktRcvDrop / pktSentUnique" }
+[[reference]]
+name = "file"
+rows = [
+  { loss = "5%", latency_ms = 40, again = 90, dropped = 7, all = 1000 },
+  { loss = "5%", latency_ms = 80, again = 110, dropped = 0, all = 1000 },
+]
+columns = { overhead = "again / all", unrecovered = "dropped / all" }
+[[reference]]
+name = "means"
+rows = [{ loss = "10%", overhead = "12.5%" }]
+[[figure]]
+name = "1"
+x = "latency"
+y = ["overhead", "unrecovered"]
+by = "loss"
+where = { latency = { from = "2 * RTT" } }
+reference = "file"
+[[table]]
+name = "1"
+value = "overhead"
+rows = "loss"
+where = { latency = { from = "2 * RTT" } }
+reference = ["file", "means"]
+[[table]]
+name = "2"
+value = "overhead"
+rows = "latency"
+ratio = { loss = ["10%", "5%"] }
+"#;
+
+/// Each run sends 1000 packets; it retransmits ten times its loss in percent, and its repeat more,
+/// and drops one if its latency is short.
+fn outcome(spec: &RunSpec) -> Outcome {
+    let value = |key: &str| {
+        let value = spec.values.iter().find(|(known, _)| known == key).unwrap();
+        value.1.quantity().unwrap().plain().to_f64()
+    };
+    let mut outcome = Outcome { status: Outcome::OK.to_owned(), ..Outcome::default() };
+    outcome.set("sender.pktSentUnique", 1_000.0);
+    let retransmitted = value("link.loss") * 1_000.0 + f64::from(spec.repeat);
+    outcome.set("sender.pktRetrans", retransmitted);
+    let dropped = if value("options.latency") < 80.0 { 1.0 } else { 0.0 };
+    outcome.set("receiver.pktRcvDrop", dropped);
+    outcome
+}
+
+fn results() -> Results {
+    let plan = Plan::parse("n.toml", PLAN).unwrap();
+    let specs = runs(&plan, &Selection::default()).unwrap();
+    let layout = Layout::new(&plan, &specs);
+    let mut sheet = Sheet::new(layout.columns());
+    specs.iter().for_each(|spec| sheet.push(layout.row(spec, &outcome(spec))));
+    let meta = Meta {
+        program: String::new(),
+        plan: plan.name.clone(),
+        sweep: String::new(),
+        seed: 1,
+        backends: vec!["sim".to_owned()],
+        quick: false,
+        set: Vec::new(),
+        runs: specs.len(),
+        shard: "1/1".to_owned(),
+        parameters: layout.parameters.clone(),
+    };
+    Results { plan, meta, sheet, folder: None, plan_folder: None }
+}
+
+#[test]
+fn a_row_has_parameters_in_plain_units_statistics_and_metrics() {
+    let results = results();
+    let sheet = &results.sheet;
+    assert_eq!(sheet.rows().len(), 12);
+    for (column, expected) in [
+        ("bitrate_mbps", "5"),
+        ("loss", "0.05"),
+        ("latency_ms", "20"),
+        ("repeat", "1"),
+        ("status", "ok"),
+        ("sender.pktRetrans", "51"),
+        ("overhead", "0.051"),
+        ("usJitter", ""),
+    ] {
+        assert_eq!(sheet.text(0, column), expected, "{column}");
+    }
+}
+
+#[test]
+fn a_figure_has_a_line_for_each_group_and_the_reference_beside() {
+    let results = results();
+    let drawing = results.drawing(&results.plan.figures[0]);
+    assert_eq!(drawing.problems, Vec::<String>::new());
+    assert_eq!((drawing.x.unit.as_str(), drawing.y.unit.as_str()), ("ms", "%"));
+    let line = |metric: &str, loss: &str, reference: bool| {
+        let is_it = |line: &&Line| {
+            line.metric == metric
+                && line.group[0].1 == loss
+                && line.reference.is_some() == reference
+        };
+        drawing.lines.iter().find(is_it)
+    };
+    let ours = line("overhead", "0.05", false).unwrap();
+    let at: Vec<f64> = ours.points.iter().map(|point| point.x).collect();
+    assert_eq!(at, [40.0, 80.0]);
+    assert!((ours.points[0].y.value - 5.15).abs() < 1e-9);
+    assert!(ours.points[0].y.covers(5.15));
+    let none = &line("unrecovered", "0.05", false).unwrap().points[1].y;
+    assert_eq!((none.value, none.runs), (0.0, 2));
+    assert!(none.interval.unwrap().1 > 0.1);
+    let theirs = line("overhead", "0.05", true).unwrap();
+    assert!((theirs.points[1].y.value - 11.0).abs() < 1e-9);
+    assert!(line("unrecovered", "0.05", true).unwrap().points[0].y.covers(0.7));
+    assert!(line("overhead", "0.1", true).is_none());
+}
+
+#[test]
+fn a_table_averages_what_it_does_not_part_and_lays_references_beside() {
+    let results = results();
+    let table = results.tabulation(&results.plan.tables[0]);
+    let sources: Vec<Option<&str>> =
+        table.columns.iter().map(|column| column.reference.as_deref()).collect();
+    assert_eq!(sources, [None, Some("file"), Some("means")]);
+    let value = |row: usize, column: usize| table.rows[row].1[column].map(|cell| cell.value);
+    let near = |found: Option<f64>, expected: f64| (found.unwrap() - expected).abs() < 1e-9;
+    assert!(near(value(0, 0), 5.15) && near(value(1, 0), 10.15));
+    assert!(near(value(0, 1), 10.0), "{:?}", table.rows);
+    assert_eq!((value(1, 1), value(0, 2)), (None, None));
+    assert!(near(value(1, 2), 12.5));
+}
+
+#[test]
+fn groups_are_compared_cell_by_cell() {
+    let results = results();
+    let table = results.tabulation(&results.plan.tables[1]);
+    assert_eq!(table.rows.len(), 3);
+    let ratio = table.rows[0].1[0].unwrap();
+    assert!((ratio.value - 10.15 / 5.15).abs() < 1e-9);
+    assert!(ratio.covers(ratio.value));
+    assert_eq!(table.columns[0].unit, "");
+}
+
+#[test]
+fn a_summary_has_a_row_for_each_combination() {
+    let summary = results().summary();
+    assert_eq!(summary.row_names, ["loss", "latency_ms"]);
+    assert_eq!(summary.rows.len(), 6);
+    assert_eq!(summary.columns.len(), 2);
+}

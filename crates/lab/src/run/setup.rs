@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use punctual::Config;
-use punctual_netem::{PathProfile, presets};
+use punctual_netem::{PathProfile, Trace, presets};
 use punctual_units::Bitrate;
 use punctual_uri::{did_you_mean, set_option};
 
@@ -242,18 +242,47 @@ impl Given<'_> {
         }
     }
 
-    fn path(&self, seed: u64) -> Result<PathProfile, PlanError> {
-        let mut path = match self.get("link.preset") {
-            None => PathProfile::default(),
-            Some(name) => presets::find(&name.to_string())
-                .map_err(|error| self.error("link.preset", error.to_string()))?
-                .path(seed),
+    /// The path that the plan's values change: a preset, or a perfect one.
+    fn preset(&self, seed: u64) -> Result<PathProfile, PlanError> {
+        let Some(name) = self.get("link.preset").map(Value::to_string) else {
+            return Ok(PathProfile::default());
         };
+        let preset =
+            presets::find(&name).map_err(|error| self.error("link.preset", error.to_string()))?;
+        let event = self.get("link.event").map(Value::to_string);
+        match event.as_deref() {
+            None => Ok(preset.path(seed)),
+            Some(_) if preset.name != "4g-stationary" => {
+                Err(self.error("link.event", "only the preset `4g-stationary` has an `event`"))
+            }
+            Some("none") => Ok(presets::stationary_4g(seed, &[])),
+            Some(_) => {
+                let at = self.time("link.event")?.unwrap_or_default();
+                let event = presets::CongestionEvent { at, ..Default::default() };
+                Ok(presets::stationary_4g(seed, &[event]))
+            }
+        }
+    }
+
+    /// Reads a recorded course of the link towards the receiver.
+    fn trace(&self, name: &str) -> Result<Trace, PlanError> {
+        let wrong = |message: String| self.error("link.trace", format!("{name}: {message}"));
+        let text = std::fs::read_to_string(name).map_err(|error| wrong(error.to_string()))?;
+        Trace::parse(&text).map_err(|error| wrong(error.to_string()))
+    }
+
+    fn path(&self, seed: u64) -> Result<PathProfile, PlanError> {
+        let mut path = self.preset(seed)?;
+        if let Some(name) = self.get("link.trace") {
+            let trace = self.trace(&name.to_string())?;
+            path.up.trace = Some(trace);
+        }
         // What holds both ways comes before what holds one way, wherever it stands.
         let one_way = |key: &str| key.starts_with("link.up.") || key.starts_with("link.down.");
         for half in [false, true] {
             for (key, value) in self.values.iter().filter(|(key, _)| one_way(key) == half) {
-                let Some(name) = key.strip_prefix("link.").filter(|name| *name != "preset") else {
+                let Some(name) = key.strip_prefix("link.").filter(|name| !OURS.contains(name))
+                else {
                     continue;
                 };
                 let text = value.to_string();
@@ -366,6 +395,9 @@ fn forms(name: &str) -> String {
         None => String::new(),
     }
 }
+
+/// Keys of a link that its text form does not have.
+const OURS: [&str; 3] = ["preset", "event", "trace"];
 
 /// Seven MPEG-TS packets.
 const DEFAULT_PAYLOAD: u64 = 1_316;

@@ -25,7 +25,6 @@ pub struct Sweep {
     layout: Layout,
     /// All runs of the plan, in order; of those, the ones of this part.
     specs: Vec<RunSpec>,
-    shard: Shard,
 }
 
 /// How a plan is to be run otherwise than it says.
@@ -99,7 +98,7 @@ impl Sweep {
             parameters: layout.parameters.clone(),
         };
         let specs = specs.into_iter().filter(|spec| shard.holds(spec)).collect();
-        Ok(Self { plan, meta, layout, specs, shard })
+        Ok(Self { plan, meta, layout, specs })
     }
 
     /// The plan as it is run.

@@ -1,1 +1,128 @@
+use std::fs;
+use std::path::PathBuf;
 
+use super::*;
+use crate::backend::Sim;
+use crate::published;
+
+const PLAN: &str = "name = 'n'\n[stream]\nbitrate = '1Mbps'\nduration = '1s'\n\
+    [link]\nrtt = '20ms'\nloss = ['0', '5%']\n[options]\nlatency = ['40ms', '80ms']\n\
+    [run]\nrepeats = 2\nseries = '500ms'\n[metrics]\nlost = 'up.pktLost / up.pktSent'";
+
+/// A folder of this test, empty and not there yet.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("lab-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        Self(path)
+    }
+
+    fn csv(&self) -> String {
+        fs::read_to_string(self.0.join("results.csv")).unwrap()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn sweep(text: &str, shard: &str) -> Sweep {
+    let plan = Plan::parse("n.toml", text).unwrap();
+    let shard = shard.parse().unwrap();
+    Sweep::new(plan, &Adjustments { shard, ..Adjustments::default() }).unwrap()
+}
+
+/// Runs it until so many runs are done.
+fn run(sweep: &Sweep, place: &Place, jobs: usize, resume: bool, most: usize) -> Ended {
+    let stop = AtomicBool::new(false);
+    let progress = |done: usize, _: usize, _: &RunSpec| {
+        stop.store(done >= most, Ordering::Relaxed);
+    };
+    let execution = Execution { backends: &[&Sim], jobs, resume, stop: &stop, progress: &progress };
+    sweep.run(&place.0, &execution).unwrap()
+}
+
+#[test]
+fn results_are_the_same_bytes_for_any_number_of_workers() {
+    let (one, four) = (Place::new("one"), Place::new("four"));
+    run(&sweep(PLAN, "1/1"), &one, 1, false, usize::MAX);
+    run(&sweep(PLAN, "1/1"), &four, 4, false, usize::MAX);
+    assert_eq!(one.csv(), four.csv());
+    assert_eq!(one.csv().lines().count(), 9);
+    let series = |place: &Place| fs::read_dir(place.0.join("series")).unwrap().count();
+    assert_eq!((series(&one), series(&four)), (8, 8));
+}
+
+#[test]
+fn a_sweep_that_was_stopped_goes_on_to_the_same_results() {
+    let (whole, parted) = (Place::new("whole"), Place::new("parted"));
+    run(&sweep(PLAN, "1/1"), &whole, 2, false, usize::MAX);
+    let first = run(&sweep(PLAN, "1/1"), &parted, 1, false, 3);
+    assert!(first.stopped);
+    assert!(!parted.0.join("results.csv").exists());
+    // The program ended in the middle of a row.
+    let partial = parted.0.join("results.partial.csv");
+    let text = fs::read_to_string(&partial).unwrap();
+    fs::write(&partial, &text[..text.len() - 10]).unwrap();
+    let second = run(&sweep(PLAN, "1/1"), &parted, 2, true, usize::MAX);
+    assert_eq!((second.stopped, second.skipped), (false, 2));
+    assert_eq!(whole.csv(), parted.csv());
+}
+
+#[test]
+fn another_plan_or_folder_in_use_is_refused() {
+    let place = Place::new("refused");
+    run(&sweep(PLAN, "1/1"), &place, 2, false, usize::MAX);
+    let stop = AtomicBool::new(false);
+    let try_it = |text: &str, resume: bool| {
+        let progress = |_: usize, _: usize, _: &RunSpec| {};
+        let execution =
+            Execution { backends: &[&Sim], jobs: 1, resume, stop: &stop, progress: &progress };
+        sweep(text, "1/1").run(&place.0, &execution).map(drop).unwrap_err()
+    };
+    assert!(try_it(PLAN, false).contains("--resume"));
+    assert!(try_it(&PLAN.replace("80ms", "90ms"), true).contains("of another plan"));
+}
+
+#[test]
+fn merged_parts_are_the_bytes_of_the_whole() {
+    let (whole, merged) = (Place::new("all"), Place::new("merged"));
+    run(&sweep(PLAN, "1/1"), &whole, 2, false, usize::MAX);
+    let parts: Vec<Place> = (1..=3).map(|part| Place::new(&format!("part-{part}"))).collect();
+    for (part, place) in (1..).zip(&parts) {
+        run(&sweep(PLAN, &format!("{part}/3")), place, 1, false, usize::MAX);
+    }
+    let paths: Vec<&Path> = parts.iter().map(|place| place.0.as_path()).collect();
+    merge(&paths, &merged.0).unwrap();
+    assert_eq!(whole.csv(), merged.csv());
+    let loaded = Results::load(&merged.0).unwrap();
+    assert_eq!(loaded.sheet.rows().len(), loaded.meta.runs);
+    assert!(loaded.series_of(0).is_ok());
+}
+
+#[test]
+fn an_unknown_column_in_a_formula_is_named() {
+    let plan = Plan::parse("n.toml", &PLAN.replace("up.pktLost /", "up.pktLots /")).unwrap();
+    let error = Sweep::new(plan, &Adjustments::default()).unwrap_err().to_string();
+    assert!(error.contains("metric `lost`: no column `up.pktLots`; did you mean"), "{error}");
+}
+
+#[test]
+fn every_built_in_plan_can_be_run() {
+    for (name, text) in published::plans() {
+        for backend in ["sim", "net"] {
+            let plan = Plan::parse(name, text).unwrap();
+            let backends = vec![backend.to_owned()];
+            let adjustments = Adjustments { backends, quick: true, ..Adjustments::default() };
+            let sweep = Sweep::new(plan, &adjustments).unwrap();
+            assert!(!sweep.runs().is_empty());
+        }
+    }
+    let plan = published::plan("srt-retransmission").unwrap();
+    let sweep = Sweep::new(Plan::parse("p", plan).unwrap(), &Adjustments::default()).unwrap();
+    assert_eq!(sweep.runs().len(), 72 * 10);
+}

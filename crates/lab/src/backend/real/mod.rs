@@ -13,7 +13,7 @@ use crate::backend::Outcome;
 use crate::results::link;
 use crate::run::Setup;
 
-pub(crate) use meter::{Arrived, Measured};
+pub(crate) use meter::Measured;
 pub(crate) use pace::Pace;
 pub(crate) use send::send;
 
