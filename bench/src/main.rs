@@ -20,6 +20,7 @@ mod scenario;
 mod search;
 mod send;
 mod traffic;
+mod world;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -31,6 +32,7 @@ use crate::pair::Pairs;
 use crate::report::Row;
 use crate::scenario::{Bench, Effort, Scenario};
 use crate::traffic::Traffic;
+use crate::world::Scene;
 
 /// Why something could not be measured, in words for the person who runs the bench.
 type Failure = Box<dyn Error + Send + Sync>;
@@ -63,6 +65,12 @@ enum Command {
     /// Two endpoints in virtual time, for callgrind.
     #[command(hide = true)]
     HotPath { messages: u64, lose_each: u64 },
+    /// A simulated world.
+    #[command(hide = true)]
+    World(Scene),
+    /// Every second cell of a grid of simulated worlds.
+    #[command(hide = true)]
+    WorldGrid { first: usize },
 }
 
 #[derive(Args, Debug)]
@@ -82,6 +90,8 @@ fn main() -> ExitCode {
         Command::Send(traffic) => send::run(&traffic),
         Command::Receive(traffic) => receive::run(&traffic),
         Command::HotPath { messages, lose_each } => hot_path::run(messages, lose_each),
+        Command::World(scene) => world::run(scene),
+        Command::WorldGrid { first } => world::grid(first),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

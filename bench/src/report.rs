@@ -51,6 +51,8 @@ pub(crate) enum Target {
     AtLeastTimes(f64),
     /// So many times libsrt's figure or less.
     AtMostTimes(f64),
+    /// This figure or more, whatever libsrt's is.
+    AtLeast(f64),
     /// This figure or less, whatever libsrt's is.
     AtMost(f64),
     /// Less than this figure, whatever libsrt's is.
@@ -114,6 +116,7 @@ impl Target {
         match self {
             Self::AtLeastTimes(times) => format!("≥ {times} × libsrt"),
             Self::AtMostTimes(times) => format!("≤ {times} × libsrt"),
+            Self::AtLeast(limit) => format!("≥ {limit} {unit}"),
             Self::AtMost(limit) => format!("≤ {limit} {unit}"),
             Self::Below(limit) => format!("< {limit} {unit}"),
             Self::None => NONE.into(),
@@ -125,6 +128,7 @@ impl Target {
         Some(match self {
             Self::AtLeastTimes(times) => ratio?.median >= times,
             Self::AtMostTimes(times) => ratio?.median <= times,
+            Self::AtLeast(limit) => figure?.median >= limit,
             Self::AtMost(limit) => figure?.median <= limit,
             Self::Below(limit) => figure?.median < limit,
             Self::None => return None,
@@ -210,6 +214,7 @@ mod tests {
         let cells = row(Target::AtMostTimes(0.5), &[(None, 12.0)]).cells();
         assert_eq!(cells[2..], [NONE, "12.0 Mb/s", NONE, NONE]);
         assert_eq!(row(Target::AtMost(12.0), &[(None, 12.0)]).cells()[5], "met");
+        assert_eq!(row(Target::AtLeast(12.0), &[(None, 11.9)]).cells()[5], "**missed**");
         assert_eq!(row(Target::Below(12.0), &[(None, 12.0)]).cells()[5], "**missed**");
     }
 

@@ -1,4 +1,4 @@
-//! Every chore of this repository as one program: `cargo xtask test | check | bench | fuzz`.
+//! Every chore of this repository as one program: `cargo xtask test | check | bench | fuzz | swarm`.
 
 #![forbid(unsafe_code)]
 
@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Ok(Chore::Check) => check::run_all(),
         Ok(Chore::Bench { quick }) => tools::bench(quick),
         Ok(Chore::Fuzz { seconds }) => tools::fuzz(seconds),
+        Ok(Chore::Swarm(extent)) => tools::swarm(extent),
         Err(problem) => Err(format!("{problem}\n\n{USAGE}")),
     };
     finish(outcome)
@@ -36,7 +37,17 @@ enum Chore {
     Check,
     Fuzz { seconds: u32 },
     Help,
+    Swarm(Extent),
     Test { require_peers: bool },
+}
+
+/// How far a swarm goes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Extent {
+    Seconds(u64),
+    Seeds(u64),
+    /// One seed again.
+    Seed(u64),
 }
 
 fn parse(arguments: &[String]) -> Result<Chore, String> {
@@ -53,10 +64,26 @@ fn parse(arguments: &[String]) -> Result<Chore, String> {
             Ok(seconds) if seconds > 0 => Ok(Chore::Fuzz { seconds }),
             _ => Err(format!("fuzz takes a number of seconds of at least 1, not {seconds:?}")),
         },
+        ["swarm"] => Ok(Chore::Swarm(Extent::Seconds(SWARM_SECONDS))),
+        ["swarm", amount] => parse_amount(amount, "swarm").map(Extent::Seconds).map(Chore::Swarm),
+        ["swarm", "--seeds", amount] => {
+            parse_amount(amount, "--seeds").map(Extent::Seeds).map(Chore::Swarm)
+        }
+        ["swarm", "--seed", seed] => match seed.parse() {
+            Ok(seed) => Ok(Chore::Swarm(Extent::Seed(seed))),
+            Err(_) => Err(format!("--seed takes the number of a seed, not {seed:?}")),
+        },
         [chore @ ("test" | "check" | "bench"), option, ..] => {
             Err(format!("{chore} does not take {option:?}"))
         }
         _ => Err(format!("there is no chore {:?}", words.join(" "))),
+    }
+}
+
+fn parse_amount(amount: &str, of: &str) -> Result<u64, String> {
+    match amount.parse() {
+        Ok(amount) if amount > 0 => Ok(amount),
+        _ => Err(format!("{of} takes a number of at least 1, not {amount:?}")),
     }
 }
 
@@ -73,6 +100,9 @@ fn finish(outcome: Outcome) -> ExitCode {
 /// How long each fuzz target runs unless the command line says.
 const FUZZ_SECONDS: u32 = 10;
 
+/// How long a swarm explores unless the command line says.
+const SWARM_SECONDS: u64 = 60;
+
 const USAGE: &str = "\
 Every chore of this repository.
 
@@ -82,6 +112,8 @@ Every chore of this repository.
                                         licences and bans of dependencies
     cargo xtask bench [--quick]         the measurements against libsrt, into docs/benchmarks.md
     cargo xtask fuzz [SECONDS]          each fuzz target for so long (10)
+    cargo xtask swarm [SECONDS]         random simulated worlds on all cores, for so long (60);
+                                        --seeds N for so many, --seed N for one that failed
 ";
 
 #[cfg(test)]
@@ -99,6 +131,9 @@ mod tests {
         assert_eq!(parsed("test --require-peers"), Ok(Chore::Test { require_peers: true }));
         assert_eq!(parsed("bench --quick"), Ok(Chore::Bench { quick: true }));
         assert_eq!(parsed("fuzz 3"), Ok(Chore::Fuzz { seconds: 3 }));
+        assert_eq!(parsed("swarm 9"), Ok(Chore::Swarm(Extent::Seconds(9))));
+        assert_eq!(parsed("swarm --seeds 7"), Ok(Chore::Swarm(Extent::Seeds(7))));
+        assert_eq!(parsed("swarm --seed 0"), Ok(Chore::Swarm(Extent::Seed(0))));
         assert_eq!(parsed(""), Ok(Chore::Help));
     }
 
@@ -107,5 +142,6 @@ mod tests {
         assert_eq!(parsed("tset").unwrap_err(), "there is no chore \"tset\"");
         assert_eq!(parsed("check --quick").unwrap_err(), "check does not take \"--quick\"");
         assert!(parsed("fuzz 0").unwrap_err().contains("at least 1"));
+        assert!(parsed("swarm --seeds 0").unwrap_err().contains("at least 1"));
     }
 }

@@ -1,7 +1,8 @@
-//! `cargo xtask bench` and `cargo xtask fuzz`: chores that other programs do.
+//! `cargo xtask bench`, `fuzz` and `swarm`: chores that other programs do.
 
 use std::process::Command;
 
+use crate::Extent;
 use crate::shell::{Outcome, cargo, output_of, root, run, say};
 
 /// Measures against libsrt and writes the table to `docs/benchmarks.md`.
@@ -36,6 +37,24 @@ pub(crate) fn fuzz(seconds: u32) -> Outcome {
         [] => Ok(()),
         _ => Err(format!("fuzz targets that failed: {}", failed.join(", "))),
     }
+}
+
+/// Runs random simulated worlds on all cores, optimised, and prints the seeds that fail.
+pub(crate) fn swarm(extent: Extent) -> Outcome {
+    let mut test = cargo(["test", "--release", "--package", "punctual-sim", "--test", "explore"]);
+    test.args(["--", "--nocapture"]);
+    match extent {
+        Extent::Seconds(seconds) => {
+            test.args(["--ignored", "swarm"]).env("SWARM_SECONDS", seconds.to_string());
+        }
+        Extent::Seeds(seeds) => {
+            test.args(["--ignored", "swarm"]).env("SWARM_SEEDS", seeds.to_string());
+        }
+        Extent::Seed(seed) => {
+            test.arg("whatever_happens").env("EXPLORE_SEED", seed.to_string());
+        }
+    }
+    run(&mut test)
 }
 
 /// Instrumentation needs the nightly compiler, whichever one runs this program.

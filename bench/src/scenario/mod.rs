@@ -7,6 +7,7 @@ mod idle;
 mod instructions;
 mod memory;
 mod rate;
+mod simulation;
 mod streams;
 mod timing;
 
@@ -36,6 +37,8 @@ pub(crate) enum Scenario {
     Idle,
     /// Instructions of the protocol machine a packet.
     Instructions,
+    /// What simulated worlds cost.
+    Simulation,
     /// How exactly `punctual emulate` keeps the times of its links.
     #[cfg(target_os = "linux")]
     Emulator,
@@ -51,6 +54,7 @@ impl Scenario {
         Self::Memory,
         Self::Idle,
         Self::Instructions,
+        Self::Simulation,
         #[cfg(target_os = "linux")]
         Self::Emulator,
     ];
@@ -65,6 +69,7 @@ impl Scenario {
             Self::Memory => memory::run(bench).await,
             Self::Idle => idle::run(bench).await,
             Self::Instructions => instructions::run(),
+            Self::Simulation => simulation::run(bench),
             #[cfg(target_os = "linux")]
             Self::Emulator => emulator::run(bench).await,
         }

@@ -14,6 +14,7 @@ mod emulate;
 mod endpoint;
 mod exit;
 mod generate;
+mod lab;
 mod live;
 mod log;
 mod plot;
@@ -77,6 +78,7 @@ fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Route(args) => on_runtime(route::run(args, quiet)),
         Command::Probe(args) => on_runtime(probe::run(args, quiet)),
         Command::Emulate(args) => on_runtime(emulate::run(args, quiet)),
+        Command::Lab(args) => on_runtime(lab::run(*args, quiet)),
         Command::Demo(args) => on_runtime(demo::run(args, quiet)),
         #[cfg(target_os = "linux")]
         Command::RunInNamespace { .. } => Ok(()),

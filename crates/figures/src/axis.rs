@@ -8,6 +8,8 @@ pub struct Axis {
     pub(crate) scale: Scale,
     pub(crate) low: Option<f64>,
     pub(crate) high: Option<f64>,
+    /// What stands at 0, 1, 2 and so on instead of numbers; empty for numbers.
+    pub(crate) names: Vec<String>,
 }
 
 /// How values become places along an axis.
@@ -38,6 +40,16 @@ impl Axis {
         Self::new(label.into(), String::new(), Scale::Time)
     }
 
+    /// An axis of names, in their order: the first is at 0, the next at 1, and so on. Only for the
+    /// axis along a chart.
+    pub fn names<N: Into<String>>(
+        label: impl Into<String>,
+        names: impl IntoIterator<Item = N>,
+    ) -> Self {
+        let names = names.into_iter().map(Into::into).collect();
+        Self { names, ..Self::new(label.into(), String::new(), Scale::Linear) }
+    }
+
     /// Begins the axis here, whatever the values are; what lies below is not drawn.
     #[must_use]
     pub fn from(mut self, low: f64) -> Self {
@@ -53,6 +65,6 @@ impl Axis {
     }
 
     fn new(label: String, unit: String, scale: Scale) -> Self {
-        Self { label, unit, scale, low: None, high: None }
+        Self { label, unit, scale, low: None, high: None, names: Vec::new() }
     }
 }

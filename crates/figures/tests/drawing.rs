@@ -60,6 +60,17 @@ fn a_legend_names_each_series_once_and_wraps() {
     }
 }
 
+#[test]
+fn an_axis_of_names_has_each_at_its_place() {
+    let x = Axis::names("Link", ["laboratory", "4G", "satellite"]);
+    let chart = Chart::new("", x, Axis::linear("", ""))
+        .series(Series::new("", [(0.0, 1.0), (2.0, 3.0)]).style(Style::Points));
+    let svg = chart.to_svg(Theme::Light);
+    for name in ["laboratory", "4G", "satellite"] {
+        assert_eq!(svg.matches(&format!(">{name}<")).count(), 1, "{name}");
+    }
+}
+
 #[cfg(feature = "png")]
 mod png {
     use punctual_figures::{Fonts, PngError};

@@ -89,6 +89,11 @@ impl<T> Bottleneck<T> {
         self.departure
     }
 
+    /// Whether an item has left by `now`.
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.departure.is_some_and(|departure| departure <= now)
+    }
+
     /// Whether an item of this size may enter. Whatever has left by `now` must have been taken out.
     pub(crate) fn admits(&self, now: Instant, bytes: u64, limit: QueueLimit) -> bool {
         if self.items.is_empty() {

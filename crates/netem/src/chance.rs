@@ -239,4 +239,33 @@ mod tests {
         assert_eq!(normal(unit, [0, 0]), -4 * unit);
         assert_eq!(normal(unit, [u64::MAX, u64::MAX]), 4 * unit);
     }
+
+    #[test]
+    fn pareto_has_the_tail_and_the_bounds_of_a_pareto() {
+        let mut rng = generator(7, 0);
+        let unit = 1_000_000;
+        let count = 200_000;
+        let values: Vec<_> = (0..count).map(|_| pareto(unit, rng.next_u64())).collect();
+        let mean = values.iter().sum::<i64>() / count;
+        assert!(mean.abs() < unit / 50, "mean {mean}");
+        // One in a thousand is more than ten times the scale, which is 1 / sqrt(0.75).
+        let tail = values.iter().filter(|&&value| value > 9_814_955).count();
+        assert!(tail.abs_diff(200) < 70, "{tail}");
+        assert_eq!(pareto(unit, 0), 100 * unit);
+        assert_eq!(pareto_least(unit), -577_351);
+        assert!(values.iter().all(|&value| value >= -577_351));
+        assert_eq!(pareto(i64::MAX, 0), i64::MAX);
+    }
+
+    #[test]
+    fn cube_roots_are_exact() {
+        for root in [0_u128, 1, 2, 9, 1_000_003, (1 << 41) - 1, (1 << 42) - 1] {
+            let cube = root.pow(3);
+            assert_eq!(u128::from(cube_root(cube)), root);
+            assert_eq!(u128::from(cube_root(cube + 3 * root * root)), root);
+            if root > 0 {
+                assert_eq!(u128::from(cube_root(cube - 1)), root - 1);
+            }
+        }
+    }
 }

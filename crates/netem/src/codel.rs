@@ -122,3 +122,78 @@ fn control_law(t: Instant, interval: Duration, count: u64) -> Instant {
 
 /// Intervals for which the number of drops is remembered after a spell of dropping.
 const RECENT: u32 = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TARGET: Duration = Duration::from_millis(5);
+    const INTERVAL: Duration = Duration::from_millis(100);
+
+    /// Packets leave each millisecond having waited as long as `sojourn` says; the milliseconds at
+    /// which one is dropped.
+    fn drops(until: u64, sojourn: impl Fn(u64) -> u64) -> Vec<u64> {
+        let mut codel = CoDel::default();
+        let mut drops = Vec::new();
+        for millis in 0..until {
+            let mut after = None;
+            loop {
+                let sojourn = Duration::from_millis(sojourn(millis));
+                let head = Head { sojourn, last: false, after };
+                after = codel.drops(Instant::from_millis(millis), head, TARGET, INTERVAL);
+                if after.is_none() {
+                    break;
+                }
+                drops.push(millis);
+            }
+        }
+        drops
+    }
+
+    #[test]
+    fn nothing_is_dropped_before_the_wait_was_long_for_an_interval() {
+        assert!(drops(1_000, |_| 4).is_empty());
+        // One short wait in each interval is enough.
+        assert!(drops(1_000, |now| if now % 100 == 99 { 4 } else { 50 }).is_empty());
+        assert_eq!(drops(101, |_| 50), [100]);
+    }
+
+    #[test]
+    fn drops_come_at_intervals_by_the_root_of_their_number() {
+        let spacing: Vec<_> = drops(600, |_| 50).windows(2).map(|two| two[1] - two[0]).collect();
+        // 100 ms by the roots of 1, 2, 3 ..., each drop at the next whole millisecond.
+        let (mut exact, mut last) = (100_000_000_u64, 100);
+        let expected: Vec<_> = (1..=spacing.len() as u64)
+            .map(|count| {
+                exact += (10_000_000_000_000_000 / count).isqrt();
+                let at = exact.div_ceil(1_000_000);
+                at - std::mem::replace(&mut last, at)
+            })
+            .collect();
+        assert_eq!(spacing, expected);
+        assert!(spacing.len() >= 8);
+    }
+
+    #[test]
+    fn a_spell_soon_after_another_goes_on_where_that_ended() {
+        let again = drops(900, |now| if (500..510).contains(&now) { 1 } else { 50 });
+        let second: Vec<_> = again.into_iter().filter(|&at| at > 510).collect();
+        assert_eq!(second[0], 610, "an interval after the wait became long again");
+        assert!(second[1] - second[0] < 60, "{second:?}");
+        let late = drops(4_000, |now| if (500..2_500).contains(&now) { 1 } else { 50 });
+        let second: Vec<_> = late.into_iter().filter(|&at| at > 2_500).collect();
+        assert_eq!(second[1] - second[0], 100, "after 16 intervals it begins anew");
+    }
+
+    #[test]
+    fn the_control_law_is_exact_and_does_not_overflow() {
+        let law = |count| control_law(Instant::ORIGIN, INTERVAL, count).as_nanos();
+        assert_eq!(
+            (law(1), law(2), law(4), law(100)),
+            (100_000_000, 70_710_678, 50_000_000, 10_000_000)
+        );
+        assert_eq!(law(0), law(1));
+        let longest = control_law(Instant::ORIGIN, Duration::MAX, 1);
+        assert_eq!(longest.as_nanos(), u64::MAX);
+    }
+}

@@ -2,17 +2,24 @@
 //! packets and instants come out, and one seed decides all that is left to chance.
 //!
 //! [`Link`] is one direction of a link; a path both ways is two of them, each with its own
-//! [`LinkConfig`] and its own seed. A packet passes these stages, in this order:
+//! [`LinkProfile`] and its own seed. A packet passes these stages, in this order:
 //!
 //! 1. **loss** at the entrance ([`Loss`]): what is lost takes no room and no rate;
 //! 2. **duplication**: the copy follows right behind and is from here on a packet like any other;
-//! 3. the **queue** with tail drop ([`QueueLimit`]);
+//! 3. the **queue**, which refuses what is too much ([`QueueLimit`]) and may be kept short by CoDel
+//!    ([`Discipline`]);
 //! 4. **corruption** of what the queue took;
-//! 5. transmission at the link's **rate**, one packet after the other;
+//! 5. transmission at the link's **rate**, one packet after the other, or by the opportunities of a
+//!    recorded [`Trace`]; what is longer than the **MTU** goes no further;
 //! 6. **delay** and [`Jitter`], with order kept or not, and deliberate [`Reorder`]ing.
 //!
-//! A packet meets at each stage the configuration of that moment: [`Link::set_config`] makes delay
-//! steps, outages and changes of rate, and disturbs nothing that is already past the stage.
+//! A packet meets at each stage the configuration of that moment. It changes by itself where the
+//! link has a [`Timeline`] (steps, ramps, outages, stalls) or a [`Trace`], each change at its
+//! instant however often the link is asked; and by [`Link::set_config`]. What is already past the
+//! stage is not disturbed. [`LinkStatistics`] counts every packet that is dropped, by its cause.
+//!
+//! [`presets`] has links that people meet. Parameters, events and timelines have text forms, which
+//! the command line, plans and files share: [`LinkProfile::set`], [`Change::parse`], [`Timeline`].
 //!
 //! The caller's loop is the same in virtual and in real time: [`send`](Link::send) what goes in,
 //! [`recv`](Link::recv) what is due, sleep until [`poll_timeout`](Link::poll_timeout).
@@ -39,9 +46,10 @@
 //!
 //! The same calls with the same seed give the same packets at the same nanoseconds on any machine:
 //! the generator is a named one (PCG), and nothing transcendental is computed in floating point.
-//! Every impairment has a generator of its own, which every packet draws from the same number of
-//! times whatever becomes of it. So a run with another share of loss loses other packets, but the
-//! jitter of the n-th packet is what it was.
+//! Every impairment has a generator of its own, and in it every packet has its place, given by its
+//! number alone. So a run with another share of loss loses other packets, but the jitter of the
+//! n-th packet is what it was. An impairment that is not there costs nothing: its generator is
+//! moved on when it is needed.
 
 #![forbid(unsafe_code)]
 

@@ -213,7 +213,7 @@ impl<P: Packet> Link<P> {
         }
         if self.schedule.is_some() {
             self.advance_through_changes();
-        } else if self.bottleneck.next_departure().is_some() {
+        } else if self.bottleneck.is_due(self.now) {
             self.depart(self.now);
         }
     }
@@ -272,7 +272,7 @@ impl<P: Packet> Link<P> {
         if self.schedule.as_ref().is_some_and(|schedule| schedule.is_outage(self.now)) {
             return Some(Cause::Outage);
         }
-        if self.config.loss == Loss::None {
+        if matches!(self.config.loss, Loss::None) {
             self.loss.forget();
             return None;
         }
@@ -299,7 +299,9 @@ impl<P: Packet> Link<P> {
         if !self.bottleneck.is_open() {
             let packet = (!too_long).then_some(packet);
             self.bottleneck.push(self.now, bytes, Waiting { packet, ticket });
-            self.depart(self.now);
+            if self.bottleneck.is_due(self.now) {
+                self.depart(self.now);
+            }
         } else if too_long {
             self.statistics.dropped_by_mtu += 1;
         } else {
@@ -351,16 +353,18 @@ impl<P: Packet> Link<P> {
             return None;
         }
         let departure = self.bottleneck.next_departure();
+        let ordered = self.config.keep_order && self.config.reorder == Reorder::None;
         let mut delay = self.config.delay;
         if let Some(schedule) = &self.schedule {
             let change = schedule.next_change();
             if change.is_some() && departure.is_none_or(|departure| change < Some(departure)) {
                 return change;
             }
-            delay = schedule.delay_at(departure?, &self.config);
+            let (here, least) = schedule.delays_at(departure?, &self.config);
+            // Where the delay falls faster than time goes by, a packet behind may overtake.
+            delay = if ordered { here } else { least };
         }
         let arrival = departure? + self.config.min_delay_of(delay);
-        let ordered = self.config.keep_order && self.config.reorder == Reorder::None;
         Some(if ordered { arrival.max(self.latest_arrival) } else { arrival })
     }
 

@@ -135,9 +135,10 @@ impl Schedule {
         }
     }
 
-    /// The delay of a packet whose transmission ends at `at`, if no change is due before.
-    pub(crate) fn delay_at(&self, at: Instant, config: &LinkConfig) -> Duration {
-        self.slopes.delay(at).unwrap_or(config.delay)
+    /// The delay of a packet whose transmission ends at `at`, and the least delay that one behind
+    /// it has, both if no change is due before.
+    pub(crate) fn delays_at(&self, at: Instant, config: &LinkConfig) -> (Duration, Duration) {
+        self.slopes.delays(at).unwrap_or((config.delay, config.delay))
     }
 
     /// The link has another configuration from now on.
@@ -186,7 +187,7 @@ impl Schedule {
     ) {
         let event = &self.timeline.events()[index];
         let mut next = event.after(due);
-        if let (Some(again), Some(every)) = (next, event.every) {
+        if let (Some(again), Some(every)) = (next, event.period()) {
             let skipped = repetitions_to_skip(self.zero, again, every, now);
             next = again.checked_add(every.saturating_mul(skipped));
             next = next.filter(|&next| event.until.is_none_or(|until| next <= until));

@@ -131,6 +131,14 @@ impl Slopes {
         self.delay.map(|slope| Duration::from_nanos(slope.at(at)))
     }
 
+    /// The delay on the slope, and the least from there on, if there is one.
+    pub(crate) fn delays(&self, at: Instant) -> Option<(Duration, Duration)> {
+        self.delay.map(|slope| {
+            let here = slope.at(at);
+            (Duration::from_nanos(here), Duration::from_nanos(here.min(slope.to)))
+        })
+    }
+
     /// The loss on the slope, if there is one.
     pub(crate) fn loss(&self, at: Instant) -> Option<f64> {
         self.loss.map(|slope| slope.at(at))

@@ -16,9 +16,9 @@ use crate::change::Change;
 /// |---|---|
 /// | `20s: delay=300ms` | from 20 s on a parameter has this value: any of [`Change::parse`] |
 /// | `20s: rate=2Mbps; loss=1%` | several changes at the same time |
-/// | `20s: delay=300ms over 2s` | it goes there in 2 s, in a straight line: `rate`, `delay` or `loss` |
+/// | `20s: delay=300ms over 2s` | it goes there in 2 s, straight: `rate`, `delay`, `loss` |
 /// | `60s: outage 1s` | for 1 s all that enters is lost |
-/// | `30s: stall 1050ms` | for so long nothing leaves the queue, then all comes at the link's rate |
+/// | `30s: stall 1050ms` | for so long nothing leaves, then all comes at the link's rate |
 /// | `30s: stall 1050ms drain 12Mbps` | the same, but it comes at this rate |
 /// | `10s every 30s: stall 400ms` | at 10 s, 40 s, 70 s ... |
 /// | `every 30s until 5min: outage 1s` | at 30 s, 60 s ... 5 min |
@@ -147,12 +147,17 @@ impl Event {
         Self::once(at, Action::Ramp { to, over })
     }
 
+    /// The time from one to the next.
+    pub(crate) fn period(&self) -> Option<Duration> {
+        self.every.map(|every| every.max(SHORTEST_PERIOD))
+    }
+
     /// The next time after `at`, if there is one.
     pub(crate) fn after(&self, at: Duration) -> Option<Duration> {
-        let next = at.checked_add(self.every?.max(SHORTEST_PERIOD))?;
+        let next = at.checked_add(self.period()?)?;
         (self.until.is_none_or(|until| next <= until)).then_some(next)
     }
 }
 
 /// What is repeated more often is not.
-pub(crate) const SHORTEST_PERIOD: Duration = Duration::from_millis(1);
+const SHORTEST_PERIOD: Duration = Duration::from_millis(1);

@@ -1,5 +1,7 @@
 //! Whether each preset is what its source says, measured by packets through it.
 
+#![expect(clippy::cast_possible_truncation, reason = "seconds and counts of a test are small")]
+
 use std::time::Duration;
 
 use punctual_netem::{Link, LinkProfile, presets};
@@ -41,7 +43,7 @@ impl Stream {
                 let at = arrival.at.as_nanos() as f64 / 1e9;
                 let number = arrival.packet.number;
                 let delay = (at - sent(number)) * 1e3;
-                packets[usize::try_from(number).unwrap()].1 = Some(delay);
+                packets[number as usize].1 = Some(delay);
                 (at, delay)
             })
             .collect();
@@ -91,7 +93,8 @@ impl Stream {
 
     /// TS-DF (EBU Tech 3337) in ms: the largest less the least delay of each second.
     fn ts_df(&self) -> Vec<f64> {
-        let mut spans = vec![(f64::MAX, f64::MIN); self.arrivals.last().unwrap().0 as usize + 1];
+        let mut spans =
+            vec![(f64::MAX, f64::MIN); self.arrivals[self.arrivals.len() - 1].0 as usize + 1];
         for &(at, delay) in &self.arrivals {
             let span = &mut spans[at as usize];
             *span = (span.0.min(delay), span.1.max(delay));

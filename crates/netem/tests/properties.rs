@@ -4,7 +4,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use punctual_netem::{Arrival, Jitter, Link, LinkConfig, Loss, QueueLimit, Reorder};
+use punctual_netem::{
+    Action, Arrival, Change, Discipline, Event, Jitter, Link, LinkConfig, LinkProfile, Loss,
+    PacketList, QueueLimit, Ramp, Reorder, Timeline, Trace, TraceRow,
+};
 use punctual_units::{Bitrate, Instant};
 
 mod common;
@@ -25,52 +28,135 @@ fn share() -> impl Strategy<Value = f64> {
     prop_oneof![Just(0.0), 0.0..1.0, Just(1.0)]
 }
 
-fn any_config() -> impl Strategy<Value = LinkConfig> {
-    let rate = prop::option::of((0_u64..50).prop_map(|mbps| Bitrate::from_mbps(mbps * mbps)));
-    let queue = prop_oneof![
-        (0_usize..20_000).prop_map(QueueLimit::Bytes),
-        (0_usize..20).prop_map(QueueLimit::Packets),
-        up_to_ms(30).prop_map(QueueLimit::Time),
-        Just(QueueLimit::Unlimited),
-    ];
-    let jitter = prop_oneof![
-        Just(Jitter::None),
-        up_to_ms(60).prop_map(|spread| Jitter::Uniform { spread }),
-        up_to_ms(20).prop_map(|std_dev| Jitter::Normal { std_dev }),
-    ];
-    let loss = prop_oneof![
+fn any_rate() -> impl Strategy<Value = Option<Bitrate>> {
+    prop::option::of((0_u64..50).prop_map(|mbps| Bitrate::from_mbps(mbps * mbps)))
+}
+
+fn any_loss() -> impl Strategy<Value = Loss> {
+    prop_oneof![
         4 => Just(Loss::None),
         1 => Just(Loss::All),
         2 => share().prop_map(Loss::Random),
         2 => (share(), share(), share(), share()).prop_map(|(p, r, good_loss, bad_loss)| {
             Loss::GilbertElliott { p, r, good_loss, bad_loss }
         }),
+        1 => (0_u64..20, 0_u64..20, 0_u64..20).prop_map(|(every, burst, first)| {
+            Loss::Periodic { every, burst, first }
+        }),
+        1 => (up_to_ms(40), 0_u64..9).prop_map(|(every, burst)| Loss::Timed { every, burst }),
+        1 => prop::collection::vec(0_u64..100, 0..20)
+            .prop_map(|numbers| Loss::List(PacketList::from_iter(numbers))),
+    ]
+}
+
+fn any_config() -> impl Strategy<Value = LinkConfig> {
+    let queue = prop_oneof![
+        (0_usize..20_000).prop_map(QueueLimit::Bytes),
+        (0_usize..20).prop_map(QueueLimit::Packets),
+        up_to_ms(30).prop_map(QueueLimit::Time),
+        Just(QueueLimit::Unlimited),
+    ];
+    let discipline = prop_oneof![
+        Just(Discipline::TailDrop),
+        (up_to_ms(6), up_to_ms(20))
+            .prop_map(|(target, interval)| Discipline::CoDel { target, interval }),
+    ];
+    let jitter = prop_oneof![
+        Just(Jitter::None),
+        up_to_ms(60).prop_map(|spread| Jitter::Uniform { spread }),
+        up_to_ms(20).prop_map(|std_dev| Jitter::Normal { std_dev }),
+        up_to_ms(20).prop_map(|std_dev| Jitter::Pareto { std_dev }),
     ];
     let reorder = prop_oneof![
         Just(Reorder::None),
         (share(), up_to_ms(40)).prop_map(|(share, by)| Reorder::Ahead { share, by }),
         (share(), up_to_ms(40)).prop_map(|(share, by)| Reorder::Late { share, by }),
     ];
-    (rate, queue, up_to_ms(50), jitter, any::<bool>(), loss, reorder, share(), share()).prop_map(
-        |(rate, queue, delay, jitter, keep_order, loss, reorder, duplicate, corrupt)| LinkConfig {
-            rate,
-            queue,
-            delay,
-            jitter,
-            keep_order,
-            loss,
-            reorder,
-            duplicate,
-            corrupt,
-            ..LinkConfig::default()
+    let queue = (any_rate(), queue, discipline, prop::option::of(0_usize..1_500), -50_i32..50);
+    let delay = (up_to_ms(50), jitter, any::<bool>(), reorder);
+    (queue, delay, any_loss(), share(), share()).prop_map(
+        |(queue, (delay, jitter, keep_order, reorder), loss, duplicate, corrupt)| {
+            let (rate, queue, discipline, mtu, overhead) = queue;
+            LinkConfig {
+                rate,
+                queue,
+                discipline,
+                mtu,
+                overhead,
+                delay,
+                jitter,
+                keep_order,
+                loss,
+                reorder,
+                duplicate,
+                corrupt,
+            }
         },
     )
+}
+
+fn any_action() -> impl Strategy<Value = Action> {
+    let ramp = prop_oneof![
+        any_rate().prop_map(|rate| Ramp::Rate(rate.unwrap_or(Bitrate::ZERO))),
+        up_to_ms(50).prop_map(Ramp::Delay),
+        share().prop_map(Ramp::Loss),
+    ];
+    prop_oneof![
+        any_rate().prop_map(|rate| Action::Set(Change::Rate(rate))),
+        up_to_ms(50).prop_map(|delay| Action::Set(Change::Delay(delay))),
+        any_loss().prop_map(|loss| Action::Set(Change::Loss(loss))),
+        any_config().prop_map(|config| Action::Set(Change::Queue(config.queue))),
+        (ramp, up_to_ms(60)).prop_map(|(to, over)| Action::Ramp { to, over }),
+        up_to_ms(20).prop_map(Action::Outage),
+        (up_to_ms(40), any_rate()).prop_map(|(duration, drain)| Action::Stall {
+            duration,
+            drain: drain.filter(|rate| *rate > Bitrate::ZERO),
+        }),
+    ]
+}
+
+fn any_timeline() -> impl Strategy<Value = Timeline> {
+    let event = (up_to_ms(200), prop::option::of(up_to_ms(50)), any_action()).prop_map(
+        |(at, every, action)| {
+            // A time to end, so that what is left can be taken out.
+            Event { at, every, until: Some(Duration::from_millis(400)), action }
+        },
+    );
+    prop::collection::vec(event, 0..6).prop_map(Timeline::from_iter)
+}
+
+fn any_trace() -> impl Strategy<Value = Trace> {
+    let opportunities = prop::collection::vec(0_u32..100, 1..60).prop_map(|mut millis| {
+        millis.sort_unstable();
+        millis.push(100);
+        Trace::from_millis(millis).expect("ascending, and more than 0")
+    });
+    let row = (any_rate(), prop::option::of(up_to_ms(50)), prop::option::of(share()));
+    let rows = (prop::collection::vec(row, 1..20), any::<bool>()).prop_map(|(rows, lines)| {
+        let rows = (1..).zip(rows).map(|(number, (rate, delay, loss))| TraceRow {
+            at: Duration::from_millis(7 * number),
+            rate,
+            delay,
+            loss,
+        });
+        let trace = Trace::from_rows(rows.collect()).expect("ascending");
+        if lines { trace.interpolated() } else { trace }
+    });
+    let played = prop_oneof![opportunities, rows];
+    // Once, so that what is left can be taken out at a rate of one's own.
+    played.prop_map(Trace::once)
+}
+
+fn any_profile() -> impl Strategy<Value = LinkProfile> {
+    (any_config(), any_timeline(), prop::option::of(any_trace()))
+        .prop_map(|(config, timeline, trace)| LinkProfile { config, timeline, trace })
 }
 
 fn any_steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         15 => (up_to_ms(4), 0_usize..1_500).prop_map(|(after, size)| Step::Send(after, size)),
-        1 => (up_to_ms(4), any_config()).prop_map(|(after, config)| Step::Change(after, Box::new(config))),
+        1 => (up_to_ms(4), any_config().prop_map(Box::new))
+            .prop_map(|(after, config)| Step::Change(after, config)),
     ];
     prop::collection::vec(step, 0..120)
 }
@@ -78,6 +164,8 @@ fn any_steps() -> impl Strategy<Value = Vec<Step>> {
 /// When packets are taken out of the link.
 #[derive(Clone, Copy, PartialEq)]
 enum Polling {
+    /// Whenever one likes, so many nanoseconds before something is done.
+    Often(u64),
     /// Whenever `poll_timeout` asks for it.
     InTime,
     /// After everything was done to the link.
@@ -86,12 +174,14 @@ enum Polling {
 
 /// Does the steps, lets the rest arrive, and checks what must hold all the while.
 fn play(
-    config: &LinkConfig,
+    profile: &LinkProfile,
     seed: u64,
     steps: &[Step],
     polling: Polling,
 ) -> Result<Vec<Arrival<Numbered>>, TestCaseError> {
-    let mut link = Link::new(config.clone(), seed);
+    let mut link = Link::new(profile.clone(), seed);
+    link.start(Instant::ORIGIN);
+    let still = profile.timeline.is_empty() && profile.trace.is_none();
     let mut arrivals = Vec::new();
     let mut now = Instant::ORIGIN;
     for (number, step) in (0_u64..).zip(steps) {
@@ -101,10 +191,23 @@ fn play(
             let due = link.poll_timeout().expect("just asked");
             let before = arrivals.len();
             arrivals.extend(std::iter::from_fn(|| link.recv(due)));
-            let exact =
-                link.config().jitter == Jitter::None && link.config().reorder == Reorder::None;
+            let LinkConfig { jitter, reorder, mtu, discipline, .. } = link.config();
+            let exact = *jitter == Jitter::None
+                && *reorder == Reorder::None
+                && mtu.is_none()
+                && *discipline == Discipline::TailDrop
+                && still
+                && steps.iter().all(|step| matches!(step, Step::Send(..)));
             prop_assert!(arrivals.len() > before || !exact, "woken in vain at {}", due);
             prop_assert!(link.poll_timeout() > Some(due) || link.poll_timeout().is_none());
+        }
+        if let Polling::Often(nanos) = polling {
+            // Instants between the steps at which nothing needs to be done.
+            let early = now.saturating_sub(after.mul_f64(0.5) + Duration::from_nanos(nanos));
+            link.start(early);
+            let _ = (link.poll_timeout(), link.config());
+            arrivals.extend(link.recv(early));
+            arrivals.extend(link.recv(now.saturating_sub(Duration::from_nanos(nanos))));
         }
         match step {
             Step::Send(_, size) => link.send(now, Numbered::new(number, *size)),
@@ -116,7 +219,9 @@ fn play(
         prop_assert_eq!(done.delivered, arrivals.len() as u64);
     }
     // A link that is stalled at the end must let go of what it holds.
-    link.set_config(now, LinkConfig { rate: None, ..link.config().clone() });
+    let end = now.max(Instant::from_millis(600));
+    arrivals.extend(std::iter::from_fn(|| link.recv(end)));
+    link.set_config(end, LinkConfig { rate: None, ..link.config().clone() });
     arrivals.extend(drain(&mut link));
     prop_assert_eq!(link.in_flight(), 0);
     Ok(arrivals)
@@ -139,10 +244,10 @@ fn sent(steps: &[Step]) -> HashMap<u64, (Instant, usize)> {
 proptest! {
     #[test]
     fn only_what_was_sent_arrives_later_and_at_most_twice(
-        config in any_config(), seed: u64, steps in any_steps(),
+        profile in any_profile(), seed: u64, steps in any_steps(),
     ) {
         let sent = sent(&steps);
-        let arrivals = play(&config, seed, &steps, Polling::InTime)?;
+        let arrivals = play(&profile, seed, &steps, Polling::InTime)?;
         let mut times: HashMap<u64, u32> = HashMap::new();
         for Arrival { at, packet } in &arrivals {
             let (sent_at, size) = sent[&packet.number];
@@ -156,11 +261,29 @@ proptest! {
 
     #[test]
     fn asking_late_and_asking_again_change_nothing(
-        config in any_config(), seed: u64, steps in any_steps(),
+        profile in any_profile(), seed: u64, steps in any_steps(), nanos in 0_u64..2_000_000,
     ) {
-        let in_time = play(&config, seed, &steps, Polling::InTime)?;
-        prop_assert_eq!(&in_time, &play(&config, seed, &steps, Polling::InTime)?);
-        prop_assert_eq!(&in_time, &play(&config, seed, &steps, Polling::AtTheEnd)?);
+        let in_time = play(&profile, seed, &steps, Polling::InTime)?;
+        prop_assert_eq!(&in_time, &play(&profile, seed, &steps, Polling::InTime)?);
+        prop_assert_eq!(&in_time, &play(&profile, seed, &steps, Polling::AtTheEnd)?);
+        prop_assert_eq!(&in_time, &play(&profile, seed, &steps, Polling::Often(nanos))?);
+    }
+
+    #[test]
+    fn a_poll_that_is_kept_delivers_each_packet_at_its_instant(
+        profile in any_profile(), seed: u64, sizes in prop::collection::vec(0_usize..1_500, 1..60),
+    ) {
+        let mut link = Link::new(profile, seed);
+        let mut now = Instant::ORIGIN;
+        for (number, size) in (0..).zip(sizes) {
+            link.send(now, Numbered::new(number, size));
+            now += Duration::from_millis(3);
+            while let Some(due) = link.poll_timeout().filter(|&due| due < now) {
+                while let Some(arrival) = link.recv(due) {
+                    prop_assert_eq!(arrival.at, due, "a packet is taken out late");
+                }
+            }
+        }
     }
 
     #[test]
@@ -180,7 +303,7 @@ proptest! {
                 send @ Step::Send(..) => send.clone(),
             })
             .collect();
-        let arrivals = play(&orderly(&config), seed, &steps, Polling::InTime)?;
+        let arrivals = play(&orderly(&config).into(), seed, &steps, Polling::InTime)?;
         prop_assert!(arrivals.is_sorted_by(|a, b| a.packet.number < b.packet.number));
     }
 
@@ -200,7 +323,8 @@ proptest! {
         for Arrival { at, packet } in drain(&mut link) {
             let (sent_at, size) = sent[&packet.number];
             // A packet at 8 Mb/s takes 1 µs a byte.
-            let least = Duration::from_micros(size as u64) + config.min_delay();
+            let bytes = (size as u64).saturating_add_signed(config.overhead.into());
+            let least = Duration::from_micros(bytes) + config.min_delay();
             prop_assert!(at >= sent_at + least, "{:?} after {:?}", at, sent_at);
         }
     }

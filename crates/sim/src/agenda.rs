@@ -20,14 +20,14 @@ pub(crate) enum Source {
     LinkSample(usize),
 }
 
-/// The next instant of each source: a tournament. The sources stand in the leaves of a binary tree,
-/// and each node above holds the earlier of the two below, so the root is what happens first. A
-/// source keeps its leaf, so a change only climbs from there, as far as it matters.
+/// The next instant of each source: a tournament. The sources stand in the lowest row, and each
+/// entry of a row above is the earliest of eight below, so the only one of the last row is what
+/// happens first. A source keeps its place, so a change only climbs from there, as far as it
+/// matters.
 #[derive(Debug)]
 pub(crate) struct Agenda {
-    /// The root is node 1, below node n are 2n and 2n + 1; the leaves are the second half.
-    nodes: Vec<u128>,
-    /// By kind and number: the place among the leaves, or `NOWHERE`.
+    rows: Vec<Vec<u128>>,
+    /// By kind and number: the place in the lowest row, or `NOWHERE`.
     places: [Vec<u32>; KINDS],
     taken: u32,
 }
@@ -41,8 +41,8 @@ fn entry(at: u64, source: u64) -> u128 {
 const NEVER: u128 = u128::MAX;
 const KINDS: usize = 6;
 const NOWHERE: u32 = u32::MAX;
-/// Leaves at first.
-const LEAVES: usize = 8;
+/// Entries of a row that meet in one of the row above.
+const GROUP: usize = 8;
 
 impl Source {
     fn pack(self) -> u64 {
@@ -72,64 +72,74 @@ impl Source {
 
 impl Default for Agenda {
     fn default() -> Self {
-        Self { nodes: vec![NEVER; 2 * LEAVES], places: Default::default(), taken: 0 }
+        let rows = vec![vec![NEVER; GROUP], vec![NEVER; 1]];
+        Self { rows, places: Default::default(), taken: 0 }
     }
 }
 
 impl Agenda {
     /// What happens first, and when.
     pub(crate) fn next(&self) -> Option<(Instant, Source)> {
-        let [at, source] = [self.nodes[1] >> 64, self.nodes[1] & u128::from(u64::MAX)];
-        let [at, source] = [at, source].map(|half| u64::try_from(half).unwrap_or(u64::MAX));
+        let first = *self.rows.last()?.first()?;
+        let [at, source] = [first >> 64, first & u128::from(u64::MAX)]
+            .map(|half| u64::try_from(half).unwrap_or(u64::MAX));
         (at != u64::MAX).then(|| (Instant::from_nanos(at), Source::unpack(source)))
     }
 
     /// Sets or clears the next instant of `source`.
     pub(crate) fn set(&mut self, source: Source, at: Option<Instant>) {
         let source = source.pack();
-        let leaf = self.leaf(source);
-        let at = at.map_or(u64::MAX, Instant::as_nanos);
-        let mut entry = entry(at, source);
-        let mut node = leaf;
-        // The other child of a parent differs in the last bit.
-        while node > 0 && self.nodes[node] != entry {
-            self.nodes[node] = entry;
-            entry = entry.min(self.nodes[node ^ 1]);
-            node /= 2;
+        let mut place = self.place(source);
+        let mut new = entry(at.map_or(u64::MAX, Instant::as_nanos), source);
+        let mut old = std::mem::replace(&mut self.rows[0][place], new);
+        for row in 1..self.rows.len() {
+            let group = place / GROUP;
+            let first = self.rows[row][group];
+            if new > first {
+                if first != old {
+                    return;
+                }
+                // The first of the group moved back: another one may be first now.
+                let members = &self.rows[row - 1][group * GROUP..][..GROUP];
+                new = members.iter().fold(NEVER, |first, &member| first.min(member));
+            }
+            if new == first {
+                return;
+            }
+            self.rows[row][group] = new;
+            (old, place) = (first, group);
         }
     }
 
-    /// The node of a source, which gets one if it has none.
-    fn leaf(&mut self, source: u64) -> usize {
+    /// The place of a source, which gets one if it has none.
+    fn place(&mut self, source: u64) -> usize {
         let (kind, index) = ((source >> 32) as usize, (source & 0xFFFF_FFFF) as usize);
         match self.places[kind].get(index) {
-            Some(&place) if place != NOWHERE => self.nodes.len() / 2 + place as usize,
-            _ => self.take_leaf(kind, index),
+            Some(&place) if place != NOWHERE => place as usize,
+            _ => self.take_place(kind, index),
         }
     }
 
     #[cold]
-    fn take_leaf(&mut self, kind: usize, index: usize) -> usize {
+    fn take_place(&mut self, kind: usize, index: usize) -> usize {
         let place = self.taken;
         self.taken += 1;
         let places = &mut self.places[kind];
         places.resize(places.len().max(index + 1), NOWHERE);
         places[index] = place;
-        let leaves = self.nodes.len() / 2;
-        if place as usize == leaves {
-            self.grow(leaves);
+        if place as usize == self.rows[0].len() {
+            self.grow();
         }
-        self.nodes.len() / 2 + place as usize
+        place as usize
     }
 
-    /// Twice as many leaves.
-    fn grow(&mut self, leaves: usize) {
-        let mut nodes = vec![NEVER; 4 * leaves];
-        nodes[2 * leaves..3 * leaves].copy_from_slice(&self.nodes[leaves..]);
-        for node in (1..2 * leaves).rev() {
-            nodes[node] = nodes[2 * node].min(nodes[2 * node + 1]);
+    /// Eight times as many places: what was the last row becomes the first entry of one.
+    fn grow(&mut self) {
+        for row in &mut self.rows {
+            row.resize(row.len() * GROUP, NEVER);
         }
-        self.nodes = nodes;
+        let first = self.rows.last().map_or(NEVER, |row| row[0]);
+        self.rows.push(vec![first]);
     }
 }
 

@@ -49,7 +49,7 @@ impl Chance {
     pub(crate) fn exponential(&mut self, mean: Duration) -> Duration {
         let nanos = mean.as_nanos() * u128::from(negative_log2(self.next()));
         // log2 has 32 bits after the point, and ln 2 is 2977044472 in as many.
-        let nanos = (nanos >> 32) * LN_2 >> 32;
+        let nanos = ((nanos >> 32) * LN_2) >> 32;
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 }
@@ -65,7 +65,7 @@ fn negative_log2(value: u64) -> u64 {
     // The fraction behind the highest bit, 0 to 1.
     let fraction = ((value << zeros) & (u64::MAX >> 1)) >> 31;
     // log2(1 + f) is f + 0.3399 f (1 - f) to within 0.009.
-    let bow = ((fraction * ((1 << 32) - fraction)) >> 32) * 1_459_860_000 >> 32;
+    let bow = (((fraction * ((1 << 32) - fraction)) >> 32) * 1_459_860_000) >> 32;
     ((zeros + 1) << 32) - fraction - bow
 }
 

@@ -12,7 +12,7 @@ use crate::packet::IpPacket;
 
 /// A host: one UDP port with an [`Endpoint`] behind it, driven as a real host would. The default
 /// has the world's time and wakes up without delay.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct HostConfig {
     offset: Duration,
     drift_ppm: i32,

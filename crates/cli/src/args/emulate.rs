@@ -9,21 +9,20 @@ use punctual_netem::PathProfile;
 
 /// Put a bad network between any two programs
 ///
-/// In one of two ways, both in real time:
+/// A relay for UDP, in real time: what arrives at LISTEN is sent to TARGET, and the answers go
+/// back, through a model of a network link in each direction. Each client gets its own links and
+/// its own port, as behind a NAT. It needs no privilege.
 ///
-/// - A relay for UDP (LISTEN TARGET): what arrives at LISTEN is sent to TARGET, and the answers go
-///   back, through a model of a network link in each direction. Each client gets its own links and
-///   its own port, as behind a NAT. It needs no privilege.
-/// - Two sides (--tun): the system gets two networks of their own, left and right, with nothing
-///   but the link between them. Programs in them use any protocol over IP, the kernel's TCP
-///   included. It needs Linux and root, and leaves nothing behind, even if it is killed.
+/// Or, with --tun, two sides: two networks, left and right, with nothing but the link between
+/// them. Programs in them use any protocol over IP, the kernel's TCP included. It needs Linux and
+/// root, and leaves nothing behind, even if it is killed.
 ///
 /// At the end (Ctrl-C, --duration, or the end of the commands) it tells what the links did, and how
 /// exactly in time it was: the difference between when the model delivers a packet and when it was
 /// really sent. For exact times on a busy machine let it have real-time priority (root, or
 /// CAP_SYS_NICE on Linux).
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_long_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES, override_usage = USAGE)]
 pub(crate) struct EmulateArgs {
     /// Where to receive: `:5000`, `127.0.0.1:5000`, `[::1]:5000`
     #[arg(value_name = "LISTEN", required_unless_present_any = ["tun", "preset"])]
@@ -73,6 +72,11 @@ impl EmulateArgs {
 }
 
 const RUN: &str = "The run";
+
+const USAGE: &str = "\
+punctual emulate [OPTIONS] <LISTEN> <TARGET>
+       punctual emulate --tun [OPTIONS] [--left <COMMAND>] [--right <COMMAND>]
+       punctual emulate --preset list";
 
 const EXAMPLES: &str = "\
 Each option of the link holds both ways; with -up behind its name only from the client to the

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use punctual_lab::run::Shard;
 
+use crate::args::PlotFormat;
+
 /// Run experiments: plans of streams over links, in virtual time or in real time
 ///
 /// A plan is a short TOML file: what is streamed, over which link, with which options; a list of
@@ -93,6 +95,9 @@ pub(crate) struct ReportArgs {
     /// A folder of results
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
+    /// What to write into it: one report, or each figure as a file
+    #[arg(long, value_enum, default_value = "html", value_name = "FORMAT")]
+    pub(crate) format: PlotFormat,
 }
 
 const EXAMPLES: &str = "\

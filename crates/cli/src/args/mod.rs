@@ -4,6 +4,7 @@ mod connection;
 mod demo;
 mod emulate;
 mod generate;
+mod lab;
 mod link;
 mod metrics;
 mod plot;
@@ -14,8 +15,6 @@ mod stats;
 mod tun;
 mod value;
 
-use std::ffi::OsString;
-
 use clap::{ArgAction, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -23,6 +22,7 @@ pub(crate) use connection::ConnectionArgs;
 pub(crate) use demo::DemoArgs;
 pub(crate) use emulate::EmulateArgs;
 pub(crate) use generate::GenerateArgs;
+pub(crate) use lab::{LabArgs, LabCommand, MergeArgs, RunArgs};
 pub(crate) use metrics::MetricsArgs;
 pub(crate) use plot::{Align, PlotArgs, PlotFormat};
 pub(crate) use probe::ProbeArgs;
@@ -51,6 +51,7 @@ pub(crate) enum Command {
     Route(Box<RouteArgs>),
     Emulate(Box<EmulateArgs>),
     Probe(Box<ProbeArgs>),
+    Lab(Box<LabArgs>),
     Plot(PlotArgs),
     /// List every form of URI and every key, with unit, range and default
     #[command(long_about = punctual_uri::topic())]
@@ -66,7 +67,7 @@ pub(crate) enum Command {
     #[command(hide = true)]
     RunInNamespace {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<OsString>,
+        arguments: Vec<std::ffi::OsString>,
     },
 }
 

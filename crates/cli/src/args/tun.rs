@@ -1,5 +1,7 @@
 //! The options of `punctual emulate --tun`.
 
+#![cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "two sides need Linux"))]
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,7 +24,8 @@ pub(crate) struct TunArgs {
     /// Run this by the shell on the right side; $PUNCTUAL_PEER is the left side's address
     #[arg(long, value_name = "COMMAND", requires = "tun", conflicts_with = "listen")]
     pub(crate) right: Option<OsString>,
-    /// Whose end ends the run; a command that still runs then gets SIGTERM, and SIGKILL after 2 s
+    /// Whose end ends the run, if none fails before; a command that still runs then gets SIGTERM,
+    /// and SIGKILL after 2 s
     #[arg(long, value_name = "WHO", requires = "tun", default_value = "left", value_enum)]
     until: Until,
     /// Start the left command this much after the right one, so that a server listens when it is

@@ -70,7 +70,6 @@ async fn two_sides(args: &EmulateArgs, quiet: bool) -> Result<(), Failure> {
 }
 
 #[cfg(not(target_os = "linux"))]
-#[expect(clippy::unused_async, reason = "it is async where it does something")]
 async fn two_sides(_: &EmulateArgs, _: bool) -> Result<(), Failure> {
     Err(Failure::usage("--tun needs the network namespaces of Linux"))
 }

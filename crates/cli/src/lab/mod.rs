@@ -1,41 +1,55 @@
 //! `punctual lab`: plans are found, run, and reported.
 
 mod progress;
+mod report;
 mod show;
 mod summary;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use punctual_lab::backend::{Backend, External, Net, Sim};
 use punctual_lab::plan::Plan;
 use punctual_lab::published;
 use punctual_lab::results::Results;
-use punctual_lab::run::Shard;
 use punctual_lab::sweep::{Adjustments, Execution, Sweep, merge};
+use punctual_units::DisplayDuration;
 use punctual_uri::did_you_mean;
 
-use crate::args::{LabArgs, LabCommand, MergeArgs, RunArgs};
-use crate::exit::{Failure, INTERRUPTED};
+use crate::args::{LabArgs, LabCommand, MergeArgs, PlotFormat, RunArgs};
+use crate::exit::Failure;
+use crate::lab::progress::Progress;
 use crate::print::print;
+use crate::stop::Stop;
 
-/// Does what was asked for. Gives the exit code, which is not 0 for a sweep that was interrupted.
-pub(crate) fn run(args: LabArgs, quiet: bool) -> Result<u8, Failure> {
+/// Does what was asked for.
+pub(crate) async fn run(args: LabArgs, quiet: bool) -> Result<(), Failure> {
     match args.command {
-        LabCommand::List => print(show::list()).map(|()| 0),
+        LabCommand::List => print(show::list()),
         LabCommand::Show(args) => {
             let plan = find(&args.plan)?;
-            let text = if args.text { plan.text.clone() } else { show::plan(&plan)? };
-            print(text).map(|()| 0)
+            print(if args.text { plan.text.clone() } else { show::plan(&plan)? })
         }
-        LabCommand::Run(args) => sweep(args, quiet),
-        LabCommand::Merge(args) => put_together(&args).map(|()| 0),
+        LabCommand::Run(args) => {
+            let stop = Stop::on_signals(None);
+            let flag = Arc::new(AtomicBool::new(false));
+            let told = Arc::clone(&flag);
+            let watch = tokio::spawn(async move {
+                stop.told().await;
+                told.store(true, Ordering::Relaxed);
+            });
+            // Its runs are long work, and some have a runtime of their own.
+            let result = tokio::task::spawn_blocking(move || sweep(args, quiet, &flag)).await;
+            watch.abort();
+            result.map_err(|error| Failure::runtime(error.to_string()))?
+        }
+        LabCommand::Merge(args) => put_together(&args),
         LabCommand::Report(args) => {
             let results = Results::load(&args.folder).map_err(Failure::runtime)?;
             print(summary::of(&results))?;
-            report(&results, &args.folder)?;
-            Ok(0)
+            report::write(&results, &args.folder, args.format)
         }
     }
 }
@@ -61,58 +75,56 @@ fn find(name: &str) -> Result<Plan, Failure> {
     Plan::parse(&file, &text).map_err(|error| Failure::usage(error.to_string()))
 }
 
-fn sweep(args: RunArgs, quiet: bool) -> Result<u8, Failure> {
+fn sweep(args: RunArgs, quiet: bool, stop: &AtomicBool) -> Result<(), Failure> {
     let plan = find(&args.plan)?;
     let folder = args.output.unwrap_or_else(|| PathBuf::from(&plan.name));
     let mut set = args.set;
     set.extend(args.repeats.map(|repeats| format!("repeats={repeats}")));
-    let external = External::new(plan.external.as_ref()).map_err(Failure::usage);
+    let external = External::new(plan.external.as_ref());
     let adjustments = Adjustments {
         quick: args.quick,
         set,
         backends: args.backend,
-        shard: args.shard.unwrap_or(Shard::default()),
+        shard: args.shard.unwrap_or_default(),
     };
     let sweep = Sweep::new(plan, &adjustments).map_err(|error| Failure::usage(error.to_string()))?;
-    let wanted = &sweep.plan().run.backends;
-    let external = match external {
-        Err(failure) if wanted.iter().any(|name| name == "external") => return Err(failure),
-        other => other.ok(),
-    };
     let mut backends: Vec<&dyn Backend> = vec![&Sim, &Net];
-    backends.extend(external.as_ref().map(|external| external as &dyn Backend));
-    let stop = AtomicBool::new(false);
-    let progress = progress::Progress::new(sweep.runs().len(), quiet);
-    let ended = thread::scope(|scope| {
-        let watch = crate::stop::Watch::start(scope, &stop);
-        let ended = sweep.run(
-            &folder,
-            &Execution {
-                backends: &backends,
-                jobs: args.jobs.unwrap_or_else(cores),
-                resume: args.resume,
-                stop: &stop,
-                progress: &|done, all, spec| progress.tell(done, all, spec),
-            },
-        );
-        watch.end();
-        ended
-    });
-    progress.finish();
+    match &external {
+        Ok(external) => backends.push(external),
+        Err(message) if sweep.plan().run.backends.iter().any(|name| name == "external") => {
+            return Err(Failure::usage(message.as_str()));
+        }
+        Err(_) => {}
+    }
+    let progress = Progress::new(sweep.runs().len(), quiet);
+    let execution = Execution {
+        backends: &backends,
+        jobs: args.jobs.unwrap_or_else(cores),
+        resume: args.resume,
+        stop,
+        progress: &|done, all, spec| progress.tell(done, all, spec),
+    };
+    let ended = sweep.run(&folder, &execution);
+    let took = progress.finish();
     let ended = ended.map_err(Failure::runtime)?;
+    let done = ended.results.sheet.rows().len();
     if ended.stopped {
-        eprintln!(
-            "interrupted with {} of {} runs done; --resume goes on",
-            ended.results.sheet.rows().len(),
-            sweep.runs().len()
-        );
-        return Ok(INTERRUPTED);
+        let all = sweep.runs().len();
+        let message = format!("interrupted with {done} of {all} runs done; --resume goes on");
+        return Err(Failure::runtime(message));
     }
     print(summary::of(&ended.results))?;
-    if !args.no_report {
-        report(&ended.results, &folder)?;
+    if !quiet {
+        let skipped = match ended.skipped {
+            0 => String::new(),
+            skipped => format!(", {skipped} of which were there already"),
+        };
+        eprintln!("{done} runs{skipped}, in {:#}", DisplayDuration(took));
     }
-    Ok(0)
+    match args.no_report {
+        true => Ok(()),
+        false => report::write(&ended.results, &folder, PlotFormat::Html),
+    }
 }
 
 fn put_together(args: &MergeArgs) -> Result<(), Failure> {
@@ -121,14 +133,7 @@ fn put_together(args: &MergeArgs) -> Result<(), Failure> {
     if results.sheet.rows().len() < results.meta.runs {
         eprintln!("{} of {} runs are there", results.sheet.rows().len(), results.meta.runs);
     }
-    report(&results, &args.output)
-}
-
-/// Writes the report and tells where everything lies.
-fn report(results: &Results, folder: &Path) -> Result<(), Failure> {
-    let _ = results;
-    eprintln!("results: {}", folder.join("results.csv").display());
-    Ok(())
+    report::write(&results, &args.output, PlotFormat::Html)
 }
 
 fn cores() -> usize {

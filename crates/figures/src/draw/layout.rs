@@ -3,7 +3,7 @@
 use super::legend::Legend;
 use super::markers::{self, Label};
 use super::{Look, Spot};
-use crate::axis::Scale;
+use crate::axis::{Axis, Scale};
 use crate::chart::{Chart, Panel};
 use crate::scale::{Ends, Range, Tick};
 use crate::series::{Marker, Place, Point, Series, Style, drawable};
@@ -66,7 +66,7 @@ impl<'a> Layout<'a> {
         let left = (widest + 9.0).ceil();
         let plot_width = (look.width - left - 14.0).max(60.0);
         let inset = if chart.x.scale == Scale::Time { 0.0 } else { 14.0 };
-        let x_ticks = x_ticks(x, plot_width - 2.0 * inset, font);
+        let x_ticks = x_ticks(&chart.x, x, plot_width - 2.0 * inset, font);
         let mut layout = Self {
             chart,
             height: 0.0,
@@ -204,11 +204,19 @@ fn x_range(chart: &Chart) -> Range {
         let there = points(panel).filter(|point| drawable(point.y) || point.ends().is_some());
         there.map(|point| point.x).chain(marked)
     });
-    Range::of(&chart.x, values, Ends::Exact)
+    let last = u16::try_from(chart.x.names.len()).map_or(0.0, f64::from) - 1.0;
+    let named = [0.0, last].into_iter().filter(|_| last >= 0.0);
+    Range::of(&chart.x, values.chain(named), Ends::Exact)
 }
 
 /// The numbers at the horizontal axis: as many as fit without touching each other.
-fn x_ticks(range: Range, width: f64, font: f64) -> Vec<Tick> {
+fn x_ticks(axis: &Axis, range: Range, width: f64, font: f64) -> Vec<Tick> {
+    let span = |tick: &Tick| (tick.at * width, text_width(&tick.label, font) + 8.0);
+    if !axis.names.is_empty() {
+        let ticks = (0_u16..).map(f64::from).zip(&axis.names);
+        let ticks = ticks.map(|(at, name)| Tick { at: range.place(at), label: name.clone() });
+        return without_collisions(ticks.collect(), span);
+    }
     let mut count = (width / 60.0).max(2.0);
     let widest =
         |ticks: &[Tick]| ticks.iter().map(|tick| text_width(&tick.label, font)).fold(0.0, f64::max);
@@ -217,7 +225,7 @@ fn x_ticks(range: Range, width: f64, font: f64) -> Vec<Tick> {
         count -= 1.0;
         ticks = range.ticks(count);
     }
-    without_collisions(ticks, |tick| (tick.at * width, text_width(&tick.label, font) + 8.0))
+    without_collisions(ticks, span)
 }
 
 /// Takes the labels away that would touch the one before. `span` gives the middle of a label and

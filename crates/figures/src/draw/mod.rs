@@ -169,7 +169,7 @@ impl Heading {
                 y += size * LINE;
                 let attributes: [(&str, &dyn std::fmt::Display); 5] = [
                     ("class", &class),
-                    ("x", &Px(MARGIN)),
+                    ("x", &Px(6.0)),
                     ("y", &Px(y - 0.4 * size)),
                     ("font-size", &Px(size)),
                     ("font-weight", &weight),

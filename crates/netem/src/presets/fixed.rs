@@ -34,10 +34,10 @@ pub(super) fn intercontinental(_: u64) -> PathProfile {
 /// - **Loss of 0.106 %, reordering of 2.2 in 100,000**: the means of the four experiments. Their
 ///   tables say percent, but the counts of packets show that they are shares.
 /// - **TS-DF 33 ms on average, 292 ms at most**: jitter of a long tail, order kept, as Wi-Fi keeps
-///   it while it repeats a frame. Of a Pareto distribution of shape 3 the largest of the 285 packets
-///   of a second is 8 times its scale from the least on average, the largest of a quarter of an
-///   hour 71 times: the same relation as 33 to 292. The scale is then 4.2 ms, the standard deviation
-///   3.6 ms.
+///   it while it repeats a frame. Of a Pareto distribution of shape 3 the largest of 285 packets,
+///   those of a second, is 8 times its scale from the least on average, the largest of a quarter of
+///   an hour 71 times: the same relation as 33 to 292. The scale is then 4.2 ms, the standard
+///   deviation 3.6 ms.
 /// - **RTT 55 ms and 40 Mb/s are assumed**: fibre from Rendsburg to Madrid and back takes about 30
 ///   ms, routers and Wi-Fi the rest; the rate is what the receiver's Wi-Fi of 20 MHz gives.
 pub(super) fn wifi(_: u64) -> PathProfile {
@@ -56,8 +56,8 @@ pub(super) fn wifi(_: u64) -> PathProfile {
 ///
 /// The source counts the payload of UDP alone, for the rate and for the MTU. Our packets have the
 /// headers of IPv4 and UDP: so the rate leaves out 28 bytes of each packet ([`HEADERS`]), and the
-/// MTU, which is that of the packet, is 28 bytes larger than the source's. Its clock rounds the time
-/// of a transmission down to a microsecond, ours does not.
+/// MTU, which is that of the packet, is 28 bytes larger than the source's. Its clock rounds the
+/// time of a transmission down to a microsecond, ours does not.
 pub(super) fn mtu_drop(_: u64) -> PathProfile {
     let config = LinkConfig {
         // 8 µs a byte by 2^20 instead of 10^6, which is how the source computes it.

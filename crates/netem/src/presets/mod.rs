@@ -71,7 +71,7 @@ const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "wifi",
-        about: "Wi-Fi at both ends, Germany to Spain: RTT 55 ms, 0.1 % of loss, a long tail of delay",
+        about: "Wi-Fi at both ends, Germany to Spain: RTT 55 ms, 0.1 % of loss, long-tailed delay",
         source: "Live Streaming using SRT with QUIC Datagrams, Haivision, 2023; the RTT is assumed",
         build: fixed::wifi,
     },

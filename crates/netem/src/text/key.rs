@@ -37,21 +37,24 @@ pub const KEYS: &[Key] = &[
 impl Change {
     /// Reads a parameter's new value.
     ///
-    /// | key | value | |
-    /// |---|---|---|
-    /// | `loss` | `5%`, `2%:8`, `0.5%,10%,0.1%,40%`, `every:100:3:7`, `every:10s:50`, `list:3,7-9`, `all`, `none` | see [`Loss`](crate::Loss) |
-    /// | `burst-loss` | `2%:8`, `0.5%,10%,0.1%,40%` | of these the ones with bursts by chance |
-    /// | `delay` | `20ms` | bare numbers are milliseconds |
-    /// | `jitter` | `4ms`, `uniform:4ms`, `pareto:4ms`, `none` | see [`Jitter`](crate::Jitter) |
-    /// | `overtake` | `on`, `off` | the contrary of [`keep_order`](crate::LinkConfig::keep_order) |
-    /// | `rate` | `20Mbps`, `unlimited` | bare numbers are bits a second |
-    /// | `queue` | `1000`, `300ms`, `64KiB`, `unlimited` | see [`QueueLimit`](crate::QueueLimit) |
-    /// | `codel` | `5ms:100ms`, `on`, `off` | see [`Discipline`](crate::Discipline) |
-    /// | `mtu` | `1500`, `none` | bytes |
-    /// | `overhead` | `38`, `-28` | bytes a packet |
-    /// | `reorder` | `1%`, `1%:10ms`, `ahead:1%:10ms`, `none` | see [`Reorder`](crate::Reorder); 10 ms if not said |
-    /// | `duplicate` | `1%` | |
-    /// | `corrupt` | `1%` | |
+    /// | key | value |
+    /// |---|---|
+    /// | `loss` | `5%`, `2%:8`, `p,r,good,bad`, `every:100:3:7`, `every:10s:50`, `list:3,7-9`... |
+    /// | `burst-loss` | `2%:8`, `0.5%,10%,0.1%,40%`: of these the ones with bursts by chance |
+    /// | `delay` | `20ms`; bare numbers are milliseconds |
+    /// | `jitter` | `4ms`, `uniform:4ms`, `pareto:4ms`, `none` |
+    /// | `overtake` | `on`, `off`: the contrary of [`keep_order`](crate::LinkConfig::keep_order) |
+    /// | `rate` | `20Mbps`, `unlimited`; bare numbers are bits a second |
+    /// | `queue` | `1000`, `300ms`, `64KiB`, `unlimited` |
+    /// | `codel` | `5ms:100ms`, `on`, `off` |
+    /// | `mtu` | `1500`, `none`: bytes |
+    /// | `overhead` | `38`, `-28`: bytes a packet |
+    /// | `reorder` | `1%` (by 10 ms), `1%:10ms`, `ahead:1%:10ms`, `none` |
+    /// | `duplicate`, `corrupt` | `1%` |
+    ///
+    /// More is said with [`Loss`](crate::Loss), [`Jitter`](crate::Jitter),
+    /// [`QueueLimit`](crate::QueueLimit), [`Discipline`](crate::Discipline) and
+    /// [`Reorder`](crate::Reorder).
     pub fn parse(key: &str, value: &str) -> Result<Self, LinkTextError> {
         let value = value.trim();
         Ok(match key {

@@ -60,7 +60,9 @@ impl Plan {
         let mut chance = Chance(seed);
         let chance = &mut chance;
         // The first draws of neighbouring seeds are alike.
-        (0..4).for_each(|_| drop(chance.next()));
+        for _ in 0..4 {
+            chance.next();
+        }
         let shape = chance.pick(&[Shape::Pair, Shape::Pair, Shape::Shared, Shape::Tree]);
         let heal_at = SECS(2) + chance.millis(3_000);
         let links = (0..shape.links()).map(|_| draw_link(chance, heal_at)).collect();

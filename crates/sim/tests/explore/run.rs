@@ -71,16 +71,16 @@ fn settle(explored: &mut Explored, judge: &mut Judge) {
 
 fn build(seed: u64, plan: &Plan) -> Explored {
     let mut world = World::new(seed);
-    let hosts: Vec<_> = plan.hosts.iter().map(|host| world.add_host(host.config.clone())).collect();
+    let hosts: Vec<_> = plan.hosts.iter().map(|host| world.add_host(host.config)).collect();
     let links: Vec<_> = plan.links.iter().map(|link| world.add_link(link.clone())).collect();
     let middle = hosts[hosts.len() - 1];
-    for sender in 0..plan.shape.senders() {
+    for (sender, &host) in hosts.iter().enumerate().take(plan.shape.senders()) {
         let [there, back] = plan
             .shape
             .ways(sender)
             .map(|way| way.iter().map(|&link| links[link]).collect::<Vec<_>>());
-        world.set_route(hosts[sender], middle, &there).expect("a route");
-        world.set_route(middle, hosts[sender], &back).expect("a route");
+        world.set_route(host, middle, &there).expect("a route");
+        world.set_route(middle, host, &back).expect("a route");
     }
     let streams = plan.streams.iter().map(|stream| {
         let ends = (hosts[stream.host], middle);

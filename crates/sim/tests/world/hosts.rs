@@ -57,7 +57,7 @@ fn a_late_sender_keeps_its_rate() {
 fn noise_of_the_hosts_raises_the_rtt_and_its_variance() {
     let late = Lateness { least: US(50), mean: US(100), most: MS(2) };
     let rtt = |host: HostConfig| {
-        let mut pair = Pair::of(1, delay(20), host.clone(), host);
+        let mut pair = Pair::of(1, delay(20), host, host);
         let stream = pair.add(pair.stream(srt(&latency(120)), 10, 10));
         pair.world.run_for(SECS(12));
         let sender = pair.world.outcome(stream).sender;

@@ -2,6 +2,7 @@
 //! same seed.
 
 #![expect(unreachable_pub, reason = "a test program has no outside")]
+#![expect(clippy::cast_possible_truncation, reason = "the numbers of a test are small")]
 
 mod captures;
 mod common;

@@ -155,7 +155,7 @@ fn streams_between_two_hosts_are_told_apart() {
 fn damage_that_the_checksum_misses_is_found_in_the_message() {
     let link = delay(10).with_corrupt(0.05).expect("a share");
     let checked = punctual_sim::HostConfig::default();
-    let mut pair = Pair::of(3, link.clone(), checked.clone(), checked.clone());
+    let mut pair = Pair::of(3, link.clone(), checked, checked);
     let stream = pair.add(pair.stream(Transport::Udp, 10, 5));
     pair.world.run_for(SECS(6));
     let corrupted = pair.world.link_statistics(pair.there).corrupted;
@@ -164,7 +164,7 @@ fn damage_that_the_checksum_misses_is_found_in_the_message() {
     assert_eq!(pair.world.outcome(stream).integrity.damaged, 0);
     assert_eq!(pair.world.outcome(stream).metrics.lost, corrupted);
 
-    let mut pair = Pair::of(3, link, checked.clone(), checked.with_checksums(false));
+    let mut pair = Pair::of(3, link, checked, checked.with_checksums(false));
     let stream = pair.add(pair.stream(Transport::Udp, 10, 5));
     pair.world.run_for(SECS(6));
     assert_eq!(pair.world.outcome(stream).integrity.damaged, corrupted);

@@ -1,6 +1,5 @@
 //! Options as libsrt's programs want them: bare numbers in their units.
 
-use crate::plan::keys::encode;
 use crate::plan::{Dimension, Value};
 
 /// Options as the end of a URI's query, each with an `&` in front. FFmpeg counts latencies in
@@ -39,6 +38,20 @@ fn plain(name: &str, value: &Value, ffmpeg: bool) -> String {
         Dimension::Share => quantity.to_string().trim_end_matches('%').to_owned(),
         Dimension::Number => quantity.to_string(),
     }
+}
+
+/// Characters that mean something in a URI, in percent notation.
+fn encode(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'-' | b'_' | b'.' | b'~' => {
+                encoded.push(char::from(byte));
+            }
+            _ => encoded += &format!("%{byte:02X}"),
+        }
+    }
+    encoded
 }
 
 #[cfg(test)]

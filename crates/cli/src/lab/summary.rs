@@ -1,0 +1,86 @@
+//! Results as a table on the terminal.
+
+use std::fmt::Write as _;
+
+use punctual_lab::results::{Column, Estimate, Results};
+
+/// The metrics of each combination of values, over its repeats.
+pub(super) fn of(results: &Results) -> String {
+    let table = results.summary();
+    let head = |column: &Column| {
+        let title = results.title_of(&column.metric);
+        let unit = if column.unit.is_empty() { String::new() } else { format!(" ({})", column.unit) };
+        let several = results.meta.backends.len() > 1;
+        let backend = if several { format!(", {}", column.backend) } else { String::new() };
+        format!("{title}{unit}{backend}")
+    };
+    let names = table.row_names.iter().cloned();
+    let mut rows: Vec<Vec<String>> = vec![names.chain(table.columns.iter().map(head)).collect()];
+    for (key, cells) in &table.rows {
+        let values = key.iter().cloned();
+        rows.push(values.chain(cells.iter().map(|cell| cell.map_or("-".to_owned(), shown))).collect());
+    }
+    let mut text = aligned(&rows);
+    let failed: Vec<usize> = (0..results.sheet.rows().len())
+        .filter(|row| results.sheet.text(*row, "status") != "ok")
+        .collect();
+    for row in failed.iter().take(MOST_TOLD) {
+        let (run, status) = (results.sheet.text(*row, "run"), results.sheet.text(*row, "status"));
+        let _ = writeln!(text, "{run}: {status}");
+    }
+    if failed.len() > MOST_TOLD {
+        let _ = writeln!(text, "and {} runs more did not end well", failed.len() - MOST_TOLD);
+    }
+    text
+}
+
+/// An estimate with what its interval adds to it.
+fn shown(estimate: Estimate) -> String {
+    let Estimate { value, interval, .. } = estimate;
+    let digits = |number: f64| match number.abs() {
+        0.0 => "0".to_owned(),
+        0.0..0.1 => format!("{number:.4}"),
+        0.1..100.0 => format!("{number:.2}"),
+        _ => format!("{number:.0}"),
+    };
+    match interval {
+        None => digits(value),
+        Some((low, high)) => format!("{} ({} to {})", digits(value), digits(low), digits(high)),
+    }
+}
+
+fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| {
+        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}"));
+        let _ = writeln!(text, "{}", cells.collect::<Vec<_>>().join("  "));
+    }
+    text
+}
+
+/// Runs that ended badly and are told one by one.
+const MOST_TOLD: usize = 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn estimates_are_shown_with_their_intervals() {
+        let estimate = |value, interval| Estimate { value, interval, runs: 3 };
+        assert_eq!(shown(estimate(9.934, Some((9.876, 9.991)))), "9.93 (9.88 to 9.99)");
+        assert_eq!(shown(estimate(0.0, Some((0.0, 0.0065)))), "0 (0 to 0.0065)");
+        assert_eq!(shown(estimate(1234.5, None)), "1234");
+    }
+
+    #[test]
+    fn columns_stand_below_each_other() {
+        let row = |cells: [&str; 2]| cells.map(str::to_owned).to_vec();
+        assert_eq!(aligned(&[row(["loss", "x"]), row(["5", "12.5"])]), "loss     x\n   5  12.5\n");
+    }
+}

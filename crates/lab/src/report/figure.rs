@@ -1,0 +1,182 @@
+//! Figures: lines of points become charts.
+
+use punctual_figures::{Axis, Chart, Point, Series, Style};
+
+use super::words;
+use crate::plan::{Figure, Horizontal};
+use crate::results::{Drawing, Line, Results};
+
+/// The chart of a figure; `None` if there is no point.
+pub(super) fn chart(results: &Results, figure: &Figure, drawing: &Drawing) -> Option<Chart> {
+    let x = match &figure.x {
+        Horizontal::Time => Axis::time("Time"),
+        Horizontal::Column(_) => columns_axis(drawing),
+    };
+    let panels: Vec<(String, String, Vec<&Line>)> = match &figure.x {
+        Horizontal::Time => panels_of_time(results, drawing),
+        Horizontal::Column(_) => panels_of_metrics(results, drawing),
+    };
+    let several = panels.len() > 1;
+    let mut chart: Option<Chart> = None;
+    for (label, unit, lines) in panels {
+        let label = match (several, drawing.y.title.as_str()) {
+            (false, title) if !title.is_empty() => words::capital(title),
+            _ => label,
+        };
+        let y = if figure.log { Axis::log(label, unit) } else { Axis::linear(label, unit) };
+        let with = match chart {
+            Some(chart) => chart.panel(y),
+            None => {
+                let title = match figure.title.starts_with("Figure") {
+                    true => figure.title.clone(),
+                    false => format!("Figure {}. {}", figure.name, figure.title),
+                };
+                Chart::new(title, x.clone(), y).caption(figure.caption.clone())
+            }
+        };
+        chart = Some(with.all_series(series(results, figure, drawing, &lines)));
+    }
+    chart
+}
+
+/// An axis of a parameter: of numbers, or of names in their order.
+fn columns_axis(drawing: &Drawing) -> Axis {
+    let points = || drawing.lines.iter().flat_map(|line| &line.points);
+    let label = words::capital(&drawing.x.title);
+    if points().all(|point| point.x_text.parse::<f64>().is_ok()) {
+        return Axis::linear(label, drawing.x.unit.clone());
+    }
+    let mut names: Vec<(f64, &str)> = points().map(|point| (point.x, &*point.x_text)).collect();
+    names.sort_by(|one, other| one.0.total_cmp(&other.0));
+    names.dedup();
+    Axis::names(label, names.into_iter().map(|(_, name)| name))
+}
+
+/// A panel for each metric.
+fn panels_of_metrics<'a>(
+    results: &Results,
+    drawing: &'a Drawing,
+) -> Vec<(String, String, Vec<&'a Line>)> {
+    let mut panels: Vec<(&str, Vec<&Line>)> = Vec::new();
+    for line in &drawing.lines {
+        match panels.iter_mut().find(|(metric, _)| *metric == line.metric) {
+            Some((_, lines)) => lines.push(line),
+            None => panels.push((&line.metric, vec![line])),
+        }
+    }
+    let named = |(metric, lines): (&str, Vec<&'a Line>)| {
+        let label = words::capital(&words::title(results, metric));
+        (label, words::unit(results, metric), lines)
+    };
+    panels.into_iter().map(named).collect()
+}
+
+/// A panel for each unit, and one of its own for what would lie flat on the axis beside the rest.
+fn panels_of_time<'a>(
+    results: &Results,
+    drawing: &'a Drawing,
+) -> Vec<(String, String, Vec<&'a Line>)> {
+    let greatest = |line: &Line| line.points.iter().map(|point| point.y.value).fold(0.0, f64::max);
+    let mut panels: Vec<(String, bool, Vec<&Line>)> = Vec::new();
+    for line in drawing.lines.iter().filter(|line| !line.points.is_empty()) {
+        let unit = words::unit(results, &line.metric);
+        let alike = drawing.lines.iter().filter(|l| words::unit(results, &l.metric) == unit);
+        let small = greatest(line) < 0.2 * alike.map(greatest).fold(0.0, f64::max);
+        match panels.iter_mut().find(|(known, is_small, _)| (known, *is_small) == (&unit, small)) {
+            Some((_, _, lines)) => lines.push(line),
+            None => panels.push((unit, small, vec![line])),
+        }
+    }
+    let named = |(unit, _, lines): (String, bool, Vec<&'a Line>)| {
+        let mut titles: Vec<String> =
+            lines.iter().map(|line| words::title(results, &line.metric)).collect();
+        titles.dedup();
+        let counts = lines.iter().all(|line| words::is_count(&line.metric));
+        let label = match (counts, titles.as_slice()) {
+            (true, _) => "Packets".to_owned(),
+            (false, [one]) => words::capital(one),
+            _ => String::new(),
+        };
+        let unit = if counts { period(&lines) } else { unit };
+        (label, unit, lines)
+    };
+    panels.into_iter().map(named).collect()
+}
+
+/// The time that a count of a series is of.
+fn period(lines: &[&Line]) -> String {
+    let steps = lines.iter().filter_map(|line| match line.points.as_slice() {
+        [_, one, other, ..] => Some(other.x - one.x),
+        _ => None,
+    });
+    match steps.reduce(f64::min) {
+        Some(step) if step < 0.95 => format!("in {:.0} ms", step * 1e3),
+        Some(step) if step < 1.05 => "a second".to_owned(),
+        Some(step) => format!("in {step:.0} s"),
+        None => String::new(),
+    }
+}
+
+fn series(results: &Results, figure: &Figure, drawing: &Drawing, lines: &[&Line]) -> Vec<Series> {
+    let is_time = figure.x == Horizontal::Time;
+    lines
+        .iter()
+        .map(|line| {
+            let points = line.points.iter().map(|point| {
+                let drawn = Point::new(point.x, point.y.value);
+                point.y.interval.map_or(drawn, |(low, high)| drawn.within(low, high))
+            });
+            let series = Series::new(name(results, figure, drawing, line), points);
+            let series = series.slot(slot(figure, drawing, line));
+            let series = series.style(if is_time { Style::Line } else { Style::LinePoints });
+            if line.reference.is_some() { series.reference() } else { series }
+        })
+        .collect()
+}
+
+/// What a line is called within its panel, whose metric stands above it.
+fn name(results: &Results, figure: &Figure, drawing: &Drawing, line: &Line) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    if figure.x == Horizontal::Time && figure.y.len() > 1 {
+        parts.push(words::title(results, &line.metric));
+    }
+    parts.extend(line.group.iter().map(|(name, value)| words::parameter(results, name, value)));
+    let ours = || drawing.lines.iter().filter(|line| line.reference.is_none());
+    match &line.reference {
+        Some(reference) => {
+            let known = results.plan.references.iter().find(|known| known.name == *reference);
+            parts.push(known.map_or_else(|| reference.clone(), |known| known.title.clone()));
+        }
+        None if ours().any(|other| other.backend != line.backend) => {
+            parts.push(line.backend.clone());
+        }
+        None if parts.is_empty() && drawing.lines.len() > 1 => parts.push("Punctual".to_owned()),
+        None => {}
+    }
+    parts.join(", ")
+}
+
+/// The colour of a line: that of its group, which the first reference shares; other backends and
+/// references have their own. In figures of time each column has its own.
+fn slot(figure: &Figure, drawing: &Drawing, line: &Line) -> usize {
+    let is_time = figure.x == Horizontal::Time;
+    let first = |of: fn(&Line) -> Option<&str>| drawing.lines.iter().find_map(of);
+    let backend = first(|line| line.reference.is_none().then_some(line.backend.as_str()));
+    let reference = first(|line| line.reference.as_deref());
+    let key = |line: &Line| {
+        let metric = if is_time { line.metric.clone() } else { String::new() };
+        let other = match &line.reference {
+            Some(name) => Some(name.as_str()).filter(|name| Some(*name) != reference),
+            None => Some(line.backend.as_str()).filter(|name| Some(*name) != backend),
+        };
+        (metric, line.group.clone(), other.unwrap_or_default().to_owned())
+    };
+    let mut keys = Vec::new();
+    for line in &drawing.lines {
+        let key = key(line);
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    keys.iter().position(|known| *known == key(line)).unwrap_or(0)
+}

@@ -1,0 +1,171 @@
+//! Reports: what a plan asked, and what came out, as a page to read.
+//!
+//! [`page`] makes the whole page, [`figures`] its figures one by one. Both depend on nothing but the
+//! results, so that the same results give the same bytes.
+
+mod agreement;
+mod figure;
+mod number;
+mod table;
+mod words;
+
+use punctual_figures::{Chart, Page, Text};
+
+use crate::results::Results;
+
+/// A figure of a report.
+#[derive(Clone, Debug)]
+pub struct ReportFigure {
+    /// Short, for file names: `2a`.
+    pub name: String,
+    /// What is drawn.
+    pub chart: Chart,
+}
+
+/// The figures of the plan, in its order; those that no run gives a point for are left out.
+pub fn figures(results: &Results) -> Vec<ReportFigure> {
+    let drawn = results.plan.figures.iter().filter_map(|figure| {
+        let drawing = results.drawing(figure);
+        let chart = figure::chart(results, figure, &drawing)?;
+        Some(ReportFigure { name: figure.name.clone(), chart })
+    });
+    drawn.collect()
+}
+
+/// The report of results.
+pub fn page(results: &Results) -> Page {
+    let plan = &results.plan;
+    let title = if plan.title.is_empty() { &plan.name } else { &plan.title };
+    let mut page = Page::new(title.clone());
+    if !plan.about.is_empty() {
+        page.lead(plan.about.split_whitespace().collect::<Vec<_>>().join(" "));
+    }
+    source(&mut page, results);
+    let tables: Vec<_> =
+        plan.tables.iter().map(|table| (table, results.tabulation(table))).collect();
+    table::key_figures(&mut page, results, &tables);
+    unfinished(&mut page, results);
+    let mut problems = Vec::new();
+    agreement::write(&mut page, results, &tables);
+    if !plan.figures.is_empty() {
+        page.heading("Figures");
+    }
+    for figure in &plan.figures {
+        let drawing = results.drawing(figure);
+        problems
+            .extend(drawing.problems.iter().map(|what| format!("Figure {}: {what}", figure.name)));
+        if let Some(chart) = figure::chart(results, figure, &drawing) {
+            page.chart(chart);
+        }
+    }
+    if !tables.is_empty() {
+        page.heading("Tables");
+    }
+    for (table, tabulation) in &tables {
+        problems
+            .extend(tabulation.problems.iter().map(|what| format!("Table {}: {what}", table.name)));
+        table::write(&mut page, results, table, tabulation);
+    }
+    if plan.figures.is_empty() && plan.tables.is_empty() {
+        page.heading("Results");
+        table::summary(&mut page, results);
+    }
+    if !problems.is_empty() {
+        page.heading("What could not be shown");
+        page.list(problems);
+    }
+    method(&mut page, results);
+    page.foot(format!("Made by {}.", results.meta.program));
+    page
+}
+
+/// The publication that is repeated, and what stands beside our results.
+fn source(page: &mut Page, results: &Results) {
+    let plan = &results.plan;
+    if !plan.source.is_empty() {
+        let text = Text::default().plain("After ");
+        page.text(match plan.url.as_str() {
+            "" => text.plain(&plan.source),
+            url => text.link(&plan.source, url),
+        });
+    }
+    let told = plan.references.iter().filter(|reference| !reference.source.is_empty());
+    let items: Vec<Text> = told
+        .map(|reference| {
+            let text = Text::default().strong(&reference.title);
+            text.plain(format!(": {}.", reference.source.trim_end_matches('.')))
+        })
+        .collect();
+    if !items.is_empty() {
+        page.text("Beside our results stand, with hollow markers and dashed lines:");
+        page.list(items);
+    }
+}
+
+/// Says it where results are only a part, a first look, or have runs that failed.
+fn unfinished(page: &mut Page, results: &Results) {
+    let rows = results.sheet.rows().len();
+    if results.meta.quick {
+        page.note("This was run quickly, as the plan's [quick] has it: a first look, no result.");
+    }
+    let all = results.meta.runs;
+    if rows < all {
+        page.note(format!("{rows} of {all} runs are there; the others have not been run."));
+    }
+    let failed = (0..rows).filter(|row| !is_well(results.sheet.text(*row, "status"))).count();
+    if failed > 0 {
+        page.note(format!("{failed} of {rows} runs did not end well; see the column `status`."));
+    }
+}
+
+fn is_well(status: &str) -> bool {
+    ["", "ok", "done"].contains(&status)
+}
+
+/// How it was run, how to run it again, and the plan.
+fn method(page: &mut Page, results: &Results) {
+    let meta = &results.meta;
+    page.heading("How it was run");
+    let backends: Vec<&str> = meta.backends.iter().map(|name| words::backend(name)).collect();
+    let mut facts = vec![
+        Text::from(format!("Program: {}", meta.program)),
+        Text::from(format!("Run by: {}", backends.join(", "))),
+        Text::from(format!(
+            "Runs: {}; seed of the plan: {}. The seed of each run comes from that, its parameters \
+             and its repeat, and stands in its row",
+            results.sheet.rows().len(),
+            meta.seed
+        )),
+        Text::from(
+            "Intervals hold the true value in 95 of 100 cases: of means over repeats Student's t, \
+             of shares Wilson's or Clopper and Pearson's",
+        ),
+    ];
+    if meta.shard != "1/1" {
+        facts.push(Text::from(format!("Part of the sweep: {}", meta.shard)));
+    }
+    page.list(facts);
+    page.text("To run it again, with the same rows to the last digit where time is virtual:");
+    page.code(again(results));
+    page.details("The plan", |page| page.code(&*results.plan.text));
+}
+
+/// The command line that gives these results.
+fn again(results: &Results) -> String {
+    let meta = &results.meta;
+    let mut command = format!("punctual lab run {}", words::quoted(&meta.plan));
+    if !meta.backends.is_empty() && meta.backends != ["sim"] {
+        command += &format!(" --backend {}", meta.backends.join(","));
+    }
+    if meta.quick {
+        command += " --quick";
+    }
+    for set in &meta.set {
+        command += &format!(" --set {}", words::quoted(set));
+    }
+    command
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,94 @@
+use std::path::Path;
+
+use super::*;
+
+/// Writes a folder of results: the plan's metrics over made-up counts.
+fn results(folder: &Path) -> Results {
+    let plan = r#"
+name = "small"
+title = "A small plan"
+about = "How much is sent <again>?"
+source = "Somebody: Something, 2022"
+url = "https://example.org/article"
+[stream]
+bitrate = "5Mbps"
+duration = "10s"
+[link]
+loss = ["5%", "10%"]
+rtt = "20ms"
+[options]
+latency = ["20ms", "40ms"]
+[run]
+repeats = 3
+[metrics]
+overhead = { mean = "pktRetrans / pktSentUnique", unit = "%", title = "Overhead" }
+[[reference]]
+name = "article"
+title = "the article"
+source = "its table 3"
+rows = [ { loss = "5%", overhead = "9.66%" }, { loss = "10%", overhead = "19.18%" } ]
+[[figure]]
+name = "1"
+title = "Overhead"
+x = "latency"
+y = "overhead"
+by = "loss"
+[[table]]
+name = "2"
+title = "Mean overhead"
+value = "overhead"
+rows = ["loss"]
+reference = "article"
+"#;
+    let meta = r#"{
+        "program": "punctual 0.1.0", "plan": "small", "sweep": "x", "seed": 1,
+        "backends": ["sim"], "quick": false, "set": ["rtt=20ms"], "runs": 12, "shard": "1/1",
+        "parameters": [
+            {"key": "link.loss", "column": "loss", "unit": ""},
+            {"key": "options.latency", "column": "latency_ms", "unit": "ms"}
+        ]
+    }"#;
+    let mut rows = "run,experiment,backend,repeat,seed,status,loss,latency_ms,\
+                    sender.pktRetrans,sender.pktSentUnique,overhead\n"
+        .to_owned();
+    for (loss, again) in [("0.05", 960), ("0.1", 1918)] {
+        for latency in [20, 40] {
+            for repeat in 1..=3 {
+                let again = again + repeat * 3 + latency / 10;
+                let share = f64::from(again) / 1e4;
+                rows += &format!("r{loss}{latency}{repeat},,sim,{repeat},1,ok,{loss},{latency},");
+                rows += &format!("{again},10000,{share}\n");
+            }
+        }
+    }
+    std::fs::create_dir_all(folder).unwrap();
+    std::fs::write(folder.join("plan.toml"), plan).unwrap();
+    std::fs::write(folder.join("meta.json"), meta).unwrap();
+    std::fs::write(folder.join("results.csv"), rows).unwrap();
+    Results::load(folder).unwrap()
+}
+
+#[test]
+fn a_report_has_what_was_asked_what_came_out_and_how_to_run_it_again() {
+    let folder = std::env::temp_dir().join(format!("punctual-report-{}", std::process::id()));
+    let results = results(&folder);
+    let html = page(&results).to_html();
+    for text in [
+        "<h1>A small plan</h1>",
+        "How much is sent &lt;again&gt;?",
+        "<a href=\"https://example.org/article\">Somebody: Something, 2022</a>",
+        "Figure 1. Overhead",
+        "Table 2. Mean overhead, %",
+        "9.66",
+        "19.18",
+        "punctual lab run small --set rtt=20ms",
+        "name = &quot;small&quot;",
+        "of 2<",
+    ] {
+        assert!(html.contains(text), "{text}");
+    }
+    assert_eq!(page(&results).to_html(), html);
+    let figures = figures(&results);
+    assert_eq!(figures.iter().map(|figure| &*figure.name).collect::<Vec<_>>(), ["1"]);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
