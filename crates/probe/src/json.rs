@@ -84,9 +84,9 @@ fn measured(measurement: &Measurement) -> Map<String, Value> {
         "return_loss_share": measurement.return_loss,
         "return_loss_again_share": measurement.return_loss_again,
         "steps": measurement.steps.iter().map(step).collect::<Vec<_>>(),
-        "usable_bps": measurement.usable.map(|rate| rate.as_bits_per_sec()),
+        "usable_bps": measurement.usable.map(punctual_units::Bitrate::as_bits_per_sec),
         "limit": limit(measurement.limit),
-        "capacity_bps": measurement.capacity.map(|rate| rate.as_bits_per_sec()),
+        "capacity_bps": measurement.capacity.map(punctual_units::Bitrate::as_bits_per_sec),
         "largest_payload_bytes": measurement.largest_payload,
         "missing": measurement
             .missing

@@ -193,7 +193,7 @@ impl<'a> Plan<'a> {
         let loss = measurement.loss.share;
         // What is lost is sent again, and some of that again.
         let needed = loss / (1.0 - loss.min(0.9)) * 1.5;
-        let overhead = needed.max(USUAL_OVERHEAD).min(1.0);
+        let overhead = needed.clamp(USUAL_OVERHEAD, 1.0);
         #[expect(clippy::cast_possible_truncation, reason = "it is 25 to 100")]
         #[expect(clippy::cast_sign_loss, reason = "it is 25 to 100")]
         let overhead_percent = (overhead * 100.0).ceil() as u32;

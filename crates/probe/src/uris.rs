@@ -1,4 +1,4 @@
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 use crate::recommend::{Algorithm, Buffer, Recommendation};
 use crate::why::DEFAULT_BUFFER;
@@ -83,12 +83,12 @@ impl Query {
         Self(format!("srt://{address}"))
     }
 
-    fn add(&mut self, key: &str, value: impl std::fmt::Display) {
+    fn add(&mut self, key: &str, value: impl Display) {
         let separator = if self.0.contains('?') { '&' } else { '?' };
         let _ = write!(self.0, "{separator}{key}={value}");
     }
 
-    fn add_unless<T: std::fmt::Display + PartialEq>(&mut self, key: &str, value: T, usual: T) {
+    fn add_unless<T: Display + Copy + PartialEq>(&mut self, key: &str, value: T, usual: T) {
         if value != usual {
             self.add(key, value);
         }

@@ -175,8 +175,8 @@ fn algorithm(recommendation: &Recommendation, measurement: &Measurement) -> Stri
 fn expected(recommendation: &Recommendation, measurement: &Measurement) -> String {
     let expected = recommendation.expected;
     format!(
-        "of {} lost on the way, {} of retransmission bring back all but {}; by how long was \
-         measured, it may be up to {}",
+        "of {} lost on the way, {} of retransmission bring back all but {}; for how long it was \
+         measured, up to {} must be reckoned with",
         percent(measurement.loss.share),
         match expected.rounds {
             1 => "one round".to_owned(),
