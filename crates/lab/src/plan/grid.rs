@@ -12,6 +12,9 @@ use crate::plan::value::Value;
 /// The values of one run, in the order of the plan.
 pub type Values = Vec<(String, Value)>;
 
+/// Keys with the values that, all together, leave a combination out.
+pub(crate) type Excluded = Vec<(String, Vec<Value>)>;
+
 /// Parameters, and which of their combinations are wanted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Grid {
@@ -19,7 +22,7 @@ pub(crate) struct Grid {
     /// Axes that change together, by their full keys.
     pub(crate) together: Vec<Vec<String>>,
     /// Combinations that are left out: each a list of keys with the values that exclude.
-    pub(crate) exclude: Vec<Vec<(String, Vec<Value>)>>,
+    pub(crate) exclude: Vec<Excluded>,
 }
 
 impl Grid {

@@ -29,7 +29,7 @@ pub use ratio::Ratio;
 pub use run::{External, RunOptions};
 pub use value::Value;
 
-pub(crate) use grid::Grid;
+pub(crate) use grid::{Excluded, Grid};
 
 use document::{Entry, Table};
 use error::{Place, Source};
@@ -293,7 +293,7 @@ fn together(entry: &Entry, grid: &Grid) -> Result<Vec<Vec<String>>, PlanError> {
 }
 
 /// Reads `exclude = [{ loss = "10%", bitrate = "10Mbps" }]`.
-fn exclude(entry: &Entry, grid: &Grid) -> Result<Vec<Vec<(String, Vec<Value>)>>, PlanError> {
+fn exclude(entry: &Entry, grid: &Grid) -> Result<Vec<Excluded>, PlanError> {
     let names = grid.names();
     let condition = |entry: &Entry| {
         let key = names.find(&entry.key).map_err(|message| entry.place.error(message))?.to_owned();

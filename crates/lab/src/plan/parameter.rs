@@ -87,10 +87,7 @@ impl Parameter {
 
     /// Whether runs differ in it.
     pub fn is_axis(&self) -> bool {
-        match self.alternatives.as_slice() {
-            [Alternative::One(_)] => false,
-            _ => true,
-        }
+        !matches!(self.alternatives.as_slice(), [Alternative::One(_)])
     }
 
     /// Everything that is written behind it.

@@ -258,7 +258,9 @@ impl Given<'_> {
             Some("none") => Ok(presets::stationary_4g(seed, &[])),
             Some(_) => {
                 let at = self.time("link.event")?.unwrap_or_default();
-                let event = presets::CongestionEvent { at, ..Default::default() };
+                let usual = presets::CongestionEvent::default();
+                let stall = self.time("link.stall")?.unwrap_or(usual.stall);
+                let event = presets::CongestionEvent { at, stall, ..usual };
                 Ok(presets::stationary_4g(seed, &[event]))
             }
         }
@@ -397,7 +399,7 @@ fn forms(name: &str) -> String {
 }
 
 /// Keys of a link that its text form does not have.
-const OURS: [&str; 3] = ["preset", "event", "trace"];
+const OURS: [&str; 4] = ["preset", "event", "stall", "trace"];
 
 /// Seven MPEG-TS packets.
 const DEFAULT_PAYLOAD: u64 = 1_316;
