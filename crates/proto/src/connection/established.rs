@@ -182,19 +182,22 @@ impl Established {
         now: Instant,
         timers: &mut TimerTable,
     ) -> Result<Option<Message>, RecvError> {
-        if let Some(message) = self.receiver.recv(now) {
-            if self.receiver.ack_is_urgent() {
-                self.pending.ack = true;
+        let next = match self.receiver.recv(now) {
+            Ok(message) => {
+                if self.receiver.ack_is_urgent() {
+                    self.pending.ack = true;
+                }
+                return Ok(Some(message));
             }
-            return Ok(Some(message));
-        }
+            Err(next) => next,
+        };
         if let Phase::Ended(reason) = &self.phase
             && self.receiver.is_drained()
         {
             return Err(RecvError::Closed(reason.clone()));
         }
         self.told_readable = false;
-        timers.assign(Timer::Deliver, self.receiver.next_delivery());
+        timers.assign(Timer::Deliver, next);
         Ok(None)
     }
 

@@ -180,24 +180,20 @@ impl ReceiveHalf {
         self.next_nak = self.next_nak.map(|at| at.min(now + nak_period(rtt)));
     }
 
-    /// The next message, if it is due.
-    pub(crate) fn recv(&mut self, now: Instant) -> Option<Message> {
-        if self.next_delivery()? > now {
-            return None;
-        }
-        let (seq, stored, lost_before) = self.buffer.pop()?;
+    /// The next message if it is due, or else the instant when one will be, as
+    /// [`next_delivery`](Self::next_delivery) tells it.
+    pub(crate) fn recv(&mut self, now: Instant) -> Result<Message, Option<Instant>> {
+        let next = self.next_delivery();
+        let Some((seq, stored, lost_before)) =
+            next.filter(|&at| at <= now).and_then(|_| self.buffer.pop())
+        else {
+            return Err(next);
+        };
         let (origin, due) = match &self.tsbpd {
             Some(tsbpd) => (tsbpd.origin(stored.time), tsbpd.due(stored.time)),
             None => (now, now),
         };
-        Some(Message {
-            payload: stored.payload,
-            origin,
-            due,
-            seq,
-            msgno: stored.msgno,
-            lost_before,
-        })
+        Ok(Message { payload: stored.payload, origin, due, seq, msgno: stored.msgno, lost_before })
     }
 
     /// When the packet at the front is due; `None` if there is none or a missing one comes first.
