@@ -15,8 +15,8 @@ use crate::step::float;
 /// latency, by the model of [`model`](crate::model). On one that changes there is also what comes
 /// too late because the link has no room for it at times. The seconds that were watched with at
 /// least the stream's rate tell of that: what would have been late in them, and, because so few
-/// seconds do not show all, a quarter of a second more (half an event of half a second; `at_most`
-/// takes a second for each). These figures are means over the link's moods: a stream that meets none of the bad times does
+/// seconds do not show all, half a second more (half an event of a second). These
+/// figures are means over the link's moods: a stream that meets none of the bad times does
 /// better, one that meets several does worse.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expected {
@@ -88,7 +88,7 @@ fn late(measurement: &Measurement, rate: Bitrate, latency: Duration) -> Late {
     let replay = measurement.course.replay(rate, latency);
     let seconds = replay.seconds.max(1.0);
     let times = float(replay.times);
-    let each = (replay.late / times.max(1.0)).max(UNSEEN * 2.0);
+    let each = (replay.late / times.max(1.0)).max(UNSEEN);
     Late {
         seen: replay.late / seconds,
         unseen: UNSEEN / 2.0 / (seconds + 1.0),
@@ -108,7 +108,7 @@ fn most_events(seen: u64) -> f64 {
 }
 
 /// How much of a stream an event costs that is worse than those that were seen, in seconds.
-const UNSEEN: f64 = 0.5;
+const UNSEEN: f64 = 1.0;
 
 #[cfg(test)]
 mod tests {

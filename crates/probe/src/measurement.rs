@@ -43,8 +43,8 @@ pub struct Measurement {
     /// Share of packets lost on the way back of those behind a lost one; `None` if there were too
     /// few.
     pub return_loss_again: Option<f64>,
-    /// The highest rate that the link carried when it was tried for a while after the ramp; `None`
-    /// if it carried none, or none was tried.
+    /// The highest rate that the link carried each time it was tried for a while after the ramp;
+    /// `None` if it carried none, or none was tried.
     pub sustained: Option<Bitrate>,
     /// Whether the link was seen to change from second to second, as those of devices on the move
     /// and of shared cells do.

@@ -374,10 +374,18 @@ impl Probe {
         }
     }
 
-    /// The highest rate that was carried when it was tried for a while.
+    /// The highest rate that was carried whenever it was tried for a while.
     fn sustained(&self) -> Option<Bitrate> {
-        let carried = |step: &&Step| step.soak && step.verdict == Verdict::Clear;
-        self.steps.iter().filter(carried).map(|step| step.rate).max()
+        let soaks = || self.steps.iter().filter(|step| step.soak);
+        let too_much = soaks()
+            .filter(|step| matches!(step.verdict, Verdict::Congested(_)))
+            .map(|step| step.rate)
+            .min();
+        soaks()
+            .filter(|step| step.verdict == Verdict::Clear)
+            .map(|step| step.rate)
+            .filter(|&rate| too_much.is_none_or(|too_much| rate < too_much))
+            .max()
     }
 
     /// Whether the link changes from second to second, at rates that it carries at ease.

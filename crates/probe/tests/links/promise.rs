@@ -112,7 +112,7 @@ fn promise(name: &str, path: &PathProfile) -> Outcome {
 /// As well as promised then means, of several courses, each streamed for three minutes:
 ///
 /// - all streams together lose no more than the mean of what was promised at most
-/// - nor more than three times the mean of what was expected: that is no daydream
+/// - nor more than four times the mean of what was expected: that is no daydream
 /// - of five streams, four lose no more than was promised at most for each: the interval is one of
 ///   the link's mean, and a stream may have more bad luck than that
 #[track_caller]
@@ -129,11 +129,10 @@ fn promise_over_courses(name: &str) -> Vec<Outcome> {
     let kept = all.iter().filter(|it| it.share() <= it.promised.at_most).count();
     println!("{name}: expected {expected:.5}, at most {at_most:.5}, got {got:.5}, kept {kept}");
     assert!(got <= at_most, "{name}: {got} of at most {at_most}");
-    assert!(got <= expected * 3.0, "{name}: {got}, and {expected} was expected");
+    assert!(got <= expected * 4.0, "{name}: {got}, and {expected} was expected");
     assert!(kept * 5 >= all.len() * 4, "{name}: {kept} of {} promises kept", all.len());
-    for it in &all {
-        assert!(it.promised.share > 1e-4, "{name}: nobody knows that of a link that changes");
-    }
+    let moving = all.iter().filter(|it| it.measurement.changes).count();
+    assert!(moving * 5 >= all.len() * 4, "{name}: {moving} of {} found to change", all.len());
     all
 }
 
