@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use punctual_units::Bitrate;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -22,13 +23,15 @@ use crate::uris::Uris;
 ///   `return_loss_share`, `return_loss_again_share`
 /// - `steps`: `rate_bps`, `time_s`, `soak`, `delivered_bps`, `loss_share`, `rtt_ms`, `verdict`
 ///   (`clear`, `congested`, `unfinished`), `sign` (of congestion: `kind` and its figure)
+/// - `changes`: whether the link changes from second to second; `sustained_bps`: carried whenever
+///   it was tried for a while
 /// - `usable_bps`, `limit` (`kind`: `congested`, `max_rate`, `time`, `stopped`), `capacity_bps`,
 ///   `largest_payload_bytes`, `missing` (`what`, `why`)
 /// - `recommendation`, or `null` with `no_recommendation` saying why: `link`, `latency_ms`,
 ///   `stream_rate_bps`, `max_bandwidth_bps`, `overhead_percent`, `payload_bytes`,
 ///   `receive_buffer` and `send_buffer` (`packets`, `bytes`), `reorder_tolerance_packets`,
 ///   `retransmit_algorithm` (libsrt's number), `expected` (`unrecovered_share`, `at_most`,
-///   `rounds`), `why` (an object from setting to sentence), `warnings`, `uris`
+///   `seen_share`, `rounds`), `why` (an object from setting to sentence), `warnings`, `uris`
 pub fn document(
     measurement: &Measurement,
     recommendation: Result<(&Recommendation, &Uris), NotEnough>,
@@ -84,9 +87,11 @@ fn measured(measurement: &Measurement) -> Map<String, Value> {
         "return_loss_share": measurement.return_loss,
         "return_loss_again_share": measurement.return_loss_again,
         "steps": measurement.steps.iter().map(step).collect::<Vec<_>>(),
-        "usable_bps": measurement.usable.map(punctual_units::Bitrate::as_bits_per_sec),
+        "changes": measurement.changes,
+        "sustained_bps": measurement.sustained.map(Bitrate::as_bits_per_sec),
+        "usable_bps": measurement.usable.map(Bitrate::as_bits_per_sec),
         "limit": limit(measurement.limit),
-        "capacity_bps": measurement.capacity.map(punctual_units::Bitrate::as_bits_per_sec),
+        "capacity_bps": measurement.capacity.map(Bitrate::as_bits_per_sec),
         "largest_payload_bytes": measurement.largest_payload,
         "missing": measurement
             .missing
@@ -125,6 +130,7 @@ fn recommended(recommendation: &Recommendation, uris: &Uris) -> Value {
         "expected": {
             "unrecovered_share": recommendation.expected.share,
             "at_most": recommendation.expected.at_most,
+            "seen_share": recommendation.expected.seen,
             "rounds": recommendation.expected.rounds,
         },
         "why": why,

@@ -14,7 +14,9 @@
 #![forbid(unsafe_code)]
 
 mod config;
+mod course;
 mod events;
+mod expect;
 mod json;
 mod measurement;
 pub mod model;
@@ -29,6 +31,7 @@ mod uris;
 mod why;
 
 pub use config::{ProbeConfig, ProbeConfigError};
+pub use expect::Expected;
 pub use json::document;
 pub use measurement::{
     Bursts, Congestion, Distribution, Limit, Loss, Measurement, Missing, Peer, Reordering,
@@ -36,7 +39,7 @@ pub use measurement::{
 };
 pub use probe::{Probe, Progress, Stage};
 pub use recommend::{
-    Algorithm, Buffer, Expected, LinkKind, NotEnough, Recommendation, Why, Wishes, recommend,
+    Algorithm, Buffer, LinkKind, NotEnough, Recommendation, Why, Wishes, recommend,
 };
 pub use report::{LinkSample, Report, Totals};
 pub use reporter::Reporter;

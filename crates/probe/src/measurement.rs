@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use punctual_units::Bitrate;
 
+use crate::course::Course;
 use crate::events::LossEvents;
 use crate::step::{Step, float};
 
@@ -42,6 +43,12 @@ pub struct Measurement {
     /// Share of packets lost on the way back of those behind a lost one; `None` if there were too
     /// few.
     pub return_loss_again: Option<f64>,
+    /// The highest rate that the link carried each time it was tried for a while after the ramp;
+    /// `None` if it carried none, or none was tried.
+    pub sustained: Option<Bitrate>,
+    /// Whether the link was seen to change from second to second, as those of devices on the move
+    /// and of shared cells do.
+    pub changes: bool,
     /// The rates that were tried, in their order.
     pub steps: Vec<StepResult>,
     /// The highest rate that the link carried without congestion.
@@ -58,6 +65,7 @@ pub struct Measurement {
     /// What could not be measured.
     pub missing: Vec<Missing>,
     pub(crate) events: LossEvents,
+    pub(crate) course: Course,
 }
 
 /// Who was at the other end of a probe.

@@ -5,6 +5,7 @@ use punctual_proto::Statistics;
 use punctual_units::{Bitrate, Instant};
 
 use crate::config::{LEAST_RATE, ProbeConfig};
+use crate::course::{self, Course};
 use crate::measurement::{Congestion, Limit, Measurement, Peer, StepResult, Verdict};
 use crate::payload::{null_packets, ts_payload};
 use crate::report::{Report, Totals};
@@ -354,6 +355,8 @@ impl Probe {
             retransmission_loss: summary::retransmission_loss(&at_ease),
             return_loss: summary::return_loss(&at_ease),
             return_loss_again: summary::return_loss_again(&at_ease),
+            sustained: self.sustained(),
+            changes: self.changes(),
             steps: self.steps(),
             usable: self.usable,
             limit: self.limit.unwrap_or(Limit::Stopped),
@@ -367,7 +370,31 @@ impl Probe {
             payload: self.message.len(),
             missing: summary::missing(peer, &at_ease),
             events,
+            course: Course::of(self.steps.iter().map(Step::course), &at_ease),
         }
+    }
+
+    /// The highest rate that was carried whenever it was tried for a while.
+    fn sustained(&self) -> Option<Bitrate> {
+        let soaks = || self.steps.iter().filter(|step| step.soak);
+        let too_much = soaks()
+            .filter(|step| matches!(step.verdict, Verdict::Congested(_)))
+            .map(|step| step.rate)
+            .min();
+        soaks()
+            .filter(|step| step.verdict == Verdict::Clear)
+            .map(|step| step.rate)
+            .filter(|&rate| too_much.is_none_or(|too_much| rate < too_much))
+            .max()
+    }
+
+    /// Whether the link changes from second to second, at rates that it carries at ease.
+    fn changes(&self) -> bool {
+        let at_ease = self.at_ease();
+        let failed = |step: &Step| step.soak && matches!(step.verdict, Verdict::Congested(_));
+        self.steps.iter().any(failed)
+            || summary::events(&at_ease).longest() >= OUTAGE
+            || course::changes(&at_ease)
     }
 
     /// The steps that tell what the link is like at the rate that is going to be recommended.
@@ -494,7 +521,10 @@ impl Probe {
         };
         let failed = self.going == Going::Soak
             && self.steps.last().is_some_and(|s| matches!(s.verdict, Verdict::Congested(_)));
-        let again = self.going != Going::Soak || failed && self.soaks < MOST_SOAKS;
+        // A link that changes is watched for longer: half a minute of it tells little.
+        let carried = self.steps.iter().filter(|s| s.soak && s.verdict == Verdict::Clear).count();
+        let more = carried < 2 && self.changes();
+        let again = self.going != Going::Soak || (failed || more) && self.soaks < MOST_SOAKS;
         let time = self.config.soak().min(self.left().saturating_sub(self.reserve_after()));
         if !again || time < self.config.soak().min(least_time) || self.config.soak().is_zero() {
             self.finish();
@@ -692,5 +722,7 @@ const COPIES: usize = 4;
 const MOST_BEHIND: Duration = Duration::from_millis(100);
 const LEAST_DRAIN: Duration = Duration::from_millis(1_500);
 const LONGEST_DRAIN: Duration = Duration::from_secs(3);
-const MOST_SOAKS: u32 = 3;
+/// A run of losses as long as that is an outage.
+const OUTAGE: Duration = Duration::from_millis(100);
+const MOST_SOAKS: u32 = 8;
 const MOST_VARIANCES: usize = 100_000;

@@ -4,10 +4,11 @@ use punctual_proto::RetransmitAlgorithm;
 use punctual_units::Bitrate;
 use thiserror::Error;
 
-use crate::measurement::{Distribution, Measurement, StepResult, Verdict, wilson};
+use crate::expect::{Expected, expected};
+use crate::measurement::{Distribution, Measurement};
 use crate::model::Rounds;
 use crate::probe::recommended;
-use crate::step::{float, scaled};
+use crate::step::scaled;
 use crate::why;
 
 /// What the user wants of the stream.
@@ -87,17 +88,6 @@ pub enum Algorithm {
     Efficient,
     /// Every one; 0.
     Aggressive,
-}
-
-/// What will stay lost of a stream that is set up as recommended, on a link as it was measured.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Expected {
-    /// Share of packets that come too late or never, by the model of [`model`](crate::model).
-    pub share: f64,
-    /// The upper end of the 95 % interval of that.
-    pub at_most: f64,
-    /// Retransmissions that there is time for.
-    pub rounds: u32,
 }
 
 /// The reason for a setting.
@@ -241,12 +231,16 @@ impl<'a> Plan<'a> {
         let least = self.reasons().least(&self.rounds);
         let most = self.wishes.max_latency.min(LONGEST_LATENCY).max(least.min(LONGEST_LATENCY));
         let enough = |algorithm| {
+            let reaches = |latency| {
+                let expected = self.expected(latency, algorithm);
+                // Less than what may come unseen is not worth a delay.
+                expected.seen <= self.wishes.target.max(expected.share - expected.seen)
+            };
             let mut latency = rounded_up(least.min(most));
-            while latency < most && self.expected(latency, algorithm).share > self.wishes.target {
+            while latency < most && !reaches(latency) {
                 latency += GRAIN;
             }
-            let reached = self.expected(latency, algorithm).share <= self.wishes.target;
-            (latency, reached)
+            (latency, reaches(latency))
         };
         let (efficient, efficient_reaches) = enough(Algorithm::Efficient);
         let (aggressive, aggressive_reaches) = enough(Algorithm::Aggressive);
@@ -261,9 +255,9 @@ impl<'a> Plan<'a> {
         }
         // Where no latency is enough, one that is hardly better is not worth its delay.
         let mut latency = rounded_up(least.min(most));
-        let last = self.expected(efficient, Algorithm::Efficient).share;
+        let last = self.expected(efficient, Algorithm::Efficient).seen;
         while latency < most
-            && self.expected(latency, Algorithm::Efficient).share > last * 1.2 + 1e-9
+            && self.expected(latency, Algorithm::Efficient).seen > last * 1.2 + 1e-9
         {
             latency += GRAIN;
         }
@@ -294,50 +288,10 @@ impl<'a> Plan<'a> {
         Reasons { factor, by_rtt: self.rtt.median * factor, by_spike, by_burst, highest }
     }
 
-    /// What stays lost at this latency: each loss that was seen has the time that is left of the
-    /// latency when packets come through again, and its own round trip.
+    /// What stays lost at this latency.
     fn expected(&self, latency: Duration, algorithm: Algorithm) -> Expected {
-        let loss = &self.measurement.loss;
-        let usual = self.rounds.with_algorithm(algorithm.into());
-        let unlucky = Rounds {
-            rtt: self.rtt.p99,
-            rtt_variance: usual.rtt_variance.mul_f64(1.25),
-            loss: (usual.loss * 1.25 + 0.01).min(1.0),
-            report_loss: (usual.report_loss * 1.25 + 0.01).min(1.0),
-            report_loss_again: (usual.report_loss_again * 1.25 + 0.02).min(1.0),
-            ..usual
-        };
-        let packets = float(loss.packets.max(1));
-        let missing = |rounds: &Rounds, stretch: f64| -> f64 {
-            let of_event = |event: crate::events::LossEvent| {
-                let rtt = event.rtt.unwrap_or_default().max(rounds.rtt);
-                let rounds = Rounds { rtt, ..*rounds };
-                let left = latency.saturating_sub(event.span.mul_f64(stretch));
-                float(event.packets) * rounds.missing_after(left)
-            };
-            self.measurement.events.iter().map(of_event).sum::<f64>() / packets
-        };
-        let share = missing(&usual, 1.0);
-        let more = loss.interval.1 / loss.share.max(1.0 / packets);
-        let unseen = 3.0 / packets + self.unseen_trouble();
-        let at_most = (missing(&unlucky, 1.25) * more.max(1.0) + unseen).min(1.0);
-        Expected { share, at_most, rounds: usual.within(latency) }
-    }
-
-    /// The share that bad times may cost which are worse than those that were seen: on a link that
-    /// has such times, the upper end of the 95 % interval of their share of the time, seconds taken
-    /// as independent, and half of what is sent then.
-    fn unseen_trouble(&self) -> f64 {
-        let measured = self.measurement;
-        let failed = |step: &StepResult| step.soak && matches!(step.verdict, Verdict::Congested(_));
-        let changes = measured.events.longest() >= OUTAGE
-            || !measured.troubled.is_zero()
-            || measured.steps.iter().any(failed);
-        if !changes {
-            return 0.0;
-        }
-        let (_, high) = wilson(measured.troubled.as_secs(), measured.watched.as_secs().max(1));
-        high / 2.0
+        let rounds = self.rounds.with_algorithm(algorithm.into());
+        expected(self.measurement, &self.rtt, &rounds, self.rate, latency)
     }
 }
 
@@ -364,7 +318,11 @@ fn kind_of(measurement: &Measurement, rtt: &Distribution) -> LinkKind {
         variation.p99.saturating_sub(variation.min) > rtt.median.max(Duration::from_millis(20)) / 2
     });
     let wide = rtt.p95 > rtt.median.mul_f64(1.5) + Duration::from_millis(5);
-    if varied || wide || measurement.spikes > 0 { LinkKind::Mobile } else { LinkKind::Steady }
+    if varied || wide || measurement.spikes > 0 || measurement.changes {
+        LinkKind::Mobile
+    } else {
+        LinkKind::Steady
+    }
 }
 
 fn rounded_up(latency: Duration) -> Duration {
@@ -382,8 +340,6 @@ const HARDLY_LOSSY: f64 = 0.001;
 /// Less reordering than that costs less than waiting for it.
 const WORTH_WAITING: f64 = 0.000_5;
 const MOST_TOLERANCE: u32 = 1_000;
-/// A run of losses as long as that is an outage.
-const OUTAGE: Duration = Duration::from_millis(100);
 /// libsrt keeps what it sends for a second at least (draft section 4.6).
 const SENDER_KEEPS: Duration = Duration::from_millis(1_020);
 /// libsrt's bytes of buffer for a packet.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use punctual_proto::Statistics;
 use punctual_units::Bitrate;
 
+use crate::course::Second;
 use crate::events::LossEvents;
 use crate::measurement::{Congestion, Verdict};
 use crate::report::Totals;
@@ -74,7 +75,7 @@ pub(crate) struct Step {
     /// Moments that were taken in.
     moments: u32,
     block: Block,
-    blocks: Vec<Judged>,
+    blocks: Vec<Second>,
     pending: VecDeque<Pending>,
     last: Duration,
 }
@@ -88,12 +89,6 @@ struct Block {
     reordered: u64,
     delays: Vec<i64>,
     backlog: Duration,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Judged {
-    delay: Option<i64>,
-    trouble: Option<Congestion>,
 }
 
 /// A loss whose round trip is still being looked at.
@@ -164,6 +159,11 @@ impl Step {
     pub(crate) fn troubled(&self) -> Duration {
         let troubled = self.blocks.iter().filter(|block| block.trouble.is_some()).count();
         self.block_time() * u32::try_from(troubled).unwrap_or(u32::MAX)
+    }
+
+    /// What was seen of the link second by second.
+    pub(crate) fn course(&self) -> &[Second] {
+        &self.blocks
     }
 
     /// For how long it was watched.
@@ -287,7 +287,15 @@ impl Step {
         } else {
             None
         };
-        self.blocks.push(Judged { delay, trouble });
+        self.blocks.push(Second {
+            rate: self.rate,
+            time,
+            delivered: scaled(self.rate, arrived),
+            delay,
+            worst: block.delays.iter().copied().max(),
+            trouble,
+            first: self.blocks.is_empty(),
+        });
     }
 
     /// The trouble of most blocks; of equals, the first.

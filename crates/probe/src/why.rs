@@ -2,8 +2,9 @@
 
 use punctual_units::DisplayDuration;
 
-use crate::measurement::{Congestion, Limit, Measurement, Peer};
+use crate::measurement::{Congestion, Limit, Measurement, Peer, StepResult, Verdict};
 use crate::recommend::{Algorithm, LinkKind, Reasons, Recommendation, Why, Wishes};
+use crate::step::scaled;
 
 /// Adds to a recommendation why it is so, and what should be known.
 pub(crate) fn explain(
@@ -174,17 +175,30 @@ fn algorithm(recommendation: &Recommendation, measurement: &Measurement) -> Stri
 
 fn expected(recommendation: &Recommendation, measurement: &Measurement) -> String {
     let expected = recommendation.expected;
-    format!(
-        "of {} lost on the way, {} of retransmission bring back all but {}; for how long it was \
-         measured, up to {} must be reckoned with",
-        percent(measurement.loss.share),
-        match expected.rounds {
-            1 => "one round".to_owned(),
-            rounds => format!("{rounds} rounds"),
-        },
-        percent(expected.share),
+    let rounds = match expected.rounds {
+        1 => "one round".to_owned(),
+        rounds => format!("{rounds} rounds"),
+    };
+    let lost = percent(measurement.loss.share);
+    let mut text = if measurement.changes {
+        format!(
+            "this link changes from second to second: a stream loses nearly nothing most of the \
+             time, and much while the link has no room for it; this is the mean over such times, \
+             reckoned from {} seen and half a second more, because so short a look does not show \
+             all; of {lost} lost on the way, {rounds} of retransmission bring back the rest",
+            percent(expected.seen),
+        )
+    } else {
+        format!(
+            "of {lost} lost on the way, {rounds} of retransmission bring back all but {}",
+            percent(expected.share)
+        )
+    };
+    text += &format!(
+        "; for how long it was measured, up to {} must be reckoned with",
         percent(expected.at_most)
-    )
+    );
+    text
 }
 
 fn warnings(
@@ -194,13 +208,18 @@ fn warnings(
 ) -> Vec<String> {
     let mut warnings = Vec::new();
     if recommendation.expected.share > wishes.target {
+        let reason = if recommendation.expected.seen <= wishes.target {
+            "cannot be promised on a link that changes".to_owned()
+        } else {
+            format!("is out of reach within {:#}", DisplayDuration(wishes.max_latency))
+        };
         warnings.push(format!(
-            "the wanted {} of unrecovered packets is out of reach within {:#}: expect {}",
+            "the wanted {} of unrecovered packets {reason}: expect {}",
             percent(wishes.target),
-            DisplayDuration(wishes.max_latency),
             percent(recommendation.expected.share)
         ));
     }
+    warnings.extend(untried(recommendation, measurement));
     if measurement.peer == Peer::Other {
         warnings.push(
             "judged from the sender's side alone: spikes and bursts do not show there; with \
@@ -212,6 +231,27 @@ fn warnings(
         warnings.push("more than 30 % of the packets are lost: this link is not fit".to_owned());
     }
     warnings
+}
+
+/// What is to be said if the recommended rate was not carried for a while.
+fn untried(recommendation: &Recommendation, measurement: &Measurement) -> Option<String> {
+    let rate = recommendation.stream_rate;
+    if measurement.sustained.is_some_and(|sustained| rate <= sustained) {
+        return None;
+    }
+    let soaks = || measurement.steps.iter().filter(|step| step.soak);
+    let failed = |step: &&StepResult| matches!(step.verdict, Verdict::Congested(_));
+    let Some(least) = soaks().filter(failed).map(|step| step.rate).min() else {
+        return Some(format!(
+            "{rate:#} was not tried for a while: it rests on the steps of the ramp alone"
+        ));
+    };
+    Some(format!(
+        "no steady rate was found: the link carried {least:#} for seconds but not for a while; \
+         {rate:#} is a guess below that which was not tried itself; probe again from a lower rate \
+         (--max-rate {:#}), or for longer (--duration)",
+        scaled(rate, 1.25)
+    ))
 }
 
 /// libsrt's buffers, packets.

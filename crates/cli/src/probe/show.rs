@@ -123,7 +123,7 @@ fn rates(text: &mut String, measurement: &Measurement) {
 fn recommended(text: &mut String, recommendation: &Recommendation) {
     let kind = match recommendation.kind {
         LinkKind::Steady => "a steady link",
-        LinkKind::Mobile => "a link that varies as mobile ones do",
+        LinkKind::Mobile => "a moving link: it varies as mobile ones do",
     };
     let _ = writeln!(text, "\nRecommended for {kind}");
     let why = |setting: &str| {

@@ -1,0 +1,176 @@
+//! How a link was from second to second, and what that means for a stream.
+
+use std::time::Duration;
+
+use punctual_units::Bitrate;
+
+use crate::measurement::Congestion;
+use crate::step::{Step, float, median};
+
+/// A second of a step, or less if steps are short.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Second {
+    /// What was sent, as a rate of payloads.
+    pub(crate) rate: Bitrate,
+    /// How long it was.
+    pub(crate) time: Duration,
+    /// What arrived.
+    pub(crate) delivered: Bitrate,
+    /// The median of what stands for the delay, µs.
+    pub(crate) delay: Option<i64>,
+    /// The largest of it, µs.
+    pub(crate) worst: Option<i64>,
+    /// What was wrong.
+    pub(crate) trouble: Option<Congestion>,
+    /// Whether a step began with it: queues were empty.
+    pub(crate) first: bool,
+}
+
+/// The seconds of a whole probe.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Course {
+    seconds: Vec<Second>,
+    /// The usual delay, µs.
+    usual: i64,
+}
+
+/// What a stream would have met on a course.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Replay {
+    /// Seconds that tell something about it.
+    pub(crate) seconds: f64,
+    /// What would have come too late, in seconds of the stream.
+    pub(crate) late: f64,
+    /// Times apart from each other at which that happened.
+    pub(crate) times: u64,
+}
+
+impl Course {
+    pub(crate) fn of<'a>(all: impl Iterator<Item = &'a [Second]>, at_ease: &[&Step]) -> Self {
+        let delays: Vec<i64> = at_ease.iter().filter_map(|step| step.delay()).collect();
+        Self {
+            seconds: all.flatten().copied().collect(),
+            usual: median(&delays).unwrap_or_default(),
+        }
+    }
+
+    /// What a stream of this rate and latency would have met in the seconds in which at least as
+    /// much was sent: where the link let through less than the stream, a queue grows, and what
+    /// waits for longer than the latency is late.
+    ///
+    /// Delay is no longer than it was seen with the higher rate.
+    pub(crate) fn replay(&self, rate: Bitrate, latency: Duration) -> Replay {
+        let mut replay = Replay::default();
+        let wanted = float(rate.as_bits_per_sec());
+        let latency = latency.as_secs_f64();
+        // Seconds of the stream that wait, and for how long that which comes out has waited.
+        let (mut waiting, mut delay, mut was_late) = (0.0_f64, 0.0_f64, false);
+        for second in &self.seconds {
+            if second.first {
+                (waiting, delay, was_late) = (0.0, 0.0, false);
+            }
+            let sent = float(second.rate.as_bits_per_sec());
+            if sent < wanted * 0.99 {
+                continue;
+            }
+            let delivered = float(second.delivered.as_bits_per_sec());
+            let room = if second.trouble.is_some() { delivered } else { delivered.max(sent) };
+            let time = second.time.as_secs_f64();
+            waiting = (waiting + (1.0 - room / wanted) * time).max(0.0);
+            // Where nothing came, what waits has waited for that second more.
+            let seen = second.worst.map_or(delay + time, |worst| {
+                Duration::from_micros(u64::try_from(worst - self.usual).unwrap_or(0)).as_secs_f64()
+            });
+            let after = (waiting * wanted / room.max(1.0)).min(seen);
+            let late = above(delay.min(after), delay.max(after), latency) * time;
+            delay = after;
+            replay.seconds += time;
+            replay.late += late;
+            replay.times += u64::from(late > 0.0 && !was_late);
+            was_late = late > 0.0;
+        }
+        replay
+    }
+}
+
+/// Whether the link changes from second to second: its delay wanders, or it has no room for the
+/// stream at times.
+pub(crate) fn changes(at_ease: &[&Step]) -> bool {
+    let wanders = |step: &&Step| {
+        let mut delays: Vec<i64> = step.course().iter().filter_map(|s| s.delay).collect();
+        delays.sort_unstable();
+        let tenth = delays.len() / 10;
+        match (delays.get(tenth), delays.iter().nth_back(tenth)) {
+            (Some(low), Some(high)) => high - low > WANDERS_US,
+            _ => false,
+        }
+    };
+    let troubled =
+        |second: &Second| !matches!(second.trouble, None | Some(Congestion::Loss { .. }));
+    at_ease.iter().any(wanders) || at_ease.iter().flat_map(|step| step.course()).any(troubled)
+}
+
+/// The part above `limit` of what goes evenly from `low` to `high`.
+fn above(low: f64, high: f64, limit: f64) -> f64 {
+    if high <= limit {
+        0.0
+    } else if low >= limit {
+        1.0
+    } else {
+        (high - limit) / (high - low)
+    }
+}
+
+/// The median delay of a second on a link that does not change is the same to some milliseconds.
+const WANDERS_US: i64 = 8_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MBPS: fn(u64) -> Bitrate = Bitrate::from_mbps;
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    fn second(rate: u64, delivered: u64, worst_ms: Option<i64>) -> Second {
+        Second {
+            rate: MBPS(rate),
+            time: Duration::from_secs(1),
+            delivered: MBPS(delivered),
+            delay: None,
+            worst: worst_ms.map(|ms| ms * 1_000),
+            trouble: (delivered < rate)
+                .then_some(Congestion::Throughput { delivered: MBPS(delivered) }),
+            first: false,
+        }
+    }
+
+    fn course(seconds: Vec<Second>) -> Course {
+        Course { seconds, usual: 0 }
+    }
+
+    #[test]
+    fn what_waits_for_longer_than_the_latency_is_late() {
+        let slow = second(4, 2, Some(1_000));
+        let course = course(vec![second(4, 4, Some(50)), slow, second(4, 8, Some(50))]);
+        let replay = |latency| course.replay(MBPS(4), MS(latency));
+        assert_eq!((replay(1_200).late, replay(1_200).times), (0.0, 0));
+        assert!((0.5..=1.0).contains(&replay(500).late), "{:?}", replay(500));
+        assert_eq!((replay(500).times, replay(500).seconds), (1, 3.0));
+        assert!(replay(100).late > replay(500).late);
+    }
+
+    #[test]
+    fn a_lower_rate_fits_where_a_higher_one_queues() {
+        let course = course(vec![second(8, 4, Some(2_000)); 5]);
+        assert!(course.replay(MBPS(8), MS(100)).late > 3.0);
+        assert_eq!(course.replay(MBPS(4), MS(100)).late, 0.0);
+        assert_eq!(course.replay(MBPS(9), MS(100)).seconds, 0.0, "nothing is known of it");
+    }
+
+    #[test]
+    fn what_an_outage_held_is_late_by_no_more_than_it_lasted() {
+        let course = course(vec![second(4, 4, Some(0)), second(4, 0, None), second(4, 8, Some(0))]);
+        assert_eq!(course.replay(MBPS(4), MS(1_000)).late, 0.0);
+        assert!(course.replay(MBPS(4), MS(600)).late > 0.0);
+    }
+}
