@@ -47,6 +47,18 @@ impl PartialEq for RetransmitAlgorithm {
     }
 }
 
+/// When the receiver looks whether its periodic loss report is due \[naktimer, ours\].
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum NakTimer {
+    /// At the report's time.
+    #[default]
+    Exact,
+    /// When a packet comes in after the report's time, and 10 ms after it at the latest, as
+    /// libsrt does. Where the answer to the first report comes just then, fewer packets are sent
+    /// twice, and more are lost whose first answer was lost.
+    WithPackets,
+}
+
 /// Limit of the sending rate, originals and retransmissions together \[maxbw\].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum MaxBandwidth {
@@ -165,6 +177,9 @@ options! {
     send_drop_delay / with_send_drop_delay: Option<Duration> = Some(Duration::ZERO);
     /// Report losses again and again until they are filled \[nakreport\]. Default true.
     periodic_nak / with_periodic_nak: bool = true;
+    /// When the receiver looks whether its periodic loss report is due. Default exact
+    /// \[naktimer, ours\].
+    nak_timer / with_nak_timer: NakTimer = NakTimer::Exact;
     /// Packets of reordering to wait for before a loss is reported, at most \[lossmaxttl\]. Default
     /// 0: report at once.
     reorder_tolerance / with_reorder_tolerance: u32 = 0, "lossmaxttl" in 0..=1_000_000, "0 to 1000000 packets";

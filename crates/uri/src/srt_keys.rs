@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use punctual::{Bitrate, BufferSize, Config, ConfigError, MaxBandwidth, RetransmitAlgorithm};
+use punctual::{
+    Bitrate, BufferSize, Config, ConfigError, MaxBandwidth, NakTimer, RetransmitAlgorithm,
+};
 use punctual_units::{parse_bitrate_in, parse_bytes_in, parse_count, parse_duration_in};
 
 use crate::error::Complaint;
@@ -105,6 +107,9 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
     "nakreport": "switch; default on", "report losses again until they are filled"
         => Effect::Set(|keys, value| { let on = switch(value)?;
             set(keys, |config| Ok(config.with_periodic_nak(on))) });
+    "naktimer": "exact, or packets; default exact",
+        "when a loss report is repeated: at its time, or with the next packet after it, as libsrt does"
+        => Effect::Set(nak_timer);
     "lossmaxttl": "0 to 1000000 packets; default 0",
         "packets of reordering to wait for before a loss is reported, at most"
         => Effect::Set(|keys, value| { let packets = number(value, 0, u32::MAX)?;
@@ -295,6 +300,15 @@ fn retransmit_algorithm(keys: &mut SrtKeys, value: &str) -> Done {
         _ => return Err(Complaint("it must be 0 (aggressive) or 1 (efficient)".to_owned())),
     };
     set(keys, |config| Ok(config.with_retransmit_algorithm(algorithm)))
+}
+
+fn nak_timer(keys: &mut SrtKeys, value: &str) -> Done {
+    let timer = match value {
+        "exact" => NakTimer::Exact,
+        "packets" => NakTimer::WithPackets,
+        _ => return Err(Complaint("it must be exact or packets".to_owned())),
+    };
+    set(keys, |config| Ok(config.with_nak_timer(timer)))
 }
 
 fn min_version(keys: &mut SrtKeys, value: &str) -> Done {

@@ -46,6 +46,7 @@ const CASES: &[Case] = &[
     ("tlpktdrop", "no", &[("2", "switch")]),
     ("snddropdelay", "-1", &[("x", "duration")]),
     ("nakreport", "off", &[("2", "switch")]),
+    ("naktimer", "packets", &[("1", "exact or packets")]),
     ("lossmaxttl", "40", &[("1000001", "0 to 1000000 packets"), ("x", "whole number")]),
     ("retransmitalgo", "0", &[("2", "0 (aggressive) or 1 (efficient)")]),
     ("drifttracer", "false", &[("2", "switch")]),

@@ -97,7 +97,8 @@ impl Established {
     ) -> bool {
         let heard_before = std::mem::replace(&mut self.last_heard, now);
         let rtt = self.rtt.estimate();
-        self.receiver.handle_data(now, heard_before, header, payload, rtt)
+        let moved = self.receiver.handle_data(now, heard_before, header, payload, rtt);
+        self.receiver.look_at_nak_timer(now, rtt) || moved
     }
 
     /// Takes in a control packet; `false` if it was nonsense.
@@ -146,6 +147,7 @@ impl Established {
         if sensible {
             self.receiver.trace_drift(now, timestamp, self.rtt.latest());
         }
+        self.receiver.look_at_nak_timer(now, self.rtt.estimate());
         sensible
     }
 

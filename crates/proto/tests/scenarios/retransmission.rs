@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use punctual_netem::{Jitter, LinkConfig, Loss, Reorder};
 use punctual_proto::{
-    ClassicRtt, ReportedPacket, RetransmitAlgorithm, RetransmitPolicy, Rtt, RttAlgorithm,
+    ClassicRtt, NakTimer, ReportedPacket, RetransmitAlgorithm, RetransmitPolicy, Rtt, RttAlgorithm,
     RttEstimator, Statistics,
 };
 use punctual_units::{Bitrate, Instant};
@@ -90,6 +90,39 @@ fn the_period_of_reports_begins_with_the_last_packet_before_the_loss() {
     // before that, the packet before the lost one if nothing else: the period of 20 ms is theirs.
     assert_eq!(delays[0], MS(12));
     assert!((MS(28)..MS(32)).contains(&delays[1]), "{delays:?}");
+}
+
+/// Nothing is sent for 50 ms after a loss was found: an exact timer repeats its report after 20 ms,
+/// one that waits for packets at the first that comes, 10 ms later at the latest.
+#[test]
+fn a_report_that_waits_for_packets_waits_10_ms_at_most() {
+    let second_report = |timer| {
+        let mut pair = Pair::symmetric(1, link());
+        pair.connect(latency(300), latency(300).with_nak_timer(timer));
+        pair.stream(Side::Caller, 100, MS(2));
+        // The way back is cut, so that neither answers nor ACKACKs come.
+        let reports = Rc::new(RefCell::new(Vec::new()));
+        let seen = Rc::clone(&reports);
+        let lose = Rc::new(RefCell::new(true));
+        let losing = Rc::clone(&lose);
+        pair.tap(move |at, side, datagram| match side {
+            Side::Caller if std::mem::take(&mut *losing.borrow_mut()) => Vec::new(),
+            Side::Caller => vec![datagram],
+            Side::Listener => {
+                if kind(&datagram) == Kind::Nak {
+                    seen.borrow_mut().push(at);
+                }
+                Vec::new()
+            }
+        });
+        pair.stream(Side::Caller, 2, MS(2));
+        pair.run_for(MS(50));
+        let reports = reports.borrow();
+        reports[1] - reports[0]
+    };
+    let exact = second_report(NakTimer::Exact);
+    assert!((MS(16)..MS(20)).contains(&exact), "{exact:?}");
+    assert_eq!(second_report(NakTimer::WithPackets), exact + MS(10));
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of packets are small")]

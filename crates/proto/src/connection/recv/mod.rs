@@ -26,7 +26,7 @@ use self::link::{LinkEstimate, Probe};
 use self::reorder::Reordering;
 use self::tsbpd::{PeerTime, Tsbpd};
 use super::send::capacity;
-use crate::config::{Config, PACKET_OVERHEAD};
+use crate::config::{Config, NakTimer, PACKET_OVERHEAD};
 use crate::connection::rtt::Rtt;
 use crate::event::Message;
 use crate::handshake::Negotiated;
@@ -39,9 +39,11 @@ const SUSPICIOUS_GAP: u32 = 64;
 /// How far in the future a packet's origin may seem to lie: the handshake that fixed the time base
 /// may have been delayed by so much.
 const FUTURE: Duration = Duration::from_secs(2);
-/// How long before a loss is found the last packet came, at most, for the period of loss reports:
-/// the interval in which libsrt looks at its timers without packets (draft section 4.8.1: SYN).
-const SILENCE_BEFORE_LOSS: Duration = Duration::from_millis(10);
+/// How long before a loss is found the last packet came, at most, for the period of loss reports.
+const SILENCE_BEFORE_LOSS: Duration = LONGEST_LOOK_AWAY;
+
+/// How long libsrt leaves its timers alone when no packet comes.
+const LONGEST_LOOK_AWAY: Duration = Duration::from_millis(10);
 
 /// Loss ranges that wait for the next NAK; beyond this the whole list is sent.
 const REPORTS: usize = 1_024;
@@ -56,6 +58,7 @@ pub(crate) struct ReceiveHalf {
     link: LinkEstimate,
     too_late_drop: bool,
     periodic_nak: bool,
+    nak_timer: NakTimer,
     full_payload: usize,
     reports: Vec<(SeqNo, SeqNo)>,
     report_all: bool,
@@ -91,6 +94,7 @@ impl ReceiveHalf {
             acks: AckState::new(negotiated.receive_isn, now),
             link: LinkEstimate::new(),
             periodic_nak: config.periodic_nak(),
+            nak_timer: config.nak_timer(),
             full_payload: config.payload_size(),
             reports: Vec::new(),
             report_all: false,
@@ -300,9 +304,22 @@ impl ReceiveHalf {
         Some(list)
     }
 
-    /// When the periodic loss report is due.
-    pub(crate) const fn next_nak(&self) -> Option<Instant> {
-        self.next_nak
+    /// When the periodic loss report is sent, if no packet brings it about before.
+    pub(crate) fn next_nak(&self) -> Option<Instant> {
+        match self.nak_timer {
+            NakTimer::Exact => self.next_nak,
+            NakTimer::WithPackets => self.next_nak.map(|at| at + LONGEST_LOOK_AWAY),
+        }
+    }
+
+    /// A packet of any kind came in, and was taken in. Whether it brings the loss report about.
+    pub(crate) fn look_at_nak_timer(&mut self, now: Instant, rtt: Rtt) -> bool {
+        let due =
+            self.nak_timer == NakTimer::WithPackets && self.next_nak.is_some_and(|at| at < now);
+        if due {
+            self.repeat_report(now, rtt);
+        }
+        due
     }
 
     /// The periodic loss report is due.
