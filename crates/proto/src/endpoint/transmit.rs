@@ -56,6 +56,7 @@ impl Endpoint {
     /// Appends up to `max_segments` datagrams for one address to `buffer`; `None` if nothing is to
     /// be sent now. All have the same size but the last, which may be shorter: what one segmenting
     /// send call takes. They may belong to several connections.
+    #[inline]
     pub fn poll_transmit(
         &mut self,
         now: Instant,

@@ -137,14 +137,15 @@ impl ReceiveHalf {
         !joins || self.has_feedback()
     }
 
-    /// Whether all that is missing is the next packet, others wait for their time, and an ACK for
-    /// them is on its way to its own: then the next packet moves no timer.
+    /// Whether the next packet in order moves no timer: others wait for their time before it, and
+    /// it changes neither what an ACK would say next nor what is missing.
     fn only_waits(&self) -> bool {
-        let end = self.buffer.end();
-        self.buffer.packets() > 0
-            && self.buffer.missing().is_empty()
-            && self.reordering.next_ripe().is_none()
-            && self.acks.counts_down(end)
+        let unmoved = if self.buffer.missing().is_empty() {
+            self.acks.counts_down(self.buffer.end())
+        } else {
+            self.buffer.first_behind_gap().is_some()
+        };
+        unmoved && self.buffer.packets() > 0 && self.reordering.next_ripe().is_none()
     }
 
     /// The control packet that came in was sent at `timestamp`.
