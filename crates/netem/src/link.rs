@@ -148,10 +148,9 @@ impl<P: Packet> Link<P> {
     /// transmission and either a change of the link's timeline or trace comes before the first of
     /// them leaves, or there is jitter or reordering: then `recv` may have nothing yet.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let departing = self.next_departing();
         let flying = self.flights.front().map(|flight| flight.at);
         let overtaking = self.overtaking.peek().map(|flight| flight.at);
-        [departing, flying, overtaking].into_iter().flatten().min()
+        earlier(earlier(self.next_departing(), flying), overtaking)
     }
 
     /// The next packet that has arrived by `now`: in the order of arrival, and of departure where
@@ -382,6 +381,13 @@ impl<P: Packet> Link<P> {
             return None;
         }
         if overtaken { self.overtaking.pop() } else { self.flights.pop_front() }
+    }
+}
+
+fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
     }
 }
 

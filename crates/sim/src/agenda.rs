@@ -92,6 +92,9 @@ impl Agenda {
         let mut place = self.place(source);
         let mut new = entry(at.map_or(u64::MAX, Instant::as_nanos), source);
         let mut old = std::mem::replace(&mut self.rows[0][place], new);
+        if new == old {
+            return;
+        }
         for row in 1..self.rows.len() {
             let group = place / GROUP;
             let first = self.rows[row][group];

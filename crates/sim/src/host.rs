@@ -163,12 +163,14 @@ impl Host {
     /// When the host wakes up next, after its endpoint has been touched.
     pub(crate) fn next_wake(&mut self, now: Instant) -> Option<Instant> {
         let asked = self.endpoint.poll_timeout().map(|local| self.clock.world(local));
+        if self.lateness.is_none() {
+            return asked.map(|at| at.max(now));
+        }
         self.timer = match (asked, self.timer) {
             // A wake-up that is on its way is not put off.
             (Some(at), Some((before, served))) if at == before && served > now => {
                 Some((at, served))
             }
-            (Some(at), _) if self.lateness.is_none() => Some((at, at.max(now))),
             (Some(at), _) => Some((at, at.max(now) + self.lateness.draw(&mut self.chance))),
             (None, _) => None,
         };

@@ -131,8 +131,8 @@ mod tests {
     fn a_constant_rate_is_kept_for_ever() {
         let pace = Pace::new(RateSchedule::constant(mbps(10)), 1_316);
         let times: Vec<Duration> = pace.take(1_000_000).collect();
-        for n in [0, 1, 2, 3, 999, 999_999] {
-            assert_eq!(times[n as usize], mbps(10).time_for(n * 1_316), "message {n}");
+        for n in [0_usize, 1, 2, 3, 999, 999_999] {
+            assert_eq!(times[n], mbps(10).time_for(n as u64 * 1_316), "message {n}");
         }
     }
 
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn a_ramp_climbs_by_its_step_and_stays_at_its_end() {
         let ramp = RateSchedule::ramp(mbps(2), mbps(3), SECOND, SECOND * 3);
-        let expected = [(SECOND * 0, mbps(2)), (SECOND, mbps(5)), (SECOND * 2, mbps(8))];
+        let expected = [(Duration::ZERO, mbps(2)), (SECOND, mbps(5)), (SECOND * 2, mbps(8))];
         assert_eq!(ramp.as_steps(), expected);
         assert_eq!(ramp.rate_at(SECOND * 9), mbps(8));
         let messages = Pace::new(ramp, 1_250).take_while(|at| *at < SECOND * 3).count();
@@ -163,7 +163,7 @@ mod tests {
     fn nothing_is_sent_at_rate_zero_or_before_the_first_step() {
         let steps = vec![(SECOND, mbps(1)), (SECOND * 2, mbps(0)), (SECOND * 5, mbps(1))];
         let pace = Pace::new(RateSchedule::steps(steps).unwrap(), 125_000 / 2);
-        let halves: Vec<u64> = pace.take(4).map(|at| at.as_millis() as u64 / 500).collect();
+        let halves: Vec<u128> = pace.take(4).map(|at| at.as_millis() / 500).collect();
         assert_eq!(halves, [2, 3, 10, 11]);
         assert_eq!(Pace::new(RateSchedule::constant(mbps(0)), 100).next(), None);
     }

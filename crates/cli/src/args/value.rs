@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use punctual_units::{Bitrate, ParseUnitError, parse_bytes_in, parse_duration_in, parse_share};
+use punctual_units::{Bitrate, ParseUnitError, parse_bytes_in, parse_duration_in};
 
 /// A duration whose bare numbers are seconds.
 pub(crate) fn seconds(text: &str) -> Result<Duration, ParseUnitError> {
@@ -52,11 +52,6 @@ impl FromStr for Limit {
             _ => Err(format!("`{text}` must be a whole number from 1 up, or -1 for no limit")),
         }
     }
-}
-
-/// A share of packets.
-pub(crate) fn share(text: &str) -> Result<f64, ParseUnitError> {
-    parse_share(text)
 }
 
 const SHORTEST_PERIOD: Duration = Duration::from_millis(10);

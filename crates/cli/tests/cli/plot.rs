@@ -10,13 +10,13 @@ impl Folder {
     fn new(name: &str) -> Self {
         let path =
             std::env::temp_dir().join(format!("punctual-plot-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
+        std::fs::create_dir_all(&path).expect("a folder can be made");
         Self(path)
     }
 
     fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.0.join(name);
-        std::fs::write(&path, text).unwrap();
+        std::fs::write(&path, text).expect("a file can be written");
         path
     }
 }
@@ -29,7 +29,7 @@ impl Drop for Folder {
 
 fn plot(arguments: &[&str], files: &[&Path]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
-    command.arg("plot").args(files).args(arguments).output().unwrap()
+    command.arg("plot").args(files).args(arguments).output().expect("the program starts")
 }
 
 fn statistics(start: u8) -> String {

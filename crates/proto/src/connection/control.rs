@@ -4,6 +4,7 @@ use punctual_wire::{Control, ControlPacket};
 use super::Signals;
 use super::established::Established;
 use super::send::timestamp;
+use super::timer::TimerTable;
 
 impl Established {
     /// Appends the next datagram to `out`: what the peer waits for first, then data.
@@ -12,18 +13,24 @@ impl Established {
         now: Instant,
         start: Instant,
         out: &mut Vec<u8>,
+        timers: &mut TimerTable,
         signals: &mut Signals,
     ) -> bool {
         if !self.is_live() {
             return false;
         }
-        let wrote = self.write_control(now, start, out)
-            || self.sender.write_packet(now, start, self.peer, self.rtt.estimate(), out)
-            || self.write_shutdown(now, start, out, signals);
-        if wrote {
-            self.last_sent = now;
+        if !self.write_control(now, start, out) {
+            if self.sender.write_packet(now, start, self.peer, self.rtt.estimate(), out) {
+                self.last_sent = now;
+                return true;
+            }
+            if !self.write_shutdown(now, start, out, signals) {
+                return false;
+            }
         }
-        wrote
+        self.last_sent = now;
+        self.schedule_after_data(now, timers, signals);
+        true
     }
 
     fn write_control(&mut self, now: Instant, start: Instant, out: &mut Vec<u8>) -> bool {

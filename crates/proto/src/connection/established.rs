@@ -88,10 +88,16 @@ impl Established {
         !matches!(self.phase, Phase::Ended(_))
     }
 
-    pub(crate) fn handle_data(&mut self, now: Instant, header: &DataHeader, payload: Bytes) {
+    /// Takes in a data packet; whether it may have moved a timer, or calls for an answer.
+    pub(crate) fn handle_data(
+        &mut self,
+        now: Instant,
+        header: &DataHeader,
+        payload: Bytes,
+    ) -> bool {
         let heard_before = std::mem::replace(&mut self.last_heard, now);
         let rtt = self.rtt.estimate();
-        self.receiver.handle_data(now, heard_before, header, payload, rtt);
+        self.receiver.handle_data(now, heard_before, header, payload, rtt)
     }
 
     /// Takes in a control packet; `false` if it was nonsense.
@@ -176,19 +182,22 @@ impl Established {
         now: Instant,
         timers: &mut TimerTable,
     ) -> Result<Option<Message>, RecvError> {
-        if let Some(message) = self.receiver.recv(now) {
-            if self.receiver.ack_is_urgent() {
-                self.pending.ack = true;
+        let next = match self.receiver.recv(now) {
+            Ok(message) => {
+                if self.receiver.ack_is_urgent() {
+                    self.pending.ack = true;
+                }
+                return Ok(Some(message));
             }
-            return Ok(Some(message));
-        }
+            Err(next) => next,
+        };
         if let Phase::Ended(reason) = &self.phase
             && self.receiver.is_drained()
         {
             return Err(RecvError::Closed(reason.clone()));
         }
         self.told_readable = false;
-        timers.assign(Timer::Deliver, self.receiver.next_delivery());
+        timers.assign(Timer::Deliver, next);
         Ok(None)
     }
 
@@ -215,6 +224,19 @@ impl Established {
         signals.writable |= self.sender.becomes_writable();
     }
 
+    /// Sets the timers when all is written that can be now. Control packets have set those of the
+    /// receiving half.
+    pub(crate) fn schedule_after_writing(
+        &mut self,
+        now: Instant,
+        timers: &mut TimerTable,
+        signals: &mut Signals,
+    ) {
+        self.settle_phase(now, timers, signals);
+        self.schedule_after_send(now, timers);
+        signals.writable |= self.sender.becomes_writable();
+    }
+
     /// Sets the timers that data coming in may change.
     pub(crate) fn schedule_after_data(
         &mut self,
@@ -230,6 +252,16 @@ impl Established {
             timers.assign(Timer::FreshLoss, self.receiver.next_ripe());
         }
         timers.assign(Timer::Skip, self.receiver.next_skip());
+        self.schedule_delivery(now, timers, signals);
+    }
+
+    /// Tells of the next message if it is due, or sets the timer for it.
+    pub(crate) fn schedule_delivery(
+        &mut self,
+        now: Instant,
+        timers: &mut TimerTable,
+        signals: &mut Signals,
+    ) {
         let delivery = if self.told_readable { None } else { self.receiver.next_delivery() };
         if delivery.is_some_and(|at| at <= now) {
             self.told_readable = true;

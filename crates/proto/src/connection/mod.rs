@@ -34,6 +34,12 @@ pub(crate) struct Signals {
     pub(crate) closed: Option<CloseReason>,
 }
 
+impl Signals {
+    pub(crate) const fn any(&self) -> bool {
+        self.connected || self.readable || self.writable || self.closed.is_some()
+    }
+}
+
 /// One connection of an endpoint.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -109,16 +115,20 @@ impl Connection {
         }
     }
 
-    /// Takes in a data packet of the peer's.
-    pub(crate) fn handle_data(&mut self, now: Instant, header: DataHeader, payload: Bytes) {
+    /// Takes in a data packet of the peer's. Whether it may have moved a timer, or calls for an
+    /// answer: most only follow others that wait for their time.
+    pub(crate) fn handle_data(&mut self, now: Instant, header: DataHeader, payload: Bytes) -> bool {
         match &mut self.state {
             State::Calling(calling) => calling.keep(header, payload),
             State::Established(live) if live.is_live() => {
-                live.handle_data(now, &header, payload);
-                live.schedule_after_data(now, &mut self.timers, &mut self.signals);
+                if live.handle_data(now, &header, payload) {
+                    live.schedule_after_data(now, &mut self.timers, &mut self.signals);
+                    return true;
+                }
             }
             State::Established(_) | State::Failed(_) => {}
         }
+        false
     }
 
     /// Takes in a control packet of the peer's.
@@ -184,8 +194,14 @@ impl Connection {
                 }
             }
             State::Established(live) => {
-                live.handle_timers(now, &mut self.timers, &self.config, &mut self.signals);
-                live.schedule(now, &mut self.timers, &mut self.signals);
+                if self.timers.fired(Timer::Deliver, now) {
+                    live.schedule_delivery(now, &mut self.timers, &mut self.signals);
+                }
+                // That is all, as a rule.
+                if self.timers.next().is_some_and(|at| at <= now) {
+                    live.handle_timers(now, &mut self.timers, &self.config, &mut self.signals);
+                    live.schedule(now, &mut self.timers, &mut self.signals);
+                }
             }
             State::Failed(_) => {}
         }
@@ -213,9 +229,10 @@ impl Connection {
                 true
             }
             State::Established(live) => {
-                let wrote = live.write_datagram(now, self.start, out, &mut self.signals);
+                let (timers, signals) = (&mut self.timers, &mut self.signals);
+                let wrote = live.write_datagram(now, self.start, out, timers, signals);
                 if !wrote {
-                    live.schedule(now, &mut self.timers, &mut self.signals);
+                    live.schedule_after_writing(now, timers, signals);
                 }
                 wrote
             }
@@ -232,6 +249,8 @@ impl Connection {
         }
     }
 
+    /// Takes a message for sending; [`schedule_after_send`](Self::schedule_after_send) follows
+    /// unless something is written now.
     pub(crate) fn send(
         &mut self,
         now: Instant,
@@ -242,11 +261,14 @@ impl Connection {
         match &mut self.state {
             State::Calling(_) => Err(SendError::NotConnected),
             State::Failed(reason) => Err(SendError::Closed(reason.clone())),
-            State::Established(live) => {
-                live.send(now, payload, options, &self.config, remote)?;
-                live.schedule_after_send(now, &mut self.timers);
-                Ok(())
-            }
+            State::Established(live) => live.send(now, payload, options, &self.config, remote),
+        }
+    }
+
+    /// Sets the timers that a submitted message may change.
+    pub(crate) fn schedule_after_send(&mut self, now: Instant) {
+        if let State::Established(live) = &mut self.state {
+            live.schedule_after_send(now, &mut self.timers);
         }
     }
 
@@ -256,6 +278,11 @@ impl Connection {
             State::Failed(reason) => Err(RecvError::Closed(reason.clone())),
             State::Established(live) => live.recv(now, &mut self.timers),
         }
+    }
+
+    /// Whether an ACK waits to be written.
+    pub(crate) fn owes_ack(&self) -> bool {
+        matches!(&self.state, State::Established(live) if live.pending.ack)
     }
 
     pub(crate) fn info(&self) -> ConnectionInfo {

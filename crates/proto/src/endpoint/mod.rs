@@ -102,8 +102,9 @@ impl Endpoint {
         if let Some(index) = self.route(remote, header.dest) {
             // Moving the start costs nothing; a slice would count references.
             datagram.advance(DataHeader::LEN);
-            self.connections[index].connection.handle_data(now, header, datagram);
-            self.settle(now, index);
+            if self.connections[index].connection.handle_data(now, header, datagram) {
+                self.settle(now, index);
+            }
         }
     }
 
@@ -220,8 +221,12 @@ impl Endpoint {
         let index = self.index(id).ok_or(SendError::NotConnected)?;
         let slot = &mut self.connections[index];
         slot.connection.send(now, payload, options)?;
-        self.timers.set(index, slot.connection.next_timeout());
-        self.enqueue(now, index);
+        // Where something goes out, the timers are set when all of it has.
+        if !self.enqueue(now, index) {
+            let connection = &mut self.connections[index].connection;
+            connection.schedule_after_send(now);
+            self.timers.set(index, connection.next_timeout());
+        }
         Ok(())
     }
 
@@ -237,8 +242,9 @@ impl Endpoint {
         // Only the end of what is due moves a timer; an ACK that tells of room is written at once.
         if !matches!(message, Ok(Some(_))) {
             self.timers.set(index, connection.next_timeout());
+        } else if connection.owes_ack() {
+            self.enqueue(now, index);
         }
-        self.enqueue(now, index);
         message
     }
 
@@ -327,18 +333,21 @@ impl Endpoint {
     /// After a connection was touched: tells its events, sets its timer, queues it for sending.
     fn settle(&mut self, now: Instant, index: usize) {
         let slot = &mut self.connections[index];
-        let signals = std::mem::take(&mut slot.connection.signals);
         self.timers.set(index, slot.connection.next_timeout());
-        tell(&mut self.events, slot.id, signals);
+        if slot.connection.signals.any() {
+            tell(&mut self.events, slot.id, std::mem::take(&mut slot.connection.signals));
+        }
         self.enqueue(now, index);
     }
 
-    fn enqueue(&mut self, now: Instant, index: usize) {
+    /// Queues a connection that has something to send; whether it is in the queue.
+    fn enqueue(&mut self, now: Instant, index: usize) -> bool {
         let slot = &mut self.connections[index];
         if !slot.queued && slot.connection.wants_to_write(now) {
             slot.queued = true;
             self.outbox.enqueue(index);
         }
+        slot.queued
     }
 
     fn is_full(&self) -> bool {

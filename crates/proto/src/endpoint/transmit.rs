@@ -62,6 +62,18 @@ impl Endpoint {
         max_segments: usize,
         buffer: &mut Vec<u8>,
     ) -> Option<Transmit> {
+        if !self.outbox.is_waiting() {
+            return None;
+        }
+        self.write_batch(now, max_segments, buffer)
+    }
+
+    fn write_batch(
+        &mut self,
+        now: Instant,
+        max_segments: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit> {
         let start = buffer.len();
         if let Some((remote, datagram)) = self.outbox.replies.pop_front() {
             buffer.extend_from_slice(&datagram);

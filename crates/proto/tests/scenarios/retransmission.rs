@@ -74,11 +74,9 @@ fn the_period_of_reports_begins_with_the_last_packet_before_the_loss() {
     let (seen, losing) = (Rc::clone(&reports), Rc::clone(&lost));
     pair.tap(move |at, side, datagram| {
         match side {
-            Side::Caller if kind(&datagram) == Kind::Data => {
-                if losing.borrow().is_none() {
-                    *losing.borrow_mut() = Some(at);
-                    return Vec::new();
-                }
+            Side::Caller if kind(&datagram) == Kind::Data && losing.borrow().is_none() => {
+                *losing.borrow_mut() = Some(at);
+                return Vec::new();
             }
             Side::Listener if kind(&datagram) == Kind::Nak => seen.borrow_mut().push(at),
             _ => {}

@@ -91,6 +91,12 @@ impl AckState {
         Some((at + wait).max(now))
     }
 
+    /// Whether the timer runs for an ACK of `next` that is no repetition: then it also runs, to the
+    /// same instant, for one of more.
+    pub(crate) fn counts_down(&self, next: SeqNo) -> bool {
+        self.settled != Some(next) && self.last_sent.0 != next
+    }
+
     /// Whether an ACK that tells of room again must go out at once: the peer knows of a quarter at
     /// most.
     pub(crate) const fn frees(&self, room: u32) -> bool {

@@ -19,6 +19,8 @@ pub(crate) struct LinkEstimate {
     /// Gaps of probe pairs in nanoseconds, scaled to a full payload. Made when the first comes.
     gaps: Vec<u64>,
     next_gap: usize,
+    /// The same gaps by their size.
+    sorted: Vec<u64>,
     probe_started: Option<Instant>,
 }
 
@@ -29,6 +31,7 @@ impl LinkEstimate {
             arrived: 0,
             gaps: Vec::new(),
             next_gap: 0,
+            sorted: Vec::new(),
             probe_started: None,
         }
     }
@@ -63,15 +66,11 @@ impl LinkEstimate {
     /// Packets of full size per second that the link seems to carry; 0 if unknown. Gaps beyond
     /// eight times the median either way are left out.
     pub(crate) fn capacity(&self) -> u32 {
-        if self.gaps.is_empty() {
-            return 0;
-        }
-        let mut sorted = self.gaps.clone();
-        let middle = sorted.len() / 2;
-        let median = *sorted.select_nth_unstable(middle).1;
-        let kept = self.gaps.iter().filter(|&&gap| gap > median / 8 && gap < median * 8);
-        let (count, sum) = kept.fold((0, 0), |(count, sum), gap| (count + 1, sum + gap));
-        per_second(Duration::from_nanos(sum), count)
+        let Some(&median) = self.sorted.get(self.sorted.len() / 2) else { return 0 };
+        let first = self.sorted.partition_point(|&gap| gap <= median / 8);
+        let end = self.sorted.partition_point(|&gap| gap < median * 8);
+        let kept = &self.sorted[first..end];
+        per_second(Duration::from_nanos(kept.iter().sum()), kept.len() as u64)
     }
 
     fn end_probe(&mut self, now: Instant, payload: usize, full: usize) {
@@ -81,13 +80,20 @@ impl LinkEstimate {
             return;
         }
         let scaled = gap * full as u128 / payload as u128;
-        let scaled = u64::try_from(scaled).unwrap_or(u64::MAX).min(60_000_000_000);
+        let scaled = u64::try_from(scaled).unwrap_or(u64::MAX).clamp(1, 60_000_000_000);
         if self.gaps.len() < PROBES {
             self.gaps.push(scaled);
         } else {
-            self.gaps[self.next_gap] = scaled;
+            let oldest = std::mem::replace(&mut self.gaps[self.next_gap], scaled);
+            self.sorted.remove(self.place(oldest));
         }
+        self.sorted.insert(self.place(scaled), scaled);
         self.next_gap = (self.next_gap + 1) % PROBES;
+    }
+
+    /// The place of a gap among the sorted ones.
+    fn place(&self, gap: u64) -> usize {
+        self.sorted.partition_point(|&other| other < gap)
     }
 }
 

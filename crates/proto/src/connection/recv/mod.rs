@@ -102,7 +102,8 @@ impl ReceiveHalf {
         }
     }
 
-    /// A data packet came in; the packet before it, of any kind, did at `heard_before`.
+    /// A data packet came in; the packet before it, of any kind, did at `heard_before`. Whether it
+    /// may have moved a timer, or calls for an answer.
     pub(crate) fn handle_data(
         &mut self,
         now: Instant,
@@ -110,24 +111,36 @@ impl ReceiveHalf {
         header: &DataHeader,
         payload: Bytes,
         rtt: Rtt,
-    ) {
+    ) -> bool {
         self.counts.arrived(payload.len(), header.retransmitted);
         self.heard_before = heard_before;
         if header.key != KeyFlag::Clear {
             self.counts.undecrypted(payload.len());
-            return;
+            return false;
         }
         let time = self.plausible_time(now, header.timestamp);
         let stored = Stored { payload, time, msgno: header.msgno };
         let gap = header.seq.distance_from(self.buffer.end());
         if gap >= SUSPICIOUS_GAP.cast_signed() {
             self.handle_far(now, header, stored, rtt);
-            return;
+            return true;
         }
         if gap >= 0 {
             self.suspect = None;
         }
+        let joins = gap == 0 && self.only_waits();
         self.store(now, header.seq, header.retransmitted, stored, rtt);
+        !joins || self.has_feedback()
+    }
+
+    /// Whether all that is missing is the next packet, others wait for their time, and an ACK for
+    /// them is on its way to its own: then the next packet moves no timer.
+    fn only_waits(&self) -> bool {
+        let end = self.buffer.end();
+        self.buffer.packets() > 0
+            && self.buffer.missing().is_empty()
+            && self.reordering.next_ripe().is_none()
+            && self.acks.counts_down(end)
     }
 
     /// The control packet that came in was sent at `timestamp`.
@@ -167,24 +180,20 @@ impl ReceiveHalf {
         self.next_nak = self.next_nak.map(|at| at.min(now + nak_period(rtt)));
     }
 
-    /// The next message, if it is due.
-    pub(crate) fn recv(&mut self, now: Instant) -> Option<Message> {
-        if self.next_delivery()? > now {
-            return None;
-        }
-        let (seq, stored, lost_before) = self.buffer.pop()?;
+    /// The next message if it is due, or else the instant when one will be, as
+    /// [`next_delivery`](Self::next_delivery) tells it.
+    pub(crate) fn recv(&mut self, now: Instant) -> Result<Message, Option<Instant>> {
+        let next = self.next_delivery();
+        let Some((seq, stored, lost_before)) =
+            next.filter(|&at| at <= now).and_then(|_| self.buffer.pop())
+        else {
+            return Err(next);
+        };
         let (origin, due) = match &self.tsbpd {
             Some(tsbpd) => (tsbpd.origin(stored.time), tsbpd.due(stored.time)),
             None => (now, now),
         };
-        Some(Message {
-            payload: stored.payload,
-            origin,
-            due,
-            seq,
-            msgno: stored.msgno,
-            lost_before,
-        })
+        Ok(Message { payload: stored.payload, origin, due, seq, msgno: stored.msgno, lost_before })
     }
 
     /// When the packet at the front is due; `None` if there is none or a missing one comes first.

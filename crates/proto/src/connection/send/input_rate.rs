@@ -106,7 +106,9 @@ mod tests {
             input.rate()
         };
         let full = Bitrate::from_bytes_per_sec(1_000_000);
-        (0..2).for_each(|n| drop(second(&mut input, n, 1, false)));
+        (0..2).for_each(|n| {
+            second(&mut input, n, 1, false);
+        });
         (2..5).for_each(|n| assert_eq!(second(&mut input, n, 10, true), full));
         second(&mut input, 5, 10, false);
         assert_eq!(second(&mut input, 6, 10, false), Bitrate::from_bytes_per_sec(100_000));
