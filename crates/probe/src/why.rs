@@ -1,6 +1,6 @@
 //! The reasons of a recommendation, in sentences.
 
-use punctual_units::DisplayDuration;
+use punctual_units::{Bitrate, DisplayDuration};
 
 use crate::measurement::{Congestion, Limit, Measurement, Peer, StepResult, Verdict};
 use crate::recommend::{Algorithm, LinkKind, Reasons, Recommendation, Why, Wishes};
@@ -33,6 +33,9 @@ pub fn describe(sign: Congestion) -> String {
         Congestion::Loss { share } => format!("{} of the packets were lost", percent(share)),
         Congestion::Queue { delay } => {
             format!("packets queued for {:#} all the time", DisplayDuration(delay))
+        }
+        Congestion::Throughput { delivered } if delivered == Bitrate::ZERO => {
+            "nothing arrived for a time".to_owned()
         }
         Congestion::Throughput { delivered } => format!("only {delivered:#} arrived"),
         Congestion::Backlog { waiting } => {
@@ -84,6 +87,11 @@ fn latency(
         );
     } else if reasons.by_rtt + margin >= latency {
         text += &format!("{} times is the rule for {kind}", reasons.factor);
+    } else if measurement.changes {
+        text += &format!(
+            "more would hardly lower the {} that came too late while the link had no room",
+            percent(recommendation.expected.seen)
+        );
     } else {
         text += &format!(
             "with {} of loss, {} rounds of retransmission leave no more than {} unrecovered",

@@ -7,7 +7,7 @@ use punctual_probe::{
     Distribution, LinkKind, Measurement, NotEnough, Peer, Recommendation, StepResult, Uris,
     Verdict, describe, percent,
 };
-use punctual_units::{DisplayBytes, DisplayDuration};
+use punctual_units::{Bitrate, DisplayBytes, DisplayDuration};
 
 /// One rate that was tried, in a line.
 pub(super) fn step(step: &StepResult) -> String {
@@ -53,7 +53,7 @@ fn measured(text: &mut String, measurement: &Measurement) {
     }
     if let Some(variation) = &measurement.delay_variation {
         let spread = format!(
-            "{} beyond the least in the middle, {} p95, {} p99, {} at most",
+            "{} median, {} p95, {} p99, {} most, all beyond the least",
             shown(variation.median),
             shown(variation.p95),
             shown(variation.p99),
@@ -115,7 +115,9 @@ fn rates(text: &mut String, measurement: &Measurement) {
     if let Some(usable) = measurement.usable {
         row(text, "usable", &format!("{usable:#}"));
     }
-    if let Some(capacity) = measurement.capacity {
+    // Pairs that were torn apart on the way tell less than what the link carried.
+    let told = |capacity: &Bitrate| measurement.usable.is_none_or(|usable| *capacity >= usable);
+    if let Some(capacity) = measurement.capacity.filter(told) {
         row(text, "capacity", &format!("{capacity:#} by packet pairs, a rough estimate"));
     }
 }
@@ -168,12 +170,14 @@ fn recommended(text: &mut String, recommendation: &Recommendation) {
 
 fn copied(text: &mut String, recommendation: &Recommendation, uris: &Uris) {
     let _ = writeln!(text, "\nTo be copied");
-    row(text, "Punctual", &uris.punctual);
-    row(text, "  listening", &uris.punctual_listener);
-    row(text, "srt-live-transmit", &uris.srt_live_transmit);
-    row(text, "  listening", &uris.srt_live_transmit_listener);
-    row(text, "FFmpeg", &uris.ffmpeg);
-    row(text, "OBS", &uris.obs);
+    // A shell would take the `&` for its own.
+    let quoted = |uri: &str| format!("'{uri}'");
+    row(text, "Punctual", &quoted(&uris.punctual));
+    row(text, "  listening", &quoted(&uris.punctual_listener));
+    row(text, "srt-live-transmit", &quoted(&uris.srt_live_transmit));
+    row(text, "  listening", &quoted(&uris.srt_live_transmit_listener));
+    row(text, "FFmpeg", &quoted(&uris.ffmpeg));
+    row(text, "OBS, server", &uris.obs);
     let micros = recommendation.latency.as_micros();
     let note = format!("FFmpeg and OBS count the latency in microseconds: {micros}");
     row(text, "", &note);
@@ -181,9 +185,9 @@ fn copied(text: &mut String, recommendation: &Recommendation, uris: &Uris) {
 
 fn distribution(times: &Distribution) -> String {
     format!(
-        "{} in the middle, {} at least, {} p95, {} p99, {} at most",
-        shown(times.median),
+        "{} least, {} median, {} p95, {} p99, {} most",
         shown(times.min),
+        shown(times.median),
         shown(times.p95),
         shown(times.p99),
         shown(times.max)
