@@ -1,4 +1,5 @@
-//! Every chore of this repository as one program: `cargo xtask test | check | bench | fuzz | swarm`.
+//! Every chore of this repository as one program:
+//! `cargo xtask test | check | bench | fuzz | swarm`.
 
 #![forbid(unsafe_code)]
 

@@ -32,8 +32,8 @@ pub(crate) struct Agenda {
     taken: u32,
 }
 
-/// An instant's nanoseconds in the upper half, and below a source: its kind in the upper quarter and
-/// its number in the lowest. As one number they are compared without a branch.
+/// An instant's nanoseconds in the upper half, and below a source: its kind in the upper quarter
+/// and its number in the lowest. As one number they are compared without a branch.
 fn entry(at: u64, source: u64) -> u128 {
     u128::from(at) << 64 | u128::from(source)
 }

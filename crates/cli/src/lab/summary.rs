@@ -34,6 +34,16 @@ pub(super) fn of(results: &Results) -> String {
     if failed.len() > MOST_TOLD {
         let _ = writeln!(text, "and {} runs more did not end well", failed.len() - MOST_TOLD);
     }
+    let late = results.late_runs();
+    for (row, us) in late.iter().take(MOST_TOLD) {
+        let run = results.sheet.text(*row, "run");
+        let backend = results.sheet.text(*row, "backend");
+        let ms = us / 1e3;
+        let _ = writeln!(text, "{run} ({backend}): the machine stalled, packets {ms:.1} ms late");
+    }
+    if late.len() > MOST_TOLD {
+        let _ = writeln!(text, "and in {} runs more it stalled", late.len() - MOST_TOLD);
+    }
     text
 }
 

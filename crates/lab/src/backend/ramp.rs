@@ -3,8 +3,8 @@
 use crate::backend::Series;
 use crate::run::Setup;
 
-/// The highest rate of a ramp before the first at which the path was congested, Mb/s; `None` without
-/// a ramp or a series.
+/// The highest rate of a ramp before the first at which the path was congested, Mb/s; `None`
+/// without a ramp or a series.
 ///
 /// A step is congested if the receiver dropped more than [`DROPPED`] of what was sent in it, or if
 /// the round-trip time was more than [`STRETCHED`] of the first step's for more than half of it.

@@ -113,6 +113,15 @@ fn unfinished(page: &mut Page, results: &Results) {
     if rows < all {
         page.note(format!("{rows} of {all} runs are there; the others have not been run."));
     }
+    let late = results.late_runs().len();
+    if late > 0 {
+        page.note(format!(
+            "In {late} of {rows} runs the machine stalled: the emulator sent more than 1 % of \
+             packets later than {} ms after their time. Such runs tell of the machine rather than \
+             of the link; see the columns `up.usLateP99` and `down.usLateP99`.",
+            Results::LATE_US / 1e3,
+        ));
+    }
     let failed = (0..rows).filter(|row| !is_well(results.sheet.text(*row, "status"))).count();
     if failed > 0 {
         page.note(format!("{failed} of {rows} runs did not end well; see the column `status`."));

@@ -1,5 +1,5 @@
 //! The columns of results: every statistic of both ends under libsrt's name, every metric, what the
-//! links did.
+//! links did, and how exactly in time.
 
 use punctual::Statistics;
 use punctual_metrics::{Quantiles, Report};
@@ -16,8 +16,11 @@ pub(crate) struct StatisticColumn {
     side: Side,
     /// Whether it counts since the start; others hold at the end.
     pub(crate) total: bool,
-    value: fn(&Statistics) -> f64,
+    value: Reading,
 }
+
+/// Reads one statistic.
+type Reading = fn(&Statistics) -> f64;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Side {
@@ -202,6 +205,14 @@ pub(crate) fn link(way: &str, link: &LinkStatistics) -> Vec<NamedNumber> {
     numbers.map(|(name, number)| (format!("{way}.{name}"), number)).to_vec()
 }
 
+/// How much later than the model says the emulator sent packets, µs: above some milliseconds the
+/// machine stalled, and a run tells of it rather than of the link. Virtual time is never late.
+pub(crate) fn lateness(way: &str, nanos: &Quantiles) -> Vec<NamedNumber> {
+    let known = |value: Option<u64>| value.map_or(f64::NAN, |nanos| count(nanos) / 1e3);
+    let names = LATENESS.iter().map(|name| format!("{way}.{name}"));
+    names.zip([known(nanos.p99()), known(nanos.max())]).collect()
+}
+
 /// Columns that runs fill, in the order of results.
 pub fn result_columns() -> Vec<String> {
     let mut columns: Vec<String> = OF_THE_STREAM.iter().map(|name| (*name).to_owned()).collect();
@@ -212,6 +223,8 @@ pub fn result_columns() -> Vec<String> {
     columns.extend(names(statistics("receiver", &[])));
     columns.extend(names(link("up", &LinkStatistics::default())));
     columns.extend(names(link("down", &LinkStatistics::default())));
+    columns.extend(names(lateness("up", &Quantiles::default())));
+    columns.extend(names(lateness("down", &Quantiles::default())));
     columns
 }
 
@@ -234,6 +247,9 @@ pub(crate) fn statistic_names() -> impl Iterator<Item = &'static str> {
 pub(crate) fn is_total(name: &str) -> bool {
     STATISTICS.iter().any(|column| column.name == name && column.total)
 }
+
+/// How late the emulator was.
+pub(crate) const LATENESS: [&str; 2] = ["usLateP99", "usLateMax"];
 
 /// What is known of the stream itself.
 pub(crate) const OF_THE_STREAM: [&str; 13] = [

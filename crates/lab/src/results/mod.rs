@@ -23,7 +23,7 @@ pub use meta::Meta;
 pub use sheet::Sheet;
 pub use tabulation::{Column, Tabulation};
 
-pub(crate) use columns::{is_total, link, quantiles, report, statistic_names, statistics};
+pub(crate) use columns::{is_total, lateness, link, quantiles, report, statistic_names, statistics};
 pub(crate) use folder::Folder;
 pub(crate) use layout::Layout;
 pub(crate) use sheet::csv_line;
@@ -44,6 +44,24 @@ pub struct Results {
     pub folder: Option<PathBuf>,
     /// Where the plan lay, for references beside it.
     pub(crate) plan_folder: Option<PathBuf>,
+}
+
+impl Results {
+    /// From which lateness of the emulator's packets on, in µs, a run tells of the machine rather
+    /// than of the link. A host's own timers are some 0.1 ms late.
+    pub const LATE_US: f64 = 2_000.0;
+
+    /// Rows of runs in real time in which one packet of a hundred was later than
+    /// [`Results::LATE_US`], with how late that was, in µs.
+    pub fn late_runs(&self) -> Vec<(usize, f64)> {
+        let late = |row: usize| {
+            let ways = ["up.usLateP99", "down.usLateP99"];
+            let late = ways.into_iter().filter_map(|way| self.sheet.number(row, way));
+            let most = late.fold(0.0, f64::max);
+            (most > Self::LATE_US).then_some((row, most))
+        };
+        (0..self.sheet.rows().len()).filter_map(late).collect()
+    }
 }
 
 #[cfg(test)]

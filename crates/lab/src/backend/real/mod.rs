@@ -10,7 +10,7 @@ use punctual::{Instant, now};
 use punctual_emulator::{Emulator, EmulatorConfig, EmulatorReport};
 
 use crate::backend::Outcome;
-use crate::results::link;
+use crate::results::{lateness, link};
 use crate::run::Setup;
 
 pub(crate) use meter::Measured;
@@ -34,10 +34,12 @@ pub(crate) async fn emulator(setup: &Setup, target: SocketAddr) -> Result<Emulat
     Emulator::start(config).await.map_err(|error| format!("the emulator: {error}"))
 }
 
-/// What the links did.
+/// What the links did, and how exactly in time.
 pub(crate) fn of_the_links(outcome: &mut Outcome, report: &EmulatorReport) {
-    outcome.extend(link("up", &report.up.link));
-    outcome.extend(link("down", &report.down.link));
+    for (way, direction) in [("up", &report.up), ("down", &report.down)] {
+        outcome.extend(link(way, &direction.link));
+        outcome.extend(lateness(way, &direction.lateness));
+    }
 }
 
 /// A runtime for one run.
