@@ -41,7 +41,7 @@ pub(crate) fn usable(setup: &Setup, series: &Series) -> Option<f64> {
 const DROPPED: f64 = 0.02;
 
 /// How much longer the round-trip time is on a path that counts as congested.
-const STRETCHED: f64 = 1.5;
+const STRETCHED: f64 = 2.0;
 
 /// The first second of a step belongs to the change, s.
 const SETTLING: f64 = 1.0;

@@ -12,7 +12,7 @@ pub(crate) const STREAM: &[&str] =
     &["transport", "bitrate", "ramp.by", "ramp.every", "payload", "duration", "streams"];
 
 /// Keys of links besides those that a link's text form has.
-const LINK: &[&str] = &["preset", "event", "stall", "rtt", "trace", "at"];
+const LINK: &[&str] = &["preset", "event", "stall", "outage", "rtt", "trace", "at"];
 
 pub(crate) const HOSTS: &[&str] = &["lateness", "drift", "offset"];
 
@@ -78,7 +78,7 @@ pub(crate) fn measure(key: &str) -> Option<Measure> {
         ("stream" | "traffic" | "link", "bitrate" | "by" | "rate") => {
             Some(Measure::BITS_PER_SECOND)
         }
-        ("link", "rtt" | "delay" | "stall") | ("hosts", "lateness" | "offset") => {
+        ("link", "rtt" | "delay" | "stall" | "outage") | ("hosts", "lateness" | "offset") => {
             Some(Measure::MILLISECONDS)
         }
         ("link", "loss" | "duplicate" | "corrupt") => Some(Measure::SHARE),

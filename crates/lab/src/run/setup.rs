@@ -260,7 +260,8 @@ impl Given<'_> {
                 let at = self.time("link.event")?.unwrap_or_default();
                 let usual = presets::CongestionEvent::default();
                 let stall = self.time("link.stall")?.unwrap_or(usual.stall);
-                let event = presets::CongestionEvent { at, stall, ..usual };
+                let lost = self.time("link.outage")?.unwrap_or(usual.lost);
+                let event = presets::CongestionEvent { at, stall, lost, ..usual };
                 Ok(presets::stationary_4g(seed, &[event]))
             }
         }
@@ -399,7 +400,7 @@ fn forms(name: &str) -> String {
 }
 
 /// Keys of a link that its text form does not have.
-const OURS: [&str; 4] = ["preset", "event", "stall", "trace"];
+const OURS: [&str; 5] = ["preset", "event", "stall", "outage", "trace"];
 
 /// Seven MPEG-TS packets.
 const DEFAULT_PAYLOAD: u64 = 1_316;

@@ -51,13 +51,13 @@ impl Default for CongestionEvent {
 ///   84 ms on average and wanders by 25 ms (standard deviation) over some seconds; down it is
 ///   50 ms.
 /// - **20 Mb/s promised, about 10 usable; 5 clean, 7.5 and 10 with drops and more RTT now and then,
-///   12.5 congested; a burst at 12 Mb/s when the network recovers**: the rate up is 12.3 Mb/s on
-///   average, with a standard deviation of 3 Mb/s and a memory of about a second, and never more
-///   than 20. So 12.5 Mb/s with headers is more than there is, 10 is too much for seconds at a
-///   time, 7.5 sometimes, 5 hardly ever.
+///   12.5 congested; 8 steady, but for an event; a burst at 12 Mb/s when the network recovers**: the
+///   rate up is 12 Mb/s on average, with a standard deviation of 2 Mb/s and a memory of 0.7 s, and
+///   never less than 6 or more than 20. So 12.5 Mb/s with headers is more than there is, 10 is too
+///   much for seconds at a time, 8 for moments that 1200 ms of latency bridge, 5 never.
 /// - **1 to 2 packets lost a second, now and then 10 and more**, at 5 Mb/s, that is 475 packets a
-///   second: 0.25 % are lost by chance; where the rate falls below 7.5 Mb/s loss rises, to 15 % at
-///   3 Mb/s.
+///   second: 0.25 % are lost by chance; where the rate falls below 8.5 Mb/s loss rises, to 12 % at
+///   6 Mb/s.
 /// - **Spikes of an extra 400 ms of delay, and of the RTT to 300 ms**: each 12 to 30 s nothing
 ///   leaves for 150 to 400 ms. What 5 Mb/s leave behind in 400 ms, 12 Mb/s carry away in 170 ms:
 ///   so much the RTT rises, that is measured by small packets behind it.
@@ -98,17 +98,17 @@ pub(super) fn path(seed: u64) -> PathProfile {
 const UPLINK: Course = Course {
     number: 0,
     states: &[State {
-        rate: 12_300,
-        rate_deviation: 3_000,
+        rate: 12_000,
+        rate_deviation: 2_000,
         delay: (84_000, 25_000),
         loss: 2_500,
-        weak: 7_500,
+        weak: 8_500,
         lasts: 1,
     }],
-    persistence: 928,
-    rate_range: (3_000, 20_000),
+    persistence: 890,
+    rate_range: (6_000, 20_000),
     delay_range: (35_000, 160_000),
-    loss_at_least_rate: 150_000,
+    loss_at_least_rate: 120_000,
     pauses: Pauses { gap: (12_000, 30_000), length: (150, 400), lost: 0 },
 };
 
