@@ -105,8 +105,16 @@ pub(crate) fn changes(at_ease: &[&Step]) -> bool {
             _ => false,
         }
     };
-    let troubled =
-        |second: &Second| !matches!(second.trouble, None | Some(Congestion::Loss { .. }));
+    // Less may arrive in a moment because a program was not let run: then no queue shows.
+    let waited = |second: &Second| match (second.delay, second.worst) {
+        (Some(usual), Some(worst)) => worst - usual > WAITED_US,
+        _ => second.time >= LONG_SILENCE,
+    };
+    let troubled = |second: &Second| match second.trouble {
+        Some(Congestion::Queue { .. } | Congestion::Backlog { .. }) => true,
+        Some(Congestion::Throughput { .. }) => waited(second),
+        Some(Congestion::Loss { .. }) | None => false,
+    };
     at_ease.iter().any(wanders) || at_ease.iter().flat_map(|step| step.course()).any(troubled)
 }
 
@@ -123,6 +131,10 @@ fn above(low: f64, high: f64, limit: f64) -> f64 {
 
 /// The median delay of a second on a link that does not change is the same to some milliseconds.
 const WANDERS_US: i64 = 8_000;
+/// A queue of so much is one.
+const WAITED_US: i64 = 60_000;
+/// Nothing for so long is no accident of this machine.
+const LONG_SILENCE: Duration = Duration::from_millis(500);
 
 #[cfg(test)]
 mod tests {

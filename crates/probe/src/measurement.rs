@@ -6,8 +6,8 @@ use crate::course::Course;
 use crate::events::LossEvents;
 use crate::step::{Step, float};
 
-/// What a probe found out about a link. All of the link's figures but those of single steps are from
-/// the rates that the link carried at ease.
+/// What a probe found out about a link. All of the link's figures but those of single steps are
+/// from the rates that the link carried at ease.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
     /// Who was at the other end.

@@ -1,8 +1,8 @@
 //! How likely a lost packet is still missing after a time: rounds of report and retransmission.
 //!
 //! The receiver reports a loss when the next packet arrives, at once, and then again each report
-//! period *T* = max(20 ms, (RTT + 4 RTTVar) / 2) as long as it is missing (draft section 4.8.2). The
-//! sender answers a report that arrives, unless the algorithm holds it back: the efficient one
+//! period *T* = max(20 ms, (RTT + 4 RTTVar) / 2) as long as it is missing (draft section 4.8.2).
+//! The sender answers a report that arrives, unless the algorithm holds it back: the efficient one
 //! answers nothing within *S* = RTT - 4 RTTVar of its last answer, that is, no more than each
 //! *k* = ⌊1.05 *S* / *T*⌋ + 1 reports: what falls due at the very end of *S* counts as too early.
 //! A report sent at time *t* brings its answer at *t* + RTT. With *p* the share of answers that are

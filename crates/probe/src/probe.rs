@@ -647,7 +647,8 @@ impl Probe {
         let acknowledged = |statistics: &Statistics| {
             statistics.packets_sent_unique.saturating_sub(statistics.flight_size.into())
         };
-        let fresh = own.acks_received > before.acks_received;
+        // The smoothed round trip begins with what nobody measured: 100 ms (draft section 4.10).
+        let fresh = own.acks_received > before.acks_received.max(SETTLED_ACKS);
         Moment {
             at: self.now - self.started,
             rtt: fresh.then(|| u32::try_from(own.rtt.as_micros()).unwrap_or(u32::MAX)),
@@ -720,6 +721,9 @@ const GREETING: Duration = Duration::from_millis(1_500);
 const COPIES: usize = 4;
 /// A sender that is later than that leaves messages out instead of sending a burst.
 const MOST_BEHIND: Duration = Duration::from_millis(100);
+/// After so many ACKs nothing is left of the round trip that a connection begins with: an eighth of
+/// it goes with each.
+const SETTLED_ACKS: u64 = 80;
 const LEAST_DRAIN: Duration = Duration::from_millis(1_500);
 const LONGEST_DRAIN: Duration = Duration::from_secs(3);
 /// A run of losses as long as that is an outage.

@@ -51,6 +51,7 @@ pub fn percent(share: f64) -> String {
         return "0 %".to_owned();
     }
     match percent {
+        ..0.000_01 => "less than 0.00001 %".to_owned(),
         ..0.001 => format!("{percent:.5} %"),
         ..0.1 => format!("{percent:.4} %"),
         ..10.0 => format!("{percent:.2} %"),
@@ -71,7 +72,11 @@ fn latency(
         LinkKind::Mobile => "a link that varies as mobile ones do",
     };
     let times = recommendation.latency.as_secs_f64() / rtt.as_secs_f64().max(1e-6);
-    let mut text = format!("{times:.1} times the RTT of {}; ", shown(rtt));
+    let mut text = if times < 20.0 {
+        format!("{times:.1} times the RTT of {}; ", shown(rtt))
+    } else {
+        format!("the RTT is only {}; ", shown(rtt))
+    };
     let latency = recommendation.latency;
     let margin = std::time::Duration::from_millis(10);
     if reasons.by_spike + margin >= latency && reasons.by_spike > reasons.by_rtt {
@@ -87,7 +92,7 @@ fn latency(
         );
     } else if reasons.by_rtt + margin >= latency {
         text += &format!("{} times is the rule for {kind}", reasons.factor);
-    } else if measurement.changes {
+    } else if measurement.changes && recommendation.expected.seen > wishes.target {
         text += &format!(
             "more would hardly lower the {} that came too late while the link had no room",
             percent(recommendation.expected.seen)
@@ -97,7 +102,7 @@ fn latency(
             "with {} of loss, {} rounds of retransmission leave no more than {} unrecovered",
             percent(measurement.loss.share),
             recommendation.expected.rounds,
-            percent(wishes.target.max(recommendation.expected.share))
+            percent(wishes.target.max(recommendation.expected.seen))
         );
     }
     text

@@ -72,7 +72,7 @@ struct WishArgs {
     #[arg(long, value_name = "SHARE", default_value = "0.001%", value_parser = punctual_units::parse_share)]
     target_loss: f64,
     /// Rate of the stream that is going to be sent [default: what the link carries]
-    #[arg(long, value_name = "RATE", value_parser = value::rate)]
+    #[arg(long, value_name = "RATE", value_parser = stream_rate)]
     rate: Option<Bitrate>,
     /// The longest latency that is acceptable. A bare number is ms
     #[arg(long, value_name = "TIME", default_value = "8s", value_parser = value::milliseconds)]
@@ -112,6 +112,15 @@ impl ProbeArgs {
     }
 }
 
+/// A rate that a stream can have.
+fn stream_rate(text: &str) -> Result<Bitrate, String> {
+    let rate = value::rate(text).map_err(|error| error.to_string())?;
+    if rate < LEAST_STREAM {
+        return Err(format!("{rate:#} is no stream: {LEAST_STREAM:#} at least"));
+    }
+    Ok(rate)
+}
+
 /// Where to listen: an address, or a whole URI with keys.
 fn listen_uri(text: &str) -> Result<Uri, String> {
     let uri = if text.contains("://") { text.to_owned() } else { format!("srt://{text}") };
@@ -122,6 +131,8 @@ fn listen_uri(text: &str) -> Result<Uri, String> {
     };
     listens.parse().map_err(|error: punctual_uri::UriError| error.to_string())
 }
+
+const LEAST_STREAM: Bitrate = Bitrate::from_bits_per_sec(10_000);
 
 const EXAMPLES: &str = "\
 Examples:

@@ -111,7 +111,7 @@ impl Said {
             self.peer = true;
             match peer {
                 Peer::Punctual => {
-                    tracing::info!("the other end is Punctual and tells what arrives")
+                    tracing::info!("the other end is Punctual and tells what arrives");
                 }
                 Peer::Other => tracing::info!(
                     "the other end is no `punctual probe --listen`: going by what this end sees"

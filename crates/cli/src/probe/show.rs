@@ -100,8 +100,22 @@ fn measured(text: &mut String, measurement: &Measurement) {
     if let Some(largest) = measurement.largest_payload {
         row(text, "largest payload", &format!("{largest} bytes"));
     }
-    for missing in &measurement.missing {
-        row(text, "not measured", &format!("{}: {}", missing.what, missing.why));
+    missing(text, measurement);
+}
+
+/// What could not be measured, that of the same reason together.
+fn missing(text: &mut String, measurement: &Measurement) {
+    let all = &measurement.missing;
+    for (place, first) in all.iter().enumerate() {
+        if all[..place].iter().any(|before| before.why == first.why) {
+            continue;
+        }
+        let same: Vec<&str> =
+            all.iter().filter(|it| it.why == first.why).map(|it| it.what).collect();
+        let sentence = format!("{}: {}", same.join(", "), first.why);
+        for (place, line) in wrapped(&sentence).iter().enumerate() {
+            row(text, if place == 0 { "not measured" } else { "" }, line);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use punctual_netem::{Loss, PathProfile, presets};
 use punctual_probe::{
     Expected, Measurement, Peer, ProbeConfig, Recommendation, StepResult, Verdict, Wishes,
-    recommend,
+    document, recommend,
 };
 use punctual_proto::{Config, MaxBandwidth};
 use punctual_sim::{End, HostConfig, RateSchedule, StreamConfig, StreamOutcome, Transport, World};
@@ -95,6 +95,9 @@ fn probe_and_stream(name: &str, probed: &PathProfile, streamed: &PathProfile) ->
         outcome.receiver.packets_receive_dropped,
         outcome.sender.packets_send_dropped,
     );
+    let tried = it.measurement.sustained >= Some(it.recommendation.stream_rate);
+    let told = it.recommendation.warnings.iter().any(|text| text.contains("no steady rate"));
+    assert_eq!(tried, !told, "{name}: {:?}", it.recommendation.warnings);
     assert_eq!(outcome.messages_refused, 0, "{name}: the rate is not sustained");
     assert!(rtt <= usual * 2 + MS(60), "{name}: a queue stands: {rtt:?}, usually {usual:?}");
     it
@@ -139,7 +142,7 @@ fn promise_over_courses(name: &str) -> Vec<Outcome> {
 const COURSES: u64 = 5;
 
 /// The laboratory link with this loss in both directions.
-fn lab(loss: Loss) -> PathProfile {
+fn lab(loss: &Loss) -> PathProfile {
     let mut path = presets::find("lab").expect("a preset").path(1);
     for link in [&mut path.up, &mut path.down] {
         link.config = link.config.clone().with_loss(loss.clone()).expect("a share");
@@ -153,16 +156,46 @@ fn preset(name: &str) -> PathProfile {
 
 #[test]
 fn on_the_laboratory_link_with_5_percent_of_loss() {
-    let it = promise("lab", &lab(Loss::Random(0.05)));
+    let it = promise("lab", &lab(&Loss::Random(0.05)));
     assert!(!it.measurement.changes && it.promised.at_most < 1e-3);
 }
 
 #[test]
 fn on_the_laboratory_link_with_1_percent_of_loss_in_bursts() {
     let loss = Loss::GilbertElliott { p: 0.01 / 0.99 / 5.0, r: 0.2, good_loss: 0.0, bad_loss: 1.0 };
-    let it = promise("bursts", &lab(loss));
+    let it = promise("bursts", &lab(&loss));
     let bursts = it.measurement.bursts.expect("there were some");
     assert!((3.5..7.0).contains(&bursts.mean), "{bursts:?}");
+}
+
+/// Found by trying courses: every rate fails when it is tried for a while.
+#[test]
+fn where_no_rate_is_steady_that_is_said_in_words_and_in_json() {
+    let path = presets::find("handover").expect("a preset").path(2);
+    let measurement = probe(&path, 1, &ProbeConfig::default(), Peer::Punctual);
+    assert_eq!(measurement.sustained, None, "{:?}", measurement.steps);
+    let it = recommend(&measurement, &Wishes::default()).expect("enough was measured");
+    let said = it.warnings.iter().any(|text| text.contains("no steady rate was found"));
+    assert!(said, "{:?}", it.warnings);
+    let json = document(&measurement, Ok((&it, &it.uris("h:1", &[]))));
+    assert!(json["sustained_bps"].is_null() && json["changes"] == true, "{json}");
+    let warning = json["recommendation"]["warnings"][1].as_str().expect("a warning");
+    assert!(warning.contains("no steady rate was found"), "{warning}");
+}
+
+#[test]
+fn by_the_sender_alone_where_the_listener_does_not_report() {
+    let path = lab(&Loss::Random(0.01));
+    let measurement = probe(&path, 1, &ProbeConfig::default(), Peer::Other);
+    assert!(!measurement.changes, "{:?}", measurement.steps);
+    let rtt = measurement.rtt.expect("round trips");
+    assert!(rtt.max < MS(30), "the RTT that connections begin with is none: {rtt:?}");
+    let it = recommend(&measurement, &Wishes::default()).expect("enough was measured");
+    let outcome = stream(&path, 2, &it);
+    let lost = (outcome.messages_sent - outcome.messages_received) as f64;
+    let share = lost / outcome.messages_sent as f64;
+    assert!(share <= it.expected.at_most, "{share}, {:?}", it.expected);
+    assert!(it.warnings.iter().any(|text| text.contains("sender's side alone")));
 }
 
 #[test]
