@@ -1,5 +1,6 @@
 //! `punctual lab`.
 
+use std::num::NonZero;
 use std::path::PathBuf;
 
 use clap::Subcommand;
@@ -52,6 +53,7 @@ pub(crate) struct RunArgs {
     /// Who runs it: sim (virtual time), net (real sockets), external (other programs); several lie
     /// side by side in the results
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    #[arg(value_parser = ["sim", "net", "external"], hide_possible_values = true)]
     pub(crate) backend: Vec<String>,
     /// A value instead of the plan's: latency=120ms, loss='["1%","2%"]', link.up.rate=10Mbps; may
     /// be given several times
@@ -68,7 +70,7 @@ pub(crate) struct RunArgs {
     pub(crate) output: Option<PathBuf>,
     /// Runs at a time; default: one for each core
     #[arg(short, long, value_name = "N")]
-    pub(crate) jobs: Option<usize>,
+    pub(crate) jobs: Option<NonZero<usize>>,
     /// Go on with the results that lie there
     #[arg(long)]
     pub(crate) resume: bool,

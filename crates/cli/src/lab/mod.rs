@@ -5,6 +5,7 @@ mod report;
 mod show;
 mod summary;
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -101,7 +102,7 @@ fn sweep(args: RunArgs, quiet: bool, stop: &AtomicBool) -> Result<(), Failure> {
     let progress = Progress::new(sweep.runs().len(), quiet);
     let execution = Execution {
         backends: &backends,
-        jobs: args.jobs.unwrap_or_else(cores),
+        jobs: args.jobs.map_or_else(cores, NonZero::get),
         resume: args.resume,
         stop,
         progress: &|done, all, spec| progress.tell(done, all, spec),
@@ -139,5 +140,5 @@ fn put_together(args: &MergeArgs) -> Result<(), Failure> {
 }
 
 fn cores() -> usize {
-    thread::available_parallelism().map_or(1, std::num::NonZero::get)
+    thread::available_parallelism().map_or(1, NonZero::get)
 }

@@ -69,6 +69,8 @@ pub struct Plan {
     pub(crate) quick: Overlay,
     /// What changes on the backends `net` and `external`.
     pub(crate) on_backend: Vec<(String, Overlay)>,
+    /// What stood on the command line.
+    pub(crate) words: Vec<Entry>,
 }
 
 /// One arrangement of hosts, links and streams, with the values that are tried.
@@ -129,6 +131,7 @@ impl Plan {
             external: table.table("external")?.map(External::read).transpose()?,
             quick: table.table("quick")?.map_or(Ok(Overlay::quick()), Overlay::read)?,
             on_backend,
+            words: Vec::new(),
         };
         check_name(&table, &plan.name)?;
         plan.check()?;

@@ -77,7 +77,23 @@ impl Plan {
         if !overlay.experiments.is_empty() {
             self.keep_experiments(&overlay.experiments)?;
         }
-        for entry in &overlay.entries {
+        self.replace(&overlay.entries)
+    }
+
+    /// Replaces values by those of a command line, which also win over what the plan says for a
+    /// backend.
+    ///
+    /// # Errors
+    ///
+    /// As [`overlay`](Self::overlay).
+    pub fn adjust(&mut self, words: &Overlay) -> Result<(), PlanError> {
+        self.overlay(words)?;
+        self.words.extend(words.entries.iter().cloned());
+        Ok(())
+    }
+
+    fn replace(&mut self, entries: &[Entry]) -> Result<(), PlanError> {
+        for entry in entries {
             if RunOptions::KEYS.contains(&entry.key.as_str()) {
                 self.run.set(entry)?;
                 continue;
@@ -111,6 +127,7 @@ impl Plan {
         let mut plan = self.clone();
         if let Some((_, overlay)) = self.on_backend.iter().find(|(name, _)| name == backend) {
             plan.overlay(overlay)?;
+            plan.replace(&self.words)?;
         }
         Ok(plan)
     }

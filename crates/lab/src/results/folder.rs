@@ -175,7 +175,7 @@ fn replay(file: &str, text: &str, meta: &Meta) -> Result<Plan, PlanError> {
     if meta.quick {
         plan.quick()?;
     }
-    plan.overlay(&Overlay::words(meta.set.iter().map(String::as_str))?)?;
+    plan.adjust(&Overlay::words(meta.set.iter().map(String::as_str))?)?;
     Ok(plan)
 }
 

@@ -23,7 +23,9 @@ pub use meta::Meta;
 pub use sheet::Sheet;
 pub use tabulation::{Column, Tabulation};
 
-pub(crate) use columns::{is_total, lateness, link, quantiles, report, statistic_names, statistics};
+pub(crate) use columns::{
+    is_total, lateness, link, quantiles, report, statistic_names, statistics,
+};
 pub(crate) use folder::Folder;
 pub(crate) use layout::Layout;
 pub(crate) use sheet::csv_line;

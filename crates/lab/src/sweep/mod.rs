@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use punctual_uri::did_you_mean;
+
 use crate::backend::Backend;
 use crate::plan::{Overlay, Plan, PlanError};
 use crate::results::{Folder, Layout, Meta, Results, Sheet, csv_line};
@@ -55,6 +57,17 @@ pub struct Execution<'a> {
     pub progress: &'a (dyn Fn(usize, usize, &RunSpec) + Sync),
 }
 
+impl<'a> Execution<'a> {
+    fn backend(&self, name: &str) -> Result<&'a dyn Backend, String> {
+        let known = self.backends.iter();
+        known.clone().find(|known| known.name() == name).copied().ok_or_else(|| {
+            let names: Vec<&str> = known.map(|known| known.name()).collect();
+            let suggestion = did_you_mean(name, names.iter().copied());
+            format!("no backend `{name}`{suggestion} (there are {})", names.join(", "))
+        })
+    }
+}
+
 /// How a sweep ended.
 #[derive(Clone, Debug)]
 pub struct Ended {
@@ -76,7 +89,7 @@ impl Sweep {
         if adjustments.quick {
             plan.quick()?;
         }
-        plan.overlay(&Overlay::words(adjustments.set.iter().map(String::as_str))?)?;
+        plan.adjust(&Overlay::words(adjustments.set.iter().map(String::as_str))?)?;
         if !adjustments.backends.is_empty() {
             plan.run.backends.clone_from(&adjustments.backends);
         }
@@ -118,6 +131,7 @@ impl Sweep {
     /// The folder cannot be written, or holds other results; or a backend cannot run at all.
     pub fn run(&self, folder: &Path, execution: &Execution<'_>) -> Result<Ended, String> {
         let folder = Folder::new(folder);
+        self.meta.backends.iter().try_for_each(|name| execution.backend(name).map(drop))?;
         let before = self.rows_there(&folder, execution.resume)?;
         folder.create(&self.plan.text, &self.meta)?;
         let there: BTreeSet<(String, String)> = (0..before.rows().len())
@@ -209,11 +223,7 @@ impl Work<'_> {
         if specs.is_empty() {
             return Ok(());
         }
-        let known = self.execution.backends.iter();
-        let backend = known.clone().find(|known| known.name() == backend).ok_or_else(|| {
-            let names: Vec<&str> = known.map(|known| known.name()).collect();
-            format!("no backend `{backend}`; there are {}", names.join(", "))
-        })?;
+        let backend = self.execution.backend(backend)?;
         let next = AtomicUsize::new(0);
         let workers = backend.at_a_time(self.execution.jobs).clamp(1, specs.len());
         thread::scope(|scope| {
@@ -222,7 +232,7 @@ impl Work<'_> {
                     while !self.execution.stop.load(Ordering::Relaxed) {
                         let place = next.fetch_add(1, Ordering::Relaxed);
                         let Some(spec) = specs.get(place) else { break };
-                        if let Err(problem) = self.run_one(*backend, spec) {
+                        if let Err(problem) = self.run_one(backend, spec) {
                             self.execution.stop.store(true, Ordering::Relaxed);
                             self.sink().problem.get_or_insert(problem);
                         }

@@ -126,3 +126,37 @@ fn every_built_in_plan_can_be_run() {
     let sweep = Sweep::new(Plan::parse("p", plan).unwrap(), &Adjustments::default()).unwrap();
     assert_eq!(sweep.runs().len(), 72 * 10);
 }
+
+#[test]
+fn what_stands_on_the_command_line_wins_over_what_the_plan_says_for_a_backend() {
+    let text = format!("{PLAN}\n[net]\nduration = '9s'\nrepeats = 3\nloss = '5%'");
+    let adjustments = Adjustments {
+        set: vec!["duration=2s".to_owned(), "repeats=1".to_owned()],
+        backends: vec!["sim".to_owned(), "net".to_owned()],
+        ..Adjustments::default()
+    };
+    let sweep = Sweep::new(Plan::parse("n.toml", &text).unwrap(), &adjustments).unwrap();
+    let of = |backend: &str| sweep.runs().iter().filter(|run| run.backend == backend).count();
+    assert_eq!((of("sim"), of("net")), (4, 2));
+    assert!(sweep.runs().iter().all(|run| run.setup.duration.as_secs() == 2));
+}
+
+#[test]
+fn a_backend_that_there_is_not_is_named_before_anything_is_written() {
+    let place = Place::new("backend");
+    let adjustments = Adjustments { backends: vec!["nett".to_owned()], ..Adjustments::default() };
+    let sweep = Sweep::new(Plan::parse("n.toml", PLAN).unwrap(), &adjustments).unwrap();
+    let stop = AtomicBool::new(false);
+    let progress = |_: usize, _: usize, _: &RunSpec| {};
+    let net = crate::backend::Net;
+    let execution = Execution {
+        backends: &[&Sim, &net],
+        jobs: 1,
+        resume: false,
+        stop: &stop,
+        progress: &progress,
+    };
+    let error = sweep.run(&place.0, &execution).unwrap_err();
+    assert!(error.contains("no backend `nett`; did you mean `net`?"), "{error}");
+    assert!(!place.0.exists());
+}

@@ -112,10 +112,19 @@ async fn run(programs: &Programs, setup: &Setup, folder: &Path) -> Result<Outcom
         }
     }
     of_the_links(&mut outcome, &emulator.stop().await);
-    if !outcome.numbers.contains_key("sender.pktSent") {
-        "no statistics".clone_into(&mut outcome.status);
+    if let Some(status) = failure(programs, &outcome) {
+        status.clone_into(&mut outcome.status);
     }
     Ok(outcome)
+}
+
+/// Why a run is none, though its programs did not complain.
+fn failure(programs: &Programs, outcome: &Outcome) -> Option<&'static str> {
+    if programs.count() && !outcome.numbers.contains_key("sender.pktSent") {
+        return Some("no statistics: the programs did not connect");
+    }
+    let arrived = outcome.numbers.get("messagesReceived");
+    (arrived == Some(&0.0)).then_some("nothing arrived: the programs did not connect")
 }
 
 /// Gives the sending program its stream.

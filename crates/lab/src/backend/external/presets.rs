@@ -36,13 +36,19 @@ impl Programs {
         }
     }
 
+    /// Whether the sender writes statistics.
+    pub(super) fn count(&self) -> bool {
+        self.sender.contains("{stats}")
+    }
+
     /// Whether the sender gets its stream from us.
     pub(super) fn are_fed(&self) -> bool {
         self.sender.contains("{feed}")
     }
 }
 
-/// Name, sender, receiver.
+/// Name, sender, receiver. FFmpeg writes no statistics: what is known is what arrived. It would
+/// cut messages into 1024 bytes without being told their length.
 const PRESETS: &[(&str, &str, &str)] = &[
     (
         "srt-live-transmit",
@@ -61,9 +67,9 @@ const PRESETS: &[(&str, &str, &str)] = &[
     ),
     (
         "ffmpeg",
-        "ffmpeg -hide_banner -loglevel error -f data -i udp://127.0.0.1:{feed}?pkt_size={payload} \
-         -map 0 -c copy -f data srt://127.0.0.1:{port}?mode=caller&pkt_size={payload}{query_ffmpeg}",
-        "ffmpeg -hide_banner -loglevel error -f data \
+        "ffmpeg -hide_banner -loglevel error -f data -raw_packet_size {payload} \
+         -i udp://127.0.0.1:{feed}?pkt_size={payload} -map 0 -c copy -f data srt://127.0.0.1:{port}?mode=caller&pkt_size={payload}{query_ffmpeg}",
+        "ffmpeg -hide_banner -loglevel error -f data -raw_packet_size {payload} \
          -i srt://127.0.0.1:{port}?mode=listener&pkt_size={payload}{query_ffmpeg} \
          -map 0 -c copy -f data udp://127.0.0.1:{sink}?pkt_size={payload}",
     ),

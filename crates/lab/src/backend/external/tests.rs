@@ -35,3 +35,18 @@ fn srt_live_transmit_runs_a_plan() {
     assert!(number("sender.pktSentUnique") > 200.0, "{:?}", outcome.numbers);
     assert!(number("up.pktSent") > 300.0, "{:?}", outcome.numbers);
 }
+
+#[test]
+fn ffmpeg_relays_each_message_as_it_is() {
+    if std::process::Command::new("ffmpeg").arg("-version").output().is_err() {
+        eprintln!("skipped: ffmpeg is not installed");
+        return;
+    }
+    let outcome = run_with("preset = 'ffmpeg'").unwrap();
+    let number = |name: &str| outcome.numbers.get(name).copied().unwrap_or_default();
+    assert_eq!(outcome.status, "ok");
+    let bytes = number("byteMessagesReceived");
+    assert!(bytes > 300.0 * 1316.0, "{:?}", outcome.numbers);
+    assert_eq!(bytes, 1316.0 * number("messagesReceived"));
+    assert!(!outcome.numbers.contains_key("sender.pktSent"));
+}
