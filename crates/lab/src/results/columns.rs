@@ -236,7 +236,7 @@ pub(crate) fn is_total(name: &str) -> bool {
 }
 
 /// What is known of the stream itself.
-pub(crate) const OF_THE_STREAM: [&str; 13] = [
+pub(crate) const OF_THE_STREAM: [&str; 17] = [
     "messagesSent",
     "messagesReceived",
     "messagesRefused",
@@ -250,6 +250,10 @@ pub(crate) const OF_THE_STREAM: [&str; 13] = [
     "messagesLate",
     "msLateMax",
     "mbpsUsable",
+    "msRTTMean",
+    "msRTTMax",
+    "mbpsBurst",
+    "usJitterP50",
 ];
 
 #[cfg(test)]
