@@ -1,5 +1,6 @@
 //! Who runs a plan: virtual time, real sockets, or other people's programs.
 
+mod course;
 mod external;
 mod net;
 mod ramp;

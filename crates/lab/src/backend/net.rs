@@ -9,6 +9,7 @@ use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::backend::course::of_the_course;
 use crate::backend::ramp::usable;
 use crate::backend::real::{LOOPBACK, Measured, emulator, of_the_links, runtime, send, since};
 use crate::backend::series::{Sample, series};
@@ -89,6 +90,9 @@ async fn srt(setup: &Setup) -> Result<Outcome, String> {
         let course = watching.task.await.map_err(|error| error.to_string())?;
         if let Some(rate) = usable(setup, &course) {
             outcome.set("mbpsUsable", rate);
+        }
+        for (name, number) in of_the_course(&course) {
+            outcome.set(name, number);
         }
         outcome.series = Some(course);
     }

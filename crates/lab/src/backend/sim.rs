@@ -9,6 +9,7 @@ use punctual_sim::{
     Traffic, TrafficConfig, Transport, World, WorldError,
 };
 
+use crate::backend::course::of_the_course;
 use crate::backend::ramp::usable;
 use crate::backend::series::{Sample, series};
 use crate::backend::{Backend, Outcome};
@@ -63,6 +64,9 @@ fn run(setup: &Setup) -> Result<Outcome, WorldError> {
         let course = series(samples);
         if let Some(rate) = usable(setup, &course) {
             outcome.set("mbpsUsable", rate);
+        }
+        for (name, number) in of_the_course(&course) {
+            outcome.set(name, number);
         }
         outcome.series = Some(course);
     }

@@ -252,7 +252,7 @@ pub(crate) fn is_total(name: &str) -> bool {
 pub(crate) const LATENESS: [&str; 2] = ["usLateP99", "usLateMax"];
 
 /// What is known of the stream itself.
-pub(crate) const OF_THE_STREAM: [&str; 13] = [
+pub(crate) const OF_THE_STREAM: [&str; 17] = [
     "messagesSent",
     "messagesReceived",
     "messagesRefused",
@@ -266,6 +266,10 @@ pub(crate) const OF_THE_STREAM: [&str; 13] = [
     "messagesLate",
     "msLateMax",
     "mbpsUsable",
+    "msRTTMean",
+    "msRTTMax",
+    "mbpsBurst",
+    "usJitterP50",
 ];
 
 #[cfg(test)]

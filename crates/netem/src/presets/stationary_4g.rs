@@ -61,7 +61,7 @@ impl Default for CongestionEvent {
 /// - **Spikes of an extra 400 ms of delay, and of the RTT to 300 ms**: each 12 to 30 s nothing
 ///   leaves for 150 to 400 ms. What 5 Mb/s leave behind in 400 ms, 12 Mb/s carry away in 170 ms:
 ///   so much the RTT rises, that is measured by small packets behind it.
-/// - **Jitter (RFC 3550) of bare UDP about 4 ms, sometimes 8**: jitter of 10 ms, order kept.
+/// - **Jitter (RFC 3550) of bare UDP about 4 ms, sometimes 8**: jitter of 13 ms, order kept.
 /// - **A queue of 1.8 MB**, 1.2 s at 12 Mb/s, because the event lost little of what it held.
 pub fn stationary_4g(seed: u64, events: &[CongestionEvent]) -> PathProfile {
     let (trace, pauses) = UPLINK.make(seed);
@@ -75,7 +75,7 @@ pub fn stationary_4g(seed: u64, events: &[CongestionEvent]) -> PathProfile {
     }
     let up = LinkConfig {
         queue: QueueLimit::Bytes(QUEUE),
-        jitter: Jitter::Normal { std_dev: Duration::from_millis(10) },
+        jitter: Jitter::Normal { std_dev: Duration::from_millis(13) },
         ..LinkConfig::default()
     };
     let up = LinkProfile::from(up).with_timeline(timeline).with_trace(Some(trace));
