@@ -10,7 +10,8 @@ use crate::report::{LinkSample, MAX_SAMPLES, Report, Totals};
 ///
 /// Whoever drives it calls [`observe`](Self::observe) with the connection's statistics when
 /// [`poll_timeout`](Self::poll_timeout) says so, and sends what
-/// [`poll_message`](Self::poll_message) gives. The first report goes out at once: it tells a probe whom it talks to.
+/// [`poll_message`](Self::poll_message) gives. The first report goes out at once: it tells a probe
+/// whom it talks to.
 #[derive(Debug)]
 pub struct Reporter {
     next_sample: Instant,
