@@ -1,6 +1,8 @@
 //! What "Examining SRT Streaming over 4G Networks" saw is seen in the plan `srt-4g`, in virtual
 //! time and with the plan's seeds.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use punctual_lab::backend::{Backend, Outcome, Sim};
 use punctual_lab::plan::Plan;
 use punctual_lab::published;

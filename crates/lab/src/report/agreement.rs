@@ -39,7 +39,7 @@ pub(super) fn write(page: &mut Page, results: &Results, tables: &[(&Grouping, Ta
         let median = differences[differences.len() / 2];
         let greatest = differences.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs()));
         let unit = words::unit(results, metric);
-        let unit = if unit == "%" { " points" } else { &*unit };
+        let unit = if unit == "%" { "points" } else { &*unit };
         let with_intervals = cells.iter().filter(|(ours, _)| ours.interval.is_some()).count();
         let agreeing = cells.iter().filter(|(ours, theirs)| overlap(ours, theirs)).count();
         let share = match with_intervals {
@@ -52,8 +52,8 @@ pub(super) fn write(page: &mut Page, results: &Results, tables: &[(&Grouping, Ta
             title.map_or_else(|| reference.clone(), |known| known.title.clone()),
             cells.len().to_string(),
             share,
-            format!("{}{unit}", number::four_digits(median)),
-            format!("{}{unit}", number::four_digits(greatest.unwrap_or(median))),
+            format!("{} {unit}", number::four_digits(median)),
+            format!("{} {unit}", number::four_digits(greatest.unwrap_or(median))),
         ]);
     }
     page.table(table);
