@@ -13,6 +13,23 @@ use crate::results::interval::Estimate;
 /// The values that runs of a group have in common, in the order of what groups them.
 pub(crate) type GroupKey = Vec<String>;
 
+/// A condition, its column, and the values that it wants as they stand in results.
+struct Test {
+    column: Option<String>,
+    wanted: Wanted,
+}
+
+enum Wanted {
+    OneOf(Vec<String>),
+    Within(Bound, Bound),
+}
+
+enum Bound {
+    Fixed(f64),
+    /// From the run's parameters.
+    Computed(Expression),
+}
+
 impl Results {
     /// The name of the column that a figure or formula means by `name`.
     pub(crate) fn column_of(&self, name: &str) -> Option<String> {
@@ -32,41 +49,62 @@ impl Results {
 
     /// The rows that fulfil all conditions and ended well.
     pub(crate) fn selected(&self, filters: &[Filter]) -> Vec<usize> {
+        let tests: Vec<Test> = filters.iter().map(|filter| self.test(filter)).collect();
         (0..self.sheet.rows().len())
             .filter(|row| self.sheet.text(*row, "status") == Outcome::OK)
-            .filter(|row| filters.iter().all(|filter| self.fulfils(*row, filter)))
+            .filter(|row| tests.iter().all(|test| self.fulfils(*row, test)))
             .collect()
     }
 
-    /// Whether a run fulfils a condition.
-    fn fulfils(&self, row: usize, filter: &Filter) -> bool {
-        let Some(column) = self.column_of(&filter.name) else { return false };
-        let found = self.sheet.text(row, &column);
-        match &filter.condition {
+    /// A condition with what is the same for all rows.
+    fn test(&self, filter: &Filter) -> Test {
+        let wanted = match &filter.condition {
             Condition::OneOf(wanted) => {
-                wanted.iter().any(|wanted| found == self.plain(&filter.name, wanted))
+                let plain = wanted.iter().map(|wanted| self.plain(&filter.name, wanted));
+                Wanted::OneOf(plain.collect())
             }
             Condition::Within(from, to) => {
-                let Ok(found) = found.parse::<f64>() else { return false };
                 let bound = |text: &Option<String>, open: f64| match text {
-                    None => open,
-                    Some(text) => self.bound(row, &filter.name, text).unwrap_or(f64::NAN),
+                    None => Bound::Fixed(open),
+                    Some(text) => self.bound(&filter.name, text),
                 };
+                Wanted::Within(bound(from, f64::NEG_INFINITY), bound(to, f64::INFINITY))
+            }
+        };
+        Test { column: self.column_of(&filter.name), wanted }
+    }
+
+    /// Whether a run fulfils a condition.
+    fn fulfils(&self, row: usize, test: &Test) -> bool {
+        let Test { column: Some(column), wanted } = test else { return false };
+        let found = self.sheet.text(row, column);
+        match wanted {
+            Wanted::OneOf(wanted) => wanted.iter().any(|wanted| found == wanted),
+            Wanted::Within(from, to) => {
+                let Ok(found) = found.parse::<f64>() else { return false };
                 let slack = found.abs() * 1e-9;
-                found >= bound(from, f64::NEG_INFINITY) - slack
-                    && found <= bound(to, f64::INFINITY) + slack
+                found >= self.bound_of(row, from) - slack && found <= self.bound_of(row, to) + slack
             }
         }
     }
 
     /// A bound of a condition, which may name the run's other parameters.
-    fn bound(&self, row: usize, name: &str, text: &str) -> Option<f64> {
+    fn bound(&self, name: &str, text: &str) -> Bound {
         let measure = self.key_of(name).and_then(keys::measure);
-        if let Some(quantity) = literal(text, measure).quantity() {
-            return Some(quantity.plain().to_f64());
+        match literal(text, measure).quantity() {
+            Some(quantity) => Bound::Fixed(quantity.plain().to_f64()),
+            None => Expression::parse(text).map_or(Bound::Fixed(f64::NAN), Bound::Computed),
         }
-        let expression = Expression::parse(text).ok()?;
-        expression.number(&|name| self.number_of(row, name))
+    }
+
+    /// A bound for a run. What cannot be computed bounds everything out.
+    fn bound_of(&self, row: usize, bound: &Bound) -> f64 {
+        match bound {
+            Bound::Fixed(number) => *number,
+            Bound::Computed(expression) => {
+                expression.number(&|name| self.number_of(row, name)).unwrap_or(f64::NAN)
+            }
+        }
     }
 
     /// The full key of a parameter.
@@ -113,8 +151,12 @@ impl Results {
         let estimate = match metric.map(|metric| (metric, metric.kind)) {
             Some((metric, kind @ (MetricKind::Share | MetricKind::ExactShare))) => {
                 let (mut part, mut whole, mut runs) = (0.0, 0.0, 0);
+                let columns: BTreeMap<&str, Option<String>> =
+                    metric.names().into_iter().map(|name| (name, self.column_of(name))).collect();
                 for row in rows {
-                    if let Some(counts) = metric.counts(&|name| self.number_of(*row, name)) {
+                    let number =
+                        |name: &str| self.sheet.number(*row, columns.get(name)?.as_deref()?);
+                    if let Some(counts) = metric.counts(&number) {
                         (part, whole, runs) = (part + counts.0, whole + counts.1, runs + 1);
                     }
                 }
@@ -131,10 +173,11 @@ impl Results {
     /// The mean of a column over repeats. Within a repeat, runs with other parameters are averaged
     /// first: their differences are no uncertainty.
     fn mean(&self, rows: &[usize], name: &str) -> Option<Estimate> {
+        let column = self.column_of(name)?;
         let mut repeats: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
         let mut runs = 0;
         for row in rows {
-            if let Some(value) = self.number_of(*row, name) {
+            if let Some(value) = self.sheet.number(*row, &column) {
                 let (sum, count) =
                     repeats.entry(self.sheet.text(*row, "repeat")).or_insert((0.0, 0.0));
                 *sum += value;

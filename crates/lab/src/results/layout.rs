@@ -120,9 +120,15 @@ impl ParameterColumn {
 
     /// Whether a name means this parameter: its key, the end of it, or its column.
     pub(crate) fn is(&self, name: &str) -> bool {
-        let name = name.to_lowercase();
-        let key = self.key.to_lowercase();
-        key == name || key.ends_with(&format!(".{name}")) || self.column.to_lowercase() == name
+        let same = |known: &str| known.eq_ignore_ascii_case(name);
+        let start = self.key.len().checked_sub(name.len());
+        // The end of a key begins behind a dot. All keys are ASCII.
+        let ends = start.is_some_and(|start| {
+            start > 0
+                && self.key.as_bytes()[start - 1] == b'.'
+                && self.key.get(start..).is_some_and(same)
+        });
+        ends || same(&self.key) || same(&self.column)
     }
 }
 

@@ -1,16 +1,23 @@
 //! Rows and columns of text, as a CSV file holds them.
 
+use std::collections::BTreeMap;
+
 /// Rows of results, as their CSV file holds them.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Sheet {
     columns: Vec<String>,
+    /// Where each column stands: there are hundreds, and every cell is asked for by name.
+    places: BTreeMap<String, usize>,
     rows: Vec<Vec<String>>,
 }
 
 impl Sheet {
     /// An empty sheet with these columns.
     pub fn new(columns: Vec<String>) -> Self {
-        Self { columns, rows: Vec::new() }
+        // Of two columns of one name, the first is meant.
+        let places = columns.iter().enumerate().rev();
+        let places = places.map(|(place, name)| (name.clone(), place)).collect();
+        Self { columns, places, rows: Vec::new() }
     }
 
     /// Reads CSV with a header.
@@ -24,7 +31,7 @@ impl Sheet {
         let columns = reader.headers().map(|header| row(header.clone()));
         let rows = reader.records().map(|record| record.map(row)).collect::<Result<_, _>>();
         let wrong = |error: csv::Error| error.to_string();
-        Ok(Self { columns: columns.map_err(wrong)?, rows: rows.map_err(wrong)? })
+        Ok(Self { rows: rows.map_err(wrong)?, ..Self::new(columns.map_err(wrong)?) })
     }
 
     /// Names of the columns.
@@ -39,7 +46,7 @@ impl Sheet {
 
     /// The place of a column.
     pub fn column(&self, name: &str) -> Option<usize> {
-        self.columns.iter().position(|column| column == name)
+        self.places.get(name).copied()
     }
 
     /// A cell; empty if there is no such column.

@@ -137,12 +137,11 @@ impl Results {
             let rows = beside.rows(self, names, values, &table.filters);
             return beside.estimate(self, &rows, &column.metric);
         }
+        let columns: Vec<String> =
+            names.iter().map(|name| self.column_of(name).unwrap_or_else(|| name.clone())).collect();
         let is_there = |row: &usize| {
-            let text = |name: &String| {
-                let column = self.column_of(name).unwrap_or_else(|| name.clone());
-                self.sheet.text(*row, &column)
-            };
-            names.iter().zip(values).all(|(name, value)| text(name) == value)
+            let text = |column: &String| self.sheet.text(*row, column);
+            columns.iter().zip(values).all(|(column, value)| text(column) == value)
                 && self.sheet.text(*row, "backend") == column.backend
         };
         let rows: Vec<usize> = rows.iter().copied().filter(is_there).collect();
