@@ -5,6 +5,7 @@
 //! | `plan.toml` | the plan |
 //! | `meta.json` | how it was run, see [`Meta`] |
 //! | `results.csv` | a row a run, in the order of the plan |
+//! | `results.parquet` | the same with typed columns, with the feature `parquet` |
 //! | `results.partial.csv` | while it runs: the rows that there are, as they came |
 //! | `series/RUN-BACKEND.csv` | the course of a run |
 //! | `captures/RUN-BACKEND.pcapng` | its packets |
@@ -78,6 +79,12 @@ impl Folder {
     /// Writes the rows of a finished sweep.
     pub(crate) fn finish(&self, sheet: &Sheet) -> Result<(), String> {
         self.write(RESULTS, sheet.to_csv().as_bytes())?;
+        #[cfg(feature = "parquet")]
+        {
+            let bytes = crate::results::parquet_file::parquet(sheet);
+            let bytes = bytes.map_err(|error| format!("{PARQUET}: {error}"))?;
+            self.write(PARQUET, &bytes)?;
+        }
         match fs::remove_file(self.0.join(PARTIAL)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.to_string()),
             _ => Ok(()),
@@ -192,6 +199,8 @@ fn series_csv(series: &Series) -> String {
 const PLAN: &str = "plan.toml";
 const META: &str = "meta.json";
 pub(crate) const RESULTS: &str = "results.csv";
+#[cfg(feature = "parquet")]
+const PARQUET: &str = "results.parquet";
 const PARTIAL: &str = "results.partial.csv";
 const SERIES: &str = "series";
 const CAPTURES: &str = "captures";

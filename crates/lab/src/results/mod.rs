@@ -7,6 +7,8 @@ mod folder;
 mod interval;
 mod layout;
 mod meta;
+#[cfg(feature = "parquet")]
+mod parquet_file;
 mod reference;
 mod sheet;
 mod tabulation;
