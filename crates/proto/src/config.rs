@@ -47,7 +47,7 @@ impl PartialEq for RetransmitAlgorithm {
     }
 }
 
-/// When the receiver looks whether its periodic loss report is due \[naktimer, ours\].
+/// When the receiver looks whether its periodic loss report is due, our own \[naktimer\].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum NakTimer {
     /// At the report's time.
@@ -177,8 +177,8 @@ options! {
     send_drop_delay / with_send_drop_delay: Option<Duration> = Some(Duration::ZERO);
     /// Report losses again and again until they are filled \[nakreport\]. Default true.
     periodic_nak / with_periodic_nak: bool = true;
-    /// When the receiver looks whether its periodic loss report is due. Default exact
-    /// \[naktimer, ours\].
+    /// When the receiver looks whether its periodic loss report is due, our own \[naktimer\].
+    /// Default exact.
     nak_timer / with_nak_timer: NakTimer = NakTimer::Exact;
     /// Packets of reordering to wait for before a loss is reported, at most \[lossmaxttl\]. Default
     /// 0: report at once.

@@ -39,13 +39,13 @@ y = "overhead"
 impl Folder {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("punctual-lab-{}-{name}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        fs::write(path.join("tiny.toml"), PLAN).unwrap();
+        fs::create_dir_all(&path).expect("a folder can be made");
+        fs::write(path.join("tiny.toml"), PLAN).expect("a file can be written");
         Self(path)
     }
 
     fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.0.join(name)).unwrap()
+        fs::read_to_string(self.0.join(name)).expect("the file is there")
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -55,20 +55,20 @@ impl Folder {
     }
 
     fn lab(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().unwrap()
+        self.command(arguments).output().expect("the program starts")
     }
 
     /// What it prints, if all goes well.
     fn told(&self, arguments: &[&str]) -> String {
         let output = self.lab(arguments);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
+        String::from_utf8(output.stdout).expect("text")
     }
 
     /// What it complains of, and its exit code.
     fn refused(&self, arguments: &[&str]) -> (String, i32) {
         let output = self.lab(arguments);
-        (String::from_utf8(output.stderr).unwrap(), output.status.code().unwrap())
+        (String::from_utf8(output.stderr).expect("text"), output.status.code().expect("it ended"))
     }
 }
 

@@ -35,8 +35,8 @@ fn mean(numbers: &[f64]) -> f64 {
     numbers.iter().sum::<f64>() / numbers.len() as f64
 }
 
-/// Periods over which a burst is measured: two seconds of the usual 100 ms. What follows an ordinary
-/// pause of a mobile link is shorter.
+/// Periods over which a burst is measured: two seconds of the usual 100 ms. What follows an
+/// ordinary pause of a mobile link is shorter.
 const BURST: usize = 20;
 
 /// What belongs to the begin, s.
