@@ -1,8 +1,6 @@
 //! A probe of a listener that is not ours: it is measured from this end, and stays undisturbed.
 
 #![forbid(unsafe_code)]
-#![expect(clippy::disallowed_methods, reason = "real programs run in real time")]
-
 use interop::{
     End, Folder, Process, Program, Role, Tool, emulator, free_port, have_all, punctual,
     undisturbed, wait_until_bound,

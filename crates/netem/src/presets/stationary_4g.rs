@@ -53,8 +53,8 @@ impl Default for CongestionEvent {
 /// - **20 Mb/s promised, about 10 usable; 5 clean, 7.5 and 10 with drops and more RTT now and then,
 ///   12.5 congested; 8 steady, but for an event; a burst at 12 Mb/s when the network recovers**:
 ///   the rate up is 12 Mb/s on average, with a standard deviation of 2 Mb/s and a memory of 0.7 s,
-///   and never less than 6 or more than 20. So 12.5 Mb/s with headers is more than there is, 10 is too
-///   much for seconds at a time, 8 for moments that 1200 ms of latency bridge, 5 never.
+///   and never less than 6 or more than 20. So 12.5 Mb/s with headers is more than there is, 10 is
+///   too much for seconds at a time, 8 for moments that 1200 ms of latency bridge, 5 never.
 /// - **1 to 2 packets lost a second, now and then 10 and more**, at 5 Mb/s, that is 475 packets a
 ///   second: 0.25 % are lost by chance; where the rate falls below 8.5 Mb/s loss rises, to 12 % at
 ///   6 Mb/s.
