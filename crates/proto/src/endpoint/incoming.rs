@@ -130,8 +130,8 @@ impl Endpoint {
         timestamp: Timestamp,
         handshake: Handshake,
     ) {
-        let Some(config) = self.listener.config.clone() else { return };
         match handshake.request {
+            HandshakeRequest::Induction if self.listener.config.is_none() => {}
             HandshakeRequest::Induction => {
                 let cookie = self.listener.cookies.bake(now, remote);
                 let response = induction_response(&handshake, cookie, remote);
@@ -139,7 +139,7 @@ impl Endpoint {
             }
             HandshakeRequest::Conclusion => {
                 if self.listener.cookies.verify(now, remote, handshake.cookie) {
-                    self.handle_conclusion(now, remote, timestamp, handshake, config);
+                    self.handle_conclusion(now, remote, timestamp, handshake);
                 }
             }
             // Rendezvous peers and whatever else do not talk to a listener.
@@ -161,14 +161,13 @@ impl Endpoint {
     }
 
     /// Callers repeat their conclusion each 250 ms, so repetitions are normal and get the same
-    /// answer as the first.
+    /// answer as the first, also when nobody listens any more: the answer may have been lost.
     fn handle_conclusion(
         &mut self,
         now: Instant,
         remote: SocketAddr,
         timestamp: Timestamp,
         conclusion: Handshake,
-        config: Config,
     ) {
         if let Some(&index) = self.by_caller.get(&(remote, conclusion.socket_id)) {
             let slot = &mut self.connections[index];
@@ -181,6 +180,7 @@ impl Endpoint {
         if self.listener.waits(now, remote, timestamp, &conclusion) {
             return;
         }
+        let Some(config) = self.listener.config.clone() else { return };
         if self.listener.waiting.len() >= self.listener.backlog {
             self.refuse(remote, &conclusion, RejectReason::BACKLOG);
             return;

@@ -5,7 +5,7 @@ use punctual_proto::Config;
 use punctual_proto::SocketId;
 use punctual_wire::HandshakeRequest;
 
-use crate::datagram::{Kind, kind};
+use crate::datagram::{Kind, handshake, kind};
 use crate::pair::{Pair, Side};
 use crate::{MS, SECS, latency, link, lossy};
 
@@ -26,6 +26,28 @@ fn a_call_takes_two_round_trips() {
     for (caller, listener) in [(&there[0].1, &back[0].1), (&there[1].1, &back[1].1)] {
         assert_eq!(caller.isn, listener.isn, "both directions start at the caller's number");
     }
+}
+
+/// An application that takes one caller stops listening as soon as it has it.
+#[test]
+fn an_answer_that_was_lost_is_given_again_though_nobody_listens_any_more() {
+    let mut pair = Pair::symmetric(1, link());
+    let mut answers = 0;
+    pair.drop_where(move |side, datagram| {
+        let answer = side == Side::Listener
+            && handshake(datagram).is_some_and(|h| h.request == HandshakeRequest::Conclusion);
+        answers += u32::from(answer);
+        answer && answers == 1
+    });
+    pair.call(latency(120), latency(120));
+    pair.run_while(SECS(1), |pair| pair.listener.connection.is_none());
+    pair.listener.endpoint.listen(None);
+    assert!(!pair.caller.connected);
+    pair.run_while(SECS(1), |pair| !pair.caller.connected);
+    assert!(pair.caller.connected, "{:?}", pair.caller.closed());
+    pair.stream(Side::Caller, 100, MS(2));
+    pair.run_for(SECS(1));
+    pair.assert_complete(Side::Caller);
 }
 
 /// What gosrt, libsrt and others insist on, byte by byte.
