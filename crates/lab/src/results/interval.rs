@@ -67,7 +67,7 @@ impl Estimate {
         let quantile = |a: f64, b: f64, at: f64| Beta::new(a, b).map(|beta| beta.inverse_cdf(at));
         let rest = whole - part;
         // The search for quantiles takes seconds where both counts are large, and the two intervals
-        // are the same in three digits.
+        // differ by less than a percent of their width.
         if part.min(rest) > MANY {
             return Some(share);
         }
