@@ -3,7 +3,7 @@
 use punctual_units::Instant;
 
 /// What happens next somewhere. At the same instant, in this order; of one kind, by number. So the
-/// order does not depend on what else is in the world.
+/// order does not depend on what else is in the world, or on when it came there.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Source {
     /// A packet comes out of a link, or the link changes.
@@ -20,129 +20,127 @@ pub(crate) enum Source {
     LinkSample(usize),
 }
 
-/// The next instant of each source: a tournament. The sources stand in the lowest row, and each
-/// entry of a row above is the earliest of eight below, so the only one of the last row is what
-/// happens first. A source keeps its place, so a change only climbs from there, as far as it
-/// matters.
+/// The next instant of each source: a tournament. The sources stand in the lowest row in their
+/// order, and each entry of a row above is the earliest of eight below; the last row is one such
+/// group. Rows hold nothing but instants: which source is first is looked up on the way down, where
+/// the leftmost of equal ones goes first.
 #[derive(Debug)]
 pub(crate) struct Agenda {
-    rows: Vec<Vec<u128>>,
+    rows: Vec<Vec<Group>>,
+    /// The earliest of all.
+    first: u64,
+    /// By place in the lowest row.
+    sources: Vec<Source>,
     /// By kind and number: the place in the lowest row, or `NOWHERE`.
     places: [Vec<u32>; KINDS],
-    taken: u32,
 }
 
-/// An instant's nanoseconds in the upper half, and below a source: its kind in the upper quarter
-/// and its number in the lowest. As one number they are compared without a branch.
-fn entry(at: u64, source: u64) -> u128 {
-    u128::from(at) << 64 | u128::from(source)
-}
+/// Nanoseconds, or `NEVER`.
+type Group = [u64; GROUP];
 
-const NEVER: u128 = u128::MAX;
+const NEVER: u64 = u64::MAX;
 const KINDS: usize = 6;
 const NOWHERE: u32 = u32::MAX;
 /// Entries of a row that meet in one of the row above.
 const GROUP: usize = 8;
 
 impl Source {
-    fn pack(self) -> u64 {
-        let (kind, index) = match self {
-            Self::Link(index) => (0, index),
-            Self::Host(index) => (1, index),
-            Self::Stream(index) => (2, index),
-            Self::Traffic(index) => (3, index),
-            Self::StreamSample(index) => (4, index),
-            Self::LinkSample(index) => (5, index),
-        };
-        kind << 32 | index as u64
-    }
-
-    fn unpack(packed: u64) -> Self {
-        let (kind, index) = (packed >> 32, (packed & 0xFFFF_FFFF) as usize);
-        match kind {
-            0 => Self::Link(index),
-            1 => Self::Host(index),
-            2 => Self::Stream(index),
-            3 => Self::Traffic(index),
-            4 => Self::StreamSample(index),
-            _ => Self::LinkSample(index),
+    const fn kind_and_number(self) -> (usize, usize) {
+        match self {
+            Self::Link(number) => (0, number),
+            Self::Host(number) => (1, number),
+            Self::Stream(number) => (2, number),
+            Self::Traffic(number) => (3, number),
+            Self::StreamSample(number) => (4, number),
+            Self::LinkSample(number) => (5, number),
         }
     }
 }
 
 impl Default for Agenda {
     fn default() -> Self {
-        let rows = vec![vec![NEVER; GROUP], vec![NEVER; 1]];
-        Self { rows, places: Default::default(), taken: 0 }
+        Self {
+            rows: vec![vec![[NEVER; GROUP]]],
+            first: NEVER,
+            sources: Vec::new(),
+            places: Default::default(),
+        }
     }
 }
 
 impl Agenda {
     /// What happens first, and when.
     pub(crate) fn next(&self) -> Option<(Instant, Source)> {
-        let first = *self.rows.last()?.first()?;
-        let [at, source] = [first >> 64, first & u128::from(u64::MAX)]
-            .map(|half| u64::try_from(half).unwrap_or(u64::MAX));
-        (at != u64::MAX).then(|| (Instant::from_nanos(at), Source::unpack(source)))
+        if self.first == NEVER {
+            return None;
+        }
+        let place = self.rows.iter().rev().fold(0, |place, row| {
+            let first = row[place].iter().position(|&at| at == self.first).unwrap_or(0);
+            place * GROUP + first
+        });
+        Some((Instant::from_nanos(self.first), self.sources[place]))
     }
 
     /// Sets or clears the next instant of `source`.
     pub(crate) fn set(&mut self, source: Source, at: Option<Instant>) {
-        let source = source.pack();
-        let mut place = self.place(source);
-        let mut new = entry(at.map_or(u64::MAX, Instant::as_nanos), source);
-        let mut old = std::mem::replace(&mut self.rows[0][place], new);
-        if new == old {
-            return;
-        }
-        for row in 1..self.rows.len() {
-            let group = place / GROUP;
-            let first = self.rows[row][group];
-            if new > first {
-                if first != old {
-                    return;
-                }
-                // The first of the group moved back: another one may be first now.
-                let members = &self.rows[row - 1][group * GROUP..][..GROUP];
-                new = members.iter().fold(NEVER, |first, &member| first.min(member));
-            }
-            if new == first {
+        let place = self.place(source);
+        self.put(place, at.map_or(NEVER, Instant::as_nanos));
+    }
+
+    fn put(&mut self, mut place: usize, mut at: u64) {
+        for row in &mut self.rows {
+            let group = &mut row[place / GROUP];
+            let entry = &mut group[place % GROUP];
+            if *entry == at {
                 return;
             }
-            self.rows[row][group] = new;
-            (old, place) = (first, group);
+            *entry = at;
+            at = group.iter().fold(NEVER, |first, &at| first.min(at));
+            place /= GROUP;
         }
+        self.first = at;
     }
 
     /// The place of a source, which gets one if it has none.
-    fn place(&mut self, source: u64) -> usize {
-        let (kind, index) = ((source >> 32) as usize, (source & 0xFFFF_FFFF) as usize);
-        match self.places[kind].get(index) {
+    fn place(&mut self, source: Source) -> usize {
+        let (kind, number) = source.kind_and_number();
+        match self.places[kind].get(number) {
             Some(&place) if place != NOWHERE => place as usize,
-            _ => self.take_place(kind, index),
+            _ => self.insert(source),
         }
     }
 
+    /// Lets those that come after `source` move up by a place.
     #[cold]
-    fn take_place(&mut self, kind: usize, index: usize) -> usize {
-        let place = self.taken;
-        self.taken += 1;
-        let places = &mut self.places[kind];
-        places.resize(places.len().max(index + 1), NOWHERE);
-        places[index] = place;
-        if place as usize == self.rows[0].len() {
-            self.grow();
+    fn insert(&mut self, source: Source) -> usize {
+        let place = self.sources.partition_point(|&other| other < source);
+        let mut instants: Vec<u64> = self.rows[0].concat();
+        instants.insert(place, NEVER);
+        instants.truncate(self.sources.len() + 1);
+        self.sources.insert(place, source);
+        for (place, source) in self.sources.iter().enumerate().skip(place) {
+            let (kind, number) = source.kind_and_number();
+            let places = &mut self.places[kind];
+            places.resize(places.len().max(number + 1), NOWHERE);
+            places[number] = u32::try_from(place).unwrap_or(NOWHERE);
         }
-        place as usize
+        self.build(&instants);
+        place
     }
 
-    /// Eight times as many places: what was the last row becomes the first entry of one.
-    fn grow(&mut self) {
-        for row in &mut self.rows {
-            row.resize(row.len() * GROUP, NEVER);
+    fn build(&mut self, instants: &[u64]) {
+        let mut below = instants.to_vec();
+        self.rows.clear();
+        loop {
+            below.resize(below.len().next_multiple_of(GROUP), NEVER);
+            let (groups, _) = below.as_chunks::<GROUP>();
+            self.rows.push(groups.to_vec());
+            if groups.len() == 1 {
+                return;
+            }
+            below =
+                groups.iter().map(|group| group.iter().copied().min().unwrap_or(NEVER)).collect();
         }
-        let first = self.rows.last().map_or(NEVER, |row| row[0]);
-        self.rows.push(vec![first]);
     }
 }
 

@@ -6,14 +6,20 @@ use bytes::{Bytes, BytesMut};
 pub(crate) struct Memory(BytesMut);
 
 impl Memory {
+    /// A copy of these bytes.
+    pub(crate) fn copy(&mut self, bytes: &[u8]) -> Bytes {
+        self.join(bytes, &[])
+    }
+
     /// A copy of these bytes, one part after the other.
-    pub(crate) fn copy(&mut self, parts: &[&[u8]]) -> Bytes {
-        let size: usize = parts.iter().map(|part| part.len()).sum();
+    pub(crate) fn join(&mut self, head: &[u8], body: &[u8]) -> Bytes {
+        let size = head.len() + body.len();
         if self.0.capacity() < size {
             self.0 = BytesMut::with_capacity(PIECE.max(size));
         }
-        for part in parts {
-            self.0.extend_from_slice(part);
+        self.0.extend_from_slice(head);
+        if !body.is_empty() {
+            self.0.extend_from_slice(body);
         }
         self.0.split().freeze()
     }

@@ -12,7 +12,7 @@ mod words;
 use punctual_figures::{Chart, Page, Text};
 
 use crate::published;
-use crate::results::Results;
+use crate::results::{LATE_US, Results};
 
 /// A figure of a report.
 #[derive(Clone, Debug)]
@@ -119,7 +119,7 @@ fn unfinished(page: &mut Page, results: &Results) {
             "In {late} of {rows} runs the machine stalled: the emulator sent more than 1 % of \
              packets later than {} ms after their time. Such runs tell of the machine rather than \
              of the link; see the columns `up.usLateP99` and `down.usLateP99`.",
-            Results::LATE_US / 1e3,
+            LATE_US / 1e3,
         ));
     }
     let failed = (0..rows).filter(|row| !is_well(results.sheet.text(*row, "status"))).count();

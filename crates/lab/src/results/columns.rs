@@ -252,7 +252,8 @@ pub(crate) fn is_total(name: &str) -> bool {
 pub(crate) const LATENESS: [&str; 2] = ["usLateP99", "usLateMax"];
 
 /// What is known of the stream itself.
-pub(crate) const OF_THE_STREAM: [&str; 17] = [
+pub(crate) const OF_THE_STREAM: [&str; 18] = [
+    "attempts",
     "messagesSent",
     "messagesReceived",
     "messagesRefused",

@@ -50,19 +50,21 @@ pub struct Results {
     pub(crate) plan_folder: Option<PathBuf>,
 }
 
-impl Results {
-    /// From which lateness of the emulator's packets on, in µs, a run tells of the machine rather
-    /// than of the link. A host's own timers are some 0.1 ms late.
-    pub const LATE_US: f64 = 2_000.0;
+/// From which lateness of the emulator's packets on, in µs, a run tells of the machine rather than
+/// of the link. A host's own timers are some 0.1 ms late.
+pub const LATE_US: f64 = 500.0;
 
+/// The columns that tell it: of one packet of a hundred, each way.
+pub(crate) const LATENESS_P99: [&str; 2] = ["up.usLateP99", "down.usLateP99"];
+
+impl Results {
     /// Rows of runs in real time in which one packet of a hundred was later than
-    /// [`Results::LATE_US`], with how late that was, in µs.
+    /// [`LATE_US`], with how late that was, in µs.
     pub fn late_runs(&self) -> Vec<(usize, f64)> {
         let late = |row: usize| {
-            let ways = ["up.usLateP99", "down.usLateP99"];
-            let late = ways.into_iter().filter_map(|way| self.sheet.number(row, way));
+            let late = LATENESS_P99.into_iter().filter_map(|way| self.sheet.number(row, way));
             let most = late.fold(0.0, f64::max);
-            (most > Self::LATE_US).then_some((row, most))
+            (most > LATE_US).then_some((row, most))
         };
         (0..self.sheet.rows().len()).filter_map(late).collect()
     }

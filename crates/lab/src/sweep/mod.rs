@@ -1,5 +1,6 @@
 //! Sweeps: every run of a plan, on all cores, resumable and in parts.
 
+mod again;
 mod merge;
 mod order;
 
@@ -244,7 +245,8 @@ impl Work<'_> {
     }
 
     fn run_one(&self, backend: &dyn Backend, spec: &RunSpec) -> Result<(), String> {
-        let outcome = backend.run(spec).map_err(|problem| format!("{}: {problem}", spec.id))?;
+        let outcome =
+            again::run(backend, spec).map_err(|problem| format!("{}: {problem}", spec.id))?;
         self.folder.record(&spec.id, &spec.backend, &outcome)?;
         let row = self.sweep.layout.row(spec, &outcome);
         let mut sink = self.sink();

@@ -34,6 +34,9 @@ impl Established {
     }
 
     fn write_control(&mut self, now: Instant, start: Instant, out: &mut Vec<u8>) -> bool {
+        if !self.has_control() {
+            return false;
+        }
         let report;
         let pending = &mut self.pending;
         let control = if std::mem::take(&mut pending.response)

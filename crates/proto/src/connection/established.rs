@@ -50,8 +50,9 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
+    /// Whether any waits but SHUTDOWN, which comes last.
     const fn any(&self) -> bool {
-        self.response || self.ack || self.keep_alive || self.shutdown || self.ack_ack.is_some()
+        self.response || self.ack || self.keep_alive || self.ack_ack.is_some()
     }
 }
 
@@ -207,10 +208,14 @@ impl Established {
         if !self.is_live() {
             return false;
         }
-        self.pending.any()
-            || self.receiver.has_feedback()
-            || self.sender.has_drop_request()
+        self.has_control()
+            || self.pending.shutdown
             || self.sender.next_send().is_some_and(|at| at <= now)
+    }
+
+    /// Whether a control packet other than SHUTDOWN waits to be written.
+    pub(crate) fn has_control(&self) -> bool {
+        self.pending.any() || self.receiver.has_feedback() || self.sender.has_drop_request()
     }
 
     /// Sets the timers after anything but data came in.

@@ -94,13 +94,21 @@ pub(crate) struct RttTracker {
     estimator: Box<dyn RttEstimator>,
     /// What the peer reported since the last sample.
     reported: Option<Rtt>,
+    /// What follows from both: asked for with each packet.
+    estimate: Rtt,
     last_sample: Option<Duration>,
     samples: u64,
 }
 
 impl RttTracker {
     pub(crate) fn new(algorithm: RttAlgorithm) -> Self {
-        Self { estimator: algorithm.build(), reported: None, last_sample: None, samples: 0 }
+        Self {
+            estimator: algorithm.build(),
+            reported: None,
+            estimate: Rtt::INITIAL,
+            last_sample: None,
+            samples: 0,
+        }
     }
 
     /// A measurement of this side.
@@ -109,17 +117,19 @@ impl RttTracker {
         self.samples += 1;
         self.reported = None;
         self.estimator.update(sample);
+        self.estimate = self.estimator.estimate().unwrap_or(Rtt::INITIAL);
     }
 
     /// What the peer reported in an ACK. Its initial values tell nothing.
     pub(crate) fn report(&mut self, reported: Rtt) {
         if reported != Rtt::INITIAL {
             self.reported = Some(reported);
+            self.estimate = reported;
         }
     }
 
-    pub(crate) fn estimate(&self) -> Rtt {
-        self.reported.or(self.estimator.estimate()).unwrap_or(Rtt::INITIAL)
+    pub(crate) const fn estimate(&self) -> Rtt {
+        self.estimate
     }
 
     /// How many round trips this side measured, and the latest of them.

@@ -33,8 +33,11 @@ impl Content {
         size: usize,
     ) -> Bytes {
         let check = self.check_of(number, sent.as_nanos());
-        let [a, b, c] = [number, sent.as_nanos(), check].map(u64::to_le_bytes);
-        memory.copy(&[&a, &b, &c, body(check, size - HEAD)])
+        let mut head = [0; HEAD];
+        for (place, word) in head.chunks_exact_mut(8).zip([number, sent.as_nanos(), check]) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        memory.join(&head, body(check, size - HEAD))
     }
 
     /// Number and time of a message of `size` bytes; `None` if it is not as it was written.

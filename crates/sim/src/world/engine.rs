@@ -125,21 +125,22 @@ impl World {
     fn transmit(&mut self, index: usize) {
         let from = super::number(index);
         let local = self.hosts[index].clock.local(self.now);
-        let mut scratch = std::mem::take(&mut self.scratch);
         loop {
-            scratch.clear();
+            self.scratch.clear();
             let endpoint = &mut self.hosts[index].endpoint;
-            let Some(transmit) = endpoint.poll_transmit(local, SEGMENTS, &mut scratch) else {
-                break;
+            let Some(transmit) = endpoint.poll_transmit(local, SEGMENTS, &mut self.scratch) else {
+                return;
             };
             let Some(to) = host_at(transmit.remote).map(super::number) else { continue };
             let Some(&route) = self.route_of.get(&(from, to)) else { continue };
-            for datagram in scratch.chunks(transmit.segment_size) {
-                let content = self.memory.copy(&[datagram]);
+            let mut start = 0;
+            while start < transmit.size {
+                let end = transmit.size.min(start + transmit.segment_size);
+                let content = self.memory.copy(&self.scratch[start..end]);
                 self.enter(IpPacket::udp(Cargo::Srt { from, to }, route, content));
+                start = end;
             }
         }
-        self.scratch = scratch;
     }
 
     fn handle_event(&mut self, host: usize, event: Event) {

@@ -36,6 +36,7 @@ pub(crate) async fn emulator(setup: &Setup, target: SocketAddr) -> Result<Emulat
 
 /// What the links did, and how exactly in time.
 pub(crate) fn of_the_links(outcome: &mut Outcome, report: &EmulatorReport) {
+    outcome.set("attempts", 1.0);
     for (way, direction) in [("up", &report.up), ("down", &report.down)] {
         outcome.extend(link(way, &direction.link));
         outcome.extend(lateness(way, &direction.lateness));

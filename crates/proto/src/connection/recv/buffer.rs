@@ -181,8 +181,8 @@ impl ReceiveBuffer {
 
     /// The next packet to be delivered, unless a missing one comes first.
     pub(crate) fn front(&mut self) -> Option<(SeqNo, &Stored)> {
-        while self.head.is_before(self.end)
-            && self.ring.get(self.head).is_none()
+        while self.ring.get(self.head).is_none()
+            && self.head.is_before(self.end)
             && !self.missing.contains(self.head)
         {
             self.head = self.head.next();

@@ -203,9 +203,8 @@ impl ReceiveHalf {
 
     /// When the packet at the front is due; `None` if there is none or a missing one comes first.
     pub(crate) fn next_delivery(&mut self) -> Option<Instant> {
-        let tsbpd = self.tsbpd;
         let (_, stored) = self.buffer.front()?;
-        Some(tsbpd.map_or(Instant::ORIGIN, |tsbpd| tsbpd.due(stored.time)))
+        Some(self.tsbpd.as_ref().map_or(Instant::ORIGIN, |tsbpd| tsbpd.due(stored.time)))
     }
 
     /// Whether nothing is left that could be delivered.

@@ -12,11 +12,12 @@ use punctual_wire::Timestamp;
 pub(crate) struct Tsbpd {
     /// Nanoseconds on this end's clock; negative if the peer started before the clock's origin.
     base: i64,
-    latency: Duration,
+    /// Nanoseconds.
+    latency: i64,
     drift: i64,
 }
 
-/// A timestamp without its wrapping: microseconds since the peer's start.
+/// A timestamp without its wrapping: since the peer's start, whole microseconds in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct PeerTime(i64);
 
@@ -24,11 +25,12 @@ impl Tsbpd {
     /// `arrival` is when the packet with `timestamp` that fixes the base came in.
     pub(crate) fn new(arrival: Instant, timestamp: Timestamp, latency: Duration) -> Self {
         let base = signed(arrival.as_nanos()) - i64::from(timestamp.as_micros()) * 1_000;
+        let latency = i64::try_from(latency.as_nanos()).unwrap_or(i64::MAX);
         Self { base, latency, drift: 0 }
     }
 
     pub(crate) const fn latency(&self) -> Duration {
-        self.latency
+        Duration::from_nanos(self.latency.unsigned_abs())
     }
 
     /// The correction for the peer's clock, nanoseconds.
@@ -46,28 +48,34 @@ impl Tsbpd {
     /// Reckoning from the clock instead of from the last packet keeps one odd timestamp from
     /// misleading the next ones, and needs no "wrap period": any gap short of 35 minutes is clear.
     pub(crate) fn peer_time(&self, now: Instant, timestamp: Timestamp) -> PeerTime {
-        let PeerTime(expected) = self.peer_time_at(now);
+        let expected = self.peer_micros_at(now);
         #[expect(clippy::cast_possible_truncation, reason = "the difference is taken modulo 2^32")]
         #[expect(clippy::cast_sign_loss, reason = "the difference is taken modulo 2^32")]
         let offset = timestamp.as_micros().wrapping_sub(expected as u32).cast_signed();
-        PeerTime(expected + i64::from(offset))
+        PeerTime((expected + i64::from(offset)).saturating_mul(1_000))
     }
 
     /// What the peer's clock shows at `now`, less the network's delay.
     pub(crate) fn peer_time_at(&self, now: Instant) -> PeerTime {
-        PeerTime((signed(now.as_nanos()) - self.base - self.drift) / 1_000)
+        PeerTime(self.peer_micros_at(now).saturating_mul(1_000))
+    }
+
+    fn peer_micros_at(&self, now: Instant) -> i64 {
+        (signed(now.as_nanos()) - self.base - self.drift) / 1_000
     }
 
     /// When a message of `time` is due here.
     pub(crate) fn due(&self, time: PeerTime) -> Instant {
-        self.origin(time) + self.latency
+        instant(self.origin_nanos(time).saturating_add(self.latency))
     }
 
     /// When a message of `time` originated, one network transit late, on this end's clock.
     pub(crate) fn origin(&self, time: PeerTime) -> Instant {
-        let nanos =
-            self.base.saturating_add(time.0.saturating_mul(1_000)).saturating_add(self.drift);
-        Instant::from_nanos(u64::try_from(nanos).unwrap_or(0))
+        instant(self.origin_nanos(time))
+    }
+
+    fn origin_nanos(&self, time: PeerTime) -> i64 {
+        time.0.saturating_add(self.base).saturating_add(self.drift)
     }
 
     /// By how many nanoseconds more than the handshake's a message of `time` was on its way that
@@ -79,8 +87,13 @@ impl Tsbpd {
     /// By how many nanoseconds a packet sent at `timestamp` came later than the base says, before
     /// drift is accounted for: network delay beyond the handshake's, and drift.
     pub(crate) fn lateness(&self, now: Instant, timestamp: Timestamp) -> i64 {
-        signed(now.as_nanos()) - self.base - self.peer_time(now, timestamp).0 * 1_000
+        signed(now.as_nanos()) - self.base - self.peer_time(now, timestamp).0
     }
+}
+
+/// What lies before the clock's origin counts as that.
+fn instant(nanos: i64) -> Instant {
+    Instant::from_nanos(u64::try_from(nanos).unwrap_or(0))
 }
 
 fn signed(nanos: u64) -> i64 {
