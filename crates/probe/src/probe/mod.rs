@@ -1,17 +1,19 @@
+mod findings;
+mod phases;
+mod verdicts;
+
 use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_proto::Statistics;
 use punctual_units::{Bitrate, Instant};
 
-use crate::config::{LEAST_RATE, ProbeConfig};
-use crate::course::{self, Course};
-use crate::measurement::{Congestion, Limit, Measurement, Peer, StepResult, Verdict};
+use crate::config::ProbeConfig;
+use crate::measurement::{Limit, Peer, StepResult};
 use crate::payload::{null_packets, ts_payload};
 use crate::report::{Report, Totals};
 use crate::reporter::SAMPLE_PERIOD;
-use crate::step::{Base, Moment, Own, Step, float, median, scaled};
-use crate::summary;
+use crate::step::{Base, Moment, Own, Step};
 
 /// The side of a probe that calls and sends: decides on the rates, takes in what is seen of them,
 /// and stops.
@@ -328,319 +330,6 @@ impl Probe {
         self.judged
     }
 
-    /// What was found out.
-    pub fn measurement(&self) -> Measurement {
-        let at_ease: Vec<&Step> = self.at_ease();
-        let peer = self.peer.unwrap_or(Peer::Other);
-        let rtt = summary::rtt(&at_ease);
-        let events = summary::events(&at_ease);
-        let loss = summary::loss(&at_ease);
-        let rtt_variance = median(&self.far.rtt_variances)
-            .map_or(self.own.rtt_variance, |us| Duration::from_micros(us.into()));
-        let reported = |step: &[&Step]| peer == Peer::Punctual && !step.is_empty();
-        Measurement {
-            peer,
-            duration: self.now - self.started,
-            rtt,
-            rtt_variance,
-            delay_variation: summary::delay_variation(&at_ease),
-            watched: at_ease.iter().map(|step| step.watched()).sum(),
-            troubled: at_ease.iter().map(|step| step.troubled()).sum(),
-            spikes: summary::spikes(&at_ease, rtt.as_ref()),
-            loss,
-            bursts: reported(&at_ease).then(|| summary::bursts(&at_ease, &events)).flatten(),
-            reordering: reported(&at_ease)
-                .then(|| summary::reordering(&at_ease, self.far.reorder_distance)),
-            duplicates: reported(&at_ease).then(|| summary::duplicates(&at_ease)),
-            retransmission_loss: summary::retransmission_loss(&at_ease),
-            return_loss: summary::return_loss(&at_ease),
-            return_loss_again: summary::return_loss_again(&at_ease),
-            sustained: self.sustained(),
-            changes: self.changes(),
-            steps: self.steps(),
-            usable: self.usable,
-            limit: self.limit.unwrap_or(Limit::Stopped),
-            capacity: Some(match peer {
-                Peer::Punctual => self.far.capacity,
-                Peer::Other => self.own.link_capacity,
-            })
-            .filter(|&capacity| capacity > Bitrate::ZERO),
-            largest_payload: (peer == Peer::Punctual && self.far.largest_payload > 0)
-                .then_some(self.far.largest_payload),
-            payload: self.message.len(),
-            missing: summary::missing(peer, &at_ease),
-            events,
-            course: Course::of(self.steps.iter().map(Step::course), &at_ease),
-        }
-    }
-
-    /// The highest rate that was carried whenever it was tried for a while.
-    fn sustained(&self) -> Option<Bitrate> {
-        let soaks = || self.steps.iter().filter(|step| step.soak);
-        let too_much = soaks()
-            .filter(|step| matches!(step.verdict, Verdict::Congested(_)))
-            .map(|step| step.rate)
-            .min();
-        soaks()
-            .filter(|step| step.verdict == Verdict::Clear)
-            .map(|step| step.rate)
-            .filter(|&rate| too_much.is_none_or(|too_much| rate < too_much))
-            .max()
-    }
-
-    /// Whether the link changes from second to second, at rates that it carries at ease.
-    fn changes(&self) -> bool {
-        let at_ease = self.at_ease();
-        let failed = |step: &Step| step.soak && matches!(step.verdict, Verdict::Congested(_));
-        self.steps.iter().any(failed)
-            || summary::events(&at_ease).longest() >= OUTAGE
-            || course::changes(&at_ease)
-    }
-
-    /// The steps that tell what the link is like at the rate that is going to be recommended.
-    fn at_ease(&self) -> Vec<&Step> {
-        let rate = self.usable.map_or(Bitrate::ZERO, recommended);
-        let clear = |step: &&Step| !matches!(step.verdict, Verdict::Congested(_));
-        let low: Vec<&Step> =
-            self.steps.iter().filter(clear).filter(|step| step.rate <= rate).collect();
-        if !low.is_empty() {
-            return low;
-        }
-        let clear: Vec<&Step> = self.steps.iter().filter(clear).collect();
-        if clear.is_empty() { self.steps.iter().collect() } else { clear }
-    }
-
-    /// Goes on from phase to phase.
-    fn go_on(&mut self) {
-        let now = self.now;
-        match self.phase {
-            Phase::Greeting { until } => match self.peer {
-                Some(Peer::Punctual) => {
-                    let sending = SAMPLE_PERIOD * small(sizes(self.config.max_payload()).count());
-                    let wait = self.config.patience() * 2 + GREETING;
-                    let until = now + sending * small(COPIES) + wait;
-                    self.phase = Phase::Sizes { sent: 0, until };
-                }
-                _ if now >= until => {
-                    self.peer = Some(Peer::Other);
-                    self.far.offset = Some(0);
-                    self.start_step(self.config.start(), self.config.step_time());
-                }
-                _ => {}
-            },
-            Phase::Sizes { until, .. } => {
-                let best = sizes(self.config.max_payload()).last().unwrap_or(0);
-                if self.far.largest_payload >= best || now >= until {
-                    let largest = self.far.largest_payload;
-                    if largest > 0 {
-                        self.message = null_packets(ts_payload(largest));
-                    }
-                    self.start_step(self.config.start(), self.config.step_time());
-                }
-            }
-            Phase::Sending { until } => {
-                if self.judge() {
-                    self.drain();
-                } else if now >= until {
-                    self.end_step();
-                    self.next_step();
-                }
-            }
-            Phase::Draining { until } if now >= until => self.decide(),
-            Phase::Draining { .. } | Phase::Done => {}
-        }
-    }
-
-    fn start_step(&mut self, rate: Bitrate, time: Duration) {
-        let from = self.now - self.started;
-        let soak = self.going == Going::Soak;
-        self.steps.push(Step::new(rate, self.message.len(), from, time, soak));
-        self.pace.interval = rate.time_for(self.message.len() as u64);
-        self.pace.next = self.now;
-        self.phase = Phase::Sending { until: self.now + time };
-    }
-
-    fn end_step(&mut self) {
-        let at = self.now - self.started;
-        if let Some(step) = self.steps.last_mut() {
-            step.until.get_or_insert(at);
-        }
-    }
-
-    /// After a whole step of the ramp: the next one, or no more.
-    fn next_step(&mut self) {
-        let next = self.steps.last().map_or(Bitrate::ZERO, |step| {
-            Bitrate::from_bits_per_sec(
-                step.rate.as_bits_per_sec() + self.config.step().as_bits_per_sec(),
-            )
-        });
-        if self.going != Going::Up {
-            self.drain();
-        } else if next > self.config.max_rate() {
-            self.limit = Some(Limit::MaxRate);
-            self.drain();
-        } else if self.left() < self.config.step_time() + self.reserve() {
-            self.limit = Some(Limit::Time);
-            self.drain();
-        } else {
-            self.start_step(next, self.config.step_time());
-        }
-    }
-
-    fn drain(&mut self) {
-        self.end_step();
-        // Reports come late by the latency, and later than that while a queue empties.
-        let queue = match self.steps.last().map(|step| step.verdict) {
-            Some(Verdict::Congested(Congestion::Queue { delay })) => delay * 2,
-            _ => Duration::ZERO,
-        };
-        let rtt = self.latest_rtt.min(LONGEST_DRAIN);
-        let wait = self.config.patience() + rtt + LEAST_DRAIN + queue.min(LONGEST_DRAIN);
-        self.phase = Phase::Draining { until: self.now + wait };
-    }
-
-    /// After a pause: what next?
-    fn decide(&mut self) {
-        self.conclude_steps();
-        self.settle_usable();
-        let least_time = self.config.step_time();
-        let rate = match (self.going, self.usable) {
-            (Going::Up | Going::Down, None) => {
-                let lowest = self.steps.iter().map(|step| step.rate).min().unwrap_or_default();
-                let half = scaled(lowest, 0.5);
-                if half < LEAST_RATE || self.left() < least_time {
-                    self.finish();
-                } else {
-                    self.going = Going::Down;
-                    self.start_step(half, least_time);
-                }
-                return;
-            }
-            (_, Some(usable)) => recommended(usable),
-            (Going::Soak, None) => return self.finish(),
-        };
-        let failed = self.going == Going::Soak
-            && self.steps.last().is_some_and(|s| matches!(s.verdict, Verdict::Congested(_)));
-        // A link that changes is watched for longer: half a minute of it tells little.
-        let carried = self.steps.iter().filter(|s| s.soak && s.verdict == Verdict::Clear).count();
-        let more = carried < 2 && self.changes();
-        let again = self.going != Going::Soak || (failed || more) && self.soaks < MOST_SOAKS;
-        let time = self.config.soak().min(self.left().saturating_sub(self.reserve_after()));
-        if !again || time < self.config.soak().min(least_time) || self.config.soak().is_zero() {
-            self.finish();
-            return;
-        }
-        self.going = Going::Soak;
-        self.soaks += 1;
-        self.start_step(rate, time);
-    }
-
-    fn finish(&mut self) {
-        self.limit.get_or_insert(Limit::Time);
-        self.phase = Phase::Done;
-    }
-
-    /// Judges the steps whose moments have come; whether the present one is too much.
-    fn judge(&mut self) -> bool {
-        let mut congested = false;
-        for index in self.judged..self.steps.len() {
-            let step = &mut self.steps[index];
-            if let Some(sign) = step.congested_early() {
-                let at = step.rate;
-                if !step.soak {
-                    self.limit.get_or_insert(Limit::Congested { at, sign });
-                }
-            }
-            congested |= matches!(self.steps[index].verdict, Verdict::Congested(_));
-        }
-        congested
-    }
-
-    /// Takes in a moment at its step, and concludes the steps before that.
-    fn take(&mut self, moment: &Moment) {
-        let Some(index) = self.steps.iter().rposition(|step| step.covers(moment.at)) else {
-            return;
-        };
-        self.conclude_before(index);
-        let base = self.base;
-        self.steps[index].take(moment, base.as_ref());
-    }
-
-    fn conclude_before(&mut self, index: usize) {
-        while self.judged < index {
-            let base = self.base;
-            let step = &mut self.steps[self.judged];
-            step.conclude(base.as_ref());
-            self.judged += 1;
-            let (at, verdict, soak) = (step.rate, step.verdict, step.soak);
-            match verdict {
-                Verdict::Congested(sign) if !soak => {
-                    // A limit that only time set was none.
-                    match self.limit {
-                        Some(Limit::Congested { .. }) => {}
-                        _ => self.limit = Some(Limit::Congested { at, sign }),
-                    }
-                }
-                Verdict::Clear if !soak && self.going != Going::Soak => {
-                    self.usable = Some(self.usable.map_or(at, |usable| usable.max(at)));
-                    self.rebase();
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn conclude_steps(&mut self) {
-        self.conclude_before(self.steps.len());
-    }
-
-    /// What the clear steps say together.
-    fn rebase(&mut self) {
-        let clear = || self.steps.iter().filter(|step| step.verdict == Verdict::Clear);
-        let lost: u64 = clear().map(|step| step.lost.saturating_sub(step.reordered)).sum();
-        let received: u64 = clear().map(|step| step.received).sum();
-        let delay = clear().filter_map(Step::delay).min();
-        let rtt = clear().filter_map(Step::rtt).min();
-        if let (Some(delay), Some(rtt)) = (delay, rtt) {
-            let loss = float(lost) / float(received.max(1));
-            self.base = Some(Base { loss, delay, rtt });
-        }
-    }
-
-    /// What is usable, after all that was judged: no more than what lies below the lowest rate that
-    /// was too much, and less if the recommended rate was too much after all.
-    fn settle_usable(&mut self) {
-        let ramp = || self.steps.iter().filter(|step| !step.soak);
-        let too_much = ramp()
-            .filter(|step| matches!(step.verdict, Verdict::Congested(_)))
-            .map(|step| step.rate)
-            .min();
-        let mut usable = ramp()
-            .filter(|step| step.verdict == Verdict::Clear)
-            .map(|step| step.rate)
-            .filter(|&rate| too_much.is_none_or(|too_much| rate < too_much))
-            .max();
-        for step in self.steps.iter().filter(|step| step.soak) {
-            if matches!(step.verdict, Verdict::Congested(_)) {
-                usable = usable.map(|usable| usable.min(step.rate));
-            }
-        }
-        self.usable = usable;
-    }
-
-    fn left(&self) -> Duration {
-        self.config.duration().saturating_sub(self.now - self.started)
-    }
-
-    /// Time that is kept for what comes after the ramp.
-    fn reserve(&self) -> Duration {
-        self.config.soak() + self.reserve_after() * 2
-    }
-
-    fn reserve_after(&self) -> Duration {
-        self.config.patience() + LEAST_DRAIN
-    }
-
     /// How this end sees the connection.
     fn own_moment(&self, before: &Statistics) -> Moment {
         let own = &self.own;
@@ -707,10 +396,6 @@ fn sizes(max_payload: usize) -> impl Iterator<Item = usize> {
         .filter(move |&size| size <= max_payload)
 }
 
-fn small(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
-}
-
 fn signed_micros(time: Duration) -> i64 {
     i64::try_from(time.as_micros()).unwrap_or(i64::MAX / 4)
 }
@@ -724,9 +409,4 @@ const MOST_BEHIND: Duration = Duration::from_millis(100);
 /// After so many ACKs nothing is left of the round trip that a connection begins with: an eighth of
 /// it goes with each.
 const SETTLED_ACKS: u64 = 80;
-const LEAST_DRAIN: Duration = Duration::from_millis(1_500);
-const LONGEST_DRAIN: Duration = Duration::from_secs(3);
-/// A run of losses as long as that is an outage.
-const OUTAGE: Duration = Duration::from_millis(100);
-const MOST_SOAKS: u32 = 8;
 const MOST_VARIANCES: usize = 100_000;
