@@ -58,6 +58,8 @@ struct Outcome {
     promised: Expected,
     sent: u64,
     lost: u64,
+    /// The median round trip tells that a queue stood at the link most of the time.
+    queued: bool,
     recommendation: Recommendation,
     measurement: Measurement,
 }
@@ -66,10 +68,14 @@ impl Outcome {
     fn share(&self) -> f64 {
         self.lost as f64 / self.sent as f64
     }
+
+    /// Whether the link carried the stream, and lost no more of it than was promised.
+    fn is_kept(&self) -> bool {
+        !self.queued && self.share() <= self.promised.at_most
+    }
 }
 
-/// Probes a path, streams over another (or the same) as recommended, and sees that the rate is
-/// sustained: no message was refused, and no queue stood in the middle of the time.
+/// Probes a path and streams over another (or the same) as recommended; no message is refused.
 #[track_caller]
 fn probe_and_stream(name: &str, probed: &PathProfile, streamed: &PathProfile) -> Outcome {
     let measurement = probe(probed, 1, &ProbeConfig::default(), Peer::Punctual);
@@ -78,11 +84,12 @@ fn probe_and_stream(name: &str, probed: &PathProfile, streamed: &PathProfile) ->
     let sent = outcome.messages_sent;
     let lost = sent - outcome.messages_received;
     let promised = recommendation.expected;
-    let it = Outcome { promised, sent, lost, recommendation, measurement };
     let mut rtts: Vec<Duration> = outcome.series.iter().map(|now| now.sender.rtt).collect();
     rtts.sort_unstable();
     let rtt = rtts[rtts.len() / 2];
-    let usual = it.measurement.rtt.expect("round trips").median;
+    let usual = measurement.rtt.expect("round trips").median;
+    let queued = rtt > usual * 2 + MS(60);
+    let it = Outcome { promised, sent, lost, queued, recommendation, measurement };
     println!(
         "{name}: {:#} at {} ms, sustained {:?}, expected {:.7} at most {:.7}, got {:.7}, RTT \
          {usual:?} then {rtt:?}, late {}, dropped by the sender {}",
@@ -99,7 +106,6 @@ fn probe_and_stream(name: &str, probed: &PathProfile, streamed: &PathProfile) ->
     let told = it.recommendation.warnings.iter().any(|text| text.contains("no steady rate"));
     assert_eq!(tried, !told, "{name}: {:?}", it.recommendation.warnings);
     assert_eq!(outcome.messages_refused, 0, "{name}: the rate is not sustained");
-    assert!(rtt <= usual * 2 + MS(60), "{name}: a queue stands: {rtt:?}, usually {usual:?}");
     it
 }
 
@@ -107,17 +113,18 @@ fn probe_and_stream(name: &str, probed: &PathProfile, streamed: &PathProfile) ->
 #[track_caller]
 fn promise(name: &str, path: &PathProfile) -> Outcome {
     let it = probe_and_stream(name, path, path);
-    assert!(it.share() <= it.promised.at_most, "{name}: {}", it.share());
+    assert!(it.is_kept(), "{name}: {}, queued: {}", it.share(), it.queued);
     it
 }
 
 /// On a link whose course is left to chance, a stream meets another course than the probe did.
 /// As well as promised then means, of several courses, each streamed for three minutes:
 ///
-/// - all streams together lose no more than the mean of what was promised at most
-/// - nor more than four times the mean of what was expected: that is no daydream
-/// - of five streams, four lose no more than was promised at most for each: the interval is one of
-///   the link's mean, and a stream may have more bad luck than that
+/// - of ten streams nine are carried, and lose no more than was promised at most for each: that is
+///   the end of a 95 % interval, and one stream may have all the bad luck
+/// - the median stream loses no more than three times the mean of what was expected: that is no daydream
+///
+/// The courses were not looked at while the recommendations were made what they are.
 #[track_caller]
 fn promise_over_courses(name: &str) -> Vec<Outcome> {
     let preset = presets::find(name).expect("a preset");
@@ -125,21 +132,22 @@ fn promise_over_courses(name: &str) -> Vec<Outcome> {
         let (probed, streamed) = (preset.path(course), preset.path(course + 100));
         probe_and_stream(&format!("{name} {course}"), &probed, &streamed)
     };
-    let all: Vec<Outcome> = (0..COURSES).map(one).collect();
-    let mean = |of: fn(&Outcome) -> f64| all.iter().map(of).sum::<f64>() / COURSES as f64;
-    let (got, expected) = (mean(Outcome::share), mean(|it| it.promised.share));
-    let at_most = mean(|it| it.promised.at_most);
-    let kept = all.iter().filter(|it| it.share() <= it.promised.at_most).count();
-    println!("{name}: expected {expected:.5}, at most {at_most:.5}, got {got:.5}, kept {kept}");
-    assert!(got <= at_most, "{name}: {got} of at most {at_most}");
-    assert!(got <= expected * 4.0, "{name}: {got}, and {expected} was expected");
-    assert!(kept * 5 >= all.len() * 4, "{name}: {kept} of {} promises kept", all.len());
+    let all: Vec<Outcome> = (FIRST_COURSE..).take(COURSES).map(one).collect();
+    let expected = all.iter().map(|it| it.promised.share).sum::<f64>() / COURSES as f64;
+    let mut shares: Vec<f64> = all.iter().map(Outcome::share).collect();
+    shares.sort_by(f64::total_cmp);
+    let median = shares[COURSES / 2];
+    let kept = all.iter().filter(|it| it.is_kept()).count();
+    println!("{name}: expected {expected:.5}, median {median:.5}, kept {kept} of {COURSES}");
+    assert!(median <= expected * 3.0, "{name}: {median}, and {expected} was expected");
+    assert!(kept * 10 >= COURSES * 9, "{name}: {kept} of {COURSES} promises kept");
     let moving = all.iter().filter(|it| it.measurement.changes).count();
     assert!(moving * 5 >= all.len() * 4, "{name}: {moving} of {} found to change", all.len());
     all
 }
 
-const COURSES: u64 = 5;
+const FIRST_COURSE: u64 = 1_000;
+const COURSES: usize = 10;
 
 /// The laboratory link with this loss in both directions.
 fn lab(loss: &Loss) -> PathProfile {
