@@ -14,7 +14,7 @@ use super::timer::{Timer, TimerTable};
 use crate::config::Config;
 use crate::error::{RecvError, SendError};
 use crate::event::{ConnectionInfo, Message, SendOptions};
-use crate::handshake::Negotiated;
+use crate::handshake::{LastWord, Negotiated};
 use crate::statistics::Statistics;
 
 /// A connection that stands, until it is forgotten.
@@ -33,7 +33,7 @@ pub(crate) struct Established {
     pub(crate) negotiated: Negotiated,
     /// Words of a loss list that fit a packet.
     pub(crate) loss_list_words: usize,
-    /// The conclusion response, to be given again to a caller that did not get it.
+    /// The conclusion response or the agreement, to be given again to a peer that did not get it.
     pub(crate) response: Option<Box<Handshake>>,
     told_readable: bool,
 }
@@ -62,7 +62,7 @@ impl Established {
         remote: SocketAddr,
         config: &Config,
         negotiated: Negotiated,
-        response: Option<Handshake>,
+        last_word: Option<LastWord>,
         timers: &mut TimerTable,
     ) -> Self {
         timers.set(Timer::KeepAlive, now + super::lifecycle::KEEP_ALIVE);
@@ -75,11 +75,14 @@ impl Established {
             last_heard: now,
             last_sent: now,
             last_submit: now,
-            pending: Pending { response: response.is_some(), ..Pending::default() },
+            pending: Pending {
+                response: last_word.as_ref().is_some_and(|word| word.due),
+                ..Pending::default()
+            },
             peer: negotiated.peer_socket_id,
             loss_list_words: negotiated.packet_room(remote) / 4,
             negotiated,
-            response: response.map(Box::new),
+            response: last_word.map(|word| word.handshake),
             told_readable: false,
         }
     }
@@ -152,10 +155,16 @@ impl Established {
         sensible
     }
 
-    /// The caller repeats its conclusion: it did not get the response.
+    /// The caller repeats its conclusion, or the other end of a rendezvous whatever it said last:
+    /// it did not get the response.
     pub(crate) fn repeat_response(&mut self, handshake: &Handshake) {
-        let asks = handshake.request == HandshakeRequest::Conclusion;
-        self.pending.response |= asks && self.response.is_some() && self.is_live();
+        let Some(response) = &self.response else { return };
+        let asks = match handshake.request {
+            HandshakeRequest::Conclusion => true,
+            HandshakeRequest::WaveAHand => response.request == HandshakeRequest::Agreement,
+            _ => false,
+        };
+        self.pending.response |= asks && handshake.socket_id == self.peer && self.is_live();
     }
 
     pub(crate) fn send(
