@@ -19,6 +19,7 @@ impl Established {
         if !self.is_live() {
             return false;
         }
+        self.pending.response |= self.agrees_again(now);
         if !self.write_control(now, start, out) {
             if self.sender.write_packet(now, start, self.peer, self.rtt.estimate(), out) {
                 self.last_sent = now;

@@ -36,7 +36,15 @@ pub(crate) struct Established {
     /// The conclusion response or the agreement, to be given again to a peer that did not get it.
     pub(crate) response: Option<Box<Handshake>>,
     told_readable: bool,
+    /// Turns in which an agreement may still go ahead of data. libsrt's responder (1.5.1) ends the
+    /// connection if data reach it before the agreement does, so while nothing shows that it has
+    /// ours, each data packet follows two more.
+    agreements: u8,
 }
+
+/// Turns in which data and agreements go out: of each three, the last is data's. The first answer
+/// ends them sooner on any sane path.
+const AGREEMENTS: u8 = 150;
 
 /// Control packets that wait to be written.
 #[derive(Debug, Default)]
@@ -65,6 +73,9 @@ impl Established {
         last_word: Option<LastWord>,
         timers: &mut TimerTable,
     ) -> Self {
+        let agrees = last_word
+            .as_ref()
+            .is_some_and(|word| word.due && word.handshake.request == HandshakeRequest::Agreement);
         timers.set(Timer::KeepAlive, now + super::lifecycle::KEEP_ALIVE);
         timers.set(Timer::Idle, now + config.peer_idle_timeout());
         Self {
@@ -84,6 +95,7 @@ impl Established {
             negotiated,
             response: last_word.map(|word| word.handshake),
             told_readable: false,
+            agreements: if agrees { AGREEMENTS } else { 0 },
         }
     }
 
@@ -113,6 +125,7 @@ impl Established {
         control: &Control<'_>,
     ) -> bool {
         self.last_heard = now;
+        self.agreements = 0;
         let rtt = self.rtt.estimate();
         let sensible = match control {
             Control::Ack(ack) => {
@@ -165,6 +178,16 @@ impl Established {
             _ => false,
         };
         self.pending.response |= asks && handshake.socket_id == self.peer && self.is_live();
+    }
+
+    /// Whether the agreement is to go ahead of data that may go out now.
+    pub(crate) fn agrees_again(&mut self, now: Instant) -> bool {
+        if self.agreements == 0 || self.sender.next_send().is_none_or(|at| at > now) {
+            return false;
+        }
+        self.agreements -= 1;
+        // Two agreements, then data.
+        !self.agreements.is_multiple_of(3)
     }
 
     pub(crate) fn send(
