@@ -115,7 +115,7 @@ impl Port {
             let id = begin(&mut state.endpoint, now, remote)?;
             Ok::<_, Error>((id, state.open(id, Phase::Connecting)))
         })?;
-        let socket = Socket::new(Arc::clone(shared), id, signals, remote);
+        let socket = Socket::new(Arc::clone(shared), id, signals);
         socket.connected().await?;
         Ok(socket)
     }

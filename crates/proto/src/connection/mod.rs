@@ -4,6 +4,7 @@ mod calling;
 mod control;
 mod established;
 mod lifecycle;
+pub(crate) mod path;
 pub(crate) mod recv;
 pub(crate) mod rtt;
 pub(crate) mod send;
@@ -13,7 +14,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use punctual_units::Instant;
-use punctual_wire::{Control, ControlPacket, DataHeader, Handshake, SocketId};
+use punctual_wire::{Control, ControlPacket, DataHeader, Handshake, SocketId, Timestamp};
 
 use self::calling::{Calling, Role};
 use self::established::Established;
@@ -28,16 +29,19 @@ use crate::statistics::Statistics;
 
 /// What the application is to be told since it was last asked.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is told or not")]
 pub(crate) struct Signals {
     pub(crate) connected: bool,
     pub(crate) readable: bool,
     pub(crate) writable: bool,
+    /// The peer is at another address.
+    pub(crate) moved: bool,
     pub(crate) closed: Option<CloseReason>,
 }
 
 impl Signals {
     pub(crate) const fn any(&self) -> bool {
-        self.connected || self.readable || self.writable || self.closed.is_some()
+        self.connected || self.readable || self.writable || self.moved || self.closed.is_some()
     }
 }
 
@@ -114,7 +118,8 @@ impl Connection {
         let socket_id = response.socket_id;
         let mut timers = TimerTable::default();
         let response = Some(LastWord { handshake: Box::new(response), due: true });
-        let established = Established::new(now, remote, &config, negotiated, response, &mut timers);
+        let established = Established::new(now, remote, &config, negotiated, response, &mut timers)
+            .with_path(socket_id);
         let state = State::Established(Box::new(established));
         Self::new(now, remote, socket_id, config, timers, state)
     }
@@ -210,7 +215,8 @@ impl Connection {
     fn establish(&mut self, now: Instant, negotiated: Negotiated, last_word: Option<LastWord>) {
         self.timers = TimerTable::default();
         let (config, timers) = (&self.config, &mut self.timers);
-        let live = Established::new(now, self.remote, config, negotiated, last_word, timers);
+        let live = Established::new(now, self.remote, config, negotiated, last_word, timers)
+            .with_path(self.socket_id);
         let State::Calling(calling) =
             std::mem::replace(&mut self.state, State::Established(Box::new(live)))
         else {
@@ -344,6 +350,32 @@ impl Connection {
     /// Whether a rendezvous is under way.
     pub(crate) fn is_meeting(&self) -> bool {
         matches!(&self.state, State::Calling(calling) if calling.is_rendezvous())
+    }
+
+    /// What is known of the peer's addresses, and the round-trip time, if both ends know path
+    /// updates.
+    pub(crate) fn path(&mut self) -> Option<(&mut path::Path, rtt::Rtt)> {
+        match &mut self.state {
+            State::Established(live) if live.is_live() => {
+                let rtt = live.rtt.estimate();
+                Some((live.path.as_deref_mut()?, rtt))
+            }
+            _ => None,
+        }
+    }
+
+    /// What a packet that goes out at `now` says of the time.
+    pub(crate) fn timestamp(&self, now: Instant) -> Timestamp {
+        send::timestamp(self.start, now)
+    }
+
+    /// The peer has proved that it is at `remote` now.
+    pub(crate) fn move_to(&mut self, now: Instant, remote: SocketAddr) {
+        let State::Established(live) = &mut self.state else { return };
+        live.note_move(now, self.remote);
+        self.remote = remote;
+        self.signals.moved = true;
+        live.schedule(now, &mut self.timers, &mut self.signals);
     }
 
     /// Whether an ACK waits to be written.

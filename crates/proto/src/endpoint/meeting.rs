@@ -44,6 +44,7 @@ impl Endpoint {
         let connection = Connection::meet(now, remote, rendezvous, socket_id, config);
         let id = self.insert(now, connection, None);
         self.meetings.insert(remote, id.index);
+        self.connections[id.index].meeting = Some(remote);
         Ok(id)
     }
 

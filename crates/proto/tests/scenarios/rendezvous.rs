@@ -413,3 +413,27 @@ fn the_larger_latency_counts_whoever_leads() {
         }
     }
 }
+
+/// libsrt's responder ends the connection if data come before the agreement.
+#[test]
+fn agreements_go_ahead_of_data_until_the_peer_is_heard() {
+    for seed in 0..6 {
+        let mut pair = Pair::symmetric(seed, link());
+        let record = pair.record();
+        wave_both(&mut pair);
+        pair.run_while(SECS(1), |pair| !pair.caller.connected && !pair.listener.connected);
+        let leader = if pair.caller.connected { Side::Caller } else { Side::Listener };
+        pair.stream(leader, 100, MS(2));
+        pair.run_for(SECS(1));
+        pair.assert_complete(leader);
+        let sent = record.from(leader);
+        let data = |datagram: &[u8]| kind(datagram) == Kind::Data;
+        let agreement = |datagram: &[u8]| request_of(datagram) == Some(HandshakeRequest::Agreement);
+        let first = sent.iter().position(|(_, it)| data(it)).expect("data");
+        assert!(sent[first - 3..first].iter().all(|(_, it)| agreement(it)), "{leader:?}");
+        // The first ACK comes after a round trip and 10 ms at the most.
+        let (since, _) = sent[first];
+        let late = sent.iter().filter(|(at, it)| *at > since + MS(31) && agreement(it));
+        assert_eq!(late.count(), 0);
+    }
+}
