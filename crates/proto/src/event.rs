@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_units::Instant;
-use punctual_wire::{MsgNo, SeqNo, SocketId};
+use punctual_wire::{MsgNo, RejectReason, SeqNo, SocketId};
 
 use crate::endpoint::ConnectionId;
 use crate::error::CloseReason;
@@ -18,6 +18,9 @@ pub enum Event {
     /// [`Endpoint::accept`](crate::Endpoint::accept) or
     /// [`Endpoint::reject`](crate::Endpoint::reject).
     Incoming(Incoming),
+    /// A caller at this address was refused before the application was asked, because its handshake
+    /// does not fit the listener's configuration. It was told so.
+    CallerRefused(SocketAddr, RejectReason),
     /// The caller withdrew or ran out of time before it was accepted or rejected.
     IncomingGone(IncomingId),
     /// A connection that was dialled with [`Endpoint::connect`](crate::Endpoint::connect) or

@@ -84,6 +84,7 @@ mod handshake;
 mod seq_ring;
 mod seq_set;
 mod statistics;
+mod stream_id;
 
 pub use config::{BufferSize, Config, EndpointConfig, MaxBandwidth, NakTimer, RetransmitAlgorithm};
 pub use connection::rtt::{ClassicRtt, Rtt, RttAlgorithm, RttEstimator};
@@ -93,3 +94,4 @@ pub use error::{AcceptError, CloseReason, ConfigError, ConnectError, RecvError, 
 pub use event::{ConnectionInfo, Event, Incoming, IncomingId, Message, SendOptions};
 pub use punctual_wire::{MsgNo, RejectReason, SeqNo, SocketId};
 pub use statistics::{StatisticValue, Statistics};
+pub use stream_id::{AccessMode, ContentType, StreamId, StreamIdError};

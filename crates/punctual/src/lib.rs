@@ -11,6 +11,8 @@
 //! - [`Socket::rendezvous`] meets an end that calls at the same time, where neither can listen.
 //! - A [`Port`] is a UDP port with options from which many calls may be made; [`Reconnect`] calls
 //!   until somebody answers.
+//! - [`StreamId`] reads the forms of stream IDs that are in use. [`Listener::gate`] lets a hook
+//!   decide on callers that may wait for an answer itself, from a database or a server.
 //! - [`Config`] has the options of a connection. The defaults are those of libsrt's live mode.
 //!
 //! ```
@@ -74,6 +76,7 @@ mod config;
 mod control;
 mod driver;
 mod error;
+mod gate;
 mod inbox;
 mod listener;
 mod outbox;
@@ -91,12 +94,14 @@ mod udp;
 pub use clock::now;
 pub use config::{ListenerConfig, PortConfig};
 pub use error::Error;
-pub use listener::{IncomingCall, Listener};
+pub use gate::Gate;
+pub use listener::{CallerInfo, IncomingCall, Listener};
 pub use port::Port;
 pub use punctual_proto::{
-    AcceptError, BufferSize, CloseReason, Config, ConfigError, ConnectError, ConnectionInfo,
-    MaxBandwidth, Message, MsgNo, NakTimer, RejectReason, RetransmitAlgorithm, RttAlgorithm,
-    SendOptions, SeqNo, SocketId, StatisticValue, Statistics,
+    AcceptError, AccessMode, BufferSize, CloseReason, Config, ConfigError, ConnectError,
+    ConnectionInfo, ContentType, MaxBandwidth, Message, MsgNo, NakTimer, RejectReason,
+    RetransmitAlgorithm, RttAlgorithm, SendOptions, SeqNo, SocketId, StatisticValue, Statistics,
+    StreamId, StreamIdError,
 };
 pub use punctual_units::{Bitrate, Instant};
 pub use reconnect::Reconnect;

@@ -4,11 +4,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread;
 
-use punctual_proto::{Config, EndpointConfig, Incoming, IncomingId, RejectReason};
+use punctual_proto::{
+    Config, EndpointConfig, Incoming, IncomingId, RejectReason, StreamId, StreamIdError,
+};
 
 use crate::accept::AcceptQueue;
 use crate::config::{ListenerConfig, PortConfig};
 use crate::error::Error;
+use crate::gate::Gate;
 use crate::port::{seed, start};
 use crate::shared::{Handle, Phase, Shared};
 use crate::socket::Socket;
@@ -108,7 +111,8 @@ impl Listener {
     /// Accepts the next caller that `hook` accepts, with the options that it gives; the others are
     /// rejected with its reason. Errors as [`incoming`](Self::incoming); cancel safe as that is.
     ///
-    /// To decide asynchronously, take callers with [`incoming`](Self::incoming).
+    /// Callers wait while `hook` decides on another. To ask a database or another server, see
+    /// [`gate`](Self::gate).
     pub async fn accept_with(
         &self,
         mut hook: impl FnMut(&IncomingCall) -> Result<Config, RejectReason>,
@@ -127,6 +131,16 @@ impl Listener {
                 result => return result,
             }
         }
+    }
+
+    /// A gate before this listener: `hook` decides on each caller and may take its time, while
+    /// others come and are decided on at once.
+    pub fn gate<H, D>(self, hook: H) -> Gate<H>
+    where
+        H: Fn(CallerInfo) -> D,
+        D: Future<Output = Result<Config, RejectReason>> + Send + 'static,
+    {
+        Gate::new(self, hook)
     }
 
     /// The local address. The IP address is unspecified if the listener was bound to any.
@@ -171,6 +185,24 @@ pub struct IncomingCall {
     answered: bool,
 }
 
+/// What is known of a caller that waits for an answer.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct CallerInfo {
+    /// Its address.
+    pub remote: SocketAddr,
+    /// The stream ID that it sent; empty if none.
+    pub stream_id: String,
+    /// Its SRT version, 0x00MMmmpp.
+    pub peer_version: u32,
+}
+
+impl CallerInfo {
+    /// What the stream ID says; see [`IncomingCall::stream`], also for the errors.
+    pub fn stream(&self) -> Result<StreamId, StreamIdError> {
+        StreamId::parse(&self.stream_id)
+    }
+}
+
 impl IncomingCall {
     pub(crate) fn new(port: Handle, incoming: Incoming) -> Self {
         Self { port, incoming, answered: false }
@@ -184,6 +216,23 @@ impl IncomingCall {
     /// The stream ID that it sent; empty if none.
     pub fn stream_id(&self) -> &str {
         &self.incoming.stream_id
+    }
+
+    /// What the stream ID says, whichever of the usual forms it has.
+    ///
+    /// Errors: it begins as one of these forms and breaks its rules. The error has a
+    /// [code](StreamIdError::reject_reason) to refuse the caller with.
+    pub fn stream(&self) -> Result<StreamId, StreamIdError> {
+        StreamId::parse(self.stream_id())
+    }
+
+    /// What is known of the caller.
+    pub fn info(&self) -> CallerInfo {
+        CallerInfo {
+            remote: self.incoming.remote,
+            stream_id: self.incoming.stream_id.clone(),
+            peer_version: self.incoming.peer_version,
+        }
     }
 
     /// Its SRT version, 0x00MMmmpp.

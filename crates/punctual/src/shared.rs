@@ -265,6 +265,9 @@ impl State {
                         notices.push(Notice::CallerGone(callers, port, id));
                     }
                 }
+                Event::CallerRefused(remote, reason) => {
+                    tracing::info!(%remote, %reason, "a caller was refused");
+                }
                 other => tracing::debug!(event = ?other, "an event that nobody waits for"),
             }
         }

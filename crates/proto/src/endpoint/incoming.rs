@@ -171,8 +171,14 @@ impl Endpoint {
         handshake: &Handshake,
         reason: RejectReason,
     ) {
-        let answer = rejection(handshake, reason);
-        self.answer(remote, Timestamp::default(), handshake.socket_id, answer);
+        let dest = handshake.socket_id;
+        if handshake.version == 4 && handshake.request == HandshakeRequest::Conclusion {
+            // SRT before 1.3.0 knows no rejection, and would take it for an answer without a sense.
+            // What it understands is the end of the connection, and so libsrt refuses it.
+            self.say(remote, Timestamp::default(), dest, Control::Shutdown);
+            return;
+        }
+        self.answer(remote, Timestamp::default(), dest, rejection(handshake, reason));
     }
 
     /// Callers repeat their conclusion each 250 ms, so repetitions are normal and get the same
@@ -205,7 +211,10 @@ impl Endpoint {
                 let incoming = self.listener.admit(now, remote, proposal, config);
                 self.events.push_back(Event::Incoming(incoming));
             }
-            Err((conclusion, reason)) => self.refuse(remote, &conclusion, reason),
+            Err((conclusion, reason)) => {
+                self.refuse(remote, &conclusion, reason);
+                self.events.push_back(Event::CallerRefused(remote, reason));
+            }
         }
     }
 
@@ -216,9 +225,18 @@ impl Endpoint {
         dest: SocketId,
         handshake: Handshake,
     ) {
+        self.say(remote, timestamp, dest, Control::Handshake(Box::new(handshake)));
+    }
+
+    fn say(
+        &mut self,
+        remote: SocketAddr,
+        timestamp: Timestamp,
+        dest: SocketId,
+        control: Control<'_>,
+    ) {
         let mut datagram = Vec::new();
-        ControlPacket { timestamp, dest, control: Control::Handshake(Box::new(handshake)) }
-            .emit(&mut datagram);
+        ControlPacket { timestamp, dest, control }.emit(&mut datagram);
         self.outbox.reply(remote, datagram);
     }
 }

@@ -7,6 +7,8 @@ mod close;
 mod common;
 mod connect;
 mod exchange;
+mod gate;
 mod listener;
 mod reconnect;
+mod rendezvous;
 mod stream;
