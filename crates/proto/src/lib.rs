@@ -80,6 +80,7 @@ mod connection;
 mod endpoint;
 mod error;
 mod event;
+mod filter;
 mod handshake;
 mod seq_ring;
 mod seq_set;
