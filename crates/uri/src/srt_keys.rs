@@ -117,6 +117,9 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
     "retransmitalgo": "0 or aggressive, 1 or efficient; default 1",
         "0: every loss report is answered; 1: not again before the answer can have arrived"
         => Effect::Set(retransmit_algorithm);
+    "packetfilter": "fec,cols:N[,rows:M][,layout:staircase|even][,arq:always|onreq|never]; \
+        default none", "forward error correction; a listener adopts the caller's"
+        => Effect::Set(|keys, value| set(keys, |config| config.with_packet_filter(value)));
     "drifttracer": "switch; default on", "follow the drift of the peer's clock"
         => Effect::Set(|keys, value| { let on = switch(value)?;
             set(keys, |config| Ok(config.with_drift_tracer(on))) });
@@ -152,7 +155,6 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
     "kmrefreshrate": "", "" => refused(&[], ENCRYPTION);
     "kmpreannounce": "", "" => refused(&[], ENCRYPTION);
     "cryptomode": "0", "" => refused(&["0"], ENCRYPTION);
-    "packetfilter": "", "" => refused(&[], "this version has no packet filter (FEC)");
     "grouptype": "", "" => refused(&[], BONDING);
     "groupconnect": "0", "" => refused(&["0"], BONDING);
     "groupminstabletimeo" | "groupstabtimeo": "", "" => refused(&[], BONDING);

@@ -101,15 +101,14 @@ impl FilterConfig {
 
     /// What a listener makes of a caller's wish: each end fills what the other left out. Refused if
     /// they contradict each other, or both leave out what has no default.
-    pub(crate) fn merge(own: Option<&Self>, peer: &str) -> Result<(Self, Fec), RejectReason> {
-        let peer = Self::parse(peer).map_err(refuse)?;
-        let Some(own) = own else {
-            let fec = peer.keys.complete().map_err(refuse)?;
-            return Ok((peer, fec));
-        };
-        let keys = own.keys.join(peer.keys).ok_or(RejectReason::FILTER)?;
+    /// Returns the answer, too. Where nothing is added it is what the caller said, to the letter.
+    pub(crate) fn merge(own: Option<&Self>, peer: &str) -> Result<(String, Fec), RejectReason> {
+        let wish = Self::parse(peer).map_err(refuse)?.keys;
+        let own = own.filter(|own| own.text != peer);
+        let keys = own.map_or(Some(wish), |own| own.keys.join(wish)).ok_or(RejectReason::FILTER)?;
         let fec = keys.complete().map_err(refuse)?;
-        Ok((Self { text: fec.to_string(), keys }, fec))
+        let answer = if own.is_some() { fec.to_string() } else { peer.to_owned() };
+        Ok((answer, fec))
     }
 
     /// What a caller makes of the listener's answer: its word counts, and what it leaves out is as
@@ -118,15 +117,6 @@ impl FilterConfig {
         let answer = Self::parse(answer).map_err(refuse)?.keys;
         let own = own.map(|own| own.keys).unwrap_or_default();
         answer.or(own).complete().map_err(refuse)
-    }
-
-    /// Of two ends that meet in a rendezvous, each states its whole configuration, and both must
-    /// state the same.
-    pub(crate) fn equal(own: Option<&Self>, peer: &str) -> Result<(Self, Fec), RejectReason> {
-        if own.is_some_and(|own| own.text != peer) {
-            return Err(RejectReason::FILTER);
-        }
-        Self::merge(None, peer)
     }
 }
 
@@ -284,7 +274,7 @@ mod tests {
         assert_eq!(fec.to_string(), "fec,arq:onreq,cols:10,layout:staircase,rows:1");
         let text = "fec,cols:10,rows:-5,layout:even,arq:never";
         let (adopted, fec) = FilterConfig::merge(None, text).expect("complete");
-        assert_eq!(adopted.text(), text, "a listener without a wish says the caller's again");
+        assert_eq!(adopted, text, "a listener without a wish says the caller's again");
         assert_eq!(fec.to_string(), "fec,arq:never,cols:10,layout:even,rows:-5");
     }
 
@@ -317,8 +307,10 @@ mod tests {
     fn a_listener_fills_what_the_caller_leaves_out_and_the_other_way_round() {
         let own = parse("fec,rows:5,layout:even");
         let (merged, fec) = FilterConfig::merge(Some(&own), "fec,cols:8,arq:always").expect("fits");
-        assert_eq!(merged.text(), "fec,arq:always,cols:8,layout:even,rows:5");
-        assert_eq!(fec.to_string(), merged.text());
+        assert_eq!(merged, "fec,arq:always,cols:8,layout:even,rows:5");
+        assert_eq!(fec.to_string(), merged);
+        let same = FilterConfig::merge(Some(&parse("fec,cols:8")), "fec,cols:8").expect("fits");
+        assert_eq!(same.0, "fec,cols:8", "both ends of a rendezvous must say the same");
         let only_type = parse("fec");
         assert!(FilterConfig::merge(Some(&only_type), "fec,cols:8").is_ok());
         assert!(FilterConfig::merge(Some(&parse("fec,cols:8")), "fec").is_ok());
@@ -346,14 +338,5 @@ mod tests {
         assert!(FilterConfig::adopt(None, "fec,cols:4").is_ok());
         assert_eq!(FilterConfig::adopt(Some(&own), "other"), Err(RejectReason::FILTER));
         assert_eq!(FilterConfig::adopt(None, "fec"), Err(RejectReason::FILTER));
-    }
-
-    #[test]
-    fn in_a_rendezvous_both_must_say_the_same() {
-        let own = parse("fec,cols:10,rows:5");
-        assert!(FilterConfig::equal(Some(&own), "fec,cols:10,rows:5").is_ok());
-        let other = FilterConfig::equal(Some(&own), "fec,rows:5,cols:10");
-        assert_eq!(other.err(), Some(RejectReason::FILTER));
-        assert!(FilterConfig::equal(None, "fec,cols:10").is_ok());
     }
 }

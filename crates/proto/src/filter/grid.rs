@@ -55,10 +55,6 @@ impl Grid {
         self.rows
     }
 
-    pub(super) const fn protects_rows(&self) -> bool {
-        self.protects_rows
-    }
-
     pub(super) const fn protects_columns(&self) -> bool {
         self.rows > 1
     }

@@ -13,8 +13,10 @@ const SUSPICIOUS_GAP: u32 = 64;
 /// So many parity packets in a row that fit no group, but all the same shift of the groups, move
 /// them there.
 const MISFITS: u32 = 3;
+/// A parity packet may be so many packets and two lines ahead of all packets.
+const PARITY_AHEAD: u64 = 16;
 /// Lines that are kept beside two matrices.
-const SPARE_LINES: u64 = 4;
+const SPARE_LINES: u64 = 6;
 
 /// Keeps the packets of the last two matrices and a bit, and rebuilds what one parity packet lacks.
 ///
@@ -29,6 +31,9 @@ pub(super) struct FecReceiver {
     base: u64,
     /// The number of the packet behind the newest.
     end_seq: SeqNo,
+    /// The position behind the newest packet of the application's. Parity packets may have made
+    /// room beyond.
+    data_end: u64,
     /// The next line whose losses are to be told.
     next_line: u64,
     /// Parity packets that wait for more of their group, by the position of its last packet.
@@ -63,7 +68,7 @@ impl ReceiveFilter for FecReceiver {
                 return;
             };
             self.take_packet(first, findings);
-        } else if position >= self.end() {
+        } else if position >= self.data_end {
             self.suspect = None;
         }
         self.take_packet(held, findings);
@@ -77,6 +82,7 @@ impl FecReceiver {
             held: VecDeque::new(),
             base: 0,
             end_seq: isn,
+            data_end: 0,
             next_line: 0,
             rows: BTreeMap::new(),
             columns: BTreeMap::new(),
@@ -94,17 +100,23 @@ impl FecReceiver {
 
     fn take_packet(&mut self, held: Held, findings: &mut Findings) {
         let Some(position) = self.position(held.header.seq) else { return };
-        self.advance(position + 1, findings);
+        if position >= self.data_end + self.window() {
+            self.start_over(self.grid.line(position), findings);
+        }
+        while position >= self.data_end {
+            self.data_end += 1;
+            self.make_room(self.data_end);
+            self.tell_lost(findings);
+        }
         if self.put(position, held) {
             self.rebuild_around(position, findings);
         }
     }
 
     fn take_parity(&mut self, seq: SeqNo, cover: Cover, parity: Parity, findings: &mut Findings) {
-        // One that is far ahead says nothing yet: most of its group was lost.
-        let Some(position) = self.position(seq).filter(|at| *at < self.suspicious()) else {
-            return;
-        };
+        // One that is far ahead of all packets has little to say: most of its group is missing.
+        let limit = self.data_end + PARITY_AHEAD + 2 * self.grid.cols();
+        let Some(position) = self.position(seq).filter(|at| *at < limit) else { return };
         let Some(group) = self.group_of(position, cover) else {
             findings.odd = true;
             self.note_misfit(position, cover);
@@ -113,7 +125,7 @@ impl FecReceiver {
         if self.places_groups(cover) {
             self.misfits = (0, 0);
         }
-        self.advance(position + 1, findings);
+        self.make_room(position + 1);
         if group.first < self.base {
             return;
         }
@@ -181,30 +193,30 @@ impl FecReceiver {
         Some(absent)
     }
 
-    /// Makes room up to position `end`. What the groups that are passed lack is told.
-    fn advance(&mut self, end: u64, findings: &mut Findings) {
-        if end > self.end() + self.window() {
-            self.start_over(self.grid.line(end - 1), findings);
-        }
-        let cols = self.grid.cols();
+    /// Makes room up to position `end`, which lies within what is kept, and forgets the oldest.
+    fn make_room(&mut self, end: u64) {
         while self.end() < end {
             self.held.push_back(None);
             self.end_seq = self.end_seq.next();
-            // A parity packet follows the last packet of its group at once. A third of a line is
-            // for what the network reorders, as in libsrt.
-            while self.end() > (self.next_line + 1) * cols + cols / 3 + 1 {
-                self.tell_lost(self.next_line, findings);
-                self.next_line += 1;
-            }
             if self.held.len() as u64 > self.window() {
                 self.forget_line();
             }
         }
     }
 
+    /// Tells what is missing of the lines that are over. A parity packet follows the last packet of
+    /// its group at once; a third of a line is for what the network reorders, as in libsrt.
+    fn tell_lost(&mut self, findings: &mut Findings) {
+        let cols = self.grid.cols();
+        while self.data_end > (self.next_line + 1) * cols + cols / 3 + 1 {
+            self.tell_lost_with(self.next_line, findings);
+            self.next_line += 1;
+        }
+    }
+
     /// The line is over, and with it all that could rebuild some packets: those that are still
     /// missing of them are lost to the filter.
-    fn tell_lost(&self, line: u64, findings: &mut Findings) {
+    fn tell_lost_with(&self, line: u64, findings: &mut Findings) {
         let mut lost = Vec::new();
         for col in 0..self.grid.cols() {
             let position = line * self.grid.cols() + col;
@@ -222,6 +234,9 @@ impl FecReceiver {
 
     /// Passes over more than is kept, to the beginning of a line. What lies before it is lost.
     fn start_over(&mut self, line: u64, findings: &mut Findings) {
+        // Room that a parity packet made is missing, too, and counts to what is passed over.
+        self.end_seq = self.seq(self.data_end);
+        self.held.truncate(usize::try_from(self.data_end - self.base).unwrap_or(usize::MAX));
         let lost: Vec<u64> = (self.base..self.end())
             .filter(|position| self.grid.last_line(*position) >= self.next_line)
             .filter_map(|position| self.missing(position))
@@ -232,6 +247,7 @@ impl FecReceiver {
         findings.lost.push((first, next.minus(1)));
         self.base = start;
         self.end_seq = next;
+        self.data_end = start;
         self.next_line = line;
         self.held.clear();
         self.rows.clear();
@@ -283,7 +299,8 @@ impl FecReceiver {
             self.held.push_front(None);
         }
         // What lies before is told already, or not known to belong to a group.
-        self.next_line = self.grid.line(self.end()) + 1;
+        self.data_end += shift;
+        self.next_line = self.grid.line(self.data_end) + 1;
         self.rows.clear();
         self.columns.clear();
         while self.held.len() as u64 > self.window() {
@@ -349,12 +366,13 @@ impl FecReceiver {
 
     /// The first position that one packet alone does not make believe.
     fn suspicious(&self) -> u64 {
-        self.end() + u64::from(SUSPICIOUS_GAP)
+        self.data_end + u64::from(SUSPICIOUS_GAP)
     }
 
     /// Most positions that are kept.
     fn window(&self) -> u64 {
-        (2 * self.grid.rows() + SPARE_LINES) * self.grid.cols()
+        let cols = self.grid.cols();
+        (2 * self.grid.rows() + SPARE_LINES + PARITY_AHEAD.div_ceil(cols)) * cols
     }
 
     /// Where a number stands; `None` before the first packet of all.

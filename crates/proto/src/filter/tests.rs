@@ -1,6 +1,8 @@
 //! Sender and receiver together: what the code's power covers is rebuilt exactly, and nothing else
 //! ever is.
 
+#![expect(clippy::cast_possible_truncation, reason = "the numbers of a test are small")]
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
@@ -39,9 +41,10 @@ impl Matrix {
             }
         }
         if self.rows > 0 {
-            groups.extend((0..count / self.cols).map(|row| {
-                (0..self.cols).map(|i| row * self.cols + i).collect::<Vec<_>>()
-            }));
+            groups.extend(
+                (0..count / self.cols)
+                    .map(|row| (0..self.cols).map(|i| row * self.cols + i).collect::<Vec<_>>()),
+            );
         }
         groups.sort_by_key(|group| group[group.len() - 1]);
         groups
@@ -65,7 +68,7 @@ fn sent(matrix: Matrix, isn: SeqNo, count: usize, seed: u32) -> Vec<(Datagram, V
             let header = DataHeader {
                 seq: isn.plus(i),
                 position: Position::Solo,
-                in_order: seed % 2 == 0,
+                in_order: seed.is_multiple_of(2),
                 key: [KeyFlag::Clear, KeyFlag::Even, KeyFlag::Odd][random as usize % 3],
                 retransmitted: false,
                 msgno: MsgNo::new((MsgNo::MAX.value() - 9 + i) % MsgNo::MAX.value() + 1),
@@ -108,6 +111,34 @@ fn solvable(groups: &[Vec<usize>], mut known: BTreeSet<usize>, parity: &[bool]) 
             return known;
         }
     }
+}
+
+/// The same with a memory of two matrices: after each packet, only groups that lie in the last two
+/// count. What such a receiver rebuilds, ours must.
+fn surely_solvable(
+    matrix: Matrix,
+    count: usize,
+    known: &BTreeSet<usize>,
+    parity: &[bool],
+) -> BTreeSet<usize> {
+    let memory = 2 * matrix.cols * matrix.rows.unsigned_abs() as usize;
+    let groups = matrix.groups(count);
+    let mut had = BTreeSet::new();
+    for (at, last) in groups.iter().map(|group| group[group.len() - 1]).enumerate() {
+        had.extend(known.iter().copied().filter(|index| *index <= last));
+        let oldest = groups[..=at].partition_point(|group| group[group.len() - 1] + memory < last);
+        let recent = oldest..=at;
+        let within: Vec<_> = groups[recent.clone()]
+            .iter()
+            .filter(|group| group[0] + memory > last)
+            .cloned()
+            .collect();
+        let here: Vec<_> =
+            recent.filter(|at| groups[*at][0] + memory > last).map(|at| parity[at]).collect();
+        had = solvable(&within, had, &here);
+    }
+    had.extend(known);
+    had
 }
 
 proptest! {
@@ -179,8 +210,11 @@ proptest! {
             prop_assert!(!known.contains(&index), "it was not missing");
             prop_assert!(rebuilt.insert(index, ()).is_none(), "rebuilt twice");
         }
-        let expected: Vec<_> = solvable.difference(&known).copied().collect();
-        prop_assert_eq!(rebuilt.keys().copied().collect::<Vec<_>>(), expected);
+        // Chains over more than two matrices are beyond what is kept, and rare.
+        let here: BTreeSet<_> = rebuilt.keys().chain(&known).copied().collect();
+        prop_assert!(here.is_subset(&solvable));
+        let sure = surely_solvable(matrix, count, &known, &parity);
+        prop_assert!(sure.is_subset(&here), "not rebuilt: {:?}", sure.difference(&here));
         let mut told = BTreeSet::new();
         for (first, last) in &findings.lost {
             for i in 0..=last.distance_from(*first) {
@@ -189,7 +223,7 @@ proptest! {
             }
         }
         // A packet whose groups are over may still come back, with a chain of later ones.
-        let unsolvable: BTreeSet<_> = (0..count).filter(|at| !solvable.contains(at)).collect();
+        let unsolvable: BTreeSet<_> = (0..count).filter(|at| !here.contains(at)).collect();
         prop_assert!(told.is_superset(&unsolvable), "{unsolvable:?} are lost, {told:?} were told");
         prop_assert!(told.is_disjoint(&known));
         let exact = matrix.rows < 2;
@@ -259,7 +293,7 @@ proptest! {
             }
             let header = DataHeader { seq, msgno, ..template };
             receiver.handle(&header, &Bytes::from(payload), &mut findings);
-            let kept = matrix.cols * (2 * matrix.rows.unsigned_abs() as usize + 5);
+            let kept = matrix.cols * (2 * matrix.rows.unsigned_abs() as usize + 7) + 16;
             prop_assert!(receiver.kept() <= 3 * kept);
         }
     }

@@ -14,6 +14,7 @@ use punctual_wire::{SeqNo, SocketId};
 
 use self::terms::TimeBase;
 use crate::config::{Config, SRT_HEADER, UDP_IPV4_OVERHEAD, UDP_IPV6_OVERHEAD};
+use crate::filter::Fec;
 
 /// The largest MSS that a peer may name.
 const MAX_MSS: u32 = 1_500;
@@ -38,6 +39,8 @@ pub(crate) struct Negotiated {
     pub(crate) peer_too_late_drop: bool,
     pub(crate) peer_periodic_nak: bool,
     pub(crate) peer_retransmit_flag: bool,
+    /// The packet filter of both directions.
+    pub(crate) filter: Option<Fec>,
     /// The packet that fixes the receiver's time base.
     pub(crate) base: TimeBase,
 }
@@ -45,7 +48,8 @@ pub(crate) struct Negotiated {
 impl Negotiated {
     /// Largest payload of a message to `remote`.
     pub(crate) fn max_payload(&self, config: &Config, remote: SocketAddr) -> usize {
-        config.payload_size().min(self.packet_room(remote))
+        let filter = if self.filter.is_some() { Fec::OVERHEAD } else { 0 };
+        config.payload_size().min(self.packet_room(remote).saturating_sub(filter))
     }
 
     /// Bytes behind the SRT header that fit a packet to `remote`.

@@ -16,6 +16,7 @@ mod delivery;
 mod drops;
 mod explorer;
 mod faults;
+mod filter;
 mod handshake;
 mod hostile;
 mod lifecycle;
