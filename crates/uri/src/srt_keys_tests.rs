@@ -55,6 +55,7 @@ const CASES: &[Case] = &[
         &[("fec,cols:1", "cols:2 to"), ("xor", "like fec,cols:10"), ("fec,arq:no", "arq:always")],
     ),
     ("drifttracer", "false", &[("2", "switch")]),
+    ("pathupdate", "no", &[("2", "switch")]),
     ("minversion", "1.3.0", &[("1.3", "1.3.0"), ("1.3.256", "1.3.0")]),
     ("udp_sndbuf", "1MiB", &[("0", "1 byte to 1 GiB")]),
     ("udp_rcvbuf", "1MiB", &[("2GiB", "1 byte to 1 GiB")]),
