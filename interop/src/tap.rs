@@ -113,13 +113,16 @@ impl Tap {
     }
 }
 
+/// Whether a data packet is lost, by its number in its direction and what it is.
+type Lose = dyn Fn(u32, &[u8]) -> bool + Send + Sync;
+
 /// One direction of the relay.
 #[derive(Clone)]
 struct Forward {
     capture: Arc<Mutex<Capture>>,
     cut: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
-    lose: Arc<dyn Fn(u32, &[u8]) -> bool + Send + Sync>,
+    lose: Arc<Lose>,
 }
 
 impl Forward {

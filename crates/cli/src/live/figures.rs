@@ -179,7 +179,7 @@ mod tests {
             Figures { packets: 1_000, lost: 21, filter: Some(19), ..Figures::default() },
         ));
         let line = sum.describe(second, Way::In).unwrap();
-        assert!(line.contains("retransmitted 0.00 %  rebuilt 1.90 %  unrecovered 0"), "{line}");
+        assert!(line.contains("retransmitted 0 %  rebuilt 1.90 %  unrecovered 0"), "{line}");
         let line = sum.describe(second, Way::Out).unwrap();
         assert!(line.contains("  parity 1.90 %  "), "{line}");
     }
