@@ -291,8 +291,8 @@ fn an_outage_longer_than_the_matrices_is_survived() {
     }
 }
 
-/// A stream pauses in the middle of a row: with `never`, its end is not sent again, but rebuilt when
-/// the row goes on.
+/// A stream pauses in the middle of a row: with `never`, its end is not sent again, but rebuilt
+/// when the row goes on.
 #[test]
 fn a_pause_in_the_middle_of_a_group_does_no_harm() {
     for arq in ["never", "onreq", "always"] {
