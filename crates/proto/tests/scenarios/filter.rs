@@ -376,3 +376,32 @@ fn parity_goes_out_with_the_packet_that_ends_its_group() {
     assert_eq!(ends.iter().map(|(i, _)| *i).collect::<Vec<_>>(), places);
     assert!(ends.iter().all(|(_, wait)| *wait < MS(1)), "{ends:?}");
 }
+
+#[test]
+fn two_ends_of_a_rendezvous_must_wish_the_same() {
+    for seed in 0..4 {
+        let config = filtered(400, "fec,cols:5,arq:never");
+        let mut pair = Pair::symmetric(seed, link());
+        pair.meet(Side::Caller, MS(0), [config.clone(), config.clone()]);
+        lose(&mut pair, |at| at % 5 == 3);
+        stream(&mut pair, 100);
+        pair.assert_complete(Side::Caller);
+        assert_eq!(pair.statistics(Side::Listener).packets_filter_supplied, 20);
+
+        let mut pair = Pair::symmetric(seed, link());
+        pair.wave(Side::Caller, config);
+        pair.wave(Side::Listener, filtered(400, "fec,arq:never,cols:5"));
+        pair.run_for(SECS(5));
+        let closed = [pair.caller.closed().cloned(), pair.listener.closed().cloned()];
+        let refused = |reason: &Option<CloseReason>| {
+            matches!(
+                reason,
+                Some(
+                    CloseReason::Rejected(RejectReason::FILTER)
+                        | CloseReason::Incompatible(RejectReason::FILTER)
+                )
+            )
+        };
+        assert!(closed.iter().all(refused), "{closed:?}");
+    }
+}
