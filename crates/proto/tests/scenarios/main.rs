@@ -29,6 +29,7 @@ mod record;
 mod refusals;
 mod rendezvous;
 mod retransmission;
+mod storms;
 mod windows;
 mod wraps;
 
