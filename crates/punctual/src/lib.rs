@@ -95,8 +95,8 @@ pub use listener::{IncomingCall, Listener};
 pub use port::Port;
 pub use punctual_proto::{
     AcceptError, BufferSize, CloseReason, Config, ConfigError, ConnectError, ConnectionInfo,
-    MaxBandwidth, Message, MsgNo, NakTimer, RejectReason, RetransmitAlgorithm, RttAlgorithm,
-    SendOptions, SeqNo, SocketId, StatisticValue, Statistics,
+    MaxBandwidth, Message, MsgNo, NakTimer, RejectReason, RetransmitAlgorithm, RetransmitBandwidth,
+    RttAlgorithm, SendOptions, SeqNo, SocketId, StatisticValue, Statistics,
 };
 pub use punctual_units::{Bitrate, Instant};
 pub use reconnect::Reconnect;

@@ -19,6 +19,8 @@ pub(super) struct Figures {
     pub(super) filter: Option<u64>,
     pub(super) unrecovered: u64,
     pub(super) buffer: Duration,
+    /// The delay of the receiving buffer there, as negotiated.
+    pub(super) latency: Duration,
 }
 
 impl Figures {
@@ -32,6 +34,7 @@ impl Figures {
                     .then_some(statistics.packets_filter_supplied),
                 unrecovered: statistics.packets_receive_dropped,
                 buffer: statistics.receive_buffer_span,
+                latency: statistics.receive_latency,
             },
             Way::Out => Self {
                 packets: statistics.packets_sent_unique,
@@ -40,6 +43,7 @@ impl Figures {
                 filter: Some(statistics.packets_send_filter_extra).filter(|added| *added > 0),
                 unrecovered: statistics.packets_send_dropped,
                 buffer: statistics.send_buffer_span,
+                latency: statistics.peer_latency,
             },
         }
     }
@@ -75,6 +79,7 @@ impl Sum {
             }
             sum.unrecovered += figures.unrecovered;
             sum.buffer = sum.buffer.max(figures.buffer);
+            sum.latency = sum.latency.max(figures.latency);
         }
     }
 
@@ -109,9 +114,10 @@ impl Sum {
                 }
                 let _ = write!(
                     text,
-                    "  unrecovered {}  buffer {} ms",
+                    "  unrecovered {}  buffer {} of {} ms",
                     figures.unrecovered,
                     figures.buffer.as_millis(),
+                    figures.latency.as_millis(),
                 );
             }
             None => {
@@ -167,12 +173,18 @@ mod tests {
         assert_eq!(line, "2 connections  10 Mb/s  950 messages");
         sum.srt = Some((
             Duration::from_micros(20_312),
-            Figures { packets: 1_000, lost: 21, retransmitted: 23, ..Figures::default() },
+            Figures {
+                packets: 1_000,
+                lost: 21,
+                retransmitted: 23,
+                latency: Duration::from_millis(120),
+                ..Figures::default()
+            },
         ));
         assert_eq!(
             sum.describe(second, Way::Out).unwrap(),
             "2 connections  10 Mb/s  RTT 20.3 ms  reported lost 2.10 %  retransmitted 2.30 %  \
-             unrecovered 0  buffer 0 ms"
+             unrecovered 0  buffer 0 of 120 ms"
         );
         sum.srt = Some((
             Duration::from_millis(20),
