@@ -10,6 +10,7 @@ use punctual_units::Bitrate;
 use crate::connection::rtt::RttAlgorithm;
 use crate::connection::send::retransmit::RetransmitPolicy;
 use crate::error::ConfigError;
+use crate::filter::FilterConfig;
 
 /// Bytes of a UDP datagram over IPv4 that are not SRT's: IP and UDP headers.
 pub(crate) const UDP_IPV4_OVERHEAD: usize = 28;
@@ -71,6 +72,20 @@ pub enum MaxBandwidth {
     Relative,
 }
 
+/// Limit of retransmissions alone \[maxrexmitbw\].
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum RetransmitBandwidth {
+    /// Where [`MaxBandwidth`] is known: as much as that leaves above the input, but no more than
+    /// half the input, and no less than a twentieth of it; a latency's worth of input may go out at
+    /// once. Else no limit.
+    #[default]
+    Auto,
+    /// No limit but that of the sending rate.
+    Unlimited,
+    /// This rate; zero allows none.
+    Absolute(Bitrate),
+}
+
 /// How many packets a buffer may hold.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum BufferSize {
@@ -102,11 +117,15 @@ macro_rules! options {
         $(, $name:literal in $range:expr, $expected:literal)? ; )*) => {
         /// The options of one connection. The default is libsrt's live profile.
         #[derive(Clone, Debug, PartialEq)]
-        pub struct Config { $( $field: $type, )* stream_id: String }
+        pub struct Config {
+            $( $field: $type, )*
+            stream_id: String,
+            packet_filter: Option<FilterConfig>,
+        }
 
         impl Default for Config {
             fn default() -> Self {
-                Self { $( $field: $default, )* stream_id: String::new() }
+                Self { $( $field: $default, )* stream_id: String::new(), packet_filter: None }
             }
         }
 
@@ -161,8 +180,8 @@ options! {
     min_input_bandwidth / with_min_input_bandwidth: Bitrate = Bitrate::ZERO;
     /// Room for retransmissions above the input rate, percent \[oheadbw\]. 5 to 100, default 25.
     overhead_bandwidth / with_overhead_bandwidth: u32 = 25, "oheadbw" in 5..=100, "5 to 100 percent";
-    /// Limit of retransmissions alone; `None` (default) for no limit \[maxrexmitbw\].
-    max_retransmit_bandwidth / with_max_retransmit_bandwidth: Option<Bitrate> = None;
+    /// Limit of retransmissions alone \[maxrexmitbw\]. Default automatic.
+    max_retransmit_bandwidth / with_max_retransmit_bandwidth: RetransmitBandwidth = RetransmitBandwidth::Auto;
     /// Deliver each message at origin time + latency \[tsbpdmode\]. Default true; else at once, in
     /// order.
     tsbpd / with_tsbpd: bool = true;
@@ -227,6 +246,30 @@ impl Config {
         }
         self.stream_id = stream_id;
         Ok(self)
+    }
+
+    /// The packet filter that this end wishes \[packetfilter\]. Default empty: none.
+    pub fn packet_filter(&self) -> &str {
+        self.packet_filter.as_ref().map_or("", FilterConfig::text)
+    }
+
+    /// The packet filter that this end wishes: empty for none, or forward error correction as
+    /// `fec,cols:N[,rows:M][,layout:staircase|even][,arq:always|onreq|never]` \[packetfilter\].
+    ///
+    /// A row is `cols` packets, 2 and more; a column one packet each of `rows` rows. `rows:1`
+    /// (default) protects rows alone, a negative number columns alone. A caller sends its wish, and
+    /// a listener adopts it, or fills in what either end left out. A listener with a wish that the
+    /// caller contradicts rejects it with
+    /// [`RejectReason::FILTER`](punctual_wire::RejectReason::FILTER); a caller without one gets no
+    /// filter.
+    pub fn with_packet_filter(mut self, filter: &str) -> Result<Self, ConfigError> {
+        self.packet_filter =
+            if filter.is_empty() { None } else { Some(FilterConfig::parse(filter)?) };
+        Ok(self)
+    }
+
+    pub(crate) const fn filter(&self) -> Option<&FilterConfig> {
+        self.packet_filter.as_ref()
     }
 
     /// The most packets that the receiver holds and so the flow window that it announces.

@@ -80,13 +80,17 @@ mod connection;
 mod endpoint;
 mod error;
 mod event;
+mod filter;
 mod handshake;
 mod seq_ring;
 mod seq_set;
 mod statistics;
 mod stream_id;
 
-pub use config::{BufferSize, Config, EndpointConfig, MaxBandwidth, NakTimer, RetransmitAlgorithm};
+pub use config::{
+    BufferSize, Config, EndpointConfig, MaxBandwidth, NakTimer, RetransmitAlgorithm,
+    RetransmitBandwidth,
+};
 pub use connection::rtt::{ClassicRtt, Rtt, RttAlgorithm, RttEstimator};
 pub use connection::send::retransmit::{Aggressive, Efficient, ReportedPacket, RetransmitPolicy};
 pub use endpoint::{ConnectionId, Endpoint, Transmit};

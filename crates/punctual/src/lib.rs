@@ -100,8 +100,8 @@ pub use port::Port;
 pub use punctual_proto::{
     AcceptError, AccessMode, BufferSize, CloseReason, Config, ConfigError, ConnectError,
     ConnectionInfo, ContentType, MaxBandwidth, Message, MsgNo, NakTimer, RejectReason,
-    RetransmitAlgorithm, RttAlgorithm, SendOptions, SeqNo, SocketId, StatisticValue, Statistics,
-    StreamId, StreamIdError,
+    RetransmitAlgorithm, RetransmitBandwidth, RttAlgorithm, SendOptions, SeqNo, SocketId,
+    StatisticValue, Statistics, StreamId, StreamIdError,
 };
 pub use punctual_units::{Bitrate, Instant};
 pub use reconnect::Reconnect;

@@ -147,8 +147,8 @@ impl RejectReason {
             2504 => "gateway timed out",
             2505 => "version not supported by the server",
             2507 => "no room for the stream",
-            2000..3000 => "refused by the application, for a reason that has no name",
             3000.. => "refused by the application, for a reason of its own",
+            code if code >= 2000 => "refused by the application, for a reason that has no name",
             _ => "unknown reason",
         }
     }

@@ -3,6 +3,7 @@
 mod calling;
 mod control;
 mod established;
+mod filtered;
 mod lifecycle;
 pub(crate) mod path;
 pub(crate) mod recv;

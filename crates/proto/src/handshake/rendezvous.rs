@@ -277,7 +277,11 @@ impl Rendezvous {
         base: TimeBase,
         config: &Config,
     ) -> Result<Option<Box<Negotiated>>, RejectReason> {
-        let fixed = FixedPart::new(handshake, self.isn, base, config);
+        let fixed = FixedPart {
+            // Each end has its own.
+            cookie: self.cookie ^ handshake.cookie,
+            ..FixedPart::new(handshake, self.isn, base, config)
+        };
         match self.peer.as_mut().map(|peer| &mut peer.role) {
             Some(Role::Initiator(offer)) if next == Connected => {
                 Ok(Some(Box::new(offer.conclude(&blocks, fixed, config)?)))
@@ -287,6 +291,11 @@ impl Rendezvous {
                 Ok(None)
             }
             Some(Role::Responder(place @ None)) => {
+                // Neither end is the listener, who may complete what the other wishes.
+                let own = config.packet_filter();
+                if blocks.filter.as_deref().is_some_and(|peer| !own.is_empty() && peer != own) {
+                    return Err(RejectReason::FILTER);
+                }
                 let (blocks, negotiated) = Request::check(blocks, config)?.accept(fixed, config)?;
                 *place = Some(Box::new(Answer { blocks, negotiated }));
                 Ok(None)

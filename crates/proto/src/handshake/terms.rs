@@ -12,6 +12,7 @@ use punctual_wire::{
 
 use super::{MAX_MSS, Negotiated};
 use crate::config::Config;
+use crate::filter::{Fec, FilterConfig};
 
 /// The version that this implementation announces: 1.5.5, whose live mode it speaks.
 pub(crate) const SRT_VERSION: u32 = 0x01_05_05;
@@ -143,6 +144,7 @@ impl Offer {
                     send_latency_ms: millis(config.peer_latency()),
                 }),
                 stream_id: stream_id.map(str::to_owned),
+                filter: config.filter().map(|filter| filter.text().to_owned()),
                 ..Blocks::default()
             },
         }
@@ -162,7 +164,13 @@ impl Offer {
             receive: wish(response.send_latency_ms).max(config.receive_latency()),
             peer: wish(response.receive_latency_ms),
         };
-        Ok(negotiated(fixed, &response, config.stream_id().to_owned(), latency, config))
+        let filter = match answer.filter.as_deref() {
+            Some(answer) => Some(FilterConfig::adopt(config.filter(), answer)?),
+            None if config.filter().is_some() => return Err(RejectReason::FILTER),
+            None => None,
+        };
+        let stream_id = config.stream_id().to_owned();
+        Ok(Negotiated { filter, ..negotiated(fixed, &response, stream_id, latency, config) })
     }
 }
 
@@ -171,6 +179,7 @@ impl Offer {
 pub(crate) struct Request {
     hs: HsExtension,
     stream_id: String,
+    filter: Option<String>,
 }
 
 impl Request {
@@ -180,16 +189,16 @@ impl Request {
         if offer.km_req.is_some() {
             return Err(RejectReason::UNSECURE);
         }
-        if offer.filter.is_some() {
-            return Err(RejectReason::FILTER);
-        }
         if offer.group.is_some() {
             return Err(RejectReason::GROUP);
         }
         let hs = offer.hs_req.ok_or(RejectReason::ROGUE)?;
         check_hs(&hs, config)?;
         check_congestion(&offer)?;
-        Ok(Self { hs, stream_id: offer.stream_id.unwrap_or_default() })
+        let request =
+            Self { hs, stream_id: offer.stream_id.unwrap_or_default(), filter: offer.filter };
+        request.agree_on_filter(config)?;
+        Ok(request)
     }
 
     /// The stream ID that the initiator sent; empty if none.
@@ -200,6 +209,17 @@ impl Request {
     /// The initiator's SRT version.
     pub(crate) const fn peer_version(&self) -> u32 {
         self.hs.version
+    }
+
+    /// The filter that the initiator asked for, as this end completes it, and the answer that says
+    /// so. Without being asked this end uses none, whatever it wishes.
+    fn agree_on_filter(
+        &self,
+        config: &Config,
+    ) -> Result<(Option<String>, Option<Fec>), RejectReason> {
+        let Some(wish) = &self.filter else { return Ok((None, None)) };
+        let (answer, fec) = FilterConfig::merge(config.filter(), wish)?;
+        Ok((Some(answer), Some(fec)))
     }
 
     /// The answer that accepts the offer under `config`, which may be another one than the offer
@@ -214,12 +234,14 @@ impl Request {
             receive: config.receive_latency().max(wish(self.hs.send_latency_ms)),
             peer: config.peer_latency().max(wish(self.hs.receive_latency_ms)),
         };
+        let (answer, filter) = self.agree_on_filter(config)?;
         let mut flags = own_flags(config);
         if !self.hs.flags.contains(HsFlags::PATH_UPDATE) {
             // Other implementations are told of nothing that they did not ask for.
             flags = flags.without(HsFlags::PATH_UPDATE);
         }
         let blocks = Blocks {
+            filter: answer,
             hs_rsp: Some(HsExtension {
                 version: SRT_VERSION,
                 flags,
@@ -228,7 +250,8 @@ impl Request {
             }),
             ..Blocks::default()
         };
-        Ok((blocks, negotiated(fixed, &self.hs, self.stream_id.clone(), latency, config)))
+        let agreed = negotiated(fixed, &self.hs, self.stream_id.clone(), latency, config);
+        Ok((blocks, Negotiated { filter, ..agreed }))
     }
 }
 
@@ -260,6 +283,7 @@ fn negotiated(
         peer_too_late_drop: config.tsbpd() && peer.flags.contains(HsFlags::TOO_LATE_DROP),
         peer_periodic_nak: peer.flags.contains(HsFlags::PERIODIC_NAK),
         peer_retransmit_flag: peer.flags.contains(HsFlags::RETRANSMIT_FLAG),
+        filter: None,
         path_update: config.path_update() && peer.flags.contains(HsFlags::PATH_UPDATE),
         cookie: fixed.cookie,
         base: fixed.base,

@@ -17,6 +17,7 @@ mod delivery;
 mod drops;
 mod explorer;
 mod faults;
+mod filter;
 mod handshake;
 mod hostile;
 mod lifecycle;
@@ -29,6 +30,7 @@ mod record;
 mod refusals;
 mod rendezvous;
 mod retransmission;
+mod storms;
 mod windows;
 mod wraps;
 

@@ -1,14 +1,15 @@
 //! Ends that call each other.
 
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::common::{config, local, message, within};
 use punctual::{CloseReason, ConnectError, Error, Port, PortConfig, Socket};
 
 /// A port that was free just now.
+#[expect(clippy::disallowed_types, reason = "the system is asked for a port")]
 fn free() -> SocketAddr {
-    UdpSocket::bind(local()).and_then(|socket| socket.local_addr()).unwrap()
+    std::net::UdpSocket::bind(local()).and_then(|socket| socket.local_addr()).unwrap()
 }
 
 #[tokio::test]
