@@ -94,7 +94,7 @@ impl Listener {
             return false;
         }
         waiting.last_heard = now;
-        waiting.proposal.refine_base(now, timestamp);
+        waiting.proposal.base.refine(now, timestamp);
         true
     }
 
@@ -110,8 +110,8 @@ impl Listener {
         let incoming = Incoming {
             id,
             remote,
-            stream_id: proposal.stream_id.clone(),
-            peer_version: proposal.extension.version,
+            stream_id: proposal.request.stream_id().to_owned(),
+            peer_version: proposal.request.peer_version(),
             peer_socket_id: proposal.conclusion.socket_id,
         };
         self.by_caller.insert((remote, proposal.conclusion.socket_id), id);

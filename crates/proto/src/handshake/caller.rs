@@ -3,14 +3,11 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 use punctual_wire::{
-    Extension, HS_EXT_CONFIG, HS_EXT_HSREQ, HS_MAGIC, Handshake, HandshakeRequest, HsExtension,
-    HsFlags, PeerIp, RejectReason, SeqNo, SocketId, Timestamp,
+    HS_MAGIC, Handshake, HandshakeRequest, PeerIp, RejectReason, SeqNo, SocketId, Timestamp,
 };
 
-use super::{
-    MAX_MSS, Negotiated, SRT_VERSION, check_congestion, check_peer, millis, own_flags, wire_mss,
-    wire_window,
-};
+use super::terms::{Blocks, FixedPart, Offer, TimeBase, wire_mss, wire_window};
+use super::{MAX_MSS, Negotiated};
 use crate::config::Config;
 use crate::error::CloseReason;
 
@@ -27,10 +24,10 @@ pub(crate) struct Caller {
     phase: Phase,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 enum Phase {
     Induction,
-    Conclusion { cookie: u32 },
+    Conclusion { cookie: u32, offer: Box<Offer> },
 }
 
 /// What an answer of the listener means.
@@ -52,9 +49,9 @@ impl Caller {
 
     /// The request that is to be sent, and repeated, in this phase.
     pub(crate) fn request(&self, config: &Config, remote: SocketAddr) -> Handshake {
-        match self.phase {
+        match &self.phase {
             Phase::Induction => self.induction(config, remote),
-            Phase::Conclusion { cookie } => self.conclusion(cookie, config, remote),
+            Phase::Conclusion { cookie, offer } => self.conclusion(*cookie, offer, config, remote),
         }
     }
 
@@ -66,15 +63,16 @@ impl Caller {
         answer: &Handshake,
         config: &Config,
     ) -> Step {
-        match (self.phase, answer.request) {
+        match (&self.phase, answer.request) {
             (_, HandshakeRequest::Rejection(reason)) => {
                 Step::Failed(CloseReason::Rejected(reason), None)
             }
-            (Phase::Induction, HandshakeRequest::Induction) => self.induced(answer),
+            (Phase::Induction, HandshakeRequest::Induction) => self.induced(answer, config),
             // The answer to a repeated induction: its cookie is as good as the first.
             (Phase::Conclusion { .. }, HandshakeRequest::Induction) => Step::Ignore,
-            (Phase::Conclusion { .. }, HandshakeRequest::Conclusion) => {
-                match self.conclude(now, timestamp, answer, config) {
+            (Phase::Conclusion { offer, .. }, HandshakeRequest::Conclusion) => {
+                let base = TimeBase { arrival: now, timestamp };
+                match self.conclude(offer, base, answer, config) {
                     Ok(negotiated) => Step::Connected(Box::new(negotiated)),
                     Err(reason) => {
                         Step::Failed(CloseReason::Incompatible(reason), Some(answer.socket_id))
@@ -85,7 +83,7 @@ impl Caller {
         }
     }
 
-    fn induced(&mut self, answer: &Handshake) -> Step {
+    fn induced(&mut self, answer: &Handshake, config: &Config) -> Step {
         let incompatible = |reason| Step::Failed(CloseReason::Incompatible(reason), None);
         if answer.version < 5 {
             // A listener before SRT 1.3.0, or UDT.
@@ -94,7 +92,8 @@ impl Caller {
         if answer.extension_field != HS_MAGIC || answer.mss > MAX_MSS {
             return incompatible(RejectReason::ROGUE);
         }
-        self.phase = Phase::Conclusion { cookie: answer.cookie };
+        let offer = Box::new(Offer::new(config));
+        self.phase = Phase::Conclusion { cookie: answer.cookie, offer };
         Step::Request
     }
 
@@ -114,66 +113,35 @@ impl Caller {
         }
     }
 
-    fn conclusion(&self, cookie: u32, config: &Config, remote: SocketAddr) -> Handshake {
-        let mut extensions = vec![Extension::HsReq(HsExtension {
-            version: SRT_VERSION,
-            flags: own_flags(config),
-            receive_latency_ms: millis(config.receive_latency()),
-            send_latency_ms: millis(config.peer_latency()),
-        })];
-        let mut extension_field = HS_EXT_HSREQ;
-        if !config.stream_id().is_empty() {
-            extensions.push(Extension::StreamId(config.stream_id().to_owned()));
-            extension_field |= HS_EXT_CONFIG;
-        }
-        Handshake {
+    fn conclusion(
+        &self,
+        cookie: u32,
+        offer: &Offer,
+        config: &Config,
+        remote: SocketAddr,
+    ) -> Handshake {
+        let mut conclusion = Handshake {
             version: 5,
-            extension_field,
+            extension_field: 0,
             request: HandshakeRequest::Conclusion,
             cookie,
-            extensions,
             ..self.induction(config, remote)
-        }
+        };
+        offer.blocks.write(&mut conclusion);
+        conclusion
     }
 
     fn conclude(
         &self,
-        now: Instant,
-        timestamp: Timestamp,
+        offer: &Offer,
+        base: TimeBase,
         answer: &Handshake,
         config: &Config,
     ) -> Result<Negotiated, RejectReason> {
         if answer.version != 5 || answer.mss > MAX_MSS {
             return Err(RejectReason::ROGUE);
         }
-        let response = answer
-            .extensions
-            .iter()
-            .find_map(|extension| match extension {
-                Extension::HsRsp(response) => Some(response),
-                _ => None,
-            })
-            .ok_or(RejectReason::ROGUE)?;
-        check_peer(response, config)?;
-        check_congestion(answer)?;
-        let flags = response.flags;
-        Ok(Negotiated {
-            peer_socket_id: answer.socket_id,
-            peer_version: response.version,
-            stream_id: config.stream_id().to_owned(),
-            send_isn: self.isn,
-            receive_isn: answer.isn,
-            mss: config.mss().min(answer.mss as usize),
-            peer_flow_window: answer.flow_window,
-            receive_latency: Duration::from_millis(response.send_latency_ms.into())
-                .max(config.receive_latency()),
-            peer_latency: Duration::from_millis(response.receive_latency_ms.into()),
-            tsbpd_receive: config.tsbpd() && flags.contains(HsFlags::TSBPD_SEND),
-            peer_too_late_drop: config.tsbpd() && flags.contains(HsFlags::TOO_LATE_DROP),
-            peer_periodic_nak: flags.contains(HsFlags::PERIODIC_NAK),
-            peer_retransmit_flag: flags.contains(HsFlags::RETRANSMIT_FLAG),
-            base_arrival: now,
-            base_timestamp: timestamp,
-        })
+        let fixed = FixedPart::new(answer, self.isn, base, config);
+        offer.conclude(&Blocks::read(answer), fixed, config)
     }
 }

@@ -75,8 +75,8 @@ impl ReceiveHalf {
     pub(crate) fn new(config: &Config, negotiated: &Negotiated, now: Instant) -> Self {
         let tsbpd = negotiated.tsbpd_receive.then(|| {
             Tsbpd::new(
-                negotiated.base_arrival,
-                negotiated.base_timestamp,
+                negotiated.base.arrival,
+                negotiated.base.timestamp,
                 negotiated.receive_latency,
             )
         });

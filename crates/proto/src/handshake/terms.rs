@@ -1,0 +1,310 @@
+//! What the two ends offer and answer in the extensions of their conclusions, and what they agree
+//! on by it. One place for caller, listener and rendezvous: one end makes an [`Offer`], the other
+//! checks it as a [`Request`] and answers, and both come to the same [`Negotiated`].
+
+use std::time::Duration;
+
+use punctual_units::Instant;
+use punctual_wire::{
+    Extension, GroupExtension, HS_EXT_CONFIG, HS_EXT_HSREQ, HS_EXT_KMREQ, Handshake, HsExtension,
+    HsFlags, RejectReason, SeqNo, SocketId, Timestamp,
+};
+
+use super::{MAX_MSS, Negotiated};
+use crate::config::Config;
+
+/// The version that this implementation announces: 1.5.5, whose live mode it speaks.
+pub(crate) const SRT_VERSION: u32 = 0x01_05_05;
+/// The oldest version that speaks the handshake of version 5: 1.3.0.
+const OLDEST_HSV5: u32 = 0x01_03_00;
+/// The only congestion control of live mode.
+const LIVE: &str = "live";
+
+/// The extensions of a conclusion, a field for each kind of block.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Blocks {
+    pub(crate) hs_req: Option<HsExtension>,
+    pub(crate) hs_rsp: Option<HsExtension>,
+    pub(crate) stream_id: Option<String>,
+    pub(crate) congestion: Option<String>,
+    pub(crate) filter: Option<String>,
+    pub(crate) group: Option<GroupExtension>,
+    pub(crate) km_req: Option<Vec<u8>>,
+    pub(crate) km_rsp: Option<Vec<u8>>,
+}
+
+impl Blocks {
+    /// What stands in `handshake`. Blocks that this implementation does not know are passed over;
+    /// of those that come twice the last counts.
+    pub(crate) fn read(handshake: &Handshake) -> Self {
+        let mut blocks = Self::default();
+        for extension in handshake.extensions.iter().cloned() {
+            match extension {
+                Extension::HsReq(hs) => blocks.hs_req = Some(hs),
+                Extension::HsRsp(hs) => blocks.hs_rsp = Some(hs),
+                Extension::StreamId(id) => blocks.stream_id = Some(id),
+                Extension::Congestion(name) => blocks.congestion = Some(name),
+                Extension::Filter(config) => blocks.filter = Some(config),
+                Extension::Group(group) => blocks.group = Some(group),
+                Extension::KmReq(message) => blocks.km_req = Some(message),
+                Extension::KmRsp(message) => blocks.km_rsp = Some(message),
+                Extension::Unknown { .. } => {}
+            }
+        }
+        blocks
+    }
+
+    /// Puts the blocks into `handshake`, in libsrt's order, and says in its extension field which
+    /// kinds there are.
+    pub(crate) fn write(&self, handshake: &mut Handshake) {
+        let hs = [self.hs_req.map(Extension::HsReq), self.hs_rsp.map(Extension::HsRsp)];
+        let config = [
+            self.stream_id.clone().map(Extension::StreamId),
+            self.congestion.clone().map(Extension::Congestion),
+            self.filter.clone().map(Extension::Filter),
+            self.group.map(Extension::Group),
+        ];
+        let km =
+            [self.km_req.clone().map(Extension::KmReq), self.km_rsp.clone().map(Extension::KmRsp)];
+        let mut add = |blocks: &mut dyn Iterator<Item = Extension>, flag: u16| {
+            let before = handshake.extensions.len();
+            handshake.extensions.extend(blocks);
+            if handshake.extensions.len() > before {
+                handshake.extension_field |= flag;
+            }
+        };
+        add(&mut hs.into_iter().flatten(), HS_EXT_HSREQ);
+        add(&mut config.into_iter().flatten(), HS_EXT_CONFIG);
+        add(&mut km.into_iter().flatten(), HS_EXT_KMREQ);
+    }
+}
+
+/// When a packet came in and what timestamp it carried: what the receiver's time base rests on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimeBase {
+    pub(crate) arrival: Instant,
+    pub(crate) timestamp: Timestamp,
+}
+
+impl TimeBase {
+    /// A repetition came in at `now`: the time base is what the least delayed one says.
+    pub(crate) fn refine(&mut self, now: Instant, timestamp: Timestamp) {
+        let since_first = timestamp.as_micros().wrapping_sub(self.timestamp.as_micros());
+        if self.arrival + Duration::from_micros(since_first.into()) > now {
+            *self = Self { arrival: now, timestamp };
+        }
+    }
+}
+
+/// What the fixed parts of both ends' handshakes settle.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FixedPart {
+    pub(crate) peer_socket_id: SocketId,
+    pub(crate) send_isn: SeqNo,
+    pub(crate) receive_isn: SeqNo,
+    pub(crate) mss: usize,
+    pub(crate) peer_flow_window: u32,
+    pub(crate) base: TimeBase,
+}
+
+impl FixedPart {
+    /// From the peer's handshake, with `send_isn` as our first sequence number.
+    pub(crate) fn new(peer: &Handshake, send_isn: SeqNo, base: TimeBase, config: &Config) -> Self {
+        Self {
+            peer_socket_id: peer.socket_id,
+            send_isn,
+            receive_isn: peer.isn,
+            mss: config.mss().min(peer.mss as usize),
+            peer_flow_window: peer.flow_window,
+            base,
+        }
+    }
+}
+
+/// The initiator's side: what a caller, or the end of a rendezvous that won the contest, asks for.
+/// Made once a connection, and repeated as it is until it is answered.
+#[derive(Clone, Debug)]
+pub(crate) struct Offer {
+    pub(crate) blocks: Blocks,
+}
+
+impl Offer {
+    pub(crate) fn new(config: &Config) -> Self {
+        let stream_id = Some(config.stream_id()).filter(|id| !id.is_empty());
+        Self {
+            blocks: Blocks {
+                hs_req: Some(HsExtension {
+                    version: SRT_VERSION,
+                    flags: own_flags(config),
+                    receive_latency_ms: millis(config.receive_latency()),
+                    send_latency_ms: millis(config.peer_latency()),
+                }),
+                stream_id: stream_id.map(str::to_owned),
+                ..Blocks::default()
+            },
+        }
+    }
+
+    /// Takes in the responder's answer.
+    pub(crate) fn conclude(
+        &self,
+        answer: &Blocks,
+        fixed: FixedPart,
+        config: &Config,
+    ) -> Result<Negotiated, RejectReason> {
+        let response = answer.hs_rsp.ok_or(RejectReason::ROGUE)?;
+        check_hs(&response, config)?;
+        check_congestion(answer)?;
+        let latency = Latency {
+            receive: wish(response.send_latency_ms).max(config.receive_latency()),
+            peer: wish(response.receive_latency_ms),
+        };
+        Ok(negotiated(fixed, &response, config.stream_id().to_owned(), latency, config))
+    }
+}
+
+/// The responder's side: an offer that passed the checks.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    hs: HsExtension,
+    stream_id: String,
+}
+
+impl Request {
+    /// Checks an offer as far as the configuration can tell.
+    pub(crate) fn check(offer: Blocks, config: &Config) -> Result<Self, RejectReason> {
+        // Without these features an initiator that insists on them cannot be served.
+        if offer.km_req.is_some() {
+            return Err(RejectReason::UNSECURE);
+        }
+        if offer.filter.is_some() {
+            return Err(RejectReason::FILTER);
+        }
+        if offer.group.is_some() {
+            return Err(RejectReason::GROUP);
+        }
+        let hs = offer.hs_req.ok_or(RejectReason::ROGUE)?;
+        check_hs(&hs, config)?;
+        check_congestion(&offer)?;
+        Ok(Self { hs, stream_id: offer.stream_id.unwrap_or_default() })
+    }
+
+    /// The stream ID that the initiator sent; empty if none.
+    pub(crate) fn stream_id(&self) -> &str {
+        &self.stream_id
+    }
+
+    /// The initiator's SRT version.
+    pub(crate) const fn peer_version(&self) -> u32 {
+        self.hs.version
+    }
+
+    /// The answer that accepts the offer under `config`, which may be another one than the offer
+    /// was checked with, and what both ends agree on by it.
+    pub(crate) fn accept(
+        &self,
+        fixed: FixedPart,
+        config: &Config,
+    ) -> Result<(Blocks, Negotiated), RejectReason> {
+        check_hs(&self.hs, config)?;
+        let latency = Latency {
+            receive: config.receive_latency().max(wish(self.hs.send_latency_ms)),
+            peer: config.peer_latency().max(wish(self.hs.receive_latency_ms)),
+        };
+        let blocks = Blocks {
+            hs_rsp: Some(HsExtension {
+                version: SRT_VERSION,
+                flags: own_flags(config),
+                receive_latency_ms: millis(latency.receive),
+                send_latency_ms: millis(latency.peer),
+            }),
+            ..Blocks::default()
+        };
+        Ok((blocks, negotiated(fixed, &self.hs, self.stream_id.clone(), latency, config)))
+    }
+}
+
+/// The delays that were agreed on.
+#[derive(Clone, Copy)]
+struct Latency {
+    receive: Duration,
+    peer: Duration,
+}
+
+fn negotiated(
+    fixed: FixedPart,
+    peer: &HsExtension,
+    stream_id: String,
+    latency: Latency,
+    config: &Config,
+) -> Negotiated {
+    Negotiated {
+        peer_socket_id: fixed.peer_socket_id,
+        peer_version: peer.version,
+        stream_id,
+        send_isn: fixed.send_isn,
+        receive_isn: fixed.receive_isn,
+        mss: fixed.mss,
+        peer_flow_window: fixed.peer_flow_window,
+        receive_latency: latency.receive,
+        peer_latency: latency.peer,
+        tsbpd_receive: config.tsbpd() && peer.flags.contains(HsFlags::TSBPD_SEND),
+        peer_too_late_drop: config.tsbpd() && peer.flags.contains(HsFlags::TOO_LATE_DROP),
+        peer_periodic_nak: peer.flags.contains(HsFlags::PERIODIC_NAK),
+        peer_retransmit_flag: peer.flags.contains(HsFlags::RETRANSMIT_FLAG),
+        base: fixed.base,
+    }
+}
+
+/// What this end announces of itself.
+fn own_flags(config: &Config) -> HsFlags {
+    let mut flags = HsFlags::CRYPT | HsFlags::RETRANSMIT_FLAG | HsFlags::PACKET_FILTER;
+    if config.tsbpd() {
+        flags = flags | HsFlags::TSBPD_SEND | HsFlags::TSBPD_RECEIVE;
+        if config.too_late_drop() {
+            flags = flags | HsFlags::TOO_LATE_DROP;
+        }
+    }
+    if config.periodic_nak() {
+        flags = flags | HsFlags::PERIODIC_NAK;
+    }
+    flags
+}
+
+/// What the peer said in its HSREQ or HSRSP, checked against our configuration.
+fn check_hs(extension: &HsExtension, config: &Config) -> Result<(), RejectReason> {
+    if extension.version < OLDEST_HSV5 {
+        return Err(RejectReason::ROGUE);
+    }
+    if extension.version < config.min_version() {
+        return Err(RejectReason::VERSION);
+    }
+    if extension.flags.contains(HsFlags::STREAM) {
+        return Err(RejectReason::MESSAGE_API);
+    }
+    Ok(())
+}
+
+/// Both sides must use the same congestion control; none named is "live".
+fn check_congestion(peer: &Blocks) -> Result<(), RejectReason> {
+    match peer.congestion.as_deref() {
+        None | Some(LIVE) => Ok(()),
+        Some(_) => Err(RejectReason::CONGESTION),
+    }
+}
+
+fn wish(ms: u16) -> Duration {
+    Duration::from_millis(ms.into())
+}
+
+fn millis(duration: Duration) -> u16 {
+    u16::try_from(duration.as_millis()).unwrap_or(u16::MAX)
+}
+
+pub(crate) fn wire_mss(config: &Config) -> u32 {
+    u32::try_from(config.mss()).unwrap_or(MAX_MSS)
+}
+
+pub(crate) fn wire_window(config: &Config) -> u32 {
+    u32::try_from(config.receive_window()).unwrap_or(u32::MAX)
+}
