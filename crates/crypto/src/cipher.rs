@@ -228,12 +228,7 @@ where
         .0
 }
 
-fn open_gcm<C>(
-    key: &C,
-    nonce: &Nonce,
-    aad: &[u8],
-    body: &mut [u8],
-) -> Result<usize, NotAuthentic>
+fn open_gcm<C>(key: &C, nonce: &Nonce, aad: &[u8], body: &mut [u8]) -> Result<usize, NotAuthentic>
 where
     C: AeadInOut<NonceSize = U12, TagSize = U16>,
 {

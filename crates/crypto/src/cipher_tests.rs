@@ -34,10 +34,8 @@ fn gcm_as_in_its_specification() {
     let key = hex("feffe9928665731c6d6a8f9467308308feffe9928665731c6d6a8f9467308308");
     let nonce: Nonce = hex("cafebabefacedbaddecaf888").try_into().expect("12 bytes");
     let aad = hex("feedfacedeadbeeffeedfacedeadbeefabaddad2");
-    let clear = hex(
-        "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a72
-         1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39",
-    );
+    let clear = hex("d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a72
+         1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39");
     let cases = [
         (
             "42831ec2217774244b7221b784d0d49ce3aa212f2c02a4e035c17e2329aca12e

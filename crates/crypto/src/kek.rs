@@ -77,11 +77,7 @@ fn wrapper<C: KeyInit>(key: &[u8]) -> AesKw<C> {
     AesKw::inner_init(C::new_from_slice(key).expect("a KEK has the length that it says"))
 }
 
-fn wrap<C: KeyInit + BlockCipherEncrypt<BlockSize = U16>>(
-    key: &[u8],
-    keys: &[u8],
-    out: &mut [u8],
-) {
+fn wrap<C: KeyInit + BlockCipherEncrypt<BlockSize = U16>>(key: &[u8], keys: &[u8], out: &mut [u8]) {
     wrapper::<C>(key).wrap_key(keys, out).expect("keys are multiples of 8 bytes and `out` fits");
 }
 
@@ -164,9 +160,21 @@ mod tests {
     fn wrapping_as_in_rfc_3394() {
         let long = "000102030405060708090A0B0C0D0E0F101112131415161718191A1B1C1D1E1F";
         let cases = [
-            (32, "00112233445566778899AABBCCDDEEFF", "1FA68B0A8112B447AEF34BD8FB5A7B829D3E862371D2CFE5"),
-            (48, "00112233445566778899AABBCCDDEEFF", "96778B25AE6CA435F92B5B97C050AED2468AB8A17AD84E5D"),
-            (64, "00112233445566778899AABBCCDDEEFF", "64E8C3F9CE0F5BA263E9777905818A2A93C8191E7D6E8AE7"),
+            (
+                32,
+                "00112233445566778899AABBCCDDEEFF",
+                "1FA68B0A8112B447AEF34BD8FB5A7B829D3E862371D2CFE5",
+            ),
+            (
+                48,
+                "00112233445566778899AABBCCDDEEFF",
+                "96778B25AE6CA435F92B5B97C050AED2468AB8A17AD84E5D",
+            ),
+            (
+                64,
+                "00112233445566778899AABBCCDDEEFF",
+                "64E8C3F9CE0F5BA263E9777905818A2A93C8191E7D6E8AE7",
+            ),
             (
                 48,
                 "00112233445566778899AABBCCDDEEFF0001020304050607",
