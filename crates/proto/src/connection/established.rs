@@ -3,9 +3,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_units::Instant;
-use punctual_wire::{AckNo, Control, DataHeader, Handshake, HandshakeRequest, SocketId, Timestamp};
+use punctual_wire::{
+    AckNo, Control, DataHeader, Handshake, HandshakeRequest, KeyFlag, SocketId, Timestamp,
+};
 
 use super::Signals;
+use super::control::{KMREQ, KMRSP};
+use super::crypt::{Crypt, Refusal};
 use super::lifecycle::Phase;
 use super::recv::ReceiveHalf;
 use super::rtt::{Rtt, RttTracker};
@@ -35,6 +39,7 @@ pub(crate) struct Established {
     pub(crate) loss_list_words: usize,
     /// The conclusion response, to be given again to a caller that did not get it.
     pub(crate) response: Option<Box<Handshake>>,
+    pub(crate) crypt: Option<Box<Crypt>>,
     told_readable: bool,
 }
 
@@ -44,6 +49,8 @@ pub(crate) struct Established {
 pub(crate) struct Pending {
     pub(crate) response: bool,
     pub(crate) ack_ack: Option<AckNo>,
+    /// What a key message of the peer's is answered.
+    pub(crate) key_answer: Option<Vec<u8>>,
     pub(crate) ack: bool,
     pub(crate) keep_alive: bool,
     pub(crate) shutdown: bool,
@@ -52,7 +59,11 @@ pub(crate) struct Pending {
 impl Pending {
     /// Whether any waits but SHUTDOWN, which comes last.
     const fn any(&self) -> bool {
-        self.response || self.ack || self.keep_alive || self.ack_ack.is_some()
+        self.response
+            || self.ack
+            || self.keep_alive
+            || self.ack_ack.is_some()
+            || self.key_answer.is_some()
     }
 }
 
@@ -61,7 +72,7 @@ impl Established {
         now: Instant,
         remote: SocketAddr,
         config: &Config,
-        negotiated: Negotiated,
+        mut negotiated: Negotiated,
         response: Option<Handshake>,
         timers: &mut TimerTable,
     ) -> Self {
@@ -78,6 +89,7 @@ impl Established {
             pending: Pending { response: response.is_some(), ..Pending::default() },
             peer: negotiated.peer_socket_id,
             loss_list_words: negotiated.packet_room(remote) / 4,
+            crypt: negotiated.crypt.take(),
             negotiated,
             response: response.map(Box::new),
             told_readable: false,
@@ -98,7 +110,16 @@ impl Established {
     ) -> bool {
         let heard_before = std::mem::replace(&mut self.last_heard, now);
         let rtt = self.rtt.estimate();
-        let moved = self.receiver.handle_data(now, heard_before, header, payload, rtt);
+        let size = payload.len();
+        let opened = match &self.crypt {
+            Some(crypt) => crypt.opening.open(header, payload),
+            None if header.key == KeyFlag::Clear => Ok(payload),
+            None => Err(Refusal::NoKeys),
+        };
+        let moved = match opened {
+            Ok(payload) => self.receiver.handle_data(now, heard_before, header, payload, rtt),
+            Err(why) => self.receiver.refuse(header, size, why),
+        };
         self.receiver.look_at_nak_timer(now, rtt) || moved
     }
 
@@ -143,12 +164,24 @@ impl Established {
                 true
             }
             Control::KeepAlive | Control::CongestionWarning => true,
+            Control::Extension { command: KMREQ, body } => self.handle_key_message(now, body),
+            Control::Extension { command: KMRSP, body } => {
+                self.crypt.as_mut().is_some_and(|crypt| crypt.sealing.handle_answer(body))
+            }
             Control::Handshake(_) | Control::PeerError(_) | Control::Extension { .. } => false,
         };
         if sensible {
             self.receiver.trace_drift(now, timestamp, self.rtt.latest());
         }
         self.receiver.look_at_nak_timer(now, self.rtt.estimate());
+        sensible
+    }
+
+    /// The peer announces a key. Whatever it says, a key that serves now goes on serving.
+    fn handle_key_message(&mut self, now: Instant, body: &[u8]) -> bool {
+        let answer = self.crypt.as_mut().and_then(|crypt| crypt.opening.handle_request(now, body));
+        let sensible = answer.as_ref().is_some_and(|answer| answer == body);
+        self.pending.key_answer = answer.or(self.pending.key_answer.take());
         sensible
     }
 
@@ -215,7 +248,10 @@ impl Established {
 
     /// Whether a control packet other than SHUTDOWN waits to be written.
     pub(crate) fn has_control(&self) -> bool {
-        self.pending.any() || self.receiver.has_feedback() || self.sender.has_drop_request()
+        self.pending.any()
+            || self.receiver.has_feedback()
+            || self.sender.has_drop_request()
+            || self.crypt.as_ref().is_some_and(|crypt| crypt.sealing.owes_request())
     }
 
     /// Sets the timers after anything but data came in.
@@ -257,6 +293,9 @@ impl Established {
             timers.assign(Timer::Ack, ack);
             timers.assign(Timer::Nak, self.receiver.next_nak());
             timers.assign(Timer::FreshLoss, self.receiver.next_ripe());
+            if let Some(crypt) = &self.crypt {
+                timers.assign(Timer::KeyRequest, crypt.sealing.next_request());
+            }
         }
         timers.assign(Timer::Skip, self.receiver.next_skip());
         self.schedule_delivery(now, timers, signals);
@@ -298,12 +337,16 @@ impl Established {
         info.peer_latency = self.negotiated.peer_latency;
         info.max_payload = self.negotiated.max_payload(config, remote);
         info.rtt = self.rtt.estimate().smoothed;
+        (info.send_key_state, info.receive_key_state) =
+            self.crypt.as_ref().map_or_else(Default::default, |crypt| crypt.states());
+        info.cipher = self.crypt.as_ref().and_then(|crypt| crypt.cipher());
     }
 
     pub(crate) fn fill_statistics(&self, now: Instant, mss: usize, statistics: &mut Statistics) {
         self.sender.fill_statistics(now, mss, statistics);
         self.receiver.fill_statistics(mss, statistics);
         statistics.peer_latency = self.negotiated.peer_latency;
+        statistics.key_refreshes = self.crypt.as_ref().map_or(0, |crypt| crypt.sealing.refreshes());
         statistics.rtt = self.rtt.estimate().smoothed;
         statistics.rtt_variance = self.rtt.estimate().variance;
         (statistics.rtt_samples, statistics.rtt_latest) = self.rtt.measured();

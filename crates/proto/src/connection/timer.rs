@@ -27,6 +27,8 @@ pub(crate) enum Timer {
     KeepAlive,
     /// The peer may be gone.
     Idle,
+    /// Announce a key, again if it was not answered.
+    KeyRequest,
     /// Closing takes too long.
     Linger,
 }

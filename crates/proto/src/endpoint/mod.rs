@@ -9,21 +9,22 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::net::SocketAddr;
 
 use bytes::{Buf, Bytes};
+use punctual_crypto::KekCache;
 use punctual_units::Instant;
 use punctual_wire::{Control, ControlPacket, DataHeader, Packet, RejectReason, SeqNo, SocketId};
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::{Rng, SeedableRng};
 use slab::Slab;
 
 use self::incoming::Listener;
 use self::timers::TimerQueue;
 use self::transmit::Outbox;
 pub use self::transmit::Transmit;
+use crate::chance::Chance;
 use crate::config::{Config, EndpointConfig};
 use crate::connection::{Connection, Signals};
 use crate::error::{AcceptError, ConnectError, RecvError, SendError};
 use crate::event::{ConnectionInfo, Event, IncomingId, Message, SendOptions};
 use crate::handshake::caller::Caller;
+use crate::handshake::keys::KeyTools;
 use crate::statistics::Statistics;
 
 /// Names a connection of one endpoint. Never used again for another connection.
@@ -49,7 +50,9 @@ pub struct ConnectionId {
 #[derive(Debug)]
 pub struct Endpoint {
     config: EndpointConfig,
-    rng: Pcg64,
+    chance: Chance,
+    /// What passphrases of callers came to.
+    keks: KekCache,
     connections: Slab<Slot>,
     next_serial: u64,
     by_socket: HashMap<SocketId, usize, BuildHasherDefault<IdHasher>>,
@@ -72,13 +75,14 @@ struct Slot {
 impl Endpoint {
     /// An endpoint that neither listens nor calls yet.
     pub fn new(config: EndpointConfig, now: Instant) -> Self {
-        let mut rng = Pcg64::from_seed(config.seed);
+        let mut chance = Chance::new(config.seed);
         let mut key = [0; 16];
-        rng.fill_bytes(&mut key);
+        chance.fill(&mut key);
         Self {
             listener: Listener::new(key, now, config.backlog),
             config,
-            rng,
+            chance,
+            keks: KekCache::default(),
             connections: Slab::new(),
             next_serial: 0,
             by_socket: HashMap::default(),
@@ -160,7 +164,8 @@ impl Endpoint {
             return Err(ConnectError::TooManyConnections(self.config.max_connections));
         }
         let socket_id = self.draw_socket_id();
-        let caller = Caller::new(socket_id, self.draw_isn());
+        let isn = self.draw_isn();
+        let caller = Caller::new(socket_id, isn, self.chance.fork());
         let connection = Connection::call(now, remote, caller, socket_id, config);
         Ok(self.insert(now, connection, None))
     }
@@ -184,7 +189,8 @@ impl Endpoint {
             return Err(AcceptError::TooManyConnections(self.config.max_connections));
         }
         let socket_id = self.draw_socket_id();
-        match waiting.proposal.accept(&config, socket_id, waiting.remote) {
+        let mut tools = KeyTools { chance: &mut self.chance, cache: &mut self.keks };
+        match waiting.proposal.accept(&config, socket_id, waiting.remote, &mut tools) {
             Ok((response, negotiated)) => {
                 let conclusion = &waiting.proposal.conclusion;
                 let caller = (waiting.remote, conclusion.socket_id, conclusion.isn);
@@ -358,7 +364,7 @@ impl Endpoint {
     /// follow from another one.
     fn draw_socket_id(&mut self) -> SocketId {
         loop {
-            let id = SocketId::new(self.rng.next_u32() & 0x3FFF_FFFF);
+            let id = SocketId::new(self.chance.number() & 0x3FFF_FFFF);
             if id != SocketId::LISTENER && !self.by_socket.contains_key(&id) {
                 return id;
             }
@@ -367,7 +373,7 @@ impl Endpoint {
 
     /// A first sequence number: any but the largest, which no handshake may carry.
     fn draw_isn(&mut self) -> SeqNo {
-        SeqNo::new(self.rng.next_u32() % SeqNo::MAX.value())
+        SeqNo::new(self.chance.number() % SeqNo::MAX.value())
     }
 }
 

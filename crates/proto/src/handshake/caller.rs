@@ -1,6 +1,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use punctual_crypto::KeyLength;
 use punctual_units::Instant;
 use punctual_wire::{
     HS_MAGIC, Handshake, HandshakeRequest, PeerIp, RejectReason, SeqNo, SocketId, Timestamp,
@@ -8,6 +9,7 @@ use punctual_wire::{
 
 use super::terms::{Blocks, FixedPart, Offer, TimeBase, wire_mss, wire_window};
 use super::{MAX_MSS, Negotiated};
+use crate::chance::Chance;
 use crate::config::Config;
 use crate::error::CloseReason;
 
@@ -22,6 +24,7 @@ pub(crate) struct Caller {
     socket_id: SocketId,
     isn: SeqNo,
     phase: Phase,
+    chance: Chance,
 }
 
 #[derive(Debug)]
@@ -43,8 +46,8 @@ pub(crate) enum Step {
 }
 
 impl Caller {
-    pub(crate) const fn new(socket_id: SocketId, isn: SeqNo) -> Self {
-        Self { socket_id, isn, phase: Phase::Induction }
+    pub(crate) const fn new(socket_id: SocketId, isn: SeqNo, chance: Chance) -> Self {
+        Self { socket_id, isn, phase: Phase::Induction, chance }
     }
 
     /// The request that is to be sent, and repeated, in this phase.
@@ -63,7 +66,7 @@ impl Caller {
         answer: &Handshake,
         config: &Config,
     ) -> Step {
-        match (&self.phase, answer.request) {
+        match (&mut self.phase, answer.request) {
             (_, HandshakeRequest::Rejection(reason)) => {
                 Step::Failed(CloseReason::Rejected(reason), None)
             }
@@ -72,7 +75,7 @@ impl Caller {
             (Phase::Conclusion { .. }, HandshakeRequest::Induction) => Step::Ignore,
             (Phase::Conclusion { offer, .. }, HandshakeRequest::Conclusion) => {
                 let base = TimeBase { arrival: now, timestamp };
-                match self.conclude(offer, base, answer, config) {
+                match conclude(offer, self.isn, base, answer, config) {
                     Ok(negotiated) => Step::Connected(Box::new(negotiated)),
                     Err(reason) => {
                         Step::Failed(CloseReason::Incompatible(reason), Some(answer.socket_id))
@@ -92,7 +95,8 @@ impl Caller {
         if answer.extension_field != HS_MAGIC || answer.mss > MAX_MSS {
             return incompatible(RejectReason::ROGUE);
         }
-        let offer = Box::new(Offer::new(config));
+        let wished = KeyLength::from_field(answer.encryption);
+        let offer = Box::new(Offer::new(config, wished, &mut self.chance));
         self.phase = Phase::Conclusion { cookie: answer.cookie, offer };
         Step::Request
     }
@@ -122,6 +126,7 @@ impl Caller {
     ) -> Handshake {
         let mut conclusion = Handshake {
             version: 5,
+            encryption: offer.encryption(),
             extension_field: 0,
             request: HandshakeRequest::Conclusion,
             cookie,
@@ -130,18 +135,18 @@ impl Caller {
         offer.blocks.write(&mut conclusion);
         conclusion
     }
+}
 
-    fn conclude(
-        &self,
-        offer: &Offer,
-        base: TimeBase,
-        answer: &Handshake,
-        config: &Config,
-    ) -> Result<Negotiated, RejectReason> {
-        if answer.version != 5 || answer.mss > MAX_MSS {
-            return Err(RejectReason::ROGUE);
-        }
-        let fixed = FixedPart::new(answer, self.isn, base, config);
-        offer.conclude(&Blocks::read(answer), fixed, config)
+fn conclude(
+    offer: &mut Offer,
+    isn: SeqNo,
+    base: TimeBase,
+    answer: &Handshake,
+    config: &Config,
+) -> Result<Negotiated, RejectReason> {
+    if answer.version != 5 || answer.mss > MAX_MSS {
+        return Err(RejectReason::ROGUE);
     }
+    let fixed = FixedPart::new(answer, isn, base, config);
+    offer.conclude(&Blocks::read(answer), fixed, config)
 }

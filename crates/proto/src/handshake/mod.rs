@@ -4,22 +4,25 @@
 
 pub(crate) mod caller;
 pub(crate) mod cookie;
+pub(crate) mod keys;
 pub(crate) mod listener;
 pub(crate) mod terms;
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use punctual_crypto::{CipherMode, KeyLength};
 use punctual_wire::{SeqNo, SocketId};
 
 use self::terms::TimeBase;
 use crate::config::{Config, SRT_HEADER, UDP_IPV4_OVERHEAD, UDP_IPV6_OVERHEAD};
+use crate::connection::crypt::Crypt;
 
 /// The largest MSS that a peer may name.
 const MAX_MSS: u32 = 1_500;
 
 /// What two ends agreed on.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Negotiated {
     pub(crate) peer_socket_id: SocketId,
     pub(crate) peer_version: u32,
@@ -40,12 +43,22 @@ pub(crate) struct Negotiated {
     pub(crate) peer_retransmit_flag: bool,
     /// The packet that fixes the receiver's time base.
     pub(crate) base: TimeBase,
+    /// Bytes that encryption adds to a payload.
+    pub(crate) payload_overhead: usize,
+    /// The keys, or why there are none; `None` where nobody wants encryption. The connection takes
+    /// them out.
+    pub(crate) crypt: Option<Box<Crypt>>,
 }
 
 impl Negotiated {
+    /// The cipher of what this end sends, until the connection has taken the keys out.
+    pub(crate) fn cipher(&self) -> Option<(CipherMode, KeyLength)> {
+        self.crypt.as_ref().and_then(|crypt| crypt.cipher())
+    }
+
     /// Largest payload of a message to `remote`.
     pub(crate) fn max_payload(&self, config: &Config, remote: SocketAddr) -> usize {
-        config.payload_size().min(self.packet_room(remote))
+        config.payload_size().min(self.packet_room(remote).saturating_sub(self.payload_overhead))
     }
 
     /// Bytes behind the SRT header that fit a packet to `remote`.

@@ -22,6 +22,7 @@ use self::drop_request::DropRequests;
 use self::pacer::Pacer;
 use self::retransmit::{ReportedPacket, RetransmitPolicy};
 use crate::config::{Config, PACKET_OVERHEAD};
+use crate::connection::crypt::Crypt;
 use crate::connection::rtt::Rtt;
 use crate::event::SendOptions;
 use crate::handshake::Negotiated;
@@ -173,6 +174,7 @@ impl SendHalf {
         start: Instant,
         dest: SocketId,
         rtt: Rtt,
+        mut crypt: Option<&mut Crypt>,
         out: &mut Vec<u8>,
     ) -> bool {
         if !self.pacer.allows(now) {
@@ -187,15 +189,22 @@ impl SendHalf {
             seq,
             position: Position::Solo,
             in_order: packet.in_order,
-            key: KeyFlag::Clear,
+            key: crypt.as_ref().map_or(KeyFlag::Clear, |crypt| crypt.sealing.flag(seq)),
             retransmitted,
             msgno: packet.msgno,
             timestamp: timestamp(start, packet.origin),
             dest,
         };
+        let begin = out.len();
         out.extend_from_slice(&header.to_bytes());
         out.extend_from_slice(&packet.payload);
         let payload = packet.payload.len();
+        if let Some(crypt) = &mut crypt {
+            crypt.sealing.seal(seq, out, begin);
+            if !retransmitted {
+                crypt.sealing.sent_original(now, seq, self.buffer.first());
+            }
+        }
         self.account(now, seq, payload, retransmitted);
         true
     }
