@@ -216,7 +216,7 @@ impl IncomingCall {
             let id = state.endpoint.accept(now, self.incoming.id, config)?;
             Ok::<_, Error>((id, state.open(id, Phase::Connected)))
         })?;
-        Ok(Socket::new(Arc::clone(shared), id, signals, self.incoming.remote))
+        Ok(Socket::new(Arc::clone(shared), id, signals))
     }
 
     fn refuse(&mut self, reason: RejectReason) {

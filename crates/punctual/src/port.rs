@@ -71,7 +71,7 @@ impl Port {
             let id = state.endpoint.connect(now, remote, config)?;
             Ok::<_, Error>((id, state.open(id, Phase::Connecting)))
         })?;
-        let socket = Socket::new(Arc::clone(shared), id, signals, remote);
+        let socket = Socket::new(Arc::clone(shared), id, signals);
         socket.connected().await?;
         Ok(socket)
     }

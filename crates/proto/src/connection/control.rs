@@ -3,8 +3,9 @@ use punctual_wire::{Control, ControlPacket};
 
 use super::Signals;
 use super::established::Established;
+use super::path;
 use super::send::timestamp;
-use super::timer::TimerTable;
+use super::timer::{Timer, TimerTable};
 
 /// Commands of key messages outside the handshake.
 pub(crate) const KMREQ: u16 = 3;
@@ -23,7 +24,7 @@ impl Established {
         if !self.is_live() {
             return false;
         }
-        if !self.write_control(now, start, out) {
+        if !self.write_control(now, start, out, timers) {
             let (rtt, crypt) = (self.rtt.estimate(), self.crypt.as_deref_mut());
             if self.sender.write_packet(now, start, self.peer, rtt, crypt, out) {
                 self.last_sent = now;
@@ -38,7 +39,13 @@ impl Established {
         true
     }
 
-    fn write_control(&mut self, now: Instant, start: Instant, out: &mut Vec<u8>) -> bool {
+    fn write_control(
+        &mut self,
+        now: Instant,
+        start: Instant,
+        out: &mut Vec<u8>,
+        timers: &mut TimerTable,
+    ) -> bool {
         if !self.has_control() {
             return false;
         }
@@ -46,14 +53,21 @@ impl Established {
             return true;
         }
         let report;
+        let body;
         let pending = &mut self.pending;
         let control = if std::mem::take(&mut pending.response)
             && let Some(response) = &self.response
         {
             Control::Handshake(response.clone())
+        } else if let Some(answer) = pending.path_answer.take() {
+            body = answer;
+            Control::Extension { command: path::ANSWER, body: &body }
         } else if let Some(number) = pending.ack_ack.take() {
             Control::AckAck(number)
         } else if std::mem::take(&mut pending.ack) {
+            if let Some(path) = &mut self.path {
+                timers.set(Timer::Quiet, now + path.begin_quiet());
+            }
             Control::Ack(self.receiver.make_ack(now, self.rtt.estimate()))
         } else if let Some(light) = self.receiver.take_light_ack() {
             Control::Ack(light)
@@ -62,6 +76,8 @@ impl Established {
             Control::Nak(report.as_list())
         } else if let Some(request) = self.sender.next_drop_request() {
             Control::DropRequest(request)
+        } else if std::mem::take(&mut pending.path_probe) {
+            Control::Extension { command: path::PROBE, body: &[0; 16] }
         } else if std::mem::take(&mut pending.keep_alive) {
             Control::KeepAlive
         } else {

@@ -8,12 +8,14 @@
 #![expect(clippy::cast_possible_truncation, reason = "the numbers of a scenario are small")]
 
 mod acks;
+mod addresses;
 mod bounds;
 mod chance;
 mod clocks;
 mod datagram;
 mod delivery;
 mod drops;
+mod encryption;
 mod explorer;
 mod faults;
 mod handshake;
