@@ -73,6 +73,9 @@ impl KeyMessage {
         if fixed[10] != ENCAPSULATION_SRT {
             return Err(KeyMessageError::Encapsulation(fixed[10]));
         }
+        if fixed[11..14] != [0; 3] {
+            return Err(KeyMessageError::Reserved);
+        }
         if usize::from(fixed[14]) != SALT_LEN / 4 {
             return Err(KeyMessageError::SaltLength(4 * usize::from(fixed[14])));
         }
@@ -136,6 +139,12 @@ impl KeyMessage {
         self.mode
     }
 
+    /// The wrapped keys: the part of the message that only who knows the passphrase can make. What
+    /// stands around them anybody can change.
+    pub fn wrapped(&self) -> &[u8] {
+        &self.wrapped
+    }
+
     /// Length of the keys.
     pub const fn length(&self) -> KeyLength {
         self.length
@@ -185,6 +194,9 @@ pub enum KeyMessageError {
     /// It is for something else than SRT packets.
     #[error("the key message is for stream encapsulation {0}, not for SRT's")]
     Encapsulation(u8),
+    /// Something stands where nothing may stand yet.
+    #[error("reserved bytes of the key message are not zero")]
+    Reserved,
     /// The salt does not have 16 bytes.
     #[error("the salt has {0} bytes; it must have 16")]
     SaltLength(usize),
@@ -300,6 +312,9 @@ mod tests {
         assert_eq!(changed(8, 4), Err(E::Cipher { cipher: 4, auth: 0 }));
         assert_eq!(changed(9, 1), Err(E::Cipher { cipher: 2, auth: 1 }));
         assert_eq!(changed(10, 1), Err(E::Encapsulation(1)));
+        for at in 11..14 {
+            assert_eq!(changed(at, 1), Err(E::Reserved));
+        }
         assert_eq!(changed(14, 2), Err(E::SaltLength(8)));
         assert_eq!(changed(15, 0), Err(E::KeyLength(0)));
         assert_eq!(changed(15, 255), Err(E::KeyLength(1_020)));

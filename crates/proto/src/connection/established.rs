@@ -191,7 +191,7 @@ impl Established {
                 true
             }
             Control::KeepAlive | Control::CongestionWarning => true,
-            Control::Extension { command: KMREQ, body } => self.handle_key_message(now, body),
+            Control::Extension { command: KMREQ, body } => self.handle_key_message(body),
             Control::Extension { command: KMRSP, body } => {
                 self.crypt.as_mut().is_some_and(|crypt| crypt.sealing.handle_answer(body))
             }
@@ -206,8 +206,8 @@ impl Established {
     }
 
     /// The peer announces a key. Whatever it says, a key that serves now goes on serving.
-    fn handle_key_message(&mut self, now: Instant, body: &[u8]) -> bool {
-        let answer = self.crypt.as_mut().and_then(|crypt| crypt.opening.handle_request(now, body));
+    fn handle_key_message(&mut self, body: &[u8]) -> bool {
+        let answer = self.crypt.as_mut().and_then(|crypt| crypt.opening.handle_request(body));
         let sensible = answer.as_ref().is_some_and(|answer| answer == body);
         self.pending.key_answer = answer.or(self.pending.key_answer.take());
         sensible

@@ -8,8 +8,7 @@
 //! direction has its key from the first packet on.
 
 use punctual_crypto::{
-    CipherMode, GcmLayout, Kek, KekCache, KeyLength, KeyMessage, KeySet, Parity, Passphrase, Salt,
-    StreamKey,
+    CipherMode, GcmLayout, Kek, KekCache, KeyLength, KeyMessage, KeySet, Parity, Salt, StreamKey,
 };
 use punctual_wire::{RejectReason, SeqNo};
 
@@ -21,13 +20,12 @@ use crate::encryption::KeyState;
 /// What the initiator offers: a key, and the message that brings it to the peer.
 #[derive(Debug)]
 pub(crate) struct KeyOffer {
-    passphrase: Passphrase,
     kek: Kek,
-    mode: CipherMode,
-    salt: Salt,
     key: StreamKey,
     chance: Chance,
-    message: Vec<u8>,
+    message: KeyMessage,
+    /// The message as it travels.
+    bytes: Vec<u8>,
 }
 
 /// What the other end says of itself that matters to the keys.
@@ -61,20 +59,21 @@ impl KeyOffer {
         wished: Option<KeyLength>,
         chance: &mut Chance,
     ) -> Option<Self> {
-        let passphrase = config.passphrase()?.clone();
+        let passphrase = config.passphrase()?;
         let mut chance = chance.fork();
         let length = wished.or(config.key_length()).unwrap_or_default();
         let mode = config.crypto_mode().chosen();
         let mut salt = [0; 16];
         chance.fill(&mut salt);
         let key = StreamKey::generate(length, |bytes| chance.fill(bytes));
-        let kek = Kek::derive(&passphrase, &salt, length);
+        let kek = Kek::derive(passphrase, &salt, length);
         let message = wrap(mode, salt, &key, &kek);
-        Some(Self { passphrase, kek, mode, salt, key, chance, message })
+        let bytes = message.to_bytes();
+        Some(Self { kek, key, chance, message, bytes })
     }
 
     pub(crate) fn message(&self) -> &[u8] {
-        &self.message
+        &self.bytes
     }
 
     pub(crate) const fn length(&self) -> KeyLength {
@@ -83,7 +82,8 @@ impl KeyOffer {
 
     fn suite(&self, peer: Peer) -> Suite {
         let layout = GcmLayout::of_version(peer.version);
-        Suite { mode: self.mode, layout, salt: self.salt, kek: self.kek.clone() }
+        let (mode, salt) = (self.message.mode(), *self.message.salt());
+        Suite { mode, layout, salt, kek: self.kek.clone() }
     }
 }
 
@@ -107,13 +107,12 @@ pub(crate) fn conclude(
     let returned = answer.km_rsp.as_deref() == Some(offer.message());
     let suite = offer.suite(peer);
     let (state, opening) = if returned {
-        let message = answer.km_req.as_ref().filter(|_| peer.own_keys);
-        let (keys, message) = match message {
-            Some(own) => (unwrap_own(own, &suite)?, own.clone()),
-            None => (KeySet::one(Parity::Even, offer.key.clone()), offer.message.clone()),
+        let own = answer.km_req.as_deref().filter(|_| peer.own_keys);
+        let (keys, message) = match own {
+            Some(own) => unwrap_own(own, &suite)?,
+            None => (KeySet::one(Parity::Even, offer.key.clone()), offer.message),
         };
-        let opening = Opening::new(suite.clone(), offer.passphrase, &keys, message);
-        (KeyState::Secured, opening)
+        (KeyState::Secured, Opening::new(suite.clone(), &keys, message))
     } else {
         let state = refusal(answer.km_rsp.as_deref());
         if config.enforced_encryption() {
@@ -169,13 +168,12 @@ pub(crate) fn answer(
                 Ok(keys) => {
                     said.km_rsp = Some(bytes.to_vec());
                     if peer.own_keys {
-                        said.km_req = Some(wrap(mode, suite.salt, &own, &suite.kek));
+                        let own = wrap(mode, suite.salt, &own, &suite.kek);
+                        said.km_req = Some(own.to_bytes());
                     } else {
                         own = shared_key(&keys)?;
                     }
-                    let passphrase = passphrase.clone();
-                    let opening = Opening::new(suite.clone(), passphrase, &keys, bytes.to_vec());
-                    (KeyState::Secured, opening)
+                    (KeyState::Secured, Opening::new(suite.clone(), &keys, message))
                 }
                 Err(_) if enforced => return Err(RejectReason::BAD_SECRET),
                 // What is sent is encrypted, with a key that the peer cannot have.
@@ -196,12 +194,13 @@ fn shared_key(keys: &KeySet) -> Result<StreamKey, RejectReason> {
 }
 
 /// The responder's own keys.
-fn unwrap_own(message: &[u8], suite: &Suite) -> Result<KeySet, RejectReason> {
+fn unwrap_own(message: &[u8], suite: &Suite) -> Result<(KeySet, KeyMessage), RejectReason> {
     let message = KeyMessage::parse(message).map_err(|_| RejectReason::ROGUE)?;
     if message.salt() != &suite.salt || message.mode() != suite.mode {
         return Err(RejectReason::ROGUE);
     }
-    message.unwrap(&suite.kek).map_err(|_| RejectReason::BAD_SECRET)
+    let keys = message.unwrap(&suite.kek).map_err(|_| RejectReason::BAD_SECRET)?;
+    Ok((keys, message))
 }
 
 /// What a KMRSP says that does not return the message.
@@ -217,8 +216,7 @@ fn refusal(km_rsp: Option<&[u8]>) -> KeyState {
     }
 }
 
-fn wrap(mode: CipherMode, salt: Salt, key: &StreamKey, kek: &Kek) -> Vec<u8> {
+fn wrap(mode: CipherMode, salt: Salt, key: &StreamKey, kek: &Kek) -> KeyMessage {
     KeyMessage::wrap(mode, salt, &KeySet::one(Parity::Even, key.clone()), kek)
         .expect("the key has the length of what wraps it")
-        .to_bytes()
 }

@@ -20,6 +20,7 @@ mod explorer;
 mod faults;
 mod handshake;
 mod hostile;
+mod key_refresh;
 mod lifecycle;
 mod link_counts;
 mod node;

@@ -1,9 +1,7 @@
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use punctual_crypto::{Kek, KeyMessage, KeySet, PacketCipher, Parity, Passphrase};
-use punctual_units::Instant;
+use punctual_crypto::{KeyMessage, KeySet, PacketCipher, Parity};
 use punctual_wire::{DataHeader, KeyFlag};
 
 use super::Suite;
@@ -12,9 +10,6 @@ use crate::encryption::KeyState;
 /// Key messages that were taken in and are remembered: an old one that comes again, late or by
 /// somebody's hand, brings no old key back.
 const REMEMBERED: usize = 64;
-/// A key message with another salt costs a derivation of its key. Nobody makes this end do that
-/// more often.
-const DERIVATION_PERIOD: Duration = Duration::from_secs(1);
 
 /// The receiving direction.
 #[derive(Debug)]
@@ -26,12 +21,10 @@ pub(crate) struct Opening {
 #[derive(Debug)]
 struct Keys {
     suite: Suite,
-    passphrase: Passphrase,
     even: Option<PacketCipher>,
     odd: Option<PacketCipher>,
     /// The newest last.
-    messages: VecDeque<Vec<u8>>,
-    derive_from: Instant,
+    messages: VecDeque<KeyMessage>,
 }
 
 /// Why a packet is not delivered.
@@ -53,20 +46,9 @@ impl Opening {
     }
 
     /// Packets are encrypted with `keys`, which came in `message`.
-    pub(crate) fn new(
-        suite: Suite,
-        passphrase: Passphrase,
-        keys: &KeySet,
-        message: Vec<u8>,
-    ) -> Self {
-        let mut opening = Keys {
-            suite,
-            passphrase,
-            even: None,
-            odd: None,
-            messages: VecDeque::from([message]),
-            derive_from: Instant::ORIGIN,
-        };
+    pub(crate) fn new(suite: Suite, keys: &KeySet, message: KeyMessage) -> Self {
+        let messages = VecDeque::from([message]);
+        let mut opening = Keys { suite, even: None, odd: None, messages };
         opening.install(keys);
         Self { state: KeyState::Secured, keys: Some(Box::new(opening)) }
     }
@@ -91,32 +73,35 @@ impl Opening {
 
     /// Takes in a key message after the handshake, and says what to answer; `None` for nothing,
     /// because it is nonsense. What cannot be used changes nothing: not the keys, not the state.
-    pub(crate) fn handle_request(&mut self, now: Instant, body: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn handle_request(&mut self, body: &[u8]) -> Option<Vec<u8>> {
+        let message = KeyMessage::parse(body).ok()?;
         let Some(keys) = &mut self.keys else {
-            KeyMessage::parse(body).ok()?;
-            let state =
-                if self.state == KeyState::BadSecret { self.state } else { KeyState::NoSecret };
+            let bad = self.state == KeyState::BadSecret;
+            let state = if bad { KeyState::BadSecret } else { KeyState::NoSecret };
             return Some(state.to_refusal());
         };
-        if keys.messages.iter().any(|known| known == body) {
-            return Some(body.to_vec());
-        }
-        let message = KeyMessage::parse(body).ok()?;
         let suite = &keys.suite;
         if message.mode() != suite.mode {
             return Some(KeyState::BadCryptoMode.to_refusal());
         }
-        let kek = keys.kek_of(now, &message)?;
-        let Ok(set) = message.unwrap(&kek) else {
+        // Nobody vouches for the salt, and no peer changes it.
+        if message.salt() != &suite.salt || message.length() != suite.length() {
+            return None;
+        }
+        // An old message may have come late, or by somebody's hand who changed what is around the
+        // keys: it is answered if it is what it was, and not obeyed.
+        let known = keys.messages.iter().find(|known| known.wrapped() == message.wrapped());
+        if let Some(known) = known {
+            return (*known == message).then(|| body.to_vec());
+        }
+        let Ok(set) = message.unwrap(&suite.kek) else {
             return Some(KeyState::BadSecret.to_refusal());
         };
-        keys.suite.kek = kek;
-        keys.suite.salt = *message.salt();
         keys.install(&set);
         if keys.messages.len() == REMEMBERED {
             keys.messages.pop_front();
         }
-        keys.messages.push_back(body.to_vec());
+        keys.messages.push_back(message);
         Some(body.to_vec())
     }
 }
@@ -130,19 +115,6 @@ impl Keys {
                 Parity::Odd => self.odd = cipher,
             }
         }
-    }
-
-    /// The key that unwraps `message`: the one at hand unless the salt or the length is another.
-    fn kek_of(&mut self, now: Instant, message: &KeyMessage) -> Option<Kek> {
-        let suite = &self.suite;
-        if message.salt() == &suite.salt && message.length() == suite.length() {
-            return Some(suite.kek.clone());
-        }
-        if now < self.derive_from {
-            return None;
-        }
-        self.derive_from = now + DERIVATION_PERIOD;
-        Some(Kek::derive(&self.passphrase, message.salt(), message.length()))
     }
 }
 

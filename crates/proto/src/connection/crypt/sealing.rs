@@ -193,7 +193,18 @@ impl Keys {
         // old key, which the peer has, is as good as it was.
         let ripe = self.sent >= self.refresh;
         match &self.next {
-            None => return self.announce(now),
+            None => {
+                while self.generations.get(1).is_some_and(|second| !oldest.is_before(second.first))
+                {
+                    self.generations.pop_front();
+                }
+                // The peer keeps two keys, and the new one takes the place of the one before the
+                // present one: not as long as packets of that one may be sent again.
+                if self.generations.len() == 1 {
+                    self.announce(now);
+                }
+                return;
+            }
             Some(next) if ripe && (next.answered || self.sent >= MOST_PACKETS) => {}
             Some(_) => return,
         }
@@ -201,9 +212,6 @@ impl Keys {
             self.generations.push_back(Generation { first: seq.next(), parity, key, cipher });
             self.sent = 0;
             self.refreshes += 1;
-        }
-        while self.generations.get(1).is_some_and(|second| !oldest.is_before(second.first)) {
-            self.generations.pop_front();
         }
     }
 
