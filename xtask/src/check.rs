@@ -67,6 +67,7 @@ fn dependencies() -> Outcome {
 const CORE: [&str; 6] = [
     "punctual-units",
     "punctual-wire",
+    "punctual-crypto",
     "punctual-proto",
     "punctual-netem",
     "punctual-metrics",

@@ -93,9 +93,10 @@ pub use error::Error;
 pub use listener::{IncomingCall, Listener};
 pub use port::Port;
 pub use punctual_proto::{
-    AcceptError, BufferSize, CloseReason, Config, ConfigError, ConnectError, ConnectionInfo,
-    MaxBandwidth, Message, MsgNo, NakTimer, RejectReason, RetransmitAlgorithm, RttAlgorithm,
-    SendOptions, SeqNo, SocketId, StatisticValue, Statistics,
+    AcceptError, BufferSize, CipherMode, CloseReason, Config, ConfigError, ConnectError,
+    ConnectionInfo, CryptoMode, KeyLength, KeyState, MaxBandwidth, Message, MsgNo, NakTimer,
+    Passphrase, RejectReason, RetransmitAlgorithm, RttAlgorithm, SendOptions, SeqNo, SocketId,
+    StatisticValue, Statistics,
 };
 pub use punctual_units::{Bitrate, Instant};
 pub use reconnect::Reconnect;

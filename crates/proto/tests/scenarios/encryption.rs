@@ -390,21 +390,21 @@ fn an_answer_that_was_changed_is_refused() {
                 if let Extension::KmRsp(body) = one {
                     *body = vec![0; 4];
                 }
-            })
+            });
         },
         |all| {
             all.iter_mut().for_each(|one| {
                 if let Extension::KmRsp(body) = one {
                     body[20] ^= 1;
                 }
-            })
+            });
         },
         |all| {
             all.iter_mut().for_each(|one| {
                 if let Extension::KmReq(body) = one {
                     body[50] ^= 1;
                 }
-            })
+            });
         },
     ];
     for edit in edits {
