@@ -1,9 +1,9 @@
 //! SRT encryption (draft section 6): key messages, the keys that wrap keys, and packet ciphers.
 //!
 //! A [`Passphrase`] that both ends know gives a [`Kek`]; the KEK wraps random [`StreamKey`]s, which
-//! travel in a [`KeyMessage`]; and each makes a [`PacketCipher`]. Which keys are made when, and what
-//! is told to whom, is the protocol machine's part. This crate has no clock and no randomness: keys
-//! and salts are what their user draws.
+//! travel in a [`KeyMessage`]; and each makes a [`PacketCipher`]. Which keys are made when, and
+//! what is told to whom, is the protocol machine's part. This crate has no clock and no randomness:
+//! keys and salts are what their user draws.
 //!
 //! Nothing here shows a key or a passphrase, and all of them are wiped when they are dropped.
 //!

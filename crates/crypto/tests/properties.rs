@@ -70,7 +70,8 @@ proptest! {
     ) {
         let passphrase = Passphrase::new(passphrase).expect("a legal length");
         let kek = Kek::derive(&passphrase, &salt, length);
-        let keys = KeySet::one(Parity::Even, key(length, &one)).with(Parity::Odd, key(length, &two));
+        let keys = KeySet::one(Parity::Even, key(length, &one));
+        let keys = keys.with(Parity::Odd, key(length, &two));
         let message = KeyMessage::wrap(CipherMode::Ctr, salt, &keys, &kek).expect("one length");
         let mut bytes = message.to_bytes();
         prop_assert_eq!(KeyMessage::parse(&bytes).unwrap().unwrap(&kek), Ok(keys));
