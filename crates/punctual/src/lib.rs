@@ -8,6 +8,7 @@
 //! - A [`Listener`] waits for callers and decides on them by their stream ID and address.
 //! - [`Socket::connect`] calls a listener. A [`Socket`] sends and receives messages, one packet
 //!   each, both ways. It counts and measures: [`Socket::statistics`].
+//! - [`Socket::rendezvous`] meets an end that calls at the same time, where neither can listen.
 //! - A [`Port`] is a UDP port with options from which many calls may be made; [`Reconnect`] calls
 //!   until somebody answers.
 //! - [`Config`] has the options of a connection. The defaults are those of libsrt's live mode.

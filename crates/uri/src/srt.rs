@@ -17,6 +17,8 @@ pub enum Mode {
     Caller,
     /// This end waits for calls.
     Listener,
+    /// Both ends call each other.
+    Rendezvous,
 }
 
 /// An SRT peer to call, or a port to listen on.
@@ -24,13 +26,14 @@ pub enum Mode {
 pub struct SrtTarget {
     /// Who calls whom.
     pub mode: Mode,
-    /// Host to call, or local address to listen on; empty for every IPv4 address.
+    /// Host to call or to meet, or local address to listen on; empty for every IPv4 address.
     pub host: String,
-    /// Port to call or to listen on.
+    /// Port to call, to meet or to listen on.
     pub port: u16,
-    /// A caller's own address.
+    /// The own address of an end that calls or meets another.
     pub local_host: Option<String>,
-    /// A caller's own port.
+    /// The own port of an end that calls or meets another. In a rendezvous there is always one: the
+    /// other end has to know it.
     pub local_port: Option<u16>,
     /// The options of the connection.
     pub config: Config,
@@ -68,6 +71,7 @@ impl SrtTarget {
         match mode {
             Mode::Caller => target.check_caller(keys.mode.is_some()),
             Mode::Listener => target.check_listener(),
+            Mode::Rendezvous => target.check_rendezvous(),
         }
         .map_err(|problem| parts.error(problem))?;
         Ok(target)
@@ -94,10 +98,22 @@ impl SrtTarget {
         if self.local_host.is_some() && !mode_given {
             self.warnings.push(
                 "a host and `adapter` together mean rendezvous to srt-live-transmit; this end \
-                 calls (`mode=caller` says so)"
+                 calls (say `mode=caller` or `mode=rendezvous`)"
                     .to_owned(),
             );
         }
+        Ok(())
+    }
+
+    /// Both ends use the port that is named, as srt-live-transmit does, unless `port` says that this
+    /// one has another.
+    fn check_rendezvous(&mut self) -> Result<(), Problem> {
+        if self.host.is_empty() || is_wildcard(&self.host) {
+            return Err(Problem::NoHost(
+                "a rendezvous needs the other end's: `srt://host:4200?mode=rendezvous`",
+            ));
+        }
+        self.local_port.get_or_insert(self.port);
         Ok(())
     }
 
@@ -196,6 +212,21 @@ mod tests {
         assert_eq!(target.local_host.as_deref(), Some("::1"));
         assert!(target.warnings.is_empty());
         assert_eq!(parse("host:4200?port=5000").unwrap().local_port, Some(5000));
+    }
+
+    #[test]
+    fn a_rendezvous_is_at_the_same_port_at_both_ends_unless_one_says_otherwise() {
+        let target = parse("host:4200?mode=rendezvous").unwrap();
+        assert_eq!((target.mode, target.local_port), (Mode::Rendezvous, Some(4200)));
+        assert_eq!(target.local_host, None);
+        let target = parse("host:4200?mode=rendezvous&adapter=10.0.0.2&port=5000").unwrap();
+        assert_eq!(target.local_host.as_deref(), Some("10.0.0.2"));
+        assert_eq!(target.local_port, Some(5000));
+        assert!(target.warnings.is_empty());
+        assert_eq!(parse("host:4200?rendezvous=1").unwrap().mode, Mode::Rendezvous);
+        assert_eq!(parse("host:4200?rendezvous=0").unwrap().mode, Mode::Caller);
+        assert!(problem("host:4200?mode=caller&rendezvous=1").contains("contradicts"));
+        assert!(problem(":4200?mode=rendezvous").contains("other end's"));
     }
 
     #[test]

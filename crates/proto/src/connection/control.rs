@@ -24,6 +24,7 @@ impl Established {
         if !self.is_live() {
             return false;
         }
+        self.pending.response |= self.agrees_again(now);
         if !self.write_control(now, start, out, timers) {
             let (rtt, crypt) = (self.rtt.estimate(), self.crypt.as_deref_mut());
             if self.sender.write_packet(now, start, self.peer, rtt, crypt, out) {

@@ -494,3 +494,32 @@ fn the_conclusion_comes_with_its_key_message_and_the_answer_returns_it() {
     assert_eq!(own[..32], sent[..32], "the same salt");
     assert_ne!(own[32..], sent[32..]);
 }
+
+#[test]
+fn a_rendezvous_is_encrypted_and_refused_as_a_call_is() {
+    for seed in 0..12 {
+        let mut pair = Pair::symmetric(seed, lossy(0.2));
+        let one = strict(SECRET).with_key_length(Some(KeyLength::Aes256));
+        pair.meet(Side::Caller, MS(100 * seed), [one, strict(SECRET)]);
+        for side in [Side::Caller, Side::Listener] {
+            pair.set_link(side, link());
+        }
+        pair.run_for(SECS(1));
+        for side in [Side::Caller, Side::Listener] {
+            pair.stream(side, 50, MS(2));
+            pair.run_for(MS(500));
+            pair.assert_complete(side);
+            assert_eq!(states(&mut pair, side), (KeyState::Secured, KeyState::Secured));
+            let cipher = Some((CipherMode::Ctr, KeyLength::Aes256));
+            assert_eq!(pair.info(side).cipher, cipher, "whoever made the key, seed {seed}");
+        }
+        let mut pair = Pair::symmetric(seed, link());
+        pair.wave(Side::Caller, strict(SECRET));
+        pair.wave(Side::Listener, strict(OTHER));
+        pair.run_for(SECS(2));
+        assert!(!pair.have_met());
+        let closed = [pair.caller.closed().cloned(), pair.listener.closed().cloned()];
+        let code = "(rejection code 1010)";
+        assert!(closed.iter().flatten().any(|why| why.to_string().contains(code)), "{closed:?}");
+    }
+}
