@@ -112,7 +112,7 @@ statistics! {
         packets_undecrypted: u64,
         /// Total: payload bytes of those \[byteRcvUndecrypt\].
         bytes_undecrypted: u64,
-        /// Total: packets whose GCM tag did not fit: changed on their way, or not the peer's. A part
+        /// Total: packets whose GCM tag did not fit: changed on the way, or not the peer's. A part
         /// of the undecrypted.
         packets_not_authentic: u64,
         /// Total: keys that the sender took into use after the first.
