@@ -96,8 +96,8 @@ pub use port::Port;
 pub use punctual_proto::{
     AcceptError, BufferSize, CipherMode, CloseReason, Config, ConfigError, ConnectError,
     ConnectionInfo, CryptoMode, KeyLength, KeyState, MaxBandwidth, Message, MsgNo, NakTimer,
-    Passphrase, RejectReason, RetransmitAlgorithm, RttAlgorithm, SendOptions, SeqNo, SocketId,
-    StatisticValue, Statistics,
+    Passphrase, RejectReason, RetransmitAlgorithm, RetransmitBandwidth, RttAlgorithm, SendOptions,
+    SeqNo, SocketId, StatisticValue, Statistics,
 };
 pub use punctual_units::{Bitrate, Instant};
 pub use reconnect::Reconnect;

@@ -41,6 +41,8 @@ pub struct SrtTarget {
     pub port_config: PortConfig,
     /// Whether the URI says how large a payload may be.
     pub payload_size_given: bool,
+    /// How long a listener waits for a caller; `None` for ever.
+    pub listen_timeout: Option<Duration>,
     /// What is allowed but may not be what was meant.
     pub warnings: Vec<String>,
 }
@@ -66,6 +68,7 @@ impl SrtTarget {
             config: keys.config,
             port_config: keys.port_config,
             payload_size_given: keys.payload_size_given,
+            listen_timeout: keys.listen_timeout,
             warnings: keys.warnings,
         };
         match mode {
@@ -105,8 +108,8 @@ impl SrtTarget {
         Ok(())
     }
 
-    /// Both ends use the port that is named, as srt-live-transmit does, unless `port` says that this
-    /// one has another.
+    /// Both ends use the port that is named, as srt-live-transmit does, unless `port` says that
+    /// this one has another.
     fn check_rendezvous(&mut self) -> Result<(), Problem> {
         if self.host.is_empty() || is_wildcard(&self.host) {
             return Err(Problem::NoHost(
@@ -149,6 +152,7 @@ pub fn set_option(config: Config, key: &str, value: &str) -> Result<Config, UriE
     let elsewhere = keys.mode.is_some()
         || keys.local_host.is_some()
         || keys.local_port.is_some()
+        || keys.listen_timeout.is_some()
         || keys.port_config != PortConfig::default();
     if elsewhere {
         let (key, value) = (key.to_owned(), value.to_owned());
@@ -167,6 +171,7 @@ pub(crate) struct SrtKeys {
     pub config: Config,
     pub port_config: PortConfig,
     pub payload_size_given: bool,
+    pub listen_timeout: Option<Duration>,
     pub warnings: Vec<String>,
 }
 

@@ -31,6 +31,7 @@ mod record;
 mod refusals;
 mod rendezvous;
 mod retransmission;
+mod storms;
 mod windows;
 mod wraps;
 
