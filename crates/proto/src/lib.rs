@@ -82,6 +82,7 @@ mod encryption;
 mod endpoint;
 mod error;
 mod event;
+mod filter;
 mod handshake;
 mod seq_ring;
 mod seq_set;

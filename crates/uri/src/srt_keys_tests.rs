@@ -53,6 +53,11 @@ const CASES: &[Case] = &[
     ("naktimer", "packets", &[("1", "exact or packets")]),
     ("lossmaxttl", "40", &[("1000001", "0 to 1000000 packets"), ("x", "whole number")]),
     ("retransmitalgo", "0", &[("2", "0 (aggressive) or 1 (efficient)")]),
+    (
+        "packetfilter",
+        "fec,cols:10,rows:-5,layout:even,arq:never",
+        &[("fec,cols:1", "cols:2 to"), ("xor", "like fec,cols:10"), ("fec,arq:no", "arq:always")],
+    ),
     ("drifttracer", "false", &[("2", "switch")]),
     ("pathupdate", "no", &[("2", "switch")]),
     ("passphrase", "0123456789", &[("012345678", "10 to 80 bytes")]),
@@ -169,6 +174,7 @@ fn values_reach_the_config() {
     assert_eq!(config(file), config("passphrase=correct horse"), "its line end is no part of it");
     assert!(apply(&format!("passphrase=0123456789&{file}")).is_err(), "one or the other");
     assert_eq!(config("kmrefreshrate=0&kmpreannounce=0&pbkeylen=0"), Config::default());
+    assert_eq!(config("packetfilter=fec,cols:10").packet_filter(), "fec,cols:10");
     let port = apply("ipttl=32&iptos=0xB8&ipv6only=1&udp_rcvbuf=1MiB").unwrap().port_config;
     assert_eq!((port.ttl, port.tos, port.ipv6_only), (Some(32), Some(184), Some(true)));
     assert_eq!(port.receive_buffer, Some(1 << 20));
@@ -187,7 +193,6 @@ fn other_programs_names_mean_the_same() {
 #[test]
 fn features_that_are_not_there_are_said_to_be_missing() {
     for (query, expected) in [
-        ("packetfilter=fec,cols:10", "no packet filter"),
         ("grouptype=broadcast", "no bonding"),
         ("transtype=file", "live mode only"),
         ("congestion=file", "live mode only"),

@@ -4,6 +4,7 @@ mod calling;
 mod control;
 pub(crate) mod crypt;
 mod established;
+mod filtered;
 mod lifecycle;
 pub(crate) mod path;
 pub(crate) mod recv;

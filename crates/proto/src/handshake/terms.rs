@@ -16,6 +16,7 @@ use super::{MAX_MSS, Negotiated};
 use crate::chance::Chance;
 use crate::config::Config;
 use crate::connection::crypt::Crypt;
+use crate::filter::{Fec, FilterConfig};
 
 /// The version that this implementation announces: 1.5.5, whose live mode it speaks.
 pub(crate) const SRT_VERSION: u32 = 0x01_05_05;
@@ -151,6 +152,7 @@ impl Offer {
                 }),
                 stream_id: stream_id.map(str::to_owned),
                 km_req: keys.as_ref().map(|keys| keys.message().to_vec()),
+                filter: config.filter().map(|filter| filter.text().to_owned()),
                 ..Blocks::default()
             },
             keys,
@@ -176,11 +178,17 @@ impl Offer {
             receive: wish(response.send_latency_ms).max(config.receive_latency()),
             peer: wish(response.receive_latency_ms),
         };
+        let filter = match answer.filter.as_deref() {
+            Some(answer) => Some(FilterConfig::adopt(config.filter(), answer)?),
+            None if config.filter().is_some() => return Err(RejectReason::FILTER),
+            None => None,
+        };
         let said = KeyAnswer { km_rsp: answer.km_rsp.clone(), km_req: answer.km_req.clone() };
         let offer = self.keys.take();
         let crypt = keys::conclude(offer, &said, peer(&response), fixed.send_isn, config)?;
         let stream_id = config.stream_id().to_owned();
-        Ok(negotiated(fixed, &response, stream_id, latency, crypt, config))
+        let agreed = negotiated(fixed, &response, stream_id, latency, crypt, config);
+        Ok(Negotiated { filter, ..agreed })
     }
 }
 
@@ -190,22 +198,27 @@ pub(crate) struct Request {
     hs: HsExtension,
     stream_id: String,
     km_req: Option<Vec<u8>>,
+    filter: Option<String>,
 }
 
 impl Request {
     /// Checks an offer as far as the configuration can tell.
     pub(crate) fn check(offer: Blocks, config: &Config) -> Result<Self, RejectReason> {
-        // Without these features an initiator that insists on them cannot be served.
-        if offer.filter.is_some() {
-            return Err(RejectReason::FILTER);
-        }
+        // Without this feature an initiator that insists on it cannot be served.
         if offer.group.is_some() {
             return Err(RejectReason::GROUP);
         }
         let hs = offer.hs_req.ok_or(RejectReason::ROGUE)?;
         check_hs(&hs, config)?;
         check_congestion(&offer)?;
-        Ok(Self { hs, stream_id: offer.stream_id.unwrap_or_default(), km_req: offer.km_req })
+        let request = Self {
+            hs,
+            stream_id: offer.stream_id.unwrap_or_default(),
+            km_req: offer.km_req,
+            filter: offer.filter,
+        };
+        request.agree_on_filter(config)?;
+        Ok(request)
     }
 
     /// The stream ID that the initiator sent; empty if none.
@@ -223,6 +236,17 @@ impl Request {
         self.km_req.is_some()
     }
 
+    /// The filter that the initiator asked for, as this end completes it, and the answer that says
+    /// so. Without being asked this end uses none, whatever it wishes.
+    fn agree_on_filter(
+        &self,
+        config: &Config,
+    ) -> Result<(Option<String>, Option<Fec>), RejectReason> {
+        let Some(wish) = &self.filter else { return Ok((None, None)) };
+        let (answer, fec) = FilterConfig::merge(config.filter(), wish)?;
+        Ok((Some(answer), Some(fec)))
+    }
+
     /// The answer that accepts the offer under `config`, which may be another one than the offer
     /// was checked with, and what both ends agree on by it.
     pub(crate) fn accept(
@@ -238,12 +262,14 @@ impl Request {
             receive: config.receive_latency().max(wish(self.hs.send_latency_ms)),
             peer: config.peer_latency().max(wish(self.hs.receive_latency_ms)),
         };
+        let (answer, filter) = self.agree_on_filter(config)?;
         let mut flags = own_flags(config);
         if !self.hs.flags.contains(HsFlags::PATH_UPDATE) {
             // Other implementations are told of nothing that they did not ask for.
             flags = flags.without(HsFlags::PATH_UPDATE);
         }
         let blocks = Blocks {
+            filter: answer,
             hs_rsp: Some(HsExtension {
                 version: SRT_VERSION,
                 flags,
@@ -255,7 +281,8 @@ impl Request {
             ..Blocks::default()
         };
         let stream_id = self.stream_id.clone();
-        Ok((blocks, negotiated(fixed, &self.hs, stream_id, latency, crypt, config)))
+        let agreed = negotiated(fixed, &self.hs, stream_id, latency, crypt, config);
+        Ok((blocks, Negotiated { filter, ..agreed }))
     }
 }
 
@@ -289,6 +316,7 @@ fn negotiated(
         peer_too_late_drop: config.tsbpd() && peer.flags.contains(HsFlags::TOO_LATE_DROP),
         peer_periodic_nak: peer.flags.contains(HsFlags::PERIODIC_NAK),
         peer_retransmit_flag: peer.flags.contains(HsFlags::RETRANSMIT_FLAG),
+        filter: None,
         path_update: config.path_update() && peer.flags.contains(HsFlags::PATH_UPDATE),
         cookie: fixed.cookie,
         base: fixed.base,

@@ -523,3 +523,24 @@ fn a_rendezvous_is_encrypted_and_refused_as_a_call_is() {
         assert!(closed.iter().flatten().any(|why| why.to_string().contains(code)), "{closed:?}");
     }
 }
+
+#[test]
+fn the_packet_filter_rebuilds_encrypted_packets() {
+    for mode in [CryptoMode::Ctr, CryptoMode::Gcm] {
+        let mut pair = Pair::symmetric(3, lossy(0.02));
+        let config = strict(SECRET)
+            .with_packet_filter("fec,cols:5,rows:5,arq:never")
+            .and_then(|config| config.with_latency(MS(500)))
+            .expect("legal")
+            .with_crypto_mode(mode);
+        pair.connect(config.clone(), config);
+        pair.stream(Side::Caller, 1_000, MS(2));
+        pair.run_for(SECS(2));
+        let statistics = pair.statistics(Side::Listener);
+        assert!(statistics.packets_filter_supplied > 5, "{statistics:?}");
+        assert_eq!(statistics.packets_undecrypted, 0);
+        // Every payload that is delivered is checked to its last byte.
+        let lost = 1_000 - pair.delivered(Side::Caller).len();
+        assert!(lost < 5, "{lost}");
+    }
+}

@@ -18,6 +18,7 @@ mod drops;
 mod encryption;
 mod explorer;
 mod faults;
+mod filter;
 mod handshake;
 mod hostile;
 mod key_refresh;
