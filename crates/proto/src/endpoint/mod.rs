@@ -412,7 +412,7 @@ impl Endpoint {
     /// follow from another one.
     fn draw_socket_id(&mut self) -> SocketId {
         loop {
-            let id = SocketId::new(self.chance.number() & 0x3FFF_FFFF);
+            let id = self.config.shard.own_id(self.chance.number());
             if id != SocketId::LISTENER && !self.by_socket.contains_key(&id) {
                 return id;
             }
