@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread;
 
-use punctual_proto::{Config, EndpointConfig, Incoming, IncomingId, RejectReason};
+use punctual_proto::{Config, EndpointConfig, Incoming, IncomingId, RejectReason, Shard};
 
 use crate::accept::AcceptQueue;
 use crate::config::{ListenerConfig, PortConfig};
@@ -71,8 +71,12 @@ impl Listener {
         let local = sockets[0].local_addr();
         let callers = Arc::<AcceptQueue>::default();
         let mut handles = Vec::with_capacity(shards);
-        for socket in sockets.iter() {
+        for (index, socket) in (0..).zip(sockets.iter()) {
             let mut endpoint = EndpointConfig::new(seed()?);
+            endpoint.shard = u32::try_from(sockets.len())
+                .ok()
+                .and_then(|count| Shard::new(index, count))
+                .unwrap_or_default();
             endpoint.backlog = config.backlog.unwrap_or(endpoint.backlog);
             endpoint.max_connections = config.max_connections.unwrap_or(endpoint.max_connections);
             let handle = start(Arc::clone(socket), Arc::clone(&sockets), endpoint)?;
@@ -81,6 +85,10 @@ impl Listener {
                 state.set_callers(Some(Arc::clone(&callers)));
             });
             handles.push(handle);
+        }
+        if handles.len() > 1 {
+            let shards: Vec<_> = handles.iter().map(Handle::shared).collect();
+            Shared::introduce(&shards);
         }
         Ok(Self { callers, shards: handles, local })
     }
