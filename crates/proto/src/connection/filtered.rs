@@ -6,7 +6,8 @@ use super::established::{Established, open};
 
 impl Established {
     /// Takes in a data packet through the filter, which sees it as it came. Whether it may have
-    /// moved a timer, or calls for an answer.
+    /// moved a timer, or calls for an answer. Kept out of the way of those that have none.
+    #[inline(never)]
     pub(super) fn handle_filtered(
         &mut self,
         now: Instant,

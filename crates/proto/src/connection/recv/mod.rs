@@ -133,6 +133,7 @@ impl ReceiveHalf {
     }
 
     /// The filter rebuilt a packet that did not come.
+    #[cold]
     pub(crate) fn handle_rebuilt(
         &mut self,
         now: Instant,
@@ -154,6 +155,7 @@ impl ReceiveHalf {
     }
 
     /// Takes in a data packet that came, or was rebuilt.
+    #[inline]
     fn take_in(&mut self, now: Instant, header: &DataHeader, payload: Bytes, rtt: Rtt) -> bool {
         let time = self.plausible_time(now, header.timestamp);
         let stored = Stored { payload, time, msgno: header.msgno };

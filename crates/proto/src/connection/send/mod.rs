@@ -230,10 +230,12 @@ impl SendHalf {
 
     /// Whether a packet of the filter's waits: it goes before everything else, so that it comes
     /// when its group is over.
+    #[inline]
     fn filter_owes(&self) -> bool {
         self.filter.as_ref().is_some_and(|filter| filter.owes())
     }
 
+    #[inline(never)]
     fn write_filter_packet(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
         let before = out.len();
         if !self.filter.as_mut().is_some_and(|filter| filter.write(out)) {
