@@ -64,9 +64,10 @@ fn dependencies() -> Outcome {
 }
 
 /// The crates that know neither clock nor socket.
-const CORE: [&str; 6] = [
+const CORE: [&str; 7] = [
     "punctual-units",
     "punctual-wire",
+    "punctual-crypto",
     "punctual-proto",
     "punctual-netem",
     "punctual-metrics",

@@ -4,9 +4,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
+use punctual_crypto::{CipherMode, KeyLength};
 use punctual_units::Instant;
 use punctual_wire::{MsgNo, RejectReason, SeqNo, SocketId};
 
+use crate::encryption::KeyState;
 use crate::endpoint::ConnectionId;
 use crate::error::CloseReason;
 
@@ -56,6 +58,8 @@ pub struct Incoming {
     pub peer_version: u32,
     /// Its socket ID.
     pub peer_socket_id: SocketId,
+    /// Whether it wants to encrypt, and so has a passphrase.
+    pub encrypted: bool,
 }
 
 /// What a connection's two ends agreed on.
@@ -81,6 +85,12 @@ pub struct ConnectionInfo {
     pub max_payload: usize,
     /// The smoothed round-trip time.
     pub rtt: Duration,
+    /// How far the ends are with the keys of what this end sends \[sndkmstate\].
+    pub send_key_state: KeyState,
+    /// The same of what it receives \[rcvkmstate\].
+    pub receive_key_state: KeyState,
+    /// The cipher of what this end sends; `None` if that is in the clear.
+    pub cipher: Option<(CipherMode, KeyLength)>,
 }
 
 /// A message as it is delivered.

@@ -75,8 +75,10 @@
 
 #![forbid(unsafe_code)]
 
+mod chance;
 mod config;
 mod connection;
+mod encryption;
 mod endpoint;
 mod error;
 mod event;
@@ -93,9 +95,11 @@ pub use config::{
 };
 pub use connection::rtt::{ClassicRtt, Rtt, RttAlgorithm, RttEstimator};
 pub use connection::send::retransmit::{Aggressive, Efficient, ReportedPacket, RetransmitPolicy};
+pub use encryption::{CryptoMode, KeyState};
 pub use endpoint::{ConnectionId, Endpoint, Transmit};
 pub use error::{AcceptError, CloseReason, ConfigError, ConnectError, RecvError, SendError};
 pub use event::{ConnectionInfo, Event, Incoming, IncomingId, Message, SendOptions};
+pub use punctual_crypto::{CipherMode, KeyLength, Passphrase};
 pub use punctual_wire::{MsgNo, RejectReason, SeqNo, SocketId};
 pub use statistics::{StatisticValue, Statistics};
 pub use stream_id::{AccessMode, ContentType, StreamId, StreamIdError};

@@ -98,10 +98,11 @@ pub use gate::Gate;
 pub use listener::{CallerInfo, IncomingCall, Listener};
 pub use port::Port;
 pub use punctual_proto::{
-    AcceptError, AccessMode, BufferSize, CloseReason, Config, ConfigError, ConnectError,
-    ConnectionInfo, ContentType, MaxBandwidth, Message, MsgNo, NakTimer, RejectReason,
-    RetransmitAlgorithm, RetransmitBandwidth, RttAlgorithm, SendOptions, SeqNo, SocketId,
-    StatisticValue, Statistics, StreamId, StreamIdError,
+    AcceptError, AccessMode, BufferSize, CipherMode, CloseReason, Config, ConfigError,
+    ConnectError, ConnectionInfo, ContentType, CryptoMode, KeyLength, KeyState, MaxBandwidth,
+    Message, MsgNo, NakTimer, Passphrase, RejectReason, RetransmitAlgorithm, RetransmitBandwidth,
+    RttAlgorithm, SendOptions, SeqNo, SocketId, StatisticValue, Statistics, StreamId,
+    StreamIdError,
 };
 pub use punctual_units::{Bitrate, Instant};
 pub use reconnect::Reconnect;

@@ -123,6 +123,7 @@ impl Listener {
             stream_id: proposal.request.stream_id().to_owned(),
             peer_version: proposal.request.peer_version(),
             peer_socket_id: proposal.conclusion.socket_id,
+            encrypted: proposal.request.is_encrypted(),
         };
         self.by_caller.insert((remote, proposal.conclusion.socket_id), id);
         self.waiting.insert(id, Waiting { remote, proposal, config, last_heard: now });
@@ -141,15 +142,16 @@ impl Endpoint {
         handshake: Handshake,
     ) {
         match handshake.request {
-            HandshakeRequest::Induction if self.listener.config.is_none() => {
-                // Somebody calls where a rendezvous was agreed on: he should know.
-                if self.meetings.contains_key(&remote) {
-                    self.refuse(remote, &handshake, RejectReason::ROGUE);
-                }
-            }
             HandshakeRequest::Induction => {
+                let Some(config) = &self.listener.config else {
+                    // Somebody calls where a rendezvous was agreed on: he should know.
+                    if self.meetings.contains_key(&remote) {
+                        self.refuse(remote, &handshake, RejectReason::ROGUE);
+                    }
+                    return;
+                };
                 let cookie = self.listener.cookies.bake(now, remote);
-                let response = induction_response(&handshake, cookie, remote);
+                let response = induction_response(&handshake, cookie, remote, config);
                 self.answer(remote, timestamp, handshake.socket_id, response);
             }
             HandshakeRequest::Conclusion => {

@@ -1,5 +1,6 @@
 use std::net::SocketAddr;
 
+use punctual_crypto::KeyLength;
 use punctual_units::Instant;
 use punctual_wire::{
     HS_MAGIC, Handshake, HandshakeRequest, PeerIp, RejectReason, SeqNo, SocketId, Timestamp,
@@ -7,6 +8,7 @@ use punctual_wire::{
 
 use super::terms::{Blocks, FixedPart, Offer, TimeBase, wire_mss, wire_window};
 use super::{MAX_MSS, Negotiated, Step};
+use crate::chance::Chance;
 use crate::config::Config;
 use crate::error::CloseReason;
 
@@ -19,6 +21,7 @@ pub(crate) struct Caller {
     socket_id: SocketId,
     isn: SeqNo,
     phase: Phase,
+    chance: Chance,
 }
 
 #[derive(Debug)]
@@ -28,8 +31,8 @@ enum Phase {
 }
 
 impl Caller {
-    pub(crate) const fn new(socket_id: SocketId, isn: SeqNo) -> Self {
-        Self { socket_id, isn, phase: Phase::Induction }
+    pub(crate) const fn new(socket_id: SocketId, isn: SeqNo, chance: Chance) -> Self {
+        Self { socket_id, isn, phase: Phase::Induction, chance }
     }
 
     /// The request that is to be sent, and repeated, in this phase.
@@ -48,7 +51,7 @@ impl Caller {
         answer: &Handshake,
         config: &Config,
     ) -> Step {
-        match (&self.phase, answer.request) {
+        match (&mut self.phase, answer.request) {
             (_, HandshakeRequest::Rejection(reason)) => {
                 Step::Failed(CloseReason::Rejected(reason), None)
             }
@@ -57,7 +60,7 @@ impl Caller {
             (Phase::Conclusion { .. }, HandshakeRequest::Induction) => Step::Ignore,
             (Phase::Conclusion { offer, .. }, HandshakeRequest::Conclusion) => {
                 let base = TimeBase { arrival: now, timestamp };
-                match self.conclude(offer, base, answer, config) {
+                match conclude(offer, self.isn, base, answer, config) {
                     Ok(negotiated) => Step::Connected(Box::new(negotiated), None),
                     Err(reason) => {
                         Step::Failed(CloseReason::Incompatible(reason), Some(answer.socket_id))
@@ -77,7 +80,8 @@ impl Caller {
         if answer.extension_field != HS_MAGIC || answer.mss > MAX_MSS {
             return incompatible(RejectReason::ROGUE);
         }
-        let offer = Box::new(Offer::new(config));
+        let wished = KeyLength::from_field(answer.encryption);
+        let offer = Box::new(Offer::new(config, wished, &mut self.chance));
         self.phase = Phase::Conclusion { cookie: answer.cookie, offer };
         Step::Request
     }
@@ -107,6 +111,7 @@ impl Caller {
     ) -> Handshake {
         let mut conclusion = Handshake {
             version: 5,
+            encryption: offer.encryption(),
             extension_field: 0,
             request: HandshakeRequest::Conclusion,
             cookie,
@@ -115,18 +120,18 @@ impl Caller {
         offer.blocks.write(&mut conclusion);
         conclusion
     }
+}
 
-    fn conclude(
-        &self,
-        offer: &Offer,
-        base: TimeBase,
-        answer: &Handshake,
-        config: &Config,
-    ) -> Result<Negotiated, RejectReason> {
-        if answer.version != 5 || answer.mss > MAX_MSS {
-            return Err(RejectReason::ROGUE);
-        }
-        let fixed = FixedPart::new(answer, self.isn, base, config);
-        offer.conclude(&Blocks::read(answer), fixed, config)
+fn conclude(
+    offer: &mut Offer,
+    isn: SeqNo,
+    base: TimeBase,
+    answer: &Handshake,
+    config: &Config,
+) -> Result<Negotiated, RejectReason> {
+    if answer.version != 5 || answer.mss > MAX_MSS {
+        return Err(RejectReason::ROGUE);
     }
+    let fixed = FixedPart::new(answer, isn, base, config);
+    offer.conclude(&Blocks::read(answer), fixed, config)
 }
