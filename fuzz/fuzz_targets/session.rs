@@ -1,6 +1,6 @@
-//! A whole session between two honest ends, of which somebody on the way holds back, drops, doubles,
-//! reorders, shortens and damages what he likes: neither end panics, both come to rest, and neither
-//! sends or keeps more than its configuration allows.
+//! A whole session between two honest ends, of which somebody on the way holds back, drops,
+//! doubles, reorders, shortens and damages what he likes: neither end panics, both come to rest,
+//! and neither sends or keeps more than its configuration allows.
 #![no_main]
 
 use std::collections::VecDeque;

@@ -15,8 +15,8 @@ use crate::socket::Socket;
 /// nobody else up.
 ///
 /// The hook answers with the options of the connection, made for this caller, or with the reason of
-/// a refusal. SRT carries no text of a refusal, only its number: what people read are the words that
-/// the caller's program has for it, ours those of [`RejectReason`]'s `Display`. The predefined
+/// a refusal. SRT carries no text of a refusal, only its number: what people read are the words
+/// that the caller's program has for it, ours those of [`RejectReason`]'s `Display`. The predefined
 /// numbers mean what HTTP's do, so use them where they fit.
 ///
 /// ```
@@ -71,7 +71,8 @@ where
     }
 
     /// Lets so many decisions run at once, at least one; default 1024. More callers wait for their
-    /// turn, and those beyond the listener's [backlog](crate::ListenerConfig::backlog) are rejected.
+    /// turn, and those beyond the listener's [backlog](crate::ListenerConfig::backlog) are
+    /// rejected.
     #[must_use]
     pub fn with_limit(self, limit: usize) -> Self {
         Self { limit: limit.max(1), ..self }

@@ -16,7 +16,7 @@ use punctual_wire::RejectReason;
 ///
 /// | form | example | known from |
 /// |---|---|---|
-/// | standard | `#!::u=user,r=live/a,m=publish,s=token,h=host,t=stream` | SRT, `MediaMTX`, srtrelay |
+/// | standard | `#!::u=user,r=live/a,m=publish,s=token,h=host` | SRT, `MediaMTX`, srtrelay |
 /// | nested | `#!:{u=user,r=live/a}` | SRT |
 /// | colon | `publish:path[:user:pass][:query]`, `read:path` | `MediaMTX` |
 /// | slash | `publish/name[/password]`, `play/name` | srtrelay |
