@@ -64,7 +64,7 @@ fn dependencies() -> Outcome {
 }
 
 /// The crates that know neither clock nor socket.
-const CORE: [&str; 7] = [
+const CORE: [&str; 8] = [
     "punctual-units",
     "punctual-wire",
     "punctual-crypto",
@@ -72,6 +72,7 @@ const CORE: [&str; 7] = [
     "punctual-netem",
     "punctual-metrics",
     "punctual-sim",
+    "punctual-probe",
 ];
 
 const WASM: &str = "wasm32-unknown-unknown";

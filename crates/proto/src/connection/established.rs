@@ -42,6 +42,7 @@ pub(crate) struct Established {
     pub(crate) loss_list_words: usize,
     /// The conclusion response or the agreement, to be given again to a peer that did not get it.
     pub(crate) response: Option<Box<Handshake>>,
+    /// The keys of both directions, or why there are none; `None` where nobody wants encryption.
     pub(crate) crypt: Option<Box<Crypt>>,
     /// Where the peer is and was, if both ends know path updates.
     pub(crate) path: Option<Box<Path>>,
