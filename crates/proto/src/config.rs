@@ -195,6 +195,11 @@ options! {
     peer_idle_timeout / with_peer_idle_timeout: Duration = MS(5_000), "peeridletimeo" in MS(1)..=MS(86_400_000), "1 to 86400000 ms";
     /// Oldest SRT version accepted at the peer, 0x00MMmmpp \[minversion\]. Default 1.0.0.
     min_version / with_min_version: u32 = 0x01_00_00;
+    /// Let callers in that are links of a group \[groupconnect\]. Default false: they are rejected.
+    group_connect / with_group_connect: bool = false;
+    /// Least time without an answer after which a backup group holds a link for unstable
+    /// \[groupminstabletimeo\]. 60 to 65,535 ms, default 60 ms.
+    group_min_stability / with_group_min_stability: Duration = MS(60), "groupminstabletimeo" in MS(60)..=MS(65_535), "60 to 65535 ms";
 }
 
 impl Config {

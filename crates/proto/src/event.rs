@@ -9,6 +9,7 @@ use punctual_wire::{MsgNo, SeqNo, SocketId};
 
 use crate::endpoint::ConnectionId;
 use crate::error::CloseReason;
+use crate::group::GroupOffer;
 
 /// Something that the application should know or act on.
 #[derive(Clone, Debug)]
@@ -49,6 +50,8 @@ pub struct Incoming {
     pub peer_version: u32,
     /// Its socket ID.
     pub peer_socket_id: SocketId,
+    /// The group that it is to be a link of, if it is.
+    pub group: Option<GroupOffer>,
 }
 
 /// What a connection's two ends agreed on.

@@ -80,6 +80,7 @@ mod connection;
 mod endpoint;
 mod error;
 mod event;
+mod group;
 mod handshake;
 mod seq_ring;
 mod seq_set;
@@ -91,5 +92,9 @@ pub use connection::send::retransmit::{Aggressive, Efficient, ReportedPacket, Re
 pub use endpoint::{ConnectionId, Endpoint, Transmit};
 pub use error::{AcceptError, CloseReason, ConfigError, ConnectError, RecvError, SendError};
 pub use event::{ConnectionInfo, Event, Incoming, IncomingId, Message, SendOptions};
+pub use group::{
+    Group, GroupKind, GroupMessage, GroupOffer, LinkAction, LinkId, LinkState, LinkStatus,
+    LinkTerms, Membership,
+};
 pub use punctual_wire::{MsgNo, RejectReason, SeqNo, SocketId};
 pub use statistics::{StatisticValue, Statistics};

@@ -46,13 +46,15 @@ pub(crate) struct Pending {
     pub(crate) ack_ack: Option<AckNo>,
     pub(crate) ack: bool,
     pub(crate) keep_alive: bool,
+    /// A keepalive that says that this link of a group goes idle.
+    pub(crate) idle: bool,
     pub(crate) shutdown: bool,
 }
 
 impl Pending {
     /// Whether any waits but SHUTDOWN, which comes last.
     const fn any(&self) -> bool {
-        self.response || self.ack || self.keep_alive || self.ack_ack.is_some()
+        self.response || self.ack || self.keep_alive || self.idle || self.ack_ack.is_some()
     }
 }
 
@@ -142,7 +144,7 @@ impl Established {
                 self.phase = Phase::PeerLeft;
                 true
             }
-            Control::KeepAlive | Control::CongestionWarning => true,
+            Control::KeepAlive | Control::KeepAliveIdle | Control::CongestionWarning => true,
             Control::Handshake(_) | Control::PeerError(_) | Control::Extension { .. } => false,
         };
         if sensible {

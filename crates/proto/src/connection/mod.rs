@@ -4,6 +4,7 @@ mod calling;
 mod control;
 mod established;
 mod lifecycle;
+mod link;
 pub(crate) mod recv;
 pub(crate) mod rtt;
 pub(crate) mod send;
@@ -52,6 +53,8 @@ pub(crate) struct Connection {
     state: State,
     /// The listener's socket for a call that failed after it was made.
     orphan: Option<SocketId>,
+    /// Whether it is a link of a group, and the group's correction for the peer's clock then.
+    link: Option<i64>,
     ignored: u64,
 }
 
@@ -111,6 +114,7 @@ impl Connection {
             timers,
             state,
             orphan: None,
+            link: None,
             ignored: 0,
         }
     }
@@ -162,8 +166,11 @@ impl Connection {
 
     fn establish(&mut self, now: Instant, negotiated: Negotiated) {
         self.timers = TimerTable::default();
-        let live =
+        let mut live =
             Established::new(now, self.remote, &self.config, negotiated, None, &mut self.timers);
+        if let Some(drift) = self.link {
+            live.enlist(drift);
+        }
         let State::Calling(calling) =
             std::mem::replace(&mut self.state, State::Established(Box::new(live)))
         else {

@@ -113,6 +113,7 @@ impl Listener {
             stream_id: proposal.request.stream_id().to_owned(),
             peer_version: proposal.request.peer_version(),
             peer_socket_id: proposal.conclusion.socket_id,
+            group: proposal.request.group(),
         };
         self.by_caller.insert((remote, proposal.conclusion.socket_id), id);
         self.waiting.insert(id, Waiting { remote, proposal, config, last_heard: now });

@@ -1,6 +1,7 @@
 //! One UDP port's worth of protocol.
 
 mod incoming;
+mod links;
 mod timers;
 mod transmit;
 
@@ -23,6 +24,7 @@ use crate::config::{Config, EndpointConfig};
 use crate::connection::{Connection, Signals};
 use crate::error::{AcceptError, ConnectError, RecvError, SendError};
 use crate::event::{ConnectionInfo, Event, IncomingId, Message, SendOptions};
+use crate::group::Membership;
 use crate::handshake::caller::Caller;
 use crate::statistics::Statistics;
 
@@ -153,12 +155,7 @@ impl Endpoint {
         remote: SocketAddr,
         config: Config,
     ) -> Result<ConnectionId, ConnectError> {
-        if remote.port() == 0 || remote.ip().is_unspecified() || remote.ip().is_multicast() {
-            return Err(ConnectError::InvalidAddress(remote));
-        }
-        if self.is_full() {
-            return Err(ConnectError::TooManyConnections(self.config.max_connections));
-        }
+        self.check_call(remote)?;
         let socket_id = self.draw_socket_id();
         let caller = Caller::new(socket_id, self.draw_isn());
         let connection = Connection::call(now, remote, caller, socket_id, config);
@@ -177,6 +174,16 @@ impl Endpoint {
         id: IncomingId,
         config: Option<Config>,
     ) -> Result<ConnectionId, AcceptError> {
+        self.accept_as(now, id, config, None)
+    }
+
+    fn accept_as(
+        &mut self,
+        now: Instant,
+        id: IncomingId,
+        config: Option<Config>,
+        membership: Option<&Membership>,
+    ) -> Result<ConnectionId, AcceptError> {
         let Some(waiting) = self.listener.take(id) else { return Err(AcceptError::Gone) };
         let config = config.unwrap_or_else(|| waiting.config.clone());
         if self.is_full() {
@@ -184,12 +191,15 @@ impl Endpoint {
             return Err(AcceptError::TooManyConnections(self.config.max_connections));
         }
         let socket_id = self.draw_socket_id();
-        match waiting.proposal.accept(&config, socket_id, waiting.remote) {
+        match waiting.proposal.accept(&config, socket_id, waiting.remote, membership) {
             Ok((response, negotiated)) => {
                 let conclusion = &waiting.proposal.conclusion;
                 let caller = (waiting.remote, conclusion.socket_id, conclusion.isn);
-                let connection =
+                let mut connection =
                     Connection::accepted(now, waiting.remote, config, negotiated, response);
+                if let Some(membership) = membership {
+                    connection.enlist(membership);
+                }
                 Ok(self.insert(now, connection, Some(caller)))
             }
             Err(reason) => {
@@ -197,6 +207,16 @@ impl Endpoint {
                 Err(AcceptError::Incompatible(reason))
             }
         }
+    }
+
+    fn check_call(&self, remote: SocketAddr) -> Result<(), ConnectError> {
+        if remote.port() == 0 || remote.ip().is_unspecified() || remote.ip().is_multicast() {
+            return Err(ConnectError::InvalidAddress(remote));
+        }
+        if self.is_full() {
+            return Err(ConnectError::TooManyConnections(self.config.max_connections));
+        }
+        Ok(())
     }
 
     /// Rejects a waiting caller; nothing happens if it is gone.

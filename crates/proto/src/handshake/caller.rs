@@ -10,6 +10,7 @@ use super::terms::{Blocks, FixedPart, Offer, TimeBase, wire_mss, wire_window};
 use super::{MAX_MSS, Negotiated};
 use crate::config::Config;
 use crate::error::CloseReason;
+use crate::group::Membership;
 
 /// A request is repeated after so long without an answer.
 pub(crate) const REPEAT: Duration = Duration::from_millis(250);
@@ -22,6 +23,7 @@ pub(crate) struct Caller {
     socket_id: SocketId,
     isn: SeqNo,
     phase: Phase,
+    membership: Option<Box<Membership>>,
 }
 
 #[derive(Debug)]
@@ -44,7 +46,18 @@ pub(crate) enum Step {
 
 impl Caller {
     pub(crate) const fn new(socket_id: SocketId, isn: SeqNo) -> Self {
-        Self { socket_id, isn, phase: Phase::Induction }
+        Self { socket_id, isn, phase: Phase::Induction, membership: None }
+    }
+
+    /// A call whose connection is to be a link of a group.
+    pub(crate) fn of_link(socket_id: SocketId, membership: Membership) -> Self {
+        let isn = membership.send_next;
+        Self { membership: Some(Box::new(membership)), ..Self::new(socket_id, isn) }
+    }
+
+    /// What makes the connection a link of a group, if it is to be one.
+    pub(crate) fn membership(&self) -> Option<&Membership> {
+        self.membership.as_deref()
     }
 
     /// The request that is to be sent, and repeated, in this phase.
@@ -92,7 +105,8 @@ impl Caller {
         if answer.extension_field != HS_MAGIC || answer.mss > MAX_MSS {
             return incompatible(RejectReason::ROGUE);
         }
-        let offer = Box::new(Offer::new(config));
+        let mut offer = Box::new(Offer::new(config));
+        offer.blocks.group = self.membership().map(|membership| membership.extension);
         self.phase = Phase::Conclusion { cookie: answer.cookie, offer };
         Step::Request
     }
@@ -142,6 +156,11 @@ impl Caller {
             return Err(RejectReason::ROGUE);
         }
         let fixed = FixedPart::new(answer, self.isn, base, config);
-        offer.conclude(&Blocks::read(answer), fixed, config)
+        let blocks = Blocks::read(answer);
+        let mut negotiated = offer.conclude(&blocks, fixed, config)?;
+        if let Some(membership) = self.membership() {
+            membership.conclude(&blocks, &mut negotiated)?;
+        }
+        Ok(negotiated)
     }
 }

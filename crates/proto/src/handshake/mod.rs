@@ -40,6 +40,8 @@ pub(crate) struct Negotiated {
     pub(crate) peer_retransmit_flag: bool,
     /// The packet that fixes the receiver's time base.
     pub(crate) base: TimeBase,
+    /// The peer's group that the connection is a link of.
+    pub(crate) peer_group: Option<u32>,
 }
 
 impl Negotiated {

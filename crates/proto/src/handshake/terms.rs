@@ -12,6 +12,7 @@ use punctual_wire::{
 
 use super::{MAX_MSS, Negotiated};
 use crate::config::Config;
+use crate::group::GroupOffer;
 
 /// The version that this implementation announces: 1.5.5, whose live mode it speaks.
 pub(crate) const SRT_VERSION: u32 = 0x01_05_05;
@@ -168,6 +169,7 @@ impl Offer {
 pub(crate) struct Request {
     hs: HsExtension,
     stream_id: String,
+    group: Option<GroupOffer>,
 }
 
 impl Request {
@@ -180,18 +182,25 @@ impl Request {
         if offer.filter.is_some() {
             return Err(RejectReason::FILTER);
         }
-        if offer.group.is_some() {
+        let group = offer.group.as_ref().map(GroupOffer::check).transpose()?;
+        // Links share one stream by its time stamps.
+        if group.is_some() && !(config.group_connect() && config.tsbpd()) {
             return Err(RejectReason::GROUP);
         }
         let hs = offer.hs_req.ok_or(RejectReason::ROGUE)?;
         check_hs(&hs, config)?;
         check_congestion(&offer)?;
-        Ok(Self { hs, stream_id: offer.stream_id.unwrap_or_default() })
+        Ok(Self { hs, stream_id: offer.stream_id.unwrap_or_default(), group })
     }
 
     /// The stream ID that the initiator sent; empty if none.
     pub(crate) fn stream_id(&self) -> &str {
         &self.stream_id
+    }
+
+    /// The group that the connection is to be a link of, if it is.
+    pub(crate) const fn group(&self) -> Option<GroupOffer> {
+        self.group
     }
 
     /// The initiator's SRT version.
@@ -253,6 +262,7 @@ fn negotiated(
         peer_periodic_nak: peer.flags.contains(HsFlags::PERIODIC_NAK),
         peer_retransmit_flag: peer.flags.contains(HsFlags::RETRANSMIT_FLAG),
         base: fixed.base,
+        peer_group: None,
     }
 }
 

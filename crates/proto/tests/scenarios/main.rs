@@ -8,7 +8,10 @@
 #![expect(clippy::cast_possible_truncation, reason = "the numbers of a scenario are small")]
 
 mod acks;
+mod backup;
+mod bond;
 mod bounds;
+mod broadcast;
 mod chance;
 mod clocks;
 mod datagram;
@@ -16,6 +19,7 @@ mod delivery;
 mod drops;
 mod explorer;
 mod faults;
+mod group_handshake;
 mod handshake;
 mod hostile;
 mod lifecycle;
