@@ -8,6 +8,7 @@
 //! - A [`Listener`] waits for callers and decides on them by their stream ID and address.
 //! - [`Socket::connect`] calls a listener. A [`Socket`] sends and receives messages, one packet
 //!   each, both ways. It counts and measures: [`Socket::statistics`].
+//! - A [`Group`] is one stream over several links, for the time when one fails.
 //! - A [`Port`] is a UDP port with options from which many calls may be made; [`Reconnect`] calls
 //!   until somebody answers.
 //! - [`Config`] has the options of a connection. The defaults are those of libsrt's live mode.
@@ -73,6 +74,7 @@ mod config;
 mod control;
 mod driver;
 mod error;
+mod group;
 mod inbox;
 mod listener;
 mod outbox;
@@ -90,12 +92,13 @@ mod udp;
 pub use clock::now;
 pub use config::{ListenerConfig, PortConfig};
 pub use error::Error;
-pub use listener::{IncomingCall, Listener};
+pub use group::{Group, GroupLink, LinkReport};
+pub use listener::{Accepted, IncomingCall, Listener};
 pub use port::Port;
 pub use punctual_proto::{
     AcceptError, BufferSize, CloseReason, Config, ConfigError, ConnectError, ConnectionInfo,
-    MaxBandwidth, Message, MsgNo, NakTimer, RejectReason, RetransmitAlgorithm, RttAlgorithm,
-    SendOptions, SeqNo, SocketId, StatisticValue, Statistics,
+    GroupKind, GroupOffer, LinkId, LinkState, MaxBandwidth, Message, MsgNo, NakTimer, RejectReason,
+    RetransmitAlgorithm, RttAlgorithm, SendOptions, SeqNo, SocketId, StatisticValue, Statistics,
 };
 pub use punctual_units::{Bitrate, Instant};
 pub use reconnect::Reconnect;

@@ -4,13 +4,16 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread;
 
-use punctual_proto::{Config, EndpointConfig, Incoming, IncomingId, RejectReason};
+use punctual_proto::{
+    AcceptError, Config, EndpointConfig, GroupOffer, Incoming, IncomingId, Membership, RejectReason,
+};
 
 use crate::accept::AcceptQueue;
 use crate::config::{ListenerConfig, PortConfig};
 use crate::error::Error;
+use crate::group::Group;
 use crate::port::{seed, start};
-use crate::shared::{Handle, Phase, Shared};
+use crate::shared::{GroupSignals, Handle, Phase, Shared};
 use crate::socket::Socket;
 use crate::udp::Udp;
 
@@ -63,14 +66,35 @@ impl Listener {
     /// Errors: an option out of range, or what the system says, for example that the address is in
     /// use.
     pub async fn bind_with(config: ListenerConfig) -> Result<Self, Error> {
+        Self::bind_all(vec![config]).await
+    }
+
+    /// Listens at several ports as one listener, so that the links of a group may come in at each
+    /// of them. Errors as [`bind_with`](Self::bind_with); there must be a port.
+    pub async fn bind_all(configs: Vec<ListenerConfig>) -> Result<Self, Error> {
+        let callers = Arc::<AcceptQueue>::default();
+        let mut handles = Vec::new();
+        let mut locals = Vec::new();
+        for config in configs {
+            locals.push(Self::open(config, &callers, &mut handles)?);
+        }
+        let no_port = || std::io::Error::new(std::io::ErrorKind::InvalidInput, "no port to bind");
+        let local = *locals.first().ok_or_else(no_port)?;
+        Ok(Self { callers, shards: handles, local })
+    }
+
+    /// Opens the shards of one port; the port's address.
+    fn open(
+        config: ListenerConfig,
+        callers: &Arc<AcceptQueue>,
+        handles: &mut Vec<Handle>,
+    ) -> Result<SocketAddr, Error> {
         let shards = match config.shards {
             0 => thread::available_parallelism().map_or(1, usize::from),
             shards => shards,
         };
         let sockets = bind_shards(config.port, shards)?;
         let local = sockets[0].local_addr();
-        let callers = Arc::<AcceptQueue>::default();
-        let mut handles = Vec::with_capacity(shards);
         for socket in sockets.iter() {
             let mut endpoint = EndpointConfig::new(seed()?);
             endpoint.backlog = config.backlog.unwrap_or(endpoint.backlog);
@@ -78,11 +102,11 @@ impl Listener {
             let handle = start(Arc::clone(socket), Arc::clone(&sockets), endpoint)?;
             handle.shared().call_and_wake(|state, _| {
                 state.endpoint.listen(Some(config.connection.clone()));
-                state.set_callers(Some(Arc::clone(&callers)));
+                state.set_callers(Some(Arc::clone(callers)));
             });
             handles.push(handle);
         }
-        Ok(Self { callers, shards: handles, local })
+        Ok(local)
     }
 
     /// The next caller, waiting for an answer.
@@ -129,7 +153,27 @@ impl Listener {
         }
     }
 
-    /// The local address. The IP address is unspecified if the listener was bound to any.
+    /// Accepts the next caller, or the next group of them: the further links of a group that was
+    /// accepted join it by themselves, whether anybody accepts or not. Errors as
+    /// [`incoming`](Self::incoming); cancel safe as that is.
+    pub async fn accept_any(&self) -> Result<Accepted, Error> {
+        loop {
+            let call = self.incoming().await?;
+            let accepted = match call.group() {
+                Some(_) => call.accept_group().map(|group| group.map(Accepted::Group)),
+                None => call.accept().await.map(|socket| Some(Accepted::Socket(socket))),
+            };
+            match accepted {
+                Ok(Some(accepted)) => return Ok(accepted),
+                Ok(None) => {}
+                Err(Error::Accept(reason)) => tracing::debug!(%reason, "a caller was not accepted"),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The local address, of the first one if there are several. The IP address is unspecified if
+    /// the listener was bound to any.
     pub fn local_addr(&self) -> SocketAddr {
         self.local
     }
@@ -158,6 +202,15 @@ fn bind_shards(mut port: PortConfig, shards: usize) -> Result<Arc<[Arc<Udp>]>, E
         sockets.push(Arc::new(Udp::bind(&port, shared)?));
     }
     Ok(sockets.into())
+}
+
+/// Who was accepted.
+#[derive(Clone, Debug)]
+pub enum Accepted {
+    /// A connection of its own.
+    Socket(Socket),
+    /// A group, by its first link.
+    Group(Group),
 }
 
 /// A caller that waits for an answer. Dropped without one, it is rejected with
@@ -189,6 +242,54 @@ impl IncomingCall {
     /// Its SRT version, 0x00MMmmpp.
     pub fn peer_version(&self) -> u32 {
         self.incoming.peer_version
+    }
+
+    /// The group that it wants to be a link of, if it does.
+    pub fn group(&self) -> Option<GroupOffer> {
+        self.incoming.group
+    }
+
+    /// Accepts it as the first link of a group, with the listener's options; its further links
+    /// join by themselves. `None` if it joined a group that stands already.
+    ///
+    /// Errors as [`accept`](Self::accept); also if it is no link.
+    pub fn accept_group(self) -> Result<Option<Group>, Error> {
+        let refused = Error::Accept(AcceptError::Incompatible(RejectReason::GROUP));
+        let Some(offer) = self.group() else { return Err(refused) };
+        let (callers, config) = {
+            let state = self.port.shared().lock();
+            (state.callers(), state.endpoint.listening().cloned())
+        };
+        let (Some(callers), Some(config)) = (callers, config) else {
+            return Err(Error::Accept(AcceptError::Gone));
+        };
+        if let Some(group) = callers.group_of(&self) {
+            group.join(self, &offer)?;
+            return Ok(None);
+        }
+        let group = Group::new(offer.kind, config, self.incoming.stream_id.clone())?;
+        group.inner().join(self, &offer)?;
+        callers.serve(&group);
+        Ok(Some(group))
+    }
+
+    /// Answers it for a group.
+    pub(crate) fn answer_link(
+        mut self,
+        config: &Config,
+        membership: &Membership,
+        group: &Arc<GroupSignals>,
+    ) -> Result<Socket, Error> {
+        self.answered = true;
+        let shared = self.port.shared();
+        let (id, signals) = shared.call_and_wake(|state, now| {
+            let config = Some(config.clone());
+            let id = state.endpoint.accept_link(now, self.incoming.id, config, membership)?;
+            let signals = state.open(id, Phase::Connected);
+            signals.tell(group);
+            Ok::<_, Error>((id, signals))
+        })?;
+        Ok(Socket::new(Arc::clone(shared), id, signals, self.incoming.remote))
     }
 
     /// Accepts it with the listener's options.

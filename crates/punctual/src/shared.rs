@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 
 use punctual_proto::{CloseReason, ConnectionId, Endpoint, Event, IncomingId};
@@ -144,12 +144,30 @@ pub(crate) struct Signals {
     /// cleared under the lock, and read without it: a receiver that emptied the connection need not
     /// look again before it waits.
     announced: AtomicBool,
+    /// The group that the connection is a link of, if it is.
+    group: OnceLock<Arc<GroupSignals>>,
+}
+
+/// What the tasks of a group wait for.
+#[derive(Debug, Default)]
+pub(crate) struct GroupSignals {
+    /// A link may have something to receive, or has ended.
+    pub(crate) readable: Notify,
+    /// Something happened to a link, or to the group.
+    pub(crate) phase: Notify,
+}
+
+impl GroupSignals {
+    pub(crate) fn wake(&self) {
+        self.readable.notify_waiters();
+        self.phase.notify_waiters();
+    }
 }
 
 impl Signals {
     fn new() -> Self {
         let [readable, writable, phase] = [(); 3].map(|()| Notify::new());
-        Self { readable, writable, phase, announced: AtomicBool::new(true) }
+        Self { readable, writable, phase, announced: AtomicBool::new(true), group: OnceLock::new() }
     }
 
     /// There is something to receive.
@@ -178,10 +196,26 @@ impl Signals {
         &self.phase
     }
 
+    /// Tells a group from now on, too.
+    pub(crate) fn tell(&self, group: &Arc<GroupSignals>) {
+        // Nobody tells twice: a connection becomes a link when it is made.
+        let _ = self.group.set(Arc::clone(group));
+    }
+
+    fn signal_readable(&self) {
+        self.readable.notify_waiters();
+        if let Some(group) = self.group.get() {
+            group.readable.notify_waiters();
+        }
+    }
+
     fn signal_all(&self) {
         self.readable.notify_waiters();
         self.writable.notify_waiters();
         self.phase.notify_waiters();
+        if let Some(group) = self.group.get() {
+            group.wake();
+        }
     }
 }
 
@@ -222,6 +256,11 @@ impl State {
     /// From now on, callers go to `callers`; `None` ends that.
     pub(crate) fn set_callers(&mut self, callers: Option<Arc<AcceptQueue>>) {
         self.callers = callers;
+    }
+
+    /// Where callers wait, while a listener stands.
+    pub(crate) fn callers(&self) -> Option<Arc<AcceptQueue>> {
+        self.callers.clone()
     }
 
     /// Whether there is nothing left to do for the driver.
@@ -350,7 +389,7 @@ pub(crate) enum Notice {
 impl Notice {
     pub(crate) fn deliver(self) {
         match self {
-            Self::Readable(signals) => signals.readable.notify_waiters(),
+            Self::Readable(signals) => signals.signal_readable(),
             Self::Writable(signals) => signals.writable.notify_waiters(),
             Self::Phase(signals) => signals.phase.notify_waiters(),
             Self::Closed(signals) => signals.signal_all(),

@@ -54,6 +54,10 @@ impl Listener {
         self.config = config;
     }
 
+    pub(crate) const fn config(&self) -> Option<&Config> {
+        self.config.as_ref()
+    }
+
     /// The caller that is to be answered now.
     pub(crate) fn take(&mut self, id: IncomingId) -> Option<Waiting> {
         let waiting = self.waiting.remove(&id)?;

@@ -144,6 +144,11 @@ impl Endpoint {
         self.listener.listen(config);
     }
 
+    /// With which default of accepted connections it listens, if it does.
+    pub fn listening(&self) -> Option<&Config> {
+        self.listener.config()
+    }
+
     /// Calls the listener at `remote`. [`Event::Connected`] or [`Event::Closed`] follows.
     ///
     /// # Errors

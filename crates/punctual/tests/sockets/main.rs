@@ -6,6 +6,7 @@ mod close;
 mod common;
 mod connect;
 mod exchange;
+mod group;
 mod listener;
 mod reconnect;
 mod stream;
