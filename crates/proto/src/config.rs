@@ -193,6 +193,9 @@ options! {
     connect_timeout / with_connect_timeout: Duration = MS(3_000), "conntimeo" in MS(1)..=MS(3_600_000), "1 to 3600000 ms";
     /// Silence after which the peer counts as gone \[peeridletimeo\]. Default 5 s.
     peer_idle_timeout / with_peer_idle_timeout: Duration = MS(5_000), "peeridletimeo" in MS(1)..=MS(86_400_000), "1 to 86400000 ms";
+    /// Follow a peer of this implementation whose address changes, our own \[pathupdate\]. Default
+    /// true; both ends must allow it.
+    path_update / with_path_update: bool = true;
     /// Oldest SRT version accepted at the peer, 0x00MMmmpp \[minversion\]. Default 1.0.0.
     min_version / with_min_version: u32 = 0x01_00_00;
     /// Let callers in that are links of a group \[groupconnect\]. Default false: they are rejected.

@@ -28,6 +28,9 @@ pub enum Event {
     /// There is room for messages again after `send` said
     /// [`SendError::Full`](crate::SendError::Full).
     Writable(ConnectionId),
+    /// The peer is at another address now, and has proved it; the connection goes on there.
+    /// [`ConnectionInfo::remote`] is that address.
+    PeerMoved(ConnectionId, SocketAddr),
     /// The peer's end is gone or the attempt to connect failed. What was received before may still
     /// be read; call [`Endpoint::release`](crate::Endpoint::release) when done.
     Closed(ConnectionId, CloseReason),
@@ -57,7 +60,7 @@ pub struct Incoming {
 /// What a connection's two ends agreed on.
 #[derive(Clone, Debug)]
 pub struct ConnectionInfo {
-    /// The peer's address.
+    /// The peer's address as it is now: see [`Event::PeerMoved`].
     pub remote: SocketAddr,
     /// This end's socket ID.
     pub socket_id: SocketId,

@@ -130,6 +130,8 @@ statistics! {
         packets_filter_lost: u64,
         /// Total: packets of the peer that were ignored because they broke the rules.
         packets_ignored: u64,
+        /// Total: times that the connection followed its peer to another address.
+        path_changes: u64,
         /// Total: times that the receiver jumped forward after an outage longer than its buffer.
         receive_jumps: u64,
     }

@@ -289,7 +289,7 @@ impl IncomingCall {
             signals.tell(group);
             Ok::<_, Error>((id, signals))
         })?;
-        Ok(Socket::new(Arc::clone(shared), id, signals, self.incoming.remote))
+        Ok(Socket::new(Arc::clone(shared), id, signals))
     }
 
     /// Accepts it with the listener's options.
@@ -317,7 +317,7 @@ impl IncomingCall {
             let id = state.endpoint.accept(now, self.incoming.id, config)?;
             Ok::<_, Error>((id, state.open(id, Phase::Connected)))
         })?;
-        Ok(Socket::new(Arc::clone(shared), id, signals, self.incoming.remote))
+        Ok(Socket::new(Arc::clone(shared), id, signals))
     }
 
     fn refuse(&mut self, reason: RejectReason) {

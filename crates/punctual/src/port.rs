@@ -71,7 +71,7 @@ impl Port {
             let id = state.endpoint.connect(now, remote, config)?;
             Ok::<_, Error>((id, state.open(id, Phase::Connecting)))
         })?;
-        let socket = Socket::new(Arc::clone(shared), id, signals, remote);
+        let socket = Socket::new(Arc::clone(shared), id, signals);
         socket.connected().await?;
         Ok(socket)
     }
@@ -93,7 +93,7 @@ impl Port {
             signals.tell(group);
             Ok::<_, Error>((id, signals))
         })?;
-        Ok(Socket::new(Arc::clone(shared), id, signals, remote))
+        Ok(Socket::new(Arc::clone(shared), id, signals))
     }
 
     /// The local address. The IP address is unspecified if the port was bound to any.

@@ -290,6 +290,7 @@ impl State {
                         Notice::Closed(signals)
                     });
                 }
+                Event::PeerMoved(_, remote) => tracing::info!("the peer is at {remote} now"),
                 Event::Incoming(incoming) => {
                     let call = IncomingCall::new(Handle::adopt(shared, self), incoming);
                     match &self.callers {

@@ -48,13 +48,8 @@ impl Socket {
         port.connect(remote, config).await
     }
 
-    pub(crate) fn new(
-        shared: Arc<Shared>,
-        id: ConnectionId,
-        signals: Arc<Signals>,
-        remote: SocketAddr,
-    ) -> Self {
-        Self { connection: Arc::new(Connection { shared, id, signals, remote }) }
+    pub(crate) fn new(shared: Arc<Shared>, id: ConnectionId, signals: Arc<Signals>) -> Self {
+        Self { connection: Arc::new(Connection { shared, id, signals }) }
     }
 
     /// Sends one message of 1 to [`max_payload`](ConnectionInfo::max_payload) bytes; waits while
@@ -262,9 +257,10 @@ impl Socket {
         info.expect("a connection is released only after its last socket is dropped")
     }
 
-    /// The peer's address.
+    /// The peer's address as it is now. It changes when a peer of this implementation does, unless
+    /// [`path_update`](Config::path_update) is off at either end.
     pub fn peer_addr(&self) -> SocketAddr {
-        self.connection.remote
+        self.info().remote
     }
 
     /// The local address. The IP address is unspecified if the port was bound to any.
@@ -337,7 +333,6 @@ struct Connection {
     shared: Arc<Shared>,
     id: ConnectionId,
     signals: Arc<Signals>,
-    remote: SocketAddr,
 }
 
 impl Drop for Connection {

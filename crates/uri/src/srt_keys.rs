@@ -120,6 +120,9 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
     "drifttracer": "switch; default on", "follow the drift of the peer's clock"
         => Effect::Set(|keys, value| { let on = switch(value)?;
             set(keys, |config| Ok(config.with_drift_tracer(on))) });
+    "pathupdate": "switch; default on", "follow a Punctual peer whose address changes"
+        => Effect::Set(|keys, value| { let on = switch(value)?;
+            set(keys, |config| Ok(config.with_path_update(on))) });
     "minversion": "MAJOR.MINOR.PATCH; default 1.0.0", "oldest SRT version accepted at the peer"
         => Effect::Set(min_version);
     "udp_sndbuf" | "send_buffer_size": "1 byte to 1 GiB; default 2MiB",

@@ -50,6 +50,7 @@ const CASES: &[Case] = &[
     ("lossmaxttl", "40", &[("1000001", "0 to 1000000 packets"), ("x", "whole number")]),
     ("retransmitalgo", "0", &[("2", "0 (aggressive) or 1 (efficient)")]),
     ("drifttracer", "false", &[("2", "switch")]),
+    ("pathupdate", "no", &[("2", "switch")]),
     ("minversion", "1.3.0", &[("1.3", "1.3.0"), ("1.3.256", "1.3.0")]),
     ("udp_sndbuf", "1MiB", &[("0", "1 byte to 1 GiB")]),
     ("udp_rcvbuf", "1MiB", &[("2GiB", "1 byte to 1 GiB")]),

@@ -3,8 +3,9 @@ use punctual_wire::{Control, ControlPacket};
 
 use super::Signals;
 use super::established::Established;
+use super::path;
 use super::send::timestamp;
-use super::timer::TimerTable;
+use super::timer::{Timer, TimerTable};
 
 impl Established {
     /// Appends the next datagram to `out`: what the peer waits for first, then data.
@@ -19,7 +20,7 @@ impl Established {
         if !self.is_live() {
             return false;
         }
-        if !self.write_control(now, start, out) {
+        if !self.write_control(now, start, out, timers) {
             if self.sender.write_packet(now, start, self.peer, self.rtt.estimate(), out) {
                 self.last_sent = now;
                 return true;
@@ -33,19 +34,32 @@ impl Established {
         true
     }
 
-    fn write_control(&mut self, now: Instant, start: Instant, out: &mut Vec<u8>) -> bool {
+    fn write_control(
+        &mut self,
+        now: Instant,
+        start: Instant,
+        out: &mut Vec<u8>,
+        timers: &mut TimerTable,
+    ) -> bool {
         if !self.has_control() {
             return false;
         }
         let report;
+        let body;
         let pending = &mut self.pending;
         let control = if std::mem::take(&mut pending.response)
             && let Some(response) = &self.response
         {
             Control::Handshake(response.clone())
+        } else if let Some(answer) = pending.path_answer.take() {
+            body = answer;
+            Control::Extension { command: path::ANSWER, body: &body }
         } else if let Some(number) = pending.ack_ack.take() {
             Control::AckAck(number)
         } else if std::mem::take(&mut pending.ack) {
+            if let Some(path) = &mut self.path {
+                timers.set(Timer::Quiet, now + path.begin_quiet());
+            }
             Control::Ack(self.receiver.make_ack(now, self.rtt.estimate()))
         } else if let Some(light) = self.receiver.take_light_ack() {
             Control::Ack(light)
@@ -56,6 +70,8 @@ impl Established {
             Control::DropRequest(request)
         } else if std::mem::take(&mut pending.idle) {
             Control::KeepAliveIdle
+        } else if std::mem::take(&mut pending.path_probe) {
+            Control::Extension { command: path::PROBE, body: &[0; 16] }
         } else if std::mem::take(&mut pending.keep_alive) {
             Control::KeepAlive
         } else {

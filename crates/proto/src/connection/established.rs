@@ -7,6 +7,7 @@ use punctual_wire::{AckNo, Control, DataHeader, Handshake, HandshakeRequest, Soc
 
 use super::Signals;
 use super::lifecycle::Phase;
+use super::path::{self, Path};
 use super::recv::ReceiveHalf;
 use super::rtt::{Rtt, RttTracker};
 use super::send::{SendHalf, Verdict};
@@ -35,6 +36,8 @@ pub(crate) struct Established {
     pub(crate) loss_list_words: usize,
     /// The conclusion response, to be given again to a caller that did not get it.
     pub(crate) response: Option<Box<Handshake>>,
+    /// Where the peer is and was, if both ends know path updates.
+    pub(crate) path: Option<Box<Path>>,
     told_readable: bool,
 }
 
@@ -48,13 +51,22 @@ pub(crate) struct Pending {
     pub(crate) keep_alive: bool,
     /// A keepalive that says that this link of a group goes idle.
     pub(crate) idle: bool,
+    /// The answer to the peer's challenge.
+    pub(crate) path_answer: Option<path::Body>,
+    pub(crate) path_probe: bool,
     pub(crate) shutdown: bool,
 }
 
 impl Pending {
     /// Whether any waits but SHUTDOWN, which comes last.
     const fn any(&self) -> bool {
-        self.response || self.ack || self.keep_alive || self.idle || self.ack_ack.is_some()
+        self.response
+            || self.ack
+            || self.keep_alive
+            || self.idle
+            || self.path_probe
+            || self.ack_ack.is_some()
+            || self.path_answer.is_some()
     }
 }
 
@@ -82,8 +94,27 @@ impl Established {
             loss_list_words: negotiated.packet_room(remote) / 4,
             negotiated,
             response: response.map(Box::new),
+            path: None,
             told_readable: false,
         }
+    }
+
+    /// The same, following its peer from address to address if both ends know how. `own` is this
+    /// end's socket ID.
+    pub(crate) fn with_path(mut self, own: SocketId) -> Self {
+        self.path = self.negotiated.path_update.then(|| Box::new(Path::new(own, &self.negotiated)));
+        self
+    }
+
+    /// The peer has moved away from the address `from`. What was said there in the meantime is
+    /// lost, so the peer is told anew what it waits for.
+    pub(crate) fn note_move(&mut self, now: Instant, from: SocketAddr) {
+        if let Some(path) = &mut self.path {
+            path.moved(now, from);
+        }
+        self.last_heard = now;
+        self.pending.ack = true;
+        self.receiver.repeat_report(now, self.rtt.estimate());
     }
 
     /// Whether packets still matter: the connection is open, or closing.
@@ -145,13 +176,29 @@ impl Established {
                 true
             }
             Control::KeepAlive | Control::KeepAliveIdle | Control::CongestionWarning => true,
-            Control::Handshake(_) | Control::PeerError(_) | Control::Extension { .. } => false,
+            Control::Extension { command, body } => self.handle_path(*command, body),
+            Control::Handshake(_) | Control::PeerError(_) => false,
         };
         if sensible {
             self.receiver.trace_drift(now, timestamp, self.rtt.latest());
         }
         self.receiver.look_at_nak_timer(now, self.rtt.estimate());
         sensible
+    }
+
+    /// Takes in an extension packet that came from the peer's address; `false` if it is none of
+    /// path updates. An answer comes too late here: the peer has moved already.
+    fn handle_path(&mut self, command: u16, body: &[u8]) -> bool {
+        let Some(path) = &self.path else { return false };
+        match command {
+            path::CHALLENGE => {
+                let answer = path.answer(body);
+                self.pending.path_answer = answer.or(self.pending.path_answer);
+                answer.is_some()
+            }
+            path::ANSWER | path::PROBE => true,
+            _ => false,
+        }
     }
 
     /// The caller repeats its conclusion: it did not get the response.
@@ -309,5 +356,6 @@ impl Established {
         statistics.rtt = self.rtt.estimate().smoothed;
         statistics.rtt_variance = self.rtt.estimate().variance;
         (statistics.rtt_samples, statistics.rtt_latest) = self.rtt.measured();
+        statistics.path_changes = self.path.as_ref().map_or(0, |path| path.changes());
     }
 }

@@ -112,6 +112,9 @@ impl Established {
             let since = if self.pending.keep_alive { now } else { self.last_sent };
             timers.set(Timer::KeepAlive, since + KEEP_ALIVE);
         }
+        if timers.fired(Timer::Quiet, now) {
+            self.look_at_quiet(now, timers);
+        }
         if timers.fired(Timer::Ack, now) {
             self.pending.ack = true;
         }
@@ -129,6 +132,19 @@ impl Established {
         }
         if timers.fired(Timer::Linger, now) {
             self.pending.shutdown = true;
+        }
+    }
+
+    /// The stream has paused, or the peer sends to where this end is no more: only a packet from
+    /// here can tell it. Heard since the last ACK, it knows; then the next ACK asks again.
+    fn look_at_quiet(&mut self, now: Instant, timers: &mut TimerTable) {
+        let Some(path) = &mut self.path else { return };
+        if now < self.last_heard + super::path::QUIET {
+            return;
+        }
+        self.pending.path_probe = true;
+        if let Some(pause) = path.next_quiet() {
+            timers.set(Timer::Quiet, now + pause);
         }
     }
 

@@ -5,6 +5,7 @@ mod control;
 mod established;
 mod lifecycle;
 mod link;
+pub(crate) mod path;
 pub(crate) mod recv;
 pub(crate) mod rtt;
 pub(crate) mod send;
@@ -14,7 +15,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use punctual_units::Instant;
-use punctual_wire::{Control, ControlPacket, DataHeader, Handshake, SocketId};
+use punctual_wire::{Control, ControlPacket, DataHeader, Handshake, SocketId, Timestamp};
 
 use self::calling::Calling;
 use self::established::Established;
@@ -28,16 +29,19 @@ use crate::statistics::Statistics;
 
 /// What the application is to be told since it was last asked.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is told or not")]
 pub(crate) struct Signals {
     pub(crate) connected: bool,
     pub(crate) readable: bool,
     pub(crate) writable: bool,
+    /// The peer is at another address.
+    pub(crate) moved: bool,
     pub(crate) closed: Option<CloseReason>,
 }
 
 impl Signals {
     pub(crate) const fn any(&self) -> bool {
-        self.connected || self.readable || self.writable || self.closed.is_some()
+        self.connected || self.readable || self.writable || self.moved || self.closed.is_some()
     }
 }
 
@@ -92,7 +96,8 @@ impl Connection {
         let socket_id = response.socket_id;
         let mut timers = TimerTable::default();
         let established =
-            Established::new(now, remote, &config, negotiated, Some(response), &mut timers);
+            Established::new(now, remote, &config, negotiated, Some(response), &mut timers)
+                .with_path(socket_id);
         let state = State::Established(Box::new(established));
         Self::new(now, remote, socket_id, config, timers, state)
     }
@@ -167,7 +172,8 @@ impl Connection {
     fn establish(&mut self, now: Instant, negotiated: Negotiated) {
         self.timers = TimerTable::default();
         let mut live =
-            Established::new(now, self.remote, &self.config, negotiated, None, &mut self.timers);
+            Established::new(now, self.remote, &self.config, negotiated, None, &mut self.timers)
+                .with_path(self.socket_id);
         if let Some(drift) = self.link {
             live.enlist(drift);
         }
@@ -285,6 +291,32 @@ impl Connection {
             State::Failed(reason) => Err(RecvError::Closed(reason.clone())),
             State::Established(live) => live.recv(now, &mut self.timers),
         }
+    }
+
+    /// What is known of the peer's addresses, and the round-trip time, if both ends know path
+    /// updates.
+    pub(crate) fn path(&mut self) -> Option<(&mut path::Path, rtt::Rtt)> {
+        match &mut self.state {
+            State::Established(live) if live.is_live() => {
+                let rtt = live.rtt.estimate();
+                Some((live.path.as_deref_mut()?, rtt))
+            }
+            _ => None,
+        }
+    }
+
+    /// What a packet that goes out at `now` says of the time.
+    pub(crate) fn timestamp(&self, now: Instant) -> Timestamp {
+        send::timestamp(self.start, now)
+    }
+
+    /// The peer has proved that it is at `remote` now.
+    pub(crate) fn move_to(&mut self, now: Instant, remote: SocketAddr) {
+        let State::Established(live) = &mut self.state else { return };
+        live.note_move(now, self.remote);
+        self.remote = remote;
+        self.signals.moved = true;
+        live.schedule(now, &mut self.timers, &mut self.signals);
     }
 
     /// Whether an ACK waits to be written.

@@ -25,6 +25,8 @@ pub(crate) enum Timer {
     Retransmit,
     /// Nothing sent for a second: say that this end lives.
     KeepAlive,
+    /// The peer may not know any more where this end is.
+    Quiet,
     /// The peer may be gone.
     Idle,
     /// Closing takes too long.

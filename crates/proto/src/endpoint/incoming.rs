@@ -58,6 +58,11 @@ impl Listener {
         self.config.as_ref()
     }
 
+    /// See [`CookieJar::nonces`].
+    pub(crate) fn nonces(&self, now: Instant, remote: SocketAddr, purpose: [u64; 2]) -> [u64; 2] {
+        self.cookies.nonces(now, remote, purpose)
+    }
+
     /// The caller that is to be answered now.
     pub(crate) fn take(&mut self, id: IncomingId) -> Option<Waiting> {
         let waiting = self.waiting.remove(&id)?;

@@ -2,6 +2,7 @@
 
 mod incoming;
 mod links;
+mod path;
 mod timers;
 mod transmit;
 
@@ -17,6 +18,7 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 use slab::Slab;
 
 use self::incoming::Listener;
+use self::path::Stray;
 use self::timers::TimerQueue;
 use self::transmit::Outbox;
 pub use self::transmit::Transmit;
@@ -93,15 +95,16 @@ impl Endpoint {
 
     /// Takes in one datagram from `remote`. Whatever does not belong here is dropped.
     pub fn handle_datagram(&mut self, now: Instant, remote: SocketAddr, mut datagram: Bytes) {
+        let size = datagram.len();
         let header = match Packet::parse(&datagram) {
             Ok(Packet::Data(data)) => data.header,
             Ok(Packet::Control(control)) => {
-                self.handle_control(now, remote, control);
+                self.handle_control(now, remote, control, size);
                 return;
             }
             Err(_) => return,
         };
-        if let Some(index) = self.route(remote, header.dest) {
+        if let Some(index) = self.route(now, remote, header.dest, Stray::Other { size }) {
             // Moving the start costs nothing; a slice would count references.
             datagram.advance(DataHeader::LEN);
             if self.connections[index].connection.handle_data(now, header, datagram) {
@@ -314,21 +317,38 @@ impl Endpoint {
         self.connections.len()
     }
 
-    fn handle_control(&mut self, now: Instant, remote: SocketAddr, packet: ControlPacket<'_>) {
+    fn handle_control(
+        &mut self,
+        now: Instant,
+        remote: SocketAddr,
+        packet: ControlPacket<'_>,
+        size: usize,
+    ) {
         if packet.dest == SocketId::LISTENER {
             if let Control::Handshake(handshake) = packet.control {
                 self.handle_knock(now, remote, packet.timestamp, *handshake);
             }
-        } else if let Some(index) = self.route(remote, packet.dest) {
+        } else if let Some(index) =
+            self.route(now, remote, packet.dest, Stray::of(&packet.control, size))
+        {
             self.connections[index].connection.handle_control(now, packet);
             self.settle(now, index);
         }
     }
 
     /// The connection that `dest` names, if `remote` is its peer: a spoofed source reaches nothing.
-    fn route(&self, remote: SocketAddr, dest: SocketId) -> Option<usize> {
+    /// `stray` is what the packet means if it is not.
+    fn route(
+        &mut self,
+        now: Instant,
+        remote: SocketAddr,
+        dest: SocketId,
+        stray: Stray<'_>,
+    ) -> Option<usize> {
         let &index = self.by_socket.get(&dest)?;
-        (self.connections[index].connection.remote == remote).then_some(index)
+        let is_peer = self.connections[index].connection.remote == remote
+            || self.handle_stray(now, remote, index, stray);
+        is_peer.then_some(index)
     }
 
     fn insert(
@@ -360,7 +380,8 @@ impl Endpoint {
         let slot = &mut self.connections[index];
         self.timers.set(index, slot.connection.next_timeout());
         if slot.connection.signals.any() {
-            tell(&mut self.events, slot.id, std::mem::take(&mut slot.connection.signals));
+            let signals = std::mem::take(&mut slot.connection.signals);
+            tell(&mut self.events, slot.id, slot.connection.remote, signals);
         }
         self.enqueue(now, index);
     }
@@ -396,9 +417,12 @@ impl Endpoint {
     }
 }
 
-fn tell(events: &mut VecDeque<Event>, id: ConnectionId, signals: Signals) {
+fn tell(events: &mut VecDeque<Event>, id: ConnectionId, remote: SocketAddr, signals: Signals) {
     if signals.connected {
         events.push_back(Event::Connected(id));
+    }
+    if signals.moved {
+        events.push_back(Event::PeerMoved(id, remote));
     }
     if signals.readable {
         events.push_back(Event::Readable(id));

@@ -7,6 +7,8 @@ use siphasher::sip::SipHasher24;
 
 /// A cookie is good in the period in which it was made and in the next one.
 const PERIOD: Duration = Duration::from_secs(60);
+/// The same for a nonce.
+const NONCE_PERIOD: Duration = Duration::from_secs(4);
 
 /// Makes and checks the listener's cookies without keeping any state for a caller.
 ///
@@ -34,11 +36,31 @@ impl CookieJar {
             || (period > 0 && cookie == self.cookie(remote, period - 1))
     }
 
+    /// The nonces of a challenge to `remote` that are good at `now`: this period's, which is the
+    /// one to use, and the last one's. `purpose` tells challenges apart.
+    pub(crate) fn nonces(&self, now: Instant, remote: SocketAddr, purpose: [u64; 2]) -> [u64; 2] {
+        let period = (now - self.start).as_secs() / NONCE_PERIOD.as_secs();
+        [period, period.wrapping_sub(1)].map(|period| {
+            let mut hasher = self.hash(remote, period);
+            for word in purpose {
+                hasher.write(&word.to_be_bytes());
+            }
+            hasher.finish()
+        })
+    }
+
     fn period(&self, now: Instant) -> u64 {
         (now - self.start).as_secs() / PERIOD.as_secs()
     }
 
     fn cookie(&self, remote: SocketAddr, period: u64) -> u32 {
+        #[expect(clippy::cast_possible_truncation, reason = "32 of the hash's 64 bits")]
+        let cookie = self.hash(remote, period).finish() as u32;
+        // 0 is what a caller sends before it has a cookie.
+        cookie.max(1)
+    }
+
+    fn hash(&self, remote: SocketAddr, period: u64) -> SipHasher24 {
         let mut hasher = SipHasher24::new_with_key(&self.key);
         match remote.ip() {
             IpAddr::V4(ip) => hasher.write(&ip.octets()),
@@ -46,10 +68,7 @@ impl CookieJar {
         }
         hasher.write(&remote.port().to_be_bytes());
         hasher.write(&period.to_be_bytes());
-        #[expect(clippy::cast_possible_truncation, reason = "32 of the hash's 64 bits")]
-        let cookie = hasher.finish() as u32;
-        // 0 is what a caller sends before it has a cookie.
-        cookie.max(1)
+        hasher
     }
 }
 

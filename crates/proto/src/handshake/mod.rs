@@ -38,6 +38,10 @@ pub(crate) struct Negotiated {
     pub(crate) peer_too_late_drop: bool,
     pub(crate) peer_periodic_nak: bool,
     pub(crate) peer_retransmit_flag: bool,
+    /// Whether both ends follow each other to new addresses.
+    pub(crate) path_update: bool,
+    /// The cookie that both ends know.
+    pub(crate) cookie: u32,
     /// The packet that fixes the receiver's time base.
     pub(crate) base: TimeBase,
     /// The peer's group that the connection is a link of.

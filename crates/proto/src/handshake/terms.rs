@@ -105,6 +105,8 @@ pub(crate) struct FixedPart {
     pub(crate) receive_isn: SeqNo,
     pub(crate) mss: usize,
     pub(crate) peer_flow_window: u32,
+    /// The cookie that both ends know.
+    pub(crate) cookie: u32,
     pub(crate) base: TimeBase,
 }
 
@@ -117,6 +119,7 @@ impl FixedPart {
             receive_isn: peer.isn,
             mss: config.mss().min(peer.mss as usize),
             peer_flow_window: peer.flow_window,
+            cookie: peer.cookie,
             base,
         }
     }
@@ -220,10 +223,15 @@ impl Request {
             receive: config.receive_latency().max(wish(self.hs.send_latency_ms)),
             peer: config.peer_latency().max(wish(self.hs.receive_latency_ms)),
         };
+        let mut flags = own_flags(config);
+        if !self.hs.flags.contains(HsFlags::PATH_UPDATE) {
+            // Other implementations are told of nothing that they did not ask for.
+            flags = flags.without(HsFlags::PATH_UPDATE);
+        }
         let blocks = Blocks {
             hs_rsp: Some(HsExtension {
                 version: SRT_VERSION,
-                flags: own_flags(config),
+                flags,
                 receive_latency_ms: millis(latency.receive),
                 send_latency_ms: millis(latency.peer),
             }),
@@ -261,6 +269,8 @@ fn negotiated(
         peer_too_late_drop: config.tsbpd() && peer.flags.contains(HsFlags::TOO_LATE_DROP),
         peer_periodic_nak: peer.flags.contains(HsFlags::PERIODIC_NAK),
         peer_retransmit_flag: peer.flags.contains(HsFlags::RETRANSMIT_FLAG),
+        path_update: config.path_update() && peer.flags.contains(HsFlags::PATH_UPDATE),
+        cookie: fixed.cookie,
         base: fixed.base,
         peer_group: None,
     }
@@ -277,6 +287,9 @@ fn own_flags(config: &Config) -> HsFlags {
     }
     if config.periodic_nak() {
         flags = flags | HsFlags::PERIODIC_NAK;
+    }
+    if config.path_update() {
+        flags = flags | HsFlags::PATH_UPDATE;
     }
     flags
 }

@@ -55,7 +55,7 @@ fn an_answer_that_was_lost_is_given_again_though_nobody_listens_any_more() {
 fn the_extensions_are_what_strict_peers_expect() {
     let mut pair = Pair::symmetric(1, link());
     let record = pair.record();
-    pair.connect(latency(120), latency(120));
+    pair.connect(latency(120).with_path_update(false), latency(120));
     for (side, command) in [(Side::Caller, 1), (Side::Listener, 2)] {
         let (_, conclusion, datagram) = record.handshakes(side).pop().expect("a conclusion");
         assert_eq!(conclusion.version, 5);
@@ -71,6 +71,21 @@ fn the_extensions_are_what_strict_peers_expect() {
     assert_eq!(datagram.len(), 64);
     // The peer's address, its bytes reversed within the word.
     assert_eq!(datagram[48..52], [2, 2, 0, 192]);
+}
+
+/// A flag, because gosrt refuses a handshake with a block that it does not know; everybody passes
+/// over flags that he does not know. A listener sets it for those only that did.
+#[test]
+fn path_updates_are_offered_by_a_flag_and_granted_to_those_who_offer_them() {
+    for (ours, theirs) in [(true, true), (true, false), (false, true), (false, false)] {
+        let mut pair = Pair::symmetric(1, link());
+        let record = pair.record();
+        pair.connect(latency(120).with_path_update(ours), latency(120).with_path_update(theirs));
+        let flags = |side| record.handshakes(side).pop().expect("a conclusion").2[72..76].to_vec();
+        let expected = |set: bool| [if set { 0x40 } else { 0 }, 0, 0, 0xBF];
+        assert_eq!(flags(Side::Caller), expected(ours));
+        assert_eq!(flags(Side::Listener), expected(ours && theirs));
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@
 #![expect(clippy::cast_possible_truncation, reason = "the numbers of a scenario are small")]
 
 mod acks;
+mod addresses;
 mod backup;
 mod bond;
 mod bounds;

@@ -27,6 +27,8 @@ pub struct Node {
     pub incoming: VecDeque<Incoming>,
     pub gone: Vec<IncomingId>,
     pub connected: bool,
+    /// The addresses that the peer moved to.
+    pub moved: Vec<SocketAddr>,
     pub writable: u32,
     /// Whether messages are read as soon as they are due.
     pub reads: bool,
@@ -57,6 +59,7 @@ impl Node {
             incoming: VecDeque::new(),
             gone: Vec::new(),
             connected: false,
+            moved: Vec::new(),
             writable: 0,
             reads: true,
             wakeups: 0,
@@ -120,6 +123,7 @@ impl Node {
                 Event::Connected(_) => self.connected = true,
                 Event::Readable(_) => self.read(world),
                 Event::Writable(_) => self.writable += 1,
+                Event::PeerMoved(_, remote) => self.moved.push(remote),
                 Event::Closed(id, reason) => {
                     self.closed.insert(id, reason);
                     self.read(world);

@@ -1,6 +1,7 @@
 //! Real sockets on the loopback interface.
 #![expect(clippy::unwrap_used, reason = "tests, also where they are not in a test function")]
 
+mod addresses;
 mod cancel;
 mod close;
 mod common;

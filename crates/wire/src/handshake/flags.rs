@@ -21,6 +21,9 @@ impl HsFlags {
     pub const STREAM: Self = Self(0x40);
     /// Knows packet filters; says nothing about using one.
     pub const PACKET_FILTER: Self = Self(0x80);
+    /// Follows a peer whose address changes. This implementation's own: other peers pass over
+    /// flags that they do not know, while some refuse a handshake with a block that they do not.
+    pub const PATH_UPDATE: Self = Self(0x4000_0000);
 
     /// The flags in `bits`, unknown ones included.
     pub const fn from_bits(bits: u32) -> Self {
@@ -35,6 +38,12 @@ impl HsFlags {
     /// Whether all flags of `other` are set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// These flags but those of `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
 
     /// The flags set in either.

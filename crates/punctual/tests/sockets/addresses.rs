@@ -1,0 +1,90 @@
+//! A peer whose address changes in mid-stream: a relay between the ends takes another port.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::UdpSocket;
+use tokio::sync::watch;
+
+use crate::common::{config, local, message, within};
+use punctual::{Config, Listener, Socket};
+
+/// Carries datagrams between whoever sends to it and `listener`, from the port that `ports` has.
+async fn relay(front: UdpSocket, listener: SocketAddr, ports: watch::Receiver<Arc<UdpSocket>>) {
+    let mut ports = ports;
+    let (mut up, mut down) = ([0; 2_048], [0; 2_048]);
+    let mut caller = None;
+    loop {
+        let back = Arc::clone(&ports.borrow_and_update());
+        tokio::select! {
+            Ok((length, from)) = front.recv_from(&mut up) => {
+                caller = Some(from);
+                let _ = back.send_to(&up[..length], listener).await;
+            }
+            Ok((length, _)) = back.recv_from(&mut down) => {
+                if let Some(caller) = caller {
+                    let _ = front.send_to(&down[..length], caller).await;
+                }
+            }
+            changed = ports.changed() => if changed.is_err() { return },
+        }
+    }
+}
+
+async fn new_port() -> Arc<UdpSocket> {
+    Arc::new(UdpSocket::bind(local()).await.unwrap())
+}
+
+/// Latency enough for any machine, so that nothing is dropped for being late.
+fn patient() -> Config {
+    config().with_latency(Duration::from_millis(2_000)).unwrap()
+}
+
+#[tokio::test]
+async fn a_stream_goes_on_from_a_new_port_both_ways() {
+    let listener = Listener::bind(local(), patient()).await.unwrap();
+    let front = UdpSocket::bind(local()).await.unwrap();
+    let address = front.local_addr().unwrap();
+    let (switch, ports) = watch::channel(new_port().await);
+    let relay = tokio::spawn(relay(front, listener.local_addr(), ports));
+    let call = Socket::connect(address, patient());
+    let (caller, accepted) =
+        within(async { tokio::try_join!(call, listener.accept()) }).await.unwrap();
+
+    let count = 600;
+    let sends = |socket: Socket, switch: Option<watch::Sender<Arc<UdpSocket>>>| async move {
+        let mut pace = tokio::time::interval(Duration::from_millis(2));
+        for n in 0..count {
+            pace.tick().await;
+            socket.send(message(n)).await.unwrap();
+            if n % 200 == 100
+                && let Some(switch) = &switch
+            {
+                switch.send(new_port().await).unwrap();
+            }
+        }
+        switch
+    };
+    let receives = |socket: Socket| async move {
+        for n in 0..count {
+            assert_eq!(socket.recv().await.unwrap().payload, message(n));
+        }
+    };
+    let (switch, ..) = within(async {
+        tokio::join!(
+            sends(caller.clone(), Some(switch)),
+            sends(accepted.clone(), None),
+            receives(caller.clone()),
+            receives(accepted.clone()),
+        )
+    })
+    .await;
+
+    let port = switch.expect("it was given").borrow().local_addr().unwrap();
+    assert_eq!(accepted.peer_addr(), port);
+    assert_eq!(accepted.info().remote, port);
+    assert_eq!(accepted.statistics().path_changes, 3);
+    assert_eq!(caller.statistics().path_changes, 0);
+    relay.abort();
+}
