@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use punctual::{
-    Bitrate, BufferSize, Config, ConfigError, MaxBandwidth, NakTimer, RetransmitAlgorithm,
+    Bitrate, BufferSize, Config, ConfigError, GroupKind, MaxBandwidth, NakTimer,
+    RetransmitAlgorithm,
 };
 use punctual_units::{parse_bitrate_in, parse_bytes_in, parse_count, parse_duration_in};
 
@@ -125,6 +126,20 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
             set(keys, |config| Ok(config.with_path_update(on))) });
     "minversion": "MAJOR.MINOR.PATCH; default 1.0.0", "oldest SRT version accepted at the peer"
         => Effect::Set(min_version);
+    "grouptype": "broadcast or backup; default none",
+        "with several URIs of callers: one stream over all of them, each message over every one, or over the best"
+        => Effect::Set(group_kind);
+    "weight": "0 to 65535; default 0", "a link of the highest weight is the best of a backup group"
+        => Effect::Set(|keys, value| {
+            let weight = number(value, 0, u16::MAX.into())?;
+            keep(&mut keys.weight, Ok(u16::try_from(weight).unwrap_or(u16::MAX))) });
+    "groupconnect": "switch; default off", "a listener lets groups in, at all its ports"
+        => Effect::Set(|keys, value| { let on = switch(value)?;
+            set(keys, |config| Ok(config.with_group_connect(on))) });
+    "groupminstabletimeo" | "groupstabtimeo": "60 to 65535 ms; default 60ms",
+        "least time without an answer after which a backup group uses another link"
+        => Effect::Set(|keys, value| { let time = milliseconds(value)?;
+            set(keys, |config| config.with_group_min_stability(time)) });
     "udp_sndbuf" | "send_buffer_size": "1 byte to 1 GiB; default 2MiB",
         "the UDP socket's send buffer"
         => Effect::Set(|keys, value| keep(&mut keys.port_config.send_buffer, buffer_bytes(value)));
@@ -156,10 +171,6 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
     "kmpreannounce": "", "" => refused(&[], ENCRYPTION);
     "cryptomode": "0", "" => refused(&["0"], ENCRYPTION);
     "packetfilter": "", "" => refused(&[], "this version has no packet filter (FEC)");
-    "grouptype": "", "" => refused(&[], BONDING);
-    "groupconnect": "0", "" => refused(&["0"], BONDING);
-    "groupminstabletimeo" | "groupstabtimeo": "", "" => refused(&[], BONDING);
-    "weight": "", "" => refused(&[], BONDING);
     "timeout": "", "" => refused(&[], "FFmpeg and the SRT tools mean different things by it; \
         `conntimeo=3s` limits the call, `peeridletimeo=5s` the peer's silence");
     "listen_timeout": "", "" => refused(&["-1"], "a listener here waits until it is stopped");
@@ -167,7 +178,6 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
 
 const FILE: &str = "this version does live mode only; file mode is not there yet";
 const ENCRYPTION: &str = "this version does not encrypt; leave it out at both ends";
-const BONDING: &str = "this version has no bonding of several links (socket groups)";
 const RENDEZVOUS: &str =
     "this version has no rendezvous mode; let one end call (mode=caller) and the other listen";
 
@@ -192,6 +202,15 @@ fn mode(keys: &mut SrtKeys, value: &str) -> Done {
         "rendezvous" => return Err(Complaint(RENDEZVOUS.to_owned())),
         "default" | "" => return Ok(()),
         _ => return Err(Complaint("it must be caller or listener".to_owned())),
+    });
+    Ok(())
+}
+
+fn group_kind(keys: &mut SrtKeys, value: &str) -> Done {
+    keys.group = Some(match value.to_lowercase().as_str() {
+        "broadcast" => GroupKind::Broadcast,
+        "backup" => GroupKind::Backup,
+        _ => return Err(Complaint("it must be broadcast or backup".to_owned())),
     });
     Ok(())
 }

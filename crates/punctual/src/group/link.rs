@@ -78,41 +78,54 @@ impl LinkReport {
     }
 }
 
-/// Calls over a link, and again when it has ended while others stand. Completes with the first
-/// call.
+/// Calls over a link, and again when that failed or the link has ended while others stand.
+/// Completes with the first call.
 pub(super) fn call(inner: &Arc<Inner>, link: GroupLink) -> JoinHandle<Result<LinkId, Error>> {
     let group = Arc::downgrade(inner);
     tokio::spawn(async move {
-        let (id, socket) = call_once(&group, &link).await?;
-        tokio::spawn(keep(group, link, id, socket));
-        Ok(id)
+        let called = call_once(&group, &link).await;
+        match called {
+            Ok((id, socket)) => {
+                tokio::spawn(keep(group, link, Some((id, socket))));
+                Ok(id)
+            }
+            Err(error) => {
+                tracing::debug!(remote = %link.remote, %error, "no link yet");
+                tokio::spawn(keep(group, link, None));
+                Err(error)
+            }
+        }
     })
 }
 
 /// Calls again whenever the link has ended, until the group has, or the link was removed.
-async fn keep(group: Weak<Inner>, link: GroupLink, mut id: LinkId, mut socket: Socket) {
+async fn keep(group: Weak<Inner>, link: GroupLink, mut stands: Option<(LinkId, Socket)>) {
     loop {
-        let reason = socket.closed().await;
-        drop(socket);
-        tracing::warn!(remote = %link.remote, %reason, "a link of the group ended");
+        if let Some((id, socket)) = stands.take() {
+            let reason = socket.closed().await;
+            drop(socket);
+            let Some(inner) = group.upgrade() else { return };
+            let state = inner.lock();
+            if state.closing || !state.machine.links().any(|it| it.0 == id) {
+                return;
+            }
+            tracing::warn!(remote = %link.remote, %reason, "a link of the group ended");
+        }
+        tokio::time::sleep(PAUSE).await;
         let wanted = |inner: &Inner| {
             let state = inner.lock();
             !state.closing && state.machine.is_up()
         };
-        if group.upgrade().is_none_or(|inner| !inner.lock().machine.links().any(|it| it.0 == id)) {
+        if !group.upgrade().is_some_and(|inner| wanted(&inner)) {
             return;
         }
-        (id, socket) = loop {
-            tokio::time::sleep(PAUSE).await;
-            if !group.upgrade().is_some_and(|inner| wanted(&inner)) {
-                return;
+        match call_once(&group, &link).await {
+            Ok(called) => {
+                tracing::info!(remote = %link.remote, "a link joined its group");
+                stands = Some(called);
             }
-            match call_once(&group, &link).await {
-                Ok(called) => break called,
-                Err(error) => tracing::debug!(remote = %link.remote, %error, "no link yet"),
-            }
-        };
-        tracing::info!(remote = %link.remote, "a link of the group stands again");
+            Err(error) => tracing::debug!(remote = %link.remote, %error, "no link yet"),
+        }
     }
 }
 
