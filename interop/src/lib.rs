@@ -15,6 +15,7 @@
 mod clip;
 mod folder;
 mod libsrt;
+mod middle;
 mod ports;
 mod process;
 mod program;
@@ -25,6 +26,7 @@ mod tool;
 pub use clip::{Clip, Feed};
 pub use folder::Folder;
 pub use libsrt::LibsrtPeer;
+pub use middle::{Middle, Place, Side};
 pub use ports::{free_port, wait_until_bound};
 pub use process::Process;
 pub use program::{Direction, End, Program, Role, emulator, punctual};

@@ -21,7 +21,8 @@ pub enum Event {
     Incoming(Incoming),
     /// The caller withdrew or ran out of time before it was accepted or rejected.
     IncomingGone(IncomingId),
-    /// A connection that was dialled with [`Endpoint::connect`](crate::Endpoint::connect) stands.
+    /// A connection that was dialled with [`Endpoint::connect`](crate::Endpoint::connect) or
+    /// [`Endpoint::rendezvous`](crate::Endpoint::rendezvous) stands.
     Connected(ConnectionId),
     /// At least one message is due for delivery. Not told again until `recv` has returned `None`.
     Readable(ConnectionId),

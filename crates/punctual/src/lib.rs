@@ -9,6 +9,7 @@
 //! - [`Socket::connect`] calls a listener. A [`Socket`] sends and receives messages, one packet
 //!   each, both ways. It counts and measures: [`Socket::statistics`].
 //! - A [`Group`] is one stream over several links, for the time when one fails.
+//! - [`Socket::rendezvous`] meets an end that calls at the same time, where neither can listen.
 //! - A [`Port`] is a UDP port with options from which many calls may be made; [`Reconnect`] calls
 //!   until somebody answers.
 //! - [`Config`] has the options of a connection. The defaults are those of libsrt's live mode.

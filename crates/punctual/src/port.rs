@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use punctual_proto::{Config, Endpoint, EndpointConfig, Membership};
+use punctual_proto::{Config, ConnectError, ConnectionId, Endpoint, EndpointConfig, Membership};
+use punctual_units::Instant;
 
 use crate::alarm::Alarm;
 use crate::clock::now;
@@ -64,11 +65,54 @@ impl Port {
     ///
     /// Cancel safe: dropping the call takes it back.
     pub async fn connect(&self, remote: SocketAddr, config: Config) -> Result<Socket, Error> {
+        self.dial(remote, |endpoint, now, remote| endpoint.connect(now, remote, config)).await
+    }
+
+    /// Meets the end at `remote`, which does the same towards this port at about the same time, and
+    /// waits until both have met. Neither listens: so two ends meet whose firewalls let out calls
+    /// only.
+    ///
+    /// Both need the same port numbers in mind: `remote` is the port that the other end has bound,
+    /// and the other end calls the one that this port is bound to.
+    ///
+    /// Errors: [`Error::Closed`] with the reason if the other end refuses, does not fit, or does
+    /// not come within ten times the [connect timeout](Config::connect_timeout);
+    /// [`Error::Connect`] and [`Error::Io`] if `remote` cannot be called from here, or a rendezvous
+    /// with it is under way already.
+    ///
+    /// Cancel safe: dropping it ends the attempt.
+    ///
+    /// ```
+    /// use punctual::{Config, Port, PortConfig};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), punctual::Error> {
+    /// let local = Some("127.0.0.1:0".parse().unwrap());
+    /// let here = Port::bind(PortConfig { local, ..PortConfig::default() }).await?;
+    /// let there = Port::bind(PortConfig { local, ..PortConfig::default() }).await?;
+    /// let (socket, _) = tokio::try_join!(
+    ///     here.rendezvous(there.local_addr(), Config::default()),
+    ///     there.rendezvous(here.local_addr(), Config::default()),
+    /// )?;
+    /// assert_eq!(socket.peer_addr(), there.local_addr());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn rendezvous(&self, remote: SocketAddr, config: Config) -> Result<Socket, Error> {
+        self.dial(remote, |endpoint, now, remote| endpoint.rendezvous(now, remote, config)).await
+    }
+
+    /// Begins a connection and waits until it stands.
+    async fn dial(
+        &self,
+        remote: SocketAddr,
+        begin: impl FnOnce(&mut Endpoint, Instant, SocketAddr) -> Result<ConnectionId, ConnectError>,
+    ) -> Result<Socket, Error> {
         let shared = self.handle.shared();
         let remote = canonical(remote);
         shared.udp.check_family(remote)?;
         let (id, signals) = shared.call_and_wake(|state, now| {
-            let id = state.endpoint.connect(now, remote, config)?;
+            let id = begin(&mut state.endpoint, now, remote)?;
             Ok::<_, Error>((id, state.open(id, Phase::Connecting)))
         })?;
         let socket = Socket::new(Arc::clone(shared), id, signals);

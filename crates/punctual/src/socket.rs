@@ -48,6 +48,23 @@ impl Socket {
         port.connect(remote, config).await
     }
 
+    /// Meets the end at `remote` from a UDP port of its own, bound to `local`, while that end does
+    /// the same the other way round.
+    ///
+    /// See [`Port::rendezvous`] for what it is good for and for the errors, and use it to meet from
+    /// a port with options.
+    ///
+    /// Cancel safe: dropping it ends the attempt.
+    pub async fn rendezvous(
+        local: SocketAddr,
+        remote: SocketAddr,
+        config: Config,
+    ) -> Result<Self, Error> {
+        let local = Some(local);
+        let port = Port::bind(PortConfig { local, ..PortConfig::default() }).await?;
+        port.rendezvous(remote, config).await
+    }
+
     pub(crate) fn new(shared: Arc<Shared>, id: ConnectionId, signals: Arc<Signals>) -> Self {
         Self { connection: Arc::new(Connection { shared, id, signals }) }
     }

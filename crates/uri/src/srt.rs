@@ -16,6 +16,8 @@ pub enum Mode {
     Caller,
     /// This end waits for calls.
     Listener,
+    /// Both ends call each other.
+    Rendezvous,
 }
 
 /// An SRT peer to call, or a port to listen on.
@@ -23,13 +25,14 @@ pub enum Mode {
 pub struct SrtTarget {
     /// Who calls whom.
     pub mode: Mode,
-    /// Host to call, or local address to listen on; empty for every IPv4 address.
+    /// Host to call or to meet, or local address to listen on; empty for every IPv4 address.
     pub host: String,
-    /// Port to call or to listen on.
+    /// Port to call, to meet or to listen on.
     pub port: u16,
-    /// A caller's own address.
+    /// The own address of an end that calls or meets another.
     pub local_host: Option<String>,
-    /// A caller's own port.
+    /// The own port of an end that calls or meets another. In a rendezvous there is always one: the
+    /// other end has to know it.
     pub local_port: Option<u16>,
     /// The kind of group that a caller is a link of, if it is.
     pub group: Option<GroupKind>,
@@ -73,6 +76,7 @@ impl SrtTarget {
         match mode {
             Mode::Caller => target.check_caller(keys.mode.is_some()),
             Mode::Listener => target.check_listener(),
+            Mode::Rendezvous => target.check_rendezvous(),
         }
         .map_err(|problem| parts.error(problem))?;
         Ok(target)
@@ -99,10 +103,25 @@ impl SrtTarget {
         if self.local_host.is_some() && !mode_given {
             self.warnings.push(
                 "a host and `adapter` together mean rendezvous to srt-live-transmit; this end \
-                 calls (`mode=caller` says so)"
+                 calls (say `mode=caller` or `mode=rendezvous`)"
                     .to_owned(),
             );
         }
+        Ok(())
+    }
+
+    /// Both ends use the port that is named, as srt-live-transmit does, unless `port` says that this
+    /// one has another.
+    fn check_rendezvous(&mut self) -> Result<(), Problem> {
+        if self.group.is_some() {
+            return Err(Problem::Mode("the links of a group call (`mode=caller`)"));
+        }
+        if self.host.is_empty() || is_wildcard(&self.host) {
+            return Err(Problem::NoHost(
+                "a rendezvous needs the other end's: `srt://host:4200?mode=rendezvous`",
+            ));
+        }
+        self.local_port.get_or_insert(self.port);
         Ok(())
     }
 
@@ -214,6 +233,21 @@ mod tests {
     }
 
     #[test]
+    fn a_rendezvous_is_at_the_same_port_at_both_ends_unless_one_says_otherwise() {
+        let target = parse("host:4200?mode=rendezvous").unwrap();
+        assert_eq!((target.mode, target.local_port), (Mode::Rendezvous, Some(4200)));
+        assert_eq!(target.local_host, None);
+        let target = parse("host:4200?mode=rendezvous&adapter=10.0.0.2&port=5000").unwrap();
+        assert_eq!(target.local_host.as_deref(), Some("10.0.0.2"));
+        assert_eq!(target.local_port, Some(5000));
+        assert!(target.warnings.is_empty());
+        assert_eq!(parse("host:4200?rendezvous=1").unwrap().mode, Mode::Rendezvous);
+        assert_eq!(parse("host:4200?rendezvous=0").unwrap().mode, Mode::Caller);
+        assert!(problem("host:4200?mode=caller&rendezvous=1").contains("contradicts"));
+        assert!(problem(":4200?mode=rendezvous").contains("other end's"));
+    }
+
+    #[test]
     fn a_listener_takes_its_address_from_adapter() {
         let target = parse(":4200?adapter=10.0.0.2").unwrap();
         assert_eq!((target.mode, target.host.as_str()), (Mode::Listener, "10.0.0.2"));
@@ -230,6 +264,7 @@ mod tests {
         assert_eq!(target.config.group_min_stability(), Duration::from_millis(80));
         assert!(parse(":4200?groupconnect=1").unwrap().config.group_connect());
         assert!(problem(":4200?grouptype=backup").contains("`groupconnect=1`"));
+        assert!(problem("host:4200?mode=rendezvous&grouptype=backup").contains("mode=caller"));
         assert!(problem("host:4200?grouptype=both").contains("broadcast or backup"));
         assert!(problem("host:4200?weight=65536").contains("weight"));
     }

@@ -37,10 +37,13 @@ const fn refused(harmless: &'static [&'static str], reason: &'static str) -> Eff
 /// The keys of an `srt://` URI. Ranges that `Config` checks are written here for people; a test
 /// holds both together.
 pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
-    "mode": "caller or listener; default: listener without a host, else caller",
-        "who calls whom (client and server mean the same)" => Effect::Set(mode);
+    "mode": "caller, listener or rendezvous; default: listener without a host, else caller",
+        "who calls whom; in a rendezvous both call each other (client and server also do)"
+        => Effect::Set(mode);
+    "rendezvous": "switch; default off", "the same as mode=rendezvous" => Effect::Set(rendezvous);
     "adapter" | "localaddress": "address", "own address" => Effect::Set(adapter);
-    "port" | "localport": "1 to 65535", "a caller's own port" => Effect::Set(local_port);
+    "port" | "localport": "1 to 65535; in a rendezvous by default the other end's",
+        "own port, where this end calls" => Effect::Set(local_port);
     "bind": "ADDRESS[:PORT]", "own address and port at once" => Effect::Set(bind);
     "latency" | "tsbpddelay": "0 to 65535 ms; default 120ms",
         "delay of the receiving buffer, here and at the peer; the larger of both ends counts"
@@ -162,7 +165,6 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
     "congestion" | "smoother": "live", "" => refused(&["live"], FILE);
     "messageapi": "1", "" => refused(&["1", "true", "yes", "on"],
         "this version sends messages only; stream (buffer) mode comes with file mode");
-    "rendezvous": "0", "" => refused(&["0", "false", "no", "off"], RENDEZVOUS);
     "passphrase": "", "" => refused(&[], ENCRYPTION);
     "pbkeylen": "0", "" => refused(&["0"], ENCRYPTION);
     "enforcedencryption" | "enforced_encryption": "1", "" =>
@@ -178,8 +180,6 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
 
 const FILE: &str = "this version does live mode only; file mode is not there yet";
 const ENCRYPTION: &str = "this version does not encrypt; leave it out at both ends";
-const RENDEZVOUS: &str =
-    "this version has no rendezvous mode; let one end call (mode=caller) and the other listen";
 
 /// From here a bare latency is more likely FFmpeg's microseconds than milliseconds.
 const SUSPICIOUS_LATENCY_MS: u128 = 8_000;
@@ -196,14 +196,28 @@ fn keep<T>(place: &mut Option<T>, value: Result<T, Complaint>) -> Done {
 }
 
 fn mode(keys: &mut SrtKeys, value: &str) -> Done {
-    keys.mode = Some(match value.to_lowercase().as_str() {
+    let mode = match value.to_lowercase().as_str() {
         "caller" | "client" => Mode::Caller,
         "listener" | "server" => Mode::Listener,
-        "rendezvous" => return Err(Complaint(RENDEZVOUS.to_owned())),
+        "rendezvous" => Mode::Rendezvous,
         "default" | "" => return Ok(()),
-        _ => return Err(Complaint("it must be caller or listener".to_owned())),
-    });
-    Ok(())
+        _ => return Err(Complaint("it must be caller, listener or rendezvous".to_owned())),
+    };
+    set_mode(keys, mode)
+}
+
+fn rendezvous(keys: &mut SrtKeys, value: &str) -> Done {
+    if switch(value)? { set_mode(keys, Mode::Rendezvous) } else { Ok(()) }
+}
+
+/// `mode` and `rendezvous` say the same if both are there.
+fn set_mode(keys: &mut SrtKeys, mode: Mode) -> Done {
+    match keys.mode.replace(mode) {
+        Some(before) if before != mode => {
+            Err(Complaint("it contradicts what `mode` or `rendezvous` said before".to_owned()))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn group_kind(keys: &mut SrtKeys, value: &str) -> Done {

@@ -21,7 +21,8 @@ type Case = (&'static str, &'static str, &'static [(&'static str, &'static str)]
 
 /// Every key that sets something.
 const CASES: &[Case] = &[
-    ("mode", "caller", &[("calller", "caller or listener"), ("rendezvous", "no rendezvous")]),
+    ("mode", "caller", &[("calller", "caller, listener or rendezvous")]),
+    ("rendezvous", "1", &[("2", "switch")]),
     ("adapter", "10.0.0.1", &[]),
     ("port", "5000", &[("0", "1 to 65535"), ("65536", "1 to 65535")]),
     ("bind", "10.0.0.1:5000", &[("::1:5000", "brackets"), ("a:b", "not a port")]),

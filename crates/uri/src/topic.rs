@@ -62,6 +62,8 @@ A stream comes from one place and goes to another. Both are written as URIs:
   srt://:4200                  listen for SRT callers, on every IPv4 address
   srt://[::]:4200?mode=listener
                                the same, IPv6 and IPv4
+  srt://host:4200?mode=rendezvous
+                               meet an end that calls this one at its port 4200
   udp://10.0.0.7:1234          UDP: send there; as a source, receive at that own address
   udp://:1234 or udp://@:1234  UDP: receive at that port
   udp://@239.1.1.1:1234        UDP multicast: send to the group, or join it

@@ -203,6 +203,7 @@ mod tests {
     fn bodyless_types_are_padded_to_20_bytes() {
         let pad = &[0; 4];
         assert_stands_as(Control::KeepAlive, [0x80, 1, 0, 0, 0, 0, 0, 0], pad);
+        assert_stands_as(Control::KeepAliveIdle, [0x80, 1, 0, 0, 0, 0, 0, 1], pad);
         assert_stands_as(Control::CongestionWarning, [0x80, 4, 0, 0, 0, 0, 0, 0], pad);
         assert_stands_as(Control::Shutdown, [0x80, 5, 0, 0, 0, 0, 0, 0], pad);
         assert_stands_as(Control::AckAck(AckNo::new(7)), [0x80, 6, 0, 0, 0, 0, 0, 7], pad);
@@ -212,7 +213,7 @@ mod tests {
     #[test]
     fn bodyless_types_are_read_with_any_body() {
         for body in [&[][..], &[0; 4], &[1, 2, 3, 4, 5]] {
-            let datagram = datagram([0x80, 1, 0, 0, 0, 0, 0, 1], body);
+            let datagram = datagram([0x80, 1, 0, 0, 0, 0, 0, 2], body);
             let keep_alive = Packet::Control(packet(Control::KeepAlive));
             assert_eq!(Packet::parse(&datagram), Ok(keep_alive));
         }

@@ -101,7 +101,7 @@ impl Opener {
     /// Whether opening is a call or the like, not waiting for callers.
     pub(crate) fn calls(&self) -> bool {
         match &self.uri.target {
-            Target::Srt(target) => target.mode == Mode::Caller,
+            Target::Srt(target) => target.mode != Mode::Listener,
             Target::Tcp(target) => !target.listen,
             Target::File(_) | Target::Stdio | Target::Udp(_) => true,
         }
@@ -169,7 +169,7 @@ async fn open_srt(
     message_size: usize,
     listener: &mut AnyListener,
 ) -> Result<Connection, Failure> {
-    if target.mode == Mode::Caller {
+    if target.mode != Mode::Listener {
         return Ok(Connection::srt(srt::call(target, message_size).await?));
     }
     if !matches!(listener, AnyListener::Srt(_)) {

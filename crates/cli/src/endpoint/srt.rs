@@ -1,13 +1,13 @@
-//! SRT connections: calling and listening.
+//! SRT connections: calling, meeting and listening.
 
 use punctual::{Listener, ListenerConfig, Port, PortConfig, Socket};
 use punctual_units::DisplayDuration;
 
 use crate::endpoint::resolve::{resolve, unspecified};
 use crate::exit::Failure;
-use punctual_uri::SrtTarget;
+use punctual_uri::{Mode, SrtTarget};
 
-/// Calls the listener that `target` names.
+/// Calls the listener that `target` names, or meets the end that does the same.
 pub(crate) async fn call(target: &SrtTarget, payload_size: usize) -> Result<Socket, Failure> {
     let remote = resolve(&target.host, target.port, None).await?;
     let local = match &target.local_host {
@@ -17,6 +17,10 @@ pub(crate) async fn call(target: &SrtTarget, payload_size: usize) -> Result<Sock
     let config = target.config_for_payload(payload_size).map_err(punctual::Error::from)?;
     let local = Some((local, target.local_port.unwrap_or(0)).into());
     let port = Port::bind(PortConfig { local, ..target.port_config.clone() }).await?;
+    if target.mode == Mode::Rendezvous {
+        tracing::info!("meeting {remote} from {}", port.local_addr());
+        return Ok(port.rendezvous(remote, config).await?);
+    }
     tracing::debug!("calling {remote} from {}", port.local_addr());
     Ok(port.connect(remote, config).await?)
 }

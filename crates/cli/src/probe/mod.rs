@@ -25,6 +25,9 @@ pub(crate) async fn run(args: Box<ProbeArgs>, quiet: bool) -> Result<(), Failure
     }
     let uri = args.uri.as_ref().ok_or_else(|| Failure::usage("which listener is to be called?"))?;
     let target = srt_target(uri)?;
+    if target.mode == Mode::Rendezvous {
+        return Err(Failure::usage(format!("`{uri}`: a probe calls or listens (mode=caller)")));
+    }
     if target.mode != Mode::Caller {
         return Err(Failure::usage(format!(
             "`{uri}` has no host to call; the listening end is `punctual probe --listen`"

@@ -9,7 +9,7 @@ fn what_is_wrong_with_the_command_line_is_said_with_code_2() {
         (&["generate", "srt://h:1?latncy=3"][..], "did you mean `latency`"),
         (&["receive", "srt://h:1?latency=120000"], "did you mean `latency=120ms`"),
         (&["receive", "srt://h:1?passphrase=0123456789"], "does not encrypt"),
-        (&["receive", "srt://h:1?mode=rendezvous"], "no rendezvous mode"),
+        (&["receive", "srt://:1?mode=rendezvous"], "needs the other end's"),
         (&["generate", "srt://h:1", "--sendrate", "5MBps"], "unknown unit"),
         (&["generate", "srt://h:1", "--msgsize", "1457"], "1 to 1456"),
         (&["generate", "udp://:1234"], "host to send to is missing"),

@@ -1,25 +1,95 @@
+use std::net::SocketAddr;
+use std::time::Duration;
+
 use bytes::Bytes;
-use punctual_wire::DataHeader;
+use punctual_units::Instant;
+use punctual_wire::{DataHeader, Handshake, SocketId, Timestamp};
 
+use crate::config::Config;
+use crate::handshake::Step;
 use crate::handshake::caller::Caller;
+use crate::handshake::rendezvous::{Rendezvous, TIMEOUT_FACTOR};
 
-/// Packets that may overtake the conclusion response and are kept until it comes.
+/// Packets that may overtake the end of the handshake and are kept until it comes.
 const KEPT: usize = 64;
 
-/// A connection whose caller waits for answers.
+/// A connection whose handshake is under way.
 #[derive(Debug)]
 pub(crate) struct Calling {
-    pub(crate) caller: Caller,
+    role: Role,
     pub(crate) request_due: bool,
     early: Vec<(DataHeader, Bytes)>,
 }
 
+/// Whom this end calls.
+#[derive(Debug)]
+pub(crate) enum Role {
+    /// A listener.
+    Caller(Caller),
+    /// An end that calls this one.
+    Rendezvous(Rendezvous),
+}
+
 impl Calling {
-    pub(crate) const fn new(caller: Caller) -> Self {
-        Self { caller, request_due: true, early: Vec::new() }
+    pub(crate) const fn new(role: Role) -> Self {
+        Self { role, request_due: true, early: Vec::new() }
     }
 
-    /// Keeps a data packet that came before the conclusion response.
+    /// Whether this is a rendezvous.
+    pub(crate) const fn is_rendezvous(&self) -> bool {
+        matches!(self.role, Role::Rendezvous(_))
+    }
+
+    /// How long this end tries.
+    pub(crate) fn timeout(&self, config: &Config) -> Duration {
+        match self.role {
+            Role::Caller(_) => config.connect_timeout(),
+            Role::Rendezvous(_) => config.connect_timeout() * TIMEOUT_FACTOR,
+        }
+    }
+
+    /// What is said, and repeated, now, and to which socket.
+    pub(crate) fn request(&self, config: &Config, remote: SocketAddr) -> (Handshake, SocketId) {
+        match &self.role {
+            Role::Caller(caller) => (caller.request(config, remote), SocketId::LISTENER),
+            Role::Rendezvous(rendezvous) => rendezvous.request(config, remote),
+        }
+    }
+
+    /// Takes in a handshake of the peer's.
+    pub(crate) fn handle(
+        &mut self,
+        now: Instant,
+        timestamp: Timestamp,
+        handshake: &Handshake,
+        config: &Config,
+        remote: SocketAddr,
+    ) -> Step {
+        match &mut self.role {
+            Role::Caller(caller) => caller.handle(now, timestamp, handshake, config),
+            Role::Rendezvous(rendezvous) => {
+                rendezvous.handle(now, timestamp, handshake, config, remote)
+            }
+        }
+    }
+
+    /// Something came that only a peer sends for which the connection stands.
+    pub(crate) fn handle_traffic(&mut self, config: &Config, remote: SocketAddr) -> Step {
+        match &mut self.role {
+            Role::Caller(_) => Step::Ignore,
+            Role::Rendezvous(rendezvous) => rendezvous.handle_traffic(config, remote),
+        }
+    }
+
+    /// The peer's socket, if the peer may take the connection for standing.
+    pub(crate) fn hopeful_peer(&self) -> Option<SocketId> {
+        match &self.role {
+            Role::Caller(_) => None,
+            Role::Rendezvous(rendezvous) => rendezvous.hopeful_peer(),
+        }
+    }
+
+    /// Keeps a data packet that came before the handshake was complete.
     pub(crate) fn keep(&mut self, header: DataHeader, payload: Bytes) {
         if self.early.len() < KEPT {
             self.early.push((header, payload));

@@ -20,6 +20,7 @@ impl Established {
         if !self.is_live() {
             return false;
         }
+        self.pending.response |= self.agrees_again(now);
         if !self.write_control(now, start, out, timers) {
             if self.sender.write_packet(now, start, self.peer, self.rtt.estimate(), out) {
                 self.last_sent = now;

@@ -15,7 +15,7 @@ use super::timer::{Timer, TimerTable};
 use crate::config::Config;
 use crate::error::{RecvError, SendError};
 use crate::event::{ConnectionInfo, Message, SendOptions};
-use crate::handshake::Negotiated;
+use crate::handshake::{LastWord, Negotiated};
 use crate::statistics::Statistics;
 
 /// A connection that stands, until it is forgotten.
@@ -34,12 +34,20 @@ pub(crate) struct Established {
     pub(crate) negotiated: Negotiated,
     /// Words of a loss list that fit a packet.
     pub(crate) loss_list_words: usize,
-    /// The conclusion response, to be given again to a caller that did not get it.
+    /// The conclusion response or the agreement, to be given again to a peer that did not get it.
     pub(crate) response: Option<Box<Handshake>>,
     /// Where the peer is and was, if both ends know path updates.
     pub(crate) path: Option<Box<Path>>,
     told_readable: bool,
+    /// Turns in which an agreement may still go ahead of data. libsrt's responder (1.5.1) ends the
+    /// connection if data reach it before the agreement does, so while nothing shows that it has
+    /// ours, each data packet follows two more.
+    agreements: u8,
 }
+
+/// Turns in which data and agreements go out: of each three, the last is data's. The first answer
+/// ends them sooner on any sane path.
+const AGREEMENTS: u8 = 150;
 
 /// Control packets that wait to be written.
 #[derive(Debug, Default)]
@@ -76,9 +84,12 @@ impl Established {
         remote: SocketAddr,
         config: &Config,
         negotiated: Negotiated,
-        response: Option<Handshake>,
+        last_word: Option<LastWord>,
         timers: &mut TimerTable,
     ) -> Self {
+        let agrees = last_word
+            .as_ref()
+            .is_some_and(|word| word.due && word.handshake.request == HandshakeRequest::Agreement);
         timers.set(Timer::KeepAlive, now + super::lifecycle::KEEP_ALIVE);
         timers.set(Timer::Idle, now + config.peer_idle_timeout());
         Self {
@@ -89,13 +100,17 @@ impl Established {
             last_heard: now,
             last_sent: now,
             last_submit: now,
-            pending: Pending { response: response.is_some(), ..Pending::default() },
+            pending: Pending {
+                response: last_word.as_ref().is_some_and(|word| word.due),
+                ..Pending::default()
+            },
             peer: negotiated.peer_socket_id,
             loss_list_words: negotiated.packet_room(remote) / 4,
             negotiated,
-            response: response.map(Box::new),
+            response: last_word.map(|word| word.handshake),
             path: None,
             told_readable: false,
+            agreements: if agrees { AGREEMENTS } else { 0 },
         }
     }
 
@@ -143,6 +158,7 @@ impl Established {
         control: &Control<'_>,
     ) -> bool {
         self.last_heard = now;
+        self.agreements = 0;
         let rtt = self.rtt.estimate();
         let sensible = match control {
             Control::Ack(ack) => {
@@ -201,10 +217,26 @@ impl Established {
         }
     }
 
-    /// The caller repeats its conclusion: it did not get the response.
+    /// The caller repeats its conclusion, or the other end of a rendezvous whatever it said last:
+    /// it did not get the response.
     pub(crate) fn repeat_response(&mut self, handshake: &Handshake) {
-        let asks = handshake.request == HandshakeRequest::Conclusion;
-        self.pending.response |= asks && self.response.is_some() && self.is_live();
+        let Some(response) = &self.response else { return };
+        let asks = match handshake.request {
+            HandshakeRequest::Conclusion => true,
+            HandshakeRequest::WaveAHand => response.request == HandshakeRequest::Agreement,
+            _ => false,
+        };
+        self.pending.response |= asks && handshake.socket_id == self.peer && self.is_live();
+    }
+
+    /// Whether the agreement is to go ahead of data that may go out now.
+    pub(crate) fn agrees_again(&mut self, now: Instant) -> bool {
+        if self.agreements == 0 || self.sender.next_send().is_none_or(|at| at > now) {
+            return false;
+        }
+        self.agreements -= 1;
+        // Two agreements, then data.
+        !self.agreements.is_multiple_of(3)
     }
 
     pub(crate) fn send(

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use punctual_units::Instant;
-use punctual_wire::{Control, ControlPacket, SocketId};
+use punctual_wire::{Control, ControlPacket, Handshake, HandshakeRequest, RejectReason, SocketId};
 
 use super::established::Established;
 use super::timer::{Timer, TimerTable};
 use super::{Connection, Signals, State, send};
 use crate::config::Config;
 use crate::error::CloseReason;
+use crate::handshake::LastWord;
 
 /// After so long without sending anything a keepalive goes out.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(1);
@@ -51,10 +52,35 @@ impl Connection {
         self.state = State::Failed(reason);
     }
 
+    /// Ends an attempt whose peer is told by `handshake` why it is refused.
+    pub(crate) fn refuse(&mut self, reason: RejectReason, handshake: Box<Handshake>) {
+        self.fail(CloseReason::Incompatible(reason), None);
+        self.refusal = Some(LastWord { handshake, due: true });
+    }
+
+    /// The peer goes on, unless it refuses in turn: it did not get the refusal.
+    pub(crate) fn repeat_refusal(&mut self, handshake: &Handshake) {
+        match &mut self.refusal {
+            Some(refusal) if !matches!(handshake.request, HandshakeRequest::Rejection(_)) => {
+                refusal.due = true;
+            }
+            _ => self.ignored += 1,
+        }
+    }
+
+    /// The refusal that is to be sent now.
+    pub(crate) fn due_refusal(&mut self) -> Option<Box<Handshake>> {
+        let refusal = self.refusal.as_mut()?;
+        std::mem::take(&mut refusal.due).then(|| refusal.handshake.clone())
+    }
+
     /// Closes as the application wishes: what is buffered may go out for `linger`.
     pub(crate) fn close(&mut self, now: Instant) {
         match &mut self.state {
-            State::Calling(_) => self.fail(CloseReason::Local, None),
+            State::Calling(calling) => {
+                let peer = calling.hopeful_peer();
+                self.fail(CloseReason::Local, peer);
+            }
             State::Established(live) => {
                 if matches!(live.phase, Phase::Open) {
                     live.phase = Phase::Closing { until: now + self.config.linger() };
@@ -65,14 +91,20 @@ impl Connection {
         }
     }
 
-    /// A SHUTDOWN for a connection that is forgotten without having been closed.
-    pub(crate) fn farewell(&self, now: Instant) -> Option<Vec<u8>> {
+    /// What is still to be said by a connection that is forgotten: a refusal, or a SHUTDOWN if it
+    /// was not closed.
+    pub(crate) fn farewell(&mut self, now: Instant) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        if let Some(refusal) = self.due_refusal() {
+            self.write_handshake(now, refusal.socket_id, refusal, &mut out);
+            return Some(out);
+        }
         let peer = match &self.state {
             State::Established(live) if live.is_live() => live.peer,
             State::Failed(_) => self.orphan?,
-            State::Calling(_) | State::Established(_) => return None,
+            State::Calling(calling) => calling.hopeful_peer()?,
+            State::Established(_) => return None,
         };
-        let mut out = Vec::new();
         ControlPacket {
             timestamp: send::timestamp(self.start, now),
             dest: peer,

@@ -17,14 +17,15 @@ use bytes::Bytes;
 use punctual_units::Instant;
 use punctual_wire::{Control, ControlPacket, DataHeader, Handshake, SocketId, Timestamp};
 
-use self::calling::Calling;
+use self::calling::{Calling, Role};
 use self::established::Established;
 use self::timer::{Timer, TimerTable};
 use crate::config::Config;
 use crate::error::{CloseReason, RecvError, SendError};
 use crate::event::{ConnectionInfo, Message, SendOptions};
-use crate::handshake::Negotiated;
-use crate::handshake::caller::{Caller, Step};
+use crate::handshake::caller::Caller;
+use crate::handshake::rendezvous::Rendezvous;
+use crate::handshake::{LastWord, Negotiated, REPEAT, Step};
 use crate::statistics::Statistics;
 
 /// What the application is to be told since it was last asked.
@@ -55,10 +56,12 @@ pub(crate) struct Connection {
     start: Instant,
     timers: TimerTable,
     state: State,
-    /// The listener's socket for a call that failed after it was made.
+    /// The peer's socket for a call that failed after it was made.
     orphan: Option<SocketId>,
     /// Whether it is a link of a group, and the group's correction for the peer's clock then.
     link: Option<i64>,
+    /// The handshake that told the peer why this end refused it.
+    refusal: Option<LastWord>,
     ignored: u64,
 }
 
@@ -78,10 +81,32 @@ impl Connection {
         socket_id: SocketId,
         config: Config,
     ) -> Self {
+        Self::dial(now, remote, Role::Caller(caller), socket_id, config)
+    }
+
+    /// A rendezvous with `remote` that begins now.
+    pub(crate) fn meet(
+        now: Instant,
+        remote: SocketAddr,
+        rendezvous: Rendezvous,
+        socket_id: SocketId,
+        config: Config,
+    ) -> Self {
+        Self::dial(now, remote, Role::Rendezvous(rendezvous), socket_id, config)
+    }
+
+    fn dial(
+        now: Instant,
+        remote: SocketAddr,
+        role: Role,
+        socket_id: SocketId,
+        config: Config,
+    ) -> Self {
+        let calling = Calling::new(role);
         let mut timers = TimerTable::default();
-        timers.set(Timer::ConnectTimeout, now + config.connect_timeout());
+        timers.set(Timer::ConnectTimeout, now + calling.timeout(&config));
         timers.set(Timer::Handshake, now);
-        let state = State::Calling(Box::new(Calling::new(caller)));
+        let state = State::Calling(Box::new(calling));
         Self::new(now, remote, socket_id, config, timers, state)
     }
 
@@ -95,9 +120,9 @@ impl Connection {
     ) -> Self {
         let socket_id = response.socket_id;
         let mut timers = TimerTable::default();
-        let established =
-            Established::new(now, remote, &config, negotiated, Some(response), &mut timers)
-                .with_path(socket_id);
+        let response = Some(LastWord { handshake: Box::new(response), due: true });
+        let established = Established::new(now, remote, &config, negotiated, response, &mut timers)
+            .with_path(socket_id);
         let state = State::Established(Box::new(established));
         Self::new(now, remote, socket_id, config, timers, state)
     }
@@ -120,6 +145,7 @@ impl Connection {
             state,
             orphan: None,
             link: None,
+            refusal: None,
             ignored: 0,
         }
     }
@@ -128,7 +154,15 @@ impl Connection {
     /// answer: most only follow others that wait for their time.
     pub(crate) fn handle_data(&mut self, now: Instant, header: DataHeader, payload: Bytes) -> bool {
         match &mut self.state {
-            State::Calling(calling) => calling.keep(header, payload),
+            State::Calling(calling) => {
+                calling.keep(header, payload);
+                let step = calling.handle_traffic(&self.config, self.remote);
+                let connects = matches!(step, Step::Connected(..));
+                if connects {
+                    self.proceed(now, step);
+                }
+                return connects;
+            }
             State::Established(live) if live.is_live() => {
                 if live.handle_data(now, &header, payload) {
                     live.schedule_after_data(now, &mut self.timers, &mut self.signals);
@@ -142,11 +176,22 @@ impl Connection {
 
     /// Takes in a control packet of the peer's.
     pub(crate) fn handle_control(&mut self, now: Instant, packet: ControlPacket<'_>) {
-        match (&mut self.state, packet.control) {
-            (State::Calling(calling), Control::Handshake(answer)) => {
-                let step = calling.caller.handle(now, packet.timestamp, &answer, &self.config);
-                self.proceed(now, step);
+        if let State::Calling(calling) = &mut self.state {
+            let step = match &packet.control {
+                Control::Handshake(answer) => {
+                    calling.handle(now, packet.timestamp, answer, &self.config, self.remote)
+                }
+                _ => calling.handle_traffic(&self.config, self.remote),
+            };
+            let proves = !matches!(packet.control, Control::Handshake(_));
+            let connects = matches!(step, Step::Connected(..));
+            self.proceed(now, step);
+            // What proved that the connection stands is its first packet.
+            if !(proves && connects) {
+                return;
             }
+        }
+        match (&mut self.state, packet.control) {
             (State::Established(live), Control::Handshake(handshake)) => {
                 live.repeat_response(&handshake);
             }
@@ -156,6 +201,7 @@ impl Connection {
                 }
                 live.schedule(now, &mut self.timers, &mut self.signals);
             }
+            (State::Failed(_), Control::Handshake(handshake)) => self.repeat_refusal(&handshake),
             _ => self.ignored += 1,
         }
     }
@@ -165,15 +211,16 @@ impl Connection {
             Step::Ignore => self.ignored += 1,
             Step::Request => self.timers.set(Timer::Handshake, now),
             Step::Failed(reason, peer) => self.fail(reason, peer),
-            Step::Connected(negotiated) => self.establish(now, *negotiated),
+            Step::Refused(reason, handshake) => self.refuse(reason, handshake),
+            Step::Connected(negotiated, last_word) => self.establish(now, *negotiated, last_word),
         }
     }
 
-    fn establish(&mut self, now: Instant, negotiated: Negotiated) {
+    fn establish(&mut self, now: Instant, negotiated: Negotiated, last_word: Option<LastWord>) {
         self.timers = TimerTable::default();
-        let mut live =
-            Established::new(now, self.remote, &self.config, negotiated, None, &mut self.timers)
-                .with_path(self.socket_id);
+        let (config, timers) = (&self.config, &mut self.timers);
+        let mut live = Established::new(now, self.remote, config, negotiated, last_word, timers)
+            .with_path(self.socket_id);
         if let Some(drift) = self.link {
             live.enlist(drift);
         }
@@ -200,10 +247,12 @@ impl Connection {
         match &mut self.state {
             State::Calling(calling) => {
                 if self.timers.fired(Timer::ConnectTimeout, now) {
-                    self.fail(CloseReason::ConnectTimeout(self.config.connect_timeout()), None);
+                    let reason = CloseReason::ConnectTimeout(calling.timeout(&self.config));
+                    let peer = calling.hopeful_peer();
+                    self.fail(reason, peer);
                 } else if self.timers.fired(Timer::Handshake, now) {
                     calling.request_due = true;
-                    self.timers.set(Timer::Handshake, now + crate::handshake::caller::REPEAT);
+                    self.timers.set(Timer::Handshake, now + REPEAT);
                 }
             }
             State::Established(live) => {
@@ -232,13 +281,8 @@ impl Connection {
                 if !std::mem::take(&mut calling.request_due) {
                     return false;
                 }
-                let request = calling.caller.request(&self.config, self.remote);
-                ControlPacket {
-                    timestamp: send::timestamp(self.start, now),
-                    dest: SocketId::LISTENER,
-                    control: Control::Handshake(Box::new(request)),
-                }
-                .emit(out);
+                let (request, dest) = calling.request(&self.config, self.remote);
+                self.write_handshake(now, dest, Box::new(request), out);
                 true
             }
             State::Established(live) => {
@@ -249,8 +293,25 @@ impl Connection {
                 }
                 wrote
             }
-            State::Failed(_) => false,
+            State::Failed(_) => match self.due_refusal() {
+                Some(refusal) => {
+                    self.write_handshake(now, refusal.socket_id, refusal, out);
+                    true
+                }
+                None => false,
+            },
         }
+    }
+
+    fn write_handshake(
+        &self,
+        now: Instant,
+        dest: SocketId,
+        handshake: Box<Handshake>,
+        out: &mut Vec<u8>,
+    ) {
+        let timestamp = send::timestamp(self.start, now);
+        ControlPacket { timestamp, dest, control: Control::Handshake(handshake) }.emit(out);
     }
 
     /// Whether `write_datagram` would write something at `now`.
@@ -258,7 +319,7 @@ impl Connection {
         match &self.state {
             State::Calling(calling) => calling.request_due,
             State::Established(live) => live.wants_to_write(now),
-            State::Failed(_) => false,
+            State::Failed(_) => self.refusal.as_ref().is_some_and(|refusal| refusal.due),
         }
     }
 
@@ -291,6 +352,11 @@ impl Connection {
             State::Failed(reason) => Err(RecvError::Closed(reason.clone())),
             State::Established(live) => live.recv(now, &mut self.timers),
         }
+    }
+
+    /// Whether a rendezvous is under way.
+    pub(crate) fn is_meeting(&self) -> bool {
+        matches!(&self.state, State::Calling(calling) if calling.is_rendezvous())
     }
 
     /// What is known of the peer's addresses, and the round-trip time, if both ends know path

@@ -58,6 +58,11 @@ impl Listener {
         self.config.as_ref()
     }
 
+    /// Whether this listener made the cookie for `remote`.
+    pub(crate) fn verifies(&self, now: Instant, remote: SocketAddr, cookie: u32) -> bool {
+        self.cookies.verify(now, remote, cookie)
+    }
+
     /// See [`CookieJar::nonces`].
     pub(crate) fn nonces(&self, now: Instant, remote: SocketAddr, purpose: [u64; 2]) -> [u64; 2] {
         self.cookies.nonces(now, remote, purpose)
@@ -141,18 +146,23 @@ impl Endpoint {
         handshake: Handshake,
     ) {
         match handshake.request {
-            HandshakeRequest::Induction if self.listener.config.is_none() => {}
+            HandshakeRequest::Induction if self.listener.config.is_none() => {
+                // Somebody calls where a rendezvous was agreed on: he should know.
+                if self.meetings.contains_key(&remote) {
+                    self.refuse(remote, &handshake, RejectReason::ROGUE);
+                }
+            }
             HandshakeRequest::Induction => {
                 let cookie = self.listener.cookies.bake(now, remote);
                 let response = induction_response(&handshake, cookie, remote);
                 self.answer(remote, timestamp, handshake.socket_id, response);
             }
             HandshakeRequest::Conclusion => {
-                if self.listener.cookies.verify(now, remote, handshake.cookie) {
+                if self.listener.verifies(now, remote, handshake.cookie) {
                     self.handle_conclusion(now, remote, timestamp, handshake);
                 }
             }
-            // Rendezvous peers and whatever else do not talk to a listener.
+            // Nobody here has a rendezvous with them; or it is something else.
             HandshakeRequest::WaveAHand
             | HandshakeRequest::Agreement
             | HandshakeRequest::Rejection(_)

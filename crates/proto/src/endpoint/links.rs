@@ -26,7 +26,7 @@ impl Endpoint {
         config: Config,
         membership: &Membership,
     ) -> Result<ConnectionId, ConnectError> {
-        self.check_call(remote)?;
+        self.check_callable(remote)?;
         let socket_id = self.draw_socket_id();
         let caller = Caller::of_link(socket_id, membership.clone());
         let mut connection = Connection::call(now, remote, caller, socket_id, config);

@@ -2,6 +2,7 @@
 
 mod incoming;
 mod links;
+mod meeting;
 mod path;
 mod timers;
 mod transmit;
@@ -44,7 +45,8 @@ pub struct ConnectionId {
 ///   [`poll_timeout`](Self::poll_timeout)
 /// - the application's verbs: [`listen`](Self::listen), [`connect`](Self::connect),
 ///   [`accept`](Self::accept), [`reject`](Self::reject), [`send`](Self::send),
-///   [`recv`](Self::recv), [`close`](Self::close), [`release`](Self::release)
+///   [`recv`](Self::recv), [`close`](Self::close), [`release`](Self::release),
+///   [`rendezvous`](Self::rendezvous)
 /// - getters: [`info`](Self::info), [`statistics`](Self::statistics),
 ///   [`connection_count`](Self::connection_count)
 ///
@@ -59,6 +61,8 @@ pub struct Endpoint {
     by_socket: HashMap<SocketId, usize, BuildHasherDefault<IdHasher>>,
     /// Connections that were accepted, by the caller's address and socket ID.
     by_caller: BTreeMap<(SocketAddr, SocketId), usize>,
+    /// The newest rendezvous with each address, under way or not.
+    meetings: BTreeMap<SocketAddr, usize>,
     listener: Listener,
     timers: TimerQueue,
     outbox: Outbox,
@@ -70,6 +74,8 @@ struct Slot {
     id: ConnectionId,
     connection: Box<Connection>,
     caller: Option<(SocketAddr, SocketId, SeqNo)>,
+    /// With whom the rendezvous was, wherever that end has moved since.
+    meeting: Option<SocketAddr>,
     queued: bool,
 }
 
@@ -87,6 +93,7 @@ impl Endpoint {
             next_serial: 0,
             by_socket: HashMap::default(),
             by_caller: BTreeMap::new(),
+            meetings: BTreeMap::new(),
             timers: TimerQueue::default(),
             outbox: Outbox::default(),
             events: VecDeque::new(),
@@ -163,7 +170,7 @@ impl Endpoint {
         remote: SocketAddr,
         config: Config,
     ) -> Result<ConnectionId, ConnectError> {
-        self.check_call(remote)?;
+        self.check_callable(remote)?;
         let socket_id = self.draw_socket_id();
         let caller = Caller::new(socket_id, self.draw_isn());
         let connection = Connection::call(now, remote, caller, socket_id, config);
@@ -215,16 +222,6 @@ impl Endpoint {
                 Err(AcceptError::Incompatible(reason))
             }
         }
-    }
-
-    fn check_call(&self, remote: SocketAddr) -> Result<(), ConnectError> {
-        if remote.port() == 0 || remote.ip().is_unspecified() || remote.ip().is_multicast() {
-            return Err(ConnectError::InvalidAddress(remote));
-        }
-        if self.is_full() {
-            return Err(ConnectError::TooManyConnections(self.config.max_connections));
-        }
-        Ok(())
     }
 
     /// Rejects a waiting caller; nothing happens if it is gone.
@@ -288,7 +285,7 @@ impl Endpoint {
     /// Forgets a connection, saying SHUTDOWN first if it was not closed. No event follows.
     pub fn release(&mut self, now: Instant, id: ConnectionId) {
         let Some(index) = self.index(id) else { return };
-        let slot = self.connections.remove(index);
+        let mut slot = self.connections.remove(index);
         if let Some(farewell) = slot.connection.farewell(now) {
             self.outbox.reply(slot.connection.remote, farewell);
         }
@@ -297,6 +294,11 @@ impl Endpoint {
             && self.by_caller.get(&(remote, socket_id)) == Some(&index)
         {
             self.by_caller.remove(&(remote, socket_id));
+        }
+        if let Some(remote) = slot.meeting
+            && self.meetings.get(&remote) == Some(&index)
+        {
+            self.meetings.remove(&remote);
         }
         self.timers.set(index, None);
         self.outbox.forget(index);
@@ -325,7 +327,11 @@ impl Endpoint {
         size: usize,
     ) {
         if packet.dest == SocketId::LISTENER {
-            if let Control::Handshake(handshake) = packet.control {
+            let Control::Handshake(handshake) = &packet.control else { return };
+            if let Some(index) = self.meeting(now, remote, handshake) {
+                self.connections[index].connection.handle_control(now, packet);
+                self.settle(now, index);
+            } else if let Control::Handshake(handshake) = packet.control {
                 self.handle_knock(now, remote, packet.timestamp, *handshake);
             }
         } else if let Some(index) =
@@ -362,7 +368,13 @@ impl Endpoint {
         let index = entry.key();
         let id = ConnectionId { serial: self.next_serial, index };
         self.next_serial += 1;
-        entry.insert(Slot { id, connection: Box::new(connection), caller, queued: false });
+        entry.insert(Slot {
+            id,
+            connection: Box::new(connection),
+            caller,
+            meeting: None,
+            queued: false,
+        });
         self.by_socket.insert(socket_id, index);
         if let Some((remote, peer, _)) = caller {
             self.by_caller.insert((remote, peer), index);
@@ -394,6 +406,16 @@ impl Endpoint {
             self.outbox.enqueue(index);
         }
         slot.queued
+    }
+
+    fn check_callable(&self, remote: SocketAddr) -> Result<(), ConnectError> {
+        if remote.port() == 0 || remote.ip().is_unspecified() || remote.ip().is_multicast() {
+            return Err(ConnectError::InvalidAddress(remote));
+        }
+        if self.is_full() {
+            return Err(ConnectError::TooManyConnections(self.config.max_connections));
+        }
+        Ok(())
     }
 
     fn is_full(&self) -> bool {

@@ -1,5 +1,4 @@
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use punctual_units::Instant;
 use punctual_wire::{
@@ -7,13 +6,11 @@ use punctual_wire::{
 };
 
 use super::terms::{Blocks, FixedPart, Offer, TimeBase, wire_mss, wire_window};
-use super::{MAX_MSS, Negotiated};
+use super::{MAX_MSS, Negotiated, Step};
 use crate::config::Config;
 use crate::error::CloseReason;
 use crate::group::Membership;
 
-/// A request is repeated after so long without an answer.
-pub(crate) const REPEAT: Duration = Duration::from_millis(250);
 /// In an induction request's extension field: a datagram socket, as in UDT.
 const UDT_DATAGRAM: u16 = 2;
 
@@ -30,18 +27,6 @@ pub(crate) struct Caller {
 enum Phase {
     Induction,
     Conclusion { cookie: u32, offer: Box<Offer> },
-}
-
-/// What an answer of the listener means.
-#[derive(Debug)]
-pub(crate) enum Step {
-    /// Nothing: it is no answer to what was asked.
-    Ignore,
-    /// The next request is to be sent now.
-    Request,
-    Connected(Box<Negotiated>),
-    /// The attempt is over. The peer, if it has a socket already, is to be told so.
-    Failed(CloseReason, Option<SocketId>),
 }
 
 impl Caller {
@@ -86,7 +71,7 @@ impl Caller {
             (Phase::Conclusion { offer, .. }, HandshakeRequest::Conclusion) => {
                 let base = TimeBase { arrival: now, timestamp };
                 match self.conclude(offer, base, answer, config) {
-                    Ok(negotiated) => Step::Connected(Box::new(negotiated)),
+                    Ok(negotiated) => Step::Connected(Box::new(negotiated), None),
                     Err(reason) => {
                         Step::Failed(CloseReason::Incompatible(reason), Some(answer.socket_id))
                     }

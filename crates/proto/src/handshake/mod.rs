@@ -5,18 +5,45 @@
 pub(crate) mod caller;
 pub(crate) mod cookie;
 pub(crate) mod listener;
+pub(crate) mod rendezvous;
 pub(crate) mod terms;
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use punctual_wire::{SeqNo, SocketId};
+use punctual_wire::{Handshake, RejectReason, SeqNo, SocketId};
 
 use self::terms::TimeBase;
 use crate::config::{Config, SRT_HEADER, UDP_IPV4_OVERHEAD, UDP_IPV6_OVERHEAD};
+use crate::error::CloseReason;
 
+/// A request is repeated after so long without an answer.
+pub(crate) const REPEAT: Duration = Duration::from_millis(250);
 /// The largest MSS that a peer may name.
 const MAX_MSS: u32 = 1_500;
+
+/// What a handshake of the peer's means to an end that wants to connect.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Nothing: it is no answer to what was asked.
+    Ignore,
+    /// The next request is to be sent now.
+    Request,
+    /// The connection stands.
+    Connected(Box<Negotiated>, Option<LastWord>),
+    /// The attempt is over. The peer, if it has a socket already, is to be told so.
+    Failed(CloseReason, Option<SocketId>),
+    /// The attempt is over, and the peer is to be told why.
+    Refused(RejectReason, Box<Handshake>),
+}
+
+/// The last handshake of an end, which is said again to a peer that did not get it.
+#[derive(Clone, Debug)]
+pub(crate) struct LastWord {
+    pub(crate) handshake: Box<Handshake>,
+    /// Whether it is to be sent now.
+    pub(crate) due: bool,
+}
 
 /// What two ends agreed on.
 #[derive(Clone, Debug)]

@@ -31,6 +31,7 @@ mod pacing;
 mod pair;
 mod record;
 mod refusals;
+mod rendezvous;
 mod retransmission;
 mod windows;
 mod wraps;

@@ -137,6 +137,33 @@ impl Pair {
             Some(self.caller.endpoint.connect(now, remote, caller).expect("a callable address"));
     }
 
+    /// Lets one end wave; nothing has been sent yet.
+    pub fn wave(&mut self, side: Side, config: Config) {
+        let world = self.now;
+        let remote = self.node(side.other()).address;
+        let node = self.node(side);
+        let now = node.local(world);
+        node.connection =
+            Some(node.endpoint.rendezvous(now, remote, config).expect("nothing under way"));
+    }
+
+    /// Lets the ends meet, the second `gap` after the first, and runs until both stand.
+    #[track_caller]
+    pub fn meet(&mut self, first: Side, gap: Duration, configs: [Config; 2]) {
+        let [first_config, second_config] = configs;
+        self.wave(first, first_config);
+        self.run_for(gap);
+        self.wave(first.other(), second_config);
+        let met = self.run_while(Duration::from_secs(60), |pair| !pair.have_met());
+        let closed = [self.caller.closed(), self.listener.closed()];
+        assert!(met, "no rendezvous: {closed:?}");
+    }
+
+    /// Whether both ends of a rendezvous stand.
+    pub fn have_met(&self) -> bool {
+        self.caller.connected && self.listener.connected
+    }
+
     /// Submits a message at one end.
     pub fn send(
         &mut self,

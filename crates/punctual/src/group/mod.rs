@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_proto::{
-    CloseReason, Config, GroupKind, GroupOffer, LinkAction, LinkId, LinkState, Message,
+    CloseReason, Config, Endpoint, GroupKind, GroupOffer, LinkAction, LinkId, LinkState, Message,
     SendOptions, Statistics,
 };
 use punctual_units::Instant;
@@ -298,8 +298,7 @@ impl Inner {
     /// Whether a caller that asks for a link of a group means this one.
     pub(crate) fn expects(&self, offer: &GroupOffer, stream_id: &str) -> bool {
         let state = self.lock();
-        !state.closing
-            && !(state.was_up && !state.machine.is_up())
+        state.check_open().is_ok()
             && state.machine.peer_group() == Some(offer.peer_group)
             && state.machine.kind() == offer.kind
             && self.stream_id == stream_id
@@ -360,7 +359,7 @@ impl State {
         let mut any = false;
         members.retain(|&link, socket| {
             loop {
-                match socket.with_endpoint(|endpoint, now, id| endpoint.recv(now, id)) {
+                match socket.with_endpoint(Endpoint::recv) {
                     Ok(Some(message)) => {
                         machine.handle_message(link, message);
                         any = true;

@@ -53,10 +53,10 @@ async fn relay(target: SocketAddr) -> (SocketAddr, Arc<AtomicBool>) {
             let passes = tokio::select! {
                 Ok((len, from)) = front.recv_from(&mut there) => {
                     caller = Some(from);
-                    (!is_cut.load(Ordering::Relaxed)).then(|| (true, len))
+                    (!is_cut.load(Ordering::Relaxed)).then_some((true, len))
                 }
                 Ok(len) = back.recv(&mut here) => {
-                    (!is_cut.load(Ordering::Relaxed)).then(|| (false, len))
+                    (!is_cut.load(Ordering::Relaxed)).then_some((false, len))
                 }
             };
             let _ = match (passes, caller) {
