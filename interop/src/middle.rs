@@ -39,8 +39,8 @@ pub enum Side {
 }
 
 impl Middle {
-    /// Starts a relay. One that is lossy loses every second handshake of each end, from the first or
-    /// the second on as the bits of `seed` say, and every fiftieth data packet.
+    /// Starts a relay. One that is lossy loses every second handshake of each end, from the first
+    /// or the second on as the bits of `seed` say, and every fiftieth data packet.
     ///
     /// # Panics
     ///

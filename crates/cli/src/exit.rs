@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use punctual::{CloseReason, RejectReason};
 
@@ -39,6 +40,12 @@ impl Failure {
     /// A file could not be opened, read or written.
     pub(crate) fn file(path: &Path, error: &io::Error) -> Self {
         Self::runtime(format!("{}: {error}", path.display()))
+    }
+
+    /// Nobody called within the time that a listener was to wait.
+    pub(crate) fn nobody_called(limit: Duration) -> Self {
+        let limit = punctual_units::DisplayDuration(limit);
+        Self { kind: Kind::NoAnswer, message: format!("nobody called within {limit}") }
     }
 
     /// The same failure, with the place or the work where it happened in front of it.

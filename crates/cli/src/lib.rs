@@ -17,6 +17,7 @@ mod generate;
 mod lab;
 mod live;
 mod log;
+mod options;
 mod plot;
 mod print;
 mod probe;
@@ -72,6 +73,7 @@ fn execute(cli: Cli) -> Result<(), Failure> {
             print(String::from_utf8_lossy(&script))
         }
         Command::Plot(args) => plot::run(&args),
+        Command::Options(args) => options::run(&args),
         Command::Uri => print(punctual_uri::topic() + "\n"),
         Command::Generate(args) => on_runtime(generate::run(args, quiet)),
         Command::Receive(args) => on_runtime(receive::run(args, quiet)),

@@ -71,6 +71,20 @@ pub enum MaxBandwidth {
     Relative,
 }
 
+/// Limit of retransmissions alone \[maxrexmitbw\].
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum RetransmitBandwidth {
+    /// Where [`MaxBandwidth`] is known: as much as that leaves above the input, but no more than
+    /// half the input, and no less than a twentieth of it; a latency's worth of input may go out at
+    /// once. Else no limit.
+    #[default]
+    Auto,
+    /// No limit but that of the sending rate.
+    Unlimited,
+    /// This rate; zero allows none.
+    Absolute(Bitrate),
+}
+
 /// How many packets a buffer may hold.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum BufferSize {
@@ -161,8 +175,8 @@ options! {
     min_input_bandwidth / with_min_input_bandwidth: Bitrate = Bitrate::ZERO;
     /// Room for retransmissions above the input rate, percent \[oheadbw\]. 5 to 100, default 25.
     overhead_bandwidth / with_overhead_bandwidth: u32 = 25, "oheadbw" in 5..=100, "5 to 100 percent";
-    /// Limit of retransmissions alone; `None` (default) for no limit \[maxrexmitbw\].
-    max_retransmit_bandwidth / with_max_retransmit_bandwidth: Option<Bitrate> = None;
+    /// Limit of retransmissions alone \[maxrexmitbw\]. Default automatic.
+    max_retransmit_bandwidth / with_max_retransmit_bandwidth: RetransmitBandwidth = RetransmitBandwidth::Auto;
     /// Deliver each message at origin time + latency \[tsbpdmode\]. Default true; else at once, in
     /// order.
     tsbpd / with_tsbpd: bool = true;

@@ -86,7 +86,10 @@ mod seq_ring;
 mod seq_set;
 mod statistics;
 
-pub use config::{BufferSize, Config, EndpointConfig, MaxBandwidth, NakTimer, RetransmitAlgorithm};
+pub use config::{
+    BufferSize, Config, EndpointConfig, MaxBandwidth, NakTimer, RetransmitAlgorithm,
+    RetransmitBandwidth,
+};
 pub use connection::rtt::{ClassicRtt, Rtt, RttAlgorithm, RttEstimator};
 pub use connection::send::retransmit::{Aggressive, Efficient, ReportedPacket, RetransmitPolicy};
 pub use endpoint::{ConnectionId, Endpoint, Transmit};

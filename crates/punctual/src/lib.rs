@@ -99,7 +99,8 @@ pub use port::Port;
 pub use punctual_proto::{
     AcceptError, BufferSize, CloseReason, Config, ConfigError, ConnectError, ConnectionInfo,
     GroupKind, GroupOffer, LinkId, LinkState, MaxBandwidth, Message, MsgNo, NakTimer, RejectReason,
-    RetransmitAlgorithm, RttAlgorithm, SendOptions, SeqNo, SocketId, StatisticValue, Statistics,
+    RetransmitAlgorithm, RetransmitBandwidth, RttAlgorithm, SendOptions, SeqNo, SocketId,
+    StatisticValue, Statistics,
 };
 pub use punctual_units::{Bitrate, Instant};
 pub use reconnect::Reconnect;

@@ -40,7 +40,8 @@ pub fn csv_row_with_weight(now: &str, id: u32, weight: u16, sample: &Sample) -> 
     format!("{head},{weight}{}", &row[head.len()..])
 }
 
-/// libsrt's JSON: an object for each group, in one line, without a line end.
+/// libsrt's JSON: an object for each group, in one line, without a line end. Ours is the group
+/// `latency`, the delays of both receiving buffers as they were negotiated, in milliseconds.
 pub fn json_row(now: &str, id: u32, sample: &Sample) -> String {
     let mut row = format!("{{\"sid\":{id},\"timepoint\":\"{now}\"");
     let mut open = "";
@@ -54,7 +55,14 @@ pub fn json_row(now: &str, id: u32, sample: &Sample) -> String {
         }
         let _ = write!(row, "\"{name}\":{}", value(sample));
     }
-    row + "}}"
+    let (here, there) = (sample.total.receive_latency, sample.total.peer_latency);
+    let _ = write!(
+        row,
+        "}},\"latency\":{{\"here\":{},\"there\":{}}}}}",
+        here.as_millis(),
+        there.as_millis()
+    );
+    row
 }
 
 #[cfg(test)]
@@ -74,6 +82,7 @@ mod tests {
         total.packets_sent = 1_000;
         total.bytes_received = 1_360_000;
         total.receive_latency = Duration::from_millis(120);
+        total.peer_latency = Duration::from_millis(250);
         let mut before = Statistics::default();
         before.elapsed = Duration::from_millis(1_000);
         before.packets_sent = 480;
@@ -117,6 +126,7 @@ mod tests {
         assert_eq!(parsed["recv"]["mbitRate"], 5.44);
         assert_eq!(parsed["recv"]["msTsbPdDelay"], 120);
         assert_eq!(parsed["recv"].as_object().unwrap().len(), 17);
+        assert_eq!(parsed["latency"], serde_json::json!({ "here": 120, "there": 250 }));
     }
 
     /// The header that srt-live-transmit 1.5.1 writes.

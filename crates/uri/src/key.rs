@@ -13,10 +13,46 @@ pub(crate) struct Key<T> {
     pub(crate) aliases: &'static [&'static str],
     /// How its value is written: unit, range and default, for people.
     pub(crate) value: &'static str,
+    /// What its bare numbers count, or what kind of value it has.
+    pub(crate) unit: &'static str,
+    /// Whom it concerns; `None` for a key without effect.
+    pub(crate) whom: Option<Whom>,
     /// What it is for, in one line.
     pub(crate) about: &'static str,
     /// What it does.
     pub(crate) effect: Effect<T>,
+}
+
+impl<T> Key<T> {
+    /// A key whose unit is said by its value, and that concerns nobody in particular.
+    pub(crate) const fn new(
+        name: &'static str,
+        aliases: &'static [&'static str],
+        value: &'static str,
+        about: &'static str,
+        effect: Effect<T>,
+    ) -> Self {
+        Self { name, aliases, value, unit: "", whom: None, about, effect }
+    }
+}
+
+/// Whom an option concerns.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Whom {
+    /// What both ends say is brought together, or each end has its own.
+    Both,
+    /// The end that calls.
+    Caller,
+    /// The end that is called.
+    Listener,
+    /// The end where the stream comes from.
+    Sender,
+    /// The end where the stream goes to.
+    Receiver,
+    /// The address that this end uses.
+    Local,
+    /// The UDP port, with all its connections.
+    Port,
 }
 
 /// What a key does.

@@ -3,7 +3,7 @@
 //!
 //! A [`Uri`] is parsed from text; its [`Target`] says what it means. [`set_option`] takes one
 //! option by its key, for those who write options elsewhere than in a URI. [`topic`] is the page
-//! that lists every form and every key.
+//! that lists every form and every key; [`options`] is the table of the keys of SRT.
 //!
 //! ```
 //! use punctual_uri::{Target, Uri};
@@ -22,6 +22,7 @@
 
 mod error;
 mod key;
+mod options;
 mod parts;
 mod srt;
 mod srt_keys;
@@ -35,6 +36,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 pub use error::UriError;
+pub use options::{OptionStatus, UriOption, options};
 pub use srt::{Mode, SrtTarget, set_option};
 pub use suggest::did_you_mean;
 pub use tcp::TcpTarget;

@@ -44,6 +44,8 @@ pub struct SrtTarget {
     pub port_config: PortConfig,
     /// Whether the URI says how large a payload may be.
     pub payload_size_given: bool,
+    /// How long a listener waits for a caller; `None` for ever.
+    pub listen_timeout: Option<Duration>,
     /// What is allowed but may not be what was meant.
     pub warnings: Vec<String>,
 }
@@ -71,6 +73,7 @@ impl SrtTarget {
             config: keys.config,
             port_config: keys.port_config,
             payload_size_given: keys.payload_size_given,
+            listen_timeout: keys.listen_timeout,
             warnings: keys.warnings,
         };
         match mode {
@@ -110,8 +113,8 @@ impl SrtTarget {
         Ok(())
     }
 
-    /// Both ends use the port that is named, as srt-live-transmit does, unless `port` says that this
-    /// one has another.
+    /// Both ends use the port that is named, as srt-live-transmit does, unless `port` says that
+    /// this one has another.
     fn check_rendezvous(&mut self) -> Result<(), Problem> {
         if self.group.is_some() {
             return Err(Problem::Mode("the links of a group call (`mode=caller`)"));
@@ -165,6 +168,7 @@ pub fn set_option(config: Config, key: &str, value: &str) -> Result<Config, UriE
         || keys.local_port.is_some()
         || keys.group.is_some()
         || keys.weight.is_some()
+        || keys.listen_timeout.is_some()
         || keys.port_config != PortConfig::default();
     if elsewhere {
         let (key, value) = (key.to_owned(), value.to_owned());
@@ -185,6 +189,7 @@ pub(crate) struct SrtKeys {
     pub config: Config,
     pub port_config: PortConfig,
     pub payload_size_given: bool,
+    pub listen_timeout: Option<Duration>,
     pub warnings: Vec<String>,
 }
 

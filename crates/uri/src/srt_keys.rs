@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use punctual::{
     Bitrate, BufferSize, Config, ConfigError, GroupKind, MaxBandwidth, NakTimer,
-    RetransmitAlgorithm,
+    RetransmitAlgorithm, RetransmitBandwidth,
 };
-use punctual_units::{parse_bitrate_in, parse_bytes_in, parse_count, parse_duration_in};
+use punctual_units::{
+    DisplayDuration, parse_bitrate_in, parse_bytes_in, parse_count, parse_duration_in,
+};
 
 use crate::error::Complaint;
-use crate::key::{Effect, Key, buffer_bytes, number, switch};
+use crate::key::{Effect, Key, Whom, buffer_bytes, number, switch};
 use crate::parts::split_host_port;
 use crate::srt::{Mode, SrtKeys};
 
@@ -18,16 +20,19 @@ type Done = Result<(), Complaint>;
 
 macro_rules! keys {
     ($(
-        $name:literal $(| $alias:literal)* : $value:literal, $about:literal => $effect:expr;
+        $name:literal $(| $alias:literal)* : $value:literal, $about:tt
+        $([$unit:literal, $whom:ident])? => $effect:expr;
     )*) => {
         &[$( Key {
-            name: $name,
-            aliases: &[$($alias),*],
-            value: $value,
-            about: $about,
-            effect: $effect,
+            unit: keys!(@unit $($unit)?),
+            whom: keys!(@whom $($whom)?),
+            ..Key::new($name, &[$($alias),*], $value, $about, $effect)
         } ),*]
     };
+    (@unit $unit:literal) => { $unit };
+    (@unit) => { "" };
+    (@whom $whom:ident) => { Some(Whom::$whom) };
+    (@whom) => { None };
 }
 
 const fn refused(harmless: &'static [&'static str], reason: &'static str) -> Effect<SrtKeys> {
@@ -39,128 +44,185 @@ const fn refused(harmless: &'static [&'static str], reason: &'static str) -> Eff
 pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
     "mode": "caller, listener or rendezvous; default: listener without a host, else caller",
         "who calls whom; in a rendezvous both call each other (client and server also do)"
-        => Effect::Set(mode);
-    "rendezvous": "switch; default off", "the same as mode=rendezvous" => Effect::Set(rendezvous);
-    "adapter" | "localaddress": "address", "own address" => Effect::Set(adapter);
-    "port" | "localport": "1 to 65535; in a rendezvous by default the other end's",
-        "own port, where this end calls" => Effect::Set(local_port);
-    "bind": "ADDRESS[:PORT]", "own address and port at once" => Effect::Set(bind);
-    "latency" | "tsbpddelay": "0 to 65535 ms; default 120ms",
+        ["text", Local] => Effect::Set(mode);
+    "rendezvous": "switch; default off", "the same as mode=rendezvous" ["switch", Local]
+        => Effect::Set(rendezvous);
+    "adapter" | "localaddress": "address; default: the system's choice", "own address"
+        ["text", Local] => Effect::Set(adapter);
+    "port" | "localport": "1 to 65535; default: the system's choice",
+        "own port, where this end calls; in a rendezvous by default the other end's" ["", Caller]
+        => Effect::Set(local_port);
+    "bind": "ADDRESS[:PORT]; default: the system's choice", "own address and port at once"
+        ["text", Local] => Effect::Set(bind);
+    "latency": "0 to 65535 ms; default 120ms",
         "delay of the receiving buffer, here and at the peer; the larger of both ends counts"
+        ["ms", Both]
         => Effect::Set(|keys, value| { let latency = latency(keys, "latency", value)?;
             set(keys, |config| config.with_latency(latency)) });
-    "rcvlatency": "0 to 65535 ms; default 120ms", "delay of the receiving buffer here"
+    "tsbpddelay": "0 to 65535000 us; default 120000us",
+        "FFmpeg's name for latency, in microseconds" ["us", Both]
+        => Effect::Set(ffmpeg_latency);
+    "rcvlatency": "0 to 65535 ms; default 120ms", "delay of the receiving buffer here" ["ms", Both]
         => Effect::Set(|keys, value| { let latency = latency(keys, "rcvlatency", value)?;
             set(keys, |config| config.with_receive_latency(latency)) });
-    "peerlatency": "0 to 65535 ms; default 0", "least delay of the peer's receiving buffer"
+    "peerlatency": "0 to 65535 ms; default 0ms", "least delay of the peer's receiving buffer"
+        ["ms", Both]
         => Effect::Set(|keys, value| { let latency = latency(keys, "peerlatency", value)?;
             set(keys, |config| config.with_peer_latency(latency)) });
     "streamid" | "srt_streamid": "at most 512 bytes; default none",
-        "what a caller tells the listener about the stream"
+        "what a caller tells the listener about the stream" ["text", Caller]
         => Effect::Set(|keys, value| set(keys, |config| config.with_stream_id(value)));
-    "conntimeo" | "connect_timeout": "1 to 3600000 ms; default 3s", "how long a caller tries"
+    "conntimeo" | "connect_timeout": "1 to 3600000 ms; default 3000ms", "how long a caller tries"
+        ["ms", Caller]
         => Effect::Set(|keys, value| { let time = milliseconds(value)?;
             set(keys, |config| config.with_connect_timeout(time)) });
-    "peeridletimeo": "1 to 86400000 ms; default 5s", "silence after which the peer counts as gone"
+    "peeridletimeo": "1 to 86400000 ms; default 5000ms", "silence after which the peer counts as gone"
+        ["ms", Both]
         => Effect::Set(|keys, value| { let time = milliseconds(value)?;
             set(keys, |config| config.with_peer_idle_timeout(time)) });
-    "linger": "seconds; default 3s", "how long a close goes on sending what is buffered"
+    "timeout": "1000 and up, or -1: no limit; default -1",
+        "FFmpeg's limit of any wait: sets conntimeo and peeridletimeo" ["us", Both]
+        => Effect::Set(ffmpeg_timeout);
+    "listen_timeout": "1000 and up, or -1: no limit; default -1",
+        "FFmpeg's limit of the wait for a caller" ["us", Listener] => Effect::Set(listen_timeout);
+    "linger": "0 and up; default 3", "how long a close goes on sending what is buffered"
+        ["s", Sender]
         => Effect::Set(|keys, value| {
             let time = parse_duration_in(value, Duration::from_secs(1))?;
             set(keys, |config| Ok(config.with_linger(time))) });
-    "maxbw": "bytes/s or a rate like 10Mbps; 0: inputbw and oheadbw; default -1: no limit",
-        "limit of the sending rate" => Effect::Set(max_bandwidth);
-    "inputbw": "bytes/s or a rate like 5Mbps; default 0: measured", "the input's rate, for maxbw=0"
+    "maxbw": "rates like 10Mbps, 0: relative to the input, -1: unlimited; default -1",
+        "limit of the sending rate; 0 takes inputbw and oheadbw"
+        ["bytes/s", Sender] => Effect::Set(max_bandwidth);
+    "inputbw": "rates like 5Mbps, 0: measured; default 0", "the input's rate, for maxbw=0"
+        ["bytes/s", Sender]
         => Effect::Set(|keys, value| { let rate = rate(value)?;
             set(keys, |config| Ok(config.with_input_bandwidth(rate))) });
-    "mininputbw": "bytes/s or a rate; default 0", "least input rate that a measured one counts as"
+    "mininputbw": "rates like 1Mbps; default 0", "least input rate that a measured one counts as"
+        ["bytes/s", Sender]
         => Effect::Set(|keys, value| { let rate = rate(value)?;
             set(keys, |config| Ok(config.with_min_input_bandwidth(rate))) });
-    "oheadbw": "5 to 100 percent; default 25%", "room for retransmissions above the input rate"
+    "oheadbw" | "bandwidth-overhead-limit": "5 to 100 percent; default 25", "room for retransmissions above the input rate"
+        ["percent", Sender]
         => Effect::Set(|keys, value| {
             let percent = number(value.trim_end_matches('%'), 0, u32::MAX)?;
             set(keys, |config| config.with_overhead_bandwidth(percent)) });
-    "maxrexmitbw": "bytes/s or a rate; default -1: no limit", "limit of retransmissions alone"
+    "maxrexmitbw": "rates, auto, or -1: unlimited; default auto",
+        "limit of retransmissions alone; auto: by the input where maxbw is known"
+        ["bytes/s", Sender]
         => Effect::Set(|keys, value| {
-            let limit = if value == "-1" { None } else { Some(rate(value)?) };
+            let limit = match value {
+                "auto" => RetransmitBandwidth::Auto,
+                "-1" | "unlimited" => RetransmitBandwidth::Unlimited,
+                value => RetransmitBandwidth::Absolute(rate(value)?),
+            };
             set(keys, |config| Ok(config.with_max_retransmit_bandwidth(limit))) });
-    "payloadsize" | "payload_size" | "pkt_size": "1 to 1456 bytes; default 1316, or --msgsize",
-        "largest payload of a message" => Effect::Set(payload_size);
+    "payloadsize" | "payload_size" | "payload-size" | "pkt_size": "1 to 1456 bytes; default 1316, or --msgsize",
+        "largest payload of a message" ["bytes", Sender] => Effect::Set(payload_size);
     "mss": "76 to 1500 bytes; default 1500", "largest UDP datagram with IP and UDP headers"
+        ["bytes", Both]
         => Effect::Set(|keys, value| { let size = size(value)?;
             set(keys, |config| config.with_mss(size)) });
     "fc" | "ffs": "32 to 1048576 packets; default 131072", "most packets in flight to the receiver"
+        ["packets", Receiver]
         => Effect::Set(|keys, value| { let packets = count(value)?;
             set(keys, |config| config.with_flow_window(packets)) });
-    "sndbuf": "bytes or auto; default auto: as much as the stream needs", "send buffer"
+    "sndbuf": "bytes or auto; default auto", "send buffer" ["bytes", Sender]
         => Effect::Set(|keys, value| { let size = buffer(value)?;
             set(keys, |config| Ok(config.with_send_buffer(size))) });
-    "rcvbuf": "bytes or auto; default auto: as much as the stream needs", "receive buffer"
+    "rcvbuf": "bytes or auto; default auto", "receive buffer" ["bytes", Receiver]
         => Effect::Set(|keys, value| { let size = buffer(value)?;
             set(keys, |config| Ok(config.with_receive_buffer(size))) });
     "tsbpdmode" | "tsbpd": "switch; default on", "deliver at origin time + latency, else at once"
+        ["switch", Both]
         => Effect::Set(|keys, value| { let on = switch(value)?;
             set(keys, |config| Ok(config.with_tsbpd(on))) });
     "tlpktdrop": "switch; default on", "drop what can no longer be delivered in time"
+        ["switch", Both]
         => Effect::Set(|keys, value| { let on = switch(value)?;
             set(keys, |config| Ok(config.with_too_late_drop(on))) });
-    "snddropdelay": "ms; -1: never; default 0", "extra time before the sender drops"
+    "snddropdelay": "0 and up, or -1: never; default 0", "extra time before the sender drops"
+        ["ms", Sender]
         => Effect::Set(|keys, value| {
             let delay = if value == "-1" { None } else { Some(milliseconds(value)?) };
+            warn_of_micros(keys, "snddropdelay", value, delay.unwrap_or_default());
             set(keys, |config| Ok(config.with_send_drop_delay(delay))) });
     "nakreport": "switch; default on", "report losses again until they are filled"
+        ["switch", Receiver]
         => Effect::Set(|keys, value| { let on = switch(value)?;
             set(keys, |config| Ok(config.with_periodic_nak(on))) });
     "naktimer": "exact, or packets; default exact",
         "when a loss report is repeated: at its time, or with the next packet after it, as libsrt does"
+        ["", Receiver]
         => Effect::Set(nak_timer);
     "lossmaxttl": "0 to 1000000 packets; default 0",
-        "packets of reordering to wait for before a loss is reported, at most"
+        "packets of reordering to wait for before a loss is reported, at most" ["packets", Receiver]
         => Effect::Set(|keys, value| { let packets = number(value, 0, u32::MAX)?;
             set(keys, |config| config.with_reorder_tolerance(packets)) });
     "retransmitalgo": "0 or aggressive, 1 or efficient; default 1",
         "0: every loss report is answered; 1: not again before the answer can have arrived"
+        ["", Sender]
         => Effect::Set(retransmit_algorithm);
-    "drifttracer": "switch; default on", "follow the drift of the peer's clock"
+    "drifttracer": "switch; default on", "follow the drift of the peer's clock" ["switch", Receiver]
         => Effect::Set(|keys, value| { let on = switch(value)?;
             set(keys, |config| Ok(config.with_drift_tracer(on))) });
     "pathupdate": "switch; default on", "follow a Punctual peer whose address changes"
+        ["switch", Both]
         => Effect::Set(|keys, value| { let on = switch(value)?;
             set(keys, |config| Ok(config.with_path_update(on))) });
-    "minversion": "MAJOR.MINOR.PATCH; default 1.0.0", "oldest SRT version accepted at the peer"
+    "minversion": "MAJOR.MINOR.PATCH, or 0xMMmmpp; default 1.0.0", "oldest SRT version accepted at the peer"
+        ["version", Both]
         => Effect::Set(min_version);
     "grouptype": "broadcast or backup; default none",
         "with several URIs of callers: one stream over all of them, each message over every one, or over the best"
+        ["text", Caller]
         => Effect::Set(group_kind);
     "weight": "0 to 65535; default 0", "a link of the highest weight is the best of a backup group"
+        ["", Caller]
         => Effect::Set(|keys, value| {
             let weight = number(value, 0, u16::MAX.into())?;
             keep(&mut keys.weight, Ok(u16::try_from(weight).unwrap_or(u16::MAX))) });
     "groupconnect": "switch; default off", "a listener lets groups in, at all its ports"
+        ["switch", Listener]
         => Effect::Set(|keys, value| { let on = switch(value)?;
             set(keys, |config| Ok(config.with_group_connect(on))) });
     "groupminstabletimeo" | "groupstabtimeo": "60 to 65535 ms; default 60ms",
         "least time without an answer after which a backup group uses another link"
+        ["ms", Sender]
         => Effect::Set(|keys, value| { let time = milliseconds(value)?;
             set(keys, |config| config.with_group_min_stability(time)) });
     "udp_sndbuf" | "send_buffer_size": "1 byte to 1 GiB; default 2MiB",
-        "the UDP socket's send buffer"
+        "the UDP socket's send buffer" ["bytes", Port]
         => Effect::Set(|keys, value| keep(&mut keys.port_config.send_buffer, buffer_bytes(value)));
-    "udp_rcvbuf" | "recv_buffer_size": "1 byte to 1 GiB; default 8MiB, if the system allows",
-        "the UDP socket's receive buffer"
+    "udp_rcvbuf" | "recv_buffer_size": "1 byte to 1 GiB; default 8MiB",
+        "the UDP socket's receive buffer" ["bytes", Port]
         => Effect::Set(|keys, value| {
             keep(&mut keys.port_config.receive_buffer, buffer_bytes(value)) });
-    "ipttl": "1 to 255; default: the system's", "time to live of the datagrams"
+    "ipttl" | "ttl": "1 to 255; default: the system's", "time to live of the datagrams"
+        ["hops", Port]
         => Effect::Set(|keys, value| keep(&mut keys.port_config.ttl, number(value, 1, 255)));
-    "iptos": "0 to 255, or 0xB8; default: the system's", "type of service of the datagrams"
+    "iptos" | "tos": "0 to 255, or 0xB8; default: the system's", "type of service of the datagrams"
+        ["", Port]
         => Effect::Set(|keys, value| keep(&mut keys.port_config.tos, number(value, 0, 255)));
-    "ipv6only": "0 or 1; default -1: IPv4 is let in", "whether [::] leaves IPv4 out"
+    "ipv6only": "0 or 1, or -1: the default; default 0", "whether [::] leaves IPv4 out"
+        ["switch", Port]
         => Effect::Set(ipv6_only);
     "bindtodevice": "name of an interface; default none", "send and receive only there"
+        ["text", Port]
         => Effect::Set(|keys, value| {
             keep(&mut keys.port_config.device, Ok(value.to_owned())) });
 
-    "blocking": "", "no call blocks here" => Effect::Ignored;
+    "blocking": "", NON_BLOCKING => Effect::Ignored;
+    "sndsyn": "", NON_BLOCKING => Effect::Ignored;
+    "rcvsyn": "", NON_BLOCKING => Effect::Ignored;
+    "sndtimeo": "", NON_BLOCKING => Effect::Ignored;
+    "rcvtimeo": "", NON_BLOCKING => Effect::Ignored;
+    "reuseaddr": "", "connections share a UDP port where they can" => Effect::Ignored;
+    "sender": "", "both directions are open" => Effect::Ignored;
+    "poll-timeout": "", GSTREAMER => Effect::Ignored;
+    "wait-for-connection": "", GSTREAMER => Effect::Ignored;
+    "auto-reconnect": "", GSTREAMER => Effect::Ignored;
+    "keep-listening": "", GSTREAMER => Effect::Ignored;
+    "authentication": "", GSTREAMER => Effect::Ignored;
     "transtype": "live", "" => refused(&["live"], FILE);
     "congestion" | "smoother": "live", "" => refused(&["live"], FILE);
     "messageapi": "1", "" => refused(&["1", "true", "yes", "on"],
@@ -173,11 +235,10 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
     "kmpreannounce": "", "" => refused(&[], ENCRYPTION);
     "cryptomode": "0", "" => refused(&["0"], ENCRYPTION);
     "packetfilter": "", "" => refused(&[], "this version has no packet filter (FEC)");
-    "timeout": "", "" => refused(&[], "FFmpeg and the SRT tools mean different things by it; \
-        `conntimeo=3s` limits the call, `peeridletimeo=5s` the peer's silence");
-    "listen_timeout": "", "" => refused(&["-1"], "a listener here waits until it is stopped");
 };
 
+const NON_BLOCKING: &str = "no call blocks here";
+const GSTREAMER: &str = "of GStreamer's elements, not of the connection";
 const FILE: &str = "this version does live mode only; file mode is not there yet";
 const ENCRYPTION: &str = "this version does not encrypt; leave it out at both ends";
 
@@ -259,8 +320,7 @@ fn bind(keys: &mut SrtKeys, value: &str) -> Done {
 
 fn latency(keys: &mut SrtKeys, key: &str, value: &str) -> Result<Duration, Complaint> {
     let latency = milliseconds(value)?;
-    let bare = value.trim().bytes().all(|byte| byte.is_ascii_digit());
-    if bare && latency.as_millis() > MAX_LATENCY_MS {
+    if is_bare(value) && latency.as_millis() > MAX_LATENCY_MS {
         let micros = latency.as_millis();
         return Err(Complaint(format!(
             "a bare number is milliseconds and at most {MAX_LATENCY_MS}; FFmpeg counts \
@@ -268,15 +328,69 @@ fn latency(keys: &mut SrtKeys, key: &str, value: &str) -> Result<Duration, Compl
             spell_micros(micros)
         )));
     }
-    if bare && latency.as_millis() >= SUSPICIOUS_LATENCY_MS {
+    warn_of_micros(keys, key, value, latency);
+    Ok(latency)
+}
+
+/// Points out a bare number of milliseconds that more likely counts FFmpeg's microseconds.
+fn warn_of_micros(keys: &mut SrtKeys, key: &str, value: &str, time: Duration) {
+    if is_bare(value) && time.as_millis() >= SUSPICIOUS_LATENCY_MS {
         keys.warnings.push(format!(
             "{key}={value} is {} seconds, because a bare number is milliseconds; if you meant \
              FFmpeg's microseconds, write `{key}={}`",
-            latency.as_secs_f64(),
-            spell_micros(latency.as_millis())
+            time.as_secs_f64(),
+            spell_micros(time.as_millis())
         ));
     }
-    Ok(latency)
+}
+
+/// A time under a key of FFmpeg's own, whose bare numbers are microseconds. One that is too short
+/// for its purpose is pointed out: it may have been meant as milliseconds.
+fn microseconds(
+    keys: &mut SrtKeys,
+    key: &str,
+    value: &str,
+    plausible: Duration,
+) -> Result<Duration, Complaint> {
+    let time = parse_duration_in(value, Duration::from_micros(1))?;
+    if is_bare(value) && time < plausible && !time.is_zero() {
+        keys.warnings.push(format!(
+            "{key}={value} is {}, because the key is FFmpeg's, which counts microseconds; if you \
+             meant milliseconds, write `{key}={}ms`",
+            DisplayDuration(time),
+            value.trim()
+        ));
+    }
+    Ok(time)
+}
+
+fn is_bare(value: &str) -> bool {
+    value.trim().bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn ffmpeg_latency(keys: &mut SrtKeys, value: &str) -> Done {
+    let latency = microseconds(keys, "tsbpddelay", value, Duration::from_millis(8))?;
+    set(keys, |config| config.with_latency(latency))
+}
+
+/// FFmpeg gives up whatever it waits for after this time: the answer to a call, or the peer.
+fn ffmpeg_timeout(keys: &mut SrtKeys, value: &str) -> Done {
+    if value == "-1" {
+        return Ok(());
+    }
+    let time = microseconds(keys, "timeout", value, Duration::from_millis(100))?;
+    set(keys, |config| config.with_connect_timeout(time)?.with_peer_idle_timeout(time))
+}
+
+fn listen_timeout(keys: &mut SrtKeys, value: &str) -> Done {
+    if value != "-1" {
+        let time = microseconds(keys, "listen_timeout", value, Duration::from_millis(100))?;
+        if time < Duration::from_millis(1) {
+            return Err(Complaint("it must be 1 ms and up".to_owned()));
+        }
+        keys.listen_timeout = Some(time);
+    }
+    Ok(())
 }
 
 /// So many microseconds, as a value with a unit.
@@ -299,7 +413,7 @@ fn rate(value: &str) -> Result<Bitrate, Complaint> {
 
 fn max_bandwidth(keys: &mut SrtKeys, value: &str) -> Done {
     let limit = match value {
-        "-1" => MaxBandwidth::Unlimited,
+        "-1" | "unlimited" => MaxBandwidth::Unlimited,
         value => match rate(value)? {
             Bitrate::ZERO => MaxBandwidth::Relative,
             rate => MaxBandwidth::Absolute(rate),
@@ -349,7 +463,8 @@ fn nak_timer(keys: &mut SrtKeys, value: &str) -> Done {
 
 fn min_version(keys: &mut SrtKeys, value: &str) -> Done {
     let form = || Complaint("it must be like 1.3.0 or 0x010300".to_owned());
-    let version = if value.starts_with("0x") {
+    let is_number = value.starts_with("0x") || value.bytes().all(|byte| byte.is_ascii_digit());
+    let version = if is_number {
         number(value, 0, 0x00FF_FFFF)?
     } else {
         let parts: Result<Vec<u8>, _> = value.split('.').map(str::parse).collect();

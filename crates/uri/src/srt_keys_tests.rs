@@ -27,11 +27,14 @@ const CASES: &[Case] = &[
     ("port", "5000", &[("0", "1 to 65535"), ("65536", "1 to 65535")]),
     ("bind", "10.0.0.1:5000", &[("::1:5000", "brackets"), ("a:b", "not a port")]),
     ("latency", "200ms", &[("66s", "0 to 65535 ms"), ("200mss", "did you mean `ms`")]),
+    ("tsbpddelay", "120000", &[("66s", "0 to 65535 ms"), ("-1", "never negative")]),
     ("rcvlatency", "200", &[("120000", "did you mean `rcvlatency=120ms`")]),
     ("peerlatency", "0.2s", &[("-1", "never negative")]),
     ("streamid", "#!::r=live/a,m=publish", &[]),
     ("conntimeo", "500ms", &[("0", "1 to 3600000 ms"), ("2h", "1 to 3600000 ms")]),
     ("peeridletimeo", "10s", &[("0", "1 to 86400000 ms")]),
+    ("timeout", "5000000", &[("0", "1 to 3600000 ms"), ("5x", "unknown unit")]),
+    ("listen_timeout", "-1", &[("0", "1 ms and up"), ("5x", "unknown unit")]),
     ("linger", "5", &[("5x", "unknown unit")]),
     ("maxbw", "10Mbps", &[("-2", "never negative"), ("10MBps", "unknown unit")]),
     ("inputbw", "625000", &[("x", "bit rate")]),
@@ -125,7 +128,11 @@ fn values_reach_the_config() {
     assert_eq!(config("maxbw=1250000").max_bandwidth(), ten);
     assert_eq!(config("inputbw=625000").input_bandwidth(), Bitrate::from_mbps(5));
     assert_eq!(config("oheadbw=30%").overhead_bandwidth(), 30);
-    assert_eq!(config("maxrexmitbw=1Mbps").max_retransmit_bandwidth(), Some(Bitrate::from_mbps(1)));
+    let limit = |value: &str| config(&format!("maxrexmitbw={value}")).max_retransmit_bandwidth();
+    assert_eq!(limit("1Mbps"), RetransmitBandwidth::Absolute(Bitrate::from_mbps(1)));
+    assert_eq!(limit("-1"), RetransmitBandwidth::Unlimited);
+    assert_eq!(limit("unlimited"), RetransmitBandwidth::Unlimited);
+    assert_eq!(limit("auto"), RetransmitBandwidth::Auto);
     assert_eq!(config("sndbuf=147200").send_buffer(), BufferSize::Packets(100));
     assert_eq!(config("rcvbuf=auto").receive_buffer(), BufferSize::Auto);
     assert_eq!(config("snddropdelay=-1").send_drop_delay(), None);
@@ -164,7 +171,6 @@ fn features_that_are_not_there_are_said_to_be_missing() {
         ("congestion=file", "live mode only"),
         ("smoother=file", "live mode only"),
         ("messageapi=0", "messages only"),
-        ("timeout=5000000", "peeridletimeo"),
     ] {
         let error = apply(query).unwrap_err();
         assert!(error.contains(expected), "`{expected}` is not in: {error}");
@@ -181,8 +187,38 @@ fn a_latency_that_looks_like_microseconds_is_pointed_out() {
     assert!(apply("latency=20000ms").unwrap().warnings.is_empty());
     let error = apply("latency=120000").unwrap_err();
     assert!(error.contains("did you mean `latency=120ms`"), "{error}");
-    let error = apply("tsbpddelay=125500").unwrap_err();
+    let error = apply("latency=125500").unwrap_err();
     assert!(error.contains("did you mean `latency=125500us`"), "{error}");
+    let keys = apply("snddropdelay=20000").unwrap();
+    assert!(keys.warnings[0].contains("snddropdelay=20ms"), "{}", keys.warnings[0]);
+}
+
+#[test]
+fn ffmpegs_own_keys_count_microseconds() {
+    let micros = Duration::from_micros;
+    assert_eq!(config("tsbpddelay=250000").receive_latency(), micros(250_000));
+    assert_eq!(config("tsbpddelay=250000").peer_latency(), micros(250_000));
+    assert_eq!(config("tsbpddelay=250ms").receive_latency(), micros(250_000));
+    assert_eq!(config("timeout=5000000").connect_timeout(), Duration::from_secs(5));
+    assert_eq!(config("timeout=5000000").peer_idle_timeout(), Duration::from_secs(5));
+    assert_eq!(config("timeout=-1"), Config::default());
+    assert_eq!(apply("listen_timeout=5000000").unwrap().listen_timeout, Some(micros(5_000_000)));
+    assert_eq!(apply("listen_timeout=-1").unwrap().listen_timeout, None);
+    for (query, expected) in
+        [("tsbpddelay=120", "tsbpddelay=120ms"), ("timeout=3000", "timeout=3000ms")]
+    {
+        let warnings = apply(query).unwrap().warnings;
+        assert!(warnings[0].contains(expected), "{warnings:?}");
+    }
+    assert!(apply("tsbpddelay=120us").unwrap().warnings.is_empty());
+}
+
+#[test]
+fn what_other_programs_set_and_nothing_needs_here_is_let_pass() {
+    let query = "blocking=1&sndsyn=0&rcvtimeo=-1&reuseaddr=1&sender=1&poll-timeout=-1\
+                 &wait-for-connection=false&auto-reconnect=true";
+    assert_eq!(apply(query).unwrap().config, Config::default());
+    assert_eq!(config("minversion=66304").min_version(), 0x01_03_00);
 }
 
 #[test]

@@ -42,6 +42,8 @@ pub(crate) const TCP_KEYS: &[Key<TcpTarget>] = &[
         name: "listen",
         aliases: &[],
         value: "switch; default on without a host, else off",
+        unit: "",
+        whom: None,
         about: "wait for a connection instead of making one",
         effect: Effect::Set(|target, value| {
             target.listen = switch(value)?;
@@ -52,6 +54,8 @@ pub(crate) const TCP_KEYS: &[Key<TcpTarget>] = &[
         name: "nodelay",
         aliases: &["tcp_nodelay"],
         value: "switch; default on",
+        unit: "",
+        whom: None,
         about: "send small writes at once",
         effect: Effect::Set(|target, value| {
             target.no_delay = switch(value)?;
@@ -62,6 +66,8 @@ pub(crate) const TCP_KEYS: &[Key<TcpTarget>] = &[
         name: "sndbuf",
         aliases: &["send_buffer_size"],
         value: "1 byte to 1 GiB; default: the system's",
+        unit: "",
+        whom: None,
         about: "the socket's send buffer",
         effect: Effect::Set(|target, value| {
             target.send_buffer = Some(buffer_bytes(value)?);
@@ -72,6 +78,8 @@ pub(crate) const TCP_KEYS: &[Key<TcpTarget>] = &[
         name: "rcvbuf",
         aliases: &["recv_buffer_size"],
         value: "1 byte to 1 GiB; default: the system's",
+        unit: "",
+        whom: None,
         about: "the socket's receive buffer",
         effect: Effect::Set(|target, value| {
             target.receive_buffer = Some(buffer_bytes(value)?);

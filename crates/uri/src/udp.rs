@@ -58,6 +58,8 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         name: "adapter",
         aliases: &["localaddr", "interface", "iface"],
         value: "address or name of an interface; default: the system's choice",
+        unit: "",
+        whom: None,
         about: "where multicast is joined or sent; a unicast sender's own address",
         effect: Effect::Set(|target, value| set(&mut target.adapter, Ok(value.to_owned()))),
     },
@@ -65,6 +67,8 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         name: "port",
         aliases: &["localport"],
         value: "1 to 65535; default: the system's choice",
+        unit: "",
+        whom: None,
         about: "a sender's own port",
         effect: Effect::Set(|target, value| set(&mut target.local_port, port(value))),
     },
@@ -72,6 +76,8 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         name: "bind",
         aliases: &[],
         value: "ADDRESS[:PORT]",
+        unit: "",
+        whom: None,
         about: "a sender's own address and port at once",
         effect: Effect::Set(|target, value| {
             let (host, port) = split_host_port(value)?;
@@ -84,6 +90,8 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         name: "source",
         aliases: &["sources"],
         value: "addresses, separated by commas; default: everyone",
+        unit: "",
+        whom: None,
         about: "the only senders to a multicast group that are listened to (SSM)",
         effect: Effect::Set(sources),
     },
@@ -91,6 +99,8 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         name: "ttl",
         aliases: &[],
         value: "1 to 255; default: the system's, 1 for multicast",
+        unit: "",
+        whom: None,
         about: "time to live of the datagrams",
         effect: Effect::Set(|target, value| set(&mut target.ttl, number(value, 1, 255))),
     },
@@ -98,6 +108,8 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         name: "mcloop",
         aliases: &["loop"],
         value: "switch; default on",
+        unit: "",
+        whom: None,
         about: "whether multicast is heard on the sending machine",
         effect: Effect::Set(|target, value| set(&mut target.multicast_loop, switch(value))),
     },
@@ -105,6 +117,8 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         name: "iptos",
         aliases: &["tos"],
         value: "0 to 255, or 0xB8; default: the system's",
+        unit: "",
+        whom: None,
         about: "type of service of the datagrams",
         effect: Effect::Set(|target, value| set(&mut target.tos, number(value, 0, 255))),
     },
@@ -112,6 +126,8 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         name: "sndbuf",
         aliases: &[],
         value: "1 byte to 1 GiB; default: the system's",
+        unit: "",
+        whom: None,
         about: "the socket's send buffer",
         effect: Effect::Set(|target, value| set(&mut target.send_buffer, buffer_bytes(value))),
     },
@@ -119,6 +135,8 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         name: "rcvbuf",
         aliases: &["buffer_size"],
         value: "1 byte to 1 GiB; default: the system's",
+        unit: "",
+        whom: None,
         about: "the socket's receive buffer",
         effect: Effect::Set(|target, value| set(&mut target.receive_buffer, buffer_bytes(value))),
     },
@@ -130,6 +148,8 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         name: "pkt_size",
         aliases: &[],
         value: "",
+        unit: "",
+        whom: None,
         about: "",
         effect: Effect::Refused {
             harmless: &["1316"],
@@ -139,7 +159,7 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
 ];
 
 const fn ignored(name: &'static str) -> Key<UdpTarget> {
-    Key { name, aliases: &[], value: "", about: "", effect: Effect::Ignored }
+    Key::new(name, &[], "", "", Effect::Ignored)
 }
 
 fn set<T>(place: &mut Option<T>, value: Result<T, Complaint>) -> Result<(), Complaint> {

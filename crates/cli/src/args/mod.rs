@@ -7,6 +7,7 @@ mod generate;
 mod lab;
 mod link;
 mod metrics;
+mod options;
 mod plot;
 mod probe;
 mod receive;
@@ -24,6 +25,7 @@ pub(crate) use emulate::EmulateArgs;
 pub(crate) use generate::GenerateArgs;
 pub(crate) use lab::{LabArgs, LabCommand, MergeArgs, RunArgs};
 pub(crate) use metrics::MetricsArgs;
+pub(crate) use options::OptionsArgs;
 pub(crate) use plot::{Align, PlotArgs, PlotFormat};
 pub(crate) use probe::ProbeArgs;
 pub(crate) use receive::ReceiveArgs;
@@ -53,6 +55,7 @@ pub(crate) enum Command {
     Probe(Box<ProbeArgs>),
     Lab(Box<LabArgs>),
     Plot(PlotArgs),
+    Options(OptionsArgs),
     /// List every form of URI and every key, with unit, range and default
     #[command(long_about = punctual_uri::topic())]
     Uri,

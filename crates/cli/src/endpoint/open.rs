@@ -176,7 +176,13 @@ async fn open_srt(
         *listener = AnyListener::Srt(Arc::new(srt::listen(target, message_size).await?));
     }
     let AnyListener::Srt(listener) = listener else { unreachable!("it was set just now") };
-    Ok(Connection::srt(listener.accept().await?))
+    let Some(limit) = target.listen_timeout else {
+        return Ok(Connection::srt(listener.accept().await?));
+    };
+    match tokio::time::timeout(limit, listener.accept()).await {
+        Ok(accepted) => Ok(Connection::srt(accepted?)),
+        Err(_) => Err(Failure::nobody_called(limit)),
+    }
 }
 
 async fn open_group(

@@ -17,6 +17,8 @@ pub(super) struct Figures {
     pub(super) retransmitted: u64,
     pub(super) unrecovered: u64,
     pub(super) buffer: Duration,
+    /// The delay of the receiving buffer there, as negotiated.
+    pub(super) latency: Duration,
 }
 
 impl Figures {
@@ -28,6 +30,7 @@ impl Figures {
                 retransmitted: statistics.packets_received_retransmitted,
                 unrecovered: statistics.packets_receive_dropped,
                 buffer: statistics.receive_buffer_span,
+                latency: statistics.receive_latency,
             },
             Way::Out => Self {
                 packets: statistics.packets_sent_unique,
@@ -35,6 +38,7 @@ impl Figures {
                 retransmitted: statistics.packets_retransmitted,
                 unrecovered: statistics.packets_send_dropped,
                 buffer: statistics.send_buffer_span,
+                latency: statistics.peer_latency,
             },
         }
     }
@@ -67,6 +71,7 @@ impl Sum {
             sum.retransmitted += figures.retransmitted;
             sum.unrecovered += figures.unrecovered;
             sum.buffer = sum.buffer.max(figures.buffer);
+            sum.latency = sum.latency.max(figures.latency);
         }
     }
 
@@ -89,13 +94,14 @@ impl Sum {
             Some((rtt, figures)) => {
                 let _ = write!(
                     text,
-                    "  RTT {:#}  {} {}  retransmitted {}  unrecovered {}  buffer {} ms",
+                    "  RTT {:#}  {} {}  retransmitted {}  unrecovered {}  buffer {} of {} ms",
                     DisplayDuration(*rtt),
                     lost_by(way),
                     percent(figures.lost, figures.packets),
                     percent(figures.retransmitted, figures.packets),
                     figures.unrecovered,
                     figures.buffer.as_millis(),
+                    figures.latency.as_millis(),
                 );
             }
             None => {
@@ -143,12 +149,18 @@ mod tests {
         assert_eq!(line, "2 connections  10 Mb/s  950 messages");
         sum.srt = Some((
             Duration::from_micros(20_312),
-            Figures { packets: 1_000, lost: 21, retransmitted: 23, ..Figures::default() },
+            Figures {
+                packets: 1_000,
+                lost: 21,
+                retransmitted: 23,
+                latency: Duration::from_millis(120),
+                ..Figures::default()
+            },
         ));
         assert_eq!(
             sum.describe(second, Way::Out).unwrap(),
             "2 connections  10 Mb/s  RTT 20.3 ms  reported lost 2.10 %  retransmitted 2.30 %  \
-             unrecovered 0  buffer 0 ms"
+             unrecovered 0  buffer 0 of 120 ms"
         );
     }
 }

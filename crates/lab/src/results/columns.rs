@@ -98,6 +98,7 @@ columns! {
     Receiver total pktRcvFilterSupply: |s| count(s.packets_filter_supplied);
     Receiver total pktRcvFilterLoss: |s| count(s.packets_filter_lost);
     Both total pktIgnored: |s| count(s.packets_ignored);
+    Both total pathChanges: |s| count(s.path_changes);
     Receiver total rcvJumps: |s| count(s.receive_jumps);
     Sender total pktACKExpected: |s| count(s.acks_expected);
     Sender total pktACKMissed: |s| count(s.acks_missed);

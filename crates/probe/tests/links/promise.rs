@@ -122,7 +122,8 @@ fn promise(name: &str, path: &PathProfile) -> Outcome {
 ///
 /// - of ten streams nine are carried, and lose no more than was promised at most for each: that is
 ///   the end of a 95 % interval, and one stream may have all the bad luck
-/// - the median stream loses no more than three times the mean of what was expected: that is no daydream
+/// - the median stream loses no more than three times the mean of what was expected: that is no
+///   daydream
 ///
 /// The courses were not looked at while the recommendations were made what they are.
 #[track_caller]

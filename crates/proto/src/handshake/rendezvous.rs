@@ -277,7 +277,11 @@ impl Rendezvous {
         base: TimeBase,
         config: &Config,
     ) -> Result<Option<Box<Negotiated>>, RejectReason> {
-        let fixed = FixedPart::new(handshake, self.isn, base, config);
+        let fixed = FixedPart {
+            // Each end has its own.
+            cookie: self.cookie ^ handshake.cookie,
+            ..FixedPart::new(handshake, self.isn, base, config)
+        };
         match self.peer.as_mut().map(|peer| &mut peer.role) {
             Some(Role::Initiator(offer)) if next == Connected => {
                 Ok(Some(Box::new(offer.conclude(&blocks, fixed, config)?)))

@@ -93,6 +93,20 @@ fn a_listener_that_moves_is_followed_too() {
 }
 
 #[test]
+fn either_end_of_a_rendezvous_is_followed() {
+    for side in [Side::Caller, Side::Listener] {
+        let mut pair = Pair::symmetric(1, link());
+        pair.meet(Side::Caller, MS(5), [latency(120), latency(120)]);
+        pair.stream(side, 100, MS(2));
+        pair.node(side).address = rebound(1);
+        pair.stream(side, 300, MS(2));
+        pair.run_for(SECS(1));
+        pair.assert_complete(side);
+        assert_eq!(pair.info(side.other()).remote, rebound(1));
+    }
+}
+
+#[test]
 fn moves_on_a_bad_link_lose_nothing_that_the_latency_leaves_time_for() {
     for seed in 0..20 {
         let mut pair = Pair::symmetric(seed, lossy(0.1));

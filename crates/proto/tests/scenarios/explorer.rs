@@ -5,7 +5,9 @@
 use std::time::Duration;
 
 use punctual_netem::{Jitter, LinkConfig, Loss, QueueLimit, Reorder};
-use punctual_proto::{BufferSize, Config, MaxBandwidth, RetransmitAlgorithm, SendOptions};
+use punctual_proto::{
+    BufferSize, Config, MaxBandwidth, RetransmitAlgorithm, RetransmitBandwidth, SendOptions,
+};
 use punctual_units::Bitrate;
 
 use crate::chance::Chance;
@@ -113,7 +115,8 @@ fn draw_config(chance: &mut Chance) -> Config {
         config = config.with_max_bandwidth(MaxBandwidth::Absolute(Bitrate::from_mbps(20)));
     }
     if chance.one_in(6) {
-        config = config.with_max_retransmit_bandwidth(Some(Bitrate::from_mbps(1)));
+        config = config
+            .with_max_retransmit_bandwidth(RetransmitBandwidth::Absolute(Bitrate::from_mbps(1)));
     }
     config
 }

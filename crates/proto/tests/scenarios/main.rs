@@ -33,6 +33,7 @@ mod record;
 mod refusals;
 mod rendezvous;
 mod retransmission;
+mod storms;
 mod windows;
 mod wraps;
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use punctual_netem::{Jitter, LinkConfig, Loss, Reorder};
 use punctual_proto::{
-    ClassicRtt, NakTimer, ReportedPacket, RetransmitAlgorithm, RetransmitPolicy, Rtt, RttAlgorithm,
-    RttEstimator, Statistics,
+    ClassicRtt, NakTimer, ReportedPacket, RetransmitAlgorithm, RetransmitBandwidth,
+    RetransmitPolicy, Rtt, RttAlgorithm, RttEstimator, Statistics,
 };
 use punctual_units::{Bitrate, Instant};
 use punctual_wire::{Control, Extension, HsFlags};
@@ -231,7 +231,8 @@ fn the_budget_bounds_retransmissions() {
     for seed in 0..3 {
         // 1360 bytes a packet: ten a second, and what 100 ms of pause allow at once.
         let budget = Bitrate::from_bytes_per_sec(13_600);
-        let config = latency(120).with_max_retransmit_bandwidth(Some(budget));
+        let config =
+            latency(120).with_max_retransmit_bandwidth(RetransmitBandwidth::Absolute(budget));
         let mut pair = Pair::symmetric(seed, lossy(0.1));
         pair.connect(config, latency(120));
         let record = pair.record();
@@ -243,7 +244,8 @@ fn the_budget_bounds_retransmissions() {
             assert!(within.count() <= 12, "in the second from {at:?} on");
         }
     }
-    let none = latency(120).with_max_retransmit_bandwidth(Some(Bitrate::ZERO));
+    let none =
+        latency(120).with_max_retransmit_bandwidth(RetransmitBandwidth::Absolute(Bitrate::ZERO));
     let mut pair = Pair::symmetric(1, lossy(0.1));
     pair.connect(none, latency(120));
     pair.stream(Side::Caller, 1_000, MS(2));

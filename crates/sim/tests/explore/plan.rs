@@ -5,7 +5,7 @@ use std::time::Duration;
 use punctual_netem::{
     Action, Change, Event, Jitter, LinkConfig, LinkProfile, Loss, QueueLimit, Ramp, Reorder,
 };
-use punctual_proto::{BufferSize, Config, MaxBandwidth, RetransmitAlgorithm};
+use punctual_proto::{BufferSize, Config, MaxBandwidth, RetransmitAlgorithm, RetransmitBandwidth};
 use punctual_sim::{End, HostConfig, Lateness, Traffic};
 use punctual_units::Bitrate;
 
@@ -253,7 +253,8 @@ fn draw_config(chance: &mut Chance, packets_a_second: u32) -> Config {
         _ => {}
     }
     if chance.one_in(6) {
-        config = config.with_max_retransmit_bandwidth(Some(Bitrate::from_mbps(4)));
+        config = config
+            .with_max_retransmit_bandwidth(RetransmitBandwidth::Absolute(Bitrate::from_mbps(4)));
     }
     config
 }

@@ -2,28 +2,94 @@ use std::time::Duration;
 
 use punctual_units::{Bitrate, Instant};
 
-/// What may be sent at once after a pause.
+use crate::config::RetransmitBandwidth;
+
+/// What may be sent at once after a pause, at a rate that was given.
 const BURST: Duration = Duration::from_millis(100);
+/// A peer whose base or drift is off by less plays a packet still.
+const MARGIN: Duration = Duration::from_millis(20);
+/// The automatic rate is at most the input's divided by this. A stream of which a third is lost
+/// takes half its rate again; a link that loses more for long has collapsed, and what is sent on it
+/// twice pushes out what was not sent yet.
+const MOST: u64 = 2;
+/// It is at least the input's divided by this, though the maximum bandwidth leave nothing above the
+/// input: a twentieth of the stream may be lost.
+const LEAST: u64 = 20;
 
 /// A limit on the rate of retransmissions alone [maxrexmitbw]; a rate of zero allows none.
 #[derive(Debug)]
 pub(crate) struct RetransmitBudget {
-    rate: Bitrate,
+    limit: Limit,
     next: Instant,
 }
 
+#[derive(Debug)]
+enum Limit {
+    /// By the input. An outage as long as the latency may be made up for at once.
+    Auto {
+        latency: Duration,
+    },
+    Rate(Bitrate),
+}
+
+/// What the sender is given to send, and what it may send.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rates {
+    /// `None` as long as it is not known.
+    pub(crate) input: Option<Bitrate>,
+    /// The maximum bandwidth.
+    pub(crate) limit: Bitrate,
+}
+
 impl RetransmitBudget {
-    pub(crate) const fn new(rate: Bitrate) -> Self {
-        Self { rate, next: Instant::ORIGIN }
+    /// What the option means: `None` for no limit. `applies` says whether the automatic limit has
+    /// its place: there is a maximum bandwidth, and the peer skips what is late. Else everything
+    /// must arrive, whenever it does. `latency` is the peer's.
+    pub(crate) fn new(
+        option: RetransmitBandwidth,
+        applies: bool,
+        latency: Duration,
+    ) -> Option<Self> {
+        let limit = match option {
+            RetransmitBandwidth::Auto if applies => Limit::Auto { latency },
+            RetransmitBandwidth::Auto | RetransmitBandwidth::Unlimited => return None,
+            RetransmitBandwidth::Absolute(rate) => Limit::Rate(rate),
+        };
+        Some(Self { limit, next: Instant::ORIGIN })
     }
 
     /// When the next retransmission may go out; `None` for never.
     pub(crate) fn next(&self) -> Option<Instant> {
-        (self.rate > Bitrate::ZERO).then_some(self.next)
+        match self.limit {
+            Limit::Rate(Bitrate::ZERO) => None,
+            Limit::Rate(_) | Limit::Auto { .. } => Some(self.next),
+        }
     }
 
-    pub(crate) fn sent(&mut self, now: Instant, bytes: usize) {
-        self.next = self.next.max(now - BURST) + self.rate.time_for(bytes as u64);
+    /// Whether a packet of this origin would come too late to be played. A budget makes losses
+    /// wait, and must not be spent on those that have waited too long.
+    pub(crate) fn is_wasted_on(&self, now: Instant, origin: Instant) -> bool {
+        matches!(self.limit, Limit::Auto { latency } if now > origin + latency + MARGIN)
+    }
+
+    /// A retransmission of so many bytes went out at `now`.
+    pub(crate) fn sent(&mut self, now: Instant, bytes: usize, rates: Rates) {
+        let Some((rate, burst)) = self.allowance(rates) else { return };
+        self.next = self.next.max(now - burst) + rate.time_for(bytes as u64);
+    }
+
+    /// The rate, and for how long it may have been saved up; `None` for no limit.
+    fn allowance(&self, rates: Rates) -> Option<(Bitrate, Duration)> {
+        let latency = match self.limit {
+            Limit::Rate(rate) => return Some((rate, BURST)),
+            Limit::Auto { latency } => latency,
+        };
+        let input = rates.input?.as_bits_per_sec();
+        let above = rates.limit.as_bits_per_sec().saturating_sub(input);
+        let rate = above.min(input / MOST).max(input / LEAST).max(1);
+        // A latency's worth of input, at the rate.
+        let burst = latency.mul_f64((input as f64 / rate as f64).min(LEAST as f64));
+        Some((Bitrate::from_bits_per_sec(rate), burst))
     }
 }
 
@@ -31,18 +97,63 @@ impl RetransmitBudget {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_second_of_retransmissions_stays_within_the_rate() {
-        let mut budget = RetransmitBudget::new(Bitrate::from_bytes_per_sec(100_000));
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    const NO_INPUT: Rates = Rates { input: None, limit: Bitrate::ZERO };
+
+    fn mbps(input: u64, limit: u64) -> Rates {
+        Rates { input: Some(Bitrate::from_mbps(input)), limit: Bitrate::from_mbps(limit) }
+    }
+
+    fn automatic(latency: Duration) -> RetransmitBudget {
+        RetransmitBudget::new(RetransmitBandwidth::Auto, true, latency).expect("a limit is known")
+    }
+
+    /// Bytes that go out in this time, in pieces of 1000.
+    fn spent(budget: &mut RetransmitBudget, from: u64, to: u64, rates: Rates) -> usize {
         let mut bytes = 0;
-        for ms in 1_000..2_000 {
+        for ms in from..to {
             let now = Instant::from_millis(ms);
             while budget.next().is_some_and(|at| at <= now) {
-                budget.sent(now, 1_000);
+                budget.sent(now, 1_000, rates);
                 bytes += 1_000;
             }
         }
+        bytes
+    }
+
+    #[test]
+    fn a_second_of_retransmissions_stays_within_a_given_rate() {
+        let rate = |rate| RetransmitBudget::new(rate, false, MS(120));
+        let given = RetransmitBandwidth::Absolute(Bitrate::from_bytes_per_sec(100_000));
+        let bytes = spent(&mut rate(given).expect("a limit"), 1_000, 2_000, NO_INPUT);
         assert!((100_000..=111_000).contains(&bytes), "{bytes}");
-        assert_eq!(RetransmitBudget::new(Bitrate::ZERO).next(), None);
+        let none = rate(RetransmitBandwidth::Absolute(Bitrate::ZERO)).expect("a limit");
+        assert_eq!(none.next(), None);
+        assert!(rate(RetransmitBandwidth::Unlimited).is_none());
+        assert!(rate(RetransmitBandwidth::Auto).is_none(), "no maximum bandwidth is known");
+    }
+
+    #[test]
+    fn the_automatic_limit_is_what_is_left_within_bounds_by_the_input() {
+        let rate = |rates| automatic(MS(120)).allowance(rates).expect("the input is known").0;
+        assert_eq!(rate(mbps(8, 10)), Bitrate::from_mbps(2), "what the maximum leaves");
+        assert_eq!(rate(mbps(8, 100)), Bitrate::from_mbps(4), "half the input at most");
+        assert_eq!(rate(mbps(20, 20)), Bitrate::from_mbps(1), "a twentieth at least");
+        assert!(automatic(MS(120)).allowance(Rates { input: None, ..mbps(8, 8) }).is_none());
+    }
+
+    #[test]
+    fn an_outage_as_long_as_the_latency_is_made_up_for_at_once() {
+        // 8 Mb/s are 1000 bytes a millisecond.
+        for limit in [8, 10, 100] {
+            let mut budget = automatic(MS(200));
+            let rates = mbps(8, limit);
+            let at_once = spent(&mut budget, 100_000, 100_001, rates);
+            assert!((200_000..=202_000).contains(&at_once), "{at_once} at {limit} Mb/s");
+        }
+        let mut budget = automatic(MS(200));
+        let long = spent(&mut budget, 100_000, 110_000, mbps(8, 100));
+        assert!((5_200_000..=5_202_000).contains(&long), "200 ms, and half of ten seconds: {long}");
     }
 }

@@ -17,12 +17,12 @@ use punctual_wire::{
     Ack, AckNo, DataHeader, DropRequest, KeyFlag, LossList, Position, SeqNo, SocketId, Timestamp,
 };
 
-use self::budget::RetransmitBudget;
+use self::budget::{Rates, RetransmitBudget};
 use self::buffer::SendBuffer;
 use self::drop_request::DropRequests;
 use self::pacer::Pacer;
 use self::retransmit::{ReportedPacket, RetransmitPolicy};
-use crate::config::{Config, PACKET_OVERHEAD};
+use crate::config::{Config, MaxBandwidth, PACKET_OVERHEAD};
 use crate::connection::rtt::Rtt;
 use crate::event::SendOptions;
 use crate::handshake::Negotiated;
@@ -106,7 +106,11 @@ impl SendHalf {
             buffer: SendBuffer::new(negotiated.send_isn, config.send_buffer().packets()),
             pacer: Pacer::new(config),
             policy: retransmit::policy(config.retransmit_algorithm(), negotiated.peer_periodic_nak),
-            budget: config.max_retransmit_bandwidth().map(RetransmitBudget::new),
+            budget: RetransmitBudget::new(
+                config.max_retransmit_bandwidth(),
+                drops && config.max_bandwidth() != MaxBandwidth::Unlimited,
+                negotiated.peer_latency,
+            ),
             drop_requests: DropRequests::default(),
             flow_window: negotiated.peer_flow_window,
             newest_ack: AckNo::default(),
@@ -378,6 +382,9 @@ impl SendHalf {
             return None;
         }
         while let Some((seq, packet)) = self.buffer.take_lost() {
+            if self.budget.as_ref().is_some_and(|budget| budget.is_wasted_on(now, packet.origin)) {
+                continue;
+            }
             let reported = ReportedPacket {
                 seq,
                 origin: packet.origin,
@@ -428,7 +435,8 @@ impl SendHalf {
             counts.retransmitted += 1;
             counts.bytes_retransmitted += payload as u64;
             if let Some(budget) = &mut self.budget {
-                budget.sent(now, payload + PACKET_OVERHEAD);
+                let rates = Rates { input: self.pacer.input(), limit: self.pacer.max_bandwidth() };
+                budget.sent(now, payload + PACKET_OVERHEAD, rates);
             }
         } else {
             self.last_original = now;

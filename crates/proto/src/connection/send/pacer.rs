@@ -74,6 +74,14 @@ impl Pacer {
         }
     }
 
+    /// The input's rate, given or measured; `None` before either is known.
+    pub(crate) fn input(&self) -> Option<Bitrate> {
+        match self.input_bandwidth {
+            Bitrate::ZERO => self.input.measured().map(|rate| rate.max(self.min_input_bandwidth)),
+            given => Some(given),
+        }
+    }
+
     /// Time between two packets of mean size.
     pub(crate) const fn period(&self) -> Duration {
         self.period

@@ -1,0 +1,21 @@
+use clap::Args;
+
+/// Print every option of srt:// URIs: unit, default, range, whom it concerns and what it does
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct OptionsArgs {
+    /// Only the options whose name, other name or effect has this in it
+    #[arg(value_name = "WORD")]
+    pub(crate) words: Vec<String>,
+    /// As JSON, for programs
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  punctual options
+  punctual options latency
+  punctual options --json | jq -r '.[] | [.name, .unit, .default] | @tsv'
+
+docs/options.md says more. `punctual help uri` has the forms of URIs and the keys of UDP and TCP.";

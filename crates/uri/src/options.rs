@@ -1,0 +1,145 @@
+//! The keys of `srt://` URIs as a table for people and programs: made of the rows that parse them,
+//! so it cannot say anything else than what is done.
+
+use crate::key::{Effect, Key, Whom};
+use crate::srt::SrtKeys;
+use crate::srt_keys::SRT_KEYS;
+
+/// An option of `srt://` URIs.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct UriOption {
+    /// Its name: libsrt's where libsrt has one.
+    pub name: &'static str,
+    /// Other names for it, from FFmpeg and the SRT tools.
+    pub aliases: &'static [&'static str],
+    /// What its bare numbers count (`ms`, `bytes/s`), or what kind of value it has (`switch`,
+    /// `text`).
+    pub unit: &'static str,
+    /// What counts where it is not given.
+    pub default: &'static str,
+    /// Its values.
+    pub range: &'static str,
+    /// Whom it concerns: `both ends`, `caller`, `listener`, `sender`, `receiver`, `this end` (the
+    /// address that it uses) or `UDP port`.
+    pub concerns: &'static str,
+    /// What it does, in one line; why not, for an option without effect.
+    pub effect: &'static str,
+    /// Whether it does anything.
+    pub status: OptionStatus,
+}
+
+/// Whether an option of `srt://` URIs does anything.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum OptionStatus {
+    /// It does what it says.
+    Works,
+    /// It may be given and does nothing, and nothing is missed.
+    Ignored,
+    /// What it is for does not exist here: it is refused unless it asks for nothing.
+    Refused,
+}
+
+/// Every option of `srt://` URIs, in the order of the help.
+pub fn options() -> impl Iterator<Item = UriOption> {
+    SRT_KEYS.iter().map(UriOption::of)
+}
+
+impl UriOption {
+    fn of(key: &Key<SrtKeys>) -> Self {
+        let (range, default) = parts(key);
+        let (status, effect) = match key.effect {
+            Effect::Set(_) => (OptionStatus::Works, key.about),
+            Effect::Ignored => (OptionStatus::Ignored, key.about),
+            Effect::Refused { reason, .. } => (OptionStatus::Refused, reason),
+        };
+        Self {
+            name: key.name,
+            aliases: key.aliases,
+            unit: key.unit,
+            default,
+            range,
+            concerns: key.whom.map_or("", spell),
+            effect,
+            status,
+        }
+    }
+}
+
+/// Range and default of `0 to 65535 ms; default 120ms`, without the unit.
+fn parts(key: &Key<SrtKeys>) -> (&'static str, &'static str) {
+    let bare = |text: &'static str| text.strip_suffix(key.unit).unwrap_or(text).trim_end();
+    let (form, default) = key.value.split_once("; default").unwrap_or((key.value, ""));
+    let range = bare(form).trim_end_matches(',');
+    let range = if range == key.unit { "" } else { range };
+    (range, bare(default.trim_start_matches([':', ' '])))
+}
+
+const fn spell(whom: Whom) -> &'static str {
+    match whom {
+        Whom::Both => "both ends",
+        Whom::Caller => "caller",
+        Whom::Listener => "listener",
+        Whom::Sender => "sender",
+        Whom::Receiver => "receiver",
+        Whom::Local => "this end",
+        Whom::Port => "UDP port",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = include_str!("../../../docs/options.md");
+
+    fn working() -> impl Iterator<Item = UriOption> {
+        options().filter(|option| option.status == OptionStatus::Works)
+    }
+
+    #[test]
+    fn every_option_that_works_says_whom_it_concerns_and_what_it_does() {
+        for option in working() {
+            assert!(!option.concerns.is_empty(), "{}: whom does it concern?", option.name);
+            assert!(!option.effect.is_empty(), "{}: what does it do?", option.name);
+            assert!(!option.default.is_empty() || option.unit == "text", "{}", option.name);
+        }
+    }
+
+    #[test]
+    fn ranges_and_defaults_stand_without_their_unit() {
+        let latency = options().find(|option| option.name == "latency").unwrap();
+        assert_eq!((latency.range, latency.default, latency.unit), ("0 to 65535", "120", "ms"));
+        let limit = options().find(|option| option.name == "maxbw").unwrap();
+        assert_eq!(limit.default, "-1");
+        let switch = options().find(|option| option.name == "tlpktdrop").unwrap();
+        assert_eq!((switch.range, switch.default), ("", "on"));
+    }
+
+    /// The page has a row for each option, whose cells say the same as the program.
+    #[test]
+    fn the_page_of_options_agrees_with_the_program() {
+        for option in working() {
+            let start = format!("| `{}` |", option.name);
+            let row = PAGE.lines().find(|line| line.starts_with(&start));
+            let row = row.unwrap_or_else(|| panic!("docs/options.md has no row `{start}`"));
+            let cells: Vec<String> = row.split('|').map(plain).collect();
+            for (what, cell) in [
+                ("unit", option.unit),
+                ("default", option.default),
+                ("range", option.range),
+                ("where", option.concerns),
+            ] {
+                assert!(
+                    cells.contains(&plain(cell)),
+                    "docs/options.md: the {what} of `{}` is `{cell}`, not in {row}",
+                    option.name
+                );
+            }
+        }
+    }
+
+    /// A cell without what only makes it pretty.
+    fn plain(cell: &str) -> String {
+        cell.replace('−', "-").replace([' ', ',', '`'], "")
+    }
+}
