@@ -22,12 +22,27 @@ pub struct Tap {
 
 impl Tap {
     /// Relays between a port of its own and the listener at `listener_port`, both on this machine;
-    /// the capture goes to `path`. Loses every `lose_every`th data packet.
+    /// the capture goes to `path`. Loses every `lose_every`th data packet, counted each way.
     ///
     /// # Panics
     ///
     /// If the sockets or the file cannot be made.
     pub fn start(listener_port: u16, lose_every: u32, path: &Path) -> Self {
+        let lose = move |count: u32, _: &[u8]| count.is_multiple_of(lose_every);
+        Self::start_losing(listener_port, path, lose)
+    }
+
+    /// The same, losing the data packets for which `lose` says so. It is told the packet's number
+    /// in its direction, from 1, and sees the packet.
+    ///
+    /// # Panics
+    ///
+    /// If the sockets or the file cannot be made.
+    pub fn start_losing(
+        listener_port: u16,
+        path: &Path,
+        lose: impl Fn(u32, &[u8]) -> bool + Send + Sync + 'static,
+    ) -> Self {
         let bind = |address| UdpSocket::bind(address).expect("a UDP socket can be bound");
         let front = bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         let back = bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
@@ -42,7 +57,8 @@ impl Tap {
         let stop = Arc::new(AtomicBool::new(false));
 
         let caller = Arc::new(Mutex::new(None));
-        let forward = Forward { capture, cut: cut.clone(), stop: stop.clone(), lose_every };
+        let forward =
+            Forward { capture, cut: cut.clone(), stop: stop.clone(), lose: Arc::new(lose) };
         let backward = forward.clone();
         let sockets = (front.try_clone(), back.try_clone());
         let (front_out, back_out) =
@@ -97,13 +113,16 @@ impl Tap {
     }
 }
 
+/// Whether a data packet is lost, by its number in its direction and what it is.
+type Lose = dyn Fn(u32, &[u8]) -> bool + Send + Sync;
+
 /// One direction of the relay.
 #[derive(Clone)]
 struct Forward {
     capture: Arc<Mutex<Capture>>,
     cut: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
-    lose_every: u32,
+    lose: Arc<Lose>,
 }
 
 impl Forward {
@@ -116,7 +135,7 @@ impl Forward {
             let datagram = &buffer[..length];
             let is_data = datagram.first().is_some_and(|byte| byte & 0x80 == 0);
             data_packets += u32::from(is_data);
-            let lost = is_data && data_packets.is_multiple_of(self.lose_every);
+            let lost = is_data && (self.lose)(data_packets, datagram);
             relay(from, datagram, !lost && !self.cut.load(Ordering::Relaxed));
         }
     }

@@ -10,6 +10,7 @@ use punctual_units::Bitrate;
 use crate::connection::rtt::RttAlgorithm;
 use crate::connection::send::retransmit::RetransmitPolicy;
 use crate::error::ConfigError;
+use crate::filter::FilterConfig;
 
 /// Bytes of a UDP datagram over IPv4 that are not SRT's: IP and UDP headers.
 pub(crate) const UDP_IPV4_OVERHEAD: usize = 28;
@@ -116,11 +117,15 @@ macro_rules! options {
         $(, $name:literal in $range:expr, $expected:literal)? ; )*) => {
         /// The options of one connection. The default is libsrt's live profile.
         #[derive(Clone, Debug, PartialEq)]
-        pub struct Config { $( $field: $type, )* stream_id: String }
+        pub struct Config {
+            $( $field: $type, )*
+            stream_id: String,
+            packet_filter: Option<FilterConfig>,
+        }
 
         impl Default for Config {
             fn default() -> Self {
-                Self { $( $field: $default, )* stream_id: String::new() }
+                Self { $( $field: $default, )* stream_id: String::new(), packet_filter: None }
             }
         }
 
@@ -246,6 +251,30 @@ impl Config {
         }
         self.stream_id = stream_id;
         Ok(self)
+    }
+
+    /// The packet filter that this end wishes \[packetfilter\]. Default empty: none.
+    pub fn packet_filter(&self) -> &str {
+        self.packet_filter.as_ref().map_or("", FilterConfig::text)
+    }
+
+    /// The packet filter that this end wishes: empty for none, or forward error correction as
+    /// `fec,cols:N[,rows:M][,layout:staircase|even][,arq:always|onreq|never]` \[packetfilter\].
+    ///
+    /// A row is `cols` packets, 2 and more; a column one packet each of `rows` rows. `rows:1`
+    /// (default) protects rows alone, a negative number columns alone. A caller sends its wish, and
+    /// a listener adopts it, or fills in what either end left out. A listener with a wish that the
+    /// caller contradicts rejects it with
+    /// [`RejectReason::FILTER`](punctual_wire::RejectReason::FILTER); a caller without one gets no
+    /// filter.
+    pub fn with_packet_filter(mut self, filter: &str) -> Result<Self, ConfigError> {
+        self.packet_filter =
+            if filter.is_empty() { None } else { Some(FilterConfig::parse(filter)?) };
+        Ok(self)
+    }
+
+    pub(crate) const fn filter(&self) -> Option<&FilterConfig> {
+        self.packet_filter.as_ref()
     }
 
     /// The most packets that the receiver holds and so the flow window that it announces.

@@ -80,6 +80,7 @@ mod connection;
 mod endpoint;
 mod error;
 mod event;
+mod filter;
 mod group;
 mod handshake;
 mod seq_ring;

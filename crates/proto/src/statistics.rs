@@ -126,7 +126,8 @@ statistics! {
         packets_receive_filter_extra: u64,
         /// Total: packets rebuilt by the filter \[pktRcvFilterSupply\].
         packets_filter_supplied: u64,
-        /// Total: packets that the filter could not rebuild \[pktRcvFilterLoss\].
+        /// Total: packets that were missing when all their groups of the filter were over
+        /// \[pktRcvFilterLoss\]. Some may still be sent again, or rebuilt with others.
         packets_filter_lost: u64,
         /// Total: packets of the peer that were ignored because they broke the rules.
         packets_ignored: u64,

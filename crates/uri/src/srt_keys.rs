@@ -162,6 +162,9 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
         "0: every loss report is answered; 1: not again before the answer can have arrived"
         ["", Sender]
         => Effect::Set(retransmit_algorithm);
+    "packetfilter": "fec,cols:N[,rows:M][,layout:L][,arq:A]; default none",
+        "forward error correction; L: staircase, even; A: onreq, always, never" ["text", Both]
+        => Effect::Set(|keys, value| set(keys, |config| config.with_packet_filter(value)));
     "drifttracer": "switch; default on", "follow the drift of the peer's clock" ["switch", Receiver]
         => Effect::Set(|keys, value| { let on = switch(value)?;
             set(keys, |config| Ok(config.with_drift_tracer(on))) });
@@ -234,7 +237,6 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
     "kmrefreshrate": "", "" => refused(&[], ENCRYPTION);
     "kmpreannounce": "", "" => refused(&[], ENCRYPTION);
     "cryptomode": "0", "" => refused(&["0"], ENCRYPTION);
-    "packetfilter": "", "" => refused(&[], "this version has no packet filter (FEC)");
 };
 
 const NON_BLOCKING: &str = "no call blocks here";

@@ -53,6 +53,11 @@ const CASES: &[Case] = &[
     ("naktimer", "packets", &[("1", "exact or packets")]),
     ("lossmaxttl", "40", &[("1000001", "0 to 1000000 packets"), ("x", "whole number")]),
     ("retransmitalgo", "0", &[("2", "0 (aggressive) or 1 (efficient)")]),
+    (
+        "packetfilter",
+        "fec,cols:10,rows:-5,layout:even,arq:never",
+        &[("fec,cols:1", "cols:2 to"), ("xor", "like fec,cols:10"), ("fec,arq:no", "arq:always")],
+    ),
     ("drifttracer", "false", &[("2", "switch")]),
     ("pathupdate", "no", &[("2", "switch")]),
     ("minversion", "1.3.0", &[("1.3", "1.3.0"), ("1.3.256", "1.3.0")]),
@@ -144,6 +149,7 @@ fn values_reach_the_config() {
         RetransmitAlgorithm::Aggressive
     );
     assert!(!config("tlpktdrop=0").too_late_drop());
+    assert_eq!(config("packetfilter=fec,cols:10").packet_filter(), "fec,cols:10");
     let port = apply("ipttl=32&iptos=0xB8&ipv6only=1&udp_rcvbuf=1MiB").unwrap().port_config;
     assert_eq!((port.ttl, port.tos, port.ipv6_only), (Some(32), Some(184), Some(true)));
     assert_eq!(port.receive_buffer, Some(1 << 20));
@@ -166,7 +172,6 @@ fn features_that_are_not_there_are_said_to_be_missing() {
         ("pbkeylen=16", "does not encrypt"),
         ("kmrefreshrate=1000", "does not encrypt"),
         ("cryptomode=2", "does not encrypt"),
-        ("packetfilter=fec,cols:10", "no packet filter"),
         ("transtype=file", "live mode only"),
         ("congestion=file", "live mode only"),
         ("smoother=file", "live mode only"),

@@ -15,6 +15,8 @@ pub(super) struct Figures {
     pub(super) packets: u64,
     pub(super) lost: u64,
     pub(super) retransmitted: u64,
+    /// Packets that the filter rebuilt, or at the sender those that it added; `None` without one.
+    pub(super) filter: Option<u64>,
     pub(super) unrecovered: u64,
     pub(super) buffer: Duration,
     /// The delay of the receiving buffer there, as negotiated.
@@ -28,6 +30,8 @@ impl Figures {
                 packets: statistics.packets_received_unique + statistics.packets_receive_dropped,
                 lost: statistics.packets_receive_lost,
                 retransmitted: statistics.packets_received_retransmitted,
+                filter: (statistics.packets_receive_filter_extra > 0)
+                    .then_some(statistics.packets_filter_supplied),
                 unrecovered: statistics.packets_receive_dropped,
                 buffer: statistics.receive_buffer_span,
                 latency: statistics.receive_latency,
@@ -36,6 +40,7 @@ impl Figures {
                 packets: statistics.packets_sent_unique,
                 lost: statistics.packets_send_lost,
                 retransmitted: statistics.packets_retransmitted,
+                filter: Some(statistics.packets_send_filter_extra).filter(|added| *added > 0),
                 unrecovered: statistics.packets_send_dropped,
                 buffer: statistics.send_buffer_span,
                 latency: statistics.peer_latency,
@@ -69,6 +74,9 @@ impl Sum {
             sum.packets += figures.packets;
             sum.lost += figures.lost;
             sum.retransmitted += figures.retransmitted;
+            if let Some(packets) = figures.filter {
+                *sum.filter.get_or_insert_default() += packets;
+            }
             sum.unrecovered += figures.unrecovered;
             sum.buffer = sum.buffer.max(figures.buffer);
             sum.latency = sum.latency.max(figures.latency);
@@ -94,11 +102,19 @@ impl Sum {
             Some((rtt, figures)) => {
                 let _ = write!(
                     text,
-                    "  RTT {:#}  {} {}  retransmitted {}  unrecovered {}  buffer {} of {} ms",
+                    "  RTT {:#}  {} {}  retransmitted {}",
                     DisplayDuration(*rtt),
                     lost_by(way),
                     percent(figures.lost, figures.packets),
                     percent(figures.retransmitted, figures.packets),
+                );
+                if let Some(packets) = figures.filter {
+                    let share = percent(packets, figures.packets);
+                    let _ = write!(text, "  {} {share}", filtered_by(way));
+                }
+                let _ = write!(
+                    text,
+                    "  unrecovered {}  buffer {} of {} ms",
                     figures.unrecovered,
                     figures.buffer.as_millis(),
                     figures.latency.as_millis(),
@@ -117,6 +133,14 @@ pub(super) fn lost_by(way: Way) -> &'static str {
     match way {
         Way::In => "lost",
         Way::Out => "reported lost",
+    }
+}
+
+/// What a packet filter did, as this end knows it.
+pub(super) fn filtered_by(way: Way) -> &'static str {
+    match way {
+        Way::In => "rebuilt",
+        Way::Out => "parity",
     }
 }
 
@@ -162,5 +186,13 @@ mod tests {
             "2 connections  10 Mb/s  RTT 20.3 ms  reported lost 2.10 %  retransmitted 2.30 %  \
              unrecovered 0  buffer 0 of 120 ms"
         );
+        sum.srt = Some((
+            Duration::from_millis(20),
+            Figures { packets: 1_000, lost: 21, filter: Some(19), ..Figures::default() },
+        ));
+        let line = sum.describe(second, Way::In).unwrap();
+        assert!(line.contains("retransmitted 0 %  rebuilt 1.90 %  unrecovered 0"), "{line}");
+        let line = sum.describe(second, Way::Out).unwrap();
+        assert!(line.contains("  parity 1.90 %  "), "{line}");
     }
 }

@@ -12,7 +12,7 @@ use punctual_units::{DisplayBytes, DisplayDuration, percent};
 use punctual_uri::Uri;
 
 use crate::endpoint::{Connection, SrtEnd, Traffic};
-use figures::{Figures, Sum, lost_by};
+use figures::{Figures, Sum, filtered_by, lost_by};
 
 /// Which way a stream goes at a connection: what its statistics are taken from.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -119,13 +119,17 @@ impl Watched {
             let figures = Figures::of(&socket.statistics(), self.way);
             let _ = write!(
                 text,
-                "; {} {}, retransmitted {} ({}), unrecovered {}",
+                "; {} {}, retransmitted {} ({})",
                 lost_by(self.way),
                 figures.lost,
                 figures.retransmitted,
                 percent(figures.retransmitted, figures.packets),
-                figures.unrecovered
             );
+            if let Some(packets) = figures.filter {
+                let share = percent(packets, figures.packets);
+                let _ = write!(text, ", {} {packets} ({share})", filtered_by(self.way));
+            }
+            let _ = write!(text, ", unrecovered {}", figures.unrecovered);
         }
         text
     }

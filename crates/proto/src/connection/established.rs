@@ -15,6 +15,7 @@ use super::timer::{Timer, TimerTable};
 use crate::config::Config;
 use crate::error::{RecvError, SendError};
 use crate::event::{ConnectionInfo, Message, SendOptions};
+use crate::filter::{Findings, ReceiveFilter};
 use crate::handshake::{LastWord, Negotiated};
 use crate::statistics::Statistics;
 
@@ -24,6 +25,7 @@ pub(crate) struct Established {
     pub(crate) sender: SendHalf,
     pub(crate) receiver: ReceiveHalf,
     pub(crate) rtt: RttTracker,
+    pub(super) filter: Option<Box<Filtering>>,
     pub(crate) phase: Phase,
     pub(crate) last_heard: Instant,
     pub(crate) last_sent: Instant,
@@ -43,6 +45,16 @@ pub(crate) struct Established {
     /// connection if data reach it before the agreement does, so while nothing shows that it has
     /// ours, each data packet follows two more.
     agreements: u8,
+}
+
+/// The way in through the filter.
+#[derive(Debug)]
+pub(super) struct Filtering {
+    pub(super) filter: Box<dyn ReceiveFilter>,
+    /// Empty between packets; it keeps its memory.
+    pub(super) findings: Findings,
+    /// Packets that broke the filter's rules.
+    pub(super) ignored: u64,
 }
 
 /// Turns in which data and agreements go out: of each three, the last is data's. The first answer
@@ -96,6 +108,13 @@ impl Established {
             sender: SendHalf::new(config, &negotiated, now),
             receiver: ReceiveHalf::new(config, &negotiated, now),
             rtt: RttTracker::new(config.rtt_algorithm()),
+            filter: negotiated.filter.map(|fec| {
+                Box::new(Filtering {
+                    filter: fec.receiver(negotiated.receive_isn),
+                    findings: Findings::default(),
+                    ignored: 0,
+                })
+            }),
             phase: Phase::Open,
             last_heard: now,
             last_sent: now,
@@ -146,7 +165,11 @@ impl Established {
     ) -> bool {
         let heard_before = std::mem::replace(&mut self.last_heard, now);
         let rtt = self.rtt.estimate();
-        let moved = self.receiver.handle_data(now, heard_before, header, payload, rtt);
+        let moved = if self.filter.is_some() {
+            self.handle_filtered(now, heard_before, header, payload)
+        } else {
+            self.receiver.handle_data(now, heard_before, header, payload, rtt)
+        };
         self.receiver.look_at_nak_timer(now, rtt) || moved
     }
 
@@ -384,6 +407,7 @@ impl Established {
     pub(crate) fn fill_statistics(&self, now: Instant, mss: usize, statistics: &mut Statistics) {
         self.sender.fill_statistics(now, mss, statistics);
         self.receiver.fill_statistics(mss, statistics);
+        statistics.packets_ignored += self.filter.as_ref().map_or(0, |filter| filter.ignored);
         statistics.peer_latency = self.negotiated.peer_latency;
         statistics.rtt = self.rtt.estimate().smoothed;
         statistics.rtt_variance = self.rtt.estimate().variance;

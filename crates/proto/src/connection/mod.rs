@@ -3,6 +3,7 @@
 mod calling;
 mod control;
 mod established;
+mod filtered;
 mod lifecycle;
 mod link;
 pub(crate) mod path;

@@ -16,6 +16,7 @@ use punctual_wire::{Handshake, RejectReason, SeqNo, SocketId};
 use self::terms::TimeBase;
 use crate::config::{Config, SRT_HEADER, UDP_IPV4_OVERHEAD, UDP_IPV6_OVERHEAD};
 use crate::error::CloseReason;
+use crate::filter::Fec;
 
 /// A request is repeated after so long without an answer.
 pub(crate) const REPEAT: Duration = Duration::from_millis(250);
@@ -65,6 +66,8 @@ pub(crate) struct Negotiated {
     pub(crate) peer_too_late_drop: bool,
     pub(crate) peer_periodic_nak: bool,
     pub(crate) peer_retransmit_flag: bool,
+    /// The packet filter of both directions.
+    pub(crate) filter: Option<Fec>,
     /// Whether both ends follow each other to new addresses.
     pub(crate) path_update: bool,
     /// The cookie that both ends know.
@@ -78,7 +81,8 @@ pub(crate) struct Negotiated {
 impl Negotiated {
     /// Largest payload of a message to `remote`.
     pub(crate) fn max_payload(&self, config: &Config, remote: SocketAddr) -> usize {
-        config.payload_size().min(self.packet_room(remote))
+        let filter = if self.filter.is_some() { Fec::OVERHEAD } else { 0 };
+        config.payload_size().min(self.packet_room(remote).saturating_sub(filter))
     }
 
     /// Bytes behind the SRT header that fit a packet to `remote`.

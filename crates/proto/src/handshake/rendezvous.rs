@@ -291,6 +291,11 @@ impl Rendezvous {
                 Ok(None)
             }
             Some(Role::Responder(place @ None)) => {
+                // Neither end is the listener, who may complete what the other wishes.
+                let own = config.packet_filter();
+                if blocks.filter.as_deref().is_some_and(|peer| !own.is_empty() && peer != own) {
+                    return Err(RejectReason::FILTER);
+                }
                 let request = Request::check(blocks, config)?;
                 if request.group().is_some() {
                     return Err(RejectReason::GROUP);

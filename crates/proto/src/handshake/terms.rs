@@ -12,6 +12,7 @@ use punctual_wire::{
 
 use super::{MAX_MSS, Negotiated};
 use crate::config::Config;
+use crate::filter::{Fec, FilterConfig};
 use crate::group::GroupOffer;
 
 /// The version that this implementation announces: 1.5.5, whose live mode it speaks.
@@ -144,6 +145,7 @@ impl Offer {
                     send_latency_ms: millis(config.peer_latency()),
                 }),
                 stream_id: stream_id.map(str::to_owned),
+                filter: config.filter().map(|filter| filter.text().to_owned()),
                 ..Blocks::default()
             },
         }
@@ -163,7 +165,13 @@ impl Offer {
             receive: wish(response.send_latency_ms).max(config.receive_latency()),
             peer: wish(response.receive_latency_ms),
         };
-        Ok(negotiated(fixed, &response, config.stream_id().to_owned(), latency, config))
+        let filter = match answer.filter.as_deref() {
+            Some(answer) => Some(FilterConfig::adopt(config.filter(), answer)?),
+            None if config.filter().is_some() => return Err(RejectReason::FILTER),
+            None => None,
+        };
+        let stream_id = config.stream_id().to_owned();
+        Ok(Negotiated { filter, ..negotiated(fixed, &response, stream_id, latency, config) })
     }
 }
 
@@ -173,6 +181,7 @@ pub(crate) struct Request {
     hs: HsExtension,
     stream_id: String,
     group: Option<GroupOffer>,
+    filter: Option<String>,
 }
 
 impl Request {
@@ -182,10 +191,11 @@ impl Request {
         if offer.km_req.is_some() {
             return Err(RejectReason::UNSECURE);
         }
-        if offer.filter.is_some() {
+        let group = offer.group.as_ref().map(GroupOffer::check).transpose()?;
+        // A late link leaves numbers out, which the matrices of a filter do not.
+        if group.is_some() && offer.filter.is_some() {
             return Err(RejectReason::FILTER);
         }
-        let group = offer.group.as_ref().map(GroupOffer::check).transpose()?;
         // Links share one stream by its time stamps.
         if group.is_some() && !(config.group_connect() && config.tsbpd()) {
             return Err(RejectReason::GROUP);
@@ -193,7 +203,10 @@ impl Request {
         let hs = offer.hs_req.ok_or(RejectReason::ROGUE)?;
         check_hs(&hs, config)?;
         check_congestion(&offer)?;
-        Ok(Self { hs, stream_id: offer.stream_id.unwrap_or_default(), group })
+        let stream_id = offer.stream_id.unwrap_or_default();
+        let request = Self { hs, stream_id, group, filter: offer.filter };
+        request.agree_on_filter(config)?;
+        Ok(request)
     }
 
     /// The stream ID that the initiator sent; empty if none.
@@ -211,6 +224,17 @@ impl Request {
         self.hs.version
     }
 
+    /// The filter that the initiator asked for, as this end completes it, and the answer that says
+    /// so. Without being asked this end uses none, whatever it wishes.
+    fn agree_on_filter(
+        &self,
+        config: &Config,
+    ) -> Result<(Option<String>, Option<Fec>), RejectReason> {
+        let Some(wish) = &self.filter else { return Ok((None, None)) };
+        let (answer, fec) = FilterConfig::merge(config.filter(), wish)?;
+        Ok((Some(answer), Some(fec)))
+    }
+
     /// The answer that accepts the offer under `config`, which may be another one than the offer
     /// was checked with, and what both ends agree on by it.
     pub(crate) fn accept(
@@ -223,12 +247,14 @@ impl Request {
             receive: config.receive_latency().max(wish(self.hs.send_latency_ms)),
             peer: config.peer_latency().max(wish(self.hs.receive_latency_ms)),
         };
+        let (answer, filter) = self.agree_on_filter(config)?;
         let mut flags = own_flags(config);
         if !self.hs.flags.contains(HsFlags::PATH_UPDATE) {
             // Other implementations are told of nothing that they did not ask for.
             flags = flags.without(HsFlags::PATH_UPDATE);
         }
         let blocks = Blocks {
+            filter: answer,
             hs_rsp: Some(HsExtension {
                 version: SRT_VERSION,
                 flags,
@@ -237,7 +263,8 @@ impl Request {
             }),
             ..Blocks::default()
         };
-        Ok((blocks, negotiated(fixed, &self.hs, self.stream_id.clone(), latency, config)))
+        let agreed = negotiated(fixed, &self.hs, self.stream_id.clone(), latency, config);
+        Ok((blocks, Negotiated { filter, ..agreed }))
     }
 }
 
@@ -269,6 +296,7 @@ fn negotiated(
         peer_too_late_drop: config.tsbpd() && peer.flags.contains(HsFlags::TOO_LATE_DROP),
         peer_periodic_nak: peer.flags.contains(HsFlags::PERIODIC_NAK),
         peer_retransmit_flag: peer.flags.contains(HsFlags::RETRANSMIT_FLAG),
+        filter: None,
         path_update: config.path_update() && peer.flags.contains(HsFlags::PATH_UPDATE),
         cookie: fixed.cookie,
         base: fixed.base,

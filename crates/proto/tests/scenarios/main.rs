@@ -20,6 +20,7 @@ mod delivery;
 mod drops;
 mod explorer;
 mod faults;
+mod filter;
 mod group_handshake;
 mod handshake;
 mod hostile;

@@ -121,7 +121,7 @@ fn a_listener_refuses_what_does_not_fit_and_says_why() {
         ),
         (RejectReason::CONGESTION, Box::new(with_added(Extension::Congestion("file".to_owned())))),
         (RejectReason::UNSECURE, Box::new(with_added(Extension::KmReq(vec![0; 56])))),
-        (RejectReason::FILTER, Box::new(with_added(Extension::Filter("fec,cols:10".to_owned())))),
+        (RejectReason::FILTER, Box::new(with_added(Extension::Filter("xor,cols:10".to_owned())))),
         (RejectReason::GROUP, Box::new(with_added(Extension::Group(group)))),
         (RejectReason::ROGUE, Box::new(|handshake| handshake.extensions.clear())),
         (RejectReason::ROGUE, Box::new(|handshake| handshake.extension_field = 0)),

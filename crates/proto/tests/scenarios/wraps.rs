@@ -12,7 +12,7 @@ use crate::pair::{Pair, Side};
 use crate::{MS, latency, link, lossy};
 
 /// Seeds whose first sequence number lies a few hundred below the wrap, found by trying 20 million.
-const SEEDS: [u64; 3] = [2_190_101, 10_118_724, 15_200_450];
+pub const SEEDS: [u64; 3] = [2_190_101, 10_118_724, 15_200_450];
 
 /// Streams 1,000 messages each way across the wrap.
 fn stream_across(seed: u64, link: LinkConfig, config: &Config) -> Pair {

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_proto::{
-    CloseReason, Config, Endpoint, GroupKind, GroupOffer, LinkAction, LinkId, LinkState, Message,
-    SendOptions, Statistics,
+    CloseReason, Config, ConfigError, Endpoint, GroupKind, GroupOffer, LinkAction, LinkId,
+    LinkState, Message, SendOptions, Statistics,
 };
 use punctual_units::Instant;
 
@@ -85,7 +85,8 @@ impl Group {
     /// Calls over all `links` and waits until the first of them stands; the others join when they
     /// do. All links have the same options.
     ///
-    /// Errors: that of the last link, if none comes to stand.
+    /// Errors: that of the last link, if none comes to stand; [`Error::Config`] with a packet
+    /// filter, which groups do not have.
     ///
     /// Cancel safe: dropping the call takes it back.
     pub async fn connect(
@@ -93,6 +94,11 @@ impl Group {
         links: Vec<GroupLink>,
         config: Config,
     ) -> Result<Self, Error> {
+        if !config.packet_filter().is_empty() {
+            let value = config.packet_filter().to_owned();
+            let expected = "none in a group, whose links leave numbers out when they join";
+            return Err(ConfigError { option: "packetfilter", value, expected }.into());
+        }
         let group = Self::new(kind, config, String::new())?;
         let attempts: Vec<_> = links.into_iter().map(|link| group.add_link(link)).collect();
         let mut last = Error::Closed(CloseReason::Local);

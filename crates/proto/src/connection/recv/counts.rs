@@ -22,6 +22,9 @@ pub(crate) struct Counts {
     duplicate: u64,
     mean_lateness: Duration,
     jumps: u64,
+    filter_extra: u64,
+    filter_supplied: u64,
+    filter_lost: u64,
     pub(crate) acks_sent: u64,
     pub(crate) naks_sent: u64,
     pub(crate) ignored: u64,
@@ -32,6 +35,20 @@ impl Counts {
         self.received += 1;
         self.bytes_received += payload as u64;
         self.retransmitted += u64::from(retransmitted);
+    }
+
+    /// A packet of the peer's filter.
+    pub(crate) const fn filter_extra(&mut self) {
+        self.filter_extra += 1;
+    }
+
+    pub(crate) const fn rebuilt(&mut self) {
+        self.filter_supplied += 1;
+    }
+
+    /// Packets that the filter could not rebuild.
+    pub(crate) fn filter_lost(&mut self, packets: u32) {
+        self.filter_lost += u64::from(packets);
     }
 
     pub(crate) const fn stored(&mut self, payload: usize) {
@@ -103,6 +120,9 @@ impl Counts {
         statistics.packets_duplicate = self.duplicate;
         statistics.belated_time = self.mean_lateness;
         statistics.receive_jumps = self.jumps;
+        statistics.packets_receive_filter_extra = self.filter_extra;
+        statistics.packets_filter_supplied = self.filter_supplied;
+        statistics.packets_filter_lost = self.filter_lost;
         statistics.acks_sent = self.acks_sent;
         statistics.naks_sent = self.naks_sent;
         statistics.packets_ignored += self.ignored;

@@ -29,6 +29,7 @@ use super::send::capacity;
 use crate::config::{Config, NakTimer, PACKET_OVERHEAD};
 use crate::connection::rtt::Rtt;
 use crate::event::Message;
+use crate::filter::Arq;
 use crate::group::Course;
 use crate::handshake::Negotiated;
 use crate::statistics::Statistics;
@@ -60,6 +61,8 @@ pub(crate) struct ReceiveHalf {
     acks: AckState,
     link: LinkEstimate,
     too_late_drop: bool,
+    /// How losses are reported; always, without a filter.
+    arq: Arq,
     periodic_nak: bool,
     nak_timer: NakTimer,
     full_payload: usize,
@@ -97,6 +100,7 @@ impl ReceiveHalf {
             }),
             acks: AckState::new(negotiated.receive_isn, now),
             link: LinkEstimate::new(),
+            arq: negotiated.filter.map_or(Arq::Always, |fec| fec.arq()),
             periodic_nak: config.periodic_nak(),
             nak_timer: config.nak_timer(),
             full_payload: config.payload_size(),
@@ -122,6 +126,39 @@ impl ReceiveHalf {
     ) -> bool {
         self.counts.arrived(payload.len(), header.retransmitted);
         self.heard_before = heard_before;
+        self.take_in(now, header, payload, rtt)
+    }
+
+    /// A packet of the peer's filter came in.
+    pub(crate) fn handle_filter_packet(&mut self, payload: usize) {
+        self.counts.arrived(payload, false);
+        self.counts.filter_extra();
+        self.link.disturbed();
+    }
+
+    /// The filter rebuilt a packet that did not come.
+    pub(crate) fn handle_rebuilt(
+        &mut self,
+        now: Instant,
+        header: &DataHeader,
+        payload: Bytes,
+        rtt: Rtt,
+    ) {
+        self.counts.rebuilt();
+        self.take_in(now, header, payload, rtt);
+    }
+
+    /// The filter could not rebuild some packets while it could have: now they are asked for, if
+    /// both ends agreed so.
+    pub(crate) fn handle_filter_loss(&mut self, first: SeqNo, last: SeqNo) {
+        self.counts.filter_lost(last.distance_from(first).unsigned_abs() + 1);
+        if self.arq == Arq::OnRequest {
+            self.report(first, last);
+        }
+    }
+
+    /// Takes in a data packet that came, or was rebuilt.
+    fn take_in(&mut self, now: Instant, header: &DataHeader, payload: Bytes, rtt: Rtt) -> bool {
         if header.key != KeyFlag::Clear {
             self.counts.undecrypted(payload.len());
             return false;
@@ -465,6 +502,9 @@ impl ReceiveHalf {
     }
 
     fn handle_gap(&mut self, now: Instant, first: SeqNo, last: SeqNo, rtt: Rtt) {
+        if self.arq != Arq::Always {
+            return;
+        }
         if !self.reordering.hold(now, first, last, nak_period(rtt)) {
             self.report(first, last);
         }
@@ -485,7 +525,8 @@ impl ReceiveHalf {
         if self.reports.len() < REPORTS {
             self.reports.push((first, last));
         } else {
-            self.report_all = true;
+            // What is reported on request only must not draw everything else with it.
+            self.report_all = self.arq == Arq::Always;
         }
     }
 

@@ -25,6 +25,7 @@ use self::retransmit::{ReportedPacket, RetransmitPolicy};
 use crate::config::{Config, MaxBandwidth, PACKET_OVERHEAD};
 use crate::connection::rtt::Rtt;
 use crate::event::SendOptions;
+use crate::filter::{Arq, SendFilter};
 use crate::handshake::Negotiated;
 use crate::statistics::Statistics;
 
@@ -59,6 +60,7 @@ pub(crate) struct SendHalf {
     policy: Box<dyn RetransmitPolicy>,
     budget: Option<RetransmitBudget>,
     drop_requests: DropRequests,
+    filter: Option<Box<dyn SendFilter>>,
     flow_window: u32,
     /// The newest ACK that told of the peer's room.
     newest_ack: AckNo,
@@ -70,6 +72,8 @@ pub(crate) struct SendHalf {
     originals_first: bool,
     /// The peer does not repeat its loss reports, so silence means loss.
     retransmits_on_silence: bool,
+    /// Nothing is sent again, not even the end of a stream that paused: both ends agreed so.
+    never_repeats: bool,
     last_progress: Instant,
     last_original: Instant,
     /// When the peer last answered to data, by an ACK or a NAK.
@@ -87,6 +91,8 @@ struct Counts {
     bytes_unique: u64,
     retransmitted: u64,
     bytes_retransmitted: u64,
+    filter_extra: u64,
+    bytes_filter_extra: u64,
     lost: u64,
     dropped: u64,
     bytes_dropped: u64,
@@ -112,12 +118,14 @@ impl SendHalf {
                 negotiated.peer_latency,
             ),
             drop_requests: DropRequests::default(),
+            filter: negotiated.filter.map(|fec| fec.sender(negotiated.send_isn)),
             flow_window: negotiated.peer_flow_window,
             newest_ack: AckNo::default(),
             acknowledged: negotiated.send_isn,
             drop_age: config.send_drop_delay().filter(|_| drops).map(age),
             originals_first: drops,
             retransmits_on_silence: !negotiated.peer_periodic_nak,
+            never_repeats: negotiated.filter.is_some_and(|fec| fec.arq() == Arq::Never),
             last_progress: now,
             last_original: now,
             last_response: now,
@@ -163,7 +171,8 @@ impl SendHalf {
 
     /// When something may be sent; `None` while there is nothing, or the peer's buffer is full.
     pub(crate) fn next_send(&self) -> Option<Instant> {
-        let original = (self.buffer.has_new() && self.window_is_open()).then_some(Instant::ORIGIN);
+        let ready = self.filter_owes() || self.buffer.has_new() && self.window_is_open();
+        let original = ready.then_some(Instant::ORIGIN);
         let again = if self.buffer.has_lost() { self.budget_opens() } else { None };
         let sendable = match (original, again) {
             (Some(a), Some(b)) => a.min(b),
@@ -186,6 +195,9 @@ impl SendHalf {
         if !self.pacer.allows(now) {
             return false;
         }
+        if self.filter_owes() {
+            return self.write_filter_packet(now, out);
+        }
         let Some((seq, retransmitted)) = self.choose(now, rtt) else {
             self.pacer.rest();
             return false;
@@ -204,7 +216,28 @@ impl SendHalf {
         out.extend_from_slice(&header.to_bytes());
         out.extend_from_slice(&packet.payload);
         let payload = packet.payload.len();
+        if !retransmitted && let Some(filter) = &mut self.filter {
+            filter.feed(&header, &out[out.len() - payload..]);
+        }
         self.account(now, seq, payload, retransmitted);
+        true
+    }
+
+    /// Whether a packet of the filter's waits: it goes before everything else, so that it comes
+    /// when its group is over.
+    fn filter_owes(&self) -> bool {
+        self.filter.as_ref().is_some_and(|filter| filter.owes())
+    }
+
+    fn write_filter_packet(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
+        let before = out.len();
+        if !self.filter.as_mut().is_some_and(|filter| filter.write(out)) {
+            return false;
+        }
+        let payload = out.len() - before - DataHeader::LEN;
+        self.counts.filter_extra += 1;
+        self.counts.bytes_filter_extra += payload as u64;
+        self.pacer.sent(now, payload, false);
         true
     }
 
@@ -291,7 +324,7 @@ impl SendHalf {
 
     /// When something in flight is to be sent again because nothing was acknowledged.
     pub(crate) fn next_silence(&self, rtt: Rtt) -> Option<Instant> {
-        if self.buffer.flight() == 0 {
+        if self.buffer.flight() == 0 || self.never_repeats {
             return None;
         }
         let since = if self.retransmits_on_silence {
@@ -337,8 +370,12 @@ impl SendHalf {
         statistics.bytes_sent_unique = counts.bytes_unique + headers(counts.sent_unique);
         statistics.packets_retransmitted = counts.retransmitted;
         statistics.bytes_retransmitted = counts.bytes_retransmitted + headers(counts.retransmitted);
-        statistics.packets_sent = counts.sent_unique + counts.retransmitted;
-        statistics.bytes_sent = statistics.bytes_sent_unique + statistics.bytes_retransmitted;
+        statistics.packets_send_filter_extra = counts.filter_extra;
+        statistics.packets_sent = counts.sent_unique + counts.retransmitted + counts.filter_extra;
+        statistics.bytes_sent = statistics.bytes_sent_unique
+            + statistics.bytes_retransmitted
+            + counts.bytes_filter_extra
+            + headers(counts.filter_extra);
         statistics.packets_send_lost = counts.lost;
         statistics.packets_send_dropped = counts.dropped;
         statistics.bytes_send_dropped = counts.bytes_dropped + headers(counts.dropped);

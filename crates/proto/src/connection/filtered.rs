@@ -1,0 +1,37 @@
+use bytes::Bytes;
+use punctual_units::Instant;
+use punctual_wire::{DataHeader, MsgNo};
+
+use super::established::Established;
+
+impl Established {
+    /// Takes in a data packet through the filter, which sees it as it came. Whether it may have
+    /// moved a timer, or calls for an answer.
+    pub(super) fn handle_filtered(
+        &mut self,
+        now: Instant,
+        heard_before: Instant,
+        header: &DataHeader,
+        payload: Bytes,
+    ) -> bool {
+        let rtt = self.rtt.estimate();
+        let Some(filtering) = &mut self.filter else { return false };
+        let findings = &mut filtering.findings;
+        filtering.filter.handle(header, &payload, findings);
+        filtering.ignored += u64::from(std::mem::take(&mut findings.odd));
+        let mut moved = !findings.rebuilt.is_empty() || !findings.lost.is_empty();
+        // What came before what it brought about: the gap that a rebuilt packet fills is found.
+        if header.msgno == MsgNo::CONTROL {
+            self.receiver.handle_filter_packet(payload.len());
+        } else {
+            moved |= self.receiver.handle_data(now, heard_before, header, payload, rtt);
+        }
+        for (header, payload) in findings.rebuilt.drain(..) {
+            self.receiver.handle_rebuilt(now, &header, payload, rtt);
+        }
+        for (first, last) in findings.lost.drain(..) {
+            self.receiver.handle_filter_loss(first, last);
+        }
+        moved
+    }
+}
