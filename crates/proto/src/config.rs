@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use punctual_units::Bitrate;
+use punctual_wire::{SocketId, destination};
 
 use crate::connection::rtt::RttAlgorithm;
 use crate::connection::send::retransmit::RetransmitPolicy;
@@ -294,12 +295,60 @@ pub struct EndpointConfig {
     pub backlog: usize,
     /// Most connections at once. Default 65,536.
     pub max_connections: usize,
+    /// Which of several endpoints that share a port this is; see [`Shard`].
+    pub shard: Shard,
 }
+
+/// One of several endpoints that share a port. Each draws other socket IDs, so that it can be told
+/// whose a datagram is although it came to another one: a peer's address may change.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Shard {
+    index: u32,
+    count: u32,
+}
+
+impl Default for Shard {
+    /// The only one.
+    fn default() -> Self {
+        Self { index: 0, count: 1 }
+    }
+}
+
+impl Shard {
+    /// Most endpoints that may share a port.
+    pub const MOST: u32 = 4_096;
+
+    /// The endpoint `index` of `count`; `None` unless it is one of them, and they are no more than
+    /// [`MOST`](Self::MOST).
+    pub fn new(index: u32, count: u32) -> Option<Self> {
+        (index < count && count <= Self::MOST).then_some(Self { index, count })
+    }
+
+    /// The index of the endpoint whose connection a datagram belongs to, if it is not this one's:
+    /// `None` too for a datagram that belongs to no connection.
+    pub fn other_owner(self, datagram: &[u8]) -> Option<u32> {
+        let dest = destination(datagram).filter(|&dest| dest != SocketId::LISTENER)?;
+        let owner = dest.value() % self.count;
+        (owner != self.index).then_some(owner)
+    }
+
+    /// The socket ID of this endpoint's that is made of 30 random bits.
+    pub(crate) fn own_id(self, random: u32) -> SocketId {
+        let random = random & MAX_SOCKET_ID;
+        let first = random - random % self.count;
+        // The last, incomplete round of numbers has not one for each.
+        let id = if first + self.index > MAX_SOCKET_ID { self.index } else { first + self.index };
+        SocketId::new(id)
+    }
+}
+
+/// The largest ID of a socket: bit 30 is a group's.
+const MAX_SOCKET_ID: u32 = 0x3FFF_FFFF;
 
 impl EndpointConfig {
     /// The default options with this seed.
     pub fn new(seed: [u8; 32]) -> Self {
-        Self { seed, backlog: 1_024, max_connections: 65_536 }
+        Self { seed, backlog: 1_024, max_connections: 65_536, shard: Shard::default() }
     }
 }
 
@@ -315,6 +364,28 @@ mod tests {
         assert_eq!(error.to_string(), "rcvlatency is 66s; it must be 0 to 65535 ms");
         let error = Config::default().with_stream_id("x".repeat(513)).unwrap_err();
         assert_eq!(error.to_string(), "streamid is 513 bytes long; it must be at most 512 bytes");
+    }
+
+    #[test]
+    fn shards_know_whose_a_datagram_is_by_its_socket_id() {
+        assert_eq!(Shard::default().own_id(u32::MAX), SocketId::new(MAX_SOCKET_ID));
+        for count in [1, 2, 3, 7, Shard::MOST] {
+            let shards: Vec<Shard> = (0..count).filter_map(|i| Shard::new(i, count)).collect();
+            for random in [0, 1, 12_345, MAX_SOCKET_ID - 1, u32::MAX] {
+                for (i, shard) in (0..).zip(shards.iter().take(8)) {
+                    let id = shard.own_id(random).value();
+                    assert!(id <= MAX_SOCKET_ID && id % count == i);
+                    let datagram = [&[0; 12][..], &id.to_be_bytes()].concat();
+                    let is_listener = id == 0;
+                    let owner = |other: &Shard| other.other_owner(&datagram);
+                    let others = Some(i).filter(|_| !is_listener);
+                    assert_eq!(shards.iter().find_map(owner), others.filter(|_| count > 1));
+                    assert_eq!(owner(shard), None);
+                }
+            }
+        }
+        assert_eq!((Shard::new(2, 2), Shard::new(0, 0)), (None, None));
+        assert_eq!(Shard::new(1, 2).and_then(|shard| shard.other_owner(&[0; 15])), None);
     }
 
     #[test]

@@ -89,7 +89,7 @@ mod statistics;
 
 pub use config::{
     BufferSize, Config, EndpointConfig, MaxBandwidth, NakTimer, RetransmitAlgorithm,
-    RetransmitBandwidth,
+    RetransmitBandwidth, Shard,
 };
 pub use connection::rtt::{ClassicRtt, Rtt, RttAlgorithm, RttEstimator};
 pub use connection::send::retransmit::{Aggressive, Efficient, ReportedPacket, RetransmitPolicy};

@@ -5,10 +5,12 @@
 //! datagram comes, something is due, or a call of the application makes something due.
 
 use std::cell::Cell;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use punctual_units::Instant;
 
 use crate::clock;
@@ -55,6 +57,12 @@ impl Driver {
         let blocked = !self.flush(None);
 
         let rest = self.exchange(cx, scratch, blocked);
+        // Without the own lock: two shards may pass something to each other.
+        for (owner, remote, datagram) in scratch.misdealt.drain(..) {
+            owner.call_and_wake(|state, now| {
+                state.endpoint.handle_datagram(now, remote, datagram);
+            });
+        }
 
         let sent = !blocked && self.flush(Some(&mut scratch.outbox));
         self.statistics.turns += 1;
@@ -87,7 +95,10 @@ impl Driver {
         let now = clock::now();
         state.schedule.begin(now);
         for (remote, datagram) in scratch.inbox.datagrams.drain(..) {
-            state.endpoint.handle_datagram(now, remote, datagram);
+            match self.shared.other_owner(&datagram) {
+                None => state.endpoint.handle_datagram(now, remote, datagram),
+                Some(owner) => scratch.misdealt.push((owner, remote, datagram)),
+            }
         }
         if state.endpoint.poll_timeout().is_some_and(|due| due <= now) {
             state.endpoint.handle_timeout(now);
@@ -196,6 +207,8 @@ struct Scratch {
     inbox: Inbox,
     outbox: Outbox,
     notices: Vec<Notice>,
+    /// Datagrams for connections of other shards.
+    misdealt: Vec<(Arc<Shared>, SocketAddr, Bytes)>,
 }
 
 thread_local! {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::thread;
 
 use punctual_proto::{
-    AcceptError, Config, EndpointConfig, GroupOffer, Incoming, IncomingId, Membership, RejectReason,
+    AcceptError, Config, EndpointConfig, GroupOffer, Incoming, IncomingId, Membership,
+    RejectReason, Shard,
 };
 
 use crate::accept::AcceptQueue;
@@ -95,8 +96,13 @@ impl Listener {
         };
         let sockets = bind_shards(config.port, shards)?;
         let local = sockets[0].local_addr();
-        for socket in sockets.iter() {
+        let before = handles.len();
+        for (index, socket) in (0..).zip(sockets.iter()) {
             let mut endpoint = EndpointConfig::new(seed()?);
+            endpoint.shard = u32::try_from(sockets.len())
+                .ok()
+                .and_then(|count| Shard::new(index, count))
+                .unwrap_or_default();
             endpoint.backlog = config.backlog.unwrap_or(endpoint.backlog);
             endpoint.max_connections = config.max_connections.unwrap_or(endpoint.max_connections);
             let handle = start(Arc::clone(socket), Arc::clone(&sockets), endpoint)?;
@@ -105,6 +111,10 @@ impl Listener {
                 state.set_callers(Some(Arc::clone(callers)));
             });
             handles.push(handle);
+        }
+        if shards > 1 {
+            let shards: Vec<_> = handles[before..].iter().map(Handle::shared).collect();
+            Shared::introduce(&shards);
         }
         Ok(local)
     }

@@ -157,8 +157,9 @@ pub(crate) fn start(
     shards: Arc<[Arc<Udp>]>,
     config: EndpointConfig,
 ) -> Result<Handle, Error> {
+    let shard = config.shard;
     let endpoint = Endpoint::new(config, now());
-    let shared = Arc::new(Shared::new(udp, Alarm::new()?, endpoint));
+    let shared = Arc::new(Shared::new(udp, Alarm::new()?, endpoint, shard));
     let handle = Handle::new(&shared);
     tokio::spawn(Driver::new(shared, shards));
     Ok(handle)

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::Waker;
 
-use punctual_proto::{CloseReason, ConnectionId, Endpoint, Event, IncomingId};
+use punctual_proto::{CloseReason, ConnectionId, Endpoint, Event, IncomingId, Shard};
 use punctual_units::Instant;
 use tokio::sync::Notify;
 
@@ -26,12 +26,15 @@ use crate::udp::Udp;
 pub(crate) struct Shared {
     pub(crate) udp: Arc<Udp>,
     pub(crate) alarm: Alarm,
+    shard: Shard,
+    /// The shards of the same port by their index, this one too; empty where it is the only one.
+    siblings: OnceLock<Vec<Weak<Self>>>,
     state: Mutex<State>,
     statistics: Mutex<PortStatistics>,
 }
 
 impl Shared {
-    pub(crate) fn new(udp: Arc<Udp>, alarm: Alarm, endpoint: Endpoint) -> Self {
+    pub(crate) fn new(udp: Arc<Udp>, alarm: Alarm, endpoint: Endpoint, shard: Shard) -> Self {
         let state = State {
             endpoint,
             connections: HashMap::default(),
@@ -42,7 +45,24 @@ impl Shared {
             driver: None,
             stopped: false,
         };
-        Self { udp, alarm, state: Mutex::new(state), statistics: Mutex::default() }
+        let (state, statistics) = (Mutex::new(state), Mutex::default());
+        Self { udp, alarm, shard, siblings: OnceLock::new(), state, statistics }
+    }
+
+    /// Makes the shards of a port known to each other.
+    pub(crate) fn introduce(shards: &[&Arc<Self>]) {
+        for shard in shards {
+            let siblings = shards.iter().map(|shard| Arc::downgrade(shard)).collect();
+            shard.siblings.get_or_init(|| siblings);
+        }
+    }
+
+    /// The shard whose connection a datagram belongs to that came here, if it is another one's: the
+    /// kernel deals out by address, and the peer's may have changed.
+    pub(crate) fn other_owner(&self, datagram: &[u8]) -> Option<Arc<Self>> {
+        let siblings = self.siblings.get()?;
+        let owner = self.shard.other_owner(datagram)?;
+        siblings.get(usize::try_from(owner).ok()?)?.upgrade()
     }
 
     /// Does something in the application's name, and sees to it that the driver wakes up in time

@@ -356,3 +356,59 @@ const MAX_SEGMENTS: usize = 65_507 / 1_472;
 const RECEIVE_ATTEMPTS: usize = 4;
 const SEND_BUFFER: usize = 2 << 20;
 const RECEIVE_BUFFER: usize = 8 << 20;
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use socket2::SockRef;
+
+    use super::*;
+
+    fn bound(local: &str, config: PortConfig) -> Option<Udp> {
+        let ipv6 = local.starts_with('[');
+        if ipv6 && std::net::TcpListener::bind("[::1]:0").is_err() {
+            return None;
+        }
+        let config = PortConfig { local: Some(local.parse().unwrap()), ..config };
+        Some(Udp::bind(&config, false).unwrap())
+    }
+
+    #[tokio::test]
+    async fn the_system_has_what_the_options_say() {
+        let config = PortConfig { ttl: Some(7), tos: Some(0xB8), ..PortConfig::default() };
+        let ipv4 = bound("127.0.0.1:0", config.clone()).unwrap();
+        let socket = SockRef::from(&ipv4.socket);
+        assert_eq!((socket.ttl_v4().unwrap(), socket.tos_v4().unwrap()), (7, 0xB8));
+        // A port of both families has them for both.
+        let Some(both) = bound("[::]:0", config) else { return };
+        let socket = SockRef::from(&both.socket);
+        assert_eq!(socket.unicast_hops_v6().unwrap(), 7);
+        assert_eq!(socket.tclass_v6().unwrap(), 0xB8);
+        assert_eq!((socket.ttl_v4().unwrap(), socket.tos_v4().unwrap()), (7, 0xB8));
+    }
+
+    #[tokio::test]
+    async fn a_port_is_bound_to_its_device_and_an_unknown_one_is_named() {
+        let on = |device: &str| PortConfig {
+            device: Some(device.to_owned()),
+            local: Some("127.0.0.1:0".parse().unwrap()),
+            ..PortConfig::default()
+        };
+        let udp = Udp::bind(&on("lo"), false).unwrap();
+        let device = SockRef::from(&udp.socket).device().unwrap();
+        assert_eq!(device.as_deref(), Some(b"lo".as_slice()));
+        let error = Udp::bind(&on("nosuchdevice"), false).unwrap_err().to_string();
+        assert!(error.contains("nosuchdevice"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_port_of_ipv6_is_closed_to_ipv4_where_it_should_be() {
+        for (ipv6_only, open) in [(None, true), (Some(false), true), (Some(true), false)] {
+            let config = PortConfig { ipv6_only, ..PortConfig::default() };
+            let Some(udp) = bound("[::]:0", config) else { return };
+            assert_eq!(SockRef::from(&udp.socket).only_v6().unwrap(), !open);
+            assert_eq!(udp.check_family("127.0.0.1:9".parse().unwrap()).is_ok(), open);
+            assert!(udp.check_family("[::1]:9".parse().unwrap()).is_ok());
+        }
+    }
+}

@@ -50,6 +50,26 @@ fn nobody_there_is_code_4() {
     assert!(ended.stderr.contains("no answer within 300 ms"), "{}", ended.stderr);
 }
 
+#[test]
+fn nobody_who_calls_within_ffmpegs_limit_is_code_4() {
+    let uri = format!("srt://127.0.0.1:{}?mode=listener&listen_timeout=300000", free_port());
+    let ended = run(&["receive", &uri], b"");
+    assert_eq!(ended.code, Some(4), "{}", ended.stderr);
+    assert!(ended.stderr.contains("nobody called within 300 ms"), "{}", ended.stderr);
+}
+
+#[test]
+fn the_options_are_printed_for_people_and_for_programs() {
+    let table = run(&["options", "latency"], b"").text();
+    assert!(table.lines().any(|line| line.starts_with("latency ") && line.contains("120")));
+    let json = run(&["options", "--json"], b"").text();
+    let options: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let names: Vec<_> = options.as_array().unwrap().iter().map(|it| it["name"].as_str()).collect();
+    assert!(names.contains(&Some("maxrexmitbw")) && names.len() > 40, "{names:?}");
+    let ended = run(&["options", "nonsense"], b"");
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+}
+
 #[tokio::test]
 async fn a_rejection_is_code_3_and_tells_the_peers_code() {
     let local = "127.0.0.1:0".parse().unwrap();

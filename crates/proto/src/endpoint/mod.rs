@@ -426,7 +426,7 @@ impl Endpoint {
     /// follow from another one.
     fn draw_socket_id(&mut self) -> SocketId {
         loop {
-            let id = SocketId::new(self.rng.next_u32() & 0x3FFF_FFFF);
+            let id = self.config.shard.own_id(self.rng.next_u32());
             if id != SocketId::LISTENER && !self.by_socket.contains_key(&id) {
                 return id;
             }

@@ -73,6 +73,25 @@ fn the_extensions_are_what_strict_peers_expect() {
     assert_eq!(datagram[48..52], [2, 2, 0, 192]);
 }
 
+/// Each end tells the other the address at which it sees it, IPv6 in full.
+#[test]
+fn handshakes_carry_the_peers_address_of_either_family() {
+    for ipv6 in [false, true] {
+        let mut pair = Pair::symmetric(1, link());
+        if ipv6 {
+            pair = pair.over_ipv6();
+        }
+        let record = pair.record();
+        pair.connect(latency(120), latency(120));
+        for side in [Side::Caller, Side::Listener] {
+            let there = pair.node(side.other()).address.ip();
+            let handshakes = record.handshakes(side);
+            assert_eq!(handshakes.len(), 2);
+            assert!(handshakes.iter().all(|(_, handshake, _)| handshake.peer_ip.to_ip() == there));
+        }
+    }
+}
+
 /// A flag, because gosrt refuses a handshake with a block that it does not know; everybody passes
 /// over flags that he does not know. A listener sets it for those only that did.
 #[test]

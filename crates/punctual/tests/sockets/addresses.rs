@@ -8,7 +8,7 @@ use tokio::net::UdpSocket;
 use tokio::sync::watch;
 
 use crate::common::{config, local, message, within};
-use punctual::{Config, Listener, Socket};
+use punctual::{Config, Listener, ListenerConfig, PortConfig, Socket};
 
 /// Carries datagrams between whoever sends to it and `listener`, from the port that `ports` has.
 async fn relay(front: UdpSocket, listener: SocketAddr, ports: watch::Receiver<Arc<UdpSocket>>) {
@@ -43,7 +43,21 @@ fn patient() -> Config {
 
 #[tokio::test]
 async fn a_stream_goes_on_from_a_new_port_both_ways() {
-    let listener = Listener::bind(local(), patient()).await.unwrap();
+    goes_on(Listener::bind(local(), patient()).await.unwrap()).await;
+}
+
+/// The kernel deals datagrams out by address, so those from the new one come to another shard.
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_goes_on_from_a_new_port_though_another_shard_gets_it() {
+    let port = PortConfig { local: Some(local()), ..PortConfig::default() };
+    let config =
+        ListenerConfig { port, connection: patient(), shards: 8, ..ListenerConfig::default() };
+    goes_on(Listener::bind_with(config).await.unwrap()).await;
+}
+
+/// Streams both ways through a relay that changes its port three times.
+async fn goes_on(listener: Listener) {
     let front = UdpSocket::bind(local()).await.unwrap();
     let address = front.local_addr().unwrap();
     let (switch, ports) = watch::channel(new_port().await);
