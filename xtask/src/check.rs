@@ -64,13 +64,15 @@ fn dependencies() -> Outcome {
 }
 
 /// The crates that know neither clock nor socket.
-const CORE: [&str; 6] = [
+const CORE: [&str; 8] = [
     "punctual-units",
     "punctual-wire",
+    "punctual-crypto",
     "punctual-proto",
     "punctual-netem",
     "punctual-metrics",
     "punctual-sim",
+    "punctual-probe",
 ];
 
 const WASM: &str = "wasm32-unknown-unknown";

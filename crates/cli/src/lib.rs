@@ -30,6 +30,7 @@ mod timepoint;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser};
 
 use args::{Cli, Command};
@@ -42,6 +43,7 @@ pub fn run(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             // Nothing can be done if even that cannot be printed.
+            let error = without_secrets(error);
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
@@ -59,6 +61,17 @@ pub fn run(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {
             ExitCode::from(failure.code())
         }
     }
+}
+
+/// What was typed may be a URI with a passphrase, which is not to be shown on a screen or in a log.
+fn without_secrets(mut error: clap::Error) -> clap::Error {
+    for kind in [ContextKind::InvalidValue, ContextKind::InvalidArg] {
+        if let Some(ContextValue::String(typed)) = error.get(kind) {
+            let shown = punctual_uri::redacted(typed);
+            error.insert(kind, ContextValue::String(shown));
+        }
+    }
+    error
 }
 
 fn execute(cli: Cli) -> Result<(), Failure> {

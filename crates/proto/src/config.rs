@@ -5,11 +5,13 @@
 
 use std::time::Duration;
 
+use punctual_crypto::{KeyLength, Passphrase};
 use punctual_units::Bitrate;
 use punctual_wire::{SocketId, destination};
 
 use crate::connection::rtt::RttAlgorithm;
 use crate::connection::send::retransmit::RetransmitPolicy;
+use crate::encryption::CryptoMode;
 use crate::error::ConfigError;
 use crate::filter::FilterConfig;
 
@@ -121,12 +123,18 @@ macro_rules! options {
         pub struct Config {
             $( $field: $type, )*
             stream_id: String,
+            passphrase: Option<Passphrase>,
             packet_filter: Option<FilterConfig>,
         }
 
         impl Default for Config {
             fn default() -> Self {
-                Self { $( $field: $default, )* stream_id: String::new(), packet_filter: None }
+                Self {
+                    $( $field: $default, )*
+                    stream_id: String::new(),
+                    passphrase: None,
+                    packet_filter: None,
+                }
             }
         }
 
@@ -223,6 +231,19 @@ options! {
     /// Least time without an answer after which a backup group holds a link for unstable
     /// \[groupminstabletimeo\]. 60 to 65,535 ms, default 60 ms.
     group_min_stability / with_group_min_stability: Duration = MS(60), "groupminstabletimeo" in MS(60)..=MS(65_535), "60 to 65535 ms";
+    /// Length of the key that a caller makes \[pbkeylen\]; a listener tells callers its wish, which
+    /// comes before theirs. Default `None`: what the peer wishes, or else 16 bytes.
+    key_length / with_key_length: Option<KeyLength> = None;
+    /// Whether a peer without the same passphrase is refused \[enforcedencryption\]. Default true;
+    /// else the connection stands, and what cannot be decrypted is dropped.
+    enforced_encryption / with_enforced_encryption: bool = true;
+    /// How packets are encrypted \[cryptomode\]. Default: counter mode, or what the caller takes.
+    crypto_mode / with_crypto_mode: CryptoMode = CryptoMode::Auto;
+    /// Packets after which the sender takes a new key \[kmrefreshrate\]. 3 to 2^30, default 2^24.
+    key_refresh_rate / with_key_refresh_rate: u32 = 1 << 24, "kmrefreshrate" in 3..=1 << 30, "3 to 1073741824 packets";
+    /// How many packets before that the peer is told the new key \[kmpreannounce\]. 1 to 2^29,
+    /// default 65,536; no more than half the refresh rate counts.
+    key_pre_announce / with_key_pre_announce: u32 = 1 << 16, "kmpreannounce" in 1..=1 << 29, "1 to 536870912 packets";
 }
 
 impl Config {
@@ -252,6 +273,33 @@ impl Config {
         }
         self.stream_id = stream_id;
         Ok(self)
+    }
+
+    /// What both ends know, and from which the keys of encryption follow \[passphrase\]. Default
+    /// none: nothing is encrypted.
+    pub const fn passphrase(&self) -> Option<&Passphrase> {
+        self.passphrase.as_ref()
+    }
+
+    /// What both ends know, 10 to 80 bytes \[passphrase\]; empty for no encryption. An error tells
+    /// its length and nothing of what it says.
+    pub fn with_passphrase(mut self, passphrase: impl AsRef<[u8]>) -> Result<Self, ConfigError> {
+        let passphrase = passphrase.as_ref();
+        self.passphrase = match passphrase.len() {
+            0 => None,
+            len => Some(Passphrase::new(passphrase).map_err(|_| ConfigError {
+                option: "passphrase",
+                value: format!("{len} bytes long"),
+                expected: "10 to 80 bytes",
+            })?),
+        };
+        Ok(self)
+    }
+
+    /// How many packets before a refresh the peer is told the new key: the pre-announcement as far
+    /// as the refresh rate leaves room for it, by libsrt's rule.
+    pub fn effective_key_pre_announce(&self) -> u32 {
+        self.key_pre_announce.min((self.key_refresh_rate - 1) / 2)
     }
 
     /// The packet filter that this end wishes \[packetfilter\]. Default empty: none.
@@ -288,7 +336,8 @@ impl Config {
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
     /// Where all of the endpoint's chance comes from: socket IDs, first sequence numbers, the
-    /// cookie's key. Real use takes it from the system's randomness, tests fix it.
+    /// cookie's key, and the keys of encryption. Real use takes it from the system's randomness,
+    /// once an endpoint, and keeps it to itself: who knows it knows every key. Tests fix it.
     pub seed: [u8; 32],
     /// Callers that may wait for the application's answer at once; more are rejected with
     /// [`RejectReason::BACKLOG`](punctual_wire::RejectReason::BACKLOG). Default 1024.
@@ -364,6 +413,26 @@ mod tests {
         assert_eq!(error.to_string(), "rcvlatency is 66s; it must be 0 to 65535 ms");
         let error = Config::default().with_stream_id("x".repeat(513)).unwrap_err();
         assert_eq!(error.to_string(), "streamid is 513 bytes long; it must be at most 512 bytes");
+    }
+
+    #[test]
+    fn a_passphrase_is_taken_or_refused_and_never_shown() {
+        let config = Config::default().with_passphrase("hush, hush").unwrap();
+        assert!(config.passphrase().is_some());
+        assert!(!format!("{config:?}").contains("hush"));
+        assert_ne!(config, Config::default());
+        assert_eq!(config.clone().with_passphrase("").unwrap(), Config::default());
+        let error = config.with_passphrase("too short").unwrap_err();
+        assert_eq!(error.to_string(), "passphrase is 9 bytes long; it must be 10 to 80 bytes");
+    }
+
+    #[test]
+    fn a_key_is_announced_no_earlier_than_half_way() {
+        let config = Config::default();
+        assert_eq!(config.effective_key_pre_announce(), 65_536);
+        assert_eq!(config.with_key_refresh_rate(100).unwrap().effective_key_pre_announce(), 49);
+        assert!(Config::default().with_key_refresh_rate(2).is_err());
+        assert!(Config::default().with_key_pre_announce(0).is_err());
     }
 
     #[test]

@@ -4,9 +4,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
+use punctual_crypto::{CipherMode, KeyLength};
 use punctual_units::Instant;
-use punctual_wire::{MsgNo, SeqNo, SocketId};
+use punctual_wire::{MsgNo, RejectReason, SeqNo, SocketId};
 
+use crate::encryption::KeyState;
 use crate::endpoint::ConnectionId;
 use crate::error::CloseReason;
 use crate::group::GroupOffer;
@@ -19,6 +21,9 @@ pub enum Event {
     /// [`Endpoint::accept`](crate::Endpoint::accept) or
     /// [`Endpoint::reject`](crate::Endpoint::reject).
     Incoming(Incoming),
+    /// A caller at this address was refused before the application was asked, because its handshake
+    /// does not fit the listener's configuration. It was told so.
+    CallerRefused(SocketAddr, RejectReason),
     /// The caller withdrew or ran out of time before it was accepted or rejected.
     IncomingGone(IncomingId),
     /// A connection that was dialled with [`Endpoint::connect`](crate::Endpoint::connect) or
@@ -54,6 +59,8 @@ pub struct Incoming {
     pub peer_version: u32,
     /// Its socket ID.
     pub peer_socket_id: SocketId,
+    /// Whether it wants to encrypt, and so has a passphrase.
+    pub encrypted: bool,
     /// The group that it is to be a link of, if it is.
     pub group: Option<GroupOffer>,
 }
@@ -81,6 +88,12 @@ pub struct ConnectionInfo {
     pub max_payload: usize,
     /// The smoothed round-trip time.
     pub rtt: Duration,
+    /// How far the ends are with the keys of what this end sends \[sndkmstate\].
+    pub send_key_state: KeyState,
+    /// The same of what it receives \[rcvkmstate\].
+    pub receive_key_state: KeyState,
+    /// The cipher of what this end sends; `None` if that is in the clear.
+    pub cipher: Option<(CipherMode, KeyLength)>,
 }
 
 /// A message as it is delivered.

@@ -75,8 +75,10 @@
 
 #![forbid(unsafe_code)]
 
+mod chance;
 mod config;
 mod connection;
+mod encryption;
 mod endpoint;
 mod error;
 mod event;
@@ -86,6 +88,7 @@ mod handshake;
 mod seq_ring;
 mod seq_set;
 mod statistics;
+mod stream_id;
 
 pub use config::{
     BufferSize, Config, EndpointConfig, MaxBandwidth, NakTimer, RetransmitAlgorithm,
@@ -93,6 +96,7 @@ pub use config::{
 };
 pub use connection::rtt::{ClassicRtt, Rtt, RttAlgorithm, RttEstimator};
 pub use connection::send::retransmit::{Aggressive, Efficient, ReportedPacket, RetransmitPolicy};
+pub use encryption::{CryptoMode, KeyState};
 pub use endpoint::{ConnectionId, Endpoint, Transmit};
 pub use error::{AcceptError, CloseReason, ConfigError, ConnectError, RecvError, SendError};
 pub use event::{ConnectionInfo, Event, Incoming, IncomingId, Message, SendOptions};
@@ -100,5 +104,7 @@ pub use group::{
     Group, GroupKind, GroupMessage, GroupOffer, LinkAction, LinkId, LinkState, LinkStatus,
     LinkTerms, Membership,
 };
+pub use punctual_crypto::{CipherMode, KeyLength, Passphrase};
 pub use punctual_wire::{MsgNo, RejectReason, SeqNo, SocketId};
 pub use statistics::{StatisticValue, Statistics};
+pub use stream_id::{AccessMode, ContentType, StreamId, StreamIdError};

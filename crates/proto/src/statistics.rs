@@ -107,10 +107,16 @@ statistics! {
         packets_receive_dropped: u64,
         /// Total: bytes of those, estimated from the average payload \[byteRcvDrop\].
         bytes_receive_dropped: u64,
-        /// Total: packets that could not be decrypted \[pktRcvUndecrypt\].
+        /// Total: packets that could not be decrypted, or came in the clear where they should not
+        /// \[pktRcvUndecrypt\].
         packets_undecrypted: u64,
         /// Total: payload bytes of those \[byteRcvUndecrypt\].
         bytes_undecrypted: u64,
+        /// Total: packets whose GCM tag did not fit: changed on the way, or not the peer's. A part
+        /// of the undecrypted.
+        packets_not_authentic: u64,
+        /// Total: keys that the sender took into use after the first.
+        key_refreshes: u64,
         /// Total: packets that arrived after their place was passed, duplicates included
         /// \[pktRcvBelated\].
         packets_belated: u64,

@@ -1,11 +1,13 @@
 //! The queue of callers that wait for an answer.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use punctual_proto::IncomingId;
+use punctual_proto::{Config, GroupOffer, IncomingId};
 use tokio::sync::Notify;
 
+use crate::error::Error;
 use crate::group::{self, Group};
 use crate::listener::IncomingCall;
 use crate::shared::Shared;
@@ -18,11 +20,16 @@ pub(crate) struct AcceptQueue {
     arrived: Notify,
     /// Groups that were accepted here, whose further links join by themselves.
     groups: Mutex<Vec<Weak<group::Inner>>>,
+    /// Held while a link is accepted, so that two first links do not make two groups.
+    admission: Mutex<()>,
+    /// Whether somebody decides on the further links, too.
+    asks_for_links: AtomicBool,
 }
 
 impl AcceptQueue {
     pub(crate) fn push(&self, call: IncomingCall) {
-        if let (Some(group), Some(offer)) = (self.group_of(&call), call.group()) {
+        let joins = !self.asks_for_links.load(Ordering::Relaxed);
+        if let (true, Some(group), Some(offer)) = (joins, self.group_of(&call), call.group()) {
             let remote = call.remote();
             match group.join(call, &offer) {
                 Ok(()) => tracing::info!(%remote, "a link joined its group"),
@@ -43,9 +50,35 @@ impl AcceptQueue {
         groups.find(|group| group.expects(&offer, call.stream_id()))
     }
 
+    /// From now on the further links of groups wait for an answer as all callers do.
+    pub(crate) fn ask_for_links(&self) {
+        self.asks_for_links.store(true, Ordering::Relaxed);
+    }
+
+    /// Accepts a link: the first one as the group that is given back, any other for its group.
+    pub(crate) fn admit(
+        &self,
+        call: IncomingCall,
+        offer: &GroupOffer,
+        config: Config,
+    ) -> Result<Option<Group>, Error> {
+        let _one_at_a_time = self.admission.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(group) = self.group_of(&call) {
+            group.join(call, offer)?;
+            return Ok(None);
+        }
+        let group = Group::new(offer.kind, config, call.stream_id().to_owned())?;
+        group.inner().join(call, offer)?;
+        self.serve(&group);
+        Ok(Some(group))
+    }
+
     /// Lets the further links of `group` join it.
-    pub(crate) fn serve(&self, group: &Group) {
+    fn serve(&self, group: &Group) {
         self.groups().push(Arc::downgrade(group.inner()));
+        if self.asks_for_links.load(Ordering::Relaxed) {
+            return;
+        }
         // Some may have come before it was accepted.
         let (links, others) = self.take().into_iter().partition(|call| {
             let offer = call.group();

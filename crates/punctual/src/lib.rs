@@ -12,6 +12,8 @@
 //! - [`Socket::rendezvous`] meets an end that calls at the same time, where neither can listen.
 //! - A [`Port`] is a UDP port with options from which many calls may be made; [`Reconnect`] calls
 //!   until somebody answers.
+//! - [`StreamId`] reads the forms of stream IDs that are in use. [`Listener::gate`] lets a hook
+//!   decide on callers that may wait for an answer itself, from a database or a server.
 //! - [`Config`] has the options of a connection. The defaults are those of libsrt's live mode.
 //!
 //! ```
@@ -75,6 +77,7 @@ mod config;
 mod control;
 mod driver;
 mod error;
+mod gate;
 mod group;
 mod inbox;
 mod listener;
@@ -93,14 +96,16 @@ mod udp;
 pub use clock::now;
 pub use config::{ListenerConfig, PortConfig};
 pub use error::Error;
+pub use gate::Gate;
 pub use group::{Group, GroupLink, LinkReport};
-pub use listener::{Accepted, IncomingCall, Listener};
+pub use listener::{Accepted, CallerInfo, IncomingCall, Listener};
 pub use port::Port;
 pub use punctual_proto::{
-    AcceptError, BufferSize, CloseReason, Config, ConfigError, ConnectError, ConnectionInfo,
-    GroupKind, GroupOffer, LinkId, LinkState, MaxBandwidth, Message, MsgNo, NakTimer, RejectReason,
+    AcceptError, AccessMode, BufferSize, CipherMode, CloseReason, Config, ConfigError,
+    ConnectError, ConnectionInfo, ContentType, CryptoMode, GroupKind, GroupOffer, KeyLength,
+    KeyState, LinkId, LinkState, MaxBandwidth, Message, MsgNo, NakTimer, Passphrase, RejectReason,
     RetransmitAlgorithm, RetransmitBandwidth, RttAlgorithm, SendOptions, SeqNo, SocketId,
-    StatisticValue, Statistics,
+    StatisticValue, Statistics, StreamId, StreamIdError,
 };
 pub use punctual_units::{Bitrate, Instant};
 pub use reconnect::Reconnect;

@@ -6,12 +6,13 @@ use std::thread;
 
 use punctual_proto::{
     AcceptError, Config, EndpointConfig, GroupOffer, Incoming, IncomingId, Membership,
-    RejectReason, Shard,
+    RejectReason, Shard, StreamId, StreamIdError,
 };
 
 use crate::accept::AcceptQueue;
 use crate::config::{ListenerConfig, PortConfig};
 use crate::error::Error;
+use crate::gate::Gate;
 use crate::group::Group;
 use crate::port::{seed, start};
 use crate::shared::{GroupSignals, Handle, Phase, Shared};
@@ -142,7 +143,8 @@ impl Listener {
     /// Accepts the next caller that `hook` accepts, with the options that it gives; the others are
     /// rejected with its reason. Errors as [`incoming`](Self::incoming); cancel safe as that is.
     ///
-    /// To decide asynchronously, take callers with [`incoming`](Self::incoming).
+    /// Callers wait while `hook` decides on another. To ask a database or another server, see
+    /// [`gate`](Self::gate).
     pub async fn accept_with(
         &self,
         mut hook: impl FnMut(&IncomingCall) -> Result<Config, RejectReason>,
@@ -168,18 +170,24 @@ impl Listener {
     /// [`incoming`](Self::incoming); cancel safe as that is.
     pub async fn accept_any(&self) -> Result<Accepted, Error> {
         loop {
-            let call = self.incoming().await?;
-            let accepted = match call.group() {
-                Some(_) => call.accept_group().map(|group| group.map(Accepted::Group)),
-                None => call.accept().await.map(|socket| Some(Accepted::Socket(socket))),
-            };
-            match accepted {
+            match self.incoming().await?.answer_any(None) {
                 Ok(Some(accepted)) => return Ok(accepted),
                 Ok(None) => {}
                 Err(Error::Accept(reason)) => tracing::debug!(%reason, "a caller was not accepted"),
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// A gate before this listener: `hook` decides on each caller and may take its time, while
+    /// others come and are decided on at once. It is asked about every link of a group, too.
+    pub fn gate<H, D>(self, hook: H) -> Gate<H>
+    where
+        H: Fn(CallerInfo) -> D,
+        D: Future<Output = Result<Config, RejectReason>> + Send + 'static,
+    {
+        self.callers.ask_for_links();
+        Gate::new(self, hook)
     }
 
     /// The local address, of the first one if there are several. The IP address is unspecified if
@@ -234,6 +242,26 @@ pub struct IncomingCall {
     answered: bool,
 }
 
+/// What is known of a caller that waits for an answer.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct CallerInfo {
+    /// Its address.
+    pub remote: SocketAddr,
+    /// The stream ID that it sent; empty if none.
+    pub stream_id: String,
+    /// Its SRT version, 0x00MMmmpp.
+    pub peer_version: u32,
+    /// The group that it wants to be a link of, if it does.
+    pub group: Option<GroupOffer>,
+}
+
+impl CallerInfo {
+    /// What the stream ID says; see [`IncomingCall::stream`], also for the errors.
+    pub fn stream(&self) -> Result<StreamId, StreamIdError> {
+        StreamId::parse(&self.stream_id)
+    }
+}
+
 impl IncomingCall {
     pub(crate) fn new(port: Handle, incoming: Incoming) -> Self {
         Self { port, incoming, answered: false }
@@ -247,6 +275,24 @@ impl IncomingCall {
     /// The stream ID that it sent; empty if none.
     pub fn stream_id(&self) -> &str {
         &self.incoming.stream_id
+    }
+
+    /// What the stream ID says, whichever of the usual forms it has.
+    ///
+    /// Errors: it begins as one of these forms and breaks its rules. The error has a
+    /// [code](StreamIdError::reject_reason) to refuse the caller with.
+    pub fn stream(&self) -> Result<StreamId, StreamIdError> {
+        StreamId::parse(self.stream_id())
+    }
+
+    /// What is known of the caller.
+    pub fn info(&self) -> CallerInfo {
+        CallerInfo {
+            remote: self.incoming.remote,
+            stream_id: self.incoming.stream_id.clone(),
+            peer_version: self.incoming.peer_version,
+            group: self.incoming.group,
+        }
     }
 
     /// Its SRT version, 0x00MMmmpp.
@@ -264,23 +310,34 @@ impl IncomingCall {
     ///
     /// Errors as [`accept`](Self::accept); also if it is no link.
     pub fn accept_group(self) -> Result<Option<Group>, Error> {
+        self.answer_group(None)
+    }
+
+    /// The same with these options, which a group has from its first link.
+    pub fn accept_group_with(self, config: Config) -> Result<Option<Group>, Error> {
+        self.answer_group(Some(config))
+    }
+
+    fn answer_group(self, config: Option<Config>) -> Result<Option<Group>, Error> {
         let refused = Error::Accept(AcceptError::Incompatible(RejectReason::GROUP));
         let Some(offer) = self.group() else { return Err(refused) };
         let (callers, config) = {
             let state = self.port.shared().lock();
-            (state.callers(), state.endpoint.listening().cloned())
+            (state.callers(), config.or_else(|| state.endpoint.listening().cloned()))
         };
         let (Some(callers), Some(config)) = (callers, config) else {
             return Err(Error::Accept(AcceptError::Gone));
         };
-        if let Some(group) = callers.group_of(&self) {
-            group.join(self, &offer)?;
-            return Ok(None);
+        callers.admit(self, &offer, config)
+    }
+
+    /// Accepts it as what it asks to be, a connection or a link; `None` for a link of a group that
+    /// stands already.
+    pub(crate) fn answer_any(self, config: Option<Config>) -> Result<Option<Accepted>, Error> {
+        if self.group().is_some() {
+            return self.answer_group(config).map(|group| group.map(Accepted::Group));
         }
-        let group = Group::new(offer.kind, config, self.incoming.stream_id.clone())?;
-        group.inner().join(self, &offer)?;
-        callers.serve(&group);
-        Ok(Some(group))
+        self.answer(config).map(|socket| Some(Accepted::Socket(socket)))
     }
 
     /// Answers it for a group.

@@ -173,6 +173,8 @@ pub(crate) struct Signals {
 pub(crate) struct GroupSignals {
     /// A link may have something to receive, or has ended.
     pub(crate) readable: Notify,
+    /// A link may have room again.
+    pub(crate) writable: Notify,
     /// Something happened to a link, or to the group.
     pub(crate) phase: Notify,
 }
@@ -180,6 +182,7 @@ pub(crate) struct GroupSignals {
 impl GroupSignals {
     pub(crate) fn wake(&self) {
         self.readable.notify_waiters();
+        self.writable.notify_waiters();
         self.phase.notify_waiters();
     }
 }
@@ -226,6 +229,13 @@ impl Signals {
         self.readable.notify_waiters();
         if let Some(group) = self.group.get() {
             group.readable.notify_waiters();
+        }
+    }
+
+    fn signal_writable(&self) {
+        self.writable.notify_waiters();
+        if let Some(group) = self.group.get() {
+            group.writable.notify_waiters();
         }
     }
 
@@ -324,6 +334,9 @@ impl State {
                         notices.push(Notice::CallerGone(callers, port, id));
                     }
                 }
+                Event::CallerRefused(remote, reason) => {
+                    tracing::info!(%remote, %reason, "a caller was refused");
+                }
                 other => tracing::debug!(event = ?other, "an event that nobody waits for"),
             }
         }
@@ -411,7 +424,7 @@ impl Notice {
     pub(crate) fn deliver(self) {
         match self {
             Self::Readable(signals) => signals.signal_readable(),
-            Self::Writable(signals) => signals.writable.notify_waiters(),
+            Self::Writable(signals) => signals.signal_writable(),
             Self::Phase(signals) => signals.phase.notify_waiters(),
             Self::Closed(signals) => signals.signal_all(),
             Self::Caller(callers, call) => callers.push(call),

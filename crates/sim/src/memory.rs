@@ -18,9 +18,7 @@ impl Memory {
             self.0 = BytesMut::with_capacity(PIECE.max(size));
         }
         self.0.extend_from_slice(head);
-        if !body.is_empty() {
-            self.0.extend_from_slice(body);
-        }
+        self.0.extend_from_slice(body);
         self.0.split().freeze()
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::error::{Complaint, Problem, UriError};
 use crate::parts::Parts;
+use crate::redact::is_secret;
 use crate::suggest::did_you_mean;
 
 /// One key of the query of URIs that become a `T`.
@@ -100,7 +101,8 @@ pub(crate) fn apply_one<T>(
 
 /// Does what `key`, written as `name`, does with this value.
 fn apply<T>(key: &Key<T>, name: &str, value: &str, target: &mut T) -> Result<(), Problem> {
-    let (name, owned) = (name.to_owned(), value.to_owned());
+    let shown = if is_secret(key.name) { "…" } else { value };
+    let (name, owned) = (name.to_owned(), shown.to_owned());
     match key.effect {
         Effect::Set(set) => set(target, value).map_err(|complaint| {
             let complaint = with_form(complaint, key.value);

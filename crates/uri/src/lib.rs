@@ -24,6 +24,7 @@ mod error;
 mod key;
 mod options;
 mod parts;
+mod redact;
 mod srt;
 mod srt_keys;
 mod suggest;
@@ -37,6 +38,7 @@ use std::str::FromStr;
 
 pub use error::UriError;
 pub use options::{OptionStatus, UriOption, options};
+pub use redact::redacted;
 pub use srt::{Mode, SrtTarget, set_option};
 pub use suggest::did_you_mean;
 pub use tcp::TcpTarget;
@@ -46,7 +48,7 @@ pub use udp::UdpTarget;
 use error::Problem;
 use parts::{Parts, percent_decode};
 
-/// A URI and what it means.
+/// A URI and what it means. Shown, it is as it was written but for the passphrase.
 #[derive(Clone, Debug)]
 pub struct Uri {
     text: String,
@@ -83,7 +85,7 @@ impl FromStr for Uri {
     type Err = UriError;
 
     fn from_str(text: &str) -> Result<Self, UriError> {
-        let error = |problem| UriError { uri: text.to_owned(), problem };
+        let error = |problem| UriError { uri: redacted(text), problem };
         let target = match text.split_once("://") {
             None if text == "-" => Target::Stdio,
             None if looks_like_host_port(text) => {
@@ -103,7 +105,7 @@ impl FromStr for Uri {
                 }
             },
         };
-        Ok(Self { text: text.to_owned(), target })
+        Ok(Self { text: redacted(text), target })
     }
 }
 
@@ -168,5 +170,28 @@ mod tests {
         assert!(error("str://host:4200").contains("unknown scheme `str`; did you mean `srt`?"));
         assert!(error("rist://host:4200").contains("known are srt, udp, tcp and file"));
         assert!(error("srt://host:4200?latncy=1").contains("unknown key `latncy`"));
+    }
+
+    #[test]
+    fn no_passphrase_is_shown_whatever_is_right_or_wrong() {
+        let uri: Uri = "srt://h:1?passphrase=hush, hush&latency=1".parse().unwrap();
+        assert_eq!(uri.to_string(), "srt://h:1?passphrase=…&latency=1");
+        assert!(!format!("{uri:?}").contains("hush"));
+        for wrong in [
+            "srt://h:1?passphrase=hush",
+            "srt://h:1?passphrase=hush, hush&latency=x",
+            "srt://h:1?passphrase=hush, hush&passphrase=hush, hush",
+            "srt://h:1?passphrase=hush%ff",
+            "srt://h?passphrase=hush, hush",
+            "srt://h:1?passphrasse=hush, hush",
+            "srtt://h:1?passphrase=hush, hush",
+            "udp://h:1?passphrase=hush, hush",
+        ] {
+            let error = wrong.parse::<Uri>().unwrap_err();
+            let shown = format!("{error} {error:?} {}", error.uri());
+            assert!(!shown.contains("hush"), "{shown}");
+        }
+        let error = set_option(Default::default(), "passphrase", "hush").unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("hush"));
     }
 }

@@ -1,6 +1,7 @@
 //! A URI taken apart: scheme, host, port and query, with percent-decoding.
 
 use crate::error::{Problem, UriError};
+use crate::redact::{is_secret, redacted};
 
 /// The parts of `scheme://host:port?key=value&…`.
 #[derive(Debug, Eq, PartialEq)]
@@ -21,7 +22,7 @@ impl<'a> Parts<'a> {
     /// The `@` that FFmpeg and VLC put before a multicast group is allowed. A `#` is part of a
     /// value, because stream IDs begin with it; there are no fragments.
     pub(crate) fn parse(text: &'a str, rest: &'a str) -> Result<Self, UriError> {
-        let error = |problem| UriError { uri: text.to_owned(), problem };
+        let error = |problem| UriError { uri: redacted(text), problem };
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
         let place = place.strip_suffix('/').unwrap_or(place);
         let place = place.strip_prefix('@').unwrap_or(place);
@@ -32,7 +33,7 @@ impl<'a> Parts<'a> {
 
     /// An error about this URI.
     pub(crate) fn error(&self, problem: Problem) -> UriError {
-        UriError { uri: self.text.to_owned(), problem }
+        UriError { uri: redacted(self.text), problem }
     }
 
     /// The port, which this kind of URI must have.
@@ -81,7 +82,11 @@ fn parse_query(query: &str) -> Result<Vec<(String, String)>, Problem> {
         .filter(|pair| !pair.is_empty())
         .map(|pair| {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            Ok((percent_decode(key)?.to_lowercase(), percent_decode(value)?))
+            let value = percent_decode(value).map_err(|problem| match is_secret(key) {
+                true => Problem::BadPercent { text: "…".to_owned() },
+                false => problem,
+            })?;
+            Ok((percent_decode(key)?.to_lowercase(), value))
         })
         .collect()
 }

@@ -7,6 +7,7 @@ use punctual::{Config, GroupKind, PortConfig};
 use crate::error::{Problem, UriError};
 use crate::key::{apply_one, apply_query};
 use crate::parts::Parts;
+use crate::redact::redacted;
 use crate::srt_keys::SRT_KEYS;
 
 /// Who calls whom.
@@ -160,7 +161,7 @@ impl SrtTarget {
 ///
 /// The key is unknown or not an option of a connection, or the value is not one of its.
 pub fn set_option(config: Config, key: &str, value: &str) -> Result<Config, UriError> {
-    let error = |problem| UriError { uri: format!("{key}={value}"), problem };
+    let error = |problem| UriError { uri: redacted(&format!("{key}={value}")), problem };
     let mut keys = SrtKeys { config, ..SrtKeys::default() };
     apply_one(SRT_KEYS, key, value, &mut keys).map_err(error)?;
     let elsewhere = keys.mode.is_some()

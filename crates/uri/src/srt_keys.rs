@@ -4,12 +4,13 @@
 use std::time::Duration;
 
 use punctual::{
-    Bitrate, BufferSize, Config, ConfigError, GroupKind, MaxBandwidth, NakTimer,
-    RetransmitAlgorithm, RetransmitBandwidth,
+    Bitrate, BufferSize, Config, ConfigError, CryptoMode, GroupKind, KeyLength, MaxBandwidth,
+    NakTimer, RetransmitAlgorithm, RetransmitBandwidth,
 };
 use punctual_units::{
     DisplayDuration, parse_bitrate_in, parse_bytes_in, parse_count, parse_duration_in,
 };
+use zeroize::Zeroizing;
 
 use crate::error::Complaint;
 use crate::key::{Effect, Key, Whom, buffer_bytes, number, switch};
@@ -172,6 +173,30 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
         ["switch", Both]
         => Effect::Set(|keys, value| { let on = switch(value)?;
             set(keys, |config| Ok(config.with_path_update(on))) });
+    "passphrase": "10 to 80 bytes; default none",
+        "what both ends know, or no encryption; all see it in the list of processes: rather say where it is"
+        ["bytes", Both] => Effect::Set(|keys, value| passphrase(keys, value.as_bytes()));
+    "passphrase-file" | "passphrase_file": "path; default none",
+        "a file that holds the passphrase" ["text", Both] => Effect::Set(passphrase_file);
+    "passphrase-env" | "passphrase_env": "name; default none",
+        "an environment variable that holds the passphrase" ["text", Both]
+        => Effect::Set(passphrase_env);
+    "pbkeylen": "0, 16, 24 or 32 bytes; default 0",
+        "length of the key; 0: what the peer wishes, or else 16" ["bytes", Both]
+        => Effect::Set(key_length);
+    "enforcedencryption" | "enforced_encryption": "switch; default on",
+        "refuse a peer without the same passphrase; else what cannot be read is dropped"
+        ["switch", Both] => Effect::Set(|keys, value| { let on = switch(value)?;
+            set(keys, |config| Ok(config.with_enforced_encryption(on))) });
+    "cryptomode": "0 or auto, 1 or ctr, 2 or gcm; default 0",
+        "the cipher: AES-CTR, or AES-GCM, which notices changes and which few peers have"
+        ["", Both] => Effect::Set(crypto_mode);
+    "kmrefreshrate": "3 to 1073741824 packets; default 16777216",
+        "packets after which the sender takes a new key; 0 is the default" ["packets", Sender]
+        => Effect::Set(key_refresh_rate);
+    "kmpreannounce": "1 to 536870912 packets; default 65536",
+        "how many packets before that the peer is told; at most half of kmrefreshrate counts"
+        ["packets", Sender] => Effect::Set(key_pre_announce);
     "minversion": "MAJOR.MINOR.PATCH, or 0xMMmmpp; default 1.0.0", "oldest SRT version accepted at the peer"
         ["version", Both]
         => Effect::Set(min_version);
@@ -230,19 +255,11 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
     "congestion" | "smoother": "live", "" => refused(&["live"], FILE);
     "messageapi": "1", "" => refused(&["1", "true", "yes", "on"],
         "this version sends messages only; stream (buffer) mode comes with file mode");
-    "passphrase": "", "" => refused(&[], ENCRYPTION);
-    "pbkeylen": "0", "" => refused(&["0"], ENCRYPTION);
-    "enforcedencryption" | "enforced_encryption": "1", "" =>
-        refused(&["1", "true", "yes", "on"], ENCRYPTION);
-    "kmrefreshrate": "", "" => refused(&[], ENCRYPTION);
-    "kmpreannounce": "", "" => refused(&[], ENCRYPTION);
-    "cryptomode": "0", "" => refused(&["0"], ENCRYPTION);
 };
 
 const NON_BLOCKING: &str = "no call blocks here";
 const GSTREAMER: &str = "of GStreamer's elements, not of the connection";
 const FILE: &str = "this version does live mode only; file mode is not there yet";
-const ENCRYPTION: &str = "this version does not encrypt; leave it out at both ends";
 
 /// From here a bare latency is more likely FFmpeg's microseconds than milliseconds.
 const SUSPICIOUS_LATENCY_MS: u128 = 8_000;
@@ -461,6 +478,76 @@ fn nak_timer(keys: &mut SrtKeys, value: &str) -> Done {
         _ => return Err(Complaint("it must be exact or packets".to_owned())),
     };
     set(keys, |config| Ok(config.with_nak_timer(timer)))
+}
+
+fn passphrase(keys: &mut SrtKeys, value: &[u8]) -> Done {
+    if keys.config.passphrase().is_some() {
+        return Err(Complaint("the passphrase is given already".to_owned()));
+    }
+    set(keys, |config| config.with_passphrase(value))
+}
+
+/// A line end after the passphrase is not part of it: editors and `echo` leave one.
+fn passphrase_file(keys: &mut SrtKeys, path: &str) -> Done {
+    let read = std::fs::read(path).map(Zeroizing::new);
+    let text = read.map_err(|error| Complaint(format!("it cannot be read: {error}")))?;
+    let line = text.strip_suffix(b"\n").unwrap_or(&text);
+    found(keys, line.strip_suffix(b"\r").unwrap_or(line))
+}
+
+fn passphrase_env(keys: &mut SrtKeys, name: &str) -> Done {
+    let value = std::env::var_os(name).ok_or_else(|| Complaint("it is not set".to_owned()))?;
+    let value = Zeroizing::new(value.into_encoded_bytes());
+    found(keys, &value)
+}
+
+/// A passphrase that stands elsewhere; nothing there is a mistake.
+fn found(keys: &mut SrtKeys, value: &[u8]) -> Done {
+    passphrase(keys, value)?;
+    match keys.config.passphrase() {
+        Some(_) => Ok(()),
+        None => Err(Complaint("it is empty".to_owned())),
+    }
+}
+
+fn key_length(keys: &mut SrtKeys, value: &str) -> Done {
+    let bytes = match value.to_lowercase().as_str() {
+        "0" | "" => None,
+        bytes => Some(
+            bytes
+                .parse()
+                .ok()
+                .and_then(KeyLength::from_bytes)
+                .ok_or_else(|| Complaint("it must be 0, 16, 24 or 32 bytes".to_owned()))?,
+        ),
+    };
+    set(keys, |config| Ok(config.with_key_length(bytes)))
+}
+
+fn crypto_mode(keys: &mut SrtKeys, value: &str) -> Done {
+    let mode = match value.to_lowercase().as_str() {
+        "0" | "auto" => CryptoMode::Auto,
+        "1" | "ctr" | "aes-ctr" => CryptoMode::Ctr,
+        "2" | "gcm" | "aes-gcm" => CryptoMode::Gcm,
+        _ => return Err(Complaint("it must be 0 (auto), 1 (ctr) or 2 (gcm)".to_owned())),
+    };
+    set(keys, |config| Ok(config.with_crypto_mode(mode)))
+}
+
+fn key_refresh_rate(keys: &mut SrtKeys, value: &str) -> Done {
+    let packets = match number(value, 0, u32::MAX)? {
+        0 => Config::default().key_refresh_rate(),
+        packets => packets,
+    };
+    set(keys, |config| config.with_key_refresh_rate(packets))
+}
+
+fn key_pre_announce(keys: &mut SrtKeys, value: &str) -> Done {
+    let packets = match number(value, 0, u32::MAX)? {
+        0 => Config::default().key_pre_announce(),
+        packets => packets,
+    };
+    set(keys, |config| config.with_key_pre_announce(packets))
 }
 
 fn min_version(keys: &mut SrtKeys, value: &str) -> Done {

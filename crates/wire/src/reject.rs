@@ -46,6 +46,12 @@ impl RejectReason {
     pub const CRYPTO: Self = Self(1017);
     /// The application refused without saying why.
     pub const FALLBACK: Self = Self(2000);
+    /// Application: a key of the stream ID is not supported.
+    pub const KEY_NOT_SUPPORTED: Self = Self(2001);
+    /// Application: bad path or file name.
+    pub const FILE_PATH: Self = Self(2002);
+    /// Application: no such host.
+    pub const HOST_NOT_FOUND: Self = Self(2003);
     /// Application: bad request.
     pub const BAD_REQUEST: Self = Self(2400);
     /// Application: unauthorized.
@@ -56,6 +62,32 @@ impl RejectReason {
     pub const FORBIDDEN: Self = Self(2403);
     /// Application: no such stream.
     pub const NOT_FOUND: Self = Self(2404);
+    /// Application: the stream cannot be used in this mode, to send or to receive.
+    pub const BAD_MODE: Self = Self(2405);
+    /// Application: what was asked for cannot be given as it was asked for.
+    pub const UNACCEPTABLE: Self = Self(2406);
+    /// Application: another user has the stream, say as its sender.
+    pub const CONFLICT: Self = Self(2409);
+    /// Application: the media type is not supported.
+    pub const UNSUPPORTED_MEDIA: Self = Self(2415);
+    /// Application: the stream is locked.
+    pub const LOCKED: Self = Self(2423);
+    /// Application: what the stream depends on failed.
+    pub const FAILED_DEPENDENCY: Self = Self(2424);
+    /// Application: internal error of the server.
+    pub const SERVER_ERROR: Self = Self(2500);
+    /// Application: the server does not know how.
+    pub const NOT_IMPLEMENTED: Self = Self(2501);
+    /// Application: a server behind this one failed.
+    pub const BAD_GATEWAY: Self = Self(2502);
+    /// Application: out of service for the time being.
+    pub const UNAVAILABLE: Self = Self(2503);
+    /// Application: a server behind this one, or whoever decides, did not answer in time.
+    pub const GATEWAY_TIMEOUT: Self = Self(2504);
+    /// Application: the version is not supported by the server.
+    pub const VERSION_NOT_SUPPORTED: Self = Self(2505);
+    /// Application: no room for the stream.
+    pub const NO_ROOM: Self = Self(2507);
 
     /// The reason with this number on the wire, or `None` below 1000.
     pub const fn from_wire(code: u32) -> Option<Self> {
@@ -75,6 +107,7 @@ impl RejectReason {
     /// What the number says, in words.
     const fn meaning(self) -> &'static str {
         match self.0 {
+            1000 => "refused without a reason",
             1001 => "a system call failed",
             1002 => "the peer refused",
             1003 => "out of resources",
@@ -115,6 +148,7 @@ impl RejectReason {
             2505 => "version not supported by the server",
             2507 => "no room for the stream",
             3000.. => "refused by the application, for a reason of its own",
+            code if code >= 2000 => "refused by the application, for a reason that has no name",
             _ => "unknown reason",
         }
     }
@@ -150,5 +184,26 @@ mod tests {
         let shown = |code| RejectReason::from_wire(code).unwrap().to_string();
         assert_eq!(shown(2404), "no such stream (rejection code 2404)");
         assert_eq!(shown(1500), "unknown reason (rejection code 1500)");
+    }
+
+    #[test]
+    fn every_defined_number_has_words_of_its_own() {
+        let predefined = [
+            2000..=2003,
+            2400..=2406,
+            2409..=2409,
+            2415..=2415,
+            2423..=2424,
+            2500..=2505,
+            2507..=2507,
+        ];
+        let defined = (1000..=1017).chain(predefined.into_iter().flatten());
+        let mut words: Vec<&str> =
+            defined.map(|code| RejectReason::from_wire(code).unwrap().meaning()).collect();
+        assert!(words.iter().all(|words| *words != "unknown reason" && !words.contains("no name")));
+        let count = words.len();
+        words.sort_unstable();
+        words.dedup();
+        assert_eq!(words.len(), count);
     }
 }

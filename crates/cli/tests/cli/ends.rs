@@ -8,7 +8,9 @@ fn what_is_wrong_with_the_command_line_is_said_with_code_2() {
     for (args, expected) in [
         (&["generate", "srt://h:1?latncy=3"][..], "did you mean `latency`"),
         (&["receive", "srt://h:1?latency=120000"], "did you mean `latency=120ms`"),
-        (&["receive", "srt://h:1?passphrase=0123456789"], "does not encrypt"),
+        (&["receive", "srt://h:1?passphrase=hush"], "10 to 80 bytes"),
+        (&["receive", "srt://h:1?passphrase=hush,hush,hush&latncy=3"], "did you mean `latency`"),
+        (&["plot", "a.csv", "--hush=srt://h:1?passphrase=hush"], "unexpected argument"),
         (&["receive", "srt://:1?mode=rendezvous"], "needs the other end's"),
         (&["generate", "srt://h:1", "--sendrate", "5MBps"], "unknown unit"),
         (&["generate", "srt://h:1", "--msgsize", "1457"], "1 to 1456"),
@@ -26,6 +28,8 @@ fn what_is_wrong_with_the_command_line_is_said_with_code_2() {
         assert_eq!(ended.code, Some(2), "{args:?}: {}", ended.stderr);
         assert!(ended.stderr.contains(expected), "{args:?}: {}", ended.stderr);
         assert!(ended.stdout.is_empty());
+        let shown = ended.stderr.contains("hush,") || ended.stderr.contains("passphrase=hush");
+        assert!(!shown, "a passphrase is shown: {}", ended.stderr);
     }
 }
 

@@ -99,6 +99,8 @@ columns! {
     Receiver total pktRcvFilterLoss: |s| count(s.packets_filter_lost);
     Both total pktIgnored: |s| count(s.packets_ignored);
     Both total pathChanges: |s| count(s.path_changes);
+    Receiver total pktRcvNotAuthentic: |s| count(s.packets_not_authentic);
+    Sender total keyRefreshes: |s| count(s.key_refreshes);
     Receiver total rcvJumps: |s| count(s.receive_jumps);
     Sender total pktACKExpected: |s| count(s.acks_expected);
     Sender total pktACKMissed: |s| count(s.acks_missed);

@@ -7,6 +7,10 @@ use super::path;
 use super::send::timestamp;
 use super::timer::{Timer, TimerTable};
 
+/// Commands of key messages outside the handshake.
+pub(crate) const KMREQ: u16 = 3;
+pub(crate) const KMRSP: u16 = 4;
+
 impl Established {
     /// Appends the next datagram to `out`: what the peer waits for first, then data.
     pub(crate) fn write_datagram(
@@ -22,7 +26,8 @@ impl Established {
         }
         self.pending.response |= self.agrees_again(now);
         if !self.write_control(now, start, out, timers) {
-            if self.sender.write_packet(now, start, self.peer, self.rtt.estimate(), out) {
+            let (rtt, crypt) = (self.rtt.estimate(), self.crypt.as_deref_mut());
+            if self.sender.write_packet(now, start, self.peer, rtt, crypt, out) {
                 self.last_sent = now;
                 return true;
             }
@@ -44,6 +49,9 @@ impl Established {
     ) -> bool {
         if !self.has_control() {
             return false;
+        }
+        if self.write_key_message(now, start, out) {
+            return true;
         }
         let report;
         let body;
@@ -79,6 +87,22 @@ impl Established {
             return false;
         };
         self.emit(now, start, control, out);
+        true
+    }
+
+    /// An answer to a key message, or a key message of our own.
+    fn write_key_message(&mut self, now: Instant, start: Instant, out: &mut Vec<u8>) -> bool {
+        if let Some(body) = self.pending.key_answer.take() {
+            self.emit(now, start, Control::Extension { command: KMRSP, body: &body }, out);
+            return true;
+        }
+        let rtt = self.rtt.estimate().smoothed;
+        let Some(crypt) = self.crypt.as_mut().filter(|crypt| crypt.sealing.owes_request()) else {
+            return false;
+        };
+        let Some(body) = crypt.sealing.take_request(now, rtt) else { return false };
+        let control = Control::Extension { command: KMREQ, body };
+        ControlPacket { timestamp: timestamp(start, now), dest: self.peer, control }.emit(out);
         true
     }
 

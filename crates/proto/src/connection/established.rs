@@ -3,9 +3,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_units::Instant;
-use punctual_wire::{AckNo, Control, DataHeader, Handshake, HandshakeRequest, SocketId, Timestamp};
+use punctual_wire::{
+    AckNo, Control, DataHeader, Handshake, HandshakeRequest, KeyFlag, SocketId, Timestamp,
+};
 
 use super::Signals;
+use super::control::{KMREQ, KMRSP};
+use super::crypt::{Crypt, Refusal};
 use super::lifecycle::Phase;
 use super::path::{self, Path};
 use super::recv::ReceiveHalf;
@@ -38,6 +42,8 @@ pub(crate) struct Established {
     pub(crate) loss_list_words: usize,
     /// The conclusion response or the agreement, to be given again to a peer that did not get it.
     pub(crate) response: Option<Box<Handshake>>,
+    /// The keys of both directions, or why there are none; `None` where nobody wants encryption.
+    pub(crate) crypt: Option<Box<Crypt>>,
     /// Where the peer is and was, if both ends know path updates.
     pub(crate) path: Option<Box<Path>>,
     told_readable: bool,
@@ -67,6 +73,8 @@ const AGREEMENTS: u8 = 150;
 pub(crate) struct Pending {
     pub(crate) response: bool,
     pub(crate) ack_ack: Option<AckNo>,
+    /// What a key message of the peer's is answered.
+    pub(crate) key_answer: Option<Vec<u8>>,
     pub(crate) ack: bool,
     pub(crate) keep_alive: bool,
     /// A keepalive that says that this link of a group goes idle.
@@ -86,6 +94,7 @@ impl Pending {
             || self.idle
             || self.path_probe
             || self.ack_ack.is_some()
+            || self.key_answer.is_some()
             || self.path_answer.is_some()
     }
 }
@@ -95,7 +104,7 @@ impl Established {
         now: Instant,
         remote: SocketAddr,
         config: &Config,
-        negotiated: Negotiated,
+        mut negotiated: Negotiated,
         last_word: Option<LastWord>,
         timers: &mut TimerTable,
     ) -> Self {
@@ -125,6 +134,7 @@ impl Established {
             },
             peer: negotiated.peer_socket_id,
             loss_list_words: negotiated.packet_room(remote) / 4,
+            crypt: negotiated.crypt.take(),
             negotiated,
             response: last_word.map(|word| word.handshake),
             path: None,
@@ -168,7 +178,11 @@ impl Established {
         let moved = if self.filter.is_some() {
             self.handle_filtered(now, heard_before, header, payload)
         } else {
-            self.receiver.handle_data(now, heard_before, header, payload, rtt)
+            let size = payload.len();
+            match open(self.crypt.as_deref(), header, payload) {
+                Ok(payload) => self.receiver.handle_data(now, heard_before, header, payload, rtt),
+                Err(why) => self.receiver.refuse(header, size, why),
+            }
         };
         self.receiver.look_at_nak_timer(now, rtt) || moved
     }
@@ -215,6 +229,10 @@ impl Established {
                 true
             }
             Control::KeepAlive | Control::KeepAliveIdle | Control::CongestionWarning => true,
+            Control::Extension { command: KMREQ, body } => self.handle_key_message(body),
+            Control::Extension { command: KMRSP, body } => {
+                self.crypt.as_mut().is_some_and(|crypt| crypt.sealing.handle_answer(body))
+            }
             Control::Extension { command, body } => self.handle_path(*command, body),
             Control::Handshake(_) | Control::PeerError(_) => false,
         };
@@ -222,6 +240,14 @@ impl Established {
             self.receiver.trace_drift(now, timestamp, self.rtt.latest());
         }
         self.receiver.look_at_nak_timer(now, self.rtt.estimate());
+        sensible
+    }
+
+    /// The peer announces a key. Whatever it says, a key that serves now goes on serving.
+    fn handle_key_message(&mut self, body: &[u8]) -> bool {
+        let answer = self.crypt.as_mut().and_then(|crypt| crypt.opening.handle_request(body));
+        let sensible = answer.as_ref().is_some_and(|answer| answer == body);
+        self.pending.key_answer = answer.or(self.pending.key_answer.take());
         sensible
     }
 
@@ -319,7 +345,10 @@ impl Established {
 
     /// Whether a control packet other than SHUTDOWN waits to be written.
     pub(crate) fn has_control(&self) -> bool {
-        self.pending.any() || self.receiver.has_feedback() || self.sender.has_drop_request()
+        self.pending.any()
+            || self.receiver.has_feedback()
+            || self.sender.has_drop_request()
+            || self.crypt.as_ref().is_some_and(|crypt| crypt.sealing.owes_request())
     }
 
     /// Sets the timers after anything but data came in.
@@ -361,6 +390,9 @@ impl Established {
             timers.assign(Timer::Ack, ack);
             timers.assign(Timer::Nak, self.receiver.next_nak());
             timers.assign(Timer::FreshLoss, self.receiver.next_ripe());
+            if let Some(crypt) = &self.crypt {
+                timers.assign(Timer::KeyRequest, crypt.sealing.next_request());
+            }
         }
         timers.assign(Timer::Skip, self.receiver.next_skip());
         self.schedule_delivery(now, timers, signals);
@@ -402,6 +434,9 @@ impl Established {
         info.peer_latency = self.negotiated.peer_latency;
         info.max_payload = self.negotiated.max_payload(config, remote);
         info.rtt = self.rtt.estimate().smoothed;
+        (info.send_key_state, info.receive_key_state) =
+            self.crypt.as_ref().map_or_else(Default::default, |crypt| crypt.states());
+        info.cipher = self.crypt.as_ref().and_then(|crypt| crypt.cipher());
     }
 
     pub(crate) fn fill_statistics(&self, now: Instant, mss: usize, statistics: &mut Statistics) {
@@ -409,9 +444,23 @@ impl Established {
         self.receiver.fill_statistics(mss, statistics);
         statistics.packets_ignored += self.filter.as_ref().map_or(0, |filter| filter.ignored);
         statistics.peer_latency = self.negotiated.peer_latency;
+        statistics.key_refreshes = self.crypt.as_ref().map_or(0, |crypt| crypt.sealing.refreshes());
         statistics.rtt = self.rtt.estimate().smoothed;
         statistics.rtt_variance = self.rtt.estimate().variance;
         (statistics.rtt_samples, statistics.rtt_latest) = self.rtt.measured();
         statistics.path_changes = self.path.as_ref().map_or(0, |path| path.changes());
+    }
+}
+
+/// The payload of a data packet, decrypted if the connection is encrypted.
+pub(super) fn open(
+    crypt: Option<&Crypt>,
+    header: &DataHeader,
+    payload: Bytes,
+) -> Result<Bytes, Refusal> {
+    match crypt {
+        Some(crypt) => crypt.opening.open(header, payload),
+        None if header.key == KeyFlag::Clear => Ok(payload),
+        None => Err(Refusal::NoKeys),
     }
 }

@@ -2,11 +2,12 @@ use bytes::Bytes;
 use punctual_units::Instant;
 use punctual_wire::{DataHeader, MsgNo};
 
-use super::established::Established;
+use super::established::{Established, open};
 
 impl Established {
     /// Takes in a data packet through the filter, which sees it as it came. Whether it may have
-    /// moved a timer, or calls for an answer.
+    /// moved a timer, or calls for an answer. Kept out of the way of those that have none.
+    #[inline(never)]
     pub(super) fn handle_filtered(
         &mut self,
         now: Instant,
@@ -24,10 +25,20 @@ impl Established {
         if header.msgno == MsgNo::CONTROL {
             self.receiver.handle_filter_packet(payload.len());
         } else {
-            moved |= self.receiver.handle_data(now, heard_before, header, payload, rtt);
+            let size = payload.len();
+            moved |= match open(self.crypt.as_deref(), header, payload) {
+                Ok(payload) => self.receiver.handle_data(now, heard_before, header, payload, rtt),
+                Err(why) => self.receiver.refuse(header, size, why),
+            };
         }
         for (header, payload) in findings.rebuilt.drain(..) {
-            self.receiver.handle_rebuilt(now, &header, payload, rtt);
+            let size = payload.len();
+            match open(self.crypt.as_deref(), &header, payload) {
+                Ok(payload) => self.receiver.handle_rebuilt(now, &header, payload, rtt),
+                Err(why) => {
+                    self.receiver.refuse(&header, size, why);
+                }
+            }
         }
         for (first, last) in findings.lost.drain(..) {
             self.receiver.handle_filter_loss(first, last);

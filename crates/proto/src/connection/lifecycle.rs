@@ -162,6 +162,11 @@ impl Established {
         if timers.fired(Timer::Retransmit, now) {
             self.sender.handle_silence(now, self.rtt.estimate());
         }
+        if timers.fired(Timer::KeyRequest, now)
+            && let Some(crypt) = &mut self.crypt
+        {
+            crypt.sealing.repeat_request();
+        }
         if timers.fired(Timer::Linger, now) {
             self.pending.shutdown = true;
         }

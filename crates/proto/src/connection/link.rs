@@ -71,6 +71,7 @@ impl Established {
                 }
                 self.last_submit = now;
             }
+            LinkAction::AwaitRoom => self.sender.await_room(),
             LinkAction::Silence => {
                 self.sender.forget_all(now);
                 self.pending.idle = self.is_live();

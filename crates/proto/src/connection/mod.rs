@@ -2,6 +2,7 @@
 
 mod calling;
 mod control;
+pub(crate) mod crypt;
 mod established;
 mod filtered;
 mod lifecycle;
@@ -22,6 +23,7 @@ use self::calling::{Calling, Role};
 use self::established::Established;
 use self::timer::{Timer, TimerTable};
 use crate::config::Config;
+use crate::encryption::KeyState;
 use crate::error::{CloseReason, RecvError, SendError};
 use crate::event::{ConnectionInfo, Message, SendOptions};
 use crate::handshake::caller::Caller;
@@ -403,11 +405,18 @@ impl Connection {
             peer_latency: self.config.peer_latency(),
             max_payload: self.config.payload_size(),
             rtt: rtt::Rtt::INITIAL.smoothed,
+            send_key_state: self.first_key_state(),
+            receive_key_state: self.first_key_state(),
+            cipher: None,
         };
         if let State::Established(live) = &self.state {
             live.fill_info(&mut info, &self.config, self.remote);
         }
         info
+    }
+
+    const fn first_key_state(&self) -> KeyState {
+        if self.config.passphrase().is_some() { KeyState::Securing } else { KeyState::Unsecured }
     }
 
     pub(crate) fn statistics(&self, now: Instant) -> Statistics {

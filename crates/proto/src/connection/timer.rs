@@ -29,6 +29,8 @@ pub(crate) enum Timer {
     Quiet,
     /// The peer may be gone.
     Idle,
+    /// Announce a key, again if it was not answered.
+    KeyRequest,
     /// Closing takes too long.
     Linger,
 }

@@ -127,6 +127,7 @@ impl Listener {
             stream_id: proposal.request.stream_id().to_owned(),
             peer_version: proposal.request.peer_version(),
             peer_socket_id: proposal.conclusion.socket_id,
+            encrypted: proposal.request.is_encrypted(),
             group: proposal.request.group(),
         };
         self.by_caller.insert((remote, proposal.conclusion.socket_id), id);
@@ -146,15 +147,16 @@ impl Endpoint {
         handshake: Handshake,
     ) {
         match handshake.request {
-            HandshakeRequest::Induction if self.listener.config.is_none() => {
-                // Somebody calls where a rendezvous was agreed on: he should know.
-                if self.meetings.contains_key(&remote) {
-                    self.refuse(remote, &handshake, RejectReason::ROGUE);
-                }
-            }
             HandshakeRequest::Induction => {
+                let Some(config) = &self.listener.config else {
+                    // Somebody calls where a rendezvous was agreed on: he should know.
+                    if self.meetings.contains_key(&remote) {
+                        self.refuse(remote, &handshake, RejectReason::ROGUE);
+                    }
+                    return;
+                };
                 let cookie = self.listener.cookies.bake(now, remote);
-                let response = induction_response(&handshake, cookie, remote);
+                let response = induction_response(&handshake, cookie, remote, config);
                 self.answer(remote, timestamp, handshake.socket_id, response);
             }
             HandshakeRequest::Conclusion => {
@@ -176,8 +178,14 @@ impl Endpoint {
         handshake: &Handshake,
         reason: RejectReason,
     ) {
-        let answer = rejection(handshake, reason);
-        self.answer(remote, Timestamp::default(), handshake.socket_id, answer);
+        let dest = handshake.socket_id;
+        if handshake.version == 4 && handshake.request == HandshakeRequest::Conclusion {
+            // SRT before 1.3.0 knows no rejection, and would take it for an answer without a sense.
+            // What it understands is the end of the connection, and so libsrt refuses it.
+            self.say(remote, Timestamp::default(), dest, Control::Shutdown);
+            return;
+        }
+        self.answer(remote, Timestamp::default(), dest, rejection(handshake, reason));
     }
 
     /// Callers repeat their conclusion each 250 ms, so repetitions are normal and get the same
@@ -210,7 +218,10 @@ impl Endpoint {
                 let incoming = self.listener.admit(now, remote, proposal, config);
                 self.events.push_back(Event::Incoming(incoming));
             }
-            Err((conclusion, reason)) => self.refuse(remote, &conclusion, reason),
+            Err((conclusion, reason)) => {
+                self.refuse(remote, &conclusion, reason);
+                self.events.push_back(Event::CallerRefused(remote, reason));
+            }
         }
     }
 
@@ -221,9 +232,18 @@ impl Endpoint {
         dest: SocketId,
         handshake: Handshake,
     ) {
+        self.say(remote, timestamp, dest, Control::Handshake(Box::new(handshake)));
+    }
+
+    fn say(
+        &mut self,
+        remote: SocketAddr,
+        timestamp: Timestamp,
+        dest: SocketId,
+        control: Control<'_>,
+    ) {
         let mut datagram = Vec::new();
-        ControlPacket { timestamp, dest, control: Control::Handshake(Box::new(handshake)) }
-            .emit(&mut datagram);
+        ControlPacket { timestamp, dest, control }.emit(&mut datagram);
         self.outbox.reply(remote, datagram);
     }
 }

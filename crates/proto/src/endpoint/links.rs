@@ -28,7 +28,7 @@ impl Endpoint {
     ) -> Result<ConnectionId, ConnectError> {
         self.check_callable(remote)?;
         let socket_id = self.draw_socket_id();
-        let caller = Caller::of_link(socket_id, membership.clone());
+        let caller = Caller::of_link(socket_id, membership.clone(), self.chance.fork());
         let mut connection = Connection::call(now, remote, caller, socket_id, config);
         connection.enlist(membership);
         Ok(self.insert(now, connection, None))

@@ -2,7 +2,6 @@ use std::net::SocketAddr;
 
 use punctual_units::Instant;
 use punctual_wire::{Handshake, HandshakeRequest};
-use rand_pcg::rand_core::Rng;
 
 use super::{ConnectionId, Endpoint};
 use crate::config::Config;
@@ -39,8 +38,9 @@ impl Endpoint {
             return Err(ConnectError::RendezvousUnderWay(remote));
         }
         let socket_id = self.draw_socket_id();
-        let cookie = self.rng.next_u32().max(1);
-        let rendezvous = Rendezvous::new(socket_id, self.draw_isn(), cookie);
+        let cookie = self.chance.number().max(1);
+        let isn = self.draw_isn();
+        let rendezvous = Rendezvous::new(socket_id, isn, cookie, self.chance.fork());
         let connection = Connection::meet(now, remote, rendezvous, socket_id, config);
         let id = self.insert(now, connection, None);
         self.meetings.insert(remote, id.index);

@@ -12,10 +12,9 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::net::SocketAddr;
 
 use bytes::{Buf, Bytes};
+use punctual_crypto::KekCache;
 use punctual_units::Instant;
 use punctual_wire::{Control, ControlPacket, DataHeader, Packet, RejectReason, SeqNo, SocketId};
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::{Rng, SeedableRng};
 use slab::Slab;
 
 use self::incoming::Listener;
@@ -23,12 +22,14 @@ use self::path::Stray;
 use self::timers::TimerQueue;
 use self::transmit::Outbox;
 pub use self::transmit::Transmit;
+use crate::chance::Chance;
 use crate::config::{Config, EndpointConfig};
 use crate::connection::{Connection, Signals};
 use crate::error::{AcceptError, ConnectError, RecvError, SendError};
 use crate::event::{ConnectionInfo, Event, IncomingId, Message, SendOptions};
 use crate::group::Membership;
 use crate::handshake::caller::Caller;
+use crate::handshake::keys::KeyTools;
 use crate::statistics::Statistics;
 
 /// Names a connection of one endpoint. Never used again for another connection.
@@ -55,7 +56,9 @@ pub struct ConnectionId {
 #[derive(Debug)]
 pub struct Endpoint {
     config: EndpointConfig,
-    rng: Pcg64,
+    chance: Chance,
+    /// What passphrases of callers came to.
+    keks: KekCache,
     connections: Slab<Slot>,
     next_serial: u64,
     by_socket: HashMap<SocketId, usize, BuildHasherDefault<IdHasher>>,
@@ -82,13 +85,14 @@ struct Slot {
 impl Endpoint {
     /// An endpoint that neither listens nor calls yet.
     pub fn new(config: EndpointConfig, now: Instant) -> Self {
-        let mut rng = Pcg64::from_seed(config.seed);
+        let mut chance = Chance::new(config.seed);
         let mut key = [0; 16];
-        rng.fill_bytes(&mut key);
+        chance.fill(&mut key);
         Self {
             listener: Listener::new(key, now, config.backlog),
             config,
-            rng,
+            chance,
+            keks: KekCache::default(),
             connections: Slab::new(),
             next_serial: 0,
             by_socket: HashMap::default(),
@@ -172,7 +176,8 @@ impl Endpoint {
     ) -> Result<ConnectionId, ConnectError> {
         self.check_callable(remote)?;
         let socket_id = self.draw_socket_id();
-        let caller = Caller::new(socket_id, self.draw_isn());
+        let isn = self.draw_isn();
+        let caller = Caller::new(socket_id, isn, self.chance.fork());
         let connection = Connection::call(now, remote, caller, socket_id, config);
         Ok(self.insert(now, connection, None))
     }
@@ -206,7 +211,9 @@ impl Endpoint {
             return Err(AcceptError::TooManyConnections(self.config.max_connections));
         }
         let socket_id = self.draw_socket_id();
-        match waiting.proposal.accept(&config, socket_id, waiting.remote, membership) {
+        let mut tools = KeyTools { chance: &mut self.chance, cache: &mut self.keks };
+        let remote = waiting.remote;
+        match waiting.proposal.accept(&config, socket_id, remote, membership, &mut tools) {
             Ok((response, negotiated)) => {
                 let conclusion = &waiting.proposal.conclusion;
                 let caller = (waiting.remote, conclusion.socket_id, conclusion.isn);
@@ -426,7 +433,7 @@ impl Endpoint {
     /// follow from another one.
     fn draw_socket_id(&mut self) -> SocketId {
         loop {
-            let id = self.config.shard.own_id(self.rng.next_u32());
+            let id = self.config.shard.own_id(self.chance.number());
             if id != SocketId::LISTENER && !self.by_socket.contains_key(&id) {
                 return id;
             }
@@ -435,7 +442,7 @@ impl Endpoint {
 
     /// A first sequence number: any but the largest, which no handshake may carry.
     fn draw_isn(&mut self) -> SeqNo {
-        SeqNo::new(self.rng.next_u32() % SeqNo::MAX.value())
+        SeqNo::new(self.chance.number() % SeqNo::MAX.value())
     }
 }
 

@@ -173,6 +173,10 @@ impl Backup {
                 link.cursor = first.unwrap_or(next);
                 continue;
             };
+            if !link.has_room() {
+                link.catch_up = Some(now + CREDIT);
+                return;
+            }
             actions.push_back((id, LinkAction::Submit(message.clone())));
             link.cursor = link.cursor.next();
             if let Some(at) = &mut link.catch_up {
@@ -181,6 +185,7 @@ impl Backup {
             }
             if let Some(status) = &mut link.status {
                 status.waiting_since.get_or_insert(now);
+                status.room = status.room.saturating_sub(1);
             }
         }
         if !link.cursor.is_before(next) {

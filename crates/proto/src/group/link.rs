@@ -159,6 +159,8 @@ pub struct GroupMessage {
 pub enum LinkAction {
     /// Send this message.
     Submit(GroupMessage),
+    /// Say [`Event::Writable`](crate::Event::Writable) when there is room.
+    AwaitRoom,
     /// Forget what waits to be sent or acknowledged, and tell the peer that the link is idle.
     Silence,
     /// Deliver by the group's time base instead of the link's own.
@@ -229,6 +231,11 @@ impl Link {
     /// What the link last said of itself, if it stands.
     pub(super) fn up_status(&self) -> Option<&LinkStatus> {
         self.status.as_ref().filter(|_| self.state.is_up())
+    }
+
+    /// Whether its send buffer takes a message.
+    pub(super) fn has_room(&self) -> bool {
+        self.status.as_ref().is_none_or(|status| status.room > 0)
     }
 
     pub(super) fn enter(&mut self, now: Instant, state: LinkState) {

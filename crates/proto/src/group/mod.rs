@@ -276,11 +276,13 @@ impl Group {
         self.actions.pop_front()
     }
 
-    /// Takes a message for sending. It does not wait: a link without room misses the message.
+    /// Takes a message for sending. It does not wait: a link of a broadcast group without room
+    /// misses the message.
     ///
     /// # Errors
     ///
-    /// No link stands, the message does not fit a packet, or all links are full.
+    /// No link stands, the message does not fit a packet, or all links that carry the stream are
+    /// full; then the next of them that has room says [`Event::Writable`](crate::Event::Writable).
     pub fn send(
         &mut self,
         now: Instant,
@@ -291,8 +293,9 @@ impl Group {
         if payload.is_empty() || payload.len() > max {
             return Err(SendError::Size { size: payload.len(), max });
         }
-        let has_room = |link: &Link| link.status.as_ref().is_none_or(|status| status.room > 0);
-        if !self.links.values().any(|link| link.state.is_up() && has_room(link)) {
+        if !self.carriers().any(|(_, link)| link.has_room()) {
+            let carriers: Vec<LinkId> = self.carriers().map(|(&id, _)| id).collect();
+            self.actions.extend(carriers.into_iter().map(|id| (id, LinkAction::AwaitRoom)));
             return Err(SendError::Full);
         }
         self.counts.sent += 1;
@@ -333,6 +336,14 @@ impl Group {
     /// then must have been handed in.
     pub fn recv(&mut self, now: Instant) -> Option<Message> {
         self.merger.take(now)
+    }
+
+    /// The links that carry the stream, or those of which one will.
+    fn carriers(&self) -> impl Iterator<Item = (&LinkId, &Link)> {
+        let any = self.links.values().any(|link| link.state.is_active());
+        let carries =
+            move |link: &Link| if any { link.state.is_active() } else { link.state.is_up() };
+        self.links.iter().filter(move |(_, link)| carries(link))
     }
 
     /// Whether a link stands.

@@ -1,5 +1,6 @@
 use std::net::SocketAddr;
 
+use punctual_crypto::KeyLength;
 use punctual_units::Instant;
 use punctual_wire::{
     HS_MAGIC, Handshake, HandshakeRequest, PeerIp, RejectReason, SeqNo, SocketId, Timestamp,
@@ -7,6 +8,7 @@ use punctual_wire::{
 
 use super::terms::{Blocks, FixedPart, Offer, TimeBase, wire_mss, wire_window};
 use super::{MAX_MSS, Negotiated, Step};
+use crate::chance::Chance;
 use crate::config::Config;
 use crate::error::CloseReason;
 use crate::group::Membership;
@@ -20,6 +22,7 @@ pub(crate) struct Caller {
     socket_id: SocketId,
     isn: SeqNo,
     phase: Phase,
+    chance: Chance,
     membership: Option<Box<Membership>>,
 }
 
@@ -30,14 +33,14 @@ enum Phase {
 }
 
 impl Caller {
-    pub(crate) const fn new(socket_id: SocketId, isn: SeqNo) -> Self {
-        Self { socket_id, isn, phase: Phase::Induction, membership: None }
+    pub(crate) const fn new(socket_id: SocketId, isn: SeqNo, chance: Chance) -> Self {
+        Self { socket_id, isn, phase: Phase::Induction, chance, membership: None }
     }
 
     /// A call whose connection is to be a link of a group.
-    pub(crate) fn of_link(socket_id: SocketId, membership: Membership) -> Self {
+    pub(crate) fn of_link(socket_id: SocketId, membership: Membership, chance: Chance) -> Self {
         let isn = membership.send_next;
-        Self { membership: Some(Box::new(membership)), ..Self::new(socket_id, isn) }
+        Self { membership: Some(Box::new(membership)), ..Self::new(socket_id, isn, chance) }
     }
 
     /// What makes the connection a link of a group, if it is to be one.
@@ -61,7 +64,7 @@ impl Caller {
         answer: &Handshake,
         config: &Config,
     ) -> Step {
-        match (&self.phase, answer.request) {
+        match (&mut self.phase, answer.request) {
             (_, HandshakeRequest::Rejection(reason)) => {
                 Step::Failed(CloseReason::Rejected(reason), None)
             }
@@ -70,7 +73,7 @@ impl Caller {
             (Phase::Conclusion { .. }, HandshakeRequest::Induction) => Step::Ignore,
             (Phase::Conclusion { offer, .. }, HandshakeRequest::Conclusion) => {
                 let base = TimeBase { arrival: now, timestamp };
-                match self.conclude(offer, base, answer, config) {
+                match conclude(offer, self.membership.as_deref(), self.isn, base, answer, config) {
                     Ok(negotiated) => Step::Connected(Box::new(negotiated), None),
                     Err(reason) => {
                         Step::Failed(CloseReason::Incompatible(reason), Some(answer.socket_id))
@@ -90,7 +93,8 @@ impl Caller {
         if answer.extension_field != HS_MAGIC || answer.mss > MAX_MSS {
             return incompatible(RejectReason::ROGUE);
         }
-        let mut offer = Box::new(Offer::new(config));
+        let wished = KeyLength::from_field(answer.encryption);
+        let mut offer = Box::new(Offer::new(config, wished, &mut self.chance));
         offer.blocks.group = self.membership().map(|membership| membership.extension);
         self.phase = Phase::Conclusion { cookie: answer.cookie, offer };
         Step::Request
@@ -121,6 +125,7 @@ impl Caller {
     ) -> Handshake {
         let mut conclusion = Handshake {
             version: 5,
+            encryption: offer.encryption(),
             extension_field: 0,
             request: HandshakeRequest::Conclusion,
             cookie,
@@ -129,23 +134,24 @@ impl Caller {
         offer.blocks.write(&mut conclusion);
         conclusion
     }
+}
 
-    fn conclude(
-        &self,
-        offer: &Offer,
-        base: TimeBase,
-        answer: &Handshake,
-        config: &Config,
-    ) -> Result<Negotiated, RejectReason> {
-        if answer.version != 5 || answer.mss > MAX_MSS {
-            return Err(RejectReason::ROGUE);
-        }
-        let fixed = FixedPart::new(answer, self.isn, base, config);
-        let blocks = Blocks::read(answer);
-        let mut negotiated = offer.conclude(&blocks, fixed, config)?;
-        if let Some(membership) = self.membership() {
-            membership.conclude(&blocks, &mut negotiated)?;
-        }
-        Ok(negotiated)
+fn conclude(
+    offer: &mut Offer,
+    membership: Option<&Membership>,
+    isn: SeqNo,
+    base: TimeBase,
+    answer: &Handshake,
+    config: &Config,
+) -> Result<Negotiated, RejectReason> {
+    if answer.version != 5 || answer.mss > MAX_MSS {
+        return Err(RejectReason::ROGUE);
     }
+    let fixed = FixedPart::new(answer, isn, base, config);
+    let blocks = Blocks::read(answer);
+    let mut negotiated = offer.conclude(&blocks, fixed, config)?;
+    if let Some(membership) = membership {
+        membership.conclude(&blocks, &mut negotiated)?;
+    }
+    Ok(negotiated)
 }

@@ -1,10 +1,12 @@
 use std::net::SocketAddr;
 
+use punctual_crypto::KeyLength;
 use punctual_units::Instant;
 use punctual_wire::{
     HS_MAGIC, Handshake, HandshakeRequest, PeerIp, RejectReason, SocketId, Timestamp,
 };
 
+use super::keys::KeyTools;
 use super::terms::{Blocks, FixedPart, Request, TimeBase, wire_mss, wire_window};
 use super::{MAX_MSS, Negotiated};
 use crate::config::Config;
@@ -24,10 +26,11 @@ pub(crate) fn induction_response(
     request: &Handshake,
     cookie: u32,
     remote: SocketAddr,
+    config: &Config,
 ) -> Handshake {
     Handshake {
         version: 5,
-        encryption: 0,
+        encryption: config.key_length().map_or(0, KeyLength::field),
         extension_field: HS_MAGIC,
         request: HandshakeRequest::Induction,
         cookie,
@@ -76,11 +79,12 @@ impl Proposal {
         socket_id: SocketId,
         remote: SocketAddr,
         membership: Option<&Membership>,
+        tools: &mut KeyTools<'_>,
     ) -> Result<(Handshake, Negotiated), RejectReason> {
         // Both directions start at the caller's number: a libsrt caller insists on it.
         let isn = self.conclusion.isn;
         let fixed = FixedPart::new(&self.conclusion, isn, self.base, config);
-        let (mut answer, mut negotiated) = self.request.accept(fixed, config)?;
+        let (mut answer, mut negotiated) = self.request.accept(fixed, config, tools)?;
         match (self.request.group(), membership) {
             (None, None) => {}
             (Some(offer), Some(membership)) => {
@@ -91,7 +95,7 @@ impl Proposal {
         }
         let mut response = Handshake {
             version: 5,
-            encryption: 0,
+            encryption: negotiated.cipher().map_or(0, |(_, length)| length.field()),
             extension_field: 0,
             isn,
             mss: wire_mss(config).min(self.conclusion.mss),

@@ -4,6 +4,7 @@
 
 pub(crate) mod caller;
 pub(crate) mod cookie;
+pub(crate) mod keys;
 pub(crate) mod listener;
 pub(crate) mod rendezvous;
 pub(crate) mod terms;
@@ -11,10 +12,12 @@ pub(crate) mod terms;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use punctual_crypto::{CipherMode, KeyLength};
 use punctual_wire::{Handshake, RejectReason, SeqNo, SocketId};
 
 use self::terms::TimeBase;
 use crate::config::{Config, SRT_HEADER, UDP_IPV4_OVERHEAD, UDP_IPV6_OVERHEAD};
+use crate::connection::crypt::Crypt;
 use crate::error::CloseReason;
 use crate::filter::Fec;
 
@@ -47,7 +50,7 @@ pub(crate) struct LastWord {
 }
 
 /// What two ends agreed on.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Negotiated {
     pub(crate) peer_socket_id: SocketId,
     pub(crate) peer_version: u32,
@@ -72,17 +75,31 @@ pub(crate) struct Negotiated {
     pub(crate) path_update: bool,
     /// The cookie that both ends know.
     pub(crate) cookie: u32,
+    /// The first numbers of both directions as the handshake said them, this end's first: a link of
+    /// a group counts from others.
+    pub(crate) said_isns: [SeqNo; 2],
     /// The packet that fixes the receiver's time base.
     pub(crate) base: TimeBase,
     /// The peer's group that the connection is a link of.
     pub(crate) peer_group: Option<u32>,
+    /// Bytes that encryption adds to a payload.
+    pub(crate) payload_overhead: usize,
+    /// The keys, or why there are none; `None` where nobody wants encryption. The connection takes
+    /// them out.
+    pub(crate) crypt: Option<Box<Crypt>>,
 }
 
 impl Negotiated {
+    /// The cipher of what this end sends, until the connection has taken the keys out.
+    pub(crate) fn cipher(&self) -> Option<(CipherMode, KeyLength)> {
+        self.crypt.as_ref().and_then(|crypt| crypt.cipher())
+    }
+
     /// Largest payload of a message to `remote`.
     pub(crate) fn max_payload(&self, config: &Config, remote: SocketAddr) -> usize {
         let filter = if self.filter.is_some() { Fec::OVERHEAD } else { 0 };
-        config.payload_size().min(self.packet_room(remote).saturating_sub(filter))
+        let room = self.packet_room(remote).saturating_sub(filter + self.payload_overhead);
+        config.payload_size().min(room)
     }
 
     /// Bytes behind the SRT header that fit a packet to `remote`.

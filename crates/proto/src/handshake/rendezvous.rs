@@ -7,6 +7,7 @@
 use std::cmp::Ordering;
 use std::net::SocketAddr;
 
+use punctual_crypto::{KekCache, KeyLength};
 use punctual_units::Instant;
 use punctual_wire::{
     Handshake, HandshakeRequest, PeerIp, RejectReason, SeqNo, SocketId, Timestamp,
@@ -14,9 +15,11 @@ use punctual_wire::{
 
 use self::Heard::{Agreement, Bare, Traffic, Wave, WithTerms};
 use self::State::{Attention, Connected, Fine, Initiated, Waving};
+use super::keys::KeyTools;
 use super::listener::rejection;
 use super::terms::{Blocks, FixedPart, Offer, Request, TimeBase, wire_mss, wire_window};
 use super::{MAX_MSS, Negotiated, Step};
+use crate::chance::Chance;
 use crate::config::Config;
 use crate::error::CloseReason;
 
@@ -126,6 +129,7 @@ pub(crate) struct Rendezvous {
     say: Say,
     /// The peer, once it was heard.
     peer: Option<Peer>,
+    chance: Chance,
 }
 
 #[derive(Debug)]
@@ -144,13 +148,15 @@ enum Role {
 #[derive(Debug)]
 struct Answer {
     blocks: Blocks,
-    negotiated: Negotiated,
+    /// Until the connection stands.
+    negotiated: Option<Box<Negotiated>>,
+    encryption: u16,
 }
 
 impl Rendezvous {
     /// `cookie` is any number but 0, which no end may draw.
-    pub(crate) const fn new(socket_id: SocketId, isn: SeqNo, cookie: u32) -> Self {
-        Self { socket_id, isn, cookie, state: Waving, say: Say::Wave, peer: None }
+    pub(crate) const fn new(socket_id: SocketId, isn: SeqNo, cookie: u32, chance: Chance) -> Self {
+        Self { socket_id, isn, cookie, state: Waving, say: Say::Wave, peer: None, chance }
     }
 
     /// The handshake that is to be sent, and repeated, in this state, and to which socket.
@@ -162,7 +168,7 @@ impl Rendezvous {
         };
         let mut handshake = Handshake {
             version: 5,
-            encryption: 0,
+            encryption: config.key_length().map_or(0, KeyLength::field),
             extension_field: 0,
             isn: self.isn,
             mss: wire_mss(config),
@@ -176,8 +182,14 @@ impl Rendezvous {
         let Some(peer) = &self.peer else { return (handshake, SocketId::LISTENER) };
         if self.say == Say::Terms {
             match &peer.role {
-                Role::Initiator(offer) => offer.blocks.write(&mut handshake),
-                Role::Responder(Some(answer)) => answer.blocks.write(&mut handshake),
+                Role::Initiator(offer) => {
+                    offer.blocks.write(&mut handshake);
+                    handshake.encryption = offer.encryption();
+                }
+                Role::Responder(Some(answer)) => {
+                    answer.blocks.write(&mut handshake);
+                    handshake.encryption = answer.encryption;
+                }
                 Role::Responder(None) => {}
             }
         }
@@ -259,7 +271,11 @@ impl Rendezvous {
             return Err(refused(handshake, RejectReason::ROGUE));
         }
         let role = match is_initiator(self.cookie, handshake.cookie) {
-            Some(true) => Role::Initiator(Box::new(Offer::new(config))),
+            Some(true) => {
+                let peers = KeyLength::from_field(handshake.encryption);
+                let length = config.key_length().or(peers);
+                Role::Initiator(Box::new(Offer::new(config, length, &mut self.chance)))
+            }
             Some(false) => Role::Responder(None),
             None => return Err(refused(handshake, RejectReason::RENDEZVOUS_COOKIE)),
         };
@@ -287,7 +303,9 @@ impl Rendezvous {
                 Ok(Some(Box::new(offer.conclude(&blocks, fixed, config)?)))
             }
             Some(Role::Responder(Some(answer))) => {
-                answer.negotiated.base.refine(base.arrival, base.timestamp);
+                if let Some(negotiated) = &mut answer.negotiated {
+                    negotiated.base.refine(base.arrival, base.timestamp);
+                }
                 Ok(None)
             }
             Some(Role::Responder(place @ None)) => {
@@ -296,12 +314,16 @@ impl Rendezvous {
                 if blocks.filter.as_deref().is_some_and(|peer| !own.is_empty() && peer != own) {
                     return Err(RejectReason::FILTER);
                 }
+                let (chance, cache) = (&mut self.chance, &mut KekCache::default());
+                let mut tools = KeyTools { chance, cache };
                 let request = Request::check(blocks, config)?;
                 if request.group().is_some() {
                     return Err(RejectReason::GROUP);
                 }
-                let (blocks, negotiated) = request.accept(fixed, config)?;
-                *place = Some(Box::new(Answer { blocks, negotiated }));
+                let (blocks, negotiated) = request.accept(fixed, config, &mut tools)?;
+                let encryption = negotiated.cipher().map_or(0, |(_, length)| length.field());
+                let negotiated = Some(Box::new(negotiated));
+                *place = Some(Box::new(Answer { blocks, negotiated, encryption }));
                 Ok(None)
             }
             Some(Role::Initiator(_)) | None => Ok(None),
@@ -321,11 +343,11 @@ impl Rendezvous {
             self.say = say;
             return Step::Request;
         }
-        let answered = || match &self.peer.as_ref()?.role {
-            Role::Responder(Some(answer)) => Some(Box::new(answer.negotiated.clone())),
+        let answered = self.peer.as_mut().and_then(|peer| match &mut peer.role {
+            Role::Responder(Some(answer)) => answer.negotiated.take(),
             Role::Responder(None) | Role::Initiator(_) => None,
-        };
-        let Some(negotiated) = concluded.or_else(answered) else { return Step::Ignore };
+        });
+        let Some(negotiated) = concluded.or(answered) else { return Step::Ignore };
         self.say = Say::Agreement;
         let (agreement, _) = self.request(config, remote);
         let last_word =

@@ -4,14 +4,18 @@
 
 use std::time::Duration;
 
+use punctual_crypto::KeyLength;
 use punctual_units::Instant;
 use punctual_wire::{
     Extension, GroupExtension, HS_EXT_CONFIG, HS_EXT_HSREQ, HS_EXT_KMREQ, Handshake, HsExtension,
     HsFlags, RejectReason, SeqNo, SocketId, Timestamp,
 };
 
+use super::keys::{self, KeyAnswer, KeyOffer, KeyTools, Peer};
 use super::{MAX_MSS, Negotiated};
+use crate::chance::Chance;
 use crate::config::Config;
+use crate::connection::crypt::Crypt;
 use crate::filter::{Fec, FilterConfig};
 use crate::group::GroupOffer;
 
@@ -128,13 +132,16 @@ impl FixedPart {
 
 /// The initiator's side: what a caller, or the end of a rendezvous that won the contest, asks for.
 /// Made once a connection, and repeated as it is until it is answered.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Offer {
     pub(crate) blocks: Blocks,
+    keys: Option<KeyOffer>,
 }
 
 impl Offer {
-    pub(crate) fn new(config: &Config) -> Self {
+    /// `wished` is the length of keys that the peer said it wants.
+    pub(crate) fn new(config: &Config, wished: Option<KeyLength>, chance: &mut Chance) -> Self {
+        let keys = KeyOffer::make(config, wished, chance);
         let stream_id = Some(config.stream_id()).filter(|id| !id.is_empty());
         Self {
             blocks: Blocks {
@@ -145,15 +152,22 @@ impl Offer {
                     send_latency_ms: millis(config.peer_latency()),
                 }),
                 stream_id: stream_id.map(str::to_owned),
+                km_req: keys.as_ref().map(|keys| keys.message().to_vec()),
                 filter: config.filter().map(|filter| filter.text().to_owned()),
                 ..Blocks::default()
             },
+            keys,
         }
+    }
+
+    /// The handshake's encryption field: some peers want it to agree with the key message.
+    pub(crate) fn encryption(&self) -> u16 {
+        self.keys.as_ref().map_or(0, |keys| keys.length().field())
     }
 
     /// Takes in the responder's answer.
     pub(crate) fn conclude(
-        &self,
+        &mut self,
         answer: &Blocks,
         fixed: FixedPart,
         config: &Config,
@@ -170,8 +184,12 @@ impl Offer {
             None if config.filter().is_some() => return Err(RejectReason::FILTER),
             None => None,
         };
+        let said = KeyAnswer { km_rsp: answer.km_rsp.clone(), km_req: answer.km_req.clone() };
+        let offer = self.keys.take();
+        let crypt = keys::conclude(offer, &said, peer(&response), fixed.send_isn, config)?;
         let stream_id = config.stream_id().to_owned();
-        Ok(Negotiated { filter, ..negotiated(fixed, &response, stream_id, latency, config) })
+        let agreed = negotiated(fixed, &response, stream_id, latency, crypt, config);
+        Ok(Negotiated { filter, ..agreed })
     }
 }
 
@@ -181,16 +199,13 @@ pub(crate) struct Request {
     hs: HsExtension,
     stream_id: String,
     group: Option<GroupOffer>,
+    km_req: Option<Vec<u8>>,
     filter: Option<String>,
 }
 
 impl Request {
     /// Checks an offer as far as the configuration can tell.
     pub(crate) fn check(offer: Blocks, config: &Config) -> Result<Self, RejectReason> {
-        // Without these features an initiator that insists on them cannot be served.
-        if offer.km_req.is_some() {
-            return Err(RejectReason::UNSECURE);
-        }
         let group = offer.group.as_ref().map(GroupOffer::check).transpose()?;
         // A late link leaves numbers out, which the matrices of a filter do not.
         if group.is_some() && offer.filter.is_some() {
@@ -203,8 +218,13 @@ impl Request {
         let hs = offer.hs_req.ok_or(RejectReason::ROGUE)?;
         check_hs(&hs, config)?;
         check_congestion(&offer)?;
-        let stream_id = offer.stream_id.unwrap_or_default();
-        let request = Self { hs, stream_id, group, filter: offer.filter };
+        let request = Self {
+            hs,
+            stream_id: offer.stream_id.unwrap_or_default(),
+            group,
+            km_req: offer.km_req,
+            filter: offer.filter,
+        };
         request.agree_on_filter(config)?;
         Ok(request)
     }
@@ -224,6 +244,11 @@ impl Request {
         self.hs.version
     }
 
+    /// Whether the initiator wants to encrypt.
+    pub(crate) const fn is_encrypted(&self) -> bool {
+        self.km_req.is_some()
+    }
+
     /// The filter that the initiator asked for, as this end completes it, and the answer that says
     /// so. Without being asked this end uses none, whatever it wishes.
     fn agree_on_filter(
@@ -241,8 +266,11 @@ impl Request {
         &self,
         fixed: FixedPart,
         config: &Config,
+        tools: &mut KeyTools<'_>,
     ) -> Result<(Blocks, Negotiated), RejectReason> {
         check_hs(&self.hs, config)?;
+        let request = self.km_req.as_deref();
+        let (said, crypt) = keys::answer(request, peer(&self.hs), fixed.send_isn, config, tools)?;
         let latency = Latency {
             receive: config.receive_latency().max(wish(self.hs.send_latency_ms)),
             peer: config.peer_latency().max(wish(self.hs.receive_latency_ms)),
@@ -261,9 +289,12 @@ impl Request {
                 receive_latency_ms: millis(latency.receive),
                 send_latency_ms: millis(latency.peer),
             }),
+            km_req: said.km_req,
+            km_rsp: said.km_rsp,
             ..Blocks::default()
         };
-        let agreed = negotiated(fixed, &self.hs, self.stream_id.clone(), latency, config);
+        let stream_id = self.stream_id.clone();
+        let agreed = negotiated(fixed, &self.hs, stream_id, latency, crypt, config);
         Ok((blocks, Negotiated { filter, ..agreed }))
     }
 }
@@ -280,8 +311,10 @@ fn negotiated(
     peer: &HsExtension,
     stream_id: String,
     latency: Latency,
+    crypt: Option<Box<Crypt>>,
     config: &Config,
 ) -> Negotiated {
+    let cipher = crypt.as_ref().and_then(|crypt| crypt.cipher());
     Negotiated {
         peer_socket_id: fixed.peer_socket_id,
         peer_version: peer.version,
@@ -299,14 +332,24 @@ fn negotiated(
         filter: None,
         path_update: config.path_update() && peer.flags.contains(HsFlags::PATH_UPDATE),
         cookie: fixed.cookie,
+        said_isns: [fixed.send_isn, fixed.receive_isn],
         base: fixed.base,
         peer_group: None,
+        payload_overhead: cipher.map_or(0, |(mode, _)| mode.overhead()),
+        crypt,
     }
+}
+
+fn peer(hs: &HsExtension) -> Peer {
+    Peer { version: hs.version, own_keys: hs.flags.contains(HsFlags::OWN_KEYS) }
 }
 
 /// What this end announces of itself.
 fn own_flags(config: &Config) -> HsFlags {
     let mut flags = HsFlags::CRYPT | HsFlags::RETRANSMIT_FLAG | HsFlags::PACKET_FILTER;
+    if config.passphrase().is_some() {
+        flags = flags | HsFlags::OWN_KEYS;
+    }
     if config.tsbpd() {
         flags = flags | HsFlags::TSBPD_SEND | HsFlags::TSBPD_RECEIVE;
         if config.too_late_drop() {

@@ -27,6 +27,8 @@ pub struct End {
     pub closed: Vec<(LinkId, CloseReason)>,
     /// Callers that were shown to the application: not those that joined a group.
     pub accepted: u32,
+    /// How often a link said that it has room again.
+    pub writable: u32,
 }
 
 /// Both ends of a group.
@@ -38,7 +40,12 @@ pub struct Bond {
     back: Vec<Link<Vec<u8>>>,
     /// What went over each path.
     pub records: Vec<Record>,
-    config: Config,
+    /// With which options the next link calls.
+    pub config: Config,
+    /// Where each path's caller is seen.
+    pub addresses: Vec<SocketAddr>,
+    /// Whether a caller may not fit.
+    pub refuses: bool,
     seed: u64,
     idle_steps: u32,
 }
@@ -62,6 +69,7 @@ impl End {
             received: Vec::new(),
             closed: Vec::new(),
             accepted: 0,
+            writable: 0,
         }
     }
 
@@ -137,6 +145,8 @@ impl Bond {
             back: link(2 << 56),
             records: paths.iter().map(|_| Record::default()).collect(),
             config: config.clone(),
+            addresses: (0..paths.len()).map(address).collect(),
+            refuses: false,
             seed,
             idle_steps: 0,
         };
@@ -275,7 +285,8 @@ impl Bond {
         for path in 0..self.there.len() {
             while let Some(arrival) = self.there[path].recv(self.now) {
                 let datagram = Bytes::from(arrival.packet);
-                self.listener.endpoints[0].handle_datagram(self.now, address(path), datagram);
+                let remote = self.addresses[path];
+                self.listener.endpoints[0].handle_datagram(self.now, remote, datagram);
                 busy = true;
             }
             while let Some(arrival) = self.back[path].recv(self.now) {
@@ -290,7 +301,7 @@ impl Bond {
 
     /// Runs the timers of an end and takes its events.
     fn tell(&mut self, side: Side) -> bool {
-        let (now, config) = (self.now, self.config.clone());
+        let (now, refuses) = (self.now, self.refuses);
         let end = self.end(side);
         let mut busy = false;
         for index in 0..end.endpoints.len() {
@@ -305,9 +316,12 @@ impl Bond {
                         end.accepted += u32::from(end.group.peer_group() != Some(offer.peer_group));
                         let link = end.group.add_link(offer.weight);
                         let membership = end.group.membership(link);
-                        let (id, config) = (incoming.id, Some(config.clone()));
                         let endpoint = &mut end.endpoints[index];
-                        let accepted = endpoint.accept_link(now, id, config, &membership);
+                        let accepted = endpoint.accept_link(now, incoming.id, None, &membership);
+                        if refuses && accepted.is_err() {
+                            end.group.remove_link(now, link);
+                            continue;
+                        }
                         let id = accepted.expect("it fits");
                         end.members.insert(link, (index, id));
                         let terms = end.endpoints[index].link_terms(id).expect("it stands");
@@ -319,6 +333,7 @@ impl Bond {
                         end.group.link_up(now, link, &terms).expect("of this group");
                     }
                     Event::Readable(_) => end.receive(now),
+                    Event::Writable(_) => end.writable += 1,
                     Event::Closed(id, reason) => {
                         let link = end.link_of(index, id).expect("a link");
                         end.receive(now);
@@ -348,8 +363,13 @@ impl Bond {
                 let path = match side {
                     Side::Caller => index,
                     Side::Listener => {
-                        let mut paths = 0..self.there.len();
-                        paths.find(|&path| address(path) == transmit.remote).expect("a caller")
+                        let mut seen = self.addresses.iter();
+                        let Some(path) = seen.position(|it| *it == transmit.remote) else {
+                            // Nobody is there any more.
+                            buffer.clear();
+                            continue;
+                        };
+                        path
                     }
                 };
                 self.records[path].push(now, side, &buffer);

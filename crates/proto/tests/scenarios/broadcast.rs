@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use punctual_proto::{GroupKind, LinkState};
+use punctual_proto::{BufferSize, GroupKind, LinkState};
 use punctual_units::Bitrate;
 use punctual_wire::{Control, Packet};
 
@@ -179,4 +179,32 @@ fn a_slow_link_holds_nobody_up() {
     bond.stream(Side::Caller, 2_000, INTERVAL);
     bond.run_for(SECS(1));
     bond.assert_complete(Side::Caller);
+}
+
+/// A sender that fills all links is told when one has room again, and need not look for it.
+#[test]
+fn a_full_group_says_when_it_has_room() {
+    for kind in [GroupKind::Broadcast, GroupKind::Backup] {
+        let config = latency(2_000).with_send_buffer(BufferSize::Packets(32));
+        let narrow = link().with_rate(Some(Bitrate::from_mbps(4)));
+        let mut bond = Bond::new(9, kind, &config, &[narrow.clone(), narrow]);
+        bond.connect(&[2, 1]);
+        let mut refused = 0;
+        while bond.caller.sent.len() < 1_000 {
+            let now = bond.now;
+            if !bond.caller.send_next(now) {
+                refused += 1;
+                let before = bond.caller.writable;
+                while bond.caller.writable == before {
+                    assert!(bond.now < now + SECS(1), "nobody says that there is room");
+                    bond.run_for(MS(1));
+                }
+            }
+        }
+        assert!(refused > 10);
+        bond.run_for(SECS(3));
+        if kind == GroupKind::Backup {
+            bond.assert_complete(Side::Caller);
+        }
+    }
 }

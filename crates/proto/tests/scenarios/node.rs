@@ -8,6 +8,7 @@ use bytes::Bytes;
 use punctual_netem::{Link, LinkConfig};
 use punctual_proto::{
     CloseReason, ConnectionId, Endpoint, EndpointConfig, Event, Incoming, IncomingId, Message,
+    RejectReason,
 };
 use punctual_units::Instant;
 
@@ -26,6 +27,8 @@ pub struct Node {
     /// Callers that wait for an answer.
     pub incoming: VecDeque<Incoming>,
     pub gone: Vec<IncomingId>,
+    /// Callers that were refused without the application, and why.
+    pub refused: Vec<(SocketAddr, RejectReason)>,
     pub connected: bool,
     /// The addresses that the peer moved to.
     pub moved: Vec<SocketAddr>,
@@ -58,6 +61,7 @@ impl Node {
             closed: BTreeMap::new(),
             incoming: VecDeque::new(),
             gone: Vec::new(),
+            refused: Vec::new(),
             connected: false,
             moved: Vec::new(),
             writable: 0,
@@ -119,6 +123,7 @@ impl Node {
                     self.connection = self.endpoint.accept(now, incoming.id, None).ok();
                 }
                 Event::Incoming(incoming) => self.incoming.push_back(incoming),
+                Event::CallerRefused(remote, reason) => self.refused.push((remote, reason)),
                 Event::IncomingGone(id) => self.gone.push(id),
                 Event::Connected(_) => self.connected = true,
                 Event::Readable(_) => self.read(world),

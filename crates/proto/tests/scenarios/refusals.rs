@@ -9,7 +9,7 @@ use punctual_proto::{
 };
 use punctual_wire::{Extension, GroupExtension, Handshake, HandshakeRequest, HsExtension, HsFlags};
 
-use crate::datagram::{edit_handshake, handshake};
+use crate::datagram::{Kind, edit_handshake, handshake, kind};
 use crate::node::numbered;
 use crate::pair::{Pair, Side};
 use crate::{MS, SECS, latency, link, lossy};
@@ -126,7 +126,6 @@ fn a_listener_refuses_what_does_not_fit_and_says_why() {
         (RejectReason::ROGUE, Box::new(|handshake| handshake.extensions.clear())),
         (RejectReason::ROGUE, Box::new(|handshake| handshake.extension_field = 0)),
         (RejectReason::ROGUE, Box::new(|handshake| handshake.mss = 1_501)),
-        (RejectReason::VERSION, Box::new(|handshake| handshake.version = 4)),
         (RejectReason::VERSION, Box::new(|handshake| handshake.version = 6)),
     ];
     for (i, (reason, edit)) in cases.into_iter().enumerate() {
@@ -134,7 +133,47 @@ fn a_listener_refuses_what_does_not_fit_and_says_why() {
         assert_eq!(pair.caller.closed(), Some(&CloseReason::Rejected(reason)), "case {i}");
         assert_eq!(pair.listener.endpoint.connection_count(), 0, "case {i}");
         assert!(pair.listener.gone.is_empty(), "case {i}: the application is not bothered");
+        // Keys are judged by the options that the application accepts a caller with: its own call
+        // tells it then.
+        let told = pair.listener.refused.first();
+        let expected = (pair.caller.address, reason);
+        assert_eq!(told, Some(&expected).filter(|_| reason != RejectReason::UNSECURE), "case {i}");
     }
+}
+
+/// The datagrams of a caller of SRT 1.2 and before: the same induction, and a conclusion of version
+/// 4 without extensions. A rejection would say nothing to it; SHUTDOWN does.
+#[test]
+fn a_caller_of_the_handshake_of_version_4_is_sent_away_by_a_shutdown() {
+    let mut pair = Pair::symmetric(1, link());
+    let record = pair.record();
+    pair.listener.endpoint.listen(Some(latency(120)));
+    let remote = pair.caller.address;
+    let mut datagram = vec![0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0];
+    let words: [u32; 8] = [4, 2, 0x1234_5678, 1_500, 8_192, 1, 0x2A00_0001, 0];
+    datagram.extend(words.iter().flat_map(|word| word.to_be_bytes()));
+    datagram.extend([1, 2, 0, 192].iter().chain(&[0; 12]));
+    assert_eq!(datagram.len(), 64);
+    pair.inject(Side::Listener, remote, datagram.clone());
+    let (_, induction, _) = record.handshakes(Side::Listener).remove(0);
+    datagram[36..40].fill(0xFF);
+    datagram[44..48].copy_from_slice(&induction.cookie.to_be_bytes());
+    for repetition in 1..4 {
+        pair.inject(Side::Listener, remote, datagram.clone());
+        let sent = record.from(Side::Listener);
+        assert_eq!(sent.len(), 1 + repetition, "each conclusion is answered");
+        let (_, answer) = sent.last().expect("an answer");
+        assert_eq!(kind(answer), Kind::Shutdown);
+        assert_eq!(answer[12..16], 0x2A00_0001_u32.to_be_bytes());
+    }
+    assert_eq!(pair.listener.refused[0], (remote, RejectReason::VERSION));
+    assert_eq!(pair.listener.endpoint.connection_count(), 0);
+    assert!(pair.listener.endpoint.poll_timeout().is_none(), "nothing is remembered");
+    // Without the cookie there is no answer at all.
+    datagram[47] ^= 1;
+    let before = record.len();
+    pair.inject(Side::Listener, remote, datagram);
+    assert_eq!(record.len(), before);
 }
 
 #[test]

@@ -63,6 +63,8 @@ impl Inner {
         state.sleeps_until = state.machine.poll_timeout();
         let next = state.sleeps_until;
         drop(state);
+        // Another link may carry the stream now.
+        self.signals.writable.notify_waiters();
         if any_ended {
             self.signals.readable.notify_waiters();
         }

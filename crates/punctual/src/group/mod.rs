@@ -5,7 +5,6 @@ mod link;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_proto::{
@@ -19,9 +18,6 @@ use crate::clock;
 use crate::error::{Error, Sent, sent};
 use crate::shared::GroupSignals;
 use crate::socket::Socket;
-
-/// How long a sender waits before it looks for room again.
-const ROOM_PAUSE: Duration = Duration::from_millis(1);
 
 /// One stream over several links: a libsrt group. Clones share it; it closes in the background when
 /// the last one is dropped.
@@ -156,10 +152,13 @@ impl Group {
     ///
     /// Cancel safe: either the message was taken and this has completed, or it was not.
     pub async fn send(&self, payload: Bytes) -> Result<(), Error> {
-        while !self.try_send(&payload)? {
-            tokio::time::sleep(ROOM_PAUSE).await;
+        loop {
+            let ticket = self.inner.signals.writable.notified();
+            if self.try_send(&payload)? {
+                return Ok(());
+            }
+            ticket.await;
         }
-        Ok(())
     }
 
     /// Sends one message if there is room for it now. Errors as [`send`](Self::send).

@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use punctual::{
-    Accepted, CloseReason, Config, Group, GroupKind, GroupLink, LinkState, Listener,
+    Accepted, BufferSize, CloseReason, Config, Group, GroupKind, GroupLink, LinkState, Listener,
     ListenerConfig, PortConfig, RejectReason, Socket,
 };
 use tokio::net::UdpSocket;
@@ -199,4 +199,65 @@ async fn groups_and_connections_of_their_own_are_told_apart() {
         tokio::join!(Socket::connect(listener.local_addr(), config()), listener.accept_any());
     assert!(matches!(accepted.unwrap(), Accepted::Socket(_)));
     drop(socket);
+}
+
+/// A full group waits for its links without looking again and again.
+#[tokio::test]
+async fn a_sender_waits_for_room_in_a_link() {
+    let listener = Listener::bind(local(), lets_groups_in()).await.unwrap();
+    let links = vec![GroupLink::to(listener.local_addr()); 2];
+    let narrow = patient().with_send_buffer(BufferSize::Packets(32));
+    let call = Group::connect(GroupKind::Backup, links, narrow);
+    let (sender, receiver) = tokio::join!(within(call), accept_group(&listener));
+    let sender = sender.unwrap();
+    standing(&sender, 2).await;
+    let mut refused = 0;
+    let receive = tokio::spawn(async move {
+        for n in 0..2_000 {
+            assert_eq!(within(receiver.recv()).await.unwrap().payload, message(n));
+        }
+    });
+    for n in 0..2_000 {
+        if !sender.try_send(&message(n)).unwrap() {
+            refused += 1;
+            within(sender.send(message(n))).await.unwrap();
+        }
+    }
+    assert!(refused > 0, "nothing to wait for");
+    within(receive).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_gate_decides_on_every_link_and_gives_the_group_its_options() {
+    let listener = Listener::bind(local(), lets_groups_in()).await.unwrap();
+    let address = listener.local_addr();
+    let asked = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&asked);
+    let mut gate = listener.gate(move |caller| {
+        let turn = count.fetch_add(1, Ordering::Relaxed);
+        async move {
+            assert!(caller.group.is_some());
+            // The third link may not come in.
+            let config = patient().with_passphrase("correct horse").unwrap();
+            if turn < 2 { Ok(config) } else { Err(RejectReason::FORBIDDEN) }
+        }
+    });
+    let config = patient().with_passphrase("correct horse").unwrap();
+    let call = Group::connect(GroupKind::Broadcast, vec![GroupLink::to(address); 2], config);
+    let accept = async {
+        let Accepted::Group(group) = within(gate.accept_any()).await.unwrap() else {
+            panic!("a group called");
+        };
+        group
+    };
+    let (sender, receiver) = tokio::join!(within(call), accept);
+    let sender = sender.unwrap();
+    let serve = tokio::spawn(async move { gate.accept_any().await });
+    standing(&receiver, 2).await;
+    let error = within(sender.add_link(GroupLink::to(address))).await.unwrap().unwrap_err();
+    assert_eq!(error.reject_reason(), Some(RejectReason::FORBIDDEN));
+    assert_eq!(asked.load(Ordering::Relaxed), 3);
+    sender.send(message(1)).await.unwrap();
+    assert_eq!(within(receiver.recv()).await.unwrap().payload, message(1));
+    serve.abort();
 }

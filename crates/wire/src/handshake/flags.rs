@@ -21,6 +21,10 @@ impl HsFlags {
     pub const STREAM: Self = Self(0x40);
     /// Knows packet filters; says nothing about using one.
     pub const PACKET_FILTER: Self = Self(0x80);
+    /// Gives each direction an encryption key of its own. This implementation's own: other peers
+    /// pass over flags that they do not know, while some refuse a handshake with a block that they
+    /// do not.
+    pub const OWN_KEYS: Self = Self(0x2000_0000);
     /// Follows a peer whose address changes. This implementation's own: other peers pass over
     /// flags that they do not know, while some refuse a handshake with a block that they do not.
     pub const PATH_UPDATE: Self = Self(0x4000_0000);

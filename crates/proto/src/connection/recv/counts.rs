@@ -18,6 +18,7 @@ pub(crate) struct Counts {
     dropped: u64,
     undecrypted: u64,
     bytes_undecrypted: u64,
+    pub(crate) not_authentic: u64,
     belated: u64,
     duplicate: u64,
     mean_lateness: Duration,
@@ -116,6 +117,7 @@ impl Counts {
         statistics.bytes_receive_dropped = estimate(self.dropped);
         statistics.packets_undecrypted = self.undecrypted;
         statistics.bytes_undecrypted = self.bytes_undecrypted;
+        statistics.packets_not_authentic = self.not_authentic;
         statistics.packets_belated = self.belated;
         statistics.packets_duplicate = self.duplicate;
         statistics.belated_time = self.mean_lateness;

@@ -14,8 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use punctual_units::Instant;
 use punctual_wire::{
-    Ack, AckLink, AckNo, AckRates, DataHeader, DropRequest, KeyFlag, LossListBuilder, SeqNo,
-    Timestamp,
+    Ack, AckLink, AckNo, AckRates, DataHeader, DropRequest, LossListBuilder, SeqNo, Timestamp,
 };
 
 use self::ack::{AckKind, AckState};
@@ -27,6 +26,7 @@ use self::reorder::Reordering;
 use self::tsbpd::{PeerTime, Tsbpd};
 use super::send::capacity;
 use crate::config::{Config, NakTimer, PACKET_OVERHEAD};
+use crate::connection::crypt::Refusal;
 use crate::connection::rtt::Rtt;
 use crate::event::Message;
 use crate::filter::Arq;
@@ -137,6 +137,7 @@ impl ReceiveHalf {
     }
 
     /// The filter rebuilt a packet that did not come.
+    #[cold]
     pub(crate) fn handle_rebuilt(
         &mut self,
         now: Instant,
@@ -158,11 +159,8 @@ impl ReceiveHalf {
     }
 
     /// Takes in a data packet that came, or was rebuilt.
+    #[inline]
     fn take_in(&mut self, now: Instant, header: &DataHeader, payload: Bytes, rtt: Rtt) -> bool {
-        if header.key != KeyFlag::Clear {
-            self.counts.undecrypted(payload.len());
-            return false;
-        }
         let time = self.plausible_time(now, header.timestamp);
         let stored = Stored { payload, time, msgno: header.msgno };
         let gap = header.seq.distance_from(self.buffer.end());
@@ -176,6 +174,28 @@ impl ReceiveHalf {
         let joins = gap == 0 && self.only_waits();
         self.store(now, header.seq, header.retransmitted, stored, rtt);
         !joins || self.has_feedback()
+    }
+
+    /// A data packet came in that cannot be read. Whether it may call for an answer.
+    pub(crate) fn refuse(&mut self, header: &DataHeader, payload: usize, why: Refusal) -> bool {
+        self.counts.arrived(payload, header.retransmitted);
+        self.counts.undecrypted(payload);
+        match why {
+            Refusal::NotAuthentic => self.counts.not_authentic += 1,
+            Refusal::NotReadable => {}
+            // Without any key its like will never be readable, and it need not come again.
+            Refusal::NoKeys => {
+                let end = self.buffer.end();
+                let gap = header.seq.distance_from(end);
+                if gap < SUSPICIOUS_GAP.cast_signed() {
+                    let first = if gap > 0 { end } else { header.seq };
+                    let given_up = self.buffer.give_up(first, header.seq);
+                    self.counts.dropped(u64::from(given_up.saturating_sub(1)));
+                    return given_up > 0;
+                }
+            }
+        }
+        false
     }
 
     /// Whether the next packet in order moves no timer: others wait for their time before it, and

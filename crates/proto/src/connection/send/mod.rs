@@ -23,6 +23,7 @@ use self::drop_request::DropRequests;
 use self::pacer::Pacer;
 use self::retransmit::{ReportedPacket, RetransmitPolicy};
 use crate::config::{Config, MaxBandwidth, PACKET_OVERHEAD};
+use crate::connection::crypt::Crypt;
 use crate::connection::rtt::Rtt;
 use crate::event::SendOptions;
 use crate::filter::{Arq, SendFilter};
@@ -190,6 +191,7 @@ impl SendHalf {
         start: Instant,
         dest: SocketId,
         rtt: Rtt,
+        mut crypt: Option<&mut Crypt>,
         out: &mut Vec<u8>,
     ) -> bool {
         if !self.pacer.allows(now) {
@@ -207,17 +209,24 @@ impl SendHalf {
             seq,
             position: Position::Solo,
             in_order: packet.in_order,
-            key: KeyFlag::Clear,
+            key: crypt.as_ref().map_or(KeyFlag::Clear, |crypt| crypt.sealing.flag(seq)),
             retransmitted,
             msgno: packet.msgno,
             timestamp: timestamp(start, packet.origin),
             dest,
         };
+        let begin = out.len();
         out.extend_from_slice(&header.to_bytes());
         out.extend_from_slice(&packet.payload);
         let payload = packet.payload.len();
+        if let Some(crypt) = &mut crypt {
+            crypt.sealing.seal(seq, out, begin);
+            if !retransmitted {
+                crypt.sealing.sent_original(now, seq, self.buffer.first());
+            }
+        }
         if !retransmitted && let Some(filter) = &mut self.filter {
-            filter.feed(&header, &out[out.len() - payload..]);
+            filter.feed(&header, &out[begin + DataHeader::LEN..]);
         }
         self.account(now, seq, payload, retransmitted);
         true
@@ -225,10 +234,12 @@ impl SendHalf {
 
     /// Whether a packet of the filter's waits: it goes before everything else, so that it comes
     /// when its group is over.
+    #[inline]
     fn filter_owes(&self) -> bool {
         self.filter.as_ref().is_some_and(|filter| filter.owes())
     }
 
+    #[inline(never)]
     fn write_filter_packet(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
         let before = out.len();
         if !self.filter.as_mut().is_some_and(|filter| filter.write(out)) {

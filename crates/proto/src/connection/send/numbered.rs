@@ -28,6 +28,11 @@ impl SendHalf {
         true
     }
 
+    /// Somebody waits for room; [`becomes_writable`](Self::becomes_writable) tells when there is.
+    pub(crate) const fn await_room(&mut self) {
+        self.refused = true;
+    }
+
     /// Forgets everything that waits to be sent or acknowledged: other links carry it.
     pub(crate) fn forget_all(&mut self, now: Instant) {
         self.buffer.acknowledge(self.buffer.end());

@@ -1,0 +1,244 @@
+use std::fmt;
+
+use aes::cipher::consts::{U12, U16};
+use aes::cipher::{
+    Array, BlockCipherEncrypt, InnerIvInit, KeyInit, StreamCipher, StreamCipherCoreWrapper,
+};
+use aes::{Aes128, Aes192, Aes256};
+use aes_gcm::AesGcm;
+use aes_gcm::aead::AeadInOut;
+use ctr::CtrCore;
+use thiserror::Error;
+
+use crate::key::{KeyLength, Salt, StreamKey};
+
+/// Bytes of a data packet's header, which GCM authenticates.
+const HEADER_LEN: usize = 16;
+/// Where the retransmission flag stands in a header, which is set after all else is done.
+const RETRANSMITTED: (usize, u8) = (4, 0x04);
+
+/// How keys are used \[cryptomode\].
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub enum CipherMode {
+    /// AES in counter mode: nobody can read, but what is changed on its way is not noticed.
+    #[default]
+    Ctr,
+    /// AES in Galois/counter mode: what is changed is noticed. 16 bytes a packet.
+    Gcm,
+}
+
+impl CipherMode {
+    /// Bytes that a packet grows by.
+    pub const fn overhead(self) -> usize {
+        match self {
+            Self::Ctr => 0,
+            Self::Gcm => TAG_LEN,
+        }
+    }
+}
+
+/// How GCM makes its nonce, and in what order it reads the header.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub enum GcmLayout {
+    /// As libsrt since 1.5.4: each packet number makes a nonce of its own.
+    #[default]
+    Current,
+    /// As libsrt up to 1.5.3: only the upper half of the packet number is in the nonce, so that
+    /// 65,536 packets in a row share one. That breaks what GCM promises; it is there to be
+    /// understood by such peers, and nothing to be chosen.
+    Before154,
+}
+
+impl GcmLayout {
+    /// The layout that a peer of this version (0x00MMmmpp) uses.
+    pub const fn of_version(version: u32) -> Self {
+        if version >= 0x01_05_04 { Self::Current } else { Self::Before154 }
+    }
+}
+
+/// Encrypts and decrypts packets with one key. The key is expanded once, and wiped when this is
+/// dropped.
+pub struct PacketCipher {
+    salt: Salt,
+    layout: GcmLayout,
+    keyed: Keyed,
+}
+
+/// Boxed, because an expanded key is large and moving it would leave copies of it behind.
+enum Keyed {
+    Ctr128(Box<Aes128>),
+    Ctr192(Box<Aes192>),
+    Ctr256(Box<Aes256>),
+    Gcm128(Box<AesGcm<Aes128, U12>>),
+    Gcm192(Box<AesGcm<Aes192, U12>>),
+    Gcm256(Box<AesGcm<Aes256, U12>>),
+}
+
+impl PacketCipher {
+    /// The cipher of `key` and `salt`. The layout matters to GCM only.
+    pub fn new(mode: CipherMode, layout: GcmLayout, key: &StreamKey, salt: &Salt) -> Self {
+        let keyed = match (mode, key.length()) {
+            (CipherMode::Ctr, KeyLength::Aes128) => Keyed::Ctr128(expand(key.bytes())),
+            (CipherMode::Ctr, KeyLength::Aes192) => Keyed::Ctr192(expand(key.bytes())),
+            (CipherMode::Ctr, KeyLength::Aes256) => Keyed::Ctr256(expand(key.bytes())),
+            (CipherMode::Gcm, KeyLength::Aes128) => Keyed::Gcm128(expand(key.bytes())),
+            (CipherMode::Gcm, KeyLength::Aes192) => Keyed::Gcm192(expand(key.bytes())),
+            (CipherMode::Gcm, KeyLength::Aes256) => Keyed::Gcm256(expand(key.bytes())),
+        };
+        Self { salt: *salt, layout, keyed }
+    }
+
+    /// Encrypts the packet that stands in `out` from `start` on, header and payload, in place. GCM
+    /// appends its tag. The same packet gives the same bytes each time, whatever its retransmission
+    /// flag says.
+    ///
+    /// # Panics
+    ///
+    /// There is less than a header behind `start`.
+    pub fn seal(&self, out: &mut Vec<u8>, start: usize) {
+        let (header, payload) = out[start..]
+            .split_first_chunk_mut::<HEADER_LEN>()
+            .expect("a packet begins with its header");
+        let block = self.counter_block(seq_of(header));
+        let tag = match &self.keyed {
+            Keyed::Ctr128(key) => return apply_ctr(&**key, block, payload),
+            Keyed::Ctr192(key) => return apply_ctr(&**key, block, payload),
+            Keyed::Ctr256(key) => return apply_ctr(&**key, block, payload),
+            Keyed::Gcm128(key) => seal_gcm(&**key, &self.nonce(header), &self.aad(header), payload),
+            Keyed::Gcm192(key) => seal_gcm(&**key, &self.nonce(header), &self.aad(header), payload),
+            Keyed::Gcm256(key) => seal_gcm(&**key, &self.nonce(header), &self.aad(header), payload),
+        };
+        out.extend_from_slice(&tag);
+    }
+
+    /// Decrypts what stands behind `header` in place, and says how many bytes of it are payload.
+    ///
+    /// # Errors
+    ///
+    /// GCM: the packet is not what this key's owner sent. `body` is as it was then.
+    pub fn open(&self, header: &[u8; HEADER_LEN], body: &mut [u8]) -> Result<usize, NotAuthentic> {
+        let block = self.counter_block(seq_of(header));
+        match &self.keyed {
+            Keyed::Ctr128(key) => apply_ctr(&**key, block, body),
+            Keyed::Ctr192(key) => apply_ctr(&**key, block, body),
+            Keyed::Ctr256(key) => apply_ctr(&**key, block, body),
+            Keyed::Gcm128(key) => {
+                return open_gcm(&**key, &self.nonce(header), &self.aad(header), body);
+            }
+            Keyed::Gcm192(key) => {
+                return open_gcm(&**key, &self.nonce(header), &self.aad(header), body);
+            }
+            Keyed::Gcm256(key) => {
+                return open_gcm(&**key, &self.nonce(header), &self.aad(header), body);
+            }
+        }
+        Ok(body.len())
+    }
+
+    /// Bytes that a packet grows by.
+    pub const fn overhead(&self) -> usize {
+        match self.keyed {
+            Keyed::Ctr128(_) | Keyed::Ctr192(_) | Keyed::Ctr256(_) => CipherMode::Ctr.overhead(),
+            Keyed::Gcm128(_) | Keyed::Gcm192(_) | Keyed::Gcm256(_) => CipherMode::Gcm.overhead(),
+        }
+    }
+
+    /// Where counter mode begins for a packet: the salt's first 14 bytes with the packet number in
+    /// the last four of them, and two bytes that count blocks.
+    fn counter_block(&self, seq: [u8; 4]) -> Block {
+        let mut block = self.salt;
+        block[14] = 0;
+        block[15] = 0;
+        mix(&mut block[10..14], seq);
+        block
+    }
+
+    fn nonce(&self, header: &[u8; HEADER_LEN]) -> Nonce {
+        let mut nonce = [0; 12];
+        match self.layout {
+            GcmLayout::Current => {
+                nonce.copy_from_slice(&self.salt[..12]);
+                mix(&mut nonce[8..], seq_of(header));
+            }
+            GcmLayout::Before154 => {
+                nonce.copy_from_slice(&self.counter_block(seq_of(header))[..12]);
+            }
+        }
+        nonce
+    }
+
+    /// What GCM authenticates beside the payload: the header without its retransmission flag.
+    fn aad(&self, header: &[u8; HEADER_LEN]) -> [u8; HEADER_LEN] {
+        let mut aad = *header;
+        aad[RETRANSMITTED.0] &= !RETRANSMITTED.1;
+        if self.layout == GcmLayout::Before154 {
+            // Old peers took the words as they stood in the memory of a little-endian host.
+            aad.chunks_exact_mut(4).for_each(<[u8]>::reverse);
+        }
+        aad
+    }
+}
+
+impl fmt::Debug for PacketCipher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mode = if self.overhead() == 0 { CipherMode::Ctr } else { CipherMode::Gcm };
+        f.debug_struct("PacketCipher").field("mode", &mode).finish_non_exhaustive()
+    }
+}
+
+/// A packet's tag does not fit: it was changed on its way, or is not from whom it says.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[error("the packet is not authentic")]
+pub struct NotAuthentic;
+
+type Block = [u8; 16];
+type Nonce = [u8; 12];
+type Tag = [u8; TAG_LEN];
+
+const TAG_LEN: usize = 16;
+
+const fn seq_of(header: &[u8; HEADER_LEN]) -> [u8; 4] {
+    [header[0], header[1], header[2], header[3]]
+}
+
+fn mix(place: &mut [u8], seq: [u8; 4]) {
+    place.iter_mut().zip(seq).for_each(|(byte, with)| *byte ^= with);
+}
+
+fn expand<C: KeyInit>(key: &[u8]) -> Box<C> {
+    Box::new(C::new_from_slice(key).expect("a key has the length that it says"))
+}
+
+/// The packet number keeps counters apart, so the counter's width beyond 16 bits does not matter:
+/// no packet has 65,536 blocks.
+fn apply_ctr<C>(key: &C, block: Block, data: &mut [u8])
+where
+    C: BlockCipherEncrypt<BlockSize = U16>,
+{
+    let core = CtrCore::<&C, ctr::flavors::Ctr32BE>::inner_iv_init(key, &Array(block));
+    StreamCipherCoreWrapper::from_core(core).apply_keystream(data);
+}
+
+fn seal_gcm<C>(key: &C, nonce: &Nonce, aad: &[u8], payload: &mut [u8]) -> Tag
+where
+    C: AeadInOut<NonceSize = U12, TagSize = U16>,
+{
+    key.encrypt_inout_detached(&Array(*nonce), aad, payload.into())
+        .expect("a packet is shorter than GCM's limit")
+        .0
+}
+
+fn open_gcm<C>(key: &C, nonce: &Nonce, aad: &[u8], body: &mut [u8]) -> Result<usize, NotAuthentic>
+where
+    C: AeadInOut<NonceSize = U12, TagSize = U16>,
+{
+    let (payload, tag) = body.split_last_chunk_mut::<TAG_LEN>().ok_or(NotAuthentic)?;
+    let len = payload.len();
+    key.decrypt_inout_detached(&Array(*nonce), aad, payload.into(), &Array(*tag))
+        .map(|()| len)
+        .map_err(|_| NotAuthentic)
+}
+
+#[cfg(test)]
+#[path = "cipher_tests.rs"]
+mod tests;

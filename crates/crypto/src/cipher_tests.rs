@@ -1,0 +1,141 @@
+use super::*;
+use crate::hex::hex;
+
+fn block(digits: &str) -> Block {
+    hex(digits).try_into().expect("16 bytes")
+}
+
+/// NIST SP 800-38A, F.5.1, F.5.3 and F.5.5: the first two blocks.
+#[test]
+fn counter_mode_as_in_sp_800_38a() {
+    let start = block("f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff");
+    let clear = hex("6bc1bee22e409f96e93d7e117393172a ae2d8a571e03ac9c9eb76fac45af8e51");
+
+    let key = expand::<Aes128>(&hex("2b7e151628aed2a6abf7158809cf4f3c"));
+    let mut data = clear.clone();
+    apply_ctr(&*key, start, &mut data);
+    assert_eq!(data, hex("874d6191b620e3261bef6864990db6ce 9806f66b7970fdff8617187bb9fffdff"));
+
+    let key = expand::<Aes192>(&hex("8e73b0f7da0e6452c810f32b809079e562f8ead2522c6b7b"));
+    let mut data = clear.clone();
+    apply_ctr(&*key, start, &mut data);
+    assert_eq!(data, hex("1abc932417521ca24f2b0459fe7e6e0b 090339ec0aa6faefd5ccc2c6f4ce8e94"));
+
+    let digits = "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4";
+    let key = expand::<Aes256>(&hex(digits));
+    let mut data = clear;
+    apply_ctr(&*key, start, &mut data);
+    assert_eq!(data, hex("601ec313775789a5b7a7f504bbf3d228 f443e3ca4d62b59aca84e990cacaf5c5"));
+}
+
+/// The test cases 4, 10 and 16 of GCM's authors, which NIST took over.
+#[test]
+fn gcm_as_in_its_specification() {
+    let key = hex("feffe9928665731c6d6a8f9467308308feffe9928665731c6d6a8f9467308308");
+    let nonce: Nonce = hex("cafebabefacedbaddecaf888").try_into().expect("12 bytes");
+    let aad = hex("feedfacedeadbeeffeedfacedeadbeefabaddad2");
+    let clear = hex("d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a72
+         1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39");
+    let cases = [
+        (
+            "42831ec2217774244b7221b784d0d49ce3aa212f2c02a4e035c17e2329aca12e
+             21d514b25466931c7d8f6a5aac84aa051ba30b396a0aac973d58e091",
+            "5bc94fbc3221a5db94fae95ae7121a47",
+        ),
+        (
+            "3980ca0b3c00e841eb06fac4872a2757859e1ceaa6efd984628593b40ca1e19c
+             7d773d00c144c525ac619d18c84a3f4718e2448b2fe324d9ccda2710",
+            "2519498e80f1478f37ba55bd6d27618c",
+        ),
+        (
+            "522dc1f099567d07f47f37a32a84427d643a8cdcbfe5c0c97598a2bd2555d1aa
+             8cb08e48590dbb3da7b08b1056828838c5f61e6393ba7a0abcc9f662",
+            "76fc6ece0f4e1768cddf8853bb2d551b",
+        ),
+    ];
+    let seal = |length: usize, data: &mut [u8]| match length {
+        16 => seal_gcm(&*expand::<AesGcm<Aes128, U12>>(&key[..16]), &nonce, &aad, data),
+        24 => seal_gcm(&*expand::<AesGcm<Aes192, U12>>(&key[..24]), &nonce, &aad, data),
+        _ => seal_gcm(&*expand::<AesGcm<Aes256, U12>>(&key), &nonce, &aad, data),
+    };
+    for (length, (sealed, tag)) in [16, 24, 32].into_iter().zip(cases) {
+        let mut data = clear.clone();
+        assert_eq!(seal(length, &mut data).to_vec(), hex(tag), "{length}");
+        assert_eq!(data, hex(sealed), "{length}");
+    }
+}
+
+fn cipher(mode: CipherMode, layout: GcmLayout) -> PacketCipher {
+    let salt = std::array::from_fn(|i| u8::try_from(i).expect("under 16"));
+    let key = StreamKey::generate(KeyLength::Aes128, |bytes| bytes.fill(0x42));
+    PacketCipher::new(mode, layout, &key, &salt)
+}
+
+const HEADER: [u8; 16] = [1, 2, 3, 4, 0xC8, 0, 0, 5, 0x11, 0x22, 0x33, 0x44, 5, 6, 7, 8];
+
+#[test]
+fn counter_block_and_nonce_of_a_packet() {
+    let current = cipher(CipherMode::Gcm, GcmLayout::Current);
+    let counter = block("000102030405060708090B090F090000");
+    assert_eq!(current.counter_block(seq_of(&HEADER)), counter);
+    assert_eq!(current.nonce(&HEADER).to_vec(), hex("0001020304050607090B090F"));
+    assert_eq!(current.aad(&HEADER), HEADER);
+    let old = cipher(CipherMode::Gcm, GcmLayout::Before154);
+    assert_eq!(old.nonce(&HEADER).to_vec(), hex("000102030405060708090B09"));
+    assert_eq!(old.aad(&HEADER).to_vec(), hex("04030201 050000C8 44332211 08070605"));
+    assert_eq!(GcmLayout::of_version(0x01_05_04), GcmLayout::Current);
+    assert_eq!(GcmLayout::of_version(0x01_05_03), GcmLayout::Before154);
+}
+
+#[test]
+fn a_retransmission_is_the_same_packet_but_for_its_flag() {
+    for (mode, layout) in [
+        (CipherMode::Ctr, GcmLayout::Current),
+        (CipherMode::Gcm, GcmLayout::Current),
+        (CipherMode::Gcm, GcmLayout::Before154),
+    ] {
+        let cipher = cipher(mode, layout);
+        let mut again = HEADER;
+        again[RETRANSMITTED.0] |= RETRANSMITTED.1;
+        let sealed = |header: &[u8]| {
+            // What stands before the packet in the buffer is not touched.
+            let mut out = [b"before", header, b"a payload"].concat();
+            cipher.seal(&mut out, 6);
+            assert_eq!(out.len(), 6 + 16 + 9 + mode.overhead());
+            assert_eq!((&out[..6], &out[6..22]), (&b"before"[..], header));
+            out[22..].to_vec()
+        };
+        let body = sealed(&HEADER);
+        assert_eq!(body, sealed(&again));
+        for header in [HEADER, again] {
+            let mut body = body.clone();
+            assert_eq!(cipher.open(&header, &mut body), Ok(9));
+            assert_eq!(body[..9], b"a payload"[..]);
+        }
+    }
+}
+
+#[test]
+fn gcm_notices_each_bit_that_changed() {
+    let cipher = cipher(CipherMode::Gcm, GcmLayout::Current);
+    let mut out = [&HEADER[..], b"payload"].concat();
+    cipher.seal(&mut out, 0);
+    for bit in 0..out.len() * 8 {
+        let mut changed = out.clone();
+        changed[bit / 8] ^= 1 << (bit % 8);
+        let (header, body) = changed.split_first_chunk_mut().expect("a header");
+        let flag = (bit / 8, 1 << (bit % 8)) == RETRANSMITTED;
+        let before = body.to_vec();
+        assert_eq!(cipher.open(header, body).is_ok(), flag, "bit {bit}");
+        assert!(flag || body == &before[..], "left as it was");
+    }
+    for len in 0..16 {
+        assert_eq!(cipher.open(&HEADER, &mut vec![0; len]), Err(NotAuthentic));
+    }
+}
+
+#[test]
+fn a_cipher_shows_no_key() {
+    let shown = format!("{:?}", cipher(CipherMode::Ctr, GcmLayout::Current));
+    assert_eq!(shown, "PacketCipher { mode: Ctr, .. }");
+}

@@ -1,0 +1,123 @@
+use std::collections::VecDeque;
+
+use bytes::{Bytes, BytesMut};
+use punctual_crypto::{KeyMessage, KeySet, PacketCipher, Parity};
+use punctual_wire::{DataHeader, KeyFlag};
+
+use super::Suite;
+use crate::encryption::KeyState;
+
+/// Key messages that were taken in and are remembered: an old one that comes again, late or by
+/// somebody's hand, brings no old key back.
+const REMEMBERED: usize = 64;
+
+/// The receiving direction.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    pub(crate) state: KeyState,
+    keys: Option<Box<Keys>>,
+}
+
+#[derive(Debug)]
+struct Keys {
+    suite: Suite,
+    even: Option<PacketCipher>,
+    odd: Option<PacketCipher>,
+    /// The newest last.
+    messages: VecDeque<KeyMessage>,
+}
+
+/// Why a packet is not delivered.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Refusal {
+    /// This end has no keys: no packet of the kind can ever be read.
+    NoKeys,
+    /// This end lacks just this key, or the packet is in the clear although it should not be:
+    /// another of the same number may be readable.
+    NotReadable,
+    /// Its tag does not fit.
+    NotAuthentic,
+}
+
+impl Opening {
+    /// Encrypted packets cannot be read.
+    pub(crate) const fn clear(state: KeyState) -> Self {
+        Self { state, keys: None }
+    }
+
+    /// Packets are encrypted with `keys`, which came in `message`.
+    pub(crate) fn new(suite: Suite, keys: &KeySet, message: KeyMessage) -> Self {
+        let messages = VecDeque::from([message]);
+        let mut opening = Keys { suite, even: None, odd: None, messages };
+        opening.install(keys);
+        Self { state: KeyState::Secured, keys: Some(Box::new(opening)) }
+    }
+
+    /// The payload of a packet whose header and body these are. It is decrypted where it lies, if
+    /// nobody else holds it.
+    pub(crate) fn open(&self, header: &DataHeader, body: Bytes) -> Result<Bytes, Refusal> {
+        let Some(keys) = &self.keys else {
+            return if header.key == KeyFlag::Clear { Ok(body) } else { Err(Refusal::NoKeys) };
+        };
+        let cipher = match header.key {
+            KeyFlag::Clear => None,
+            KeyFlag::Even => keys.even.as_ref(),
+            KeyFlag::Odd => keys.odd.as_ref(),
+        };
+        let cipher = cipher.ok_or(Refusal::NotReadable)?;
+        let mut body = body.try_into_mut().unwrap_or_else(|shared| BytesMut::from(&shared[..]));
+        let len = cipher.open(&header.to_bytes(), &mut body).map_err(|_| Refusal::NotAuthentic)?;
+        body.truncate(len);
+        Ok(body.freeze())
+    }
+
+    /// Takes in a key message after the handshake, and says what to answer; `None` for nothing,
+    /// because it is nonsense. What cannot be used changes nothing: not the keys, not the state.
+    pub(crate) fn handle_request(&mut self, body: &[u8]) -> Option<Vec<u8>> {
+        let message = KeyMessage::parse(body).ok()?;
+        let Some(keys) = &mut self.keys else {
+            let bad = self.state == KeyState::BadSecret;
+            let state = if bad { KeyState::BadSecret } else { KeyState::NoSecret };
+            return Some(state.to_refusal());
+        };
+        let suite = &keys.suite;
+        if message.mode() != suite.mode {
+            return Some(KeyState::BadCryptoMode.to_refusal());
+        }
+        // Nobody vouches for the salt, and no peer changes it.
+        if message.salt() != &suite.salt || message.length() != suite.length() {
+            return None;
+        }
+        // An old message may have come late, or by somebody's hand who changed what is around the
+        // keys: it is answered if it is what it was, and not obeyed.
+        let known = keys.messages.iter().find(|known| known.wrapped() == message.wrapped());
+        if let Some(known) = known {
+            return (*known == message).then(|| body.to_vec());
+        }
+        let Ok(set) = message.unwrap(&suite.kek) else {
+            return Some(KeyState::BadSecret.to_refusal());
+        };
+        keys.install(&set);
+        if keys.messages.len() == REMEMBERED {
+            keys.messages.pop_front();
+        }
+        keys.messages.push_back(message);
+        Some(body.to_vec())
+    }
+}
+
+impl Keys {
+    fn install(&mut self, set: &KeySet) {
+        for (parity, key) in set.iter() {
+            let cipher = Some(self.suite.cipher(key));
+            match parity {
+                Parity::Even => self.even = cipher,
+                Parity::Odd => self.odd = cipher,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "opening_tests.rs"]
+mod tests;

@@ -1,0 +1,546 @@
+//! Encryption from the handshake on: who is let in, what each end is told, what goes over the wire.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use punctual_proto::{
+    AcceptError, CipherMode, CloseReason, Config, CryptoMode, KeyLength, KeyState, RejectReason,
+};
+use punctual_wire::{Extension, HandshakeRequest, HsFlags, KeyFlag};
+
+use crate::datagram::{data_header, edit_handshake, handshake, is_data};
+use crate::node::numbered;
+use crate::pair::{Pair, Side};
+use crate::{MS, SECS, latency, link, lossy};
+
+const SECRET: &str = "correct horse";
+const OTHER: &str = "battery staple";
+
+/// The options of an end with this passphrase, if any, that insists on it or not.
+pub fn secured(passphrase: Option<&str>, enforced: bool) -> Config {
+    let config = latency(120).with_enforced_encryption(enforced);
+    config.with_passphrase(passphrase.unwrap_or_default()).expect("a legal length")
+}
+
+fn strict(passphrase: &str) -> Config {
+    secured(Some(passphrase), true)
+}
+
+fn states(pair: &mut Pair, side: Side) -> (KeyState, KeyState) {
+    let info = pair.info(side);
+    (info.send_key_state, info.receive_key_state)
+}
+
+/// Calls and runs for a second.
+fn call(caller: Config, listener: Config) -> Pair {
+    let mut pair = Pair::symmetric(1, link());
+    pair.call(caller, listener);
+    pair.run_for(SECS(1));
+    pair
+}
+
+#[test]
+fn encrypted_streams_arrive_whole_both_ways_with_every_key_length_and_cipher() {
+    for length in [KeyLength::Aes128, KeyLength::Aes192, KeyLength::Aes256] {
+        for (mode, cipher) in
+            [(CryptoMode::Ctr, CipherMode::Ctr), (CryptoMode::Gcm, CipherMode::Gcm)]
+        {
+            let mut pair = Pair::symmetric(7, lossy(0.05));
+            let config = strict(SECRET).with_latency(MS(300)).expect("in range");
+            let caller = config.clone().with_key_length(Some(length)).with_crypto_mode(mode);
+            pair.connect(caller, config);
+            for _ in 0..500 {
+                assert!(pair.send_next(Side::Caller) && pair.send_next(Side::Listener));
+                pair.run_for(MS(2));
+            }
+            pair.run_for(SECS(1));
+            for side in [Side::Caller, Side::Listener] {
+                pair.assert_complete(side);
+                assert_eq!(states(&mut pair, side), (KeyState::Secured, KeyState::Secured));
+                assert_eq!(pair.info(side).cipher, Some((cipher, length)), "adopted");
+                let statistics = pair.statistics(side);
+                assert_eq!((statistics.packets_undecrypted, statistics.packets_ignored), (0, 0));
+                assert!(statistics.packets_received_retransmitted > 0);
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_of_a_payload_is_seen_on_the_wire() {
+    for mode in [CryptoMode::Ctr, CryptoMode::Gcm] {
+        let mut pair = Pair::symmetric(1, link());
+        pair.connect(strict(SECRET).with_crypto_mode(mode), strict(SECRET));
+        let record = pair.record();
+        pair.stream(Side::Caller, 20, MS(2));
+        pair.run_for(MS(300));
+        pair.assert_complete(Side::Caller);
+        let sent = record.from(Side::Caller);
+        let sent: Vec<_> = sent.iter().filter(|(_, datagram)| is_data(datagram)).collect();
+        assert_eq!(sent.len(), 20);
+        let tag = if mode == CryptoMode::Gcm { 16 } else { 0 };
+        for (i, (_, datagram)) in (0..).zip(&sent) {
+            assert_eq!(data_header(datagram).expect("data").key, KeyFlag::Even);
+            assert_eq!(datagram.len(), 16 + 1_316 + tag);
+            let clear = numbered(i);
+            let same = datagram[16..].iter().zip(&clear).filter(|(a, b)| a == b).count();
+            assert!(same < 40, "{same} bytes of 1316 alike");
+        }
+    }
+}
+
+#[test]
+fn a_retransmission_is_what_the_original_was() {
+    for mode in [CryptoMode::Ctr, CryptoMode::Gcm] {
+        let mut pair = Pair::symmetric(1, link());
+        pair.connect(strict(SECRET).with_crypto_mode(mode), strict(SECRET));
+        let seen = Rc::new(RefCell::new(Vec::<Vec<u8>>::new()));
+        let keep = Rc::clone(&seen);
+        // Every fifth original is lost.
+        pair.drop_where(move |side, datagram| {
+            let Some(header) = data_header(datagram).filter(|_| side == Side::Caller) else {
+                return false;
+            };
+            keep.borrow_mut().push(datagram.to_vec());
+            !header.retransmitted && header.seq.value() % 5 == 0
+        });
+        pair.stream(Side::Caller, 100, MS(2));
+        pair.run_for(MS(500));
+        pair.assert_complete(Side::Caller);
+        let seen = seen.borrow();
+        let (again, first): (Vec<_>, Vec<_>) =
+            seen.iter().partition(|datagram| data_header(datagram).expect("data").retransmitted);
+        assert!(again.len() >= 20);
+        for datagram in again {
+            let original = first.iter().find(|first| first[..4] == datagram[..4]).expect("sent");
+            assert_eq!(original[16..], datagram[16..]);
+            let mut header = datagram[..16].to_vec();
+            header[4] &= !4;
+            assert_eq!(original[..16], header, "but for the flag");
+        }
+    }
+}
+
+/// Rows of the table: what the listener and the caller have, whether they insist, how it ends.
+#[test]
+fn who_is_let_in_and_who_is_not() {
+    use KeyState::{BadSecret, NoSecret, Secured, Unsecured};
+    let (secret, other) = (Some(SECRET), Some(OTHER));
+    let rejected = |reason| Some(CloseReason::Rejected(reason));
+    let refused = |reason| Some(CloseReason::Incompatible(reason));
+    let (unsecure, bad) = (RejectReason::UNSECURE, RejectReason::BAD_SECRET);
+    // The caller's and the listener's passphrases, who insists, how the call ends, and if it does
+    // not, the states of the caller and of the listener, of what they send and receive.
+    let rows = [
+        ((None, None), (true, true), None, [Unsecured; 4]),
+        ((secret, secret), (true, true), None, [Secured; 4]),
+        ((secret, secret), (false, false), None, [Secured; 4]),
+        ((secret, None), (true, true), rejected(unsecure), [Unsecured; 4]),
+        ((secret, None), (false, true), rejected(unsecure), [Unsecured; 4]),
+        ((secret, None), (true, false), refused(unsecure), [Unsecured; 4]),
+        ((secret, None), (false, false), None, [NoSecret, Unsecured, Unsecured, NoSecret]),
+        ((None, secret), (true, true), rejected(unsecure), [Unsecured; 4]),
+        ((None, secret), (false, true), rejected(unsecure), [Unsecured; 4]),
+        ((None, secret), (true, false), refused(unsecure), [Unsecured; 4]),
+        ((None, secret), (false, false), None, [Unsecured; 4]),
+        ((secret, other), (true, true), rejected(bad), [Unsecured; 4]),
+        ((secret, other), (false, true), rejected(bad), [Unsecured; 4]),
+        ((secret, other), (true, false), refused(bad), [Unsecured; 4]),
+        ((secret, other), (false, false), None, [BadSecret; 4]),
+    ];
+    for (row, (secrets, enforced, closed, expected)) in rows.into_iter().enumerate() {
+        let caller = secured(secrets.0, enforced.0);
+        let listener = secured(secrets.1, enforced.1);
+        let mut pair = call(caller, listener);
+        assert_eq!(pair.caller.closed(), closed.as_ref(), "row {row}");
+        if closed.is_none() {
+            assert!(pair.caller.connected, "row {row}");
+            let (caller, listener) =
+                (states(&mut pair, Side::Caller), states(&mut pair, Side::Listener));
+            let found = [caller.0, caller.1, listener.0, listener.1];
+            assert_eq!(found, expected, "row {row}");
+        }
+    }
+}
+
+#[test]
+fn without_enforcement_what_cannot_be_read_is_counted_and_the_rest_flows() {
+    // The passphrases, and whether what the caller and what the listener send can be read.
+    let rows = [
+        ((Some(SECRET), None), (false, true)),
+        ((None, Some(SECRET)), (true, true)),
+        ((Some(SECRET), Some(OTHER)), (false, false)),
+    ];
+    for (secrets, readable) in rows {
+        let mut pair = Pair::symmetric(1, link());
+        pair.connect(secured(secrets.0, false), secured(secrets.1, false));
+        for _ in 0..200 {
+            assert!(pair.send_next(Side::Caller) && pair.send_next(Side::Listener));
+            pair.run_for(MS(5));
+        }
+        pair.run_for(MS(500));
+        for (side, readable) in [(Side::Caller, readable.0), (Side::Listener, readable.1)] {
+            let sender = pair.statistics(side);
+            let receiver = pair.statistics(side.other());
+            if readable {
+                pair.assert_complete(side);
+                assert_eq!(receiver.packets_undecrypted, 0);
+            } else {
+                assert!(pair.delivered(side).is_empty());
+                assert_eq!(receiver.packets_undecrypted, 200);
+                assert_eq!(receiver.bytes_undecrypted, 200 * 1_316);
+                assert_eq!(receiver.packets_receive_dropped, 200);
+            }
+            assert_eq!(sender.flight_size, 0, "acknowledged, read or not");
+            assert_eq!((sender.packets_retransmitted, sender.packets_send_dropped), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn ciphers_that_do_not_fit_are_refused_with_1017() {
+    for enforced in [true, false] {
+        let config = |mode| secured(Some(SECRET), enforced).with_crypto_mode(mode);
+        for (caller, listener, fits) in [
+            (CryptoMode::Auto, CryptoMode::Gcm, false),
+            (CryptoMode::Ctr, CryptoMode::Gcm, false),
+            (CryptoMode::Gcm, CryptoMode::Ctr, false),
+            (CryptoMode::Gcm, CryptoMode::Auto, true),
+            (CryptoMode::Auto, CryptoMode::Ctr, true),
+        ] {
+            let pair = call(config(caller), config(listener));
+            let refused = CloseReason::Rejected(RejectReason::CRYPTO);
+            assert_eq!(pair.caller.closed(), (!fits).then_some(&refused));
+        }
+    }
+}
+
+#[test]
+fn the_listeners_wish_for_a_key_length_comes_first() {
+    use KeyLength::{Aes128, Aes192, Aes256};
+    for (caller, listener, agreed) in [
+        (None, None, Aes128),
+        (Some(Aes256), None, Aes256),
+        (None, Some(Aes192), Aes192),
+        (Some(Aes128), Some(Aes256), Aes256),
+    ] {
+        let mut pair = Pair::symmetric(1, link());
+        let record = pair.record();
+        pair.connect(
+            strict(SECRET).with_key_length(caller),
+            strict(SECRET).with_key_length(listener),
+        );
+        for side in [Side::Caller, Side::Listener] {
+            assert_eq!(pair.info(side).cipher, Some((CipherMode::Ctr, agreed)));
+            let (_, conclusion, _) = record.handshakes(side).pop().expect("a conclusion");
+            assert_eq!(conclusion.encryption, agreed.field(), "some peers want it to agree");
+        }
+        let (_, induction, _) = record.handshakes(Side::Listener).remove(0);
+        assert_eq!(induction.encryption, listener.map_or(0, KeyLength::field));
+    }
+}
+
+#[test]
+fn a_passphrase_for_each_caller() {
+    let mut pair = Pair::symmetric(1, link());
+    pair.accepts = false;
+    // The listener's own options know no passphrase.
+    pair.call(strict(SECRET), latency(120));
+    pair.run_for(MS(100));
+    let incoming = pair.listener.incoming.pop_front().expect("waits");
+    assert!(incoming.encrypted);
+    let id = pair.listener.endpoint.accept(pair.now, incoming.id, Some(strict(SECRET)));
+    pair.listener.connection = Some(id.expect("the right one"));
+    pair.run_for(MS(100));
+    pair.stream(Side::Caller, 50, MS(2));
+    pair.run_for(MS(300));
+    pair.assert_complete(Side::Caller);
+
+    for (passphrase, reason) in
+        [(Some(OTHER), RejectReason::BAD_SECRET), (None, RejectReason::UNSECURE)]
+    {
+        let mut pair = Pair::symmetric(1, link());
+        pair.accepts = false;
+        pair.call(strict(SECRET), latency(120));
+        pair.run_for(MS(100));
+        let incoming = pair.listener.incoming.pop_front().expect("waits");
+        let config = secured(passphrase, true);
+        let refused = pair.listener.endpoint.accept(pair.now, incoming.id, Some(config));
+        assert_eq!(refused, Err(AcceptError::Incompatible(reason)));
+        pair.run_for(MS(100));
+        assert_eq!(pair.caller.closed(), Some(&CloseReason::Rejected(reason)));
+    }
+}
+
+#[test]
+fn each_direction_has_a_key_of_its_own_between_two_that_know_it() {
+    // Both send the same payloads under the same numbers.
+    let same_bytes = |edit: fn(&mut HsFlags)| {
+        let mut pair = Pair::symmetric(1, link());
+        pair.tap(move |_, _, datagram| {
+            vec![edit_handshake(datagram, |handshake| {
+                for extension in &mut handshake.extensions {
+                    if let Extension::HsReq(hs) | Extension::HsRsp(hs) = extension {
+                        edit(&mut hs.flags);
+                    }
+                }
+            })]
+        });
+        pair.connect(strict(SECRET), strict(SECRET));
+        let record = pair.record();
+        for _ in 0..20 {
+            assert!(pair.send_next(Side::Caller) && pair.send_next(Side::Listener));
+            pair.run_for(MS(5));
+        }
+        pair.run_for(MS(300));
+        pair.assert_complete(Side::Caller);
+        pair.assert_complete(Side::Listener);
+        let data = |side| {
+            let all = record.from(side);
+            all.into_iter().filter(|(_, datagram)| is_data(datagram)).map(|(_, datagram)| datagram)
+        };
+        data(Side::Caller)
+            .zip(data(Side::Listener))
+            .map(|(one, two)| {
+                assert_eq!(one[..4], two[..4], "both count from the same number");
+                one[16..].iter().zip(&two[16..]).filter(|(one, two)| one == two).count()
+            })
+            .max()
+            .expect("packets")
+    };
+    assert!(same_bytes(|_| {}) < 40);
+    // A peer like libsrt: one key, one keystream.
+    let without = |flags: &mut HsFlags| {
+        *flags = HsFlags::from_bits(flags.bits() & !HsFlags::OWN_KEYS.bits());
+    };
+    assert_eq!(same_bytes(without), 1_316);
+}
+
+#[test]
+fn nothing_is_said_of_own_keys_without_a_passphrase() {
+    let mut pair = Pair::symmetric(1, link());
+    let record = pair.record();
+    pair.connect(latency(120), latency(120));
+    for side in [Side::Caller, Side::Listener] {
+        for (_, handshake, _) in record.handshakes(side) {
+            for extension in &handshake.extensions {
+                let (Extension::HsReq(hs) | Extension::HsRsp(hs)) = extension else {
+                    panic!("{extension:?}")
+                };
+                assert!(!hs.flags.contains(HsFlags::OWN_KEYS));
+            }
+        }
+    }
+}
+
+#[test]
+fn lost_and_repeated_handshakes_lead_to_the_same_keys() {
+    for seed in 0..40 {
+        let mut pair = Pair::symmetric(seed, lossy(0.4));
+        pair.call(strict(SECRET), strict(SECRET));
+        pair.run_while(SECS(3), |pair| !pair.caller.connected && pair.caller.closed().is_none());
+        if !pair.caller.connected {
+            continue;
+        }
+        pair.set_link(Side::Caller, link());
+        pair.set_link(Side::Listener, link());
+        pair.run_for(MS(50));
+        for _ in 0..50 {
+            assert!(pair.send_next(Side::Caller) && pair.send_next(Side::Listener));
+            pair.run_for(MS(2));
+        }
+        pair.run_for(MS(500));
+        pair.assert_complete(Side::Caller);
+        pair.assert_complete(Side::Listener);
+    }
+}
+
+#[test]
+fn a_malformed_key_message_is_a_malformed_handshake() {
+    for cut in 1..14 {
+        for enforced in [true, false] {
+            let mut pair = Pair::symmetric(1, link());
+            pair.tap(move |_, side, datagram| {
+                vec![edit_handshake(datagram, |handshake| {
+                    for extension in &mut handshake.extensions {
+                        if let Extension::KmReq(message) = extension
+                            && side == Side::Caller
+                        {
+                            message.truncate(message.len() - 4 * cut);
+                        }
+                    }
+                })]
+            });
+            pair.call(secured(Some(SECRET), enforced), secured(Some(SECRET), enforced));
+            pair.run_for(SECS(1));
+            let refused = CloseReason::Rejected(RejectReason::ROGUE);
+            assert_eq!(pair.caller.closed(), Some(&refused));
+        }
+    }
+}
+
+/// Whoever changes the answer on its way gets nothing clear out of a caller that insists.
+#[test]
+fn an_answer_that_was_changed_is_refused() {
+    type Edit = fn(&mut Vec<Extension>);
+    let edits: [Edit; 4] = [
+        |all| all.retain(|one| !matches!(one, Extension::KmRsp(_))),
+        |all| {
+            all.iter_mut().for_each(|one| {
+                if let Extension::KmRsp(body) = one {
+                    *body = vec![0; 4];
+                }
+            });
+        },
+        |all| {
+            all.iter_mut().for_each(|one| {
+                if let Extension::KmRsp(body) = one {
+                    body[20] ^= 1;
+                }
+            });
+        },
+        |all| {
+            all.iter_mut().for_each(|one| {
+                if let Extension::KmReq(body) = one {
+                    body[50] ^= 1;
+                }
+            });
+        },
+    ];
+    for edit in edits {
+        let mut pair = Pair::symmetric(1, link());
+        pair.tap(move |_, side, datagram| {
+            vec![edit_handshake(datagram, |handshake| {
+                if side == Side::Listener {
+                    edit(&mut handshake.extensions);
+                }
+            })]
+        });
+        pair.call(strict(SECRET), strict(SECRET));
+        pair.run_for(SECS(1));
+        assert!(!pair.caller.connected);
+        assert!(matches!(pair.caller.closed(), Some(CloseReason::Incompatible(_))));
+    }
+}
+
+#[test]
+fn payloads_leave_room_for_the_tag() {
+    let big = || strict(SECRET).with_payload_size(1_456).expect("in range");
+    let mut pair = Pair::symmetric(1, link());
+    pair.connect(big().with_crypto_mode(CryptoMode::Gcm), big());
+    assert_eq!(pair.info(Side::Caller).max_payload, 1_440);
+    assert_eq!(pair.info(Side::Listener).max_payload, 1_440);
+    let mut pair = Pair::symmetric(1, link());
+    pair.connect(big(), big());
+    assert_eq!(pair.info(Side::Caller).max_payload, 1_456);
+}
+
+#[test]
+fn somebodys_packets_in_the_peers_name_are_refused() {
+    for mode in [CryptoMode::Ctr, CryptoMode::Gcm] {
+        let mut pair = Pair::symmetric(1, link());
+        pair.connect(strict(SECRET).with_crypto_mode(mode), strict(SECRET));
+        // Before each packet comes one of the same number in the clear, and one of noise.
+        let gcm = mode == CryptoMode::Gcm;
+        pair.tap(move |_, side, datagram| {
+            if side == Side::Listener || !is_data(&datagram) {
+                return vec![datagram];
+            }
+            let mut clear = datagram.clone();
+            clear[4] &= !0x18;
+            let mut noise = datagram.clone();
+            noise[30] ^= 1;
+            if gcm { vec![clear, noise, datagram] } else { vec![clear, datagram] }
+        });
+        pair.stream(Side::Caller, 100, MS(2));
+        pair.run_for(MS(300));
+        pair.assert_complete(Side::Caller);
+        let statistics = pair.statistics(Side::Listener);
+        assert_eq!(statistics.packets_undecrypted, if gcm { 200 } else { 100 });
+        assert_eq!(statistics.packets_not_authentic, if gcm { 100 } else { 0 });
+    }
+}
+
+#[test]
+fn nothing_secret_is_shown() {
+    let config = strict(SECRET);
+    let mut pair = Pair::symmetric(1, link());
+    pair.connect(config.clone(), config.clone());
+    let shown = format!("{config:?} {:?} {:?}", pair.caller.endpoint, pair.listener.endpoint);
+    assert!(!shown.contains(SECRET) && !shown.contains("horse"));
+    assert!(!shown.contains("[99, 111, 114, 114"), "not as numbers either");
+    assert!(shown.contains("(secret)"), "what is there says that it is not shown");
+}
+
+#[test]
+fn the_conclusion_comes_with_its_key_message_and_the_answer_returns_it() {
+    let mut pair = Pair::symmetric(1, link());
+    let record = pair.record();
+    pair.connect(strict(SECRET), strict(SECRET));
+    let block = |side: Side, wanted: fn(&Extension) -> Option<&Vec<u8>>| {
+        let (_, _, datagram) = record.handshakes(side).pop().expect("a conclusion");
+        let handshake = handshake(&datagram).expect("a handshake");
+        assert_eq!(handshake.request, HandshakeRequest::Conclusion);
+        assert_eq!(handshake.extension_field, 3);
+        handshake.extensions.iter().find_map(wanted).cloned()
+    };
+    let km_req: fn(&Extension) -> Option<&Vec<u8>> =
+        |one| if let Extension::KmReq(body) = one { Some(body) } else { None };
+    let km_rsp: fn(&Extension) -> Option<&Vec<u8>> =
+        |one| if let Extension::KmRsp(body) = one { Some(body) } else { None };
+    let sent = block(Side::Caller, km_req).expect("a key message");
+    assert_eq!(block(Side::Listener, km_rsp).expect("an answer"), sent);
+    let own = block(Side::Listener, km_req).expect("the listener's own key");
+    assert_eq!(own[..32], sent[..32], "the same salt");
+    assert_ne!(own[32..], sent[32..]);
+}
+
+#[test]
+fn a_rendezvous_is_encrypted_and_refused_as_a_call_is() {
+    for seed in 0..12 {
+        let mut pair = Pair::symmetric(seed, lossy(0.2));
+        let one = strict(SECRET).with_key_length(Some(KeyLength::Aes256));
+        pair.meet(Side::Caller, MS(100 * seed), [one, strict(SECRET)]);
+        for side in [Side::Caller, Side::Listener] {
+            pair.set_link(side, link());
+        }
+        pair.run_for(SECS(1));
+        for side in [Side::Caller, Side::Listener] {
+            pair.stream(side, 50, MS(2));
+            pair.run_for(MS(500));
+            pair.assert_complete(side);
+            assert_eq!(states(&mut pair, side), (KeyState::Secured, KeyState::Secured));
+            let cipher = Some((CipherMode::Ctr, KeyLength::Aes256));
+            assert_eq!(pair.info(side).cipher, cipher, "whoever made the key, seed {seed}");
+        }
+        let mut pair = Pair::symmetric(seed, link());
+        pair.wave(Side::Caller, strict(SECRET));
+        pair.wave(Side::Listener, strict(OTHER));
+        pair.run_for(SECS(2));
+        assert!(!pair.have_met());
+        let closed = [pair.caller.closed().cloned(), pair.listener.closed().cloned()];
+        let code = "(rejection code 1010)";
+        assert!(closed.iter().flatten().any(|why| why.to_string().contains(code)), "{closed:?}");
+    }
+}
+
+#[test]
+fn the_packet_filter_rebuilds_encrypted_packets() {
+    for mode in [CryptoMode::Ctr, CryptoMode::Gcm] {
+        let mut pair = Pair::symmetric(3, lossy(0.02));
+        let config = strict(SECRET)
+            .with_packet_filter("fec,cols:5,rows:5,arq:never")
+            .and_then(|config| config.with_latency(MS(500)))
+            .expect("legal")
+            .with_crypto_mode(mode);
+        pair.connect(config.clone(), config);
+        pair.stream(Side::Caller, 1_000, MS(2));
+        pair.run_for(SECS(2));
+        let statistics = pair.statistics(Side::Listener);
+        assert!(statistics.packets_filter_supplied > 5, "{statistics:?}");
+        assert_eq!(statistics.packets_undecrypted, 0);
+        // Every payload that is delivered is checked to its last byte.
+        let lost = 1_000 - pair.delivered(Side::Caller).len();
+        assert!(lost < 5, "{lost}");
+    }
+}
