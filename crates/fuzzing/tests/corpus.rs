@@ -1,6 +1,8 @@
 //! Hands each fuzz target what libFuzzer found worth keeping, and changed copies of it. That finds
 //! no more than what is broken anew; libFuzzer itself looks further: `cargo xtask fuzz`.
 
+#![expect(clippy::cast_possible_truncation, reason = "chance is cut to what is of use")]
+
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -65,10 +67,10 @@ fn folder() -> PathBuf {
 
 /// The files of a target's corpus, in the order of their names.
 fn corpus(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
-    let files = fs::read_dir(folder().join("corpus").join(target)).unwrap();
-    let mut paths: Vec<_> = files.map(|entry| entry.unwrap().path()).collect();
+    let files = fs::read_dir(folder().join("corpus").join(target)).expect("a corpus");
+    let mut paths: Vec<_> = files.map(|entry| entry.expect("an entry").path()).collect();
     paths.sort();
-    paths.into_iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect()
+    paths.into_iter().map(|path| (path.clone(), fs::read(path).expect("a file"))).collect()
 }
 
 /// One of the inputs, with some bytes changed, left out or added, and perhaps the end of another.

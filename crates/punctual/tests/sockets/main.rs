@@ -8,6 +8,7 @@ mod common;
 mod connect;
 mod exchange;
 mod gate;
+mod group;
 mod listener;
 mod reconnect;
 mod rendezvous;
