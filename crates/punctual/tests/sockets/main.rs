@@ -8,6 +8,8 @@ mod common;
 mod connect;
 mod exchange;
 mod gate;
+#[cfg(target_os = "linux")]
+mod headers;
 mod listener;
 mod reconnect;
 mod rendezvous;
