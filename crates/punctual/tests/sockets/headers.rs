@@ -1,19 +1,18 @@
 //! What the port's options write into IP headers, read from the datagrams that arrive: type of
 //! service and time to live, of both ends, in both families.
 
-use std::collections::BTreeMap;
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
-use std::sync::{Arc, Mutex};
 
 use nix::sys::socket::{
     ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt,
 };
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
+use tokio::sync::mpsc;
 
-use crate::common::{config, message, within};
+use crate::common::{message, prompt, within};
 use punctual::{Listener, ListenerConfig, Port, PortConfig};
 
 /// Type of service, or traffic class; and time to live, or hop limit.
@@ -42,7 +41,7 @@ async fn datagrams_of_ipv4_carry_them_too_from_ports_of_both_families() {
 async fn assert_marked(local: &str, between: &str) {
     let local: SocketAddr = local.parse().unwrap();
     let between: SocketAddr = between.parse().unwrap();
-    if std::net::UdpSocket::bind(local).is_err() {
+    if UdpSocket::bind(local).await.is_err() {
         return; // A system without IPv6.
     }
     let port = |(tos, ttl): Marks| PortConfig {
@@ -51,16 +50,16 @@ async fn assert_marked(local: &str, between: &str) {
         ttl: Some(ttl),
         ..PortConfig::default()
     };
-    let listener = ListenerConfig { port: port(LISTENERS), connection: config(), ..<_>::default() };
+    let listener = ListenerConfig { port: port(LISTENERS), connection: prompt(), ..<_>::default() };
     let listener = Listener::bind_with(listener).await.unwrap();
     let behind = SocketAddr::new(between.ip(), listener.local_addr().port());
-    let relay = Relay::bind(between, behind).await.unwrap();
+    let (tell, mut seen) = mpsc::unbounded_channel();
+    let relay = Relay::bind(between, behind, tell).await.unwrap();
     let address = relay.socket.local_addr().unwrap();
-    let seen = Arc::clone(&relay.seen);
     let relay = tokio::spawn(relay.run());
 
     let port = Port::bind(port(CALLERS)).await.unwrap();
-    let call = port.connect(address, config());
+    let call = port.connect(address, prompt());
     let (a, b) = within(async { tokio::try_join!(call, listener.accept()) }).await.unwrap();
     for socket in [&a, &b] {
         // At once, so that several leave in one call.
@@ -75,27 +74,30 @@ async fn assert_marked(local: &str, between: &str) {
     }
     relay.abort();
 
-    let seen = seen.lock().unwrap();
-    assert_eq!(seen.len(), 2, "{seen:?}");
-    for (from_listener, marks) in [(false, CALLERS), (true, LISTENERS)] {
-        let of_all = &seen[&from_listener];
-        assert!(of_all.len() > COUNT as usize, "handshakes, data and acknowledgements");
-        assert!(of_all.iter().all(|seen| *seen == marks), "{marks:?}, not {of_all:?}");
+    let mut counts = [0; 2];
+    while let Ok((from_listener, marks)) = seen.try_recv() {
+        assert_eq!(marks, if from_listener { LISTENERS } else { CALLERS });
+        counts[usize::from(from_listener)] += 1;
     }
+    assert!(counts.iter().all(|&count| count > COUNT), "handshakes, data, acknowledgements");
 }
 
 const COUNT: u32 = 40;
 
-/// Carries datagrams between one caller and a listener, and remembers how each was marked.
+/// Carries datagrams between one caller and a listener, and tells how each was marked.
 struct Relay {
     socket: UdpSocket,
     listener: SocketAddr,
-    /// By whether they came from the listener.
-    seen: Arc<Mutex<BTreeMap<bool, Vec<Marks>>>>,
+    /// With whether it came from the listener.
+    tell: mpsc::UnboundedSender<(bool, Marks)>,
 }
 
 impl Relay {
-    async fn bind(local: SocketAddr, listener: SocketAddr) -> io::Result<Self> {
+    async fn bind(
+        local: SocketAddr,
+        listener: SocketAddr,
+        tell: mpsc::UnboundedSender<(bool, Marks)>,
+    ) -> io::Result<Self> {
         let socket = UdpSocket::bind(local).await?;
         if local.is_ipv4() {
             setsockopt(&socket, sockopt::IpRecvTos, &true)?;
@@ -104,7 +106,7 @@ impl Relay {
             setsockopt(&socket, sockopt::Ipv6RecvTClass, &true)?;
             setsockopt(&socket, sockopt::Ipv6RecvHopLimit, &true)?;
         }
-        Ok(Self { socket, listener, seen: Arc::default() })
+        Ok(Self { socket, listener, tell })
     }
 
     async fn run(self) {
@@ -113,7 +115,7 @@ impl Relay {
             let (datagram, from, marks) =
                 self.socket.async_io(Interest::READABLE, || receive(&self.socket)).await.unwrap();
             let from_listener = from == self.listener;
-            self.seen.lock().unwrap().entry(from_listener).or_default().push(marks);
+            let _ = self.tell.send((from_listener, marks));
             if !from_listener {
                 caller = Some(from);
             }
