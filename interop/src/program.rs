@@ -52,12 +52,14 @@ pub struct End<'a> {
     pub stream_id: Option<&'a str>,
     /// The passphrase to encrypt with, if any.
     pub passphrase: Option<&'a str>,
+    /// More of the URI's query, as this program writes it: `key=value`, with `&` between two.
+    pub options: &'a str,
 }
 
 impl<'a> End<'a> {
     /// An end without stream ID and passphrase.
     pub fn new(role: Role, port: u16) -> Self {
-        Self { role, port, stream_id: None, passphrase: None }
+        Self { role, port, stream_id: None, passphrase: None, options: "" }
     }
 
     /// This end with a stream ID to send.
@@ -72,6 +74,12 @@ impl<'a> End<'a> {
         Self { passphrase: Some(passphrase), ..self }
     }
 
+    /// This end with more options.
+    #[must_use]
+    pub fn with_options(self, options: &'a str) -> Self {
+        Self { options, ..self }
+    }
+
     /// The URI of this end, with the latency written as this program wants it.
     fn uri(&self, latency: &str) -> String {
         let host = match self.role {
@@ -84,6 +92,9 @@ impl<'a> End<'a> {
         }
         if let Some(passphrase) = self.passphrase {
             uri += &format!("&passphrase={passphrase}");
+        }
+        if !self.options.is_empty() {
+            uri += &format!("&{}", self.options);
         }
         uri
     }

@@ -4,8 +4,8 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct OptionsArgs {
-    /// Only the options with all of these in name, other name, whom it concerns or effect; or, where each is the name
-    /// of an option, just these options
+    /// Only the options with all of these in name, other name, whom it concerns or effect; or,
+    /// where each is the name of an option, just these options
     #[arg(value_name = "WORD")]
     pub(crate) words: Vec<String>,
     /// As JSON, for programs

@@ -97,12 +97,14 @@ pub(crate) fn conclude(
     config: &Config,
 ) -> Result<Option<Box<Crypt>>, RejectReason> {
     let Some(offer) = offer else {
-        // The peer has a passphrase and lets us in without.
-        return if answer.km_rsp.is_some() && config.enforced_encryption() {
-            Err(RejectReason::UNSECURE)
-        } else {
-            Ok(None)
-        };
+        if answer.km_rsp.is_none() {
+            return Ok(None);
+        }
+        // The peer has a passphrase and lets us in without: what it sends cannot be read.
+        if config.enforced_encryption() {
+            return Err(RejectReason::UNSECURE);
+        }
+        return Ok(Some(Box::new(Crypt::without_secret())));
     };
     let returned = answer.km_rsp.as_deref() == Some(offer.message());
     let suite = offer.suite(peer);
@@ -146,12 +148,19 @@ pub(crate) fn answer(
         (None, None) => Ok((KeyAnswer::default(), None)),
         (None, Some(_)) | (Some(_), None) if enforced => Err(RejectReason::UNSECURE),
         (None, Some(_)) => {
-            let (sealing, opening) =
-                (Sealing::clear(KeyState::Unsecured), Opening::clear(KeyState::NoSecret));
-            let crypt = Crypt { sealing, opening };
-            Ok((refuse(KeyState::NoSecret), Some(Box::new(crypt))))
+            Ok((refuse(KeyState::NoSecret), Some(Box::new(Crypt::without_secret()))))
         }
-        (Some(_), None) => Ok((refuse(KeyState::Unsecured), None)),
+        // What is sent is encrypted all the same, for the application wants that. Libsrt does so
+        // too, and expects it: it passes over packets in the clear here.
+        (Some(_), None) => {
+            let crypt = KeyOffer::make(config, None, tools.chance).map(|offer| {
+                let suite = offer.suite(peer);
+                let state = KeyState::NoSecret;
+                let sealing = Sealing::new(state, suite, offer.key, offer.chance, first, config);
+                Box::new(Crypt { sealing, opening: Opening::clear(KeyState::Unsecured) })
+            });
+            Ok((refuse(KeyState::Unsecured), crypt))
+        }
         (Some(passphrase), Some(bytes)) => {
             let message = KeyMessage::parse(bytes).map_err(|_| RejectReason::ROGUE)?;
             if !config.crypto_mode().allows(message.mode()) {

@@ -317,6 +317,9 @@ impl Rendezvous {
                 let (chance, cache) = (&mut self.chance, &mut KekCache::default());
                 let mut tools = KeyTools { chance, cache };
                 let request = Request::check(blocks, config)?;
+                if request.group().is_some() {
+                    return Err(RejectReason::GROUP);
+                }
                 let (blocks, negotiated) = request.accept(fixed, config, &mut tools)?;
                 let encryption = negotiated.cipher().map_or(0, |(_, length)| length.field());
                 let negotiated = Some(Box::new(negotiated));

@@ -9,7 +9,10 @@
 
 mod acks;
 mod addresses;
+mod backup;
+mod bond;
 mod bounds;
+mod broadcast;
 mod chance;
 mod clocks;
 mod datagram;
@@ -19,6 +22,8 @@ mod encryption;
 mod explorer;
 mod faults;
 mod filter;
+mod group_encryption;
+mod group_handshake;
 mod handshake;
 mod hostile;
 mod key_refresh;

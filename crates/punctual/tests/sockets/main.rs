@@ -8,6 +8,7 @@ mod common;
 mod connect;
 mod exchange;
 mod gate;
+mod group;
 #[cfg(target_os = "linux")]
 mod headers;
 mod listener;

@@ -40,6 +40,13 @@ impl Suite {
 }
 
 impl Crypt {
+    /// That of an end without a passphrase whose peer encrypts: it sends in the clear, and says so
+    /// to key messages.
+    pub(crate) const fn without_secret() -> Self {
+        let opening = Opening::clear(KeyState::NoSecret);
+        Self { sealing: Sealing::clear(KeyState::Unsecured), opening }
+    }
+
     /// The cipher of what is sent; `None` if that is in the clear.
     pub(crate) fn cipher(&self) -> Option<(CipherMode, KeyLength)> {
         self.sealing.suite().map(|suite| (suite.mode, suite.length()))

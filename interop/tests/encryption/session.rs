@@ -1,0 +1,302 @@
+//! A stream between us and a peer, through a relay that sees what is encrypted and loses some.
+
+use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::ChildStdin;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use bytes::Bytes;
+use interop::{Direction, End, Folder, Process, Program, Role, Tap, free_port, wait_until_bound};
+use punctual::{Config, Error, Listener, Socket};
+use tokio::time::{sleep, timeout};
+
+/// A peer to be started.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer<'a> {
+    pub(crate) program: Program,
+    pub(crate) role: Role,
+    /// Which way the stream is to go.
+    pub(crate) direction: Direction,
+    pub(crate) passphrase: Option<&'a str>,
+    /// More options, as the program writes them.
+    pub(crate) options: &'a str,
+}
+
+/// We and a peer, connected.
+pub(crate) struct Session {
+    pub(crate) socket: Socket,
+    program: Program,
+    process: Process,
+    /// Kept, for a program that reads its end stops.
+    input: Option<ChildStdin>,
+    keys: Arc<Mutex<Vec<&'static str>>>,
+    /// What the peer received, or a copy of what it sent.
+    file: PathBuf,
+    _tap: Tap,
+}
+
+impl Peer<'_> {
+    /// Starts it: it calls `port`, or listens there.
+    pub(crate) fn start(&self, port: u16, folder: &Folder) -> Process {
+        let mut end = End::new(self.role, port).with_options(self.options);
+        end.passphrase = self.passphrase;
+        let file = folder.file("file");
+        match self.direction {
+            Direction::ToUs => Process::start("peer", self.program.sender(&end, &file), folder),
+            Direction::FromUs => {
+                let (command, to_stdout) = self.program.receiver(&end, &file);
+                let output = to_stdout.then_some(file.as_path());
+                Process::start_with_output("peer", command, folder, output)
+            }
+        }
+    }
+
+    /// Meets it, over a link without losses.
+    pub(crate) async fn meet(&self, ours: Config, folder: &Folder) -> Result<Session, Error> {
+        self.meet_losing(ours, u32::MAX, folder).await
+    }
+
+    /// Meets it, over a link that loses every `each`th original.
+    pub(crate) async fn meet_losing(
+        &self,
+        ours: Config,
+        each: u32,
+        folder: &Folder,
+    ) -> Result<Session, Error> {
+        let capture = folder.file("session.pcap");
+        let keys = Arc::<Mutex<Vec<&'static str>>>::default();
+        let seen = Arc::clone(&keys);
+        let lose = move |count: u32, datagram: &[u8]| {
+            let Some(flags) = datagram.get(4) else { return false };
+            if flags & RETRANSMITTED != 0 {
+                return false;
+            }
+            let key = KEYS[usize::from(flags >> 3 & 3)];
+            let mut seen = seen.lock().expect("no thread panics with it");
+            if seen.last() != Some(&key) {
+                seen.push(key);
+            }
+            count.is_multiple_of(each)
+        };
+        let (process, socket, tap) = match self.role {
+            Role::Listener => {
+                let port = free_port();
+                let process = self.start(port, folder);
+                wait_until_bound(port);
+                let tap = Tap::start_losing(port, &capture, lose);
+                let socket = Socket::connect(local(tap.port()), ours).await?;
+                (process, socket, tap)
+            }
+            Role::Caller => {
+                let listener = listener(ours).await;
+                let tap = Tap::start_losing(listener.local_addr().port(), &capture, lose);
+                let process = self.start(tap.port(), folder);
+                (process, call_for(&listener).await?, tap)
+            }
+        };
+        let mut session = Session {
+            socket,
+            program: self.program,
+            process,
+            input: None,
+            keys,
+            file: folder.file("file"),
+            _tap: tap,
+        };
+        let sends = self.direction == Direction::ToUs;
+        if let Some(line) = self.program.says_when_connected(self.role, sends).filter(|_| sends) {
+            session.process.wait_for_line(line);
+        }
+        Ok(session)
+    }
+}
+
+impl Session {
+    /// Streams so many messages, which must arrive as they were sent.
+    pub(crate) async fn stream(&mut self, direction: Direction, messages: u32) {
+        match direction {
+            Direction::ToUs => self.take(messages).await,
+            Direction::FromUs => self.give(messages).await,
+        }
+    }
+
+    /// Sends so many messages and some more, whether or not anybody can read them.
+    pub(crate) async fn offer(&mut self, direction: Direction, messages: u32) {
+        if direction == Direction::ToUs {
+            let feeder = feed(self.process.stdin(), messages + PADDING);
+            self.input = Some(feeder.join().expect("it does not panic"));
+        } else {
+            for i in 0..messages {
+                self.socket.send(message(i)).await.expect("the connection stands");
+                sleep(INTERVAL).await;
+            }
+        }
+    }
+
+    /// Waits until so many packets have come, or have been acknowledged.
+    pub(crate) async fn wait_for_packets(&self, direction: Direction, packets: u64) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let statistics = self.socket.statistics();
+            let done = match direction {
+                Direction::ToUs => statistics.packets_received >= packets,
+                Direction::FromUs => {
+                    statistics.packets_sent >= packets && statistics.flight_size == 0
+                }
+            };
+            if done {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{statistics:?}");
+            sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// Waits until the peer has written a line with `text` in it.
+    pub(crate) fn wait_for_line(&mut self, text: &str) {
+        self.process.wait_for_line(text);
+    }
+
+    /// The keys of the originals that came by, one after the other.
+    pub(crate) fn keys_seen(&self) -> Vec<&'static str> {
+        self.keys.lock().expect("no thread panics with it").clone()
+    }
+
+    /// Receives what the peer is fed with, or what it says that it sent.
+    async fn take(&mut self, messages: u32) {
+        let size = size_of(messages);
+        let reads = self.program.reads_standard_input();
+        let feeder = reads.then(|| feed(self.process.stdin(), messages + PADDING));
+        let mut received = Vec::new();
+        while received.len() < size {
+            let next = timeout(PATIENCE, self.socket.recv()).await.expect("the stream goes on");
+            received.extend(next.expect("the connection stands").payload);
+        }
+        received.truncate(size);
+        if let Some(feeder) = feeder {
+            assert!(received == all(messages), "the stream arrived changed");
+            self.input = Some(feeder.join().expect("it does not panic"));
+        } else {
+            wait_for_size(&self.file, size);
+            let sent = fs::read(&self.file).expect("the peer wrote what it sent");
+            assert!(sent.starts_with(&received), "the stream arrived changed");
+        }
+    }
+
+    /// Sends, and more after it, for programs hold back the last of what they get.
+    async fn give(&mut self, messages: u32) {
+        let size = size_of(messages);
+        let deadline = Instant::now() + PATIENCE;
+        for i in 0.. {
+            if i >= messages && (written(&self.file) >= size || Instant::now() > deadline) {
+                break;
+            }
+            self.socket.send(message(i)).await.expect("the connection stands");
+            sleep(INTERVAL).await;
+        }
+        let received = fs::read(&self.file).expect("something was received");
+        let same = received.iter().zip(all(messages)).take_while(|(a, b)| **a == *b).count();
+        assert!(same >= size, "{same} bytes as sent of {size}; {} received", received.len());
+    }
+}
+
+/// A listener at a port of its own.
+pub(crate) async fn listener(config: Config) -> Listener {
+    Listener::bind(local(0), config).await.expect("a port is free")
+}
+
+/// The next caller, let in if it fits.
+pub(crate) async fn call_for(listener: &Listener) -> Result<Socket, Error> {
+    let call = timeout(PATIENCE, listener.incoming()).await.expect("the peer calls");
+    call.expect("the listener stands").accept().await
+}
+
+/// Our program, which listens at a port with this passphrase and writes to `received`.
+pub(crate) fn our_program(passphrase: &str, received: &Path, folder: &Folder) -> (Process, u16) {
+    let port = free_port();
+    let end = End::new(Role::Listener, port).with_passphrase(passphrase);
+    let (command, _) = Program::Punctual.receiver(&end, received);
+    let process = Process::start("punctual", command, folder);
+    wait_until_bound(port);
+    (process, port)
+}
+
+/// Feeds so many messages to a program, and waits until they stand in the file.
+pub(crate) fn feed_until_received(process: &mut Process, received: &Path, messages: u32) {
+    let input = feed(process.stdin(), messages + PADDING).join().expect("it does not panic");
+    wait_for_size(received, size_of(messages));
+    assert!(fs::read(received).expect("it was written").starts_with(&all(messages)));
+    drop(input);
+}
+
+/// The options of an end with this passphrase.
+pub(crate) fn secret(passphrase: &str) -> Config {
+    let config = Config::default().with_latency(LATENCY).expect("in range");
+    config.with_passphrase(passphrase).expect("a legal length")
+}
+
+/// The options of an end with this passphrase or without one.
+pub(crate) fn config(passphrase: Option<&str>) -> Config {
+    secret(passphrase.unwrap_or_default())
+}
+
+/// Writes messages into a program at the pace of a stream.
+fn feed(mut input: ChildStdin, messages: u32) -> thread::JoinHandle<ChildStdin> {
+    thread::spawn(move || {
+        for i in 0..messages {
+            // A test that is over takes its program with it.
+            if input.write_all(&message(i)).is_err() {
+                break;
+            }
+            thread::sleep(INTERVAL);
+        }
+        input
+    })
+}
+
+fn local(port: u16) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, port))
+}
+
+/// A message that says which one it is.
+fn message(i: u32) -> Bytes {
+    let number = i.to_be_bytes();
+    (0..SIZE)
+        .map(|at| number[at % 4].wrapping_add(u8::try_from(at / 4 % 251).expect("small")))
+        .collect()
+}
+
+fn all(messages: u32) -> Vec<u8> {
+    (0..messages).flat_map(message).collect()
+}
+
+fn size_of(messages: u32) -> usize {
+    usize::try_from(messages).expect("it is small") * SIZE
+}
+
+fn written(path: &Path) -> usize {
+    fs::metadata(path).map_or(0, |file| usize::try_from(file.len()).unwrap_or(usize::MAX))
+}
+
+fn wait_for_size(path: &Path, size: usize) {
+    let deadline = Instant::now() + PATIENCE;
+    while written(path) < size {
+        assert!(Instant::now() < deadline, "only {} bytes of {size}", written(path));
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Where a data packet's header says that it is sent again, in its fifth byte; and the two bits
+/// that name the key, read as a number.
+const RETRANSMITTED: u8 = 0x04;
+const KEYS: [&str; 4] = ["clear", "even", "odd", "both"];
+
+const SIZE: usize = 1_316;
+const INTERVAL: Duration = Duration::from_millis(1);
+const LATENCY: Duration = Duration::from_millis(250);
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Messages after those that are looked at.
+const PADDING: u32 = 60;
