@@ -10,6 +10,7 @@
 #![expect(clippy::cast_possible_truncation, reason = "the numbers of a plan are small")]
 
 mod chance;
+mod extras;
 mod judge;
 mod plan;
 mod run;
