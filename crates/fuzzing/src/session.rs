@@ -14,7 +14,7 @@ use bytes::Bytes;
 use punctual_proto::{Config, ConnectionId, Endpoint, EndpointConfig, Event, SendOptions};
 use punctual_units::Instant;
 
-use crate::config::{WINDOW, drawn, is_authentic};
+use crate::config::{WINDOW, drawn, is_authentic, without_waiting};
 use crate::input::Input;
 
 const START: Instant = Instant::from_millis(100_000);
@@ -65,7 +65,9 @@ struct End {
 impl Session {
     /// A call or a rendezvous. Both ends have the same extras, but for what `differ` says.
     fn new(kind: u8, [basic, extra]: [u8; 2], differ: u8) -> Self {
-        let configs = [drawn(basic, extra), drawn(basic.rotate_left(1), extra ^ differ)];
+        let extras = [extra, extra ^ differ];
+        let [basic, other] = [basic, basic.rotate_left(1)].map(|it| without_waiting(it, extras));
+        let configs = [drawn(basic, extras[0]), drawn(other, extras[1])];
         let is_authentic = configs.iter().all(is_authentic);
         let mut ends = [1, 2].map(End::new);
         let [a, b] = &mut ends;
@@ -193,10 +195,12 @@ impl Session {
             return;
         }
         self.run_for(Duration::from_secs(5));
-        for from in [0, 1] {
+        // A packet behind a large gap is believed when another confirms it.
+        for from in [0, 1, 0, 1] {
             let before = self.ends[from].sent.len();
             self.send(from, 1, 0);
             assert!(self.ends[from].sent.len() > before, "the buffer is full on a healthy path");
+            self.run_for(Duration::from_millis(10));
         }
         // If the handshake was held back, messages are played as much later.
         self.run_for(Duration::from_secs(40));
