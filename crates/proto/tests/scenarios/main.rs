@@ -21,6 +21,7 @@ mod faults;
 mod filter;
 mod handshake;
 mod hostile;
+mod key_attacks;
 mod key_refresh;
 mod lifecycle;
 mod link_counts;
