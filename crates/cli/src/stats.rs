@@ -1,15 +1,19 @@
 //! Statistics of SRT connections as libsrt's tools write them: CSV and JSON.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use punctual::{Socket, Statistics};
-use punctual_stats::{Sample, csv_header, csv_row, json_row};
+use punctual::Statistics;
+use punctual_stats::{
+    Sample, csv_header, csv_header_with_weight, csv_row, csv_row_with_weight, json_row,
+};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::args::{StatsArgs, StatsFormat};
+use crate::endpoint::{Row, SrtEnd};
 use crate::exit::Failure;
 use crate::timepoint::timepoint;
 
@@ -17,52 +21,61 @@ use crate::timepoint::timepoint;
 pub(crate) struct StatsFile {
     format: StatsFormat,
     period: Duration,
+    /// Whether rows tell the weight of a link, as srt-xtransmit's do: where groups may be.
+    weights: bool,
     out: Mutex<Box<dyn Write + Send>>,
 }
 
 impl StatsFile {
-    /// Opens the file that the options name, if they name one, and writes its header.
-    pub(crate) fn open(args: &StatsArgs) -> Result<Option<Self>, Failure> {
+    /// Opens the file that the options name, if they name one, and writes its header; `weights` if
+    /// there may be groups.
+    pub(crate) fn open(args: &StatsArgs, weights: bool) -> Result<Option<Self>, Failure> {
         let Some(path) = &args.statsfile else { return Ok(None) };
         let mut out: Box<dyn Write + Send> = match path.as_os_str().to_str() {
             Some("-") => Box::new(io::stdout()),
             _ => Box::new(File::create(path).map_err(|error| Failure::file(path, &error))?),
         };
         if args.statsformat == StatsFormat::Csv {
-            writeln!(out, "{}", csv_header()).map_err(|error| Failure::file(path, &error))?;
+            let header = if weights { csv_header_with_weight() } else { csv_header() };
+            writeln!(out, "{header}").map_err(|error| Failure::file(path, &error))?;
         }
-        Ok(Some(Self { format: args.statsformat, period: args.statsfreq, out: Mutex::new(out) }))
+        let (format, period) = (args.statsformat, args.statsfreq);
+        Ok(Some(Self { format, period, weights, out: Mutex::new(out) }))
     }
 
     /// Runs `work`, and meanwhile writes a row for `socket` once a period, and a last one at the
     /// end.
-    pub(crate) async fn observe<T>(&self, socket: &Socket, work: impl Future<Output = T>) -> T {
+    pub(crate) async fn observe<T>(&self, socket: &SrtEnd, work: impl Future<Output = T>) -> T {
         let mut work = std::pin::pin!(work);
         let mut ticks = interval_at(Instant::now() + self.period, self.period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        let mut before = Statistics::default();
+        let mut before = HashMap::new();
         loop {
             tokio::select! {
                 biased;
                 result = &mut work => {
-                    self.row(socket, &mut before);
+                    self.rows(socket, &mut before);
                     return result;
                 }
-                _ = ticks.tick() => self.row(socket, &mut before),
+                _ = ticks.tick() => self.rows(socket, &mut before),
             }
         }
     }
 
-    fn row(&self, socket: &Socket, before: &mut Statistics) {
-        let total = socket.statistics();
-        let interval = total.since(before);
-        *before = total.clone();
-        let sample = Sample { total, interval };
-        let id = socket.info().socket_id.value();
+    fn rows(&self, end: &SrtEnd, before: &mut HashMap<u32, Statistics>) {
+        for Row { id, weight, statistics: total } in end.rows() {
+            let interval = total.since(before.get(&id).unwrap_or(&Statistics::default()));
+            before.insert(id, total.clone());
+            self.row(id, weight, &Sample { total, interval });
+        }
+    }
+
+    fn row(&self, id: u32, weight: u16, sample: &Sample) {
         let now = timepoint(SystemTime::now());
         let row = match self.format {
-            StatsFormat::Csv => csv_row(&now, id, &sample),
-            StatsFormat::Json => json_row(&now, id, &sample),
+            StatsFormat::Csv if self.weights => csv_row_with_weight(&now, id, weight, sample),
+            StatsFormat::Csv => csv_row(&now, id, sample),
+            StatsFormat::Json => json_row(&now, id, sample),
         };
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = writeln!(out, "{row}").and_then(|()| out.flush()) {

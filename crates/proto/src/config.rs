@@ -226,6 +226,11 @@ options! {
     path_update / with_path_update: bool = true;
     /// Oldest SRT version accepted at the peer, 0x00MMmmpp \[minversion\]. Default 1.0.0.
     min_version / with_min_version: u32 = 0x01_00_00;
+    /// Let callers in that are links of a group \[groupconnect\]. Default false: they are rejected.
+    group_connect / with_group_connect: bool = false;
+    /// Least time without an answer after which a backup group holds a link for unstable
+    /// \[groupminstabletimeo\]. 60 to 65,535 ms, default 60 ms.
+    group_min_stability / with_group_min_stability: Duration = MS(60), "groupminstabletimeo" in MS(60)..=MS(65_535), "60 to 65535 ms";
     /// Length of the key that a caller makes \[pbkeylen\]; a listener tells callers its wish, which
     /// comes before theirs. Default `None`: what the peer wishes, or else 16 bytes.
     key_length / with_key_length: Option<KeyLength> = None;

@@ -11,6 +11,7 @@ use punctual_wire::{MsgNo, RejectReason, SeqNo, SocketId};
 use crate::encryption::KeyState;
 use crate::endpoint::ConnectionId;
 use crate::error::CloseReason;
+use crate::group::GroupOffer;
 
 /// Something that the application should know or act on.
 #[derive(Clone, Debug)]
@@ -60,6 +61,8 @@ pub struct Incoming {
     pub peer_socket_id: SocketId,
     /// Whether it wants to encrypt, and so has a passphrase.
     pub encrypted: bool,
+    /// The group that it is to be a link of, if it is.
+    pub group: Option<GroupOffer>,
 }
 
 /// What a connection's two ends agreed on.

@@ -83,6 +83,7 @@ mod endpoint;
 mod error;
 mod event;
 mod filter;
+mod group;
 mod handshake;
 mod seq_ring;
 mod seq_set;
@@ -99,6 +100,10 @@ pub use encryption::{CryptoMode, KeyState};
 pub use endpoint::{ConnectionId, Endpoint, Transmit};
 pub use error::{AcceptError, CloseReason, ConfigError, ConnectError, RecvError, SendError};
 pub use event::{ConnectionInfo, Event, Incoming, IncomingId, Message, SendOptions};
+pub use group::{
+    Group, GroupKind, GroupMessage, GroupOffer, LinkAction, LinkId, LinkState, LinkStatus,
+    LinkTerms, Membership,
+};
 pub use punctual_crypto::{CipherMode, KeyLength, Passphrase};
 pub use punctual_wire::{MsgNo, RejectReason, SeqNo, SocketId};
 pub use statistics::{StatisticValue, Statistics};

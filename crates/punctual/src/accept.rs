@@ -1,11 +1,14 @@
 //! The queue of callers that wait for an answer.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use punctual_proto::IncomingId;
+use punctual_proto::{Config, GroupOffer, IncomingId};
 use tokio::sync::Notify;
 
+use crate::error::Error;
+use crate::group::{self, Group};
 use crate::listener::IncomingCall;
 use crate::shared::Shared;
 
@@ -15,12 +18,75 @@ use crate::shared::Shared;
 pub(crate) struct AcceptQueue {
     calls: Mutex<VecDeque<IncomingCall>>,
     arrived: Notify,
+    /// Groups that were accepted here, whose further links join by themselves.
+    groups: Mutex<Vec<Weak<group::Inner>>>,
+    /// Held while a link is accepted, so that two first links do not make two groups.
+    admission: Mutex<()>,
+    /// Whether somebody decides on the further links, too.
+    asks_for_links: AtomicBool,
 }
 
 impl AcceptQueue {
     pub(crate) fn push(&self, call: IncomingCall) {
+        let joins = !self.asks_for_links.load(Ordering::Relaxed);
+        if let (true, Some(group), Some(offer)) = (joins, self.group_of(&call), call.group()) {
+            let remote = call.remote();
+            match group.join(call, &offer) {
+                Ok(()) => tracing::info!(%remote, "a link joined its group"),
+                Err(error) => tracing::debug!(%remote, %error, "a link did not join its group"),
+            }
+            return;
+        }
         self.lock().push_back(call);
         self.signal();
+    }
+
+    /// The group that stands already and that `call` is a link of.
+    pub(crate) fn group_of(&self, call: &IncomingCall) -> Option<Arc<group::Inner>> {
+        let offer = call.group()?;
+        let mut groups = self.groups();
+        groups.retain(|group| group.strong_count() > 0);
+        let mut groups = groups.iter().filter_map(Weak::upgrade);
+        groups.find(|group| group.expects(&offer, call.stream_id()))
+    }
+
+    /// From now on the further links of groups wait for an answer as all callers do.
+    pub(crate) fn ask_for_links(&self) {
+        self.asks_for_links.store(true, Ordering::Relaxed);
+    }
+
+    /// Accepts a link: the first one as the group that is given back, any other for its group.
+    pub(crate) fn admit(
+        &self,
+        call: IncomingCall,
+        offer: &GroupOffer,
+        config: Config,
+    ) -> Result<Option<Group>, Error> {
+        let _one_at_a_time = self.admission.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(group) = self.group_of(&call) {
+            group.join(call, offer)?;
+            return Ok(None);
+        }
+        let group = Group::new(offer.kind, config, call.stream_id().to_owned())?;
+        group.inner().join(call, offer)?;
+        self.serve(&group);
+        Ok(Some(group))
+    }
+
+    /// Lets the further links of `group` join it.
+    fn serve(&self, group: &Group) {
+        self.groups().push(Arc::downgrade(group.inner()));
+        if self.asks_for_links.load(Ordering::Relaxed) {
+            return;
+        }
+        // Some may have come before it was accepted.
+        let (links, others) = self.take().into_iter().partition(|call| {
+            let offer = call.group();
+            offer.is_some_and(|offer| group.inner().expects(&offer, call.stream_id()))
+        });
+        *self.lock() = others;
+        let links: VecDeque<IncomingCall> = links;
+        links.into_iter().for_each(|link| self.push(link));
     }
 
     /// Removes a caller of the shard `port` that gave up, if it is still here.
@@ -59,6 +125,10 @@ impl AcceptQueue {
 
     pub(crate) fn signal(&self) {
         self.arrived.notify_waiters();
+    }
+
+    fn groups(&self) -> MutexGuard<'_, Vec<Weak<group::Inner>>> {
+        self.groups.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<IncomingCall>> {

@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::error::Error;
-use crate::listener::{CallerInfo, IncomingCall, Listener};
+use crate::listener::{Accepted, CallerInfo, IncomingCall, Listener, not_accepted};
 use crate::socket::Socket;
 
 /// A listener whose callers a hook decides on, which may take its time: it may ask a database, a
@@ -55,7 +55,7 @@ use crate::socket::Socket;
 pub struct Gate<H> {
     listener: Listener,
     hook: H,
-    decisions: JoinSet<Option<Socket>>,
+    decisions: JoinSet<Option<Accepted>>,
     limit: usize,
     deadline: Duration,
 }
@@ -93,9 +93,23 @@ where
     /// Cancel safe: a caller is handed over only as this completes.
     pub async fn accept(&mut self) -> Result<Socket, Error> {
         loop {
+            match self.accept_any().await? {
+                Accepted::Socket(socket) => return Ok(socket),
+                // Dropped, it closes.
+                Accepted::Group(_) => tracing::debug!("a group called where nobody takes any"),
+            }
+        }
+    }
+
+    /// The next caller that the hook lets in, or the next group by its first link, with the options
+    /// that the hook gave for that. The hook decides on the further links as well, and they join
+    /// if it lets them in, with the options of the first. Errors as [`accept`](Self::accept);
+    /// cancel safe as that is.
+    pub async fn accept_any(&mut self) -> Result<Accepted, Error> {
+        loop {
             tokio::select! {
                 Some(decided) = self.decisions.join_next() => match decided {
-                    Ok(Some(socket)) => return Ok(socket),
+                    Ok(Some(accepted)) => return Ok(accepted),
                     Ok(None) => {}
                     // The call was dropped with the hook's task, and so rejected.
                     Err(error) => tracing::warn!(%error, "a decision on a caller failed"),
@@ -120,13 +134,14 @@ async fn decide(
     call: IncomingCall,
     decision: impl Future<Output = Result<Config, RejectReason>>,
     deadline: Duration,
-) -> Option<Socket> {
+) -> Option<Accepted> {
     let remote = call.remote();
     let decided = timeout(deadline, decision).await.unwrap_or(Err(RejectReason::GATEWAY_TIMEOUT));
     match decided {
-        Ok(config) => match call.accept_with(config).await {
-            Ok(socket) => return Some(socket),
-            Err(reason) => tracing::debug!(%remote, %reason, "a caller was not accepted"),
+        Ok(config) => match call.answer_any(Some(config)) {
+            Ok(accepted) => return accepted,
+            Err(Error::Accept(reason)) => not_accepted(remote, &reason),
+            Err(error) => tracing::warn!(%remote, %error, "a caller could not be accepted"),
         },
         Err(reason) => {
             tracing::info!(%remote, %reason, "a caller was refused");

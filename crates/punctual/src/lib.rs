@@ -8,6 +8,7 @@
 //! - A [`Listener`] waits for callers and decides on them by their stream ID and address.
 //! - [`Socket::connect`] calls a listener. A [`Socket`] sends and receives messages, one packet
 //!   each, both ways. It counts and measures: [`Socket::statistics`].
+//! - A [`Group`] is one stream over several links, for the time when one fails.
 //! - [`Socket::rendezvous`] meets an end that calls at the same time, where neither can listen.
 //! - A [`Port`] is a UDP port with options from which many calls may be made; [`Reconnect`] calls
 //!   until somebody answers.
@@ -77,6 +78,7 @@ mod control;
 mod driver;
 mod error;
 mod gate;
+mod group;
 mod inbox;
 mod listener;
 mod outbox;
@@ -95,14 +97,15 @@ pub use clock::now;
 pub use config::{ListenerConfig, PortConfig};
 pub use error::Error;
 pub use gate::Gate;
-pub use listener::{CallerInfo, IncomingCall, Listener};
+pub use group::{Group, GroupLink, LinkReport};
+pub use listener::{Accepted, CallerInfo, IncomingCall, Listener};
 pub use port::Port;
 pub use punctual_proto::{
     AcceptError, AccessMode, BufferSize, CipherMode, CloseReason, Config, ConfigError,
-    ConnectError, ConnectionInfo, ContentType, CryptoMode, KeyLength, KeyState, MaxBandwidth,
-    Message, MsgNo, NakTimer, Passphrase, RejectReason, RetransmitAlgorithm, RetransmitBandwidth,
-    RttAlgorithm, SendOptions, SeqNo, SocketId, StatisticValue, Statistics, StreamId,
-    StreamIdError,
+    ConnectError, ConnectionInfo, ContentType, CryptoMode, GroupKind, GroupOffer, KeyLength,
+    KeyState, LinkId, LinkState, MaxBandwidth, Message, MsgNo, NakTimer, Passphrase, RejectReason,
+    RetransmitAlgorithm, RetransmitBandwidth, RttAlgorithm, SendOptions, SeqNo, SocketId,
+    StatisticValue, Statistics, StreamId, StreamIdError,
 };
 pub use punctual_units::{Bitrate, Instant};
 pub use reconnect::Reconnect;

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use std::thread;
 
 use punctual_proto::{
-    Config, EndpointConfig, Incoming, IncomingId, RejectReason, Shard, StreamId, StreamIdError,
+    AcceptError, Config, EndpointConfig, GroupOffer, Incoming, IncomingId, Membership,
+    RejectReason, Shard, StreamId, StreamIdError,
 };
 
 use crate::accept::AcceptQueue;
 use crate::config::{ListenerConfig, PortConfig};
 use crate::error::Error;
 use crate::gate::Gate;
+use crate::group::Group;
 use crate::port::{seed, start};
-use crate::shared::{Handle, Phase, Shared};
+use crate::shared::{GroupSignals, Handle, Phase, Shared};
 use crate::socket::Socket;
 use crate::udp::Udp;
 
@@ -66,14 +68,36 @@ impl Listener {
     /// Errors: an option out of range, or what the system says, for example that the address is in
     /// use.
     pub async fn bind_with(config: ListenerConfig) -> Result<Self, Error> {
+        Self::bind_all(vec![config]).await
+    }
+
+    /// Listens at several ports as one listener, so that the links of a group may come in at each
+    /// of them. Errors as [`bind_with`](Self::bind_with); there must be a port.
+    pub async fn bind_all(configs: Vec<ListenerConfig>) -> Result<Self, Error> {
+        let callers = Arc::<AcceptQueue>::default();
+        let mut handles = Vec::new();
+        let mut locals = Vec::new();
+        for config in configs {
+            locals.push(Self::open(config, &callers, &mut handles)?);
+        }
+        let no_port = || std::io::Error::new(std::io::ErrorKind::InvalidInput, "no port to bind");
+        let local = *locals.first().ok_or_else(no_port)?;
+        Ok(Self { callers, shards: handles, local })
+    }
+
+    /// Opens the shards of one port; the port's address.
+    fn open(
+        config: ListenerConfig,
+        callers: &Arc<AcceptQueue>,
+        handles: &mut Vec<Handle>,
+    ) -> Result<SocketAddr, Error> {
         let shards = match config.shards {
             0 => thread::available_parallelism().map_or(1, usize::from),
             shards => shards,
         };
         let sockets = bind_shards(config.port, shards)?;
         let local = sockets[0].local_addr();
-        let callers = Arc::<AcceptQueue>::default();
-        let mut handles = Vec::with_capacity(shards);
+        let before = handles.len();
         for (index, socket) in (0..).zip(sockets.iter()) {
             let mut endpoint = EndpointConfig::new(seed()?);
             endpoint.shard = u32::try_from(sockets.len())
@@ -85,15 +109,15 @@ impl Listener {
             let handle = start(Arc::clone(socket), Arc::clone(&sockets), endpoint)?;
             handle.shared().call_and_wake(|state, _| {
                 state.endpoint.listen(Some(config.connection.clone()));
-                state.set_callers(Some(Arc::clone(&callers)));
+                state.set_callers(Some(Arc::clone(callers)));
             });
             handles.push(handle);
         }
-        if handles.len() > 1 {
-            let shards: Vec<_> = handles.iter().map(Handle::shared).collect();
+        if shards > 1 {
+            let shards: Vec<_> = handles[before..].iter().map(Handle::shared).collect();
             Shared::introduce(&shards);
         }
-        Ok(Self { callers, shards: handles, local })
+        Ok(local)
     }
 
     /// The next caller, waiting for an answer.
@@ -109,8 +133,10 @@ impl Listener {
     /// Accepts the next caller. Errors as [`incoming`](Self::incoming); cancel safe as that is.
     pub async fn accept(&self) -> Result<Socket, Error> {
         loop {
-            match self.incoming().await?.accept().await {
-                Err(Error::Accept(reason)) => tracing::debug!(%reason, "a caller was not accepted"),
+            let call = self.incoming().await?;
+            let remote = call.remote();
+            match call.accept().await {
+                Err(Error::Accept(reason)) => not_accepted(remote, &reason),
                 result => return result,
             }
         }
@@ -134,24 +160,43 @@ impl Listener {
                     continue;
                 }
             };
+            let remote = call.remote();
             match call.accept_with(config).await {
-                Err(Error::Accept(reason)) => tracing::debug!(%reason, "a caller was not accepted"),
+                Err(Error::Accept(reason)) => not_accepted(remote, &reason),
                 result => return result,
             }
         }
     }
 
+    /// Accepts the next caller, or the next group of them: the further links of a group that was
+    /// accepted join it by themselves, whether anybody accepts or not. Errors as
+    /// [`incoming`](Self::incoming); cancel safe as that is.
+    pub async fn accept_any(&self) -> Result<Accepted, Error> {
+        loop {
+            let call = self.incoming().await?;
+            let remote = call.remote();
+            match call.answer_any(None) {
+                Ok(Some(accepted)) => return Ok(accepted),
+                Ok(None) => {}
+                Err(Error::Accept(reason)) => not_accepted(remote, &reason),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
     /// A gate before this listener: `hook` decides on each caller and may take its time, while
-    /// others come and are decided on at once.
+    /// others come and are decided on at once. It is asked about every link of a group, too.
     pub fn gate<H, D>(self, hook: H) -> Gate<H>
     where
         H: Fn(CallerInfo) -> D,
         D: Future<Output = Result<Config, RejectReason>> + Send + 'static,
     {
+        self.callers.ask_for_links();
         Gate::new(self, hook)
     }
 
-    /// The local address. The IP address is unspecified if the listener was bound to any.
+    /// The local address, of the first one if there are several. The IP address is unspecified if
+    /// the listener was bound to any.
     pub fn local_addr(&self) -> SocketAddr {
         self.local
     }
@@ -171,6 +216,14 @@ impl Drop for Listener {
     }
 }
 
+/// Tells whoever runs the listener why a caller was not accepted. One that left is no news.
+pub(crate) fn not_accepted(remote: SocketAddr, reason: &AcceptError) {
+    match reason {
+        AcceptError::Gone => tracing::debug!(%remote, "a caller did not wait for its answer"),
+        reason => tracing::info!(%remote, %reason, "a caller was refused"),
+    }
+}
+
 /// Binds the first socket where the configuration says, and the others to the same port.
 fn bind_shards(mut port: PortConfig, shards: usize) -> Result<Arc<[Arc<Udp>]>, Error> {
     let shared = shards > 1;
@@ -180,6 +233,15 @@ fn bind_shards(mut port: PortConfig, shards: usize) -> Result<Arc<[Arc<Udp>]>, E
         sockets.push(Arc::new(Udp::bind(&port, shared)?));
     }
     Ok(sockets.into())
+}
+
+/// Who was accepted.
+#[derive(Clone, Debug)]
+pub enum Accepted {
+    /// A connection of its own.
+    Socket(Socket),
+    /// A group, by its first link.
+    Group(Group),
 }
 
 /// A caller that waits for an answer. Dropped without one, it is rejected with
@@ -202,6 +264,8 @@ pub struct CallerInfo {
     pub stream_id: String,
     /// Its SRT version, 0x00MMmmpp.
     pub peer_version: u32,
+    /// The group that it wants to be a link of, if it does.
+    pub group: Option<GroupOffer>,
 }
 
 impl CallerInfo {
@@ -240,12 +304,72 @@ impl IncomingCall {
             remote: self.incoming.remote,
             stream_id: self.incoming.stream_id.clone(),
             peer_version: self.incoming.peer_version,
+            group: self.incoming.group,
         }
     }
 
     /// Its SRT version, 0x00MMmmpp.
     pub fn peer_version(&self) -> u32 {
         self.incoming.peer_version
+    }
+
+    /// The group that it wants to be a link of, if it does.
+    pub fn group(&self) -> Option<GroupOffer> {
+        self.incoming.group
+    }
+
+    /// Accepts it as the first link of a group, with the listener's options; its further links
+    /// join by themselves. `None` if it joined a group that stands already.
+    ///
+    /// Errors as [`accept`](Self::accept); also if it is no link.
+    pub fn accept_group(self) -> Result<Option<Group>, Error> {
+        self.answer_group(None)
+    }
+
+    /// The same with these options, which a group has from its first link.
+    pub fn accept_group_with(self, config: Config) -> Result<Option<Group>, Error> {
+        self.answer_group(Some(config))
+    }
+
+    fn answer_group(self, config: Option<Config>) -> Result<Option<Group>, Error> {
+        let refused = Error::Accept(AcceptError::Incompatible(RejectReason::GROUP));
+        let Some(offer) = self.group() else { return Err(refused) };
+        let (callers, config) = {
+            let state = self.port.shared().lock();
+            (state.callers(), config.or_else(|| state.endpoint.listening().cloned()))
+        };
+        let (Some(callers), Some(config)) = (callers, config) else {
+            return Err(Error::Accept(AcceptError::Gone));
+        };
+        callers.admit(self, &offer, config)
+    }
+
+    /// Accepts it as what it asks to be, a connection or a link; `None` for a link of a group that
+    /// stands already.
+    pub(crate) fn answer_any(self, config: Option<Config>) -> Result<Option<Accepted>, Error> {
+        if self.group().is_some() {
+            return self.answer_group(config).map(|group| group.map(Accepted::Group));
+        }
+        self.answer(config).map(|socket| Some(Accepted::Socket(socket)))
+    }
+
+    /// Answers it for a group.
+    pub(crate) fn answer_link(
+        mut self,
+        config: &Config,
+        membership: &Membership,
+        group: &Arc<GroupSignals>,
+    ) -> Result<Socket, Error> {
+        self.answered = true;
+        let shared = self.port.shared();
+        let (id, signals) = shared.call_and_wake(|state, now| {
+            let config = Some(config.clone());
+            let id = state.endpoint.accept_link(now, self.incoming.id, config, membership)?;
+            let signals = state.open(id, Phase::Connected);
+            signals.tell(group);
+            Ok::<_, Error>((id, signals))
+        })?;
+        Ok(Socket::new(Arc::clone(shared), id, signals))
     }
 
     /// Accepts it with the listener's options.

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use punctual_proto::{Config, ConnectError, ConnectionId, Endpoint, EndpointConfig};
+use punctual_proto::{Config, ConnectError, ConnectionId, Endpoint, EndpointConfig, Membership};
 use punctual_units::Instant;
 
 use crate::alarm::Alarm;
@@ -11,7 +11,7 @@ use crate::clock::now;
 use crate::config::PortConfig;
 use crate::driver::Driver;
 use crate::error::Error;
-use crate::shared::{Handle, Phase, Shared};
+use crate::shared::{GroupSignals, Handle, Phase, Shared};
 use crate::socket::Socket;
 use crate::statistics::PortStatistics;
 use crate::udp::{Udp, canonical};
@@ -118,6 +118,26 @@ impl Port {
         let socket = Socket::new(Arc::clone(shared), id, signals);
         socket.connected().await?;
         Ok(socket)
+    }
+
+    /// Begins a call for a link of a group.
+    pub(crate) fn call_link(
+        &self,
+        remote: SocketAddr,
+        config: Config,
+        membership: &Membership,
+        group: &Arc<GroupSignals>,
+    ) -> Result<Socket, Error> {
+        let shared = self.handle.shared();
+        let remote = canonical(remote);
+        shared.udp.check_family(remote)?;
+        let (id, signals) = shared.call_and_wake(|state, now| {
+            let id = state.endpoint.connect_link(now, remote, config, membership)?;
+            let signals = state.open(id, Phase::Connecting);
+            signals.tell(group);
+            Ok::<_, Error>((id, signals))
+        })?;
+        Ok(Socket::new(Arc::clone(shared), id, signals))
     }
 
     /// The local address. The IP address is unspecified if the port was bound to any.

@@ -164,12 +164,33 @@ pub(crate) struct Signals {
     /// cleared under the lock, and read without it: a receiver that emptied the connection need not
     /// look again before it waits.
     announced: AtomicBool,
+    /// The group that the connection is a link of, if it is.
+    group: OnceLock<Arc<GroupSignals>>,
+}
+
+/// What the tasks of a group wait for.
+#[derive(Debug, Default)]
+pub(crate) struct GroupSignals {
+    /// A link may have something to receive, or has ended.
+    pub(crate) readable: Notify,
+    /// A link may have room again.
+    pub(crate) writable: Notify,
+    /// Something happened to a link, or to the group.
+    pub(crate) phase: Notify,
+}
+
+impl GroupSignals {
+    pub(crate) fn wake(&self) {
+        self.readable.notify_waiters();
+        self.writable.notify_waiters();
+        self.phase.notify_waiters();
+    }
 }
 
 impl Signals {
     fn new() -> Self {
         let [readable, writable, phase] = [(); 3].map(|()| Notify::new());
-        Self { readable, writable, phase, announced: AtomicBool::new(true) }
+        Self { readable, writable, phase, announced: AtomicBool::new(true), group: OnceLock::new() }
     }
 
     /// There is something to receive.
@@ -198,10 +219,33 @@ impl Signals {
         &self.phase
     }
 
+    /// Tells a group from now on, too.
+    pub(crate) fn tell(&self, group: &Arc<GroupSignals>) {
+        // Nobody tells twice: a connection becomes a link when it is made.
+        let _ = self.group.set(Arc::clone(group));
+    }
+
+    fn signal_readable(&self) {
+        self.readable.notify_waiters();
+        if let Some(group) = self.group.get() {
+            group.readable.notify_waiters();
+        }
+    }
+
+    fn signal_writable(&self) {
+        self.writable.notify_waiters();
+        if let Some(group) = self.group.get() {
+            group.writable.notify_waiters();
+        }
+    }
+
     fn signal_all(&self) {
         self.readable.notify_waiters();
         self.writable.notify_waiters();
         self.phase.notify_waiters();
+        if let Some(group) = self.group.get() {
+            group.wake();
+        }
     }
 }
 
@@ -242,6 +286,11 @@ impl State {
     /// From now on, callers go to `callers`; `None` ends that.
     pub(crate) fn set_callers(&mut self, callers: Option<Arc<AcceptQueue>>) {
         self.callers = callers;
+    }
+
+    /// Where callers wait, while a listener stands.
+    pub(crate) fn callers(&self) -> Option<Arc<AcceptQueue>> {
+        self.callers.clone()
     }
 
     /// Whether there is nothing left to do for the driver.
@@ -374,8 +423,8 @@ pub(crate) enum Notice {
 impl Notice {
     pub(crate) fn deliver(self) {
         match self {
-            Self::Readable(signals) => signals.readable.notify_waiters(),
-            Self::Writable(signals) => signals.writable.notify_waiters(),
+            Self::Readable(signals) => signals.signal_readable(),
+            Self::Writable(signals) => signals.signal_writable(),
             Self::Phase(signals) => signals.phase.notify_waiters(),
             Self::Closed(signals) => signals.signal_all(),
             Self::Caller(callers, call) => callers.push(call),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use punctual_proto::{
-    CloseReason, Config, ConnectionId, ConnectionInfo, Message, SendOptions, Statistics,
+    CloseReason, Config, ConnectionId, ConnectionInfo, Endpoint, Message, SendOptions, Statistics,
 };
 use punctual_units::Instant;
 use tokio::sync::Notify;
@@ -186,13 +186,46 @@ impl Socket {
     ///
     /// Cancel safe: once begun, the connection closes whether this is waited for or not.
     pub async fn close(&self) {
+        self.begin_close();
+        self.closed().await;
+    }
+
+    pub(crate) fn begin_close(&self) {
         let Connection { shared, id, .. } = &*self.connection;
         shared.call_and_wake(|state, now| {
             if !matches!(state.phase(*id), Phase::Closed(_)) {
                 state.endpoint.close(now, *id);
             }
         });
-        self.closed().await;
+    }
+
+    /// Why the connection has ended, if it has.
+    pub(crate) fn ended(&self) -> Option<CloseReason> {
+        let Connection { shared, id, .. } = &*self.connection;
+        let state = shared.lock();
+        match state.phase(*id) {
+            Phase::Closed(reason) => Some(reason),
+            Phase::Connecting | Phase::Connected if state.stopped => Some(CloseReason::Local),
+            Phase::Connecting | Phase::Connected => None,
+        }
+    }
+
+    /// Does something at the machine that causes nothing but messages to be sent.
+    pub(crate) fn with_endpoint<R>(
+        &self,
+        call: impl FnOnce(&mut Endpoint, Instant, ConnectionId) -> R,
+    ) -> R {
+        let Connection { shared, id, .. } = &*self.connection;
+        shared.call(|state, now| call(&mut state.endpoint, now, *id))
+    }
+
+    /// Does something at the machine that the driver is to look at.
+    pub(crate) fn with_driver<R>(
+        &self,
+        call: impl FnOnce(&mut Endpoint, Instant, ConnectionId) -> R,
+    ) -> R {
+        let Connection { shared, id, .. } = &*self.connection;
+        shared.call_and_wake(|state, now| call(&mut state.endpoint, now, *id))
     }
 
     /// Waits until the connection has ended, and says why.

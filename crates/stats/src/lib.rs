@@ -29,6 +29,18 @@ pub fn csv_row(now: &str, id: u32, sample: &Sample) -> String {
     row
 }
 
+/// [`csv_header`] with srt-xtransmit's column for the weight of a link in its group.
+pub fn csv_header_with_weight() -> String {
+    csv_header().replacen("SocketID", "SocketID,weight", 1)
+}
+
+/// A row under [`csv_header_with_weight`].
+pub fn csv_row_with_weight(now: &str, id: u32, weight: u16, sample: &Sample) -> String {
+    let row = csv_row(now, id, sample);
+    let head = format!("{now},{},{id}", sample.total.elapsed.as_millis());
+    format!("{head},{weight}{}", &row[head.len()..])
+}
+
 /// libsrt's JSON: an object for each group, in one line, without a line end. Ours is the group
 /// `latency`, the delays of both receiving buffers as they were negotiated, in milliseconds.
 pub fn json_row(now: &str, id: u32, sample: &Sample) -> String {
@@ -91,6 +103,15 @@ mod tests {
         );
         let columns = |row: &str| row.split(',').count();
         assert_eq!(columns(&csv_header()), columns(&csv_row("", 7, &sample())));
+    }
+
+    #[test]
+    fn a_weight_stands_behind_the_socket_id() {
+        assert!(csv_header_with_weight().starts_with("Timepoint,Time,SocketID,weight,Time,"));
+        let row = csv_row_with_weight("now", 7, 50, &sample());
+        assert!(row.starts_with("now,2000,7,50,2000,0,"), "{row}");
+        let columns = |row: &str| row.split(',').count();
+        assert_eq!(columns(&csv_header_with_weight()), columns(&row));
     }
 
     #[test]

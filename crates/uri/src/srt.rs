@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use punctual::{Config, PortConfig};
+use punctual::{Config, GroupKind, PortConfig};
 
 use crate::error::{Problem, UriError};
 use crate::key::{apply_one, apply_query};
@@ -35,6 +35,10 @@ pub struct SrtTarget {
     /// The own port of an end that calls or meets another. In a rendezvous there is always one: the
     /// other end has to know it.
     pub local_port: Option<u16>,
+    /// The kind of group that a caller is a link of, if it is.
+    pub group: Option<GroupKind>,
+    /// Its weight in the group.
+    pub weight: u16,
     /// The options of the connection.
     pub config: Config,
     /// The options of the UDP port, but for its address.
@@ -65,6 +69,8 @@ impl SrtTarget {
             port,
             local_host: keys.local_host,
             local_port: keys.local_port,
+            group: keys.group,
+            weight: keys.weight.unwrap_or(0),
             config: keys.config,
             port_config: keys.port_config,
             payload_size_given: keys.payload_size_given,
@@ -111,6 +117,9 @@ impl SrtTarget {
     /// Both ends use the port that is named, as srt-live-transmit does, unless `port` says that
     /// this one has another.
     fn check_rendezvous(&mut self) -> Result<(), Problem> {
+        if self.group.is_some() {
+            return Err(Problem::Mode("the links of a group call (`mode=caller`)"));
+        }
         if self.host.is_empty() || is_wildcard(&self.host) {
             return Err(Problem::NoHost(
                 "a rendezvous needs the other end's: `srt://host:4200?mode=rendezvous`",
@@ -136,6 +145,19 @@ impl SrtTarget {
             }
             self.host = adapter;
         }
+        if self.group.is_some() {
+            return Err(Problem::Mode(
+                "the caller says what a group does (`grouptype`); a listener lets groups in by \
+                 `groupconnect=1`",
+            ));
+        }
+        if !self.config.stream_id().is_empty() {
+            self.warnings.push(
+                "`streamid` is what a caller says; this end listens, and takes callers whatever \
+                 theirs is"
+                    .to_owned(),
+            );
+        }
         Ok(())
     }
 }
@@ -152,6 +174,8 @@ pub fn set_option(config: Config, key: &str, value: &str) -> Result<Config, UriE
     let elsewhere = keys.mode.is_some()
         || keys.local_host.is_some()
         || keys.local_port.is_some()
+        || keys.group.is_some()
+        || keys.weight.is_some()
         || keys.listen_timeout.is_some()
         || keys.port_config != PortConfig::default();
     if elsewhere {
@@ -168,6 +192,8 @@ pub(crate) struct SrtKeys {
     pub mode: Option<Mode>,
     pub local_host: Option<String>,
     pub local_port: Option<u16>,
+    pub group: Option<GroupKind>,
+    pub weight: Option<u16>,
     pub config: Config,
     pub port_config: PortConfig,
     pub payload_size_given: bool,
@@ -240,6 +266,22 @@ mod tests {
         assert_eq!((target.mode, target.host.as_str()), (Mode::Listener, "10.0.0.2"));
         assert!(problem("10.0.0.1:4200?mode=listener&adapter=10.0.0.2").contains("not both"));
         assert!(problem(":4200?port=4300").contains("leave `port` out"));
+        assert!(parse(":4200?streamid=a").unwrap().warnings[0].contains("whatever theirs is"));
+        assert!(parse("host:4200?streamid=a").unwrap().warnings.is_empty());
+    }
+
+    #[test]
+    fn a_caller_may_be_a_link_of_a_group_and_a_listener_lets_groups_in() {
+        let target = parse("host:4200?grouptype=backup&weight=50").unwrap();
+        assert_eq!((target.group, target.weight), (Some(GroupKind::Backup), 50));
+        let target = parse("host:4200?grouptype=Broadcast&groupminstabletimeo=80").unwrap();
+        assert_eq!((target.group, target.weight), (Some(GroupKind::Broadcast), 0));
+        assert_eq!(target.config.group_min_stability(), Duration::from_millis(80));
+        assert!(parse(":4200?groupconnect=1").unwrap().config.group_connect());
+        assert!(problem(":4200?grouptype=backup").contains("`groupconnect=1`"));
+        assert!(problem("host:4200?mode=rendezvous&grouptype=backup").contains("mode=caller"));
+        assert!(problem("host:4200?grouptype=both").contains("broadcast or backup"));
+        assert!(problem("host:4200?weight=65536").contains("weight"));
     }
 
     #[test]

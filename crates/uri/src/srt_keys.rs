@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use punctual::{
-    Bitrate, BufferSize, Config, ConfigError, CryptoMode, KeyLength, MaxBandwidth, NakTimer,
-    RetransmitAlgorithm, RetransmitBandwidth,
+    Bitrate, BufferSize, Config, ConfigError, CryptoMode, GroupKind, KeyLength, MaxBandwidth,
+    NakTimer, RetransmitAlgorithm, RetransmitBandwidth,
 };
 use punctual_units::{
     DisplayDuration, parse_bitrate_in, parse_bytes_in, parse_count, parse_duration_in,
@@ -181,7 +181,7 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
     "passphrase-env" | "passphrase_env": "name; default none",
         "an environment variable that holds the passphrase" ["text", Both]
         => Effect::Set(passphrase_env);
-    "pbkeylen": "0, 16, 24 or 32 bytes; default 0",
+    "pbkeylen" | "key-length": "0, 16, 24 or 32 bytes; default 0",
         "length of the key; 0: what the peer wishes, or else 16" ["bytes", Both]
         => Effect::Set(key_length);
     "enforcedencryption" | "enforced_encryption": "switch; default on",
@@ -200,6 +200,24 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
     "minversion": "MAJOR.MINOR.PATCH, or 0xMMmmpp; default 1.0.0", "oldest SRT version accepted at the peer"
         ["version", Both]
         => Effect::Set(min_version);
+    "grouptype": "broadcast or backup; default none",
+        "with several URIs of callers: one stream over all of them, each message over every one, or over the best"
+        ["text", Caller]
+        => Effect::Set(group_kind);
+    "weight": "0 to 65535; default 0", "a link of the highest weight is the best of a backup group"
+        ["", Caller]
+        => Effect::Set(|keys, value| {
+            let weight = number(value, 0, u16::MAX.into())?;
+            keep(&mut keys.weight, Ok(u16::try_from(weight).unwrap_or(u16::MAX))) });
+    "groupconnect": "switch; default off", "a listener lets groups in, at all its ports"
+        ["switch", Listener]
+        => Effect::Set(|keys, value| { let on = switch(value)?;
+            set(keys, |config| Ok(config.with_group_connect(on))) });
+    "groupminstabletimeo" | "groupstabtimeo": "60 to 65535 ms; default 60ms",
+        "least time without an answer after which a backup group uses another link"
+        ["ms", Sender]
+        => Effect::Set(|keys, value| { let time = milliseconds(value)?;
+            set(keys, |config| config.with_group_min_stability(time)) });
     "udp_sndbuf" | "send_buffer_size": "1 byte to 1 GiB; default 2MiB",
         "the UDP socket's send buffer" ["bytes", Port]
         => Effect::Set(|keys, value| keep(&mut keys.port_config.send_buffer, buffer_bytes(value)));
@@ -237,16 +255,11 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
     "congestion" | "smoother": "live", "" => refused(&["live"], FILE);
     "messageapi": "1", "" => refused(&["1", "true", "yes", "on"],
         "this version sends messages only; stream (buffer) mode comes with file mode");
-    "grouptype": "", "" => refused(&[], BONDING);
-    "groupconnect": "0", "" => refused(&["0"], BONDING);
-    "groupminstabletimeo" | "groupstabtimeo": "", "" => refused(&[], BONDING);
-    "weight": "", "" => refused(&[], BONDING);
 };
 
 const NON_BLOCKING: &str = "no call blocks here";
 const GSTREAMER: &str = "of GStreamer's elements, not of the connection";
 const FILE: &str = "this version does live mode only; file mode is not there yet";
-const BONDING: &str = "this version has no bonding of several links (socket groups)";
 
 /// From here a bare latency is more likely FFmpeg's microseconds than milliseconds.
 const SUSPICIOUS_LATENCY_MS: u128 = 8_000;
@@ -285,6 +298,15 @@ fn set_mode(keys: &mut SrtKeys, mode: Mode) -> Done {
         }
         _ => Ok(()),
     }
+}
+
+fn group_kind(keys: &mut SrtKeys, value: &str) -> Done {
+    keys.group = Some(match value.to_lowercase().as_str() {
+        "broadcast" => GroupKind::Broadcast,
+        "backup" => GroupKind::Backup,
+        _ => return Err(Complaint("it must be broadcast or backup".to_owned())),
+    });
+    Ok(())
 }
 
 fn adapter(keys: &mut SrtKeys, value: &str) -> Done {

@@ -77,6 +77,10 @@ const CASES: &[Case] = &[
     ("kmrefreshrate", "1000", &[("2", "3 to 1073741824 packets"), ("x", "whole number")]),
     ("kmpreannounce", "0", &[("536870913", "1 to 536870912 packets"), ("x", "whole number")]),
     ("minversion", "1.3.0", &[("1.3", "1.3.0"), ("1.3.256", "1.3.0")]),
+    ("grouptype", "backup", &[("main", "broadcast or backup")]),
+    ("weight", "50", &[("-1", "0 to 65535"), ("65536", "0 to 65535")]),
+    ("groupconnect", "1", &[("maybe", "")]),
+    ("groupminstabletimeo", "80ms", &[("10", "60 to 65535 ms")]),
     ("udp_sndbuf", "1MiB", &[("0", "1 byte to 1 GiB")]),
     ("udp_rcvbuf", "1MiB", &[("2GiB", "1 byte to 1 GiB")]),
     ("ipttl", "32", &[("0", "1 to 255"), ("256", "1 to 255")]),
@@ -186,6 +190,7 @@ fn other_programs_names_mean_the_same() {
     assert_eq!(config("payload_size=188").payload_size(), 188);
     assert_eq!(config("connect_timeout=500").connect_timeout(), Duration::from_millis(500));
     assert_eq!(config("ffs=8192").flow_window(), 8_192);
+    assert_eq!(config("key-length=32").key_length(), Some(KeyLength::Aes256));
     assert!(!config("tsbpd=0").tsbpd());
     assert_eq!(apply("recv_buffer_size=65536").unwrap().port_config.receive_buffer, Some(65_536));
 }
@@ -193,7 +198,6 @@ fn other_programs_names_mean_the_same() {
 #[test]
 fn features_that_are_not_there_are_said_to_be_missing() {
     for (query, expected) in [
-        ("grouptype=broadcast", "no bonding"),
         ("transtype=file", "live mode only"),
         ("congestion=file", "live mode only"),
         ("smoother=file", "live mode only"),

@@ -52,6 +52,8 @@ pub enum Control<'a> {
     Handshake(Box<Handshake>),
     /// Nothing to say, but here.
     KeepAlive,
+    /// The same from a link of a backup group that goes idle: its type-specific word is 1.
+    KeepAliveIdle,
     /// What was received.
     Ack(Ack),
     /// What is missing.
@@ -82,6 +84,7 @@ impl<'a> Control<'a> {
     fn parse(kind: u16, subtype: u16, info: u32, body: &'a [u8]) -> Result<Self, ParseError> {
         Ok(match kind {
             HANDSHAKE => Self::Handshake(Box::new(Handshake::parse(body)?)),
+            KEEP_ALIVE if info == IDLE => Self::KeepAliveIdle,
             KEEP_ALIVE => Self::KeepAlive,
             ACK => Self::Ack(Ack::parse(AckNo::new(info), body)?),
             NAK => Self::Nak(LossList::parse(body)?),
@@ -103,6 +106,7 @@ impl<'a> Control<'a> {
         match self {
             Self::Handshake(_) => (HANDSHAKE, 0, 0),
             Self::KeepAlive => (KEEP_ALIVE, 0, 0),
+            Self::KeepAliveIdle => (KEEP_ALIVE, 0, IDLE),
             Self::Ack(ack) => (ACK, 0, ack.header_number().value()),
             Self::Nak(_) => (NAK, 0, 0),
             Self::CongestionWarning => (CONGESTION_WARNING, 0, 0),
@@ -122,6 +126,7 @@ impl<'a> Control<'a> {
             Self::DropRequest(request) => request.emit(buffer),
             Self::Extension { body, .. } => put_padded(buffer, body),
             Self::KeepAlive
+            | Self::KeepAliveIdle
             | Self::CongestionWarning
             | Self::Shutdown
             | Self::AckAck(_)
@@ -137,6 +142,7 @@ impl<'a> Control<'a> {
             Self::DropRequest(_) => DropRequest::LEN,
             Self::Extension { body, .. } => padded_len(body.len()),
             Self::KeepAlive
+            | Self::KeepAliveIdle
             | Self::CongestionWarning
             | Self::Shutdown
             | Self::AckAck(_)
@@ -158,6 +164,8 @@ const ACK_ACK: u16 = 6;
 const DROP_REQUEST: u16 = 7;
 const PEER_ERROR: u16 = 8;
 const EXTENSION: u16 = 0x7FFF;
+/// In the type-specific word of a keepalive: the link goes idle.
+const IDLE: u32 = 1;
 
 #[cfg(test)]
 mod tests {
@@ -195,6 +203,7 @@ mod tests {
     fn bodyless_types_are_padded_to_20_bytes() {
         let pad = &[0; 4];
         assert_stands_as(Control::KeepAlive, [0x80, 1, 0, 0, 0, 0, 0, 0], pad);
+        assert_stands_as(Control::KeepAliveIdle, [0x80, 1, 0, 0, 0, 0, 0, 1], pad);
         assert_stands_as(Control::CongestionWarning, [0x80, 4, 0, 0, 0, 0, 0, 0], pad);
         assert_stands_as(Control::Shutdown, [0x80, 5, 0, 0, 0, 0, 0, 0], pad);
         assert_stands_as(Control::AckAck(AckNo::new(7)), [0x80, 6, 0, 0, 0, 0, 0, 7], pad);
@@ -204,7 +213,7 @@ mod tests {
     #[test]
     fn bodyless_types_are_read_with_any_body() {
         for body in [&[][..], &[0; 4], &[1, 2, 3, 4, 5]] {
-            let datagram = datagram([0x80, 1, 0, 0, 0, 0, 0, 1], body);
+            let datagram = datagram([0x80, 1, 0, 0, 0, 0, 0, 2], body);
             let keep_alive = Packet::Control(packet(Control::KeepAlive));
             assert_eq!(Packet::parse(&datagram), Ok(keep_alive));
         }

@@ -22,9 +22,9 @@ pub(crate) struct RouteArgs {
     /// Where it goes to: srt://, udp://, tcp://, a file or -
     #[arg(value_name = "DST", required_unless_present = "output")]
     dst: Vec<Uri>,
-    /// The same as SRC
-    #[arg(short, long, value_name = "URI")]
-    input: Option<Uri>,
+    /// The same as SRC; several are the links of a group
+    #[arg(short, long, value_name = "URI", num_args = 1..)]
+    input: Vec<Uri>,
     /// The same as DST
     #[arg(short, long, value_name = "URI", num_args = 1..)]
     output: Vec<Uri>,
@@ -73,8 +73,8 @@ pub(crate) enum Pace {
 
 impl RouteArgs {
     /// Where the stream comes from.
-    pub(crate) fn source(&self) -> &Uri {
-        self.src.as_ref().or(self.input.as_ref()).expect("clap requires one of both")
+    pub(crate) fn sources(&self) -> impl Iterator<Item = &Uri> {
+        self.src.iter().chain(&self.input)
     }
 
     /// Where it goes to.

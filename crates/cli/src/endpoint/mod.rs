@@ -2,11 +2,13 @@
 
 mod bytes;
 mod cut;
+mod group;
 mod open;
 mod paced;
 mod reader;
 mod resolve;
 pub(crate) mod srt;
+mod srt_end;
 mod tcp;
 mod udp;
 mod writer;
@@ -14,11 +16,12 @@ mod writer;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use punctual::Socket;
+use punctual::Listener;
 
 pub(crate) use open::{Opener, Pacing, Role};
 pub(crate) use reader::Reader;
 pub(crate) use resolve::resolve;
+pub(crate) use srt_end::{Row, SrtEnd};
 pub(crate) use writer::Writer;
 
 /// One connection to a peer, one UDP socket, one file: something that stands.
@@ -29,8 +32,10 @@ pub(crate) struct Connection {
     pub(crate) reader: Reader,
     /// Where messages go to.
     pub(crate) writer: Writer,
-    /// The SRT socket, if it is one.
-    pub(crate) socket: Option<Socket>,
+    /// The SRT connection or group, if it is one.
+    pub(crate) socket: Option<SrtEnd>,
+    /// Where further links of a group may come in, as long as this is here.
+    pub(crate) _listener: Option<Arc<Listener>>,
     /// What it carried so far.
     pub(crate) traffic: Arc<Traffic>,
 }

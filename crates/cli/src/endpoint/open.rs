@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::BytesMut;
-use punctual::{Listener, Socket};
+use punctual::{Accepted, Group, Listener, Socket};
 use tokio::fs::File;
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use crate::endpoint::bytes::{ByteReader, ByteStream};
 use crate::endpoint::cut::starts_like_transport_stream;
 use crate::endpoint::paced::{Clock, PacedReader};
 use crate::endpoint::reader::LastPeer;
-use crate::endpoint::{Connection, Reader, Traffic, Writer, srt, tcp, udp};
+use crate::endpoint::{Connection, Reader, SrtEnd, Writer, group, srt, tcp, udp};
 use crate::exit::Failure;
 use punctual_uri::{Mode, SrtTarget, Target, TcpTarget, UdpTarget, Uri};
 
@@ -39,6 +39,8 @@ pub(crate) struct Pacing {
 /// Opens one connection after another to what a URI names; a listener stays between them.
 pub(crate) struct Opener {
     uri: Uri,
+    /// All links of a group, that of `uri` included; empty for an end that is none.
+    links: Vec<Uri>,
     role: Role,
     message_size: usize,
     pacing: Pacing,
@@ -47,7 +49,7 @@ pub(crate) struct Opener {
 
 enum AnyListener {
     None,
-    Srt(Listener),
+    Srt(Arc<Listener>),
     Tcp(TcpListener),
 }
 
@@ -58,12 +60,37 @@ impl Opener {
             tracing::warn!("{uri}: {warning}");
         }
         let pacing = Pacing { pace: Some(Pace::None), repeat: false };
-        Self { uri: uri.clone(), role, message_size, pacing, listener: AnyListener::None }
+        let (uri, links) = (uri.clone(), Vec::new());
+        Self { uri, links, role, message_size, pacing, listener: AnyListener::None }
+    }
+
+    /// An opener for each end that `uris` name: one for all the links of a group.
+    pub(crate) fn each<'a>(
+        uris: impl Iterator<Item = &'a Uri>,
+        role: Role,
+        message_size: usize,
+    ) -> Result<Vec<Self>, Failure> {
+        let bundles = group::bundle(uris)?.into_iter();
+        Ok(bundles
+            .map(|links| Self::new(&links[0], role, message_size).with_links(links))
+            .collect())
+    }
+
+    fn with_links(self, links: Vec<Uri>) -> Self {
+        match &self.uri.target {
+            Target::Srt(target) if group::is_grouped(target) => Self { links, ..self },
+            _ => self,
+        }
     }
 
     /// The same, reading files and pipes at a pace.
     pub(crate) fn with_pacing(self, pacing: Pacing) -> Self {
         Self { pacing, ..self }
+    }
+
+    /// Whether it opens groups.
+    pub(crate) fn is_grouped(&self) -> bool {
+        !self.links.is_empty()
     }
 
     /// What is opened.
@@ -82,12 +109,15 @@ impl Opener {
 
     /// Calls, or waits for the next caller, or opens what needs no peer.
     pub(crate) async fn open(&mut self) -> Result<Connection, Failure> {
-        let Self { uri, role, message_size, pacing, listener } = self;
+        let Self { uri, links, role, message_size, pacing, listener } = self;
         let opened = match &uri.target {
             Target::File(_) | Target::Stdio => match role {
                 Role::Source => open_input(uri, *message_size, *pacing).await,
                 Role::Destination => open_output(uri).await,
             },
+            Target::Srt(target) if !links.is_empty() => {
+                open_group(target, links, *message_size, listener).await
+            }
             Target::Srt(target) => open_srt(target, *message_size, listener).await,
             Target::Tcp(target) => open_tcp(target, *message_size, listener).await,
             Target::Udp(target) => open_udp(target, *role).await,
@@ -105,7 +135,7 @@ impl Connection {
     fn new(reader: Reader, writer: Writer) -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(1);
         let id = COUNT.fetch_add(1, Ordering::Relaxed);
-        Self { id, reader, writer, socket: None, traffic: Arc::new(Traffic::default()) }
+        Self { id, reader, writer, socket: None, _listener: None, traffic: Arc::default() }
     }
 
     fn srt(socket: Socket) -> Self {
@@ -113,7 +143,15 @@ impl Connection {
         let reader = Reader::Srt { socket: socket.clone(), messages: Vec::new() };
         let mut connection = Self::new(reader, Writer::Srt(socket.clone()));
         connection.id = socket.info().socket_id.value().into();
-        connection.socket = Some(socket);
+        connection.socket = Some(SrtEnd::Socket(socket));
+        connection
+    }
+
+    fn group(group: Group) -> Self {
+        let reader = Reader::Group(group.clone());
+        let mut connection = Self::new(reader, Writer::Group(group.clone()));
+        connection.id = group.id().into();
+        connection.socket = Some(SrtEnd::Group(group));
         connection
     }
 
@@ -135,7 +173,7 @@ async fn open_srt(
         return Ok(Connection::srt(srt::call(target, message_size).await?));
     }
     if !matches!(listener, AnyListener::Srt(_)) {
-        *listener = AnyListener::Srt(srt::listen(target, message_size).await?);
+        *listener = AnyListener::Srt(Arc::new(srt::listen(target, message_size).await?));
     }
     let AnyListener::Srt(listener) = listener else { unreachable!("it was set just now") };
     let Some(limit) = target.listen_timeout else {
@@ -145,6 +183,30 @@ async fn open_srt(
         Ok(accepted) => Ok(Connection::srt(accepted?)),
         Err(_) => Err(Failure::nobody_called(limit)),
     }
+}
+
+async fn open_group(
+    target: &SrtTarget,
+    links: &[Uri],
+    message_size: usize,
+    listener: &mut AnyListener,
+) -> Result<Connection, Failure> {
+    if let Some(kind) = target.group {
+        return Ok(Connection::group(group::call(kind, links, message_size).await?));
+    }
+    if !matches!(listener, AnyListener::Srt(_)) {
+        *listener = AnyListener::Srt(Arc::new(group::listen(links, message_size).await?));
+    }
+    let AnyListener::Srt(listener) = listener else { unreachable!("it was set just now") };
+    let accepted = listener.accept_any().await?;
+    group::announce(&accepted);
+    Ok(match accepted {
+        Accepted::Group(group) => {
+            let listener = Some(Arc::clone(listener));
+            Connection { _listener: listener, ..Connection::group(group) }
+        }
+        Accepted::Socket(socket) => Connection::srt(socket),
+    })
 }
 
 async fn open_tcp(

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::{Bytes, BytesMut};
-use punctual::{CloseReason, Error, Message, Socket};
+use punctual::{CloseReason, Error, Group, Message, Socket};
 use tokio::net::UdpSocket;
 
 use crate::endpoint::bytes::ByteReader;
@@ -16,6 +16,8 @@ use crate::exit::Failure;
 pub(crate) enum Reader {
     /// From a file, a pipe or TCP.
     Bytes(ByteReader),
+    /// From an SRT peer by several links.
+    Group(Group),
     /// From nowhere: this end only writes.
     None,
     /// From a recording, at its pace.
@@ -34,6 +36,19 @@ impl Reader {
     pub(crate) async fn read(&mut self, batch: &mut Vec<Bytes>) -> Result<bool, Failure> {
         match self {
             Self::Bytes(reader) => Ok(reader.read(batch).await?),
+            Self::Group(group) => match group.recv().await {
+                Ok(message) => {
+                    batch.push(message.payload);
+                    while batch.len() < BATCH
+                        && let Ok(Some(message)) = group.try_recv()
+                    {
+                        batch.push(message.payload);
+                    }
+                    Ok(true)
+                }
+                Err(Error::Closed(CloseReason::Peer | CloseReason::Local)) => Ok(false),
+                Err(error) => Err(error.into()),
+            },
             Self::None => std::future::pending().await,
             Self::Paced(reader) => reader.read(batch).await,
             Self::Srt { socket, messages } => match socket.recv_many(messages, BATCH).await {

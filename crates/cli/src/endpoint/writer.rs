@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
-use punctual::{Error, Socket};
+use punctual::{Error, Group, Socket};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::net::UdpSocket;
 
@@ -16,6 +16,8 @@ use crate::exit::Failure;
 pub(crate) enum Writer {
     /// To a file, a pipe or TCP.
     Bytes(Box<dyn AsyncWrite + Send + Sync + Unpin>),
+    /// To an SRT peer by several links.
+    Group(Group),
     /// To nowhere: this end only reads.
     None,
     /// To an SRT peer.
@@ -35,6 +37,18 @@ impl Writer {
                     stream.write_all(&message).await?;
                 }
                 stream.flush().await?;
+            }
+            Self::Group(group) => {
+                while let Some(message) = batch.front() {
+                    match group.send(message.clone()).await {
+                        Ok(()) => {}
+                        Err(Error::Size { size, max }) => tracing::warn!(
+                            "a message of {size} bytes is left out: SRT carries at most {max}"
+                        ),
+                        Err(error) => return Err(error.into()),
+                    }
+                    batch.pop_front();
+                }
             }
             Self::None => batch.clear(),
             Self::Srt(socket) => {
@@ -74,6 +88,10 @@ impl Writer {
             Self::Bytes(stream) => stream.shutdown().await,
             Self::Srt(socket) => {
                 socket.close().await;
+                Ok(())
+            }
+            Self::Group(group) => {
+                group.close().await;
                 Ok(())
             }
             Self::None | Self::Udp(_) | Self::UdpAnswer(..) => Ok(()),

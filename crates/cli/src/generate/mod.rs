@@ -26,18 +26,16 @@ pub(crate) async fn run(args: GenerateArgs, quiet: bool) -> Result<(), Failure> 
         Payloads::check_size(args.msgsize)?;
     }
     let pace = Pace::new(&args)?;
+    let openers = Opener::each(args.destinations(), Role::Destination, args.msgsize)?;
+    let grouped = openers.iter().any(Opener::is_grouped);
     let command = Arc::new(Generate {
-        stats: StatsFile::open(&args.stats)?,
+        stats: StatsFile::open(&args.stats, grouped)?,
         live: Live::start(quiet),
         stop: Stop::on_signals(None),
         pace,
         args,
     });
-    let openers = command
-        .args
-        .destinations()
-        .map(|uri| Opener::new(uri, Role::Destination, command.args.msgsize));
-    connections::run_all(&command, openers).await
+    connections::run_all(&command, openers.into_iter()).await
 }
 
 struct Generate {

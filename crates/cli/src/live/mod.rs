@@ -7,11 +7,11 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use punctual::{Bitrate, Socket};
+use punctual::Bitrate;
 use punctual_units::{DisplayBytes, DisplayDuration, percent};
 use punctual_uri::Uri;
 
-use crate::endpoint::{Connection, Traffic};
+use crate::endpoint::{Connection, SrtEnd, Traffic};
 use figures::{Figures, Sum, filtered_by, lost_by};
 
 /// Which way a stream goes at a connection: what its statistics are taken from.
@@ -32,7 +32,7 @@ struct Watched {
     id: u64,
     name: String,
     way: Way,
-    socket: Option<Socket>,
+    socket: Option<SrtEnd>,
     traffic: Arc<Traffic>,
     bytes_before: u64,
 }

@@ -20,16 +20,16 @@ use punctual_uri::Uri;
 
 /// Runs the command until all its streams have ended.
 pub(crate) async fn run(args: ReceiveArgs, quiet: bool) -> Result<(), Failure> {
+    let openers = Opener::each(args.sources(), Role::Source, args.msgsize)?;
+    let grouped = openers.iter().any(Opener::is_grouped);
     let command = Arc::new(Receive {
-        stats: StatsFile::open(&args.stats)?,
+        stats: StatsFile::open(&args.stats, grouped)?,
         metrics: MetricsFile::open(&args.metrics)?,
         live: Live::start(quiet),
         stop: Stop::on_signals(args.duration()),
         args,
     });
-    let openers =
-        command.args.sources().map(|uri| Opener::new(uri, Role::Source, command.args.msgsize));
-    connections::run_all(&command, openers).await
+    connections::run_all(&command, openers.into_iter()).await
 }
 
 struct Receive {

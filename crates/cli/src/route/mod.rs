@@ -19,11 +19,18 @@ use punctual_uri::{Target, Uri};
 /// Runs the command until the stream has ended.
 pub(crate) async fn run(args: Box<RouteArgs>, quiet: bool) -> Result<(), Failure> {
     let destinations: Vec<Uri> = args.destinations().cloned().collect();
-    if args.bidir && destinations.len() > 1 {
+    let size = LARGEST_PAYLOAD.max(args.msgsize);
+    let sinks = Opener::each(destinations.iter(), Role::Destination, size)?;
+    let sources = Opener::each(args.sources(), Role::Source, args.msgsize)?;
+    let grouped = sources.iter().chain(&sinks).any(Opener::is_grouped);
+    let Ok([source]) = <[Opener; 1]>::try_from(sources) else {
+        return Err(Failure::usage("there can be several sources only as the links of a group"));
+    };
+    if args.bidir && sinks.len() > 1 {
         return Err(Failure::usage("--bidir needs exactly one destination"));
     }
     let shared = Arc::new(Shared {
-        stats: StatsFile::open(&args.stats)?,
+        stats: StatsFile::open(&args.stats, grouped)?,
         live: Live::start(quiet || destinations.iter().all(is_terminal_output)),
         stop: Stop::on_signals(args.duration()),
         reconnect: args.reconnect,
@@ -31,10 +38,7 @@ pub(crate) async fn run(args: Box<RouteArgs>, quiet: bool) -> Result<(), Failure
     });
     let pace = args.pace.or((!destinations.iter().any(is_network)).then_some(Pace::None));
     let pacing = Pacing { pace, repeat: args.repeat };
-    let source = Opener::new(args.source(), Role::Source, args.msgsize).with_pacing(pacing);
-    let sinks = destinations
-        .iter()
-        .map(|uri| Opener::new(uri, Role::Destination, LARGEST_PAYLOAD.max(args.msgsize)));
+    let source = source.with_pacing(pacing);
 
     // A caller at one end must not wait for the other end to be there.
     let opening: Vec<Opening> =

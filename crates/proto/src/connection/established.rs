@@ -77,6 +77,8 @@ pub(crate) struct Pending {
     pub(crate) key_answer: Option<Vec<u8>>,
     pub(crate) ack: bool,
     pub(crate) keep_alive: bool,
+    /// A keepalive that says that this link of a group goes idle.
+    pub(crate) idle: bool,
     /// The answer to the peer's challenge.
     pub(crate) path_answer: Option<path::Body>,
     pub(crate) path_probe: bool,
@@ -89,6 +91,7 @@ impl Pending {
         self.response
             || self.ack
             || self.keep_alive
+            || self.idle
             || self.path_probe
             || self.ack_ack.is_some()
             || self.key_answer.is_some()
@@ -225,7 +228,7 @@ impl Established {
                 self.phase = Phase::PeerLeft;
                 true
             }
-            Control::KeepAlive | Control::CongestionWarning => true,
+            Control::KeepAlive | Control::KeepAliveIdle | Control::CongestionWarning => true,
             Control::Extension { command: KMREQ, body } => self.handle_key_message(body),
             Control::Extension { command: KMRSP, body } => {
                 self.crypt.as_mut().is_some_and(|crypt| crypt.sealing.handle_answer(body))

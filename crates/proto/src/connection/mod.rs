@@ -6,6 +6,7 @@ pub(crate) mod crypt;
 mod established;
 mod filtered;
 mod lifecycle;
+mod link;
 pub(crate) mod path;
 pub(crate) mod recv;
 pub(crate) mod rtt;
@@ -60,6 +61,8 @@ pub(crate) struct Connection {
     state: State,
     /// The peer's socket for a call that failed after it was made.
     orphan: Option<SocketId>,
+    /// Whether it is a link of a group, and the group's correction for the peer's clock then.
+    link: Option<i64>,
     /// The handshake that told the peer why this end refused it.
     refusal: Option<LastWord>,
     ignored: u64,
@@ -144,6 +147,7 @@ impl Connection {
             timers,
             state,
             orphan: None,
+            link: None,
             refusal: None,
             ignored: 0,
         }
@@ -218,8 +222,11 @@ impl Connection {
     fn establish(&mut self, now: Instant, negotiated: Negotiated, last_word: Option<LastWord>) {
         self.timers = TimerTable::default();
         let (config, timers) = (&self.config, &mut self.timers);
-        let live = Established::new(now, self.remote, config, negotiated, last_word, timers)
+        let mut live = Established::new(now, self.remote, config, negotiated, last_word, timers)
             .with_path(self.socket_id);
+        if let Some(drift) = self.link {
+            live.enlist(drift);
+        }
         let State::Calling(calling) =
             std::mem::replace(&mut self.state, State::Established(Box::new(live)))
         else {

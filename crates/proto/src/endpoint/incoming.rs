@@ -54,6 +54,10 @@ impl Listener {
         self.config = config;
     }
 
+    pub(crate) const fn config(&self) -> Option<&Config> {
+        self.config.as_ref()
+    }
+
     /// Whether this listener made the cookie for `remote`.
     pub(crate) fn verifies(&self, now: Instant, remote: SocketAddr, cookie: u32) -> bool {
         self.cookies.verify(now, remote, cookie)
@@ -124,6 +128,7 @@ impl Listener {
             peer_version: proposal.request.peer_version(),
             peer_socket_id: proposal.conclusion.socket_id,
             encrypted: proposal.request.is_encrypted(),
+            group: proposal.request.group(),
         };
         self.by_caller.insert((remote, proposal.conclusion.socket_id), id);
         self.waiting.insert(id, Waiting { remote, proposal, config, last_heard: now });

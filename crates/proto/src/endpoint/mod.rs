@@ -1,6 +1,7 @@
 //! One UDP port's worth of protocol.
 
 mod incoming;
+mod links;
 mod meeting;
 mod path;
 mod timers;
@@ -26,6 +27,7 @@ use crate::config::{Config, EndpointConfig};
 use crate::connection::{Connection, Signals};
 use crate::error::{AcceptError, ConnectError, RecvError, SendError};
 use crate::event::{ConnectionInfo, Event, IncomingId, Message, SendOptions};
+use crate::group::Membership;
 use crate::handshake::caller::Caller;
 use crate::handshake::keys::KeyTools;
 use crate::statistics::Statistics;
@@ -156,6 +158,11 @@ impl Endpoint {
         self.listener.listen(config);
     }
 
+    /// With which default of accepted connections it listens, if it does.
+    pub fn listening(&self) -> Option<&Config> {
+        self.listener.config()
+    }
+
     /// Calls the listener at `remote`. [`Event::Connected`] or [`Event::Closed`] follows.
     ///
     /// # Errors
@@ -187,6 +194,16 @@ impl Endpoint {
         id: IncomingId,
         config: Option<Config>,
     ) -> Result<ConnectionId, AcceptError> {
+        self.accept_as(now, id, config, None)
+    }
+
+    fn accept_as(
+        &mut self,
+        now: Instant,
+        id: IncomingId,
+        config: Option<Config>,
+        membership: Option<&Membership>,
+    ) -> Result<ConnectionId, AcceptError> {
         let Some(waiting) = self.listener.take(id) else { return Err(AcceptError::Gone) };
         let config = config.unwrap_or_else(|| waiting.config.clone());
         if self.is_full() {
@@ -195,12 +212,16 @@ impl Endpoint {
         }
         let socket_id = self.draw_socket_id();
         let mut tools = KeyTools { chance: &mut self.chance, cache: &mut self.keks };
-        match waiting.proposal.accept(&config, socket_id, waiting.remote, &mut tools) {
+        let remote = waiting.remote;
+        match waiting.proposal.accept(&config, socket_id, remote, membership, &mut tools) {
             Ok((response, negotiated)) => {
                 let conclusion = &waiting.proposal.conclusion;
                 let caller = (waiting.remote, conclusion.socket_id, conclusion.isn);
-                let connection =
+                let mut connection =
                     Connection::accepted(now, waiting.remote, config, negotiated, response);
+                if let Some(membership) = membership {
+                    connection.enlist(membership);
+                }
                 Ok(self.insert(now, connection, Some(caller)))
             }
             Err(reason) => {

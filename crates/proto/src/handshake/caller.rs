@@ -11,6 +11,7 @@ use super::{MAX_MSS, Negotiated, Step};
 use crate::chance::Chance;
 use crate::config::Config;
 use crate::error::CloseReason;
+use crate::group::Membership;
 
 /// In an induction request's extension field: a datagram socket, as in UDT.
 const UDT_DATAGRAM: u16 = 2;
@@ -22,6 +23,7 @@ pub(crate) struct Caller {
     isn: SeqNo,
     phase: Phase,
     chance: Chance,
+    membership: Option<Box<Membership>>,
 }
 
 #[derive(Debug)]
@@ -32,7 +34,18 @@ enum Phase {
 
 impl Caller {
     pub(crate) const fn new(socket_id: SocketId, isn: SeqNo, chance: Chance) -> Self {
-        Self { socket_id, isn, phase: Phase::Induction, chance }
+        Self { socket_id, isn, phase: Phase::Induction, chance, membership: None }
+    }
+
+    /// A call whose connection is to be a link of a group.
+    pub(crate) fn of_link(socket_id: SocketId, membership: Membership, chance: Chance) -> Self {
+        let isn = membership.send_next;
+        Self { membership: Some(Box::new(membership)), ..Self::new(socket_id, isn, chance) }
+    }
+
+    /// What makes the connection a link of a group, if it is to be one.
+    pub(crate) fn membership(&self) -> Option<&Membership> {
+        self.membership.as_deref()
     }
 
     /// The request that is to be sent, and repeated, in this phase.
@@ -60,7 +73,7 @@ impl Caller {
             (Phase::Conclusion { .. }, HandshakeRequest::Induction) => Step::Ignore,
             (Phase::Conclusion { offer, .. }, HandshakeRequest::Conclusion) => {
                 let base = TimeBase { arrival: now, timestamp };
-                match conclude(offer, self.isn, base, answer, config) {
+                match conclude(offer, self.membership.as_deref(), self.isn, base, answer, config) {
                     Ok(negotiated) => Step::Connected(Box::new(negotiated), None),
                     Err(reason) => {
                         Step::Failed(CloseReason::Incompatible(reason), Some(answer.socket_id))
@@ -81,7 +94,8 @@ impl Caller {
             return incompatible(RejectReason::ROGUE);
         }
         let wished = KeyLength::from_field(answer.encryption);
-        let offer = Box::new(Offer::new(config, wished, &mut self.chance));
+        let mut offer = Box::new(Offer::new(config, wished, &mut self.chance));
+        offer.blocks.group = self.membership().map(|membership| membership.extension);
         self.phase = Phase::Conclusion { cookie: answer.cookie, offer };
         Step::Request
     }
@@ -124,6 +138,7 @@ impl Caller {
 
 fn conclude(
     offer: &mut Offer,
+    membership: Option<&Membership>,
     isn: SeqNo,
     base: TimeBase,
     answer: &Handshake,
@@ -133,5 +148,10 @@ fn conclude(
         return Err(RejectReason::ROGUE);
     }
     let fixed = FixedPart::new(answer, isn, base, config);
-    offer.conclude(&Blocks::read(answer), fixed, config)
+    let blocks = Blocks::read(answer);
+    let mut negotiated = offer.conclude(&blocks, fixed, config)?;
+    if let Some(membership) = membership {
+        membership.conclude(&blocks, &mut negotiated)?;
+    }
+    Ok(negotiated)
 }

@@ -10,6 +10,7 @@ use super::keys::KeyTools;
 use super::terms::{Blocks, FixedPart, Request, TimeBase, wire_mss, wire_window};
 use super::{MAX_MSS, Negotiated};
 use crate::config::Config;
+use crate::group::Membership;
 
 /// A caller's conclusion that passed the checks and waits for the application's answer.
 #[derive(Clone, Debug)]
@@ -70,18 +71,28 @@ impl Proposal {
         self.conclusion.socket_id == other.socket_id && self.conclusion.isn == other.isn
     }
 
-    /// The response that accepts the caller as `socket_id`, and what both ends agree on by it.
+    /// The response that accepts the caller as `socket_id`, and what both ends agree on by it;
+    /// `membership` if it becomes a link of a group.
     pub(crate) fn accept(
         &self,
         config: &Config,
         socket_id: SocketId,
         remote: SocketAddr,
+        membership: Option<&Membership>,
         tools: &mut KeyTools<'_>,
     ) -> Result<(Handshake, Negotiated), RejectReason> {
         // Both directions start at the caller's number: a libsrt caller insists on it.
         let isn = self.conclusion.isn;
         let fixed = FixedPart::new(&self.conclusion, isn, self.base, config);
-        let (answer, negotiated) = self.request.accept(fixed, config, tools)?;
+        let (mut answer, mut negotiated) = self.request.accept(fixed, config, tools)?;
+        match (self.request.group(), membership) {
+            (None, None) => {}
+            (Some(offer), Some(membership)) => {
+                membership.respond(&offer, &mut answer, &mut negotiated)?;
+            }
+            // A group's link is no connection of its own, nor the other way round.
+            _ => return Err(RejectReason::GROUP),
+        }
         let mut response = Handshake {
             version: 5,
             encryption: negotiated.cipher().map_or(0, |(_, length)| length.field()),

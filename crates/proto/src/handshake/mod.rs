@@ -75,8 +75,13 @@ pub(crate) struct Negotiated {
     pub(crate) path_update: bool,
     /// The cookie that both ends know.
     pub(crate) cookie: u32,
+    /// The first numbers of both directions as the handshake said them, this end's first: a link of
+    /// a group counts from others.
+    pub(crate) said_isns: [SeqNo; 2],
     /// The packet that fixes the receiver's time base.
     pub(crate) base: TimeBase,
+    /// The peer's group that the connection is a link of.
+    pub(crate) peer_group: Option<u32>,
     /// Bytes that encryption adds to a payload.
     pub(crate) payload_overhead: usize,
     /// The keys, or why there are none; `None` where nobody wants encryption. The connection takes

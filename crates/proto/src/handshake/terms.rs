@@ -17,6 +17,7 @@ use crate::chance::Chance;
 use crate::config::Config;
 use crate::connection::crypt::Crypt;
 use crate::filter::{Fec, FilterConfig};
+use crate::group::GroupOffer;
 
 /// The version that this implementation announces: 1.5.5, whose live mode it speaks.
 pub(crate) const SRT_VERSION: u32 = 0x01_05_05;
@@ -197,6 +198,7 @@ impl Offer {
 pub(crate) struct Request {
     hs: HsExtension,
     stream_id: String,
+    group: Option<GroupOffer>,
     km_req: Option<Vec<u8>>,
     filter: Option<String>,
 }
@@ -204,8 +206,13 @@ pub(crate) struct Request {
 impl Request {
     /// Checks an offer as far as the configuration can tell.
     pub(crate) fn check(offer: Blocks, config: &Config) -> Result<Self, RejectReason> {
-        // Without this feature an initiator that insists on it cannot be served.
-        if offer.group.is_some() {
+        let group = offer.group.as_ref().map(GroupOffer::check).transpose()?;
+        // A late link leaves numbers out, which the matrices of a filter do not.
+        if group.is_some() && offer.filter.is_some() {
+            return Err(RejectReason::FILTER);
+        }
+        // Links share one stream by its time stamps.
+        if group.is_some() && !(config.group_connect() && config.tsbpd()) {
             return Err(RejectReason::GROUP);
         }
         let hs = offer.hs_req.ok_or(RejectReason::ROGUE)?;
@@ -214,6 +221,7 @@ impl Request {
         let request = Self {
             hs,
             stream_id: offer.stream_id.unwrap_or_default(),
+            group,
             km_req: offer.km_req,
             filter: offer.filter,
         };
@@ -224,6 +232,11 @@ impl Request {
     /// The stream ID that the initiator sent; empty if none.
     pub(crate) fn stream_id(&self) -> &str {
         &self.stream_id
+    }
+
+    /// The group that the connection is to be a link of, if it is.
+    pub(crate) const fn group(&self) -> Option<GroupOffer> {
+        self.group
     }
 
     /// The initiator's SRT version.
@@ -319,7 +332,9 @@ fn negotiated(
         filter: None,
         path_update: config.path_update() && peer.flags.contains(HsFlags::PATH_UPDATE),
         cookie: fixed.cookie,
+        said_isns: [fixed.send_isn, fixed.receive_isn],
         base: fixed.base,
+        peer_group: None,
         payload_overhead: cipher.map_or(0, |(mode, _)| mode.overhead()),
         crypt,
     }

@@ -9,7 +9,11 @@
 
 mod acks;
 mod addresses;
+mod attacks;
+mod backup;
+mod bond;
 mod bounds;
+mod broadcast;
 mod chance;
 mod clocks;
 mod datagram;
@@ -19,6 +23,8 @@ mod encryption;
 mod explorer;
 mod faults;
 mod filter;
+mod group_encryption;
+mod group_handshake;
 mod handshake;
 mod hostile;
 mod key_attacks;

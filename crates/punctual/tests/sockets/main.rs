@@ -8,6 +8,9 @@ mod common;
 mod connect;
 mod exchange;
 mod gate;
+mod group;
+#[cfg(target_os = "linux")]
+mod headers;
 mod listener;
 mod reconnect;
 mod rendezvous;

@@ -62,6 +62,11 @@ impl DriftTracer {
         }
     }
 
+    /// The correction as it stands, nanoseconds.
+    pub(crate) const fn drift(&self) -> i64 {
+        self.drift
+    }
+
     /// A packet came `lateness` ns later than the time base says; `rtt` is the latest sample.
     /// Returns the new correction in nanoseconds when a window ends.
     pub(crate) fn sample(

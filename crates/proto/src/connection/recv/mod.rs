@@ -30,6 +30,7 @@ use crate::connection::crypt::Refusal;
 use crate::connection::rtt::Rtt;
 use crate::event::Message;
 use crate::filter::Arq;
+use crate::group::Course;
 use crate::handshake::Negotiated;
 use crate::statistics::Statistics;
 
@@ -54,6 +55,8 @@ pub(crate) struct ReceiveHalf {
     buffer: ReceiveBuffer,
     tsbpd: Option<Tsbpd>,
     drift: Option<DriftTracer>,
+    /// Whether a group sets the correction for the drift, by what its links trace.
+    drift_is_shared: bool,
     reordering: Reordering,
     acks: AckState,
     link: LinkEstimate,
@@ -86,6 +89,7 @@ impl ReceiveHalf {
         Self {
             buffer: ReceiveBuffer::new(negotiated.receive_isn, config.receive_window()),
             drift: (config.drift_tracer() && tsbpd.is_some()).then(DriftTracer::new),
+            drift_is_shared: false,
             too_late_drop: config.too_late_drop() && tsbpd.is_some(),
             tsbpd,
             reordering: Reordering::new(if negotiated.peer_retransmit_flag {
@@ -214,9 +218,38 @@ impl ReceiveHalf {
     ) {
         if let (Some(tracer), Some(tsbpd)) = (&mut self.drift, &mut self.tsbpd)
             && let Some(drift) = tracer.sample(now, tsbpd.lateness(now, timestamp), rtt)
+            && !self.drift_is_shared
         {
             tsbpd.set_drift(drift);
         }
+    }
+
+    /// What this end takes for the drift of the peer's clock, nanoseconds.
+    pub(crate) fn traced_drift(&self) -> i64 {
+        self.drift.as_ref().map_or(0, DriftTracer::drift)
+    }
+
+    /// From now on a group sets the correction for the drift; now it is `nanos`.
+    pub(crate) fn share_drift(&mut self, nanos: i64) {
+        self.drift_is_shared = true;
+        self.set_drift(nanos);
+    }
+
+    pub(crate) fn set_drift(&mut self, nanos: i64) {
+        if let Some(tsbpd) = &mut self.tsbpd {
+            tsbpd.set_drift(nanos);
+        }
+    }
+
+    /// Delivers by the time base of a group from now on, also what is here already.
+    pub(crate) fn align(&mut self, course: &Course) {
+        let Some(old) = self.tsbpd else { return };
+        let base = course.base;
+        let mut tsbpd = Tsbpd::new(base.arrival, base.timestamp, course.receive_latency);
+        tsbpd.set_drift(course.drift);
+        // Both bases count the same clock of the peer, but perhaps from different wraps of it.
+        tsbpd.count_as(&old);
+        self.tsbpd = Some(tsbpd);
     }
 
     /// The sender will not send these packets again.

@@ -17,6 +17,9 @@ pub(crate) struct Tsbpd {
     drift: i64,
 }
 
+/// After so many nanoseconds timestamps begin anew.
+const WRAP: i64 = (1 << 32) * 1_000;
+
 /// A timestamp without its wrapping: since the peer's start, whole microseconds in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct PeerTime(i64);
@@ -27,6 +30,13 @@ impl Tsbpd {
         let base = signed(arrival.as_nanos()) - i64::from(timestamp.as_micros()) * 1_000;
         let latency = i64::try_from(latency.as_nanos()).unwrap_or(i64::MAX);
         Self { base, latency, drift: 0 }
+    }
+
+    /// Counts the wraps of the peer's clock as `other` does, a time base of the same clock: times
+    /// by that one hold by this one too.
+    pub(crate) fn count_as(&mut self, other: &Self) {
+        let apart = self.base.saturating_sub(other.base);
+        self.base -= (apart + WRAP / 2).div_euclid(WRAP) * WRAP;
     }
 
     pub(crate) const fn latency(&self) -> Duration {

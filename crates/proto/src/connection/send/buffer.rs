@@ -27,6 +27,10 @@ pub(crate) struct Dropped {
     pub(crate) bytes: u64,
 }
 
+/// The buffer cannot take a message with the number it is to have.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct NoRoom;
+
 /// Messages from submission to acknowledgement, and which of them the peer reported lost.
 ///
 /// `first` to `next_new` is in flight, `next_new` to `end` waits for its first transmission. A
@@ -39,6 +43,8 @@ pub(crate) struct SendBuffer {
     next_new: SeqNo,
     end: SeqNo,
     next_msgno: MsgNo,
+    /// Follows the largest number that was ever sent.
+    highest: SeqNo,
     packets: usize,
     bytes: u64,
     limit: usize,
@@ -55,6 +61,7 @@ impl SendBuffer {
             next_new: isn,
             end: isn,
             next_msgno: MsgNo::FIRST,
+            highest: isn,
             packets: 0,
             bytes: 0,
             limit,
@@ -105,6 +112,40 @@ impl SendBuffer {
     /// The number of the next first transmission.
     pub(crate) const fn next_new(&self) -> SeqNo {
         self.next_new
+    }
+
+    /// Follows the largest number that was ever sent: in a group's link, which may begin again with
+    /// earlier ones, it may lie after the next first transmission.
+    pub(crate) const fn highest(&self) -> SeqNo {
+        self.highest
+    }
+
+    /// Gives the next message the number `seq` and the message number `msgno`, as a group wants it.
+    /// The numbers passed over, which it returns, are holes; only an empty buffer can go back.
+    pub(crate) fn renumber(
+        &mut self,
+        seq: SeqNo,
+        msgno: MsgNo,
+    ) -> Result<Option<(SeqNo, SeqNo)>, NoRoom> {
+        let from = self.end;
+        let ahead = seq.distance_from(from);
+        if self.is_empty() {
+            self.first = seq;
+            self.next_new = seq;
+            self.end = seq;
+        } else if ahead < 0 || self.span() + ahead.unsigned_abs() as usize >= self.limit {
+            return Err(NoRoom);
+        } else {
+            self.ring.reserve(self.first, self.span() + ahead.unsigned_abs() as usize + 1);
+            self.end = seq;
+        }
+        self.next_msgno = msgno;
+        Ok((ahead > 0).then(|| (from, seq.minus(1))))
+    }
+
+    /// Follows the newest number.
+    pub(crate) const fn end(&self) -> SeqNo {
+        self.end
     }
 
     pub(crate) const fn has_new(&self) -> bool {
@@ -164,6 +205,9 @@ impl SendBuffer {
     pub(crate) fn take_new(&mut self) -> Option<SeqNo> {
         let seq = self.has_new().then_some(self.next_new)?;
         self.next_new = seq.next();
+        if self.next_new.is_after(self.highest) {
+            self.highest = self.next_new;
+        }
         self.settle();
         Some(seq)
     }
@@ -210,6 +254,7 @@ impl SendBuffer {
 
     /// Lets go everything before `next`. Whether that moved anything.
     pub(crate) fn acknowledge(&mut self, next: SeqNo) -> bool {
+        let next = if next.is_after(self.end) { self.end } else { next };
         let moved = next.is_after(self.first);
         while self.first.is_before(next) {
             self.remove(self.first);

@@ -5,6 +5,7 @@ pub(crate) mod budget;
 pub(crate) mod buffer;
 pub(crate) mod drop_request;
 pub(crate) mod input_rate;
+mod numbered;
 pub(crate) mod pacer;
 pub(crate) mod retransmit;
 
@@ -76,6 +77,8 @@ pub(crate) struct SendHalf {
     never_repeats: bool,
     last_progress: Instant,
     last_original: Instant,
+    /// When the peer last answered to data, by an ACK or a NAK.
+    last_response: Instant,
     silences: u32,
     refused: bool,
     busy_since: Option<Instant>,
@@ -126,6 +129,7 @@ impl SendHalf {
             never_repeats: negotiated.filter.is_some_and(|fec| fec.arq() == Arq::Never),
             last_progress: now,
             last_original: now,
+            last_response: now,
             silences: 0,
             refused: false,
             busy_since: None,
@@ -251,9 +255,10 @@ impl SendHalf {
     /// The next number of the peer's ACK, its room and its estimates.
     pub(crate) fn handle_ack(&mut self, now: Instant, ack: &Ack) -> Verdict {
         let next = ack.next();
-        if next.is_after(self.buffer.next_new()) {
+        if next.is_after(self.buffer.highest()) {
             return Verdict::Odd;
         }
+        self.last_response = now;
         // Even an ACK for less than what this end gave up tells of room: the sender may wait for
         // it.
         match ack.link() {
@@ -284,6 +289,7 @@ impl SendHalf {
     /// Queues what the peer reports lost; what is gone is announced as such.
     pub(crate) fn handle_nak(&mut self, now: Instant, list: &LossList<'_>, rtt: Rtt) -> Verdict {
         self.counts.naks += 1;
+        self.last_response = now;
         let mut verdict = Verdict::Repeated;
         for (first, last) in list.ranges() {
             if !last.is_before(self.buffer.next_new()) {

@@ -1,0 +1,125 @@
+//! Groups: several URIs that are one end of a stream.
+
+use punctual::{Accepted, Group, GroupKind, GroupLink, Listener, ListenerConfig, PortConfig};
+use punctual_uri::{Mode, SrtTarget, Target, Uri};
+
+use crate::endpoint::resolve::{resolve, unspecified};
+use crate::exit::Failure;
+
+/// What URIs of a command belong together: all, if the first is of a group, else each is for
+/// itself.
+pub(crate) fn bundle<'a>(uris: impl Iterator<Item = &'a Uri>) -> Result<Vec<Vec<Uri>>, Failure> {
+    let uris: Vec<Uri> = uris.cloned().collect();
+    let Some(first) = uris.first().and_then(target).filter(|it| is_grouped(it)) else {
+        if let Some(uri) = uris.iter().find(|uri| target(uri).is_some_and(is_grouped)) {
+            let failure = "the links of a group are all the URIs of a command, or none";
+            return Err(Failure::usage(failure).at(uri));
+        }
+        return Ok(uris.into_iter().map(|uri| vec![uri]).collect());
+    };
+    for uri in &uris {
+        let fits = target(uri).is_some_and(|link| {
+            link.mode == first.mode && link.group.is_none_or(|kind| Some(kind) == first.group)
+        });
+        if !fits {
+            let failure = "it is no link of the group that the first URI begins: that needs \
+                           srt:// of the same mode and grouptype";
+            return Err(Failure::usage(failure).at(uri));
+        }
+    }
+    Ok(vec![uris])
+}
+
+/// Whether an end may be, or is, a group.
+pub(crate) fn is_grouped(target: &SrtTarget) -> bool {
+    target.group.is_some() || target.mode == Mode::Listener && target.config.group_connect()
+}
+
+/// Calls over every link; options are those of the first.
+pub(crate) async fn call(
+    kind: GroupKind,
+    links: &[Uri],
+    payload_size: usize,
+) -> Result<Group, Failure> {
+    let mut targets = links.iter().filter_map(target).peekable();
+    let first = targets.peek().ok_or_else(|| Failure::usage("a group needs a link"))?;
+    let config = first.config_for_payload(payload_size).map_err(punctual::Error::from)?;
+    let mut calls = Vec::new();
+    for target in targets {
+        let remote = resolve(&target.host, target.port, None).await?;
+        let local = match &target.local_host {
+            Some(host) => resolve(host, 0, Some(remote.ip())).await?.ip(),
+            None => unspecified(Some(remote.ip())),
+        };
+        let local = Some((local, target.local_port.unwrap_or(0)).into());
+        let port = PortConfig { local, ..target.port_config.clone() };
+        calls.push(GroupLink { port, ..GroupLink::to(remote).with_weight(target.weight) });
+    }
+    let group = Group::connect(kind, calls, config).await?;
+    tracing::info!("the group stands with {} of {} links", group.links().len(), links.len());
+    Ok(group)
+}
+
+/// Listens at every port of a group.
+pub(crate) async fn listen(links: &[Uri], payload_size: usize) -> Result<Listener, Failure> {
+    let mut ports = Vec::new();
+    for target in links.iter().filter_map(target) {
+        let local = Some(resolve(&target.host, target.port, None).await?);
+        let config = target.config_for_payload(payload_size).map_err(punctual::Error::from)?;
+        ports.push(ListenerConfig {
+            port: PortConfig { local, ..target.port_config.clone() },
+            connection: config.with_group_connect(true),
+            ..ListenerConfig::default()
+        });
+    }
+    let listener = Listener::bind_all(ports).await?;
+    tracing::info!("listening on {}, also for groups", listener.local_addr());
+    Ok(listener)
+}
+
+/// Says who is there.
+pub(crate) fn announce(accepted: &Accepted) {
+    match accepted {
+        // It is announced as any connection.
+        Accepted::Socket(_) => {}
+        Accepted::Group(group) => {
+            for link in group.links() {
+                tracing::info!(
+                    "a group called from {}, with a weight of {}",
+                    link.remote,
+                    link.weight
+                );
+            }
+        }
+    }
+}
+
+fn target(uri: &Uri) -> Option<&SrtTarget> {
+    match &uri.target {
+        Target::Srt(target) => Some(target),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bundles(uris: &[&str]) -> Result<Vec<usize>, String> {
+        let uris: Vec<Uri> = uris.iter().map(|uri| uri.parse().unwrap()).collect();
+        let bundles = bundle(uris.iter()).map_err(|failure| failure.to_string())?;
+        Ok(bundles.iter().map(Vec::len).collect())
+    }
+
+    #[test]
+    fn the_first_uri_says_whether_all_are_one_group() {
+        let (a, b) = ("srt://a:1?grouptype=backup&weight=2", "srt://b:1?weight=1");
+        assert_eq!(bundles(&[a, b]), Ok(vec![2]));
+        assert_eq!(bundles(&["srt://a:1", "srt://b:1"]), Ok(vec![1, 1]));
+        assert_eq!(bundles(&["srt://:1?groupconnect=1", "srt://:2"]), Ok(vec![2]));
+        assert!(bundles(&["srt://a:1", a]).unwrap_err().contains("all the URIs"));
+        assert!(bundles(&[a, "udp://b:1"]).unwrap_err().contains("no link"));
+        assert!(bundles(&[a, "srt://b:1?grouptype=broadcast"]).unwrap_err().contains("no link"));
+        assert!(bundles(&[a, "srt://:1"]).unwrap_err().contains("no link"));
+    }
+}

@@ -1,0 +1,87 @@
+//! What a connection does as a link of a group.
+
+use punctual_units::Instant;
+
+use super::established::Established;
+use super::{Connection, State};
+use crate::error::SendError;
+use crate::group::{LinkAction, LinkStatus, LinkTerms, Membership};
+
+impl Connection {
+    /// Makes it a link of a group from now on: it counts from the group's start, and the group
+    /// gives numbers to messages and corrects for the drift of the peer's clock.
+    pub(crate) fn enlist(&mut self, membership: &Membership) {
+        self.start = membership.start;
+        let drift = membership.course.as_ref().map_or(0, |course| course.drift);
+        self.link = Some(drift);
+        if let State::Established(live) = &mut self.state {
+            live.enlist(drift);
+        }
+    }
+
+    pub(crate) fn link_terms(&self) -> Option<LinkTerms> {
+        let State::Established(live) = &self.state else { return None };
+        let negotiated = &live.negotiated;
+        Some(LinkTerms {
+            peer_group: negotiated.peer_group?,
+            send_isn: negotiated.send_isn,
+            receive_isn: negotiated.receive_isn,
+            base: negotiated.base,
+            receive_latency: negotiated.receive_latency,
+            peer_latency: negotiated.peer_latency,
+            max_payload: negotiated.max_payload(&self.config, self.remote),
+        })
+    }
+
+    pub(crate) fn link_status(&self) -> Option<LinkStatus> {
+        let State::Established(live) = &self.state else { return None };
+        Some(LinkStatus {
+            acknowledged: live.sender.acknowledged(),
+            last_response: live.sender.last_response(),
+            waiting_since: live.sender.waiting_since(),
+            room: live.sender.room(),
+            rtt: live.rtt.estimate(),
+            drift: live.receiver.traced_drift(),
+        })
+    }
+
+    pub(crate) fn apply(&mut self, now: Instant, action: LinkAction) -> Result<(), SendError> {
+        let State::Established(live) = &mut self.state else {
+            return Err(SendError::NotConnected);
+        };
+        let result = live.apply(now, action);
+        live.schedule(now, &mut self.timers, &mut self.signals);
+        result
+    }
+}
+
+impl Established {
+    pub(super) fn enlist(&mut self, drift: i64) {
+        self.receiver.share_drift(drift);
+    }
+
+    fn apply(&mut self, now: Instant, action: LinkAction) -> Result<(), SendError> {
+        match action {
+            LinkAction::Submit(message) => {
+                if let Some(reason) = self.phase.refuses_sending() {
+                    return Err(SendError::Closed(reason));
+                }
+                if !self.sender.submit_numbered(now, message) {
+                    return Err(SendError::Full);
+                }
+                self.last_submit = now;
+            }
+            LinkAction::AwaitRoom => self.sender.await_room(),
+            LinkAction::Silence => {
+                self.sender.forget_all(now);
+                self.pending.idle = self.is_live();
+            }
+            LinkAction::Align(course) => {
+                self.negotiated.receive_latency = course.receive_latency;
+                self.receiver.align(&course);
+            }
+            LinkAction::SetDrift(nanos) => self.receiver.set_drift(nanos),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,61 @@
+//! Sending with the numbers of a group.
+
+use punctual_units::Instant;
+use punctual_wire::{DropRequest, MsgNo, SeqNo};
+
+use super::SendHalf;
+use crate::group::GroupMessage;
+
+impl SendHalf {
+    /// Takes a message with the numbers that its group gave it; `false` if there is no room. The
+    /// peer is told of the numbers that are left out: it gets them by other links.
+    pub(crate) fn submit_numbered(&mut self, now: Instant, message: GroupMessage) -> bool {
+        self.drop_late(now);
+        if self.buffer.is_full() {
+            return false;
+        }
+        let Ok(left_out) = self.buffer.renumber(message.seq, message.msgno) else { return false };
+        if let Some((first, last)) = left_out {
+            self.drop_requests.push(DropRequest { msgno: MsgNo::CONTROL, first, last });
+        }
+        if self.buffer.is_empty() {
+            self.acknowledged = message.seq;
+            self.busy_since = Some(now);
+            self.last_progress = now;
+        }
+        self.pacer.submit(now, message.payload.len());
+        self.buffer.push(message.payload, message.origin, message.expires, message.in_order);
+        true
+    }
+
+    /// Somebody waits for room; [`becomes_writable`](Self::becomes_writable) tells when there is.
+    pub(crate) const fn await_room(&mut self) {
+        self.refused = true;
+    }
+
+    /// Forgets everything that waits to be sent or acknowledged: other links carry it.
+    pub(crate) fn forget_all(&mut self, now: Instant) {
+        self.buffer.acknowledge(self.buffer.end());
+        self.note_idle(now);
+    }
+
+    /// All numbers before this one have been acknowledged.
+    pub(crate) const fn acknowledged(&self) -> SeqNo {
+        self.acknowledged
+    }
+
+    /// When the peer last answered to data.
+    pub(crate) const fn last_response(&self) -> Instant {
+        self.last_response
+    }
+
+    /// Since when there is something to acknowledge without a pause.
+    pub(crate) const fn waiting_since(&self) -> Option<Instant> {
+        self.busy_since
+    }
+
+    /// How many more messages the buffer takes.
+    pub(crate) const fn room(&self) -> usize {
+        self.buffer.limit().saturating_sub(self.buffer.packets())
+    }
+}

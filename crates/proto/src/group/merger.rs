@@ -1,0 +1,150 @@
+use std::collections::BTreeMap;
+
+use punctual_units::Instant;
+use punctual_wire::SeqNo;
+
+use crate::event::Message;
+
+/// What the links deliver becomes one stream: each message once, in order.
+///
+/// All links deliver by the same time base, so what is due at an instant is due on every link that
+/// has it. When all that is due has been handed in, a number that is not there is lost.
+#[derive(Debug, Default)]
+pub(super) struct Merger {
+    next: Option<SeqNo>,
+    /// The place of `next` in the stream, counted without wrapping.
+    place: i64,
+    waiting: BTreeMap<i64, Message>,
+    counts: Received,
+}
+
+/// What was received, each message once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Received {
+    pub(super) packets: u64,
+    pub(super) bytes: u64,
+    /// Messages that no link delivered.
+    pub(super) lost: u64,
+    /// Messages that another link had delivered, or that came when their place was passed.
+    pub(super) copies: u64,
+}
+
+impl Merger {
+    /// The first number of the stream.
+    pub(super) const fn start_at(&mut self, seq: SeqNo) {
+        self.next = Some(seq);
+    }
+
+    /// The number that is delivered next; `None` before the stream began.
+    pub(super) const fn next(&self) -> Option<SeqNo> {
+        self.next
+    }
+
+    pub(super) const fn counts(&self) -> &Received {
+        &self.counts
+    }
+
+    /// Takes in what a link delivers; whether it is news.
+    pub(super) fn insert(&mut self, message: Message) -> bool {
+        let next = *self.next.get_or_insert(message.seq);
+        let place = self.place + i64::from(message.seq.distance_from(next));
+        if place < self.place || self.waiting.contains_key(&place) {
+            self.counts.copies += 1;
+            return false;
+        }
+        self.waiting.insert(place, message);
+        true
+    }
+
+    /// The next message, if it is due at `now`.
+    pub(super) fn take(&mut self, now: Instant) -> Option<Message> {
+        let entry = self.waiting.first_entry().filter(|entry| entry.get().due <= now)?;
+        let (place, mut message) = entry.remove_entry();
+        let lost = u32::try_from(place - self.place).unwrap_or(u32::MAX);
+        message.lost_before = lost;
+        self.place = place + 1;
+        self.next = Some(message.seq.next());
+        self.counts.packets += 1;
+        self.counts.bytes += message.payload.len() as u64;
+        self.counts.lost += u64::from(lost);
+        Some(message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use proptest::prelude::*;
+    use punctual_wire::MsgNo;
+
+    use super::*;
+
+    fn message(seq: SeqNo, at: u64) -> Message {
+        let due = Instant::from_millis(at);
+        Message {
+            payload: Bytes::copy_from_slice(&seq.value().to_be_bytes()),
+            origin: due - Duration::from_millis(5),
+            due,
+            seq,
+            msgno: MsgNo::FIRST,
+            lost_before: 7,
+        }
+    }
+
+    proptest! {
+        /// Whatever the links have and in whatever portions they hand it in, the stream is what a
+        /// set of all numbers says: each once, in order, and what is in none is lost.
+        #[test]
+        fn the_stream_is_the_union_of_the_links(
+            isn in 0u32..=0x7FFF_FFFF,
+            links in prop::collection::vec(prop::collection::vec(any::<bool>(), 60), 1..4),
+            stops in prop::collection::btree_set(0u64..60, 0..20),
+        ) {
+            let isn = SeqNo::new(isn);
+            let mut merger = Merger::default();
+            merger.start_at(isn);
+            let mut heads = vec![0u64; links.len()];
+            let mut delivered = Vec::new();
+            let mut lost = 0;
+            for now in stops.into_iter().chain([60]) {
+                for (link, head) in links.iter().zip(&mut heads) {
+                    for at in (*head..=now).take_while(|&at| at < 60) {
+                        if link[usize::try_from(at).unwrap()] {
+                            merger.insert(message(isn.plus(u32::try_from(at).unwrap()), at));
+                        }
+                    }
+                    *head = now + 1;
+                }
+                while let Some(message) = merger.take(Instant::from_millis(now)) {
+                    delivered.push(message.seq.distance_from(isn));
+                    lost += message.lost_before;
+                }
+            }
+            let union: BTreeSet<i32> = (0..60i32)
+                .filter(|&at| links.iter().any(|link| link[usize::try_from(at).unwrap()]))
+                .collect();
+            let end = union.last().map_or(0, |last| last + 1);
+            prop_assert_eq!(&delivered, &union.iter().copied().collect::<Vec<_>>());
+            prop_assert_eq!(lost, u32::try_from(end).unwrap() - u32::try_from(union.len()).unwrap());
+            let copies: usize = links.iter().map(|l| l.iter().filter(|&&b| b).count()).sum();
+            prop_assert_eq!(merger.counts().copies, (copies - union.len()) as u64);
+            prop_assert_eq!(merger.counts().packets, union.len() as u64);
+        }
+    }
+
+    #[test]
+    fn what_is_not_due_waits() {
+        let mut merger = Merger::default();
+        merger.start_at(SeqNo::new(5));
+        merger.insert(message(SeqNo::new(6), 20));
+        assert_eq!(merger.take(Instant::from_millis(19)), None);
+        merger.insert(message(SeqNo::new(5), 10));
+        let seqs: Vec<u32> = std::iter::from_fn(|| merger.take(Instant::from_millis(20)))
+            .map(|message| message.seq.value())
+            .collect();
+        assert_eq!(seqs, [5, 6]);
+    }
+}

@@ -1,0 +1,395 @@
+//! Groups: one stream over several links (draft section 3.2.1.4; libsrt's socket groups).
+//!
+//! A link is an ordinary connection, possibly of another endpoint. A [`Group`] tells its links what
+//! to send with which numbers, and merges what they deliver: each message once, in order, at its
+//! time. It is a machine as an endpoint is: whoever drives it hands in what its links say of
+//! themselves ([`LinkStatus`], [`LinkTerms`], messages) and the time, and carries out its
+//! [`LinkAction`]s at the endpoints that hold the links.
+//!
+//! - [`Endpoint::connect_link`](crate::Endpoint::connect_link) and
+//!   [`Endpoint::accept_link`](crate::Endpoint::accept_link) make a link of a
+//!   [`Membership`] that the group writes.
+//! - [`Endpoint::link_terms`](crate::Endpoint::link_terms) says what a new link agreed on, for
+//!   [`Group::link_up`].
+//! - [`Endpoint::link_status`](crate::Endpoint::link_status) says how a link is, for
+//!   [`Group::update`].
+//! - [`Endpoint::apply`](crate::Endpoint::apply) carries out an action.
+//!
+//! All links of a group count from the same start and share sequence numbers, message numbers and
+//! the time base of the first one, so that a message is due at the same instant whichever link it
+//! came by.
+
+mod backup;
+mod drift;
+mod history;
+mod link;
+mod merger;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use bytes::Bytes;
+use punctual_units::Instant;
+use punctual_wire::{GroupExtension, MsgNo, RejectReason, SeqNo};
+
+use self::backup::Backup;
+use self::drift::SharedDrift;
+pub(crate) use self::link::Course;
+use self::link::Link;
+pub use self::link::{
+    GroupMessage, GroupOffer, LinkAction, LinkId, LinkState, LinkStatus, LinkTerms, Membership,
+};
+use self::merger::Merger;
+use crate::config::PACKET_OVERHEAD;
+use crate::error::SendError;
+use crate::event::{Message, SendOptions};
+use crate::statistics::Statistics;
+
+/// Marks the ID of a group among socket IDs.
+const GROUP_BIT: u32 = 1 << 30;
+
+/// What a group does with its links \[grouptype\].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum GroupKind {
+    /// Every message goes over every link: nothing is lost while one of them carries it.
+    Broadcast,
+    /// One link carries the stream, that of the highest weight which is stable; another one takes
+    /// over when it fails.
+    Backup,
+}
+
+impl GroupKind {
+    /// The number of the kind in a handshake.
+    pub(crate) const fn wire(self) -> u8 {
+        match self {
+            Self::Broadcast => 1,
+            Self::Backup => 2,
+        }
+    }
+
+    pub(crate) const fn from_wire(kind: u8) -> Option<Self> {
+        match kind {
+            1 => Some(Self::Broadcast),
+            2 => Some(Self::Backup),
+            _ => None,
+        }
+    }
+}
+
+/// One stream over several links.
+///
+/// - links: [`add_link`](Self::add_link), [`membership`](Self::membership),
+///   [`link_up`](Self::link_up), [`link_down`](Self::link_down), [`update`](Self::update)
+/// - the application's: [`send`](Self::send), [`recv`](Self::recv)
+/// - out: [`poll_action`](Self::poll_action), [`poll_timeout`](Self::poll_timeout) with
+///   [`handle_timeout`](Self::handle_timeout)
+///
+/// After any call that takes `&mut self`, carry out every action.
+#[derive(Debug)]
+pub struct Group {
+    id: u32,
+    kind: GroupKind,
+    /// The time that all links' timestamps count from.
+    start: Instant,
+    peer_group: Option<u32>,
+    links: BTreeMap<LinkId, Link>,
+    next_link: u32,
+    next_seq: SeqNo,
+    next_msgno: MsgNo,
+    course: Option<Course>,
+    backup: Backup,
+    merger: Merger,
+    drift: SharedDrift,
+    actions: VecDeque<(LinkId, LinkAction)>,
+    counts: Counts,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    sent: u64,
+    bytes_sent: u64,
+}
+
+impl Group {
+    /// A group without links. `random` makes its ID and its first sequence number; real use takes
+    /// it from the system's randomness. `min_stability` is the least time without an answer after
+    /// which a backup group holds a link for unstable (`groupminstabletimeo`).
+    pub fn new(kind: GroupKind, min_stability: Duration, random: u64, now: Instant) -> Self {
+        #[expect(clippy::cast_possible_truncation, reason = "each takes half of the chance")]
+        let (for_id, for_isn) = ((random >> 32) as u32, random as u32);
+        Self {
+            // The low bits are a number from 1, so that no group has the ID of none.
+            id: GROUP_BIT | (for_id % (GROUP_BIT - 1) + 1),
+            kind,
+            start: now,
+            peer_group: None,
+            links: BTreeMap::new(),
+            next_link: 0,
+            // The largest number may not stand in a handshake.
+            next_seq: SeqNo::new(for_isn % SeqNo::MAX.value()),
+            next_msgno: MsgNo::FIRST,
+            course: None,
+            backup: Backup::new(min_stability),
+            merger: Merger::default(),
+            drift: SharedDrift::default(),
+            actions: VecDeque::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// What the group does with its links.
+    pub const fn kind(&self) -> GroupKind {
+        self.kind
+    }
+
+    /// This end's ID of the group.
+    pub const fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// The peer's ID of the group; `None` before the first link stands.
+    pub const fn peer_group(&self) -> Option<u32> {
+        self.peer_group
+    }
+
+    /// A new link, which carries nothing before [`link_up`](Self::link_up). In a backup group the
+    /// links are used in the order of their weights, highest first.
+    pub fn add_link(&mut self, weight: u16) -> LinkId {
+        let id = LinkId(self.next_link);
+        self.next_link += 1;
+        self.links.insert(id, Link::new(weight));
+        id
+    }
+
+    /// Forgets a link; what it has not delivered is lost.
+    pub fn remove_link(&mut self, now: Instant, id: LinkId) {
+        self.link_down(now, id);
+        self.links.remove(&id);
+    }
+
+    /// With what a call, or the answer to one, makes its connection a link of this group.
+    pub fn membership(&self, id: LinkId) -> Membership {
+        let isn = if self.next_seq == SeqNo::MAX { self.next_seq.next() } else { self.next_seq };
+        Membership {
+            extension: GroupExtension {
+                group_id: self.id,
+                kind: self.kind.wire(),
+                flags: 0,
+                weight: self.links.get(&id).map_or(0, |link| link.weight),
+            },
+            start: self.start,
+            send_next: isn,
+            peer_group: self.peer_group,
+            course: self.course.clone().map(|course| Course {
+                receive_next: self.merger.next().unwrap_or(course.receive_next),
+                ..course
+            }),
+        }
+    }
+
+    /// The link stands, on these terms. The first one settles the group's numbers, time base and
+    /// latency.
+    ///
+    /// # Errors
+    ///
+    /// The link leads to another group than the others: it is to be closed.
+    pub fn link_up(
+        &mut self,
+        now: Instant,
+        id: LinkId,
+        terms: &LinkTerms,
+    ) -> Result<(), RejectReason> {
+        if self.peer_group.is_some_and(|peer| peer != terms.peer_group) {
+            self.link_down(now, id);
+            return Err(RejectReason::GROUP);
+        }
+        self.peer_group = Some(terms.peer_group);
+        match &self.course {
+            None => {
+                self.next_seq = terms.send_isn;
+                self.merger.start_at(terms.receive_isn);
+                self.backup.start(terms.peer_latency);
+                self.course = Some(Course {
+                    base: terms.base,
+                    receive_next: terms.receive_isn,
+                    receive_latency: terms.receive_latency,
+                    drift: 0,
+                });
+            }
+            Some(course) => {
+                self.actions.push_back((id, LinkAction::Align(course.clone())));
+            }
+        }
+        let Some(link) = self.links.get_mut(&id) else { return Ok(()) };
+        link.state = match self.kind {
+            GroupKind::Broadcast => LinkState::Stable,
+            GroupKind::Backup => LinkState::Idle,
+        };
+        link.since = now;
+        link.cursor = self.next_seq;
+        link.max_payload = terms.max_payload;
+        self.handle_timeout(now);
+        Ok(())
+    }
+
+    /// The link's connection has ended, or will not come to be. What it received before may still
+    /// be handed in.
+    pub fn link_down(&mut self, now: Instant, id: LinkId) {
+        if let Some(link) = self.links.get_mut(&id) {
+            link.state = LinkState::Gone;
+        }
+        self.drift.forget(id);
+        self.handle_timeout(now);
+    }
+
+    /// What the link says of itself. [`handle_timeout`](Self::handle_timeout) acts on it.
+    pub fn update(&mut self, id: LinkId, status: LinkStatus) {
+        let Some(link) = self.links.get_mut(&id).filter(|link| link.state.is_up()) else { return };
+        let drift = status.drift;
+        link.status = Some(status);
+        let shared = self.drift.follow(id, drift);
+        if let (Some(nanos), Some(course)) = (shared, &mut self.course) {
+            course.drift = nanos;
+            let up = self.links.iter().filter(|(_, link)| link.state.is_up());
+            self.actions.extend(up.map(|(&id, _)| (id, LinkAction::SetDrift(nanos))));
+        }
+    }
+
+    /// Does what is due at `now`, by what the links last said of themselves.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.kind == GroupKind::Backup {
+            self.backup.evaluate(now, self.next_seq, &mut self.links, &mut self.actions);
+        }
+    }
+
+    /// When `handle_timeout` has something to do, after [`update`](Self::update)s; `None` for not
+    /// before something happens.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match self.kind {
+            GroupKind::Broadcast => None,
+            GroupKind::Backup => self.backup.next(&self.links),
+        }
+    }
+
+    /// What is to be done at a link, if anything.
+    pub fn poll_action(&mut self) -> Option<(LinkId, LinkAction)> {
+        self.actions.pop_front()
+    }
+
+    /// Takes a message for sending. It does not wait: a link of a broadcast group without room
+    /// misses the message.
+    ///
+    /// # Errors
+    ///
+    /// No link stands, the message does not fit a packet, or all links that carry the stream are
+    /// full; then the next of them that has room says [`Event::Writable`](crate::Event::Writable).
+    pub fn send(
+        &mut self,
+        now: Instant,
+        payload: Bytes,
+        options: SendOptions,
+    ) -> Result<(), SendError> {
+        let max = self.max_payload().ok_or(SendError::NotConnected)?;
+        if payload.is_empty() || payload.len() > max {
+            return Err(SendError::Size { size: payload.len(), max });
+        }
+        if !self.carriers().any(|(_, link)| link.has_room()) {
+            let carriers: Vec<LinkId> = self.carriers().map(|(&id, _)| id).collect();
+            self.actions.extend(carriers.into_iter().map(|id| (id, LinkAction::AwaitRoom)));
+            return Err(SendError::Full);
+        }
+        self.counts.sent += 1;
+        self.counts.bytes_sent += payload.len() as u64;
+        let message = GroupMessage {
+            seq: self.next_seq,
+            msgno: self.next_msgno,
+            origin: options.origin.map_or(now, |origin| origin.min(now)),
+            expires: options.ttl.map(|ttl| now + ttl),
+            in_order: options.in_order,
+            payload,
+        };
+        self.next_seq = self.next_seq.next();
+        self.next_msgno = self.next_msgno.next();
+        match self.kind {
+            GroupKind::Broadcast => {
+                for (&id, _) in self.links.iter().filter(|(_, link)| link.state.is_up()) {
+                    self.actions.push_back((id, LinkAction::Submit(message.clone())));
+                }
+            }
+            GroupKind::Backup => {
+                self.backup.push(message);
+                self.handle_timeout(now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in a message that a link delivered at its time.
+    pub fn handle_message(&mut self, id: LinkId, message: Message) {
+        let news = self.merger.insert(message);
+        if let Some(link) = self.links.get_mut(&id) {
+            link.first_with += u64::from(news);
+        }
+    }
+
+    /// The next message of the stream that is due at `now`. Everything that was due at the links by
+    /// then must have been handed in.
+    pub fn recv(&mut self, now: Instant) -> Option<Message> {
+        self.merger.take(now)
+    }
+
+    /// The links that carry the stream, or those of which one will.
+    fn carriers(&self) -> impl Iterator<Item = (&LinkId, &Link)> {
+        let any = self.links.values().any(|link| link.state.is_active());
+        let carries =
+            move |link: &Link| if any { link.state.is_active() } else { link.state.is_up() };
+        self.links.iter().filter(move |(_, link)| carries(link))
+    }
+
+    /// Whether a link stands.
+    pub fn is_up(&self) -> bool {
+        self.links.values().any(|link| link.state.is_up())
+    }
+
+    /// The links with their weights and states, in the order of their addition.
+    pub fn links(&self) -> impl Iterator<Item = (LinkId, u16, LinkState)> {
+        self.links.iter().map(|(&id, link)| (id, link.weight, link.state))
+    }
+
+    /// Messages of the stream that this link was the first to deliver.
+    pub fn first_deliveries(&self, id: LinkId) -> u64 {
+        self.links.get(&id).map_or(0, |link| link.first_with)
+    }
+
+    /// How often another link took over in a backup group.
+    pub const fn switches(&self) -> u64 {
+        self.backup.switches()
+    }
+
+    /// Largest payload of a message, bytes; `None` while no link stands.
+    pub fn max_payload(&self) -> Option<usize> {
+        let up = self.links.values().filter(|link| link.state.is_up());
+        up.map(|link| link.max_payload).min()
+    }
+
+    /// What is counted of the stream as a whole, each message once: the fields that libsrt's groups
+    /// fill, and the late copies as belated packets.
+    pub fn statistics(&self, now: Instant) -> Statistics {
+        let headers = |packets: u64| packets * PACKET_OVERHEAD as u64;
+        let received = self.merger.counts();
+        let (receive_latency, drift) =
+            self.course.as_ref().map_or_else(Default::default, |it| (it.receive_latency, it.drift));
+        Statistics {
+            elapsed: now.saturating_since(self.start),
+            packets_sent_unique: self.counts.sent,
+            bytes_sent_unique: self.counts.bytes_sent + headers(self.counts.sent),
+            packets_received_unique: received.packets,
+            bytes_received_unique: received.bytes + headers(received.packets),
+            packets_receive_dropped: received.lost,
+            packets_belated: received.copies,
+            receive_latency,
+            drift_micros: drift / 1_000,
+            ..Statistics::default()
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! The test bed of groups: several callers, each with a port and two modelled links of its own, and
+//! one listener, in virtual time from one seed.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use punctual_netem::{Link, LinkConfig, Loss};
+use punctual_proto::{
+    CloseReason, Config, ConnectionId, Endpoint, Event, Group, GroupKind, LinkId, LinkState,
+    Message, SendOptions, Statistics,
+};
+use punctual_units::Instant;
+
+use crate::node::{EPOCH, endpoint_config, number_of, numbered};
+use crate::pair::Side;
+use crate::record::Record;
+
+/// One end of a group: its endpoints, the group, and which connections are its links.
+pub struct End {
+    pub endpoints: Vec<Endpoint>,
+    pub group: Group,
+    pub members: BTreeMap<LinkId, (usize, ConnectionId)>,
+    pub sent: Vec<Instant>,
+    pub received: Vec<(Instant, Message)>,
+    pub closed: Vec<(LinkId, CloseReason)>,
+    /// Callers that were shown to the application: not those that joined a group.
+    pub accepted: u32,
+    /// How often a link said that it has room again.
+    pub writable: u32,
+}
+
+/// Both ends of a group.
+pub struct Bond {
+    pub now: Instant,
+    pub caller: End,
+    pub listener: End,
+    there: Vec<Link<Vec<u8>>>,
+    back: Vec<Link<Vec<u8>>>,
+    /// What went over each path.
+    pub records: Vec<Record>,
+    /// With which options the next link calls.
+    pub config: Config,
+    /// Where each path's caller is seen.
+    pub addresses: Vec<SocketAddr>,
+    /// Whether a caller may not fit.
+    pub refuses: bool,
+    seed: u64,
+    idle_steps: u32,
+}
+
+/// A caller's address.
+pub fn address(path: usize) -> SocketAddr {
+    SocketAddr::from(([198, 51, 100, 1 + path as u8], 9_000))
+}
+
+fn listener_address() -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, 1], 9_000))
+}
+
+impl End {
+    fn new(kind: GroupKind, config: &Config, endpoints: Vec<Endpoint>, random: u64) -> Self {
+        Self {
+            endpoints,
+            group: Group::new(kind, config.group_min_stability(), random, EPOCH),
+            members: BTreeMap::new(),
+            sent: Vec::new(),
+            received: Vec::new(),
+            closed: Vec::new(),
+            accepted: 0,
+            writable: 0,
+        }
+    }
+
+    fn link_of(&self, endpoint: usize, id: ConnectionId) -> Option<LinkId> {
+        let mut members = self.members.iter();
+        members.find(|(_, member)| **member == (endpoint, id)).map(|(&link, _)| link)
+    }
+
+    /// Tells the group how its links are, lets it act, and carries its actions out.
+    fn drive(&mut self, now: Instant) {
+        for (&link, &(endpoint, id)) in &self.members {
+            if let Some(status) = self.endpoints[endpoint].link_status(id) {
+                self.group.update(link, status);
+            }
+        }
+        self.group.handle_timeout(now);
+        self.carry_out(now);
+    }
+
+    fn carry_out(&mut self, now: Instant) {
+        while let Some((link, action)) = self.group.poll_action() {
+            let Some(&(endpoint, id)) = self.members.get(&link) else { continue };
+            let _ = self.endpoints[endpoint].apply(now, id, action);
+        }
+    }
+
+    /// Submits the next numbered message; whether it was taken.
+    pub fn send_next(&mut self, now: Instant) -> bool {
+        self.drive(now);
+        let payload = numbered(self.sent.len() as u32);
+        let sent = self.group.send(now, payload, SendOptions::default()).is_ok();
+        if sent {
+            self.sent.push(now);
+        }
+        self.carry_out(now);
+        sent
+    }
+
+    fn receive(&mut self, now: Instant) {
+        for (&link, &(endpoint, id)) in &self.members {
+            while let Ok(Some(message)) = self.endpoints[endpoint].recv(now, id) {
+                self.group.handle_message(link, message);
+            }
+        }
+        while let Some(message) = self.group.recv(now) {
+            self.received.push((now, message));
+        }
+    }
+
+    fn next(&self) -> Option<Instant> {
+        let timers = self.endpoints.iter().filter_map(Endpoint::poll_timeout);
+        timers.chain(self.group.poll_timeout()).min()
+    }
+}
+
+impl Bond {
+    /// Ends that have not called yet; a path has the same link both ways.
+    pub fn new(seed: u64, kind: GroupKind, config: &Config, paths: &[LinkConfig]) -> Self {
+        let endpoint = |host| Endpoint::new(endpoint_config(seed, host), EPOCH);
+        let callers = (0..paths.len()).map(|path| endpoint(10 + path as u8)).collect();
+        let link = |salt: u64| {
+            let paths = paths.iter().enumerate();
+            paths
+                .map(|(path, link)| Link::new(link.clone(), seed ^ salt ^ (path as u64) << 48))
+                .collect()
+        };
+        let config = config.clone().with_group_connect(true);
+        let mut bond = Self {
+            now: EPOCH,
+            caller: End::new(kind, &config, callers, seed.wrapping_mul(0x9E37_79B9_7F4A_7C15)),
+            listener: End::new(kind, &config, vec![endpoint(1)], !seed),
+            there: link(1 << 56),
+            back: link(2 << 56),
+            records: paths.iter().map(|_| Record::default()).collect(),
+            config: config.clone(),
+            addresses: (0..paths.len()).map(address).collect(),
+            refuses: false,
+            seed,
+            idle_steps: 0,
+        };
+        bond.listener.endpoints[0].listen(Some(config));
+        bond
+    }
+
+    /// Chooses the caller's numbers.
+    pub fn with_random(mut self, random: u64) -> Self {
+        let kind = self.caller.group.kind();
+        self.caller.group = Group::new(kind, self.config.group_min_stability(), random, EPOCH);
+        self
+    }
+
+    /// Calls over a path with a weight.
+    pub fn call(&mut self, path: usize, weight: u16) -> LinkId {
+        let link = self.caller.group.add_link(weight);
+        let membership = self.caller.group.membership(link);
+        let id = self.caller.endpoints[path]
+            .connect_link(self.now, listener_address(), self.config.clone(), &membership)
+            .expect("a callable address");
+        self.caller.members.insert(link, (path, id));
+        link
+    }
+
+    /// Calls over every path with these weights and waits until all stand.
+    pub fn connect(&mut self, weights: &[u16]) -> Vec<LinkId> {
+        let links = weights.iter().enumerate();
+        let links: Vec<LinkId> = links.map(|(path, &weight)| self.call(path, weight)).collect();
+        self.run_for(Duration::from_secs(2));
+        for end in [&self.caller, &self.listener] {
+            let up = end.group.links().filter(|(_, _, state)| state.is_up()).count();
+            assert_eq!(up, weights.len(), "{:?}", self.caller.closed);
+        }
+        links
+    }
+
+    /// The state of a caller's link.
+    pub fn state(&self, link: LinkId) -> LinkState {
+        let mut links = self.caller.group.links();
+        links.find(|(id, ..)| *id == link).expect("a link").2
+    }
+
+    /// Statistics of a caller's link.
+    pub fn link_statistics(&self, link: LinkId) -> Statistics {
+        let (endpoint, id) = self.caller.members[&link];
+        self.caller.endpoints[endpoint].statistics(self.now, id).expect("a connection")
+    }
+
+    pub fn end(&mut self, side: Side) -> &mut End {
+        match side {
+            Side::Caller => &mut self.caller,
+            Side::Listener => &mut self.listener,
+        }
+    }
+
+    /// Replaces the links of a path, both ways.
+    pub fn set_path(&mut self, path: usize, link: &LinkConfig) {
+        self.there[path].set_config(self.now, link.clone());
+        self.back[path].set_config(self.now, link.clone());
+    }
+
+    /// Lets nothing through a path from now on.
+    pub fn cut(&mut self, path: usize) {
+        let link = self.there[path].config().clone().with_loss(Loss::All).expect("no share in it");
+        self.set_path(path, &link);
+    }
+
+    /// Sends `count` numbered messages from `side`, one each `interval`.
+    pub fn stream(&mut self, side: Side, count: u32, interval: Duration) {
+        for _ in 0..count {
+            let now = self.now;
+            assert!(self.end(side).send_next(now), "the group does not take message");
+            self.run_for(interval);
+        }
+    }
+
+    pub fn run_for(&mut self, time: Duration) {
+        let end = self.now + time;
+        while self.step_until(end) {}
+    }
+
+    /// The numbers of the messages that arrived from `side`, once each and in order.
+    pub fn delivered(&mut self, side: Side) -> Vec<u32> {
+        let received = &self.end(side.other()).received;
+        let numbers: Vec<u32> =
+            received.iter().map(|(_, message)| number_of(&message.payload)).collect();
+        assert!(numbers.is_sorted_by(|a, b| a < b), "doubled or out of order: {numbers:?}");
+        numbers
+    }
+
+    /// Everything that was sent from `side` arrived, each message once, in order, when it was due.
+    #[track_caller]
+    pub fn assert_complete(&mut self, side: Side) {
+        let sent = self.end(side).sent.len() as u32;
+        let delivered = self.delivered(side);
+        let missing: Vec<u32> =
+            (0..sent).filter(|number| delivered.binary_search(number).is_err()).collect();
+        assert!(missing.is_empty(), "not delivered, of {sent}: {missing:?}");
+        for (at, message) in &self.end(side.other()).received {
+            assert_eq!(*at, message.due, "{} is not delivered when due", message.seq);
+        }
+    }
+
+    fn step_until(&mut self, end: Instant) -> bool {
+        self.exchange();
+        let links = self.there.iter().chain(&self.back).filter_map(Link::poll_timeout);
+        let next = links.chain(self.caller.next()).chain(self.listener.next()).min();
+        let Some(at) = next.filter(|&at| at <= end) else {
+            self.now = end;
+            return false;
+        };
+        self.idle_steps = if at > self.now { 0 } else { self.idle_steps + 1 };
+        assert!(self.idle_steps < 1_000, "timers fire again and again at {at}");
+        self.now = self.now.max(at);
+        self.exchange();
+        true
+    }
+
+    fn exchange(&mut self) {
+        for _ in 0..10_000 {
+            let mut busy = self.arrive();
+            for side in [Side::Caller, Side::Listener] {
+                busy |= self.tell(side);
+                self.transmit(side, &mut busy);
+            }
+            if !busy {
+                return;
+            }
+        }
+        panic!("the bond does not come to rest");
+    }
+
+    fn arrive(&mut self) -> bool {
+        let mut busy = false;
+        for path in 0..self.there.len() {
+            while let Some(arrival) = self.there[path].recv(self.now) {
+                let datagram = Bytes::from(arrival.packet);
+                let remote = self.addresses[path];
+                self.listener.endpoints[0].handle_datagram(self.now, remote, datagram);
+                busy = true;
+            }
+            while let Some(arrival) = self.back[path].recv(self.now) {
+                let datagram = Bytes::from(arrival.packet);
+                let endpoint = &mut self.caller.endpoints[path];
+                endpoint.handle_datagram(self.now, listener_address(), datagram);
+                busy = true;
+            }
+        }
+        busy
+    }
+
+    /// Runs the timers of an end and takes its events.
+    fn tell(&mut self, side: Side) -> bool {
+        let (now, refuses) = (self.now, self.refuses);
+        let end = self.end(side);
+        let mut busy = false;
+        for index in 0..end.endpoints.len() {
+            if end.endpoints[index].poll_timeout().is_some_and(|at| at <= now) {
+                end.endpoints[index].handle_timeout(now);
+            }
+            while let Some(event) = end.endpoints[index].poll_event() {
+                busy = true;
+                match event {
+                    Event::Incoming(incoming) => {
+                        let offer = incoming.group.expect("only links call");
+                        end.accepted += u32::from(end.group.peer_group() != Some(offer.peer_group));
+                        let link = end.group.add_link(offer.weight);
+                        let membership = end.group.membership(link);
+                        let endpoint = &mut end.endpoints[index];
+                        let accepted = endpoint.accept_link(now, incoming.id, None, &membership);
+                        if refuses && accepted.is_err() {
+                            end.group.remove_link(now, link);
+                            continue;
+                        }
+                        let id = accepted.expect("it fits");
+                        end.members.insert(link, (index, id));
+                        let terms = end.endpoints[index].link_terms(id).expect("it stands");
+                        end.group.link_up(now, link, &terms).expect("of this group");
+                    }
+                    Event::Connected(id) => {
+                        let link = end.link_of(index, id).expect("a link");
+                        let terms = end.endpoints[index].link_terms(id).expect("it stands");
+                        end.group.link_up(now, link, &terms).expect("of this group");
+                    }
+                    Event::Readable(_) => end.receive(now),
+                    Event::Writable(_) => end.writable += 1,
+                    Event::Closed(id, reason) => {
+                        let link = end.link_of(index, id).expect("a link");
+                        end.receive(now);
+                        end.group.link_down(now, link);
+                        end.closed.push((link, reason));
+                    }
+                    _ => {}
+                }
+                end.carry_out(now);
+            }
+        }
+        if end.group.poll_timeout().is_some_and(|at| at <= now) {
+            end.drive(now);
+            busy = true;
+        }
+        busy
+    }
+
+    fn transmit(&mut self, side: Side, busy: &mut bool) {
+        let now = self.now;
+        for index in 0..self.end(side).endpoints.len() {
+            let mut buffer = Vec::new();
+            while let Some(transmit) =
+                self.end(side).endpoints[index].poll_transmit(now, 1, &mut buffer)
+            {
+                *busy = true;
+                let path = match side {
+                    Side::Caller => index,
+                    Side::Listener => {
+                        let mut seen = self.addresses.iter();
+                        let Some(path) = seen.position(|it| *it == transmit.remote) else {
+                            // Nobody is there any more.
+                            buffer.clear();
+                            continue;
+                        };
+                        path
+                    }
+                };
+                self.records[path].push(now, side, &buffer);
+                let link = match side {
+                    Side::Caller => &mut self.there[path],
+                    Side::Listener => &mut self.back[path],
+                };
+                link.send(now, std::mem::take(&mut buffer));
+            }
+        }
+    }
+}
+
+impl Drop for Bond {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("seed {}, {:?} after the start", self.seed, self.now - EPOCH);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Groups and what other features do with their links: encryption, path updates, the packet filter.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use punctual_proto::{CloseReason, Config, CryptoMode, GroupKind, KeyState, RejectReason};
+use punctual_wire::KeyFlag;
+
+use crate::bond::Bond;
+use crate::chance::Chance;
+use crate::datagram::{data_header, is_data};
+use crate::node::numbered;
+use crate::pair::Side;
+use crate::{MS, SECS, latency, link, lossy};
+
+/// One message each 2 ms: 5.3 Mb/s.
+const INTERVAL: Duration = Duration::from_millis(2);
+/// Bytes of a keystream that tell it from any other.
+const TELLING: usize = 32;
+
+fn secured(mode: CryptoMode) -> Config {
+    let config = latency(300).with_passphrase("correct horse").expect("a legal length");
+    config.with_crypto_mode(mode)
+}
+
+/// A data packet without what a retransmission changes, and the keystream that it was sealed with:
+/// which message it is follows from its number.
+fn unsealed(datagram: &[u8], isn: u32) -> ([u8; 16], [u8; TELLING]) {
+    let header = data_header(datagram).expect("data");
+    assert_ne!(header.key, KeyFlag::Clear);
+    let clear = numbered(header.seq.value().wrapping_sub(isn));
+    let mut covered: [u8; 16] = datagram[..16].try_into().expect("a header");
+    covered[4] &= !4;
+    let stream = std::array::from_fn(|at| datagram[16 + at] ^ clear[at]);
+    (covered, stream)
+}
+
+/// Whatever went over whichever link in whichever direction: no piece of keystream was used for two
+/// packets. A copy on the same link may have the same one if it is the same packet, header and all:
+/// the tag of AES-GCM covers the header, and two of them under one nonce give its key away.
+fn assert_no_keystream_serves_twice(bond: &Bond, isn: [u32; 2]) -> usize {
+    let mut uses = HashMap::new();
+    for record in &bond.records {
+        for (side, isn) in [Side::Caller, Side::Listener].into_iter().zip(isn) {
+            for (_, datagram) in record.from(side).iter().filter(|(_, it)| is_data(it)) {
+                let (header, stream) = unsealed(datagram, isn);
+                let first = uses.entry(stream).or_insert(header);
+                assert_eq!(*first, header, "one keystream for two packets");
+            }
+        }
+    }
+    uses.len()
+}
+
+fn first_number(bond: &Bond, side: Side) -> u32 {
+    let sent = bond.records.iter().flat_map(|record| record.from(side));
+    let numbers = sent.filter_map(|(at, datagram)| Some((at, data_header(&datagram)?.seq)));
+    numbers.min_by_key(|(at, _)| *at).expect("it sent").1.value()
+}
+
+#[test]
+fn encrypted_groups_arrive_whole_and_no_keystream_serves_two_packets() {
+    for (seed, kind) in [(1, GroupKind::Broadcast), (2, GroupKind::Backup)] {
+        for mode in [CryptoMode::Ctr, CryptoMode::Gcm] {
+            let paths = [lossy(0.05), lossy(0.02).with_delay(MS(20))];
+            let mut bond = Bond::new(seed, kind, &secured(mode), &paths);
+            bond.connect(&[10, 5]);
+            for turn in 0..4 {
+                bond.cut(turn % 2);
+                bond.stream(Side::Caller, 200, INTERVAL);
+                bond.stream(Side::Listener, 200, INTERVAL);
+                bond.set_path(turn % 2, &lossy(0.05));
+                bond.stream(Side::Caller, 700, INTERVAL);
+            }
+            bond.run_for(SECS(1));
+            bond.assert_complete(Side::Caller);
+            bond.assert_complete(Side::Listener);
+            let isns = [Side::Caller, Side::Listener].map(|side| first_number(&bond, side));
+            assert_no_keystream_serves_twice(&bond, isns);
+            for &(endpoint, id) in bond.caller.members.values() {
+                let info = bond.caller.endpoints[endpoint].info(id).expect("it stands");
+                assert_eq!(info.send_key_state, KeyState::Secured);
+            }
+        }
+    }
+}
+
+/// A link that is silenced and takes over again may be given numbers that it has sent already, now
+/// after its key was changed.
+#[test]
+fn keys_that_are_changed_while_links_take_over_serve_no_two_packets_either() {
+    for seed in 0..10 {
+        let mut chance = Chance(seed);
+        let config = secured(CryptoMode::Gcm).with_key_refresh_rate(150).expect("in range");
+        let config = config.with_key_pre_announce(60).expect("in range");
+        let paths = [link(), link().with_delay(MS(20))];
+        let mut bond = Bond::new(seed, GroupKind::Backup, &config, &paths);
+        bond.connect(&[10, 5]);
+        for _ in 0..8 {
+            bond.cut(0);
+            bond.stream(Side::Caller, 20 + chance.below(300), INTERVAL);
+            bond.set_path(0, &link());
+            bond.stream(Side::Caller, 20 + chance.below(900), INTERVAL);
+        }
+        bond.run_for(SECS(1));
+        bond.assert_complete(Side::Caller);
+        let isn = first_number(&bond, Side::Caller);
+        assert!(assert_no_keystream_serves_twice(&bond, [isn; 2]) > 1_000);
+    }
+}
+
+/// Every link has a key of its own: the same packet looks different on each.
+#[test]
+fn links_share_no_key() {
+    let mut bond = Bond::new(3, GroupKind::Broadcast, &secured(CryptoMode::Ctr), &[link(), link()]);
+    bond.connect(&[0, 0]);
+    bond.stream(Side::Caller, 50, INTERVAL);
+    let isn = first_number(&bond, Side::Caller);
+    let streams = |path: usize| {
+        let sent = bond.records[path].from(Side::Caller);
+        let data = sent.iter().filter(|(_, datagram)| is_data(datagram));
+        data.map(|(_, datagram)| unsealed(datagram, isn).1).collect::<Vec<_>>()
+    };
+    assert_eq!(streams(0).len(), streams(1).len());
+    assert!(streams(0).iter().zip(streams(1)).all(|(a, b)| *a != b));
+}
+
+#[test]
+fn a_wrong_passphrase_keeps_a_link_out_of_its_group() {
+    let mut bond = Bond::new(4, GroupKind::Broadcast, &secured(CryptoMode::Ctr), &[link(), link()]);
+    bond.call(0, 0);
+    bond.run_for(SECS(1));
+    bond.refuses = true;
+    bond.config = bond.config.clone().with_passphrase("battery staple").expect("a legal length");
+    bond.call(1, 0);
+    bond.run_for(SECS(1));
+    let reasons: Vec<_> = bond.caller.closed.iter().map(|(_, reason)| reason.clone()).collect();
+    assert_eq!(reasons, [CloseReason::Rejected(RejectReason::BAD_SECRET)]);
+    bond.stream(Side::Caller, 100, INTERVAL);
+    bond.run_for(SECS(1));
+    bond.assert_complete(Side::Caller);
+}
+
+/// A link is followed to a new address as any connection is, the late ones too: those count from
+/// other numbers than their handshake said.
+#[test]
+fn every_link_is_followed_to_a_new_address() {
+    for moving in [0, 1] {
+        let paths = [link(), link().with_delay(MS(20))];
+        let mut bond = Bond::new(5, GroupKind::Broadcast, &latency(200), &paths);
+        bond.call(0, 0);
+        bond.run_for(SECS(1));
+        bond.stream(Side::Caller, 100, INTERVAL);
+        bond.call(1, 0);
+        bond.stream(Side::Caller, 100, INTERVAL);
+        bond.addresses[moving] = SocketAddr::from(([203, 0, 113, 5], 20_000));
+        bond.stream(Side::Caller, 200, INTERVAL);
+        // The other link is no help any more.
+        bond.cut(1 - moving);
+        bond.stream(Side::Caller, 500, INTERVAL);
+        bond.run_for(SECS(1));
+        bond.assert_complete(Side::Caller);
+    }
+}
+
+#[test]
+fn a_group_with_a_packet_filter_is_refused() {
+    let config = latency(120).with_packet_filter("fec,cols:5").expect("a filter");
+    let mut bond = Bond::new(6, GroupKind::Broadcast, &config, &[link()]);
+    bond.call(0, 0);
+    bond.run_for(SECS(1));
+    let reasons: Vec<_> = bond.caller.closed.iter().map(|(_, reason)| reason.clone()).collect();
+    assert_eq!(reasons, [CloseReason::Rejected(RejectReason::FILTER)]);
+}

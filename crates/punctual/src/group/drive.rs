@@ -1,0 +1,73 @@
+use std::sync::{Arc, Weak};
+
+use punctual_proto::{LinkId, LinkState};
+
+use super::Inner;
+use crate::clock;
+use crate::error::Error;
+use crate::shared::GroupSignals;
+use crate::timer::Timer;
+
+/// Starts the task of a group: it looks at the links when the machine wants it or when something
+/// happens to one, until nobody holds the group.
+pub(super) fn start(inner: &Arc<Inner>) -> Result<(), Error> {
+    let (group, signals) = (Arc::downgrade(inner), Arc::clone(&inner.signals));
+    let timer = Timer::new()?;
+    tokio::spawn(run(group, signals, timer));
+    Ok(())
+}
+
+async fn run(group: Weak<Inner>, signals: Arc<GroupSignals>, mut timer: Timer) {
+    loop {
+        let ticket = signals.phase.notified();
+        let Some(inner) = group.upgrade() else { return };
+        let next = inner.look();
+        drop(inner);
+        match next {
+            None => ticket.await,
+            Some(at) => {
+                tokio::select! {
+                    () = ticket => {}
+                    () = timer.sleep_until(at) => {}
+                }
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// Looks at the links, and does what is due; when to look again.
+    fn look(&self) -> Option<punctual_units::Instant> {
+        let mut state = self.lock();
+        let ended: Vec<(LinkId, _)> = state
+            .machine
+            .links()
+            .filter(|(_, _, state)| *state != LinkState::Gone)
+            .filter_map(|(id, ..)| Some((id, state.members.get(&id)?.ended()?)))
+            .collect();
+        let any_ended = !ended.is_empty();
+        for (id, reason) in ended {
+            tracing::debug!(link = ?id, %reason, "a link of the group ended");
+            state.machine.link_down(clock::now(), id);
+            state.last_end = Some(reason);
+            // Nothing is left to deliver: no reader need take note of it.
+            if state.members.get(&id).is_some_and(|it| it.statistics().receive_buffer_packets == 0)
+            {
+                state.members.remove(&id);
+                state.machine.remove_link(clock::now(), id);
+            }
+        }
+        state.ask_links();
+        state.machine.handle_timeout(clock::now());
+        state.carry_out();
+        state.sleeps_until = state.machine.poll_timeout();
+        let next = state.sleeps_until;
+        drop(state);
+        // Another link may carry the stream now.
+        self.signals.writable.notify_waiters();
+        if any_ended {
+            self.signals.readable.notify_waiters();
+        }
+        next
+    }
+}

@@ -1,0 +1,383 @@
+//! One stream over several links.
+
+mod drive;
+mod link;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use punctual_proto::{
+    CloseReason, Config, ConfigError, Endpoint, GroupKind, GroupOffer, LinkAction, LinkId,
+    LinkState, Message, SendOptions, Statistics,
+};
+use punctual_units::Instant;
+
+pub use self::link::{GroupLink, LinkReport};
+use crate::clock;
+use crate::error::{Error, Sent, sent};
+use crate::shared::GroupSignals;
+use crate::socket::Socket;
+
+/// One stream over several links: a libsrt group. Clones share it; it closes in the background when
+/// the last one is dropped.
+///
+/// In a broadcast group every message goes over every link, and is delivered once: nothing is lost
+/// while one link carries it. In a backup group the link of the highest weight carries the stream,
+/// and another one takes over when the peer does not answer.
+///
+/// A caller says over which links to call. A link that ends is called again, once a second, while
+/// another one stands; when none stands the group has ended. At a listener that lets groups in
+/// ([`Config::with_group_connect`]) the first link is accepted as the group
+/// ([`Listener::accept_any`](crate::Listener::accept_any)), and the others join it.
+///
+/// ```
+/// use punctual::{Accepted, Config, Group, GroupKind, GroupLink, Listener};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), punctual::Error> {
+/// let config = Config::default().with_group_connect(true);
+/// let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), config).await?;
+///
+/// let links = [GroupLink::to(listener.local_addr()), GroupLink::to(listener.local_addr())];
+/// let call = Group::connect(GroupKind::Broadcast, links.to_vec(), Config::default());
+/// let (sender, accepted) = tokio::try_join!(call, listener.accept_any())?;
+/// let Accepted::Group(receiver) = accepted else { panic!("a group called") };
+///
+/// sender.send("on time".into()).await?;
+/// assert_eq!(receiver.recv().await?.payload, "on time");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Group {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    state: Mutex<State>,
+    signals: Arc<GroupSignals>,
+    config: Config,
+    /// At an accepted group, the stream ID of its first link.
+    stream_id: String,
+}
+
+#[derive(Debug)]
+struct State {
+    machine: punctual_proto::Group,
+    members: BTreeMap<LinkId, Socket>,
+    was_up: bool,
+    /// Why the last link ended.
+    last_end: Option<CloseReason>,
+    closing: bool,
+    /// Everything that was due at the links by then has been handed to the machine.
+    collected: Instant,
+    /// When the group looks at its links next, if nothing happens before.
+    sleeps_until: Option<Instant>,
+}
+
+impl Group {
+    /// Calls over all `links` and waits until the first of them stands; the others join when they
+    /// do. All links have the same options.
+    ///
+    /// Errors: that of the last link, if none comes to stand; [`Error::Config`] with a packet
+    /// filter, which groups do not have.
+    ///
+    /// Cancel safe: dropping the call takes it back.
+    pub async fn connect(
+        kind: GroupKind,
+        links: Vec<GroupLink>,
+        config: Config,
+    ) -> Result<Self, Error> {
+        if !config.packet_filter().is_empty() {
+            let value = config.packet_filter().to_owned();
+            let expected = "none in a group, whose links leave numbers out when they join";
+            return Err(ConfigError { option: "packetfilter", value, expected }.into());
+        }
+        let group = Self::new(kind, config, String::new())?;
+        let attempts: Vec<_> = links.into_iter().map(|link| group.add_link(link)).collect();
+        let mut last = Error::Closed(CloseReason::Local);
+        let signals = Arc::clone(&group.inner.signals);
+        for mut attempt in attempts {
+            loop {
+                let ticket = signals.phase.notified();
+                if group.inner.lock().was_up {
+                    return Ok(group);
+                }
+                tokio::select! {
+                    result = &mut attempt => {
+                        match result {
+                            Ok(Ok(_)) => return Ok(group),
+                            Ok(Err(error)) => last = error,
+                            Err(_) => last = Error::Stopped,
+                        }
+                        break;
+                    }
+                    () = ticket => {}
+                }
+            }
+        }
+        Err(last)
+    }
+
+    pub(crate) fn new(kind: GroupKind, config: Config, stream_id: String) -> Result<Self, Error> {
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).map_err(std::io::Error::other)?;
+        let machine = punctual_proto::Group::new(
+            kind,
+            config.group_min_stability(),
+            u64::from_ne_bytes(random),
+            clock::now(),
+        );
+        let state = State {
+            machine,
+            members: BTreeMap::new(),
+            was_up: false,
+            last_end: None,
+            closing: false,
+            collected: Instant::ORIGIN,
+            sleeps_until: None,
+        };
+        let signals = Arc::<GroupSignals>::default();
+        let inner = Arc::new(Inner { state: Mutex::new(state), signals, config, stream_id });
+        drive::start(&inner)?;
+        Ok(Self { inner })
+    }
+
+    /// Sends one message over the links; waits while all that stand are full.
+    ///
+    /// Errors: [`Error::Size`] for an empty or too large message, [`Error::Closed`] when the last
+    /// link has ended.
+    ///
+    /// Cancel safe: either the message was taken and this has completed, or it was not.
+    pub async fn send(&self, payload: Bytes) -> Result<(), Error> {
+        loop {
+            let ticket = self.inner.signals.writable.notified();
+            if self.try_send(&payload)? {
+                return Ok(());
+            }
+            ticket.await;
+        }
+    }
+
+    /// Sends one message if there is room for it now. Errors as [`send`](Self::send).
+    pub fn try_send(&self, payload: &Bytes) -> Result<bool, Error> {
+        let mut state = self.inner.lock();
+        state.check_open()?;
+        state.ask_links();
+        let now = clock::now();
+        let answer = state.machine.send(now, payload.clone(), SendOptions::default());
+        state.carry_out();
+        // The group may have to look at its links earlier than it thought.
+        let next = state.machine.poll_timeout();
+        let hurry = next.is_some_and(|next| state.sleeps_until.is_none_or(|at| next < at));
+        drop(state);
+        if hurry {
+            self.inner.signals.phase.notify_waiters();
+        }
+        Ok(matches!(sent(answer)?, Sent::Taken))
+    }
+
+    /// The next message of the stream, at its time. After the last link has ended, what was
+    /// received before is still delivered; then comes [`Error::Closed`].
+    ///
+    /// Cancel safe: a message is taken only as this completes.
+    pub async fn recv(&self) -> Result<Message, Error> {
+        tokio::task::coop::consume_budget().await;
+        loop {
+            let ticket = self.inner.signals.readable.notified();
+            if let Some(message) = self.try_recv()? {
+                return Ok(message);
+            }
+            ticket.await;
+        }
+    }
+
+    /// The next message of the stream, if one is due now. Errors as [`recv`](Self::recv).
+    pub fn try_recv(&self) -> Result<Option<Message>, Error> {
+        let mut state = self.inner.lock();
+        loop {
+            let collected = state.collected;
+            if let Some(message) = state.machine.recv(collected) {
+                return Ok(Some(message));
+            }
+            // What falls due while the links are asked has its turn in the next round: another
+            // link, asked already, may have something that comes before it.
+            state.collected = clock::now();
+            if !state.collect() {
+                break;
+            }
+        }
+        if state.is_drained() {
+            return Err(state.end());
+        }
+        Ok(None)
+    }
+
+    /// Adds a link. What this gives completes when the link stands, or could not be made.
+    ///
+    /// The attempt goes on if the result is dropped.
+    pub fn add_link(&self, link: GroupLink) -> tokio::task::JoinHandle<Result<LinkId, Error>> {
+        link::call(&self.inner, link)
+    }
+
+    /// Closes a link and does not call over it again.
+    pub fn remove_link(&self, id: LinkId) {
+        let mut state = self.inner.lock();
+        let socket = state.members.remove(&id);
+        state.machine.remove_link(clock::now(), id);
+        state.carry_out();
+        drop(state);
+        // Dropped here, without the lock, it closes.
+        drop(socket);
+        self.inner.signals.wake();
+    }
+
+    /// Closes all links: each sends what is buffered for up to [`linger`](Config::linger). What was
+    /// received can still be read.
+    ///
+    /// Cancel safe: once begun, the group closes whether this is waited for or not.
+    pub async fn close(&self) {
+        let sockets: Vec<Socket> = {
+            let mut state = self.inner.lock();
+            state.closing = true;
+            state.members.values().cloned().collect()
+        };
+        sockets.iter().for_each(Socket::begin_close);
+        for socket in sockets {
+            socket.closed().await;
+        }
+        self.inner.signals.wake();
+    }
+
+    /// What the group does with its links.
+    pub fn kind(&self) -> GroupKind {
+        self.inner.lock().machine.kind()
+    }
+
+    /// This end's ID of the group.
+    pub fn id(&self) -> u32 {
+        self.inner.lock().machine.id()
+    }
+
+    /// The stream ID that the caller sent; empty if it sent none.
+    pub fn stream_id(&self) -> &str {
+        match self.inner.stream_id.as_str() {
+            "" => self.inner.config.stream_id(),
+            id => id,
+        }
+    }
+
+    /// How often another link took over in a backup group.
+    pub fn switches(&self) -> u64 {
+        self.inner.lock().machine.switches()
+    }
+
+    /// What is counted of the stream as a whole, each message once.
+    pub fn statistics(&self) -> Statistics {
+        self.inner.lock().machine.statistics(clock::now())
+    }
+
+    /// The links that stand or have something left to deliver, and how they are.
+    pub fn links(&self) -> Vec<LinkReport> {
+        let state = self.inner.lock();
+        let links = state.machine.links();
+        let reports = links.filter_map(|(id, weight, state_of_it)| {
+            let socket = state.members.get(&id)?;
+            Some(LinkReport::new(id, weight, state_of_it, socket))
+        });
+        reports.collect()
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a caller that asks for a link of a group means this one.
+    pub(crate) fn expects(&self, offer: &GroupOffer, stream_id: &str) -> bool {
+        let state = self.lock();
+        state.check_open().is_ok()
+            && state.machine.peer_group() == Some(offer.peer_group)
+            && state.machine.kind() == offer.kind
+            && self.stream_id == stream_id
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.signals.wake();
+    }
+}
+
+impl State {
+    fn check_open(&self) -> Result<(), Error> {
+        if self.closing || (self.was_up && !self.machine.is_up()) {
+            return Err(self.end());
+        }
+        Ok(())
+    }
+
+    fn end(&self) -> Error {
+        Error::Closed(self.last_end.clone().unwrap_or(CloseReason::Local))
+    }
+
+    /// Whether no link stands and nothing is left to deliver.
+    fn is_drained(&self) -> bool {
+        self.was_up && !self.machine.is_up() && self.members.is_empty()
+    }
+
+    /// Tells the machine how its links are.
+    fn ask_links(&mut self) {
+        for (&id, socket) in &self.members {
+            if let Some(status) = socket.with_endpoint(|endpoint, _, id| endpoint.link_status(id)) {
+                self.machine.update(id, status);
+            }
+        }
+    }
+
+    /// Does what the machine wants done at its links.
+    fn carry_out(&mut self) {
+        while let Some((id, action)) = self.machine.poll_action() {
+            let Some(socket) = self.members.get(&id) else { continue };
+            let result = match action {
+                LinkAction::Submit(_) => {
+                    socket.with_endpoint(|endpoint, now, id| endpoint.apply(now, id, action))
+                }
+                _ => socket.with_driver(|endpoint, now, id| endpoint.apply(now, id, action)),
+            };
+            if let Err(error) = result {
+                tracing::trace!(link = ?id, %error, "a link did not do what its group wants");
+            }
+        }
+    }
+
+    /// Hands everything that is due at the links to the machine; whether there was anything.
+    fn collect(&mut self) -> bool {
+        let Self { machine, members, .. } = self;
+        let mut any = false;
+        members.retain(|&link, socket| {
+            loop {
+                match socket.with_endpoint(Endpoint::recv) {
+                    Ok(Some(message)) => {
+                        machine.handle_message(link, message);
+                        any = true;
+                    }
+                    Ok(None) => return true,
+                    // Nothing more will come, unless nobody has noticed its end yet.
+                    Err(_) => {
+                        let mut links = machine.links();
+                        return !links.any(|it| it.0 == link && it.2 == LinkState::Gone);
+                    }
+                }
+            }
+        });
+        any
+    }
+}

@@ -1,0 +1,263 @@
+//! Groups: one stream over several links.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use punctual::{
+    Accepted, BufferSize, CloseReason, Config, Group, GroupKind, GroupLink, LinkState, Listener,
+    ListenerConfig, PortConfig, RejectReason, Socket,
+};
+use tokio::net::UdpSocket;
+
+use crate::common::{config, local, message, within};
+
+/// Latency enough for a slow machine.
+fn patient() -> Config {
+    config().with_latency(Duration::from_millis(500)).unwrap()
+}
+
+fn lets_groups_in() -> Config {
+    patient().with_group_connect(true)
+}
+
+async fn accept_group(listener: &Listener) -> Group {
+    match within(listener.accept_any()).await.unwrap() {
+        Accepted::Group(group) => group,
+        Accepted::Socket(_) => panic!("a group called"),
+    }
+}
+
+/// Waits until `group` has `count` links that stand.
+async fn standing(group: &Group, count: usize) {
+    within(async {
+        while group.links().iter().filter(|link| link.state.is_up()).count() != count {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+}
+
+/// A relay in front of `target` that passes nothing while it is cut.
+async fn relay(target: SocketAddr) -> (SocketAddr, Arc<AtomicBool>) {
+    let front = UdpSocket::bind(local()).await.unwrap();
+    let back = UdpSocket::bind(local()).await.unwrap();
+    back.connect(target).await.unwrap();
+    let (address, cut) = (front.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
+    let is_cut = Arc::clone(&cut);
+    tokio::spawn(async move {
+        let (mut there, mut here) = (vec![0; 2_048], vec![0; 2_048]);
+        let mut caller = None;
+        loop {
+            let passes = tokio::select! {
+                Ok((len, from)) = front.recv_from(&mut there) => {
+                    caller = Some(from);
+                    (!is_cut.load(Ordering::Relaxed)).then_some((true, len))
+                }
+                Ok(len) = back.recv(&mut here) => {
+                    (!is_cut.load(Ordering::Relaxed)).then_some((false, len))
+                }
+            };
+            let _ = match (passes, caller) {
+                (Some((true, len)), _) => back.send(&there[..len]).await,
+                (Some((false, len)), Some(caller)) => front.send_to(&here[..len], caller).await,
+                _ => Ok(0),
+            };
+        }
+    });
+    (address, cut)
+}
+
+#[tokio::test]
+async fn a_broadcast_arrives_once_by_two_links_and_is_accepted_once() {
+    let listener = Listener::bind(local(), lets_groups_in()).await.unwrap();
+    let links = vec![GroupLink::to(listener.local_addr()); 2];
+    let call = Group::connect(GroupKind::Broadcast, links, patient());
+    let (sender, receiver) = tokio::join!(within(call), accept_group(&listener));
+    let sender = sender.unwrap();
+    standing(&sender, 2).await;
+    standing(&receiver, 2).await;
+    for n in 0..300 {
+        sender.send(message(n)).await.unwrap();
+    }
+    for n in 0..300 {
+        assert_eq!(within(receiver.recv()).await.unwrap().payload, message(n));
+    }
+    for link in sender.links() {
+        assert_eq!(link.statistics.packets_sent_unique, 300);
+    }
+    let counted = receiver.statistics();
+    assert_eq!((counted.packets_received_unique, counted.packets_receive_dropped), (300, 0));
+    // And back.
+    receiver.send(message(7)).await.unwrap();
+    assert_eq!(within(sender.recv()).await.unwrap().payload, message(7));
+
+    within(sender.close()).await;
+    let error = within(receiver.recv()).await.unwrap_err();
+    assert_eq!(error.close_reason(), Some(&CloseReason::Peer));
+    let error = within(sender.send(message(1))).await.unwrap_err();
+    assert!(error.close_reason().is_some());
+}
+
+#[tokio::test]
+async fn links_of_one_group_come_in_at_several_ports() {
+    let port = || ListenerConfig {
+        port: PortConfig { local: Some(local()), ..PortConfig::default() },
+        connection: lets_groups_in(),
+        ..ListenerConfig::default()
+    };
+    // The second one's port is known only when it is bound: two listeners tell two free ports.
+    let free = Listener::bind(local(), config()).await.unwrap();
+    let mut second = port();
+    second.port.local = Some(free.local_addr());
+    drop(free);
+    let listener = loop {
+        match Listener::bind_all(vec![port(), second.clone()]).await {
+            Ok(listener) => break listener,
+            Err(_) => tokio::time::sleep(Duration::from_millis(1)).await,
+        }
+    };
+    let links = vec![
+        GroupLink::to(listener.local_addr()),
+        GroupLink::to(second.port.local.unwrap()).with_weight(3),
+    ];
+    let call = Group::connect(GroupKind::Broadcast, links, patient());
+    let (sender, receiver) = tokio::join!(within(call), accept_group(&listener));
+    let sender = sender.unwrap();
+    standing(&receiver, 2).await;
+    let mut weights: Vec<u16> = receiver.links().iter().map(|link| link.weight).collect();
+    weights.sort_unstable();
+    assert_eq!(weights, [0, 3]);
+    sender.send(message(1)).await.unwrap();
+    assert_eq!(within(receiver.recv()).await.unwrap().payload, message(1));
+}
+
+#[tokio::test]
+async fn a_backup_takes_over_and_nothing_is_lost() {
+    let longer = |config: Config| config.with_latency(Duration::from_secs(2)).unwrap();
+    let listener = Listener::bind(local(), longer(lets_groups_in())).await.unwrap();
+    let (main, cut) = relay(listener.local_addr()).await;
+    let links = vec![
+        GroupLink::to(main).with_weight(10),
+        GroupLink::to(listener.local_addr()).with_weight(5),
+    ];
+    let call = Group::connect(GroupKind::Backup, links, longer(config()));
+    let (sender, receiver) = tokio::join!(within(call), accept_group(&listener));
+    let sender = sender.unwrap();
+    standing(&sender, 2).await;
+    let receive = tokio::spawn(async move {
+        for n in 0..1_000 {
+            assert_eq!(within(receiver.recv()).await.unwrap().payload, message(n));
+        }
+        receiver.statistics()
+    });
+    for n in 0..1_000 {
+        if n == 300 {
+            cut.store(true, Ordering::Relaxed);
+        }
+        sender.send(message(n)).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let states = |weight| sender.links().iter().find(|it| it.weight == weight).map(|it| it.state);
+    assert_eq!(states(10), Some(LinkState::Unstable));
+    assert!(states(5).is_some_and(LinkState::is_active));
+    assert!(sender.switches() >= 1);
+    assert_eq!(within(receive).await.unwrap().packets_receive_dropped, 0);
+}
+
+#[tokio::test]
+async fn a_link_that_ended_is_called_again() {
+    let listener = Listener::bind(local(), lets_groups_in()).await.unwrap();
+    let links = vec![GroupLink::to(listener.local_addr()); 2];
+    let call = Group::connect(GroupKind::Broadcast, links, patient());
+    let (sender, receiver) = tokio::join!(within(call), accept_group(&listener));
+    let sender = sender.unwrap();
+    standing(&receiver, 2).await;
+    // The receiver closes one of them; the sender calls again, and nobody need accept it.
+    let first = receiver.links()[0].id;
+    receiver.remove_link(first);
+    standing(&receiver, 1).await;
+    sender.send(message(1)).await.unwrap();
+    assert_eq!(within(receiver.recv()).await.unwrap().payload, message(1));
+    standing(&receiver, 2).await;
+    assert!(receiver.links().iter().all(|link| link.id != first));
+}
+
+#[tokio::test]
+async fn who_does_not_let_groups_in_says_so() {
+    let listener = Listener::bind(local(), config()).await.unwrap();
+    let links = vec![GroupLink::to(listener.local_addr())];
+    let error = within(Group::connect(GroupKind::Backup, links, patient())).await.unwrap_err();
+    assert_eq!(error.reject_reason(), Some(RejectReason::GROUP));
+}
+
+#[tokio::test]
+async fn groups_and_connections_of_their_own_are_told_apart() {
+    let listener = Listener::bind(local(), lets_groups_in()).await.unwrap();
+    let (socket, accepted) =
+        tokio::join!(Socket::connect(listener.local_addr(), config()), listener.accept_any());
+    assert!(matches!(accepted.unwrap(), Accepted::Socket(_)));
+    drop(socket);
+}
+
+/// A full group waits for its links without looking again and again.
+#[tokio::test]
+async fn a_sender_waits_for_room_in_a_link() {
+    let listener = Listener::bind(local(), lets_groups_in()).await.unwrap();
+    let links = vec![GroupLink::to(listener.local_addr()); 2];
+    let narrow = patient().with_send_buffer(BufferSize::Packets(32));
+    let call = Group::connect(GroupKind::Backup, links, narrow);
+    let (sender, receiver) = tokio::join!(within(call), accept_group(&listener));
+    let sender = sender.unwrap();
+    standing(&sender, 2).await;
+    let mut refused = 0;
+    let receive = tokio::spawn(async move {
+        for n in 0..2_000 {
+            assert_eq!(within(receiver.recv()).await.unwrap().payload, message(n));
+        }
+    });
+    for n in 0..2_000 {
+        if !sender.try_send(&message(n)).unwrap() {
+            refused += 1;
+            within(sender.send(message(n))).await.unwrap();
+        }
+    }
+    assert!(refused > 0, "nothing to wait for");
+    within(receive).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_gate_decides_on_every_link_and_gives_the_group_its_options() {
+    let listener = Listener::bind(local(), lets_groups_in()).await.unwrap();
+    let address = listener.local_addr();
+    let asked = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&asked);
+    let mut gate = listener.gate(move |caller| {
+        let turn = count.fetch_add(1, Ordering::Relaxed);
+        async move {
+            assert!(caller.group.is_some());
+            // The third link may not come in.
+            let config = patient().with_passphrase("correct horse").unwrap();
+            if turn < 2 { Ok(config) } else { Err(RejectReason::FORBIDDEN) }
+        }
+    });
+    let config = patient().with_passphrase("correct horse").unwrap();
+    let call = Group::connect(GroupKind::Broadcast, vec![GroupLink::to(address); 2], config);
+    let accept = async {
+        let Accepted::Group(group) = within(gate.accept_any()).await.unwrap() else {
+            panic!("a group called");
+        };
+        group
+    };
+    let (sender, receiver) = tokio::join!(within(call), accept);
+    let sender = sender.unwrap();
+    let serve = tokio::spawn(async move { gate.accept_any().await });
+    standing(&receiver, 2).await;
+    let error = within(sender.add_link(GroupLink::to(address))).await.unwrap().unwrap_err();
+    assert_eq!(error.reject_reason(), Some(RejectReason::FORBIDDEN));
+    assert_eq!(asked.load(Ordering::Relaxed), 3);
+    sender.send(message(1)).await.unwrap();
+    assert_eq!(within(receiver.recv()).await.unwrap().payload, message(1));
+    serve.abort();
+}
