@@ -22,6 +22,7 @@ mod drops;
 mod encryption;
 mod explorer;
 mod faults;
+mod files;
 mod filter;
 mod group_encryption;
 mod group_handshake;
