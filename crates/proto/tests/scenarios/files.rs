@@ -14,7 +14,7 @@ use punctual_units::Bitrate;
 use punctual_wire::{Control, DropRequest, MsgNo, SeqNo, Timestamp};
 
 use crate::chance::Chance;
-use crate::datagram::{Kind, forged, kind};
+use crate::datagram::{Kind, forged, kind, noise};
 use crate::pair::{Pair, Side};
 use crate::{MS, SECS, link, lossy};
 
@@ -24,7 +24,7 @@ fn messages() -> Config {
 
 /// A file's contents: no part of it is like another.
 fn contents(len: usize, seed: u64) -> Bytes {
-    Bytes::from(Chance(seed).bytes(len))
+    Bytes::from(noise(&mut Chance(seed), len))
 }
 
 fn connected(seed: u64, link: LinkConfig, config: &Config) -> Pair {
