@@ -35,9 +35,7 @@ impl Established {
             let size = payload.len();
             match open(self.crypt.as_deref(), &header, payload) {
                 Ok(payload) => self.receiver.handle_rebuilt(now, &header, payload, rtt),
-                Err(why) => {
-                    self.receiver.refuse(&header, size, why);
-                }
+                Err(why) => self.receiver.refuse_rebuilt(&header, size, why),
             }
         }
         for (first, last) in findings.lost.drain(..) {

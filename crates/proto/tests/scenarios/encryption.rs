@@ -226,6 +226,21 @@ fn an_outage_does_not_stop_a_stream_that_nobody_can_read() {
 }
 
 #[test]
+fn a_packet_that_was_rebuilt_and_cannot_be_read_did_not_arrive() {
+    let config = |secret| {
+        let config = secured(Some(secret), false).with_packet_filter("fec,cols:5,arq:never");
+        config.expect("a filter")
+    };
+    let mut pair = Pair::symmetric(1, lossy(0.1));
+    pair.connect(config(SECRET), config(OTHER));
+    pair.stream(Side::Caller, 1_000, MS(5));
+    pair.run_for(SECS(1));
+    let (sender, receiver) = (pair.statistics(Side::Caller), pair.statistics(Side::Listener));
+    assert!(receiver.packets_filter_supplied > 40, "{}", receiver.packets_filter_supplied);
+    assert!(receiver.packets_received <= sender.packets_sent - 90);
+}
+
+#[test]
 fn ciphers_that_do_not_fit_are_refused_with_1017() {
     for enforced in [true, false] {
         let config = |mode| secured(Some(SECRET), enforced).with_crypto_mode(mode);

@@ -32,6 +32,7 @@ mod key_attacks;
 mod key_refresh;
 mod lifecycle;
 mod link_counts;
+mod long_streams;
 mod node;
 mod odd_packets;
 mod pacing;

@@ -90,13 +90,13 @@ fn draw_filter(chance: &mut Chance, ends: &mut [Config; 2]) {
         if wishes {
             config = config.with_packet_filter(&filter).expect("a filter");
         }
-        if config.max_bandwidth() == MaxBandwidth::Relative {
-            // What the filter adds is more than what that leaves above the input.
-            config = config.with_max_bandwidth(MaxBandwidth::Unlimited);
-        }
+        // What the filter adds may be more than what a limit leaves above the input.
+        config = config.with_max_bandwidth(MaxBandwidth::Unlimited);
         if arq != "always" {
             // Nobody asks again for what is missing: a receiver that waits for it waits for ever.
+            // So does a sender that drops nothing, once all that it may keep was lost.
             config = config.with_tsbpd(true).with_too_late_drop(true);
+            config = config.with_send_drop_delay(Some(Duration::ZERO));
         }
         *end = config;
     }

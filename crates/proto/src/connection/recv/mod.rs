@@ -203,6 +203,17 @@ impl ReceiveHalf {
     /// A data packet came in that cannot be read. Whether it may call for an answer.
     pub(crate) fn refuse(&mut self, header: &DataHeader, payload: usize, why: Refusal) -> bool {
         self.counts.arrived(payload, header.retransmitted);
+        self.turn_away(header, payload, why)
+    }
+
+    /// The filter rebuilt a packet that cannot be read.
+    #[cold]
+    pub(crate) fn refuse_rebuilt(&mut self, header: &DataHeader, payload: usize, why: Refusal) {
+        self.counts.rebuilt();
+        self.turn_away(header, payload, why);
+    }
+
+    fn turn_away(&mut self, header: &DataHeader, payload: usize, why: Refusal) -> bool {
         self.counts.undecrypted(payload);
         match why {
             Refusal::NotAuthentic => self.counts.not_authentic += 1,
