@@ -362,6 +362,7 @@ impl State {
     fn collect(&mut self) -> bool {
         let Self { machine, members, .. } = self;
         let mut any = false;
+        let mut drained = Vec::new();
         members.retain(|&link, socket| {
             loop {
                 match socket.with_endpoint(Endpoint::recv) {
@@ -373,11 +374,19 @@ impl State {
                     // Nothing more will come, unless nobody has noticed its end yet.
                     Err(_) => {
                         let mut links = machine.links();
-                        return !links.any(|it| it.0 == link && it.2 == LinkState::Gone);
+                        let gone = links.any(|it| it.0 == link && it.2 == LinkState::Gone);
+                        drained.extend(gone.then_some(link));
+                        return !gone;
                     }
                 }
             }
         });
+        if !drained.is_empty() {
+            for link in drained {
+                self.machine.remove_link(clock::now(), link);
+            }
+            self.carry_out();
+        }
         any
     }
 }
