@@ -197,17 +197,20 @@ impl Group {
     /// The next message of the stream, if one is due now. Errors as [`recv`](Self::recv).
     pub fn try_recv(&self) -> Result<Option<Message>, Error> {
         let mut state = self.inner.lock();
+        let mut complete = false;
         loop {
             let collected = state.collected;
             if let Some(message) = state.machine.recv(collected) {
                 return Ok(Some(message));
             }
-            // What falls due while the links are asked has its turn in the next round: another
-            // link, asked already, may have something that comes before it.
-            state.collected = clock::now();
-            if !state.collect() {
+            if complete {
                 break;
             }
+            // What falls due while the links are asked has its turn in the next round: another
+            // link, asked already, may have something that comes before it. Nobody tells of it
+            // again, so the round that finds nothing more is not the last look.
+            state.collected = clock::now();
+            complete = !state.collect();
         }
         if state.is_drained() {
             return Err(state.end());
