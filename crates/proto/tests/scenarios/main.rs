@@ -28,6 +28,7 @@ mod group_encryption;
 mod group_handshake;
 mod handshake;
 mod hostile;
+mod key_attacks;
 mod key_refresh;
 mod lifecycle;
 mod link_counts;
