@@ -184,7 +184,7 @@ impl Established {
                 Err(why) => self.receiver.refuse(header, size, why),
             }
         };
-        self.receiver.look_at_nak_timer(now, rtt) || moved
+        self.receiver.look_at_nak_timer(now, rtt) || moved || self.receiver.has_early()
     }
 
     /// Takes in a control packet; `false` if it was nonsense.
@@ -394,6 +394,7 @@ impl Established {
                 timers.assign(Timer::KeyRequest, crypt.sealing.next_request());
             }
         }
+        signals.news |= self.receiver.has_early() || self.sender.has_returned();
         timers.assign(Timer::Skip, self.receiver.next_skip());
         self.schedule_delivery(now, timers, signals);
     }

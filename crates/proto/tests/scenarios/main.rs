@@ -10,6 +10,7 @@
 mod acks;
 mod addresses;
 mod backup;
+mod balance;
 mod bond;
 mod bounds;
 mod broadcast;

@@ -5,6 +5,7 @@ pub(crate) mod ack;
 pub(crate) mod buffer;
 mod counts;
 pub(crate) mod drift;
+mod early;
 pub(crate) mod link;
 pub(crate) mod reorder;
 pub(crate) mod tsbpd;
@@ -21,6 +22,7 @@ use self::ack::{AckKind, AckState};
 use self::buffer::{Insert, ReceiveBuffer, Stored};
 use self::counts::Counts;
 use self::drift::DriftTracer;
+use self::early::Early;
 use self::link::{LinkEstimate, Probe};
 use self::reorder::Reordering;
 use self::tsbpd::{PeerTime, Tsbpd};
@@ -72,6 +74,8 @@ pub(crate) struct ReceiveHalf {
     /// When the packet before the present one came in.
     heard_before: Instant,
     suspect: Option<(SeqNo, Stored)>,
+    /// What a group takes that balances its links.
+    early: Option<Box<Early>>,
     /// How much later than the time base the newest original came, microseconds.
     transit_micros: i64,
     counts: Counts,
@@ -109,6 +113,7 @@ impl ReceiveHalf {
             next_nak: None,
             heard_before: now,
             suspect: None,
+            early: None,
             transit_micros: 0,
             counts: Counts::default(),
         }
@@ -477,11 +482,26 @@ impl ReceiveHalf {
         self.store(now, header.seq, header.retransmitted, stored, rtt);
     }
 
-    fn store(&mut self, now: Instant, seq: SeqNo, retransmitted: bool, stored: Stored, rtt: Rtt) {
+    fn store(
+        &mut self,
+        now: Instant,
+        seq: SeqNo,
+        retransmitted: bool,
+        mut stored: Stored,
+        rtt: Rtt,
+    ) {
         let payload = stored.payload.len();
         let time = stored.time;
         let previous_end = self.buffer.end();
-        match self.buffer.insert(seq, stored) {
+        let early = match (&mut self.early, &self.tsbpd) {
+            (Some(early), Some(tsbpd)) => Some(early.divert(seq, &mut stored, tsbpd)),
+            _ => None,
+        };
+        let insert = self.buffer.insert(seq, stored);
+        if let (Some(message), Insert::Newest { .. } | Insert::Filled) = (early, &insert) {
+            self.keep_early(message);
+        }
+        match insert {
             Insert::Newest { gap } => {
                 self.counts.stored(payload);
                 self.acks.count_packet(self.room());

@@ -61,6 +61,8 @@ pub(crate) struct SendHalf {
     policy: Box<dyn RetransmitPolicy>,
     budget: Option<RetransmitBudget>,
     drop_requests: DropRequests,
+    /// What was reported lost and goes back to a group that balances its links.
+    returned: Option<Vec<SeqNo>>,
     filter: Option<Box<dyn SendFilter>>,
     flow_window: u32,
     /// The newest ACK that told of the peer's room.
@@ -119,6 +121,7 @@ impl SendHalf {
                 negotiated.peer_latency,
             ),
             drop_requests: DropRequests::default(),
+            returned: None,
             filter: negotiated.filter.map(|fec| fec.sender(negotiated.send_isn)),
             flow_window: negotiated.peer_flow_window,
             newest_ack: AckNo::default(),
@@ -304,6 +307,9 @@ impl SendHalf {
             if added > 0 && verdict == Verdict::Repeated {
                 verdict = Verdict::Advanced;
             }
+        }
+        if self.returned.is_some() {
+            self.return_lost(now);
         }
         verdict
     }
