@@ -187,4 +187,22 @@ mod tests {
             .collect();
         assert_eq!(seqs, [5, 6]);
     }
+
+    #[test]
+    fn messages_of_links_that_count_for_themselves_are_ordered_by_their_own_numbers() {
+        let mut merger = Merger::default();
+        merger.start_at_message(MsgNo::MAX);
+        let with = |msgno, seq, at| Message { msgno, ..message(SeqNo::new(seq), at) };
+        let numbers = [MsgNo::MAX, MsgNo::FIRST, MsgNo::new(2), MsgNo::new(4)];
+        assert!(merger.insert(with(numbers[3], 7, 40)));
+        assert!(merger.insert(with(numbers[1], 900, 20)));
+        assert!(merger.insert(with(numbers[0], 8, 10)));
+        assert!(!merger.insert(with(numbers[1], 9, 20)), "another link has brought it");
+        assert!(merger.insert(with(numbers[2], 901, 30)));
+        assert_eq!(merger.next_due(), Some(Instant::from_millis(10)));
+        let taken: Vec<_> = std::iter::from_fn(|| merger.take(Instant::from_millis(50)))
+            .map(|message| (message.msgno, message.lost_before))
+            .collect();
+        assert_eq!(taken, [(numbers[0], 0), (numbers[1], 0), (numbers[2], 0), (numbers[3], 1)]);
+    }
 }

@@ -452,3 +452,18 @@ impl Group {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn message_numbers_are_compared_around_their_wrap() {
+        let (first, last) = (MsgNo::FIRST, MsgNo::MAX);
+        assert_eq!(message_distance(first.next(), first), 1);
+        assert_eq!(message_distance(first, first.next()), -1);
+        assert_eq!(message_distance(last.next(), last), 1, "0 is passed over");
+        assert_eq!(message_distance(last, first), -1);
+        assert_eq!(message_distance(first, first), 0);
+    }
+}

@@ -247,3 +247,69 @@ impl Least {
         self.now.into_iter().chain(self.before).min().unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::rtt::Rtt;
+
+    /// Sends a packet of 1,250 bytes each `interval` for two seconds over a link that takes
+    /// `delay` and carries one each `service`; an ACK comes each 10 ms, and each `lossy`th is lost.
+    fn run(interval: u64, service: u64, delay: u64, lossy: usize) -> Pipe {
+        let mut pipe = Pipe::new(SeqNo::new(5), 0.0);
+        let mut free = 0;
+        let mut arrivals = VecDeque::new();
+        let mut arrived = 0u32;
+        for ms in 0..2_000 {
+            let now = Instant::from_millis(1_000 + ms);
+            if ms % interval == 0 {
+                let seq = pipe.send(now, MsgNo::FIRST, 1_250);
+                free = ms.max(free) + service;
+                arrivals.push_back(free + delay);
+                if (seq.value() as usize).is_multiple_of(lossy) {
+                    assert_eq!(pipe.lose(seq), Some(MsgNo::FIRST));
+                    assert_eq!(pipe.lose(seq), None, "reported again");
+                }
+            }
+            while arrivals.front().is_some_and(|&at| at <= ms) {
+                arrivals.pop_front();
+                arrived += 1;
+            }
+            if ms % 10 == 0 {
+                let status = LinkStatus {
+                    acknowledged: SeqNo::new(5).plus(arrived),
+                    last_response: now,
+                    waiting_since: None,
+                    room: 100,
+                    rtt: Rtt { smoothed: Duration::from_millis(delay), variance: Duration::ZERO },
+                    drift: 0,
+                };
+                pipe.acknowledge(&status, 0.0, |_| {});
+            }
+        }
+        pipe
+    }
+
+    #[test]
+    fn a_link_that_shows_no_queue_may_carry_more_than_it_does() {
+        // 5 Mb/s go over it.
+        let rate = run(2, 1, 20, usize::MAX).bitrate().as_bits_per_sec();
+        assert!((5_500_000..8_000_000).contains(&rate), "{rate}");
+    }
+
+    #[test]
+    fn a_link_with_a_queue_is_full() {
+        // 10 Mb/s are to go over it, and 5 do.
+        let pipe = run(1, 2, 20, usize::MAX);
+        let rate = pipe.bitrate().as_bits_per_sec();
+        assert!((3_500_000..5_200_000).contains(&rate), "{rate}");
+        assert!(pipe.full.is_some());
+    }
+
+    #[test]
+    fn a_link_that_loses_much_is_full() {
+        let pipe = run(2, 1, 20, 5);
+        assert!(pipe.full.is_some());
+        assert!(pipe.bitrate().as_bits_per_sec() < 4_000_000);
+    }
+}

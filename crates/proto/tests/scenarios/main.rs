@@ -35,6 +35,7 @@ mod odd_packets;
 mod pacing;
 mod pair;
 mod record;
+mod recorded;
 mod refusals;
 mod rendezvous;
 mod retransmission;
