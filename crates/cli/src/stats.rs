@@ -76,6 +76,8 @@ impl StatsFile {
         let now = timepoint(SystemTime::now());
         match (self.format, rows.split_first()) {
             (StatsFormat::Json, Some(((id, _, whole), links))) if self.weights => {
+                // No socket's ID has the bit of a group's.
+                let links = (id >> 30 == 1).then_some(links);
                 self.write(&json_group_row(&now, *id, whole, links));
             }
             _ => rows.iter().for_each(|row| self.write(&self.row(&now, row))),
