@@ -3,12 +3,13 @@
 #![forbid(unsafe_code)]
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::process::Command;
 use std::time::Duration;
 
 use interop::{
     End, Folder, LibsrtPeer, Process, Program, Role, Tool, free_port, have_all, wait_until_bound,
 };
-use punctual::{Config, Error, Listener, RejectReason, Socket};
+use punctual::{CloseReason, Config, Error, Listener, RejectReason, Socket};
 use tokio::time::timeout;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -54,6 +55,50 @@ async fn a_caller_that_wants_encryption_is_told_where_there_is_none() {
     let refused = caller.accept().await.expect_err("it has no passphrase");
     assert_eq!(refused.reject_reason(), None, "{refused}");
     assert_eq!(peer.wait_for_line("rejected"), "rejected: 11 (Password required or unexpected)");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn srt_live_transmit_learns_that_it_is_too_old() {
+    if !have_all(&[Tool::SrtLiveTransmit]) {
+        return;
+    }
+    let folder = Folder::of("srt_live_transmit_learns_that_it_is_too_old");
+    let listener = Listener::bind((Ipv4Addr::LOCALHOST, 0).into(), wants_newer()).await;
+    let listener = listener.expect("a port is free");
+    let end = End::new(Role::Caller, listener.local_addr().port());
+    let (command, _) = Program::SrtLiveTransmit.receiver(&end, &folder.file("received"));
+    let mut peer = Process::start("peer", command, &folder);
+    peer.wait_for_line("Peer version too old");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_least_version_counts_with_srt_live_transmit_whichever_end_has_it() {
+    if !have_all(&[Tool::SrtLiveTransmit]) {
+        return;
+    }
+    let folder = Folder::of("a_least_version_counts_with_srt_live_transmit");
+    let version = RejectReason::VERSION;
+    let older = Config::default().with_min_version(0x01_05_00);
+    for (theirs, ours, refused) in [
+        ("&minversion=0x010600", Config::default(), Some(CloseReason::Rejected(version))),
+        ("", wants_newer(), Some(CloseReason::Incompatible(version))),
+        ("&minversion=0x010505", older, None),
+    ] {
+        let port = free_port();
+        let mut command = Command::new("srt-live-transmit");
+        let uri = format!("srt://127.0.0.1:{port}?mode=listener{theirs}");
+        command.args(["-a:no", &uri, "file://con"]);
+        let _peer = Process::start("peer", command, &folder);
+        wait_until_bound(port);
+        let called = Socket::connect((Ipv4Addr::LOCALHOST, port).into(), ours).await;
+        let why = called.as_ref().err().and_then(Error::close_reason);
+        assert_eq!(why, refused.as_ref(), "{called:?}");
+    }
+}
+
+/// A peer older than SRT 1.6 does not do, and none is newer.
+fn wants_newer() -> Config {
+    Config::default().with_min_version(0x01_06_00)
 }
 
 #[tokio::test(flavor = "multi_thread")]

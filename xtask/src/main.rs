@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         Ok(Chore::Test { require_peers }) => test::run(require_peers),
         Ok(Chore::Check) => check::run_all(),
         Ok(Chore::Bench { quick }) => tools::bench(quick),
-        Ok(Chore::Fuzz { seconds }) => tools::fuzz(seconds),
+        Ok(Chore::Fuzz { minutes, target }) => tools::fuzz(minutes, target.as_deref()),
         Ok(Chore::Swarm(extent)) => tools::swarm(extent),
         Err(problem) => Err(format!("{problem}\n\n{USAGE}")),
     };
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
 enum Chore {
     Bench { quick: bool },
     Check,
-    Fuzz { seconds: u32 },
+    Fuzz { minutes: u64, target: Option<String> },
     Help,
     Swarm(Extent),
     Test { require_peers: bool },
@@ -60,11 +60,18 @@ fn parse(arguments: &[String]) -> Result<Chore, String> {
         ["check"] => Ok(Chore::Check),
         ["bench"] => Ok(Chore::Bench { quick: false }),
         ["bench", "--quick"] => Ok(Chore::Bench { quick: true }),
-        ["fuzz"] => Ok(Chore::Fuzz { seconds: FUZZ_SECONDS }),
-        ["fuzz", seconds] => match seconds.parse() {
-            Ok(seconds) if seconds > 0 => Ok(Chore::Fuzz { seconds }),
-            _ => Err(format!("fuzz takes a number of seconds of at least 1, not {seconds:?}")),
-        },
+        ["fuzz"] => Ok(Chore::Fuzz { minutes: FUZZ_MINUTES, target: None }),
+        ["fuzz", "--minutes", amount] => {
+            let minutes = parse_amount(amount, "--minutes")?;
+            Ok(Chore::Fuzz { minutes, target: None })
+        }
+        ["fuzz", "--minutes", amount, target] => {
+            let minutes = parse_amount(amount, "--minutes")?;
+            Ok(Chore::Fuzz { minutes, target: Some(target.to_owned()) })
+        }
+        ["fuzz", target] if !target.starts_with('-') => {
+            Ok(Chore::Fuzz { minutes: FUZZ_MINUTES, target: Some(target.to_owned()) })
+        }
         ["swarm"] => Ok(Chore::Swarm(Extent::Seconds(SWARM_SECONDS))),
         ["swarm", amount] => parse_amount(amount, "swarm").map(Extent::Seconds).map(Chore::Swarm),
         ["swarm", "--seeds", amount] => {
@@ -74,7 +81,7 @@ fn parse(arguments: &[String]) -> Result<Chore, String> {
             Ok(seed) => Ok(Chore::Swarm(Extent::Seed(seed))),
             Err(_) => Err(format!("--seed takes the number of a seed, not {seed:?}")),
         },
-        [chore @ ("test" | "check" | "bench"), option, ..] => {
+        [chore @ ("test" | "check" | "bench" | "fuzz"), option, ..] => {
             Err(format!("{chore} does not take {option:?}"))
         }
         _ => Err(format!("there is no chore {:?}", words.join(" "))),
@@ -99,7 +106,7 @@ fn finish(outcome: Outcome) -> ExitCode {
 }
 
 /// How long each fuzz target runs unless the command line says.
-const FUZZ_SECONDS: u32 = 10;
+const FUZZ_MINUTES: u64 = 1;
 
 /// How long a swarm explores unless the command line says.
 const SWARM_SECONDS: u64 = 60;
@@ -112,7 +119,7 @@ Every chore of this repository.
     cargo xtask check                   formatting, clippy, rustdoc, the wasm build of the core,
                                         licences and bans of dependencies
     cargo xtask bench [--quick]         the measurements against libsrt, into docs/benchmarks.md
-    cargo xtask fuzz [SECONDS]          each fuzz target for so long (10)
+    cargo xtask fuzz [--minutes N] [TARGET]  each fuzz target, or this one, for so long (1)
     cargo xtask swarm [SECONDS]         random simulated worlds on all cores, for so long (60);
                                         --seeds N for so many, --seed N for one that failed
 ";
@@ -131,7 +138,13 @@ mod tests {
         assert_eq!(parsed("test"), Ok(Chore::Test { require_peers: false }));
         assert_eq!(parsed("test --require-peers"), Ok(Chore::Test { require_peers: true }));
         assert_eq!(parsed("bench --quick"), Ok(Chore::Bench { quick: true }));
-        assert_eq!(parsed("fuzz 3"), Ok(Chore::Fuzz { seconds: 3 }));
+        let fuzz = |minutes, target: Option<&str>| {
+            Ok(Chore::Fuzz { minutes, target: target.map(str::to_owned) })
+        };
+        assert_eq!(parsed("fuzz"), fuzz(1, None));
+        assert_eq!(parsed("fuzz packet"), fuzz(1, Some("packet")));
+        assert_eq!(parsed("fuzz --minutes 3"), fuzz(3, None));
+        assert_eq!(parsed("fuzz --minutes 3 packet"), fuzz(3, Some("packet")));
         assert_eq!(parsed("swarm 9"), Ok(Chore::Swarm(Extent::Seconds(9))));
         assert_eq!(parsed("swarm --seeds 7"), Ok(Chore::Swarm(Extent::Seeds(7))));
         assert_eq!(parsed("swarm --seed 0"), Ok(Chore::Swarm(Extent::Seed(0))));
@@ -142,7 +155,8 @@ mod tests {
     fn what_is_not_understood_is_named() {
         assert_eq!(parsed("tset").unwrap_err(), "there is no chore \"tset\"");
         assert_eq!(parsed("check --quick").unwrap_err(), "check does not take \"--quick\"");
-        assert!(parsed("fuzz 0").unwrap_err().contains("at least 1"));
+        assert!(parsed("fuzz --minutes 0").unwrap_err().contains("at least 1"));
+        assert!(parsed("fuzz --hours 1").unwrap_err().contains("does not take"));
         assert!(parsed("swarm --seeds 0").unwrap_err().contains("at least 1"));
     }
 }

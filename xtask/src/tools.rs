@@ -1,5 +1,6 @@
 //! `cargo xtask bench`, `fuzz` and `swarm`: chores that other programs do.
 
+use std::fs;
 use std::process::Command;
 
 use crate::Extent;
@@ -15,8 +16,9 @@ pub(crate) fn bench(quick: bool) -> Outcome {
     run(&mut bench)
 }
 
-/// Runs each fuzz target for `seconds`, also after one has found something.
-pub(crate) fn fuzz(seconds: u32) -> Outcome {
+/// Runs each fuzz target, or only one, for some minutes, also after one has found something. What
+/// is found worth keeping is collected beside the corpus, which lies in the repository.
+pub(crate) fn fuzz(minutes: u64, only: Option<&str>) -> Outcome {
     let Some(targets) = output_of(&mut cargo_fuzz(["list"])) else {
         return Err(
             "cargo-fuzz on a nightly toolchain is needed: rustup toolchain install nightly \
@@ -24,19 +26,29 @@ pub(crate) fn fuzz(seconds: u32) -> Outcome {
                 .to_owned(),
         );
     };
+    let wanted = |target: &&str| only.is_none_or(|only| only == *target);
+    let wanted: Vec<&str> = targets.lines().filter(wanted).collect();
+    if wanted.is_empty() {
+        let known = targets.lines().collect::<Vec<_>>().join(", ");
+        return Err(format!("no such fuzz target; there are {known}"));
+    }
     let mut failed = Vec::new();
-    for target in targets.lines() {
-        let limit = format!("-max_total_time={seconds}");
-        if let Err(problem) = run(&mut cargo_fuzz(["run", target, "--", &limit])) {
+    for target in wanted {
+        let found = root().join("target/fuzz").join(target);
+        fs::create_dir_all(&found).map_err(|error| format!("{}: {error}", found.display()))?;
+        // The sanitizer looks for faults that code without `unsafe` cannot have, at half the pace.
+        let mut fuzz = cargo_fuzz(["run", "--sanitizer", "none", target]);
+        fuzz.arg(found).arg(root().join("fuzz/corpus").join(target));
+        fuzz.args(["--", &format!("-max_total_time={}", minutes * 60), "-timeout=20"]);
+        if let Err(problem) = run(&mut fuzz) {
             say(&format!("xtask: {problem}"));
             failed.push(target);
         }
     }
-    match failed[..] {
-        [] if targets.is_empty() => Err("there is no fuzz target in fuzz/".to_owned()),
-        [] => Ok(()),
-        _ => Err(format!("fuzz targets that failed: {}", failed.join(", "))),
+    if failed.is_empty() {
+        return Ok(());
     }
+    Err(format!("fuzz targets that failed: {}", failed.join(", ")))
 }
 
 /// Runs random simulated worlds on all cores, optimised, and prints the seeds that fail.

@@ -96,7 +96,12 @@ impl From<CloseReason> for Failure {
             _ => Kind::Runtime,
         };
         let message = match reason {
-            CloseReason::Rejected(code) => format!("the peer refused the call: {}", explain(code)),
+            CloseReason::Rejected(code) => {
+                format!("the peer refused the call: {}{}", explain(code), advice(code, true))
+            }
+            CloseReason::Incompatible(code) => {
+                format!("{reason}{}", advice(code, false))
+            }
             CloseReason::ConnectTimeout(time) => {
                 let time = punctual_units::DisplayDuration(time);
                 format!(
@@ -128,6 +133,32 @@ fn explain(reason: RejectReason) -> String {
     }
 }
 
+/// What would be right, where the reason of a refusal tells, as the end of a sentence. `by_peer`
+/// where the other end refused this one.
+fn advice(reason: RejectReason, by_peer: bool) -> &'static str {
+    match reason {
+        RejectReason::BACKLOG | RejectReason::RESOURCE => "; it may have room later",
+        RejectReason::VERSION if by_peer => "; its `minversion` is above 1.5.5, which this end has",
+        RejectReason::VERSION => "; it is older than `minversion` allows",
+        RejectReason::BAD_SECRET => "; both ends need the same `passphrase`",
+        RejectReason::UNSECURE => "; give both ends the same `passphrase`, or neither end one",
+        RejectReason::MESSAGE_API | RejectReason::CONGESTION => {
+            "; both ends need the same `transtype`, live or file"
+        }
+        RejectReason::FILTER => "; give both ends the same `packetfilter`, or only the caller one",
+        RejectReason::GROUP => "; a listener lets groups in by `groupconnect=1`",
+        RejectReason::CRYPTO => "; both ends need the same `cryptomode`",
+        RejectReason::KEY_NOT_SUPPORTED
+        | RejectReason::BAD_REQUEST
+        | RejectReason::UNAUTHORIZED
+        | RejectReason::FORBIDDEN
+        | RejectReason::NOT_FOUND
+        | RejectReason::BAD_MODE
+        | RejectReason::CONFLICT => "; `streamid` says who calls, and for which stream",
+        _ => "",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -152,5 +183,17 @@ mod tests {
         let text = Failure::from(CloseReason::Rejected(RejectReason::BACKLOG)).at("srt://h:1");
         assert!(text.to_string().starts_with("srt://h:1: the peer refused the call: "), "{text}");
         assert!(text.to_string().contains("1005"), "{text}");
+    }
+
+    #[test]
+    fn a_refusal_says_what_would_be_right() {
+        let text = |reason| Failure::from(reason).to_string();
+        let secret = text(CloseReason::Rejected(RejectReason::BAD_SECRET));
+        assert!(secret.ends_with("; both ends need the same `passphrase`"), "{secret}");
+        let theirs = text(CloseReason::Rejected(RejectReason::VERSION));
+        assert!(theirs.contains("its `minversion` is above 1.5.5"), "{theirs}");
+        let ours = text(CloseReason::Incompatible(RejectReason::VERSION));
+        assert!(ours.contains("older than `minversion` allows"), "{ours}");
+        assert!(text(CloseReason::Rejected(RejectReason::UNKNOWN)).ends_with("code 1000)"));
     }
 }

@@ -11,18 +11,33 @@ use crate::print::print;
 
 /// Prints the table.
 pub(crate) fn run(args: &OptionsArgs) -> Result<(), Failure> {
-    let chosen: Vec<UriOption> =
-        options().filter(|option| args.words.iter().all(|word| has(option, word))).collect();
+    let chosen = choose(&args.words);
     if chosen.is_empty() {
-        return Err(Failure::usage(format!("no option has `{}` in it", args.words.join(" "))));
+        let words = args.words.join("` and `");
+        let message = format!("no option has `{words}` in it; `punctual options` lists all");
+        return Err(Failure::usage(message));
     }
     print(if args.json { as_json(&chosen) } else { as_table(&chosen) })
 }
 
+/// The options that several words name, if each names one; else those that have every word in them.
+fn choose(words: &[String]) -> Vec<UriOption> {
+    let named = |word: &String| options().any(|option| is_called(&option, word));
+    if words.len() > 1 && words.iter().all(named) {
+        let wanted = |option: &UriOption| words.iter().any(|word| is_called(option, word));
+        return options().filter(wanted).collect();
+    }
+    options().filter(|option| words.iter().all(|word| has(option, word))).collect()
+}
+
+fn is_called(option: &UriOption, name: &str) -> bool {
+    option.aliases.iter().chain([&option.name]).any(|own| own.eq_ignore_ascii_case(name))
+}
+
 fn has(option: &UriOption, word: &str) -> bool {
     let word = word.to_lowercase();
-    let names = option.aliases.iter().chain([&option.name, &option.effect]);
-    names.into_iter().any(|text| text.to_lowercase().contains(&word))
+    let texts = [&option.name, &option.concerns, &option.effect];
+    option.aliases.iter().chain(texts).any(|text| text.to_lowercase().contains(&word))
 }
 
 fn as_json(options: &[UriOption]) -> String {
@@ -99,8 +114,12 @@ fn as_table(options: &[UriOption]) -> String {
 mod tests {
     use super::*;
 
-    fn chosen(word: &str) -> Vec<UriOption> {
-        options().filter(|option| has(option, word)).collect()
+    fn chosen(words: &str) -> Vec<UriOption> {
+        choose(&words.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    fn names(words: &str) -> Vec<&'static str> {
+        chosen(words).iter().map(|option| option.name).collect()
     }
 
     #[test]
@@ -121,6 +140,15 @@ mod tests {
         assert!(chosen("ffs").iter().any(|option| option.name == "fc"));
         assert!(chosen("LATENCY").iter().any(|option| option.name == "peerlatency"));
         assert!(chosen("no such thing").is_empty());
+    }
+
+    #[test]
+    fn every_further_word_narrows_the_choice_unless_all_are_names() {
+        assert_eq!(names("latency PEER"), ["latency", "peerlatency"]);
+        assert!(names("receiver loss").contains(&"lossmaxttl"));
+        assert!(names("receiver loss").iter().all(|name| *name != "passphrase"));
+        assert_eq!(names("ffs mss"), ["mss", "fc"]);
+        assert!(chosen("latency nonsense").is_empty());
     }
 
     #[test]

@@ -106,7 +106,7 @@ impl Sequence {
         self.counts.reorder_distance = self.counts.reorder_distance.max(distance);
         if seq < run.first {
             // The stream began before what seemed its first payload.
-            self.counts.lost += run.first - seq - 1;
+            self.counts.lost = self.counts.lost.saturating_add(run.first - seq - 1);
             self.run = Some(Run { first: seq, ..run });
         } else {
             self.counts.lost = self.counts.lost.saturating_sub(1);
@@ -164,6 +164,21 @@ mod tests {
             sequence.submit(seq, i64::try_from(seq).unwrap());
         }
         sequence.counts()
+    }
+
+    /// Numbers are what the sender says they are.
+    #[test]
+    fn a_loss_beyond_counting_stays_the_most_that_can_be_counted() {
+        let mut sequence = Sequence::default();
+        for (seq, stamped_us) in [(300, 1), (u64::MAX, 2), (1_000, 3), (990, 3)] {
+            sequence.submit(seq, stamped_us);
+        }
+        let counts = sequence.counts();
+        assert_eq!((counts.lost, counts.restarts, counts.reordered), (u64::MAX - 292, 1, 1));
+        sequence.submit(u64::MAX, 4);
+        sequence.submit(500, 5);
+        sequence.submit(490, 5);
+        assert_eq!(sequence.counts().lost, u64::MAX);
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::sources::Sources;
 use crate::statistics::PortStatistics;
 use crate::udp::Udp;
 
-/// Runs a port until nobody holds it and its connections are closed.
+/// Runs a port until nobody holds it and its connections are closed, and those of its other shards.
 pub(crate) struct Driver {
     shared: Arc<Shared>,
     /// `None` where the socket has only one address to send from.
@@ -68,7 +68,7 @@ impl Driver {
         self.statistics.turns += 1;
         self.shared.set_statistics(self.statistics);
         scratch.notices.drain(..).for_each(Notice::deliver);
-        if rest.finished && self.backlog.is_empty() {
+        if rest.finished && self.backlog.is_empty() && self.shared.finish() {
             return Poll::Ready(());
         }
         // Readiness may have changed since the socket refused.
@@ -190,12 +190,14 @@ impl Future for Driver {
 impl Drop for Driver {
     fn drop(&mut self) {
         self.shared.lock().stop();
+        // Where the runtime is shut down, the other shards need not wait for this one.
+        self.shared.finish();
     }
 }
 
 /// What is left after the lock is released.
 struct Rest {
-    /// Nobody holds the port, and its connections are gone.
+    /// Nobody holds the shard, and its connections are gone.
     finished: bool,
     /// There is more to do at once.
     more_to_do: bool,

@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::error::Error;
-use crate::listener::{Accepted, CallerInfo, IncomingCall, Listener};
+use crate::listener::{Accepted, CallerInfo, IncomingCall, Listener, not_accepted};
 use crate::socket::Socket;
 
 /// A listener whose callers a hook decides on, which may take its time: it may ask a database, a
@@ -140,7 +140,8 @@ async fn decide(
     match decided {
         Ok(config) => match call.answer_any(Some(config)) {
             Ok(accepted) => return accepted,
-            Err(reason) => tracing::debug!(%remote, %reason, "a caller was not accepted"),
+            Err(Error::Accept(reason)) => not_accepted(remote, &reason),
+            Err(error) => tracing::warn!(%remote, %error, "a caller could not be accepted"),
         },
         Err(reason) => {
             tracing::info!(%remote, %reason, "a caller was refused");

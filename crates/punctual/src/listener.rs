@@ -133,8 +133,10 @@ impl Listener {
     /// Accepts the next caller. Errors as [`incoming`](Self::incoming); cancel safe as that is.
     pub async fn accept(&self) -> Result<Socket, Error> {
         loop {
-            match self.incoming().await?.accept().await {
-                Err(Error::Accept(reason)) => tracing::debug!(%reason, "a caller was not accepted"),
+            let call = self.incoming().await?;
+            let remote = call.remote();
+            match call.accept().await {
+                Err(Error::Accept(reason)) => not_accepted(remote, &reason),
                 result => return result,
             }
         }
@@ -158,8 +160,9 @@ impl Listener {
                     continue;
                 }
             };
+            let remote = call.remote();
             match call.accept_with(config).await {
-                Err(Error::Accept(reason)) => tracing::debug!(%reason, "a caller was not accepted"),
+                Err(Error::Accept(reason)) => not_accepted(remote, &reason),
                 result => return result,
             }
         }
@@ -170,10 +173,12 @@ impl Listener {
     /// [`incoming`](Self::incoming); cancel safe as that is.
     pub async fn accept_any(&self) -> Result<Accepted, Error> {
         loop {
-            match self.incoming().await?.answer_any(None) {
+            let call = self.incoming().await?;
+            let remote = call.remote();
+            match call.answer_any(None) {
                 Ok(Some(accepted)) => return Ok(accepted),
                 Ok(None) => {}
-                Err(Error::Accept(reason)) => tracing::debug!(%reason, "a caller was not accepted"),
+                Err(Error::Accept(reason)) => not_accepted(remote, &reason),
                 Err(error) => return Err(error),
             }
         }
@@ -208,6 +213,14 @@ impl Drop for Listener {
         for call in self.callers.take() {
             call.reject(RejectReason::CLOSE);
         }
+    }
+}
+
+/// Tells whoever runs the listener why a caller was not accepted. One that left is no news.
+pub(crate) fn not_accepted(remote: SocketAddr, reason: &AcceptError) {
+    match reason {
+        AcceptError::Gone => tracing::debug!(%remote, "a caller did not wait for its answer"),
+        reason => tracing::info!(%remote, %reason, "a caller was refused"),
     }
 }
 

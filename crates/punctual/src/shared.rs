@@ -29,6 +29,8 @@ pub(crate) struct Shared {
     shard: Shard,
     /// The shards of the same port by their index, this one too; empty where it is the only one.
     siblings: OnceLock<Vec<Weak<Self>>>,
+    /// Whether this shard has nothing left to do of its own. It stays so.
+    finished: AtomicBool,
     state: Mutex<State>,
     statistics: Mutex<PortStatistics>,
 }
@@ -46,7 +48,15 @@ impl Shared {
             stopped: false,
         };
         let (state, statistics) = (Mutex::new(state), Mutex::default());
-        Self { udp, alarm, shard, siblings: OnceLock::new(), state, statistics }
+        Self {
+            udp,
+            alarm,
+            shard,
+            siblings: OnceLock::new(),
+            finished: AtomicBool::new(false),
+            state,
+            statistics,
+        }
     }
 
     /// Makes the shards of a port known to each other.
@@ -63,6 +73,21 @@ impl Shared {
         let siblings = self.siblings.get()?;
         let owner = self.shard.other_owner(datagram)?;
         siblings.get(usize::try_from(owner).ok()?)?.upgrade()
+    }
+
+    /// Notes that this shard has nothing left to do of its own, and says whether that holds for all
+    /// shards of the port. Until then each goes on passing the others what the kernel gave it. The
+    /// last one wakes the others.
+    pub(crate) fn finish(&self) -> bool {
+        // Noted before looking, so that of two that finish at once one sees both.
+        self.finished.store(true, Ordering::SeqCst);
+        let siblings = self.siblings.get().into_iter().flatten().filter_map(Weak::upgrade);
+        let siblings: Vec<_> = siblings.collect();
+        let all = siblings.iter().all(|shard| shard.finished.load(Ordering::SeqCst));
+        if all {
+            siblings.iter().for_each(|shard| shard.call_and_wake(|_, _| ()));
+        }
+        all
     }
 
     /// Does something in the application's name, and sees to it that the driver wakes up in time

@@ -94,7 +94,11 @@ impl FromStr for Uri {
             None => Target::File(text.into()),
             Some((scheme, rest)) => match scheme.to_lowercase().as_str() {
                 "file" if rest == "con" => Target::Stdio,
-                "file" => Target::File(percent_decode(rest).map_err(error)?.into()),
+                "file" => {
+                    let path = percent_decode(rest)
+                        .map_err(|_| error(Problem::BadPercent { text: redacted(rest) }));
+                    Target::File(path?.into())
+                }
                 "srt" => Target::Srt(Box::new(SrtTarget::new(&Parts::parse(text, rest)?)?)),
                 "tcp" => Target::Tcp(TcpTarget::new(&Parts::parse(text, rest)?)?),
                 "udp" => Target::Udp(UdpTarget::new(&Parts::parse(text, rest)?)?),
@@ -186,6 +190,7 @@ mod tests {
             "srt://h:1?passphrasse=hush, hush",
             "srtt://h:1?passphrase=hush, hush",
             "udp://h:1?passphrase=hush, hush",
+            "file:///%ff?passphrase=hush, hush",
         ] {
             let error = wrong.parse::<Uri>().unwrap_err();
             let shown = format!("{error} {error:?} {}", error.uri());

@@ -151,6 +151,13 @@ impl SrtTarget {
                  `groupconnect=1`",
             ));
         }
+        if !self.config.stream_id().is_empty() {
+            self.warnings.push(
+                "`streamid` is what a caller says; this end listens, and takes callers whatever \
+                 theirs is"
+                    .to_owned(),
+            );
+        }
         Ok(())
     }
 }
@@ -259,6 +266,8 @@ mod tests {
         assert_eq!((target.mode, target.host.as_str()), (Mode::Listener, "10.0.0.2"));
         assert!(problem("10.0.0.1:4200?mode=listener&adapter=10.0.0.2").contains("not both"));
         assert!(problem(":4200?port=4300").contains("leave `port` out"));
+        assert!(parse(":4200?streamid=a").unwrap().warnings[0].contains("whatever theirs is"));
+        assert!(parse("host:4200?streamid=a").unwrap().warnings.is_empty());
     }
 
     #[test]

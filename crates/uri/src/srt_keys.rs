@@ -181,7 +181,7 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
     "passphrase-env" | "passphrase_env": "name; default none",
         "an environment variable that holds the passphrase" ["text", Both]
         => Effect::Set(passphrase_env);
-    "pbkeylen": "0, 16, 24 or 32 bytes; default 0",
+    "pbkeylen" | "key-length": "0, 16, 24 or 32 bytes; default 0",
         "length of the key; 0: what the peer wishes, or else 16" ["bytes", Both]
         => Effect::Set(key_length);
     "enforcedencryption" | "enforced_encryption": "switch; default on",

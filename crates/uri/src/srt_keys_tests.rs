@@ -190,6 +190,7 @@ fn other_programs_names_mean_the_same() {
     assert_eq!(config("payload_size=188").payload_size(), 188);
     assert_eq!(config("connect_timeout=500").connect_timeout(), Duration::from_millis(500));
     assert_eq!(config("ffs=8192").flow_window(), 8_192);
+    assert_eq!(config("key-length=32").key_length(), Some(KeyLength::Aes256));
     assert!(!config("tsbpd=0").tsbpd());
     assert_eq!(apply("recv_buffer_size=65536").unwrap().port_config.receive_buffer, Some(65_536));
 }

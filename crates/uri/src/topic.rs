@@ -19,7 +19,7 @@ pub fn topic() -> String {
 fn section<T>(text: &mut String, title: &str, keys: &[Key<T>]) {
     let _ = write!(text, "\n\n{title}:\n");
     for key in keys.iter().filter(|key| matches!(key.effect, Effect::Set(_))) {
-        let _ = write!(text, "\n  {:<14} {}\n      {}", key.name, key.value, key.about);
+        let _ = write!(text, "\n  {:<14} {}\n      {}", key.name, value(key), key.about);
         if !key.aliases.is_empty() {
             let _ = write!(text, " (also called {})", key.aliases.join(", "));
         }
@@ -36,6 +36,16 @@ fn section<T>(text: &mut String, title: &str, keys: &[Key<T>]) {
     }
     if !ignored.is_empty() {
         let _ = write!(text, "\n\n  Allowed and without effect:{}", folded(&ignored));
+    }
+}
+
+/// How a key's value is written, with the unit of bare numbers where that does not show.
+fn value<T>(key: &Key<T>) -> String {
+    match key.unit {
+        unit if matches!(unit, "" | "text" | "switch" | "version") || key.value.contains(unit) => {
+            key.value.to_owned()
+        }
+        unit => format!("{}; in {unit}", key.value),
     }
 }
 
@@ -80,6 +90,14 @@ milliseconds for times, bytes for sizes, bytes per second for rates. Units make 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_unit_is_named_where_numbers_have_one() {
+        let topic = topic();
+        assert!(topic.contains("listen_timeout 1000 and up, or -1: no limit; default -1; in us\n"));
+        assert!(topic.contains("latency        0 to 65535 ms; default 120ms\n"));
+        assert!(topic.contains("tlpktdrop      switch; default on\n"));
+    }
 
     #[test]
     fn the_topic_lists_every_key() {

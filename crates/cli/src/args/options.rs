@@ -4,7 +4,8 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct OptionsArgs {
-    /// Only the options whose name, other name or effect has this in it
+    /// Only the options with all of these in name, other name, whom it concerns or effect; or,
+    /// where each is the name of an option, just these options
     #[arg(value_name = "WORD")]
     pub(crate) words: Vec<String>,
     /// As JSON, for programs
@@ -16,6 +17,8 @@ const EXAMPLES: &str = "\
 Examples:
   punctual options
   punctual options latency
+  punctual options receiver loss
+  punctual options fc mss rcvbuf
   punctual options --json | jq -r '.[] | [.name, .unit, .default] | @tsv'
 
 docs/options.md says more. `punctual help uri` has the forms of URIs and the keys of UDP and TCP.";

@@ -36,7 +36,12 @@ impl Program {
 
     /// Waits until it says something with `text` in it.
     pub(crate) fn wait_for(&mut self, text: &str) {
-        while !self.heard.contains(text) {
+        self.wait_for_times(1, text);
+    }
+
+    /// Waits until it has said something with `text` in it so many times since its start.
+    pub(crate) fn wait_for_times(&mut self, times: usize, text: &str) {
+        while self.heard.matches(text).count() < times {
             match self.messages.recv_timeout(PATIENCE) {
                 Ok(line) => self.heard += &(line + "\n"),
                 Err(error) => panic!("`{text}` is not said ({error}), but:\n{}", self.heard),

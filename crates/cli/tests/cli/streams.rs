@@ -227,17 +227,20 @@ fn with_reconnect_a_route_outlives_its_destination() {
     let mut route = Program::start(&[
         "route",
         &source,
-        &format!("srt://127.0.0.1:{port}?conntimeo=300ms"),
+        &format!("srt://127.0.0.1:{port}?conntimeo=2s"),
         "--reconnect",
     ]);
     route.wait_for("trying again");
     let mut receiver = Program::start(&["receive", &listen]);
     receiver.wait_for("connected");
+    // The listener knows it first: an end that goes now would only end a call.
+    route.wait_for("connected with");
     receiver.interrupt();
     assert_eq!(receiver.end().code, Some(0));
     route.wait_for("waiting for it to come back");
     let mut receiver = Program::start(&["receive", &listen]);
     receiver.wait_for("connected");
+    route.wait_for_times(2, "connected with");
     route.interrupt();
     assert_eq!(route.end().code, Some(0));
     assert_eq!(receiver.end().code, Some(0));

@@ -18,13 +18,18 @@ use self::State::{Attention, Connected, Fine, Initiated, Waving};
 use super::keys::KeyTools;
 use super::listener::rejection;
 use super::terms::{Blocks, FixedPart, Offer, Request, TimeBase, wire_mss, wire_window};
-use super::{MAX_MSS, Negotiated, Step};
+use super::{MAX_MSS, Negotiated, REPEAT, Step};
 use crate::chance::Chance;
 use crate::config::Config;
 use crate::error::CloseReason;
 
 /// The connect timeout counts so many times: people do not start two ends at the same moment.
 pub(crate) const TIMEOUT_FACTOR: u32 = 10;
+
+/// An honest handshake needs three answers at once, a few more if packets are lost or the peer is
+/// started anew. Behind them everything is said at the pace of repetitions: what is heard may come
+/// from anybody in the peer's name, and is shorter than the answer.
+const PROMPT: u8 = 16;
 
 /// How far a rendezvous has come.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -129,6 +134,10 @@ pub(crate) struct Rendezvous {
     say: Say,
     /// The peer, once it was heard.
     peer: Option<Peer>,
+    /// When that was.
+    met: Option<Instant>,
+    /// How many more times what is said goes out as soon as something is heard.
+    prompt: u8,
     chance: Chance,
 }
 
@@ -156,7 +165,9 @@ struct Answer {
 impl Rendezvous {
     /// `cookie` is any number but 0, which no end may draw.
     pub(crate) const fn new(socket_id: SocketId, isn: SeqNo, cookie: u32, chance: Chance) -> Self {
-        Self { socket_id, isn, cookie, state: Waving, say: Say::Wave, peer: None, chance }
+        let (state, say) = (Waving, Say::Wave);
+        let (peer, met, prompt) = (None, None, PROMPT);
+        Self { socket_id, isn, cookie, state, say, peer, met, prompt, chance }
     }
 
     /// The handshake that is to be sent, and repeated, in this state, and to which socket.
@@ -216,7 +227,7 @@ impl Rendezvous {
             HandshakeRequest::Agreement => Agreement,
             _ => return Step::Ignore,
         };
-        if let Err(step) = self.meet(handshake, heard, config) {
+        if let Err(step) = self.meet(now, handshake, heard, config) {
             return step;
         }
         let Some((state, say)) = self.reaction(heard) else { return Step::Ignore };
@@ -256,11 +267,21 @@ impl Rendezvous {
 
     /// Notes who the peer is. One with another socket ID is another peer, the old one started
     /// anew: so does this end then.
-    fn meet(&mut self, handshake: &Handshake, heard: Heard, config: &Config) -> Result<(), Step> {
+    fn meet(
+        &mut self,
+        now: Instant,
+        handshake: &Handshake,
+        heard: Heard,
+        config: &Config,
+    ) -> Result<(), Step> {
         if self.peer.as_ref().is_some_and(|peer| peer.socket_id == handshake.socket_id) {
             return Ok(());
         }
         if heard == Agreement || handshake.socket_id == SocketId::LISTENER {
+            return Err(Step::Ignore);
+        }
+        // An offer may take a key from a passphrase, which is costly.
+        if self.prompt == 0 && self.met.is_some_and(|at| now < at + REPEAT) {
             return Err(Step::Ignore);
         }
         if handshake.version != 5 {
@@ -280,6 +301,7 @@ impl Rendezvous {
             None => return Err(refused(handshake, RejectReason::RENDEZVOUS_COOKIE)),
         };
         (self.state, self.say) = (Waving, Say::Wave);
+        self.met = Some(now);
         self.peer = Some(Peer { socket_id: handshake.socket_id, role });
         Ok(())
     }
@@ -341,6 +363,10 @@ impl Rendezvous {
         self.state = state;
         if state != Connected {
             self.say = say;
+            if self.prompt == 0 {
+                return Step::Ignore;
+            }
+            self.prompt -= 1;
             return Step::Request;
         }
         let answered = self.peer.as_mut().and_then(|peer| match &mut peer.role {

@@ -1,4 +1,4 @@
-//! Chance from a seed.
+//! Chance from a seed, for the scenarios and for the random worlds of the simulator.
 
 use std::time::Duration;
 
@@ -35,9 +35,5 @@ impl Chance {
     /// Up to `max`.
     pub fn share(&mut self, max: f64) -> f64 {
         f64::from(self.next()) / f64::from(u32::MAX) * max
-    }
-
-    pub fn bytes(&mut self, len: usize) -> Vec<u8> {
-        (0..len).map(|_| self.next() as u8).collect()
     }
 }

@@ -5,6 +5,13 @@ use punctual_wire::{
     SocketId, Timestamp,
 };
 
+use crate::chance::Chance;
+
+/// A datagram of this length that is nothing in particular.
+pub fn noise(chance: &mut Chance, length: usize) -> Vec<u8> {
+    (0..length).map(|_| chance.next() as u8).collect()
+}
+
 /// The kind of a datagram.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Kind {

@@ -230,10 +230,16 @@ fn payloads_of_every_size_arrive_unchanged() {
 fn a_smaller_mss_at_either_end_bounds_the_payload() {
     let small = Config::default().with_mss(576).expect("in range");
     for (caller, listener) in [(small.clone(), Config::default()), (Config::default(), small)] {
-        let mut pair = Pair::symmetric(1, link());
-        pair.connect(caller, listener);
-        for side in [Side::Caller, Side::Listener] {
-            assert_eq!(pair.info(side).max_payload, 576 - 28 - 16, "{side:?}");
+        for (mut pair, headers) in
+            [(Pair::symmetric(1, link()), 28), (Pair::symmetric(1, link()).over_ipv6(), 48)]
+        {
+            pair.connect(caller.clone(), listener.clone());
+            for side in [Side::Caller, Side::Listener] {
+                let most = 576 - headers - 16;
+                assert_eq!(pair.info(side).max_payload, most, "{side:?}");
+                let refused = pair.send(side, vec![0; most + 1], SendOptions::default());
+                assert_eq!(refused, Err(SendError::Size { size: most + 1, max: most }));
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ use punctual_proto::{CloseReason, Config, MsgNo, RejectReason, SendError, SendOp
 use punctual_wire::{Extension, HandshakeRequest};
 
 use crate::chance::Chance;
-use crate::datagram::{Kind, data_header, edit_handshake, forged_data, is_data, kind};
+use crate::datagram::{Kind, data_header, edit_handshake, forged_data, is_data, kind, noise};
 use crate::pair::{Pair, Side};
 use crate::{MS, SECS, latency, link, lossy};
 
@@ -318,7 +318,7 @@ fn forged_filter_packets_are_ignored() {
     let mut chance = Chance(9);
     for i in 0..2_000 {
         let length = chance.below(40) as usize;
-        let mut payload = chance.bytes(length);
+        let mut payload = noise(&mut chance, length);
         if let Some(first) = payload.first_mut() {
             *first = [0xFF, 0, 1, 4, 5, 200][i % 6];
         }

@@ -12,7 +12,7 @@ use punctual_wire::{
 };
 
 use crate::chance::Chance;
-use crate::datagram::{Kind, control, forged, forged_data, kind};
+use crate::datagram::{Kind, control, forged, forged_data, kind, noise};
 use crate::pair::{Pair, Side};
 use crate::{MS, SECS, latency, link};
 
@@ -119,7 +119,8 @@ fn no_answer_is_longer_than_its_question() {
     pair.connect(latency(120), latency(120));
     let conclusion = record.handshakes(Side::Caller).pop().expect("a conclusion").2;
     for length in (0..=conclusion.len()).chain([1_472]) {
-        for mut datagram in [induction(&mut chance), conclusion.clone(), chance.bytes(1_472)] {
+        for mut datagram in [induction(&mut chance), conclusion.clone(), noise(&mut chance, 1_472)]
+        {
             datagram.resize(length, 0);
             pair.strays.clear();
             let remote = anywhere(&mut chance);
@@ -284,7 +285,7 @@ fn garbage_changes_nothing() {
         let (_, at_caller, at_listener) = state(&mut pair);
         for i in 0..20_000u32 {
             let length = chance.next() as usize % 200;
-            let mut datagram = chance.bytes(length);
+            let mut datagram = noise(&mut chance, length);
             let (side, dest) =
                 if i % 2 == 0 { (Side::Caller, at_caller) } else { (Side::Listener, at_listener) };
             if length >= 16 {

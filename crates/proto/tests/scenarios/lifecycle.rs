@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use punctual_proto::{CloseReason, Config, RecvError, SendError, SendOptions};
+use punctual_proto::{CloseReason, Config, MaxBandwidth, RecvError, SendError, SendOptions};
+use punctual_units::Bitrate;
 
 use crate::datagram::Kind;
 use crate::node::numbered;
@@ -134,6 +135,27 @@ fn a_linger_lets_the_rest_go_out() {
         pair.run_for(SECS(6));
         pair.assert_complete(Side::Caller);
         assert!(pair.listener.closed().is_some());
+    }
+}
+
+/// As libsrt's live mode: what had not gone out, or was lost, is gone.
+#[test]
+fn without_a_linger_a_close_drops_what_is_not_sent() {
+    for (linger, whole) in [(Duration::ZERO, false), (SECS(5), true)] {
+        let mut pair = Pair::symmetric(1, link());
+        let slow =
+            lingering(linger).with_max_bandwidth(MaxBandwidth::Absolute(Bitrate::from_mbps(10)));
+        pair.connect(slow.clone(), slow);
+        for _ in 0..100 {
+            assert!(pair.send_next(Side::Caller));
+        }
+        pair.close(Side::Caller);
+        assert_eq!(pair.caller.closed().is_some(), !whole, "at once, or when all is there");
+        pair.run_for(SECS(7));
+        let arrived = pair.delivered(Side::Caller).len();
+        assert_eq!(arrived == 100, whole, "{arrived} with a linger of {linger:?}");
+        assert!(arrived < 10 || whole, "{arrived} without a linger");
+        assert_eq!(pair.listener.closed(), Some(&CloseReason::Peer));
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod acks;
 mod addresses;
+mod attacks;
 mod backup;
 mod balance;
 mod bond;

@@ -6,7 +6,7 @@ use punctual_proto::{CloseReason, Config, ConnectError, RejectReason, SocketId};
 use punctual_wire::{Control, Extension, Handshake, HandshakeRequest, Timestamp};
 
 use crate::chance::Chance;
-use crate::datagram::{Kind, edit_handshake, forged, handshake, kind};
+use crate::datagram::{Kind, edit_handshake, forged, handshake, kind, noise};
 use crate::pair::{Pair, Side};
 use crate::record::Record;
 use crate::{MS, SECS, latency, link, lossy};
@@ -370,7 +370,7 @@ fn odd_packets_do_not_end_a_rendezvous() {
         let remote = pair.listener.address;
         for _ in 0..50 {
             let length = chance.below(80) as usize;
-            pair.inject(Side::Caller, remote, chance.bytes(length));
+            pair.inject(Side::Caller, remote, noise(&mut chance, length));
             let (_, mut odd, _) = record.handshakes(Side::Caller).remove(0);
             odd.request = chance.pick(&[HandshakeRequest::Agreement, HandshakeRequest::Unknown(9)]);
             odd.socket_id = SocketId::new(chance.next() >> 2);

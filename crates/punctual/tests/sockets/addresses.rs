@@ -43,21 +43,54 @@ fn patient() -> Config {
 
 #[tokio::test]
 async fn a_stream_goes_on_from_a_new_port_both_ways() {
-    goes_on(Listener::bind(local(), patient()).await.unwrap()).await;
+    goes_on(Listener::bind(local(), patient()).await.unwrap(), true).await;
 }
 
 /// The kernel deals datagrams out by address, so those from the new one come to another shard.
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_goes_on_from_a_new_port_though_another_shard_gets_it() {
+    goes_on(sharded().await, true).await;
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_goes_on_through_a_shard_that_has_nothing_else_to_do() {
+    goes_on(sharded().await, false).await;
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_port_of_all_shards_is_free_after_the_last_connection() {
+    let listener = sharded().await;
+    let address = listener.local_addr();
+    let call = Socket::connect(address, patient());
+    let (caller, accepted) =
+        within(async { tokio::try_join!(call, listener.accept()) }).await.unwrap();
+    drop(listener);
+    caller.send(message(1)).await.unwrap();
+    assert_eq!(within(accepted.recv()).await.unwrap().payload, message(1));
+    assert!(UdpSocket::bind(address).await.is_err(), "the connection needs its port");
+    drop((caller, accepted));
+    within(async {
+        while UdpSocket::bind(address).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+}
+
+#[cfg(unix)]
+async fn sharded() -> Listener {
     let port = PortConfig { local: Some(local()), ..PortConfig::default() };
     let config =
         ListenerConfig { port, connection: patient(), shards: 8, ..ListenerConfig::default() };
-    goes_on(Listener::bind_with(config).await.unwrap()).await;
+    Listener::bind_with(config).await.unwrap()
 }
 
-/// Streams both ways through a relay that changes its port three times.
-async fn goes_on(listener: Listener) {
+/// Streams both ways through a relay that changes its port three times, with the listener or after
+/// its end.
+async fn goes_on(listener: Listener, keep: bool) {
     let front = UdpSocket::bind(local()).await.unwrap();
     let address = front.local_addr().unwrap();
     let (switch, ports) = watch::channel(new_port().await);
@@ -65,6 +98,8 @@ async fn goes_on(listener: Listener) {
     let call = Socket::connect(address, patient());
     let (caller, accepted) =
         within(async { tokio::try_join!(call, listener.accept()) }).await.unwrap();
+
+    let _listener = keep.then_some(listener);
 
     let count = 600;
     let sends = |socket: Socket, switch: Option<watch::Sender<Arc<UdpSocket>>>| async move {

@@ -9,6 +9,8 @@ mod connect;
 mod exchange;
 mod gate;
 mod group;
+#[cfg(target_os = "linux")]
+mod headers;
 mod listener;
 mod reconnect;
 mod rendezvous;

@@ -9,6 +9,7 @@
 #![expect(unreachable_pub, reason = "a test program has no outside")]
 #![expect(clippy::cast_possible_truncation, reason = "the numbers of a plan are small")]
 
+#[path = "../../../proto/tests/scenarios/chance.rs"]
 mod chance;
 mod judge;
 mod plan;

@@ -1,0 +1,273 @@
+//! Whatever arrives, from whomever and whenever: an endpoint that listens and has one connection
+//! never panics, comes to rest, and sends and keeps no more than its configuration allows.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use punctual_proto::{
+    Config, ConnectionId, Endpoint, EndpointConfig, Event, IncomingId, RejectReason, SendOptions,
+    SeqNo, SocketId,
+};
+use punctual_units::Instant;
+
+use crate::config::{WINDOW, drawn};
+use crate::input::Input;
+
+const START: Instant = Instant::from_millis(100_000);
+const BACKLOG: usize = 4;
+const CONNECTIONS: usize = 8;
+/// IP and UDP headers leave this of an MTU of 1500.
+const LONGEST: usize = 1_472;
+
+/// The first two bytes choose the connection's options; the rest is what happens to it.
+pub(crate) fn run(input: &[u8]) {
+    let mut input = Input(input);
+    let mut world = World::connected(input.byte(), input.byte());
+    while let Some(step) = input.next() {
+        world.step(step, &mut input);
+        world.settle();
+    }
+}
+
+struct World {
+    now: Instant,
+    endpoint: Endpoint,
+    peer: SocketAddr,
+    connection: ConnectionId,
+    socket: SocketId,
+    isn: SeqNo,
+    incoming: Vec<IncomingId>,
+    accepted: Vec<ConnectionId>,
+    /// What may still wait to be sent: messages taken, and answers to what came.
+    owed: usize,
+}
+
+impl World {
+    /// A listener with one connection, made by a caller that is gone afterwards.
+    fn connected(basic: u8, extra: u8) -> Self {
+        let address = |host| SocketAddr::from(([192, 0, 2, host], 9_000));
+        let (caller_address, listener_address) = (address(1), address(2));
+        let config = drawn(basic, extra);
+        let limits = EndpointConfig {
+            backlog: BACKLOG,
+            max_connections: CONNECTIONS,
+            ..EndpointConfig::new([2; 32])
+        };
+        let mut listener = Endpoint::new(limits, START);
+        let mut caller = Endpoint::new(EndpointConfig::new([1; 32]), START);
+        listener.listen(Some(config.clone()));
+        caller.connect(START, listener_address, config).expect("an address");
+        let mut connection = None;
+        for _ in 0..4 {
+            carry(&mut caller, &mut listener, caller_address);
+            while let Some(event) = listener.poll_event() {
+                if let Event::Incoming(incoming) = event {
+                    connection = listener.accept(START, incoming.id, None).ok();
+                }
+            }
+            carry(&mut listener, &mut caller, listener_address);
+            // The caller repeats its requests with time only.
+            caller.handle_timeout(START);
+        }
+        let connection = connection.expect("a perfect link");
+        let socket = listener.info(connection).expect("it stands").socket_id;
+        Self {
+            now: START,
+            endpoint: listener,
+            peer: caller_address,
+            connection,
+            socket,
+            isn: isn_of_the_caller(),
+            incoming: Vec::new(),
+            accepted: Vec::new(),
+            owed: 0,
+        }
+    }
+
+    fn step(&mut self, step: u8, input: &mut Input<'_>) {
+        match step % 11 {
+            0 => self.now += Duration::from_micros(input.u16().into()),
+            1 => self.now += Duration::from_millis(input.u16().into()),
+            2 => {
+                let peer = self.peer;
+                self.arrive(peer, input.bytes().to_vec());
+            }
+            3 => {
+                let stranger = SocketAddr::from(([198, 51, 100, step], input.u16()));
+                self.arrive(stranger, input.bytes().to_vec());
+            }
+            4 | 5 => self.arrive_data(input),
+            6 | 7 => self.arrive_control(input),
+            8 => {
+                let ttl =
+                    input.next().filter(|&ms| ms > 0).map(|ms| Duration::from_millis(ms.into()));
+                let payload = vec![step; usize::from(input.u16() % 1_400)];
+                let options = SendOptions { ttl, ..SendOptions::default() };
+                let _ = self.endpoint.send(self.now, self.connection, payload.into(), options);
+            }
+            9 => self.arrive_call(input),
+            _ => self.apply(input.byte()),
+        }
+    }
+
+    /// Data in the peer's name, near what is expected or anywhere.
+    fn arrive_data(&mut self, input: &mut Input<'_>) {
+        let place = input.byte();
+        let seq = match place {
+            0..=199 => self.isn.plus(u32::from(input.u16() % 512)),
+            _ => SeqNo::new(input.u32()),
+        };
+        // Message number 0 is a packet filter's.
+        let mask = if (150..200).contains(&place) { 0 } else { 0x3FFF_FFFF };
+        let flags = 0xC000_0000 | input.u32() & mask;
+        let mut datagram = Vec::new();
+        for word in [seq.value(), flags, input.u32(), self.socket.value()] {
+            datagram.extend_from_slice(&word.to_be_bytes());
+        }
+        datagram.extend_from_slice(input.bytes());
+        let peer = self.peer;
+        self.arrive(peer, datagram);
+    }
+
+    /// A control packet in the peer's name with any body; sequence numbers in it are near the
+    /// stream's.
+    fn arrive_control(&mut self, input: &mut Input<'_>) {
+        let kind = input.byte() % 10;
+        let mut datagram = vec![0x80, kind, 0, 0];
+        for word in [input.u32(), input.u32(), self.socket.value()] {
+            datagram.extend_from_slice(&word.to_be_bytes());
+        }
+        for chunk in input.bytes().chunks(2) {
+            let near = self.isn.plus(u32::from(chunk[0])).value();
+            let opens_a_range = chunk.get(1).is_some_and(|&flag| flag & 1 == 1);
+            let word = if opens_a_range { near | 0x8000_0000 } else { near };
+            datagram.extend_from_slice(&word.to_be_bytes());
+        }
+        let peer = self.peer;
+        self.arrive(peer, datagram);
+    }
+
+    /// A stranger calls with a cookie that is good; everything else in its conclusion is anything.
+    fn arrive_call(&mut self, input: &mut Input<'_>) {
+        let caller = input.byte();
+        let remote = SocketAddr::from(([203, 0, 113, caller], 9_000));
+        let mut words = [0x8000_0000, 0, 7, 0, 4, 2, 9, 1_500, 8_192, 1, u32::from(caller), 0];
+        let datagram = |words: &[u32]| -> Vec<u8> {
+            words.iter().chain(&[0; 4]).flat_map(|word| word.to_be_bytes()).collect()
+        };
+        self.arrive(remote, datagram(&words));
+        let mut answer = Vec::new();
+        while let Some(transmit) = self.endpoint.poll_transmit(self.now, 1, &mut answer) {
+            if transmit.remote == remote {
+                break;
+            }
+            answer.clear();
+        }
+        let Some(cookie) = answer.get(44..48) else { return };
+        words[11] = u32::from_be_bytes([cookie[0], cookie[1], cookie[2], cookie[3]]);
+        (words[4], words[5], words[9]) = (5, 5, 0xFFFF_FFFF);
+        let change = usize::from(input.byte());
+        if (4..9).contains(&change) {
+            words[change] = input.u32();
+        }
+        let mut conclusion = datagram(&words);
+        if input.next().is_none_or(|plain| plain % 4 > 0) {
+            let extension = [0x0001_0003u32, 0x0001_0505, 0xBF, 0x0078_0000];
+            conclusion.extend(extension.iter().flat_map(|word| word.to_be_bytes()));
+        }
+        conclusion.extend_from_slice(input.bytes());
+        self.arrive(remote, conclusion);
+    }
+
+    fn arrive(&mut self, remote: SocketAddr, datagram: Vec<u8>) {
+        self.owed += 2;
+        self.endpoint.handle_datagram(self.now, remote, Bytes::from(datagram));
+    }
+
+    /// The application does something.
+    fn apply(&mut self, verb: u8) {
+        match verb % 6 {
+            0 => while let Ok(Some(_)) = self.endpoint.recv(self.now, self.connection) {},
+            1 => {
+                if let Some(id) = self.incoming.pop()
+                    && let Ok(accepted) = self.endpoint.accept(self.now, id, None)
+                {
+                    self.accepted.push(accepted);
+                }
+            }
+            2 => {
+                if let Some(id) = self.incoming.pop() {
+                    self.endpoint.reject(id, RejectReason::NOT_FOUND);
+                }
+            }
+            3 => {
+                if let Some(id) = self.accepted.pop() {
+                    self.endpoint.release(self.now, id);
+                }
+            }
+            4 if verb > 240 => self.endpoint.close(self.now, self.connection),
+            5 if verb > 240 => self.endpoint.release(self.now, self.connection),
+            _ => {}
+        }
+        self.owed += 2;
+    }
+
+    /// Runs timers, sends and takes events until nothing is left to do now.
+    fn settle(&mut self) {
+        let mut buffer = Vec::new();
+        let mut sent = 0;
+        // A pause lets each connection fall silent once and send again all it has.
+        let most = self.owed + CONNECTIONS * (2 * WINDOW + 64);
+        for _ in 0..10_000 {
+            if self.endpoint.poll_timeout().is_some_and(|at| at <= self.now) {
+                self.endpoint.handle_timeout(self.now);
+            }
+            while let Some(transmit) = self.endpoint.poll_transmit(self.now, 8, &mut buffer) {
+                assert!(transmit.segment_size <= LONGEST, "a datagram too long");
+                assert!(transmit.size <= buffer.len());
+                sent += transmit.size.div_ceil(transmit.segment_size);
+                buffer.clear();
+            }
+            while let Some(event) = self.endpoint.poll_event() {
+                match event {
+                    Event::Incoming(incoming) => self.incoming.push(incoming.id),
+                    Event::IncomingGone(id) => self.incoming.retain(|&waiting| waiting != id),
+                    _ => {}
+                }
+            }
+            if self.endpoint.poll_timeout().is_none_or(|at| at > self.now) {
+                break;
+            }
+        }
+        let rests = self.endpoint.poll_timeout().is_none_or(|at| at > self.now);
+        assert!(rests, "the endpoint does not come to rest");
+        assert!(sent <= most, "{sent} datagrams at once");
+        self.owed = 0;
+        assert!(self.incoming.len() <= BACKLOG);
+        assert!(self.endpoint.connection_count() <= CONNECTIONS);
+        if let Some(statistics) = self.endpoint.statistics(self.now, self.connection) {
+            assert!(statistics.receive_buffer_packets as usize <= WINDOW);
+            assert!(statistics.send_buffer_packets as usize <= WINDOW);
+            assert!(statistics.flight_size as usize <= WINDOW);
+        }
+    }
+}
+
+/// Carries what `from` has to send over to `to`.
+fn carry(from: &mut Endpoint, to: &mut Endpoint, address: SocketAddr) {
+    let mut buffer = Vec::new();
+    while from.poll_transmit(START, 1, &mut buffer).is_some() {
+        to.handle_datagram(START, address, Bytes::from(std::mem::take(&mut buffer)));
+    }
+}
+
+/// The sequence number that both directions of the connection start at: fixed by the caller's seed.
+fn isn_of_the_caller() -> SeqNo {
+    let mut caller = Endpoint::new(EndpointConfig::new([1; 32]), START);
+    let remote = SocketAddr::from(([192, 0, 2, 2], 9_000));
+    caller.connect(START, remote, Config::default()).expect("an address");
+    let mut induction = Vec::new();
+    caller.poll_transmit(START, 1, &mut induction).expect("a request");
+    SeqNo::new(u32::from_be_bytes([induction[24], induction[25], induction[26], induction[27]]))
+}

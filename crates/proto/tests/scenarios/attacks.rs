@@ -1,0 +1,361 @@
+//! Attacks that a peer's honest behaviour is no measure of: floods of handshakes beside a stream,
+//! exchanges that are to send more than they cost, reports and requests without end, recordings.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+
+use punctual_proto::{Config, CryptoMode, RejectReason, SeqNo, SocketId};
+use punctual_units::Instant;
+use punctual_wire::{
+    AckNo, Control, DropRequest, Handshake, HandshakeRequest, LossListBuilder, MsgNo, PeerIp,
+    Timestamp,
+};
+
+use crate::chance::Chance;
+use crate::datagram::{forged, handshake};
+use crate::encryption::secured;
+use crate::hostile::{expect_no_harm, state, streaming, untraced};
+use crate::pair::{Pair, Side};
+use crate::record::Record;
+use crate::{MS, SECS, latency, link};
+
+const BOTH: [Side; 2] = [Side::Caller, Side::Listener];
+
+/// A handshake that asks for this, of a socket that nobody knows.
+fn asking(chance: &mut Chance, request: HandshakeRequest, version: u32) -> Vec<u8> {
+    let handshake = Handshake {
+        version,
+        encryption: 0,
+        extension_field: 5,
+        isn: SeqNo::new(chance.next() >> 2),
+        mss: 1_500,
+        flow_window: 8_192,
+        request,
+        socket_id: SocketId::new(1 + (chance.next() >> 3)),
+        cookie: chance.next(),
+        peer_ip: PeerIp::from(IpAddr::from([192, 0, 2, 2])),
+        extensions: Vec::new(),
+    };
+    forged(SocketId::LISTENER, Timestamp::default(), Control::Handshake(Box::new(handshake)))
+}
+
+fn anywhere(chance: &mut Chance) -> SocketAddr {
+    SocketAddr::from((chance.next().to_be_bytes(), 1 + (chance.next() >> 17) as u16))
+}
+
+/// Bytes that went to strangers since this was asked last.
+fn said_to_strangers(pair: &mut Pair) -> usize {
+    pair.strays.drain(..).map(|(_, datagram)| datagram.len()).sum()
+}
+
+/// Bytes that one side put on its link.
+fn said(record: &Record, side: Side) -> usize {
+    record.from(side).iter().map(|(_, datagram)| datagram.len()).sum()
+}
+
+/// Twenty-five thousand handshakes a second beside a stream: of strangers, with cookies that are
+/// wrong, and from an address that has a good one.
+#[test]
+fn a_flood_of_handshakes_does_not_disturb_a_stream() {
+    let mut chance = Chance(1);
+    let mut pair = Pair::symmetric(1, link()).with_listener(|config| config.backlog = 4);
+    let record = pair.record();
+    pair.connect(untraced(), untraced());
+    pair.untap();
+    let (_, _, good) = record.handshakes(Side::Caller).pop().expect("a conclusion");
+    pair.accepts = false;
+    let caller = pair.caller.address;
+    for _ in 0..500 {
+        assert!(pair.send_next(Side::Caller) && pair.send_next(Side::Listener));
+        let mut heard = 0;
+        for i in 0..50 {
+            let remote = anywhere(&mut chance);
+            let (remote, datagram) = match i % 4 {
+                0 => (remote, asking(&mut chance, HandshakeRequest::Induction, 4)),
+                1 => (remote, asking(&mut chance, HandshakeRequest::Conclusion, 5)),
+                2 => (remote, good.clone()),
+                _ => {
+                    let mut another = good.clone();
+                    another[40..44].copy_from_slice(&chance.next().to_be_bytes());
+                    (caller, another)
+                }
+            };
+            heard += datagram.len();
+            pair.inject(Side::Listener, remote, datagram);
+        }
+        assert!(said_to_strangers(&mut pair) <= heard / 2);
+        pair.run_for(MS(2));
+        assert_eq!(pair.listener.endpoint.connection_count(), 1);
+        assert!(pair.listener.incoming.len() - pair.listener.gone.len() <= 4);
+    }
+    pair.run_for(SECS(1));
+    for side in BOTH {
+        pair.assert_complete(side);
+        assert!(pair.delays(side).iter().all(|&delay| delay == MS(130)));
+        assert_eq!(pair.statistics(side).packets_retransmitted, 0);
+    }
+}
+
+/// Whatever handshake a stranger sends, to whatever end, and however short.
+#[test]
+fn no_end_says_more_to_a_stranger_than_it_hears() {
+    let prepare: [fn(&mut Pair); 4] = [
+        |_| {},
+        |pair| pair.listener.endpoint.listen(Some(secured(Some("correct horse"), true))),
+        |pair| pair.wave(Side::Listener, latency(120)),
+        |pair| pair.connect(latency(120), latency(120)),
+    ];
+    for (prepare, number) in prepare.into_iter().zip(0..) {
+        let mut chance = Chance(number);
+        let mut pair = Pair::symmetric(1, link());
+        prepare(&mut pair);
+        let connections = pair.listener.endpoint.connection_count();
+        let requests = [
+            HandshakeRequest::Induction,
+            HandshakeRequest::Conclusion,
+            HandshakeRequest::WaveAHand,
+            HandshakeRequest::Agreement,
+            HandshakeRequest::Rejection(RejectReason::ROGUE),
+            HandshakeRequest::Unknown(7),
+        ];
+        for request in requests {
+            for version in [4, 5, 6] {
+                let datagram = asking(&mut chance, request, version);
+                for length in (0..=datagram.len()).chain([100, 1_472]) {
+                    let mut datagram = datagram.clone();
+                    datagram.resize(length, 0);
+                    let remote = anywhere(&mut chance);
+                    pair.inject(Side::Listener, remote, datagram);
+                    let answered = said_to_strangers(&mut pair);
+                    assert!(answered <= length, "{answered} bytes for {length} of {request:?}");
+                }
+            }
+        }
+        assert_eq!(pair.listener.endpoint.connection_count(), connections);
+        assert!(pair.listener.incoming.is_empty());
+    }
+}
+
+/// Somebody waves in the peer's name, each time as another socket, while the peer is away. What
+/// this end has to say is ten times as long as a wave.
+#[test]
+fn waves_in_the_peers_name_are_not_multiplied() {
+    let wishful = secured(Some("correct horse"), true).with_stream_id("x".repeat(500));
+    let wishful = wishful.expect("short enough");
+    for pause in [MS(1), MS(20), MS(100)] {
+        let mut chance = Chance(1);
+        let mut pair = Pair::symmetric(1, link());
+        let record = pair.record();
+        pair.wave(Side::Listener, wishful.clone());
+        pair.run_for(SECS(2));
+        let alone = said(&record, Side::Listener);
+        let (mut heard, remote) = (0, pair.caller.address);
+        let start = pair.now;
+        while pair.now < start + SECS(2) {
+            let wave = asking(&mut chance, HandshakeRequest::WaveAHand, 5);
+            heard += wave.len();
+            pair.inject(Side::Listener, remote, wave);
+            pair.run_for(pause);
+        }
+        let answered = said(&record, Side::Listener) - alone;
+        // Sixteen at once, and then at the pace of its own repetitions, whatever comes.
+        assert!(answered <= (16 + 9) * 720, "{answered} bytes for {heard}");
+    }
+}
+
+/// Somebody answers in the listener's name, again and again.
+#[test]
+fn a_call_is_not_multiplied_by_answers() {
+    let mut pair = Pair::symmetric(1, link());
+    let record = pair.record();
+    pair.call(latency(120), latency(120));
+    pair.run_for(MS(15));
+    let response = loop {
+        pair.run_for(MS(1));
+        if let Some((_, handshake, datagram)) = record.handshakes(Side::Listener).pop() {
+            assert_eq!(handshake.request, HandshakeRequest::Induction);
+            break datagram;
+        }
+    };
+    pair.drop_where(|side, _| side == Side::Listener);
+    let counted = pair.record();
+    let remote = pair.listener.address;
+    let mut chance = Chance(1);
+    for _ in 0..1_000 {
+        let mut answer = response.clone();
+        answer[44..48].copy_from_slice(&chance.next().to_be_bytes());
+        pair.inject(Side::Caller, remote, answer);
+        pair.run_for(MS(1));
+    }
+    let calls = counted.handshakes(Side::Caller);
+    assert!((1..=6).contains(&calls.len()), "{} calls in a second", calls.len());
+}
+
+/// Reports of packets that were acknowledged long ago or never existed, in the peer's name.
+#[test]
+fn reports_of_what_is_gone_are_not_worth_their_bytes() {
+    let mut pair = streaming(1);
+    pair.run_for(MS(200));
+    let (next, at_caller, _) = state(&mut pair);
+    let remote = pair.listener.address;
+    let record = pair.record();
+    let before = pair.statistics(Side::Caller);
+    let mut heard = 0;
+    for i in 0..2_000 {
+        let mut list = LossListBuilder::new(364);
+        let back = [1, 50, 250, 1_000, 100_000, 0x3000_0000][i % 6];
+        assert!(list.push(next.minus(back), next.minus(back)));
+        let stamp = Timestamp::from_micros(900_000);
+        let nak = forged(at_caller, stamp, Control::Nak(list.as_list()));
+        heard += nak.len();
+        pair.inject(Side::Caller, remote, nak);
+        pair.run_for(MS(1));
+    }
+    let after = pair.statistics(Side::Caller);
+    assert_eq!(after.packets_retransmitted, before.packets_retransmitted);
+    let answered = said(&record, Side::Caller);
+    assert!(answered <= heard, "{answered} bytes for {heard}");
+    pair.untap();
+    expect_no_harm(&mut pair);
+}
+
+/// Drop requests in the peer's name, for anything near and far: what they name may be given up,
+/// nothing else is, and nothing that is there already.
+#[test]
+fn drop_requests_cost_what_they_name_and_no_more() {
+    let mut pair = streaming(1);
+    let (_, _, at_listener) = state(&mut pair);
+    let remote = pair.caller.address;
+    let stamp = Timestamp::from_micros(900_000);
+    let ask = |pair: &mut Pair, first: SeqNo, last: SeqNo| {
+        let request = DropRequest { msgno: MsgNo::CONTROL, first, last };
+        pair.inject(
+            Side::Listener,
+            remote,
+            forged(at_listener, stamp, Control::DropRequest(request)),
+        );
+    };
+    let mut chance = Chance(1);
+    for round in 0..200 {
+        let (next, ..) = state(&mut pair);
+        // What waits to be played has come, and stays.
+        ask(&mut pair, next.minus(60), next.minus(6));
+        for _ in 0..50 {
+            let (at, length) = (chance.next(), chance.below(0x2000_0000));
+            if SeqNo::new(at).distance_from(next).abs() > 10_000 {
+                let first = SeqNo::new(at);
+                let reaches =
+                    first.plus(length).is_after(next.minus(1_000)) && first.is_before(next);
+                if !reaches {
+                    ask(&mut pair, first, first.plus(length));
+                }
+            }
+        }
+        if round % 20 == 10 {
+            // The next three are named before they are sent.
+            ask(&mut pair, next, next.plus(2));
+        }
+        pair.stream(Side::Caller, 10, MS(2));
+    }
+    pair.run_for(SECS(1));
+    let delivered = pair.delivered(Side::Caller).len() as u64;
+    let receiver = pair.statistics(Side::Listener);
+    assert_eq!(delivered + receiver.packets_receive_dropped, 2_250);
+    assert!(receiver.packets_receive_dropped <= 30, "{}", receiver.packets_receive_dropped);
+    assert!(receiver.receive_buffer_packets == 0);
+    assert_eq!((pair.caller.closed(), pair.listener.closed()), (None, None));
+}
+
+/// Acknowledgements of acknowledgements, and acknowledgements, that nobody made: neither round
+/// trips nor what is in flight are believed.
+#[test]
+fn forged_acknowledgements_measure_nothing() {
+    let mut pair = streaming(1);
+    let (_, _, at_listener) = state(&mut pair);
+    let remote = pair.caller.address;
+    let before = pair.statistics(Side::Listener).rtt;
+    let mut chance = Chance(1);
+    for _ in 0..5_000 {
+        let number = AckNo::new(if chance.one_in(2) { chance.below(200) } else { chance.next() });
+        let stamp = Timestamp::from_micros(chance.next());
+        let answer = forged(at_listener, stamp, Control::AckAck(number));
+        pair.inject(Side::Listener, remote, answer);
+    }
+    let after = pair.statistics(Side::Listener).rtt;
+    assert!(after <= before + MS(1) && before <= after + MS(15), "{before:?} {after:?}");
+    expect_no_harm(&mut pair);
+}
+
+/// Everything that was said is said again a while later, across refreshes of the keys.
+#[test]
+fn recorded_packets_of_old_keys_change_nothing() {
+    for mode in [CryptoMode::Ctr, CryptoMode::Gcm] {
+        let mut pair = Pair::symmetric(1, link());
+        let config = |config: Config| {
+            let config = config.with_key_refresh_rate(100).expect("in range");
+            config.with_key_pre_announce(20).expect("in range").with_drift_tracer(false)
+        };
+        let config = config(secured(Some("correct horse"), true).with_crypto_mode(mode));
+        let mut kept: [VecDeque<(Instant, Vec<u8>)>; 2] = Default::default();
+        pair.tap(move |now, side, datagram| {
+            let queue = &mut kept[usize::from(side == Side::Listener)];
+            // Between one and two keys later.
+            queue.push_back((now + MS(350), datagram.clone()));
+            let mut sent = vec![datagram];
+            while queue.front().is_some_and(|(at, _)| *at <= now) {
+                sent.extend(queue.pop_front().map(|(_, again)| again));
+            }
+            sent
+        });
+        pair.connect(config.clone(), config);
+        for _ in 0..1_000 {
+            assert!(pair.send_next(Side::Caller) && pair.send_next(Side::Listener));
+            pair.run_for(MS(2));
+        }
+        pair.run_for(SECS(1));
+        for side in BOTH {
+            pair.assert_complete(side);
+            let statistics = pair.statistics(side);
+            assert!(statistics.key_refreshes >= 8, "{}", statistics.key_refreshes);
+            // GCM finds out that the key is another one, before it matters that it comes late.
+            let refused = statistics.packets_belated + statistics.packets_undecrypted;
+            assert!(refused > 900, "{refused}");
+            assert_eq!(statistics.packets_received_unique, 1_000);
+        }
+    }
+}
+
+/// A whole session is recorded, and played to the listener once it is over.
+#[test]
+fn a_recorded_session_is_not_the_session_again() {
+    let mut pair = Pair::symmetric(1, link());
+    let record = pair.record();
+    pair.connect(latency(120), latency(120));
+    pair.stream(Side::Caller, 200, MS(2));
+    pair.run_for(MS(300));
+    pair.close(Side::Caller);
+    pair.run_for(MS(100));
+    pair.release(Side::Caller);
+    pair.release(Side::Listener);
+    let said_by_caller = record.from(Side::Caller);
+    pair.untap();
+    let (received, caller) = (pair.listener.received.len(), pair.caller.address);
+    pair.accepts = false;
+    for (_, datagram) in said_by_caller {
+        // From where the recording was made, and from elsewhere.
+        for remote in [SocketAddr::from(([203, 0, 113, 9], 9)), caller] {
+            pair.inject(Side::Listener, remote, datagram.clone());
+        }
+    }
+    assert_eq!(pair.listener.received.len(), received);
+    assert_eq!(pair.listener.endpoint.connection_count(), 0);
+    // The cookie is good for a while, so the caller seems to be here once more, and no more often.
+    assert_eq!(pair.listener.incoming.len(), 1);
+    assert_eq!(pair.listener.incoming[0].remote, caller);
+    // An hour later it is worth nothing.
+    pair.run_for(SECS(3_600));
+    let conclusion = record.handshakes(Side::Caller).pop().expect("a conclusion").2;
+    assert!(handshake(&conclusion).is_some());
+    pair.inject(Side::Listener, caller, conclusion);
+    assert_eq!(pair.listener.incoming.len(), 1);
+}
