@@ -62,15 +62,14 @@ pub(crate) async fn call(
     Ok(group)
 }
 
-/// Says what a refusal of a group comes from, as a rule.
+/// Says what else a refusal of a group may come from.
 fn explain(kind: GroupKind, error: punctual::Error) -> Failure {
     let refused = error.reject_reason() == Some(RejectReason::GROUP);
     let failure = Failure::from(error);
     match kind {
-        GroupKind::Balance if refused => failure.but(
-            "the peer must be Punctual with groupconnect=1; other programs know no grouptype=balance",
-        ),
-        _ if refused => failure.but("the listener must let groups in: groupconnect=1"),
+        GroupKind::Balance if refused => {
+            failure.but("and must be Punctual: other programs know no grouptype=balance")
+        }
         _ => failure,
     }
 }

@@ -202,11 +202,12 @@ impl Balance {
         while let Some(sent) = self.pipes.get(&id).and_then(Pipe::waiting)
             && sent.at + patience <= now
         {
-            let msgno = sent.msgno;
+            let (msgno, lost) = (sent.msgno, sent.lost);
             if let Some(pipe) = self.pipes.get_mut(&id) {
                 pipe.look_on();
             }
-            if let Some(message) = self.find(msgno).cloned() {
+            // What was lost went over the best link when that was told.
+            if let Some(message) = self.find(msgno).cloned().filter(|_| !lost) {
                 self.resent += 1;
                 self.submit(now, other, message, actions);
             }

@@ -43,7 +43,7 @@ pub(super) struct Sent {
     pub(super) at: Instant,
     size: usize,
     /// The peer reported it lost, and it went back to the group.
-    lost: bool,
+    pub(super) lost: bool,
 }
 
 /// What goes over one link, and what the link is taken to carry.

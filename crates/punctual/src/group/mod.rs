@@ -85,7 +85,7 @@ impl Group {
     /// do. All links have the same options.
     ///
     /// Errors: that of the last link, if none comes to stand; [`Error::Config`] with a packet
-    /// filter, which groups do not have.
+    /// filter or without TSBPD, which groups do not have.
     ///
     /// Cancel safe: dropping the call takes it back.
     pub async fn connect(
@@ -97,6 +97,10 @@ impl Group {
             let value = config.packet_filter().to_owned();
             let expected = "none in a group, whose links leave numbers out when they join";
             return Err(ConfigError { option: "packetfilter", value, expected }.into());
+        }
+        if !config.tsbpd() {
+            let expected = "on in a group, whose links share one stream by its timestamps";
+            return Err(ConfigError { option: "tsbpdmode", value: "0".to_owned(), expected }.into());
         }
         let group = Self::new(kind, config, String::new())?;
         let attempts: Vec<_> = links.into_iter().map(|link| group.add_link(link)).collect();
