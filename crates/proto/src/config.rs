@@ -9,6 +9,7 @@ use punctual_crypto::{KeyLength, Passphrase};
 use punctual_units::Bitrate;
 use punctual_wire::{SocketId, destination};
 
+use crate::congestion::CongestionControl;
 use crate::connection::rtt::RttAlgorithm;
 use crate::connection::send::retransmit::RetransmitPolicy;
 use crate::encryption::CryptoMode;
@@ -25,6 +26,12 @@ pub(crate) const SRT_HEADER: usize = 16;
 pub(crate) const PACKET_OVERHEAD: usize = UDP_IPV4_OVERHEAD + SRT_HEADER;
 /// Packets in a buffer of automatic size at most: 10 Gb/s at a latency of 120 ms.
 const AUTO_BUFFER_PACKETS: usize = 131_072;
+/// The largest payload of a packet: an Ethernet frame less the headers of IPv4, UDP and SRT.
+const MAX_PAYLOAD: usize = 1_456;
+/// Packets in a file's buffers at most.
+const FILE_BUFFER_PACKETS: usize = 25_600;
+/// How long closing goes on sending a file, by default.
+const FILE_LINGER: Duration = Duration::from_secs(180);
 /// libsrt's payload of a buffer unit: MTU less IP and UDP headers.
 const BUFFER_UNIT: usize = 1_472;
 
@@ -45,6 +52,38 @@ impl PartialEq for RetransmitAlgorithm {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Aggressive, Self::Aggressive) | (Self::Efficient, Self::Efficient) => true,
+            (Self::Custom(a), Self::Custom(b)) => std::ptr::fn_addr_eq(*a, *b),
+            _ => false,
+        }
+    }
+}
+
+/// How data travel: what both ends must agree on \[congestion, messageapi\].
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Transmission {
+    /// Live messages of one packet each, on time (congestion "live", messages).
+    #[default]
+    Live,
+    /// Messages of any size, whole or not at all (congestion "file", messages).
+    Messages,
+    /// A stream of bytes (congestion "file", no messages).
+    Stream,
+}
+
+/// What decides on the rate at which files and streams are sent; live has its own.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum CongestionAlgorithm {
+    /// libsrt's (FileCC).
+    #[default]
+    Standard,
+    /// The one that this function makes for each connection.
+    Custom(fn() -> Box<dyn CongestionControl>),
+}
+
+impl PartialEq for CongestionAlgorithm {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Standard, Self::Standard) => true,
             (Self::Custom(a), Self::Custom(b)) => std::ptr::fn_addr_eq(*a, *b),
             _ => false,
         }
@@ -167,11 +206,16 @@ macro_rules! options {
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
 options! {
+    /// How data travel; both ends must have the same \[congestion, messageapi\]. Default live
+    /// messages. [`Config::file`] sets what else belongs to files.
+    transmission / with_transmission: Transmission = Transmission::Live;
+    /// What decides on the rate of files and streams. Default: libsrt's FileCC.
+    congestion_algorithm / with_congestion_algorithm: CongestionAlgorithm = CongestionAlgorithm::Standard;
     /// Largest UDP datagram with IP and UDP headers, bytes \[mss\]. 76 to 1500, default 1500; the
     /// smaller of both ends counts.
     mss / with_mss: usize = 1500, "mss" in 76..=1500, "76 to 1500 bytes";
-    /// Largest payload of a message, bytes \[payloadsize\]. 1 to 1456, default 1316: seven MPEG-TS
-    /// packets.
+    /// Largest payload of a packet, and so of a live message, bytes \[payloadsize\]. 1 to 1456,
+    /// default 1316: seven MPEG-TS packets.
     payload_size / with_payload_size: usize = 1316, "payloadsize" in 1..=1456, "1 to 1456 bytes";
     /// Most packets in flight that the receiver allows \[fc\]. At least 32, default 131,072.
     flow_window / with_flow_window: usize = AUTO_BUFFER_PACKETS, "fc" in 32..=1_048_576, "32 to 1048576 packets";
@@ -192,7 +236,7 @@ options! {
     /// Limit of retransmissions alone \[maxrexmitbw\]. Default automatic.
     max_retransmit_bandwidth / with_max_retransmit_bandwidth: RetransmitBandwidth = RetransmitBandwidth::Auto;
     /// Deliver each message at origin time + latency \[tsbpdmode\]. Default true; else at once, in
-    /// order.
+    /// order. A stream of bytes has no such times.
     tsbpd / with_tsbpd: bool = true;
     /// Least delay of the receiving buffer here \[rcvlatency\]. Up to 65,535 ms, default 120 ms;
     /// the larger of this and the peer's wish counts.
@@ -249,6 +293,51 @@ options! {
 impl Config {
     /// Longest stream ID, bytes.
     pub const MAX_STREAM_ID: usize = 512;
+
+    /// The options of libsrt's file profile: a stream of bytes, nothing dropped, nothing delayed
+    /// \[transtype\]. For messages of any size, add
+    /// [`with_transmission`](Self::with_transmission)([`Transmission::Messages`]).
+    ///
+    /// The buffers hold 25,600 packets, which is libsrt's flow window: who reads a file is always
+    /// faster than the link, and would fill any buffer.
+    pub fn file() -> Self {
+        Self {
+            transmission: Transmission::Stream,
+            tsbpd: false,
+            receive_latency: Duration::ZERO,
+            peer_latency: Duration::ZERO,
+            too_late_drop: false,
+            send_drop_delay: None,
+            periodic_nak: false,
+            retransmit_algorithm: RetransmitAlgorithm::Aggressive,
+            payload_size: MAX_PAYLOAD,
+            linger: FILE_LINGER,
+            flow_window: FILE_BUFFER_PACKETS,
+            send_buffer: BufferSize::Packets(FILE_BUFFER_PACKETS),
+            ..Self::default()
+        }
+    }
+
+    /// Whether messages have their time, by which they are delivered or dropped.
+    pub(crate) const fn is_timed(&self) -> bool {
+        self.tsbpd && !matches!(self.transmission, Transmission::Stream)
+    }
+
+    /// Whether a message may need several packets.
+    pub(crate) const fn cuts_messages(&self) -> bool {
+        !self.is_timed() && !matches!(self.transmission, Transmission::Live)
+    }
+
+    /// Whether a message must be put together from several packets.
+    pub(crate) fn joins_messages(&self) -> bool {
+        self.cuts_messages() && self.transmission == Transmission::Messages
+    }
+
+    /// Whether a connection without common keys is none. Of a stream of bytes nothing may be left
+    /// out, so what cannot be read would stop it for good.
+    pub(crate) fn insists_on_keys(&self) -> bool {
+        self.enforced_encryption || self.transmission == Transmission::Stream
+    }
 
     /// Both latencies at once \[latency\]: this end's receiver and the least for the peer's. Up to
     /// 65,535 ms.
@@ -315,15 +404,18 @@ impl Config {
     /// a listener adopts it, or fills in what either end left out. A listener with a wish that the
     /// caller contradicts rejects it with
     /// [`RejectReason::FILTER`](punctual_wire::RejectReason::FILTER); a caller without one gets no
-    /// filter.
+    /// filter. Neither does a connection with messages of several packets: who asks for a filter
+    /// there is rejected alike.
     pub fn with_packet_filter(mut self, filter: &str) -> Result<Self, ConfigError> {
         self.packet_filter =
             if filter.is_empty() { None } else { Some(FilterConfig::parse(filter)?) };
         Ok(self)
     }
 
-    pub(crate) const fn filter(&self) -> Option<&FilterConfig> {
-        self.packet_filter.as_ref()
+    /// The filter that this end uses: none with messages of several packets, because a rebuilt
+    /// packet does not say which part of a message it is.
+    pub(crate) fn filter(&self) -> Option<&FilterConfig> {
+        self.packet_filter.as_ref().filter(|_| !self.joins_messages())
     }
 
     /// The most packets that the receiver holds and so the flow window that it announces.

@@ -54,14 +54,17 @@ pub enum SendError {
     /// The send buffer is full; [`Event::Writable`](crate::Event::Writable) will follow.
     #[error("the send buffer is full")]
     Full,
-    /// The message does not fit one packet.
-    #[error("the message has {size} bytes; one live message holds 1 to {max}")]
+    /// The message does not fit one packet or, where messages are cut, the buffers.
+    #[error("the message has {size} bytes; one message holds 1 to {max} here")]
     Size {
         /// Bytes of the message.
         size: usize,
         /// Most bytes that a message may have.
         max: usize,
     },
+    /// Bytes of a stream were offered to a connection that carries messages.
+    #[error("the connection carries messages, not a stream of bytes")]
+    NoStream,
     /// The handshake is not complete.
     #[error("the connection does not stand yet")]
     NotConnected,
@@ -74,6 +77,10 @@ pub enum SendError {
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum RecvError {
+    /// The connection is closed, and some of what the peer had sent before it left never arrived:
+    /// what was read is not all.
+    #[error("the peer closed before all it had sent arrived")]
+    Truncated,
     /// The connection is closed and everything received has been read.
     #[error("the connection is closed: {0}")]
     Closed(CloseReason),

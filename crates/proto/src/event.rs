@@ -98,6 +98,9 @@ pub struct ConnectionInfo {
     pub receive_key_state: KeyState,
     /// The cipher of what this end sends; `None` if that is in the clear.
     pub cipher: Option<(CipherMode, KeyLength)>,
+    /// Whether both ends follow each other to new addresses. Only this implementation does, so it
+    /// also tells who the peer is.
+    pub path_update: bool,
 }
 
 /// A message as it is delivered.

@@ -77,6 +77,7 @@
 
 mod chance;
 mod config;
+mod congestion;
 mod connection;
 mod encryption;
 mod endpoint;
@@ -85,15 +86,17 @@ mod event;
 mod filter;
 mod group;
 mod handshake;
+mod mode;
 mod seq_ring;
 mod seq_set;
 mod statistics;
 mod stream_id;
 
 pub use config::{
-    BufferSize, Config, EndpointConfig, MaxBandwidth, NakTimer, RetransmitAlgorithm,
-    RetransmitBandwidth, Shard,
+    BufferSize, Config, CongestionAlgorithm, EndpointConfig, MaxBandwidth, NakTimer,
+    RetransmitAlgorithm, RetransmitBandwidth, Shard, Transmission,
 };
+pub use congestion::{CongestionControl, PathState};
 pub use connection::rtt::{ClassicRtt, Rtt, RttAlgorithm, RttEstimator};
 pub use connection::send::retransmit::{Aggressive, Efficient, ReportedPacket, RetransmitPolicy};
 pub use encryption::{CryptoMode, KeyState};

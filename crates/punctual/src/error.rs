@@ -26,14 +26,20 @@ pub enum Error {
     /// The system refused something.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The message does not fit one packet.
-    #[error("the message has {size} bytes; one live message holds 1 to {max}")]
+    /// Bytes of a stream were offered to a connection that carries messages.
+    #[error("the connection carries messages, not a stream of bytes")]
+    NoStream,
+    /// The message does not fit one packet or, where messages are cut, the buffers.
+    #[error("the message has {size} bytes; one message holds 1 to {max} here")]
     Size {
         /// Bytes of the message.
         size: usize,
         /// Most bytes that a message of this connection may have.
         max: usize,
     },
+    /// The connection is closed, and some of what the peer had sent before it left never arrived.
+    #[error("the peer closed before all it had sent arrived")]
+    Truncated,
     /// The runtime that drove this socket was shut down.
     #[error("the runtime that drove this socket was shut down")]
     Stopped,
@@ -68,7 +74,20 @@ impl From<RecvError> for Error {
     fn from(error: RecvError) -> Self {
         match error {
             RecvError::Closed(reason) => Self::Closed(reason),
+            RecvError::Truncated => Self::Truncated,
             _ => Self::Io(io::Error::other(error)),
+        }
+    }
+}
+
+impl From<Error> for io::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Io(error) => error,
+            Error::Truncated => Self::new(io::ErrorKind::UnexpectedEof, error),
+            Error::Closed(CloseReason::Peer) => Self::new(io::ErrorKind::BrokenPipe, error),
+            Error::Closed(_) => Self::new(io::ErrorKind::ConnectionAborted, error),
+            _ => Self::other(error),
         }
     }
 }
@@ -88,7 +107,17 @@ pub(crate) fn sent(answer: Result<(), SendError>) -> Result<Sent, Error> {
         Err(SendError::Full) => Ok(Sent::Full),
         Err(SendError::Size { size, max }) => Err(Error::Size { size, max }),
         Err(SendError::Closed(reason)) => Err(Error::Closed(reason)),
+        Err(SendError::NoStream) => Err(Error::NoStream),
         // A `Socket` is handed out only when both ends have shaken hands.
         Err(error) => Err(Error::Io(io::Error::new(io::ErrorKind::NotConnected, error))),
+    }
+}
+
+/// Sorts out the answer of the machine to bytes of a stream; `None` if there was no room.
+pub(crate) fn written(answer: Result<usize, SendError>) -> Result<Option<usize>, Error> {
+    let taken = *answer.as_ref().unwrap_or(&0);
+    match sent(answer.map(|_| ()))? {
+        Sent::Taken => Ok(Some(taken)),
+        Sent::Full => Ok(None),
     }
 }

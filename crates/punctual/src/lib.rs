@@ -15,6 +15,8 @@
 //! - [`StreamId`] reads the forms of stream IDs that are in use. [`Listener::gate`] lets a hook
 //!   decide on callers that may wait for an answer itself, from a database or a server.
 //! - [`Config`] has the options of a connection. The defaults are those of libsrt's live mode.
+//! - With [`Config::file`] a connection carries a stream of bytes ([`ByteStream`]) or messages of
+//!   any size, and nothing is left out.
 //!
 //! ```
 //! use std::time::Duration;
@@ -71,6 +73,7 @@
 
 mod accept;
 mod alarm;
+mod byte_stream;
 mod clock;
 mod config;
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -93,6 +96,7 @@ mod stream;
 mod timer;
 mod udp;
 
+pub use byte_stream::ByteStream;
 pub use clock::now;
 pub use config::{ListenerConfig, PortConfig};
 pub use error::Error;
@@ -102,10 +106,11 @@ pub use listener::{Accepted, CallerInfo, IncomingCall, Listener};
 pub use port::Port;
 pub use punctual_proto::{
     AcceptError, AccessMode, BufferSize, CipherMode, CloseReason, Config, ConfigError,
-    ConnectError, ConnectionInfo, ContentType, CryptoMode, GroupKind, GroupOffer, KeyLength,
-    KeyState, LinkId, LinkState, MaxBandwidth, Message, MsgNo, NakTimer, Passphrase, RejectReason,
-    RetransmitAlgorithm, RetransmitBandwidth, RttAlgorithm, SendOptions, SeqNo, SocketId,
-    StatisticValue, Statistics, StreamId, StreamIdError,
+    CongestionAlgorithm, CongestionControl, ConnectError, ConnectionInfo, ContentType, CryptoMode,
+    GroupKind, GroupOffer, KeyLength, KeyState, LinkId, LinkState, MaxBandwidth, Message, MsgNo,
+    NakTimer, Passphrase, PathState, RejectReason, RetransmitAlgorithm, RetransmitBandwidth,
+    RttAlgorithm, SendOptions, SeqNo, SocketId, StatisticValue, Statistics, StreamId,
+    StreamIdError, Transmission,
 };
 pub use punctual_units::{Bitrate, Instant};
 pub use reconnect::Reconnect;

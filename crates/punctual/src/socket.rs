@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_core::future::BoxFuture;
 use punctual_proto::{
     CloseReason, Config, ConnectionId, ConnectionInfo, Endpoint, Message, SendOptions, Statistics,
 };
@@ -12,8 +13,9 @@ use punctual_units::Instant;
 use tokio::sync::Notify;
 use tokio::task::coop;
 
+use crate::byte_stream::ByteStream;
 use crate::config::PortConfig;
-use crate::error::{Error, Sent, sent};
+use crate::error::{Error, Sent, sent, written};
 use crate::port::Port;
 use crate::shared::{Phase, Shared, Signals, State};
 use crate::statistics::PortStatistics;
@@ -131,10 +133,50 @@ impl Socket {
         })
     }
 
+    /// Sends bytes from the front of `data` over a connection whose
+    /// [`Transmission`](crate::Transmission) is `Stream`: waits until there is room for some, takes
+    /// as many as there is room for, and gives their number. Nothing to send is `Ok(0)`.
+    ///
+    /// Errors: [`Error::NoStream`] on a connection that carries messages, [`Error::Closed`] when it
+    /// has ended.
+    ///
+    /// Cancel safe: what was not taken is still in `data`.
+    pub async fn write(&self, data: &mut Bytes) -> Result<usize, Error> {
+        self.until(Signals::writable, |state, now, id| written(state.endpoint.write(now, id, data)))
+            .await
+    }
+
+    /// Sends all of `data`, otherwise as [`write`](Self::write).
+    ///
+    /// Not cancel safe: dropped before it completes, it has sent a part.
+    pub async fn write_all(&self, mut data: Bytes) -> Result<(), Error> {
+        while !data.is_empty() {
+            self.write(&mut data).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends bytes from the front of `data` if there is room for some now, and gives their number;
+    /// `None` if there is none.
+    pub(crate) fn try_write(&self, data: &mut Bytes) -> Result<Option<usize>, Error> {
+        let Connection { shared, id, .. } = &*self.connection;
+        shared.call(|state, now| match written(state.endpoint.write(now, *id, data))? {
+            None if state.stopped => Err(Error::Stopped),
+            taken => Ok(taken),
+        })
+    }
+
+    /// Completes when there may be room to send that was not there when it was first polled.
+    pub(crate) fn room(&self) -> BoxFuture<'static, ()> {
+        let signals = Arc::clone(&self.connection.signals);
+        Box::pin(async move { signals.writable().notified().await })
+    }
+
     /// The next message, at its time: when it was sent + the latency.
     ///
     /// After the connection has ended, what was received before is still delivered, each message at
-    /// its time; then comes [`Error::Closed`].
+    /// its time; then comes [`Error::Closed`]. Of a stream of bytes, the next piece comes as soon
+    /// as it is there.
     ///
     /// Cancel safe: a message is taken only as this completes.
     pub async fn recv(&self) -> Result<Message, Error> {
@@ -249,6 +291,12 @@ impl Socket {
             Phase::Connecting | Phase::Connected => Ok(None),
         })
         .await
+    }
+
+    /// The connection as [`AsyncRead`](tokio::io::AsyncRead) and
+    /// [`AsyncWrite`](tokio::io::AsyncWrite), if it carries a stream of bytes.
+    pub fn byte_stream(&self) -> ByteStream {
+        ByteStream::new(self.clone())
     }
 
     /// The messages as a [`Stream`](futures_core::Stream), for code that works with those.

@@ -81,10 +81,14 @@ impl Uri {
     }
 }
 
-impl FromStr for Uri {
-    type Err = UriError;
-
-    fn from_str(text: &str) -> Result<Self, UriError> {
+impl Uri {
+    /// Parses a URI. Where it is one of SRT, the keys `defaults` have these values unless it says
+    /// otherwise; it is shown as it was written all the same.
+    ///
+    /// # Errors
+    ///
+    /// The text is no URI of a stream's end, or a key or a value is wrong.
+    pub fn parse_with(text: &str, defaults: &[(&str, &str)]) -> Result<Self, UriError> {
         let error = |problem| UriError { uri: redacted(text), problem };
         let target = match text.split_once("://") {
             None if text == "-" => Target::Stdio,
@@ -99,7 +103,10 @@ impl FromStr for Uri {
                         .map_err(|_| error(Problem::BadPercent { text: redacted(rest) }));
                     Target::File(path?.into())
                 }
-                "srt" => Target::Srt(Box::new(SrtTarget::new(&Parts::parse(text, rest)?)?)),
+                "srt" => {
+                    let parts = Parts::parse(text, rest)?.with_defaults(defaults);
+                    Target::Srt(Box::new(SrtTarget::new(&parts)?))
+                }
                 "tcp" => Target::Tcp(TcpTarget::new(&Parts::parse(text, rest)?)?),
                 "udp" => Target::Udp(UdpTarget::new(&Parts::parse(text, rest)?)?),
                 other => {
@@ -110,6 +117,14 @@ impl FromStr for Uri {
             },
         };
         Ok(Self { text: redacted(text), target })
+    }
+}
+
+impl FromStr for Uri {
+    type Err = UriError;
+
+    fn from_str(text: &str) -> Result<Self, UriError> {
+        Self::parse_with(text, &[])
     }
 }
 

@@ -31,6 +31,24 @@ impl<'a> Parts<'a> {
         Ok(Self { text, host, port, query: parse_query(query).map_err(error)? })
     }
 
+    /// The same, with these keys before all others in the query, in this order.
+    pub(crate) fn with_first(&self, keys: &[&str]) -> Self {
+        let mut query = self.query.clone();
+        let place = |name: &str| keys.iter().position(|key| *key == name).unwrap_or(keys.len());
+        query.sort_by_key(|(name, _)| place(name));
+        Self { text: self.text, host: self.host.clone(), port: self.port, query }
+    }
+
+    /// The same, with these keys and values where the query does not have the keys.
+    pub(crate) fn with_defaults(mut self, defaults: &[(&str, &str)]) -> Self {
+        for &(key, value) in defaults {
+            if !self.query.iter().any(|(name, _)| name == key) {
+                self.query.push((key.to_owned(), value.to_owned()));
+            }
+        }
+        self
+    }
+
     /// An error about this URI.
     pub(crate) fn error(&self, problem: Problem) -> UriError {
         UriError { uri: redacted(self.text), problem }

@@ -57,7 +57,7 @@ impl SrtTarget {
         let port = parts.required_port()?;
         let linger = Config::default().with_linger(DEFAULT_LINGER);
         let mut keys = SrtKeys { config: linger, ..SrtKeys::default() };
-        apply_query(SRT_KEYS, parts, &mut keys)?;
+        apply_query(SRT_KEYS, &parts.with_first(PRESETS), &mut keys)?;
         let mode = match keys.mode {
             Some(mode) => mode,
             None if parts.host.is_empty() => Mode::Listener,
@@ -205,12 +205,17 @@ fn is_wildcard(host: &str) -> bool {
     host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_unspecified())
 }
 
+/// Keys that set others too, or on which others rest: they take effect first, wherever they stand.
+const PRESETS: &[&str] = &["transtype", "congestion", "smoother", "messageapi"];
+
 /// What a program that ends waits for: the last messages should not be lost because a file ended.
 /// The library's default is libsrt's, none.
 pub(crate) const DEFAULT_LINGER: Duration = Duration::from_secs(3);
 
 #[cfg(test)]
 mod tests {
+    use punctual::Transmission;
+
     use super::*;
 
     fn parse(rest: &str) -> Result<SrtTarget, UriError> {
@@ -268,6 +273,20 @@ mod tests {
         assert!(problem(":4200?port=4300").contains("leave `port` out"));
         assert!(parse(":4200?streamid=a").unwrap().warnings[0].contains("whatever theirs is"));
         assert!(parse("host:4200?streamid=a").unwrap().warnings.is_empty());
+    }
+
+    #[test]
+    fn a_preset_takes_effect_before_what_goes_with_it() {
+        let config = |rest: &str| parse(rest).unwrap().config;
+        let live = config("h:1");
+        assert_eq!((live.transmission(), live.linger()), (Transmission::Live, DEFAULT_LINGER));
+        assert_eq!(config("h:1?transtype=live"), live);
+        let file = config("h:1?linger=5&messageapi=1&transtype=file");
+        assert_eq!(file.transmission(), Transmission::Messages);
+        assert_eq!((file.linger(), file.tsbpd()), (Duration::from_secs(5), false));
+        assert_eq!(config("h:1?transtype=file").linger(), Duration::from_secs(180));
+        let set = |key, value| set_option(config("h:1?streamid=a"), key, value);
+        assert_eq!(set("transtype", "file").unwrap().stream_id(), "a");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use punctual::{
     Bitrate, BufferSize, Config, ConfigError, CryptoMode, GroupKind, KeyLength, MaxBandwidth,
-    NakTimer, RetransmitAlgorithm, RetransmitBandwidth,
+    NakTimer, RetransmitAlgorithm, RetransmitBandwidth, Transmission,
 };
 use punctual_units::{
     DisplayDuration, parse_bitrate_in, parse_bytes_in, parse_count, parse_duration_in,
@@ -34,10 +34,6 @@ macro_rules! keys {
     (@unit) => { "" };
     (@whom $whom:ident) => { Some(Whom::$whom) };
     (@whom) => { None };
-}
-
-const fn refused(harmless: &'static [&'static str], reason: &'static str) -> Effect<SrtKeys> {
-    Effect::Refused { harmless, reason }
 }
 
 /// The keys of an `srt://` URI. Ranges that `Config` checks are written here for people; a test
@@ -73,6 +69,13 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
     "streamid" | "srt_streamid": "at most 512 bytes; default none",
         "what a caller tells the listener about the stream" ["text", Caller]
         => Effect::Set(|keys, value| set(keys, |config| config.with_stream_id(value)));
+    "transtype": "live or file; default live",
+        "sets what belongs to live messages or to files, before all other keys" ["", Both]
+        => Effect::Set(transmission_type);
+    "congestion" | "smoother": "live or file; default live", "congestion control" ["", Both]
+        => Effect::Set(congestion);
+    "messageapi": "switch; default on", "messages, or a stream of bytes" ["switch", Both]
+        => Effect::Set(message_api);
     "conntimeo" | "connect_timeout": "1 to 3600000 ms; default 3000ms", "how long a caller tries"
         ["ms", Caller]
         => Effect::Set(|keys, value| { let time = milliseconds(value)?;
@@ -251,15 +254,10 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
     "auto-reconnect": "", GSTREAMER => Effect::Ignored;
     "keep-listening": "", GSTREAMER => Effect::Ignored;
     "authentication": "", GSTREAMER => Effect::Ignored;
-    "transtype": "live", "" => refused(&["live"], FILE);
-    "congestion" | "smoother": "live", "" => refused(&["live"], FILE);
-    "messageapi": "1", "" => refused(&["1", "true", "yes", "on"],
-        "this version sends messages only; stream (buffer) mode comes with file mode");
 };
 
 const NON_BLOCKING: &str = "no call blocks here";
 const GSTREAMER: &str = "of GStreamer's elements, not of the connection";
-const FILE: &str = "this version does live mode only; file mode is not there yet";
 
 /// From here a bare latency is more likely FFmpeg's microseconds than milliseconds.
 const SUSPICIOUS_LATENCY_MS: u128 = 8_000;
@@ -336,6 +334,45 @@ fn bind(keys: &mut SrtKeys, value: &str) -> Done {
     keys.local_host = Some(host.to_owned()).filter(|host| !host.is_empty());
     keys.local_port = port.filter(|port| *port != 0);
     Ok(())
+}
+
+fn transmission_type(keys: &mut SrtKeys, value: &str) -> Done {
+    let file = match value.to_lowercase().as_str() {
+        "live" => false,
+        "file" => true,
+        _ => return Err(Complaint("it must be live or file".to_owned())),
+    };
+    set(keys, |config| {
+        let preset = match (file, config.transmission()) {
+            (true, _) => Config::file(),
+            (false, Transmission::Live) => return Ok(config),
+            (false, _) => Config::default(),
+        };
+        preset.with_stream_id(config.stream_id())
+    })
+}
+
+fn congestion(keys: &mut SrtKeys, value: &str) -> Done {
+    let transmission = match (value.to_lowercase().as_str(), keys.config.transmission()) {
+        ("live", _) => Transmission::Live,
+        ("file", Transmission::Live | Transmission::Messages) => Transmission::Messages,
+        ("file", Transmission::Stream) => Transmission::Stream,
+        _ => return Err(Complaint("it must be live or file".to_owned())),
+    };
+    set(keys, |config| Ok(config.with_transmission(transmission)))
+}
+
+fn message_api(keys: &mut SrtKeys, value: &str) -> Done {
+    let transmission = match (switch(value)?, keys.config.transmission()) {
+        (true, Transmission::Live) => Transmission::Live,
+        (true, _) => Transmission::Messages,
+        (false, Transmission::Live) => {
+            let reason = "live streams are messages; a stream of bytes needs `transtype=file`";
+            return Err(Complaint(reason.to_owned()));
+        }
+        (false, _) => Transmission::Stream,
+    };
+    set(keys, |config| Ok(config.with_transmission(transmission)))
 }
 
 fn latency(keys: &mut SrtKeys, key: &str, value: &str) -> Result<Duration, Complaint> {

@@ -85,6 +85,16 @@ pub enum Position {
 }
 
 impl Position {
+    /// Whether a message begins with the packet.
+    pub const fn begins(self) -> bool {
+        matches!(self, Self::First | Self::Solo)
+    }
+
+    /// Whether a message ends with the packet.
+    pub const fn ends(self) -> bool {
+        matches!(self, Self::Last | Self::Solo)
+    }
+
     /// The position in the low two bits.
     const fn from_bits(bits: u32) -> Self {
         match bits & 0b11 {

@@ -16,8 +16,8 @@ use super::recv::ReceiveHalf;
 use super::rtt::{Rtt, RttTracker};
 use super::send::{SendHalf, Verdict};
 use super::timer::{Timer, TimerTable};
-use crate::config::Config;
-use crate::error::{RecvError, SendError};
+use crate::config::{Config, Transmission};
+use crate::error::{CloseReason, RecvError, SendError};
 use crate::event::{ConnectionInfo, Message, SendOptions};
 use crate::filter::{Findings, ReceiveFilter};
 use crate::handshake::{LastWord, Negotiated};
@@ -184,6 +184,9 @@ impl Established {
                 Err(why) => self.receiver.refuse(header, size, why),
             }
         };
+        if moved && self.receiver.take_quick_ack() {
+            self.pending.ack = true;
+        }
         self.receiver.look_at_nak_timer(now, rtt) || moved || self.receiver.has_early()
     }
 
@@ -199,7 +202,7 @@ impl Established {
         let rtt = self.rtt.estimate();
         let sensible = match control {
             Control::Ack(ack) => {
-                let verdict = self.sender.handle_ack(now, ack);
+                let verdict = self.sender.handle_ack(now, ack, rtt);
                 if verdict == Verdict::Advanced
                     && let Some(link) = ack.link()
                 {
@@ -299,15 +302,57 @@ impl Established {
         if let Some(reason) = self.phase.refuses_sending() {
             return Err(SendError::Closed(reason));
         }
-        let max = self.negotiated.max_payload(config, remote);
-        if payload.is_empty() || payload.len() > max {
-            return Err(SendError::Size { size: payload.len(), max });
-        }
-        if !self.sender.submit(now, payload, options) {
+        let packet = self.negotiated.max_payload(config, remote);
+        let taken = if payload.len() <= packet && !payload.is_empty() {
+            self.sender.submit(now, payload, options)
+        } else {
+            let max = self.max_message(config, packet);
+            if payload.is_empty() || payload.len() > max {
+                return Err(SendError::Size { size: payload.len(), max });
+            }
+            self.sender.submit_parts(now, payload, packet, options)
+        };
+        if !taken {
             return Err(SendError::Full);
         }
         self.last_submit = now;
         Ok(())
+    }
+
+    /// Takes bytes of a stream from the front of `data`, as many as there is room for.
+    pub(crate) fn write(
+        &mut self,
+        now: Instant,
+        data: &mut Bytes,
+        config: &Config,
+        remote: SocketAddr,
+    ) -> Result<usize, SendError> {
+        if let Some(reason) = self.phase.refuses_sending() {
+            return Err(SendError::Closed(reason));
+        }
+        if config.transmission() != Transmission::Stream {
+            return Err(SendError::NoStream);
+        }
+        if data.is_empty() {
+            return Ok(0);
+        }
+        let packet = self.negotiated.max_payload(config, remote);
+        match self.sender.submit_stream(now, data, packet) {
+            0 => Err(SendError::Full),
+            taken => {
+                self.last_submit = now;
+                Ok(taken)
+            }
+        }
+    }
+
+    /// Bytes of a message at most, where a packet holds so many.
+    fn max_message(&self, config: &Config, packet: usize) -> usize {
+        if config.cuts_messages() {
+            packet * self.sender.message_packets(self.negotiated.peer_flow_window)
+        } else {
+            packet
+        }
     }
 
     pub(crate) fn recv(
@@ -327,6 +372,9 @@ impl Established {
         if let Phase::Ended(reason) = &self.phase
             && self.receiver.is_drained()
         {
+            if *reason == CloseReason::Peer && self.receiver.is_truncated() {
+                return Err(RecvError::Truncated);
+            }
             return Err(RecvError::Closed(reason.clone()));
         }
         self.told_readable = false;
@@ -431,9 +479,10 @@ impl Established {
         info.stream_id.clone_from(&self.negotiated.stream_id);
         info.peer_version = self.negotiated.peer_version;
         info.connected = true;
+        info.path_update = self.negotiated.path_update;
         info.receive_latency = self.negotiated.receive_latency;
         info.peer_latency = self.negotiated.peer_latency;
-        info.max_payload = self.negotiated.max_payload(config, remote);
+        info.max_payload = self.max_message(config, self.negotiated.max_payload(config, remote));
         info.rtt = self.rtt.estimate().smoothed;
         (info.send_key_state, info.receive_key_state) =
             self.crypt.as_ref().map_or_else(Default::default, |crypt| crypt.states());

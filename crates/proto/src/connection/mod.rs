@@ -350,6 +350,15 @@ impl Connection {
         }
     }
 
+    /// Takes bytes of a stream for sending, otherwise as [`send`](Self::send).
+    pub(crate) fn write(&mut self, now: Instant, data: &mut Bytes) -> Result<usize, SendError> {
+        match &mut self.state {
+            State::Calling(_) => Err(SendError::NotConnected),
+            State::Failed(reason) => Err(SendError::Closed(reason.clone())),
+            State::Established(live) => live.write(now, data, &self.config, self.remote),
+        }
+    }
+
     /// Sets the timers that a submitted message may change.
     pub(crate) fn schedule_after_send(&mut self, now: Instant) {
         if let State::Established(live) = &mut self.state {
@@ -416,6 +425,7 @@ impl Connection {
             send_key_state: self.first_key_state(),
             receive_key_state: self.first_key_state(),
             cipher: None,
+            path_update: false,
         };
         if let State::Established(live) = &self.state {
             live.fill_info(&mut info, &self.config, self.remote);

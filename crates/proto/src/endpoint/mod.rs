@@ -242,7 +242,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// The connection does not stand, the message does not fit a packet, or the buffer is full.
+    /// The connection does not stand, the message is too large, or the buffer is full.
     pub fn send(
         &mut self,
         now: Instant,
@@ -253,16 +253,30 @@ impl Endpoint {
         let index = self.index(id).ok_or(SendError::NotConnected)?;
         let slot = &mut self.connections[index];
         slot.connection.send(now, payload, options)?;
-        // Where something goes out, the timers are set when all of it has.
-        if !self.enqueue(now, index) {
-            let connection = &mut self.connections[index].connection;
-            connection.schedule_after_send(now);
-            self.timers.set(index, connection.next_timeout());
-        }
+        self.settle_send(now, index);
         Ok(())
     }
 
-    /// The next message that is due at `now`, if any. After a close, what was received comes first.
+    /// Takes bytes of a stream for sending from the front of `data`, as many as there is room for;
+    /// returns how many. For connections whose [`Transmission`](crate::Transmission) is `Stream`.
+    ///
+    /// # Errors
+    ///
+    /// The connection does not stand or carries messages, or the buffer is full.
+    pub fn write(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        data: &mut Bytes,
+    ) -> Result<usize, SendError> {
+        let index = self.index(id).ok_or(SendError::NotConnected)?;
+        let taken = self.connections[index].connection.write(now, data)?;
+        self.settle_send(now, index);
+        Ok(taken)
+    }
+
+    /// The next message that is due at `now`, if any; of a stream, its next bytes, in pieces as they
+    /// came. After a close, what was received comes first.
     ///
     /// # Errors
     ///
@@ -403,6 +417,17 @@ impl Endpoint {
             tell(&mut self.events, slot.id, slot.connection.remote, signals);
         }
         self.enqueue(now, index);
+    }
+
+    /// After the application submitted something: where it goes out now, the timers are set when all
+    /// of it has.
+    #[inline(always)]
+    fn settle_send(&mut self, now: Instant, index: usize) {
+        if !self.enqueue(now, index) {
+            let connection = &mut self.connections[index].connection;
+            connection.schedule_after_send(now);
+            self.timers.set(index, connection.next_timeout());
+        }
     }
 
     /// Queues a connection that has something to send; whether it is in the queue.

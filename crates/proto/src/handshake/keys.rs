@@ -101,7 +101,7 @@ pub(crate) fn conclude(
             return Ok(None);
         }
         // The peer has a passphrase and lets us in without: what it sends cannot be read.
-        if config.enforced_encryption() {
+        if config.insists_on_keys() {
             return Err(RejectReason::UNSECURE);
         }
         return Ok(Some(Box::new(Crypt::without_secret())));
@@ -117,7 +117,7 @@ pub(crate) fn conclude(
         (KeyState::Secured, Opening::new(suite.clone(), &keys, message))
     } else {
         let state = refusal(answer.km_rsp.as_deref());
-        if config.enforced_encryption() {
+        if config.insists_on_keys() {
             return Err(match state {
                 KeyState::BadSecret => RejectReason::BAD_SECRET,
                 KeyState::BadCryptoMode => RejectReason::CRYPTO,
@@ -143,7 +143,7 @@ pub(crate) fn answer(
     tools: &mut KeyTools<'_>,
 ) -> Result<(KeyAnswer, Option<Box<Crypt>>), RejectReason> {
     let refuse = |state: KeyState| KeyAnswer { km_rsp: Some(state.to_refusal()), km_req: None };
-    let enforced = config.enforced_encryption();
+    let enforced = config.insists_on_keys();
     match (config.passphrase(), request) {
         (None, None) => Ok((KeyAnswer::default(), None)),
         (None, Some(_)) | (Some(_), None) if enforced => Err(RejectReason::UNSECURE),

@@ -14,7 +14,7 @@ use punctual_wire::{
 use super::keys::{self, KeyAnswer, KeyOffer, KeyTools, Peer};
 use super::{MAX_MSS, Negotiated};
 use crate::chance::Chance;
-use crate::config::Config;
+use crate::config::{Config, Transmission};
 use crate::connection::crypt::Crypt;
 use crate::filter::{Fec, FilterConfig};
 use crate::group::GroupOffer;
@@ -23,8 +23,10 @@ use crate::group::GroupOffer;
 pub(crate) const SRT_VERSION: u32 = 0x01_05_05;
 /// The oldest version that speaks the handshake of version 5: 1.3.0.
 const OLDEST_HSV5: u32 = 0x01_03_00;
-/// The only congestion control of live mode.
+/// The congestion control of live mode, and what counts where none is named.
 const LIVE: &str = "live";
+/// The congestion control of files and streams.
+const FILE: &str = "file";
 
 /// The extensions of a conclusion, a field for each kind of block.
 #[derive(Clone, Debug, Default)]
@@ -152,6 +154,7 @@ impl Offer {
                     send_latency_ms: millis(config.peer_latency()),
                 }),
                 stream_id: stream_id.map(str::to_owned),
+                congestion: own_congestion(config),
                 km_req: keys.as_ref().map(|keys| keys.message().to_vec()),
                 filter: config.filter().map(|filter| filter.text().to_owned()),
                 ..Blocks::default()
@@ -174,7 +177,7 @@ impl Offer {
     ) -> Result<Negotiated, RejectReason> {
         let response = answer.hs_rsp.ok_or(RejectReason::ROGUE)?;
         check_hs(&response, config)?;
-        check_congestion(answer)?;
+        check_congestion(answer.congestion.as_deref(), config)?;
         let latency = Latency {
             receive: wish(response.send_latency_ms).max(config.receive_latency()),
             peer: wish(response.receive_latency_ms),
@@ -198,6 +201,7 @@ impl Offer {
 pub(crate) struct Request {
     hs: HsExtension,
     stream_id: String,
+    congestion: Option<String>,
     group: Option<GroupOffer>,
     km_req: Option<Vec<u8>>,
     filter: Option<String>,
@@ -217,10 +221,11 @@ impl Request {
         }
         let hs = offer.hs_req.ok_or(RejectReason::ROGUE)?;
         check_hs(&hs, config)?;
-        check_congestion(&offer)?;
+        check_congestion(offer.congestion.as_deref(), config)?;
         let request = Self {
             hs,
             stream_id: offer.stream_id.unwrap_or_default(),
+            congestion: offer.congestion,
             group,
             km_req: offer.km_req,
             filter: offer.filter,
@@ -256,6 +261,9 @@ impl Request {
         config: &Config,
     ) -> Result<(Option<String>, Option<Fec>), RejectReason> {
         let Some(wish) = &self.filter else { return Ok((None, None)) };
+        if config.joins_messages() {
+            return Err(RejectReason::FILTER);
+        }
         let (answer, fec) = FilterConfig::merge(config.filter(), wish)?;
         Ok((Some(answer), Some(fec)))
     }
@@ -269,6 +277,7 @@ impl Request {
         tools: &mut KeyTools<'_>,
     ) -> Result<(Blocks, Negotiated), RejectReason> {
         check_hs(&self.hs, config)?;
+        check_congestion(self.congestion.as_deref(), config)?;
         let request = self.km_req.as_deref();
         let (said, crypt) = keys::answer(request, peer(&self.hs), fixed.send_isn, config, tools)?;
         let latency = Latency {
@@ -289,6 +298,7 @@ impl Request {
                 receive_latency_ms: millis(latency.receive),
                 send_latency_ms: millis(latency.peer),
             }),
+            congestion: own_congestion(config),
             km_req: said.km_req,
             km_rsp: said.km_rsp,
             ..Blocks::default()
@@ -325,8 +335,8 @@ fn negotiated(
         peer_flow_window: fixed.peer_flow_window,
         receive_latency: latency.receive,
         peer_latency: latency.peer,
-        tsbpd_receive: config.tsbpd() && peer.flags.contains(HsFlags::TSBPD_SEND),
-        peer_too_late_drop: config.tsbpd() && peer.flags.contains(HsFlags::TOO_LATE_DROP),
+        tsbpd_receive: config.is_timed() && peer.flags.contains(HsFlags::TSBPD_SEND),
+        peer_too_late_drop: config.is_timed() && peer.flags.contains(HsFlags::TOO_LATE_DROP),
         peer_periodic_nak: peer.flags.contains(HsFlags::PERIODIC_NAK),
         peer_retransmit_flag: peer.flags.contains(HsFlags::RETRANSMIT_FLAG),
         filter: None,
@@ -350,7 +360,7 @@ fn own_flags(config: &Config) -> HsFlags {
     if config.passphrase().is_some() {
         flags = flags | HsFlags::OWN_KEYS;
     }
-    if config.tsbpd() {
+    if config.is_timed() {
         flags = flags | HsFlags::TSBPD_SEND | HsFlags::TSBPD_RECEIVE;
         if config.too_late_drop() {
             flags = flags | HsFlags::TOO_LATE_DROP;
@@ -358,6 +368,9 @@ fn own_flags(config: &Config) -> HsFlags {
     }
     if config.periodic_nak() {
         flags = flags | HsFlags::PERIODIC_NAK;
+    }
+    if config.transmission() == Transmission::Stream {
+        flags = flags | HsFlags::STREAM;
     }
     if config.path_update() {
         flags = flags | HsFlags::PATH_UPDATE;
@@ -373,18 +386,22 @@ fn check_hs(extension: &HsExtension, config: &Config) -> Result<(), RejectReason
     if extension.version < config.min_version() {
         return Err(RejectReason::VERSION);
     }
-    if extension.flags.contains(HsFlags::STREAM) {
+    let stream = config.transmission() == Transmission::Stream;
+    if extension.flags.contains(HsFlags::STREAM) != stream {
         return Err(RejectReason::MESSAGE_API);
     }
     Ok(())
 }
 
+/// The congestion control of this end, unless it is the one that needs no naming.
+fn own_congestion(config: &Config) -> Option<String> {
+    (config.transmission() != Transmission::Live).then(|| FILE.to_owned())
+}
+
 /// Both sides must use the same congestion control; none named is "live".
-fn check_congestion(peer: &Blocks) -> Result<(), RejectReason> {
-    match peer.congestion.as_deref() {
-        None | Some(LIVE) => Ok(()),
-        Some(_) => Err(RejectReason::CONGESTION),
-    }
+fn check_congestion(peer: Option<&str>, config: &Config) -> Result<(), RejectReason> {
+    let own = if config.transmission() == Transmission::Live { LIVE } else { FILE };
+    if peer.unwrap_or(LIVE) == own { Ok(()) } else { Err(RejectReason::CONGESTION) }
 }
 
 fn wish(ms: u16) -> Duration {

@@ -180,6 +180,17 @@ impl Pair {
         sent
     }
 
+    /// Submits bytes of a stream at one end, as many as there is room for.
+    pub fn write(&mut self, side: Side, data: &mut Bytes) -> Result<usize, SendError> {
+        let world = self.now;
+        let node = self.node(side);
+        let now = node.local(world);
+        let id = node.connection.expect("a connection");
+        let taken = node.endpoint.write(now, id, data);
+        self.exchange();
+        taken
+    }
+
     /// Submits the next numbered message at one end; whether it was taken.
     pub fn send_next(&mut self, side: Side) -> bool {
         self.send_next_with(side, SendOptions::default()).is_ok()

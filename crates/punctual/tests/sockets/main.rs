@@ -7,6 +7,7 @@ mod close;
 mod common;
 mod connect;
 mod exchange;
+mod files;
 mod gate;
 mod group;
 #[cfg(target_os = "linux")]

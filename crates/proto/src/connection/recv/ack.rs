@@ -97,6 +97,11 @@ impl AckState {
         self.settled != Some(next) && self.last_sent.0 != next
     }
 
+    /// Whether the last ACK of the timer said something else than `next`.
+    pub(crate) fn is_news(&self, next: SeqNo) -> bool {
+        self.last_sent.0 != next
+    }
+
     /// Whether an ACK that tells of room again must go out at once: the peer knows of a quarter at
     /// most.
     pub(crate) const fn frees(&self, room: u32) -> bool {

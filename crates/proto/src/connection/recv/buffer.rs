@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use punctual_wire::{MsgNo, SeqNo};
+use punctual_wire::{MsgNo, Position, SeqNo};
 
 use super::tsbpd::{PeerTime, Tsbpd};
 use crate::seq_ring::SeqRing;
@@ -12,8 +12,48 @@ use crate::seq_set::SeqSet;
 pub(crate) struct Stored {
     pub(crate) payload: Bytes,
     pub(crate) time: PeerTime,
-    pub(crate) msgno: MsgNo,
+    pub(crate) place: Place,
 }
+
+/// A packet's place: the number of its message, and how it stands in it. In the bits of a header,
+/// so that live packets, which need only the number, carry no more memory around.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Place(u32);
+
+impl Place {
+    pub(crate) const fn new(msgno: MsgNo, position: Position, in_order: bool) -> Self {
+        let position = (position as u32) << POSITION_SHIFT;
+        Self(position | (in_order as u32) << IN_ORDER_SHIFT | msgno.value())
+    }
+
+    /// Of a live message, of which only the number matters.
+    pub(crate) const fn of_live(msgno: MsgNo) -> Self {
+        Self(msgno.value())
+    }
+
+    /// The number of the message.
+    pub(crate) const fn msgno(self) -> MsgNo {
+        MsgNo::new(self.0)
+    }
+
+    /// Whether the message begins with the packet.
+    pub(crate) const fn begins(self) -> bool {
+        self.0 >> POSITION_SHIFT & 0b10 != 0
+    }
+
+    /// Whether the message ends with the packet.
+    pub(crate) const fn ends(self) -> bool {
+        self.0 >> POSITION_SHIFT & 0b01 != 0
+    }
+
+    /// Whether the message must not overtake others.
+    pub(crate) const fn in_order(self) -> bool {
+        self.0 >> IN_ORDER_SHIFT & 1 != 0
+    }
+}
+
+const POSITION_SHIFT: u32 = 30;
+const IN_ORDER_SHIFT: u32 = 29;
 
 /// What became of a packet that arrived.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -45,6 +85,8 @@ pub(crate) struct ReceiveBuffer {
     limit: usize,
     /// Numbers passed since the last delivery because they were given up.
     given_up: u32,
+    /// Numbers that were delivered before their turn.
+    read_ahead: SeqSet,
 }
 
 impl ReceiveBuffer {
@@ -58,6 +100,7 @@ impl ReceiveBuffer {
             bytes: 0,
             limit,
             given_up: 0,
+            read_ahead: SeqSet::default(),
         }
     }
 
@@ -180,19 +223,29 @@ impl ReceiveBuffer {
     }
 
     /// The next packet to be delivered, unless a missing one comes first.
+    #[inline(always)]
     pub(crate) fn front(&mut self) -> Option<(SeqNo, &Stored)> {
-        while self.ring.get(self.head).is_none()
-            && self.head.is_before(self.end)
-            && !self.missing.contains(self.head)
-        {
-            self.head = self.head.next();
-            self.given_up += 1;
+        if self.ring.get(self.head).is_none() {
+            self.pass_gone();
         }
         let stored = self.ring.get(self.head)?;
         Some((self.head, stored))
     }
 
+    /// Moves past numbers that were given up, or read before their turn.
+    #[inline(never)]
+    fn pass_gone(&mut self) {
+        while self.ring.get(self.head).is_none()
+            && self.head.is_before(self.end)
+            && !self.missing.contains(self.head)
+        {
+            self.given_up += u32::from(!self.read_ahead.remove(self.head));
+            self.head = self.head.next();
+        }
+    }
+
     /// Takes the packet that `front` shows, with how many were given up just before it.
+    #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<(SeqNo, Stored, u32)> {
         let (seq, _) = self.front()?;
         let stored = self.ring.take(seq)?;
@@ -201,6 +254,31 @@ impl ReceiveBuffer {
         self.head = seq.next();
         self.ring.shrink(self.head, self.end.distance_from(self.head).unsigned_abs() as usize);
         Some((seq, stored, std::mem::take(&mut self.given_up)))
+    }
+
+    /// The packet stored at `seq`, which may be any number: a full ring has the first one's slot
+    /// for the one behind the last.
+    pub(crate) fn get(&self, seq: SeqNo) -> Option<&Stored> {
+        let within = !seq.is_before(self.head) && seq.is_before(self.end);
+        self.ring.get(seq).filter(|_| within)
+    }
+
+    /// Takes a packet before its turn.
+    pub(crate) fn take_ahead(&mut self, seq: SeqNo) -> Option<Stored> {
+        let stored = self.ring.take(seq)?;
+        self.packets -= 1;
+        self.bytes -= stored.payload.len() as u64;
+        self.read_ahead.reserve(self.head, self.ring.capacity());
+        self.read_ahead.insert(seq);
+        Some(stored)
+    }
+
+    /// Gives up a packet that came; `false` if there is none.
+    pub(crate) fn discard(&mut self, seq: SeqNo) -> bool {
+        let Some(stored) = self.ring.take(seq) else { return false };
+        self.packets -= 1;
+        self.bytes -= stored.payload.len() as u64;
+        true
     }
 
     /// From the oldest stored packet's origin to the newest's.
@@ -237,7 +315,7 @@ mod tests {
         Stored {
             payload: Bytes::copy_from_slice(&tag.to_be_bytes()),
             time: tsbpd.peer_time(Instant::ORIGIN, Timestamp::from_micros(tag)),
-            msgno: MsgNo::FIRST,
+            place: Place::new(MsgNo::FIRST, Position::Solo, false),
         }
     }
 

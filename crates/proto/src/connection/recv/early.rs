@@ -33,7 +33,7 @@ impl Early {
             origin: tsbpd.origin(time),
             due: tsbpd.due(time),
             seq,
-            msgno: stored.msgno,
+            msgno: stored.place.msgno(),
             lost_before: 0,
         }
     }

@@ -4,8 +4,10 @@
 pub(crate) mod ack;
 pub(crate) mod buffer;
 mod counts;
+mod delivery_rate;
 pub(crate) mod drift;
 mod early;
+mod file;
 pub(crate) mod link;
 pub(crate) mod reorder;
 pub(crate) mod tsbpd;
@@ -19,10 +21,11 @@ use punctual_wire::{
 };
 
 use self::ack::{AckKind, AckState};
-use self::buffer::{Insert, ReceiveBuffer, Stored};
+use self::buffer::{Insert, Place, ReceiveBuffer, Stored};
 use self::counts::Counts;
 use self::drift::DriftTracer;
 use self::early::Early;
+use self::file::FileReceipt;
 use self::link::{LinkEstimate, Probe};
 use self::reorder::Reordering;
 use self::tsbpd::{PeerTime, Tsbpd};
@@ -34,10 +37,13 @@ use crate::event::Message;
 use crate::filter::Arq;
 use crate::group::Course;
 use crate::handshake::Negotiated;
+use crate::mode::Whole;
 use crate::statistics::Statistics;
 
 /// Least time between periodic loss reports (draft section 4.8.2).
 const LEAST_NAK_PERIOD: Duration = Duration::from_millis(20);
+/// The same for files, in libsrt.
+const LEAST_FILE_NAK_PERIOD: Duration = Duration::from_millis(300);
 /// A gap of so many packets is believed when a second packet confirms it.
 const SUSPICIOUS_GAP: u32 = 64;
 /// How far in the future a packet's origin may seem to lie: the handshake that fixed the time base
@@ -76,6 +82,7 @@ pub(crate) struct ReceiveHalf {
     suspect: Option<(SeqNo, Stored)>,
     /// What a group takes that balances its links.
     early: Option<Box<Early>>,
+    file: Option<Box<FileReceipt>>,
     /// How much later than the time base the newest original came, microseconds.
     transit_micros: i64,
     counts: Counts,
@@ -114,6 +121,7 @@ impl ReceiveHalf {
             heard_before: now,
             suspect: None,
             early: None,
+            file: FileReceipt::new(config, negotiated),
             transit_micros: 0,
             counts: Counts::default(),
         }
@@ -166,8 +174,14 @@ impl ReceiveHalf {
     /// Takes in a data packet that came, or was rebuilt.
     #[inline]
     fn take_in(&mut self, now: Instant, header: &DataHeader, payload: Bytes, rtt: Rtt) -> bool {
-        let time = self.plausible_time(now, header.timestamp);
-        let stored = Stored { payload, time, msgno: header.msgno };
+        let place = match &mut self.file {
+            None => Place::of_live(header.msgno),
+            Some(file) => {
+                file.arrived(now, payload.len());
+                Place::new(header.msgno, header.position, header.in_order)
+            }
+        };
+        let stored = Stored { payload, time: self.plausible_time(now, header.timestamp), place };
         let gap = header.seq.distance_from(self.buffer.end());
         if gap >= SUSPICIOUS_GAP.cast_signed() {
             self.handle_far(now, header, stored, rtt);
@@ -179,6 +193,13 @@ impl ReceiveHalf {
         let joins = gap == 0 && self.only_waits();
         self.store(now, header.seq, header.retransmitted, stored, rtt);
         !joins || self.has_feedback()
+    }
+
+    /// Whether a packet came that ends a message or a piece of a stream, and that has brought the
+    /// acknowledgement on; tells once.
+    pub(crate) fn take_quick_ack(&mut self) -> bool {
+        let Some(file) = &mut self.file else { return false };
+        file.take_quick_ack() && self.acks.is_news(self.buffer.acknowledged())
     }
 
     /// A data packet came in that cannot be read. Whether it may call for an answer.
@@ -211,7 +232,10 @@ impl ReceiveHalf {
         } else {
             self.buffer.first_behind_gap().is_some()
         };
-        unmoved && self.buffer.packets() > 0 && self.reordering.next_ripe().is_none()
+        unmoved
+            && self.buffer.packets() > 0
+            && self.reordering.next_ripe().is_none()
+            && self.file.is_none()
     }
 
     /// The control packet that came in was sent at `timestamp`.
@@ -261,7 +285,8 @@ impl ReceiveHalf {
     pub(crate) fn handle_drop_request(&mut self, request: &DropRequest) -> bool {
         let beyond = request.last.distance_from(self.buffer.end());
         let room = i32::try_from(self.buffer.room()).unwrap_or(i32::MAX);
-        if request.last.is_before(request.first) || beyond >= room {
+        let stream = self.file.as_ref().is_some_and(|file| file.is_stream());
+        if request.last.is_before(request.first) || beyond >= room || stream {
             return false;
         }
         let count = self.buffer.give_up(request.first, request.last);
@@ -277,13 +302,23 @@ impl ReceiveHalf {
     /// The round-trip time was measured: a loss report that waits longer than it says comes sooner.
     /// The initial estimate would let the first losses wait until it is too late for them.
     pub(crate) fn hurry_report(&mut self, now: Instant, rtt: Rtt) {
-        self.next_nak = self.next_nak.map(|at| at.min(now + nak_period(rtt)));
+        let period = self.nak_period(rtt);
+        self.next_nak = self.next_nak.map(|at| at.min(now + period));
     }
 
     /// The next message if it is due, or else the instant when one will be, as
     /// [`next_delivery`](Self::next_delivery) tells it.
     pub(crate) fn recv(&mut self, now: Instant) -> Result<Message, Option<Instant>> {
-        let next = self.next_delivery();
+        if self.file.is_some() {
+            return self.recv_of_file(now);
+        }
+        self.recv_packet(now)
+    }
+
+    /// The next packet, which is a message or a piece of a stream.
+    #[inline(always)]
+    fn recv_packet(&mut self, now: Instant) -> Result<Message, Option<Instant>> {
+        let next = self.next_packet();
         let Some((seq, stored, lost_before)) =
             next.filter(|&at| at <= now).and_then(|_| self.buffer.pop())
         else {
@@ -293,18 +328,50 @@ impl ReceiveHalf {
             Some(tsbpd) => (tsbpd.origin(stored.time), tsbpd.due(stored.time)),
             None => (now, now),
         };
-        Ok(Message { payload: stored.payload, origin, due, seq, msgno: stored.msgno, lost_before })
+        Ok(Message {
+            payload: stored.payload,
+            origin,
+            due,
+            seq,
+            msgno: stored.place.msgno(),
+            lost_before,
+        })
+    }
+
+    #[inline(never)]
+    fn recv_of_file(&mut self, now: Instant) -> Result<Message, Option<Instant>> {
+        let Some(messages) = self.file.as_mut().and_then(|file| file.messages()) else {
+            return self.recv_packet(now);
+        };
+        let whole = messages.take(&mut self.buffer);
+        self.counts.dropped(messages.take_discarded());
+        let Some(Whole { payload, seq, msgno, lost_before }) = whole else { return Err(None) };
+        Ok(Message { payload, origin: now, due: now, seq, msgno, lost_before })
     }
 
     /// When the packet at the front is due; `None` if there is none or a missing one comes first.
     pub(crate) fn next_delivery(&mut self) -> Option<Instant> {
+        if let Some(messages) = self.file.as_mut().and_then(|file| file.messages()) {
+            return messages.is_readable(&mut self.buffer).then_some(Instant::ORIGIN);
+        }
+        self.next_packet()
+    }
+
+    #[inline(always)]
+    fn next_packet(&mut self) -> Option<Instant> {
         let (_, stored) = self.buffer.front()?;
         Some(self.tsbpd.as_ref().map_or(Instant::ORIGIN, |tsbpd| tsbpd.due(stored.time)))
     }
 
-    /// Whether nothing is left that could be delivered.
-    pub(crate) const fn is_drained(&self) -> bool {
-        self.buffer.packets() == 0
+    /// Whether nothing is left that could be delivered, where `recv` found nothing.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.buffer.packets() == 0 || self.keeps_all()
+    }
+
+    /// Whether what was received is known not to be all: of a file, packets are missing.
+    pub(crate) fn is_truncated(&self) -> bool {
+        let whole = self.buffer.packets() == 0 && self.buffer.missing().is_empty();
+        self.keeps_all() && !whole
     }
 
     /// When missing packets are given up because one behind them is due.
@@ -322,8 +389,12 @@ impl ReceiveHalf {
         }
     }
 
-    /// After the peer's end nothing more will come: everything missing is given up.
+    /// After the peer's end nothing more will come: everything missing is given up. Of a file, what
+    /// lies behind it is not delivered.
     pub(crate) fn end(&mut self) {
+        if self.keeps_all() {
+            return;
+        }
         let count = self.buffer.give_up_before(self.buffer.end());
         self.counts.dropped(u64::from(count));
     }
@@ -352,7 +423,10 @@ impl ReceiveHalf {
         match kind {
             AckKind::Small => Ack::Small { number, next, link },
             AckKind::Full => {
-                let packets_per_sec = self.link.arrival_rate();
+                let packets_per_sec = match &self.file {
+                    Some(file) => file.packets_per_sec(),
+                    None => self.link.arrival_rate(),
+                };
                 let bytes = u64::from(packets_per_sec)
                     * (self.counts.mean_payload() + PACKET_OVERHEAD as u64);
                 let rates = AckRates {
@@ -473,7 +547,7 @@ impl ReceiveHalf {
         // A sender that goes beyond the room has given up what lies before. libsrt closes the
         // connection here ("sequence discrepancy"). What is stored is delivered first; then the
         // receiver goes on where the sender is.
-        if beyond >= self.buffer.room() && self.buffer.packets() == 0 {
+        if !self.keeps_all() && beyond >= self.buffer.room() && self.buffer.packets() == 0 {
             let skipped = self.buffer.jump(seq);
             self.counts.jumped(u64::from(skipped));
             self.next_nak = None;
@@ -503,6 +577,7 @@ impl ReceiveHalf {
         }
         match insert {
             Insert::Newest { gap } => {
+                self.note_stored(seq);
                 self.counts.stored(payload);
                 self.acks.count_packet(self.room());
                 if gap > 0 {
@@ -521,6 +596,7 @@ impl ReceiveHalf {
                 }
             }
             Insert::Filled => {
+                self.note_stored(seq);
                 self.counts.stored(payload);
                 self.acks.count_packet(self.room());
                 self.link.disturbed();
@@ -541,11 +617,19 @@ impl ReceiveHalf {
         }
     }
 
+    /// Tells who puts messages together of a packet that came.
+    #[inline(always)]
+    fn note_stored(&mut self, seq: SeqNo) {
+        if let Some(file) = &mut self.file {
+            file.stored(seq, &self.buffer);
+        }
+    }
+
     fn handle_gap(&mut self, now: Instant, first: SeqNo, last: SeqNo, rtt: Rtt) {
         if self.arq != Arq::Always {
             return;
         }
-        if !self.reordering.hold(now, first, last, nak_period(rtt)) {
+        if !self.reordering.hold(now, first, last, half_bound(rtt)) {
             self.report(first, last);
         }
         if self.next_nak.is_none() {
@@ -558,7 +642,7 @@ impl ReceiveHalf {
     /// replace a report that was lost. Were the loss's detection the start, a round trip of 20 ms
     /// would leave it to chance which is first.
     fn arm_nak(&mut self, from: Instant, rtt: Rtt) {
-        self.next_nak = self.periodic_nak.then(|| from + nak_period(rtt));
+        self.next_nak = self.periodic_nak.then(|| from + self.nak_period(rtt));
     }
 
     fn report(&mut self, first: SeqNo, last: SeqNo) {
@@ -595,13 +679,26 @@ impl ReceiveHalf {
         self.tsbpd.map_or(Duration::ZERO, |tsbpd| now.saturating_since(tsbpd.due(time)))
     }
 
+    /// Time between periodic loss reports (draft section 4.8.2; libsrt for files).
+    fn nak_period(&self, rtt: Rtt) -> Duration {
+        match self.file {
+            Some(_) => rtt.bound().max(LEAST_FILE_NAK_PERIOD),
+            None => half_bound(rtt),
+        }
+    }
+
+    /// Whether nothing is given up: of a file.
+    fn keeps_all(&self) -> bool {
+        self.file.as_ref().is_some_and(|file| file.keeps_all())
+    }
+
     fn room(&self) -> u32 {
         u32::try_from(self.buffer.room()).unwrap_or(u32::MAX)
     }
 }
 
-/// Time between periodic loss reports: half the round-trip bound (draft section 4.8.2).
-fn nak_period(rtt: Rtt) -> Duration {
+/// Half the round-trip bound, after which live losses are reported again.
+fn half_bound(rtt: Rtt) -> Duration {
     (rtt.bound() / 2).max(LEAST_NAK_PERIOD)
 }
 

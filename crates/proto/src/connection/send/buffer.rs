@@ -3,12 +3,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_units::Instant;
-use punctual_wire::{MsgNo, SeqNo};
+use punctual_wire::{DropRequest, MsgNo, Position, SeqNo};
 
 use crate::seq_ring::SeqRing;
 use crate::seq_set::SeqSet;
 
-/// A message in the send buffer: one packet in live mode.
+/// A packet in the send buffer: a message, or a part of one.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     pub(crate) payload: Bytes,
@@ -18,6 +18,7 @@ pub(crate) struct Outgoing {
     pub(crate) msgno: MsgNo,
     pub(crate) retransmissions: u32,
     pub(crate) in_order: bool,
+    pub(crate) position: Position,
 }
 
 /// What the buffer let go without its being acknowledged.
@@ -156,6 +157,11 @@ impl SendBuffer {
         !self.lost.is_empty()
     }
 
+    /// Packets that were reported lost and wait to be sent again.
+    pub(crate) const fn lost(&self) -> usize {
+        self.lost.len()
+    }
+
     pub(crate) fn get(&self, seq: SeqNo) -> Option<&Outgoing> {
         self.ring.get(seq)
     }
@@ -172,7 +178,13 @@ impl SendBuffer {
         }
     }
 
-    /// Takes a message in; the buffer must not be full.
+    /// How many more packets fit.
+    pub(crate) const fn room(&self) -> usize {
+        self.limit.saturating_sub(self.span())
+    }
+
+    /// Takes a message of one packet in; the buffer must not be full.
+    #[inline(always)]
     pub(crate) fn push(
         &mut self,
         payload: Bytes,
@@ -180,12 +192,54 @@ impl SendBuffer {
         expires: Option<Instant>,
         in_order: bool,
     ) {
+        self.push_packet(payload, origin, expires, in_order, Position::Solo);
+        self.next_msgno = self.next_msgno.next();
+    }
+
+    /// Takes a message in, or bytes of a stream, cut into packets of at most `max` bytes; there
+    /// must be room.
+    #[inline(never)]
+    pub(crate) fn push_parts(
+        &mut self,
+        mut payload: Bytes,
+        max: usize,
+        origin: Instant,
+        expires: Option<Instant>,
+        in_order: bool,
+    ) {
+        let mut position = Position::Solo;
+        if payload.len() > max {
+            position = Position::First;
+            while payload.len() > max {
+                self.push_packet(payload.split_to(max), origin, expires, in_order, position);
+                position = Position::Middle;
+            }
+            position = Position::Last;
+        }
+        self.push_packet(payload, origin, expires, in_order, position);
+        self.next_msgno = self.next_msgno.next();
+    }
+
+    #[inline(never)]
+    fn note_expiry(&mut self, at: Instant) {
+        self.expiries.insert((at, self.end.value()));
+    }
+
+    #[inline(always)]
+    fn push_packet(
+        &mut self,
+        payload: Bytes,
+        origin: Instant,
+        expires: Option<Instant>,
+        in_order: bool,
+        position: Position,
+    ) {
         self.ring.reserve(self.first, self.span() + 1);
         self.packets += 1;
         self.bytes += payload.len() as u64;
-        self.expiries.extend(expires.map(|at| (at, self.end.value())));
-        let msgno = self.next_msgno;
-        self.next_msgno = msgno.next();
+        if let Some(at) = expires {
+            self.note_expiry(at);
+        }
         self.ring.insert(
             self.end,
             Outgoing {
@@ -193,9 +247,10 @@ impl SendBuffer {
                 origin,
                 expires,
                 last_retransmit: None,
-                msgno,
+                msgno: self.next_msgno,
                 retransmissions: 0,
                 in_order,
+                position,
             },
         );
         self.end = self.end.next();
@@ -288,13 +343,31 @@ impl SendBuffer {
         dropped
     }
 
-    /// Gives up one message whose TTL is over at `now`, if there is one.
-    pub(crate) fn drop_expired(&mut self, now: Instant) -> Option<(SeqNo, Outgoing)> {
+    /// Gives up one message whose TTL is over at `now`, if there is one: what the peer is to be
+    /// told, and what was dropped. Parts of it may have been acknowledged before.
+    pub(crate) fn drop_expired(&mut self, now: Instant) -> Option<(DropRequest, Dropped)> {
         let (_, seq) = self.expiries.first().filter(|&&(at, _)| at <= now)?;
         let seq = SeqNo::new(*seq);
-        let packet = self.remove(seq);
+        let msgno = self.ring.get(seq)?.msgno;
+        let is_part = |buffer: &Self, seq: SeqNo| {
+            !seq.is_before(buffer.first)
+                && seq.is_before(buffer.end)
+                && buffer.ring.get(seq).is_some_and(|packet| packet.msgno == msgno)
+        };
+        let mut first = seq;
+        while is_part(self, first.minus(1)) {
+            first = first.minus(1);
+        }
+        let (mut next, mut dropped) = (first, Dropped::default());
+        while is_part(self, next) {
+            if let Some(packet) = self.remove(next) {
+                dropped.packets += 1;
+                dropped.bytes += packet.payload.len() as u64;
+            }
+            next = next.next();
+        }
         self.settle();
-        packet.map(|packet| (seq, packet))
+        Some((DropRequest { msgno, first, last: next.minus(1) }, dropped))
     }
 
     /// When the first TTL ends.
@@ -390,7 +463,7 @@ mod tests {
         assert_eq!(buffer.next_expiry(), Some(Instant::from_millis(9)));
         assert!(buffer.drop_expired(Instant::from_millis(8)).is_none());
         assert_eq!(
-            buffer.drop_expired(Instant::from_millis(9)).map(|(seq, _)| seq),
+            buffer.drop_expired(Instant::from_millis(9)).map(|(request, _)| request.first),
             Some(isn.plus(1))
         );
         assert_eq!(buffer.next_expiry(), None);
@@ -419,10 +492,37 @@ mod tests {
     #[test]
     fn a_long_backlog_grows_the_buffer_to_its_limit() {
         let mut buffer = filled(1_000);
-        assert!(buffer.is_full());
+        assert_eq!(buffer.room(), 0);
         assert_eq!(buffer.span_in_time(), Duration::from_millis(999));
         while buffer.take_new().is_some() {}
         buffer.acknowledge(buffer.next_new());
-        assert!(buffer.is_empty() && !buffer.is_full());
+        assert!(buffer.is_empty() && buffer.room() == 1_000);
+    }
+
+    #[test]
+    fn a_message_of_several_packets_has_one_number_and_is_given_up_as_a_whole() {
+        let mut buffer = filled(1);
+        let isn = buffer.first();
+        let late = Some(Instant::from_millis(9));
+        buffer.push_parts(Bytes::from_static(b"0123456789"), 4, Instant::ORIGIN, late, true);
+        buffer.push_parts(Bytes::from_static(b"01234567"), 4, Instant::ORIGIN, None, true);
+        let position = |i| buffer.get(isn.plus(i)).map(|packet| packet.position);
+        let positions: Vec<_> = (0..6).map_while(position).collect();
+        use Position::{First, Last, Middle, Solo};
+        assert_eq!(positions, [Solo, First, Middle, Last, First, Last]);
+        let number = |i| buffer.get(isn.plus(i)).map(|packet| packet.msgno.value());
+        assert!((0..6).map_while(number).eq([1, 2, 2, 2, 3, 3]));
+        assert_eq!(buffer.get(isn.plus(3)).map(|packet| &packet.payload[..]), Some(&b"89"[..]));
+        // Its first packet has arrived; the other two are given up.
+        for _ in 0..3 {
+            buffer.take_new();
+        }
+        buffer.acknowledge(isn.plus(2));
+        let (request, dropped) = buffer.drop_expired(Instant::from_millis(9)).expect("expired");
+        assert_eq!((request.first, request.last), (isn.plus(2), isn.plus(3)));
+        assert_eq!(request.msgno.value(), 2);
+        assert_eq!(dropped, Dropped { packets: 2, bytes: 6 });
+        assert!(buffer.drop_expired(Instant::from_millis(9)).is_none());
+        assert_eq!(buffer.take_new(), Some(isn.plus(4)));
     }
 }

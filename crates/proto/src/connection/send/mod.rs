@@ -4,7 +4,6 @@
 pub(crate) mod budget;
 pub(crate) mod buffer;
 pub(crate) mod drop_request;
-pub(crate) mod input_rate;
 mod numbered;
 pub(crate) mod pacer;
 pub(crate) mod retransmit;
@@ -14,7 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use punctual_units::{Bitrate, Instant};
 use punctual_wire::{
-    Ack, AckNo, DataHeader, DropRequest, KeyFlag, LossList, Position, SeqNo, SocketId, Timestamp,
+    Ack, AckNo, DataHeader, DropRequest, KeyFlag, LossList, SeqNo, SocketId, Timestamp,
 };
 
 use self::budget::{Rates, RetransmitBudget};
@@ -22,7 +21,8 @@ use self::buffer::SendBuffer;
 use self::drop_request::DropRequests;
 use self::pacer::Pacer;
 use self::retransmit::{ReportedPacket, RetransmitPolicy};
-use crate::config::{Config, MaxBandwidth, PACKET_OVERHEAD};
+use crate::config::{Config, MaxBandwidth, PACKET_OVERHEAD, Transmission};
+use crate::congestion::{Controller, PathState};
 use crate::connection::crypt::Crypt;
 use crate::connection::rtt::Rtt;
 use crate::event::SendOptions;
@@ -58,6 +58,7 @@ pub(crate) enum Verdict {
 pub(crate) struct SendHalf {
     buffer: SendBuffer,
     pacer: Pacer,
+    control: Controller,
     policy: Box<dyn RetransmitPolicy>,
     budget: Option<RetransmitBudget>,
     drop_requests: DropRequests,
@@ -65,6 +66,10 @@ pub(crate) struct SendHalf {
     returned: Option<Vec<SeqNo>>,
     filter: Option<Box<dyn SendFilter>>,
     flow_window: u32,
+    /// Most packets in flight as congestion control has it.
+    congestion_window: u32,
+    /// The smaller of both windows.
+    window: u32,
     /// The newest ACK that told of the peer's room.
     newest_ack: AckNo,
     /// All packets before this one have been acknowledged; the buffer's first may lie behind it.
@@ -73,8 +78,10 @@ pub(crate) struct SendHalf {
     drop_age: Option<Duration>,
     /// Originals go before retransmissions: the peer drops what is late anyway.
     originals_first: bool,
-    /// The peer does not repeat its loss reports, so silence means loss.
+    /// The peer does not repeat its loss reports, or they are not waited for: silence means loss.
     retransmits_on_silence: bool,
+    /// Nothing is given up but messages whose time to live is over: what is gone has arrived.
+    reliable: bool,
     /// Nothing is sent again, not even the end of a stream that paused: both ends agreed so.
     never_repeats: bool,
     last_progress: Instant,
@@ -82,9 +89,11 @@ pub(crate) struct SendHalf {
     /// When the peer last answered to data, by an ACK or a NAK.
     last_response: Instant,
     silences: u32,
-    refused: bool,
+    /// Packets of a submission for which there was no room; 0 if all were taken.
+    refused: usize,
     busy_since: Option<Instant>,
     link_capacity_pps: u32,
+    delivery_pps: u32,
     counts: Counts,
 }
 
@@ -111,9 +120,14 @@ impl SendHalf {
     pub(crate) fn new(config: &Config, negotiated: &Negotiated, now: Instant) -> Self {
         let drops = negotiated.peer_too_late_drop;
         let age = |delay| (negotiated.peer_latency + delay).max(LEAST_DROP_AGE) + DROP_MARGIN;
+        let control = Controller::new(config, negotiated);
+        let file = config.transmission() != Transmission::Live;
         Self {
             buffer: SendBuffer::new(negotiated.send_isn, config.send_buffer().packets()),
-            pacer: Pacer::new(config),
+            pacer: Pacer::new(control.get().period()),
+            congestion_window: control.get().window(),
+            window: control.get().window().min(negotiated.peer_flow_window),
+            control,
             policy: retransmit::policy(config.retransmit_algorithm(), negotiated.peer_periodic_nak),
             budget: RetransmitBudget::new(
                 config.max_retransmit_bandwidth(),
@@ -128,45 +142,94 @@ impl SendHalf {
             acknowledged: negotiated.send_isn,
             drop_age: config.send_drop_delay().filter(|_| drops).map(age),
             originals_first: drops,
-            retransmits_on_silence: !negotiated.peer_periodic_nak,
+            retransmits_on_silence: file || !negotiated.peer_periodic_nak,
+            reliable: file && !drops,
             never_repeats: negotiated.filter.is_some_and(|fec| fec.arq() == Arq::Never),
             last_progress: now,
             last_original: now,
             last_response: now,
             silences: 0,
-            refused: false,
+            refused: 0,
             busy_since: None,
             link_capacity_pps: 0,
+            delivery_pps: 0,
             counts: Counts::default(),
         }
     }
 
-    /// Takes a message; `false` if the buffer is full.
+    /// Takes a message of one packet; `false` if it finds no room.
     pub(crate) fn submit(&mut self, now: Instant, payload: Bytes, options: SendOptions) -> bool {
         self.drop_late(now);
         if self.buffer.is_full() {
-            self.refused = true;
-            self.pacer.refuse();
+            self.refuse(1);
             return false;
         }
+        self.begin_busy(now);
+        self.control.submitted(now, payload.len());
+        let origin = options.origin.map_or(now, |origin| origin.min(now));
+        self.buffer.push(payload, origin, options.ttl.map(|ttl| now + ttl), options.in_order);
+        true
+    }
+
+    /// Takes a message of several packets of at most `max` bytes; `false` if it finds no room.
+    #[inline(never)]
+    pub(crate) fn submit_parts(
+        &mut self,
+        now: Instant,
+        payload: Bytes,
+        max: usize,
+        options: SendOptions,
+    ) -> bool {
+        self.drop_late(now);
+        let packets = payload.len().div_ceil(max);
+        if self.buffer.room() < packets {
+            self.refuse(packets);
+            return false;
+        }
+        self.begin_busy(now);
+        let origin = options.origin.map_or(now, |origin| origin.min(now));
+        let expires = options.ttl.map(|ttl| now + ttl);
+        self.buffer.push_parts(payload, max, origin, expires, options.in_order);
+        true
+    }
+
+    /// Takes as many bytes of a stream from the front of `data` as there is room for, in packets of
+    /// at most `max`; returns how many.
+    pub(crate) fn submit_stream(&mut self, now: Instant, data: &mut Bytes, max: usize) -> usize {
+        let taken = data.len().min(self.buffer.room().saturating_mul(max));
+        if taken == 0 {
+            self.refuse(1);
+            return 0;
+        }
+        self.begin_busy(now);
+        self.buffer.push_parts(data.split_to(taken), max, now, None, true);
+        taken
+    }
+
+    /// Most packets of one message: what both this end's and the peer's buffer can hold.
+    pub(crate) fn message_packets(&self, peer_buffer: u32) -> usize {
+        self.buffer.limit().min(peer_buffer as usize)
+    }
+
+    /// Whether what was refused would be taken now; tells once.
+    pub(crate) const fn becomes_writable(&mut self) -> bool {
+        let writable = self.refused > 0 && self.buffer.room() >= self.refused;
+        if writable {
+            self.refused = 0;
+        }
+        writable
+    }
+
+    const fn refuse(&mut self, packets: usize) {
+        self.refused = packets;
+        self.control.refused();
+    }
+
+    fn begin_busy(&mut self, now: Instant) {
         if self.buffer.is_empty() {
             self.busy_since = Some(now);
             self.last_progress = now;
         }
-        let origin = options.origin.map_or(now, |origin| origin.min(now));
-        let expires = options.ttl.map(|ttl| now + ttl);
-        self.pacer.submit(now, payload.len());
-        self.buffer.push(payload, origin, expires, options.in_order);
-        true
-    }
-
-    /// Whether a refused `submit` would succeed now; tells once.
-    pub(crate) fn becomes_writable(&mut self) -> bool {
-        let writable = self.refused && !self.buffer.is_full();
-        if writable {
-            self.refused = false;
-        }
-        writable
     }
 
     pub(crate) const fn is_empty(&self) -> bool {
@@ -210,7 +273,7 @@ impl SendHalf {
         let Some(packet) = self.buffer.get(seq) else { return false };
         let header = DataHeader {
             seq,
-            position: Position::Solo,
+            position: packet.position,
             in_order: packet.in_order,
             key: crypt.as_ref().map_or(KeyFlag::Clear, |crypt| crypt.sealing.flag(seq)),
             retransmitted,
@@ -251,12 +314,13 @@ impl SendHalf {
         let payload = out.len() - before - DataHeader::LEN;
         self.counts.filter_extra += 1;
         self.counts.bytes_filter_extra += payload as u64;
-        self.pacer.sent(now, payload, false);
+        self.control.sent(payload);
+        self.pacer.sent(now, false);
         true
     }
 
     /// The next number of the peer's ACK, its room and its estimates.
-    pub(crate) fn handle_ack(&mut self, now: Instant, ack: &Ack) -> Verdict {
+    pub(crate) fn handle_ack(&mut self, now: Instant, ack: &Ack, rtt: Rtt) -> Verdict {
         let next = ack.next();
         if next.is_after(self.buffer.highest()) {
             return Verdict::Odd;
@@ -276,10 +340,16 @@ impl SendHalf {
             self.acknowledged = next;
         }
         if let Some(rates) = ack.rates() {
-            self.smooth_capacity(rates.capacity_pps);
+            smooth(&mut self.link_capacity_pps, rates.capacity_pps);
+            smooth(&mut self.delivery_pps, rates.packets_per_sec);
         }
-        self.pacer.update_period();
-        if !self.buffer.acknowledge(next) {
+        let before = self.buffer.first();
+        let advanced = self.buffer.acknowledge(next);
+        let packets = next.distance_from(before).max(0).unsigned_abs();
+        let path = self.path(rtt);
+        self.control.get_mut().acknowledged(now, packets, &path);
+        self.follow_control();
+        if !advanced {
             return Verdict::Repeated;
         }
         self.counts.acks += u64::from(ack.number().is_some());
@@ -294,19 +364,24 @@ impl SendHalf {
         self.counts.naks += 1;
         self.last_response = now;
         let mut verdict = Verdict::Repeated;
+        let mut first_lost = None;
         for (first, last) in list.ranges() {
             if !last.is_before(self.buffer.next_new()) {
                 verdict = Verdict::Odd;
                 continue;
             }
-            let drop_requests = &mut self.drop_requests;
-            let added = self.buffer.report_lost(first, last, |first, last| {
-                drop_requests.asked(now, first, last, rtt.smoothed);
-            });
-            self.counts.lost += added;
-            if added > 0 && verdict == Verdict::Repeated {
-                verdict = Verdict::Advanced;
+            let added = self.report_lost(now, first, last, rtt);
+            if added > 0 {
+                first_lost = first_lost.or(Some(first));
+                if verdict == Verdict::Repeated {
+                    verdict = Verdict::Advanced;
+                }
             }
+        }
+        if let Some(first) = first_lost {
+            let path = self.path(rtt);
+            self.control.get_mut().lost(now, first, &path);
+            self.follow_control();
         }
         if self.returned.is_some() {
             self.return_lost(now);
@@ -322,11 +397,18 @@ impl SendHalf {
             let dropped = self.buffer.drop_before(now - age);
             self.count_dropped(dropped.packets, dropped.bytes);
         }
-        while let Some((seq, packet)) = self.buffer.drop_expired(now) {
-            self.count_dropped(1, packet.payload.len() as u64);
-            self.drop_requests.push(DropRequest { msgno: packet.msgno, first: seq, last: seq });
+        if self.buffer.next_expiry().is_some_and(|at| at <= now) {
+            self.drop_expired(now);
         }
         self.note_idle(now);
+    }
+
+    #[inline(never)]
+    fn drop_expired(&mut self, now: Instant) {
+        while let Some((request, dropped)) = self.buffer.drop_expired(now) {
+            self.count_dropped(dropped.packets, dropped.bytes);
+            self.drop_requests.push(request);
+        }
     }
 
     /// When `drop_late` has something to do.
@@ -357,19 +439,61 @@ impl SendHalf {
     /// Otherwise the stream has paused as well, and the newest packets do: nothing behind them
     /// would tell the peer that they are missing, which costs libsrt the end of a stream. They are
     /// two because a receiver believes a large gap only when a second packet says so.
+    ///
+    /// Of a file, nothing is added while packets that were reported lost still wait for their turn
+    /// (libsrt's LATEREXMIT).
     pub(crate) fn handle_silence(&mut self, now: Instant, rtt: Rtt) {
         self.silences += 1;
-        let last = self.buffer.next_new().minus(1);
-        let first = if self.retransmits_on_silence {
-            self.acknowledged
-        } else {
-            self.buffer.tail_of_flight(PROBES)
-        };
+        if !(self.reliable && self.buffer.has_lost()) {
+            let last = self.buffer.next_new().minus(1);
+            let first = if self.retransmits_on_silence {
+                self.acknowledged
+            } else {
+                self.buffer.tail_of_flight(PROBES)
+            };
+            self.report_lost(now, first, last, rtt);
+        }
+        let path = self.path(rtt);
+        self.control.get_mut().timed_out(now, &path);
+        self.follow_control();
+    }
+
+    /// Queues what is in flight from `first` to `last`, and announces what of it is gone. Returns
+    /// how many packets are new in the loss list.
+    fn report_lost(&mut self, now: Instant, first: SeqNo, last: SeqNo, rtt: Rtt) -> u64 {
         let drop_requests = &mut self.drop_requests;
-        self.counts.lost += self.buffer.report_lost(first, last, |first, last| {
+        // Of a file, what was acknowledged has arrived and may wait to be read: a peer that is told
+        // to forget it might do so.
+        let arrived = self.reliable.then_some(self.acknowledged);
+        let added = self.buffer.report_lost(first, last, |first, last| {
+            let first = match arrived {
+                Some(arrived) if last.is_before(arrived) => return,
+                Some(arrived) if first.is_before(arrived) => arrived,
+                _ => first,
+            };
             drop_requests.asked(now, first, last, rtt.smoothed);
         });
-        self.pacer.update_period();
+        self.counts.lost += added;
+        added
+    }
+
+    /// What congestion control is told of the path.
+    fn path(&self, rtt: Rtt) -> PathState {
+        PathState {
+            rtt,
+            delivery_rate: self.delivery_pps,
+            capacity: self.link_capacity_pps,
+            in_loss_list: self.buffer.lost(),
+            next_new: self.buffer.next_new(),
+        }
+    }
+
+    /// Takes over what congestion control has decided.
+    fn follow_control(&mut self) {
+        let control = self.control.get();
+        self.pacer.set_period(control.period());
+        self.congestion_window = control.window();
+        self.window = self.flow_window.min(self.congestion_window);
     }
 
     pub(crate) fn next_drop_request(&mut self) -> Option<DropRequest> {
@@ -405,9 +529,9 @@ impl SendHalf {
             counts.busy + self.busy_since.map_or(Duration::ZERO, |since| now - since);
         statistics.send_period = self.pacer.period();
         statistics.flow_window = self.flow_window;
-        statistics.congestion_window = self.flow_window;
+        statistics.congestion_window = self.window;
         statistics.flight_size = self.buffer.flight();
-        statistics.max_bandwidth = self.pacer.max_bandwidth();
+        statistics.max_bandwidth = self.control.get().max_bandwidth();
         statistics.send_buffer_available =
             ((self.buffer.limit() - self.buffer.packets()) * mss) as u64;
         statistics.send_buffer_packets = u32::try_from(self.buffer.packets()).unwrap_or(u32::MAX);
@@ -479,8 +603,8 @@ impl SendHalf {
         !overtaken
     }
 
-    const fn window_is_open(&self) -> bool {
-        self.buffer.flight() < self.flow_window
+    fn window_is_open(&self) -> bool {
+        self.buffer.flight() < self.window
     }
 
     fn account(&mut self, now: Instant, seq: SeqNo, payload: usize, retransmitted: bool) {
@@ -489,16 +613,22 @@ impl SendHalf {
             counts.retransmitted += 1;
             counts.bytes_retransmitted += payload as u64;
             if let Some(budget) = &mut self.budget {
-                let rates = Rates { input: self.pacer.input(), limit: self.pacer.max_bandwidth() };
+                let limit = self.control.get().max_bandwidth();
+                let rates = Rates { input: self.control.input(), limit };
                 budget.sent(now, payload + PACKET_OVERHEAD, rates);
             }
         } else {
             self.last_original = now;
+            if self.buffer.flight() == 1 {
+                // The first after all before it was acknowledged, or held back by a closed window.
+                self.last_progress = now;
+            }
             counts.sent_unique += 1;
             counts.bytes_unique += payload as u64;
         }
         let probe = !retransmitted && seq.value().is_multiple_of(PROBE_INTERVAL);
-        self.pacer.sent(now, payload, probe && self.buffer.has_new());
+        self.control.sent(payload);
+        self.pacer.sent(now, probe && self.buffer.has_new());
     }
 
     const fn count_dropped(&mut self, packets: u64, bytes: u64) {
@@ -513,19 +643,20 @@ impl SendHalf {
             self.counts.busy += now - since;
         }
     }
+}
 
-    const fn smooth_capacity(&mut self, reported: u32) {
-        self.link_capacity_pps = match (self.link_capacity_pps, reported) {
-            (old, 0) => old,
-            (0, new) => new,
-            (old, new) => {
-                #[expect(clippy::cast_possible_truncation, reason = "a mean of two u32")]
-                {
-                    ((old as u64 * 7 + new as u64) / 8) as u32
-                }
+/// Smooths what the peer's ACKs tell; zero tells nothing.
+const fn smooth(mean: &mut u32, reported: u32) {
+    *mean = match (*mean, reported) {
+        (old, 0) => old,
+        (0, new) => new,
+        (old, new) => {
+            #[expect(clippy::cast_possible_truncation, reason = "a mean of two u32")]
+            {
+                ((old as u64 * 7 + new as u64) / 8) as u32
             }
-        };
-    }
+        }
+    };
 }
 
 /// Microseconds from the connection's start to `at`, as they wrap on the wire.

@@ -23,8 +23,9 @@ impl SendHalf {
             self.busy_since = Some(now);
             self.last_progress = now;
         }
-        self.pacer.submit(now, message.payload.len());
-        self.buffer.push(message.payload, message.origin, message.expires, message.in_order);
+        self.control.submitted(now, message.payload.len());
+        let GroupMessage { payload, origin, expires, in_order, .. } = message;
+        self.buffer.push(payload, origin, expires, in_order);
         true
     }
 
@@ -65,7 +66,9 @@ impl SendHalf {
 
     /// Somebody waits for room; [`becomes_writable`](Self::becomes_writable) tells when there is.
     pub(crate) const fn await_room(&mut self) {
-        self.refused = true;
+        if self.refused == 0 {
+            self.refused = 1;
+        }
     }
 
     /// Forgets everything that waits to be sent or acknowledged: other links carry it.

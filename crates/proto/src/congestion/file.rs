@@ -1,0 +1,337 @@
+use std::time::Duration;
+
+use punctual_units::{Bitrate, Instant};
+use punctual_wire::SeqNo;
+
+use super::{CongestionControl, PathState};
+use crate::chance::Chance;
+use crate::config::MaxBandwidth;
+
+/// Time between two changes of the rate.
+const RATE_PERIOD: Duration = Duration::from_millis(10);
+const RATE_PERIOD_MICROS: f64 = 10_000.0;
+/// Packets in flight at first, and those that any rate is allowed beyond its own.
+const FIRST_WINDOW: f64 = 16.0;
+/// Fewer losses than this share of what is on its way are taken for the link's, not for a queue's.
+const TOLERATED_LOSS: f64 = 0.02;
+/// How much longer the period becomes for a loss.
+const SLOWER: f64 = 1.03;
+/// Times that the period grows within one epoch, at most.
+const DECREASES: u32 = 5;
+
+/// File congestion control as libsrt's peers have it (FileCC): a slow start by the window, then a
+/// rate that grows by what the link seems to have left and shrinks by 3 % for losses. It comes from
+/// UDT (draft-gg-udt-03 section 4).
+///
+/// Periods are fractions of a microsecond, as there: at 10 Gb/s a packet takes 1.2 of them.
+#[derive(Debug)]
+pub(crate) struct FileControl {
+    mss: f64,
+    /// The shortest period that the bandwidth limit lets be, microseconds.
+    least_period: f64,
+    slow_start: bool,
+    window: f64,
+    max_window: f64,
+    /// Microseconds.
+    period: f64,
+    /// What was acknowledged since the rate was last looked at.
+    acknowledged: u32,
+    last_change: Option<Instant>,
+    /// Whether something was lost since then.
+    loss: bool,
+    /// The period when the rate was last found too high, microseconds.
+    last_decrease_period: f64,
+    /// A loss behind this number begins a new epoch.
+    last_decrease: SeqNo,
+    /// Loss reports in this epoch, and their mean number in an epoch.
+    reports: u32,
+    mean_reports: f64,
+    /// The period grows with each report whose number this divides.
+    decrease_each: u32,
+    decreases: u32,
+    chance: Chance,
+}
+
+impl FileControl {
+    /// For packets of `mss` bytes that begin at `isn`, to a peer that has room for `peer_window`.
+    pub(crate) fn new(
+        mss: usize,
+        limit: MaxBandwidth,
+        peer_window: u32,
+        isn: SeqNo,
+        chance: Chance,
+    ) -> Self {
+        let mss = mss as u64;
+        let least_period = match limit {
+            MaxBandwidth::Absolute(rate) => rate.time_for(mss).as_secs_f64() * 1e6,
+            // There is no input's rate to be relative to: the file is there as a whole.
+            MaxBandwidth::Unlimited | MaxBandwidth::Relative => 0.0,
+        };
+        Self {
+            mss: mss as f64,
+            least_period,
+            slow_start: true,
+            window: FIRST_WINDOW,
+            max_window: f64::from(peer_window),
+            period: least_period.max(1.0),
+            acknowledged: 0,
+            last_change: None,
+            loss: false,
+            last_decrease_period: 1.0,
+            last_decrease: isn.minus(1),
+            reports: 0,
+            mean_reports: 0.0,
+            decrease_each: 1,
+            decreases: 0,
+            chance,
+        }
+    }
+
+    /// From here on the rate rules: what arrived at the peer, or else what the window let out.
+    fn end_slow_start(&mut self, path: &PathState) {
+        if !self.slow_start {
+            return;
+        }
+        self.slow_start = false;
+        self.set_period(if path.delivery_rate > 0 {
+            1e6 / f64::from(path.delivery_rate)
+        } else {
+            // Packets a microsecond stand here for microseconds a packet, as in libsrt: without
+            // any measurement the window alone goes on holding the sender back.
+            self.window / (micros(path.rtt.smoothed) + RATE_PERIOD_MICROS)
+        });
+    }
+
+    /// The rate goes up by what the link seems to have left: a step for each power of ten of it.
+    fn speed_up(&mut self, path: &PathState) {
+        let at_last_loss = 2e6 / self.last_decrease_period;
+        let bandwidth = at_last_loss.min(f64::from(path.capacity)).floor();
+        let mut left = (bandwidth - 1e6 / self.period).trunc();
+        if self.period > self.last_decrease_period && (bandwidth / 9.0).floor() < left {
+            left = (bandwidth / 9.0).floor();
+        }
+        let least = 1.0 / self.mss;
+        // Packets in a rate period by which the rate grows.
+        let increase = if left > 0.0 {
+            (power_of_ten_from(left * self.mss * 8.0) * 1.5e-6 / self.mss).max(least)
+        } else {
+            least
+        };
+        self.set_period(
+            self.period * RATE_PERIOD_MICROS / (self.period * increase + RATE_PERIOD_MICROS),
+        );
+    }
+
+    fn slow_down(&mut self, path: &PathState) {
+        self.set_period((self.period * SLOWER).ceil());
+        self.last_decrease = path.next_new.minus(1);
+    }
+
+    fn begin_epoch(&mut self, path: &PathState) {
+        self.last_decrease_period = self.period;
+        self.slow_down(path);
+        self.mean_reports = (self.mean_reports * 0.97 + f64::from(self.reports) * 0.03).ceil();
+        self.reports = 1;
+        self.decreases = 1;
+        // Senders that share a queue do not all slow down for the same report.
+        self.decrease_each = if self.mean_reports > 1.0 {
+            #[expect(clippy::cast_possible_truncation, reason = "a mean of u32")]
+            #[expect(clippy::cast_sign_loss, reason = "checked just above")]
+            let most = self.mean_reports as u32;
+            1 + self.chance.number() % most
+        } else {
+            1
+        };
+    }
+
+    fn set_period(&mut self, micros: f64) {
+        self.period = micros.max(self.least_period);
+    }
+}
+
+impl CongestionControl for FileControl {
+    fn period(&self) -> Duration {
+        Duration::from_secs_f64(self.period / 1e6)
+    }
+
+    fn window(&self) -> u32 {
+        #[expect(clippy::cast_possible_truncation, reason = "a float saturates")]
+        #[expect(clippy::cast_sign_loss, reason = "a window is never negative")]
+        let window = self.window as u32;
+        window
+    }
+
+    fn max_bandwidth(&self) -> Bitrate {
+        #[expect(clippy::cast_possible_truncation, reason = "a float saturates")]
+        #[expect(clippy::cast_sign_loss, reason = "a rate is never negative")]
+        let bits = (self.mss * 8e6 / self.period) as u64;
+        Bitrate::from_bits_per_sec(bits)
+    }
+
+    fn acknowledged(&mut self, now: Instant, packets: u32, path: &PathState) {
+        self.acknowledged += packets;
+        if self.last_change.is_some_and(|last| now < last + RATE_PERIOD) {
+            return;
+        }
+        self.last_change = Some(now);
+        let acknowledged = std::mem::take(&mut self.acknowledged);
+        if self.slow_start {
+            self.window += f64::from(acknowledged);
+            if self.window > self.max_window {
+                self.end_slow_start(path);
+            }
+        } else {
+            let round = micros(path.rtt.smoothed) + RATE_PERIOD_MICROS;
+            self.window = f64::from(path.delivery_rate) / 1e6 * round + FIRST_WINDOW;
+        }
+        if !self.slow_start && !std::mem::take(&mut self.loss) {
+            self.speed_up(path);
+        }
+    }
+
+    fn lost(&mut self, _now: Instant, first: SeqNo, path: &PathState) {
+        self.end_slow_start(path);
+        self.loss = true;
+        let on_its_way = (micros(path.rtt.smoothed) / self.period).trunc();
+        if on_its_way < 1.0 || (path.in_loss_list as f64) < on_its_way * TOLERATED_LOSS {
+            self.last_decrease_period = self.period;
+        } else if first.is_after(self.last_decrease) {
+            self.begin_epoch(path);
+        } else {
+            let may = self.decreases < DECREASES;
+            self.decreases += 1;
+            if may {
+                self.reports += 1;
+                if self.reports.is_multiple_of(self.decrease_each) {
+                    self.slow_down(path);
+                }
+            }
+        }
+    }
+
+    fn timed_out(&mut self, _now: Instant, path: &PathState) {
+        self.end_slow_start(path);
+    }
+}
+
+fn micros(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e6
+}
+
+/// The least power of ten that is no less than `value`.
+fn power_of_ten_from(value: f64) -> f64 {
+    let mut power = 1.0;
+    while power < value {
+        power *= 10.0;
+    }
+    power
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::rtt::Rtt;
+
+    fn control(limit: MaxBandwidth) -> FileControl {
+        FileControl::new(1_500, limit, 8_192, SeqNo::new(1_000), Chance::new([1; 32]))
+    }
+
+    fn path(delivery_rate: u32, capacity: u32, in_loss_list: usize, next: u32) -> PathState {
+        PathState {
+            rtt: Rtt { smoothed: Duration::from_millis(90), variance: Duration::ZERO },
+            delivery_rate,
+            capacity,
+            in_loss_list,
+            next_new: SeqNo::new(next),
+        }
+    }
+
+    fn at(periods: u64) -> Instant {
+        Instant::from_millis(1_000 + periods * 10)
+    }
+
+    #[test]
+    fn slow_start_grows_by_what_is_acknowledged_until_the_peers_window_is_reached() {
+        let mut file = control(MaxBandwidth::Unlimited);
+        let path = path(5_000, 8_000, 0, 9_000);
+        assert_eq!((file.window(), file.period()), (16, Duration::from_micros(1)));
+        file.acknowledged(at(0), 16, &path);
+        assert_eq!(file.window(), 32);
+        file.acknowledged(at(0), 10, &path);
+        assert_eq!(file.window(), 32, "one look each 10 ms");
+        file.acknowledged(at(1), 10, &path);
+        assert_eq!((file.window(), file.period()), (52, Duration::from_micros(1)));
+        file.acknowledged(at(2), 10_000, &path);
+        // 5,000 packets a second, and the first increase.
+        assert!(file.period() < Duration::from_micros(200));
+        assert!(file.period() > Duration::from_micros(190), "{:?}", file.period());
+        file.acknowledged(at(3), 10, &path);
+        // 5,000 packets a second in 90 + 10 ms, and 16.
+        assert_eq!(file.window(), 516);
+    }
+
+    #[test]
+    fn the_rate_grows_by_the_power_of_ten_of_what_is_left() {
+        let mut file = control(MaxBandwidth::Unlimited);
+        file.slow_start = false;
+        file.period = 200.0;
+        file.last_decrease_period = 1.0;
+        // 10,000 - 5,000 packets a second of 1500 bytes are 60 Mb/s, which counts as 100: 0.1
+        // packets more in 10 ms.
+        file.acknowledged(at(0), 1, &path(5_000, 10_000, 0, 9_000));
+        assert!((file.period - 200.0 * 10_000.0 / (200.0 * 0.1 + 10_000.0)).abs() < 1e-9);
+        // Nothing left: the least increase.
+        file.period = 200.0;
+        file.acknowledged(at(1), 1, &path(5_000, 4_000, 0, 9_000));
+        let least = 200.0 * 10_000.0 / (200.0 / 1_500.0 + 10_000.0);
+        assert!((file.period - least).abs() < 1e-9);
+        // Slower than at the last loss: a ninth of the bandwidth, 1,111 packets, 13 Mb/s, counts.
+        file.period = 200.0;
+        file.last_decrease_period = 199.0;
+        file.acknowledged(at(2), 1, &path(5_000, 10_000, 0, 9_000));
+        assert!((file.period - 200.0 * 10_000.0 / (200.0 * 0.1 + 10_000.0)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn few_losses_are_the_links_and_only_stop_the_growth_once() {
+        let mut file = control(MaxBandwidth::Unlimited);
+        file.slow_start = false;
+        file.period = 100.0;
+        // 900 packets are on their way: 17 are below 2 %, 18 are not.
+        file.lost(at(0), SeqNo::new(2_000), &path(5_000, 10_000, 17, 9_000));
+        assert_eq!((file.period, file.last_decrease_period), (100.0, 100.0));
+        file.acknowledged(at(1), 1, &path(5_000, 10_000, 0, 9_000));
+        assert_eq!(file.period, 100.0, "something was lost");
+        file.acknowledged(at(2), 1, &path(5_000, 10_001, 0, 9_000));
+        assert!(file.period < 100.0);
+    }
+
+    #[test]
+    fn losses_lengthen_the_period_five_times_an_epoch_at_most() {
+        let mut file = control(MaxBandwidth::Unlimited);
+        file.slow_start = false;
+        file.period = 100.0;
+        let path = path(5_000, 10_000, 100, 9_000);
+        file.lost(at(0), SeqNo::new(2_000), &path);
+        assert_eq!((file.period, file.last_decrease_period), (103.0, 100.0));
+        let mut periods = Vec::new();
+        for _ in 0..10 {
+            file.lost(at(0), SeqNo::new(8_000), &path);
+            periods.push(file.period);
+        }
+        assert_eq!(periods[..5], [107.0, 111.0, 115.0, 119.0, 119.0], "always rounded up");
+        assert_eq!(periods[9], 119.0);
+        file.lost(at(0), SeqNo::new(9_000), &path);
+        assert_eq!((file.period, file.last_decrease_period), (123.0, 119.0), "a new epoch");
+    }
+
+    #[test]
+    fn a_bandwidth_limit_is_the_floor_of_the_period() {
+        let limit = MaxBandwidth::Absolute(Bitrate::from_mbps(12));
+        let mut file = control(limit);
+        assert_eq!(file.period(), Duration::from_millis(1));
+        file.timed_out(at(0), &path(1_000_000, 0, 0, 9_000));
+        assert_eq!(file.period(), Duration::from_millis(1));
+        assert_eq!(file.max_bandwidth(), Bitrate::from_mbps(12));
+    }
+}

@@ -1,0 +1,163 @@
+use std::time::Duration;
+
+use punctual_units::{Bitrate, Instant};
+use punctual_wire::SeqNo;
+
+use super::input_rate::InputRate;
+use super::{CongestionControl, PathState};
+use crate::config::{Config, MaxBandwidth, PACKET_OVERHEAD};
+
+/// What "unlimited" means at least: libsrt's 1 Gb/s.
+const UNLIMITED: Bitrate = Bitrate::from_mbps(1_000);
+
+/// Live congestion control: originals and retransmissions together stay within the maximum
+/// bandwidth, and nothing else holds them back (draft section 5.1, LiveCC).
+#[derive(Debug)]
+pub(crate) struct LiveControl {
+    limit: MaxBandwidth,
+    input_bandwidth: Bitrate,
+    min_input_bandwidth: Bitrate,
+    overhead_percent: u64,
+    input: InputRate,
+    /// Mean payload, bytes × 128: a smoothing by 1/128 without loss.
+    mean_payload: u64,
+    period: Duration,
+}
+
+impl LiveControl {
+    pub(crate) fn new(config: &Config) -> Self {
+        let mut control = Self {
+            limit: config.max_bandwidth(),
+            input_bandwidth: config.input_bandwidth(),
+            min_input_bandwidth: config.min_input_bandwidth(),
+            overhead_percent: u64::from(config.overhead_bandwidth()),
+            input: InputRate::new(),
+            mean_payload: config.payload_size() as u64 * 128,
+            period: Duration::ZERO,
+        };
+        control.update_period();
+        control
+    }
+
+    /// The application submitted a message.
+    pub(crate) fn submitted(&mut self, now: Instant, payload: usize) {
+        self.input.submit(now, payload);
+    }
+
+    /// The application submitted a message for which there is no room.
+    pub(crate) const fn refused(&mut self) {
+        self.input.refuse();
+    }
+
+    /// The input's rate, given or measured; `None` before either is known.
+    pub(crate) fn input(&self) -> Option<Bitrate> {
+        match self.input_bandwidth {
+            Bitrate::ZERO => self.input.measured().map(|rate| rate.max(self.min_input_bandwidth)),
+            given => Some(given),
+        }
+    }
+
+    /// A packet goes out.
+    pub(crate) const fn sent(&mut self, payload: usize) {
+        self.mean_payload = self.mean_payload - self.mean_payload / 128 + payload as u64;
+    }
+
+    /// Recomputes the period; done on each ACK as in LiveCC, and often enough without.
+    fn update_period(&mut self) {
+        self.period =
+            self.max_bandwidth().time_for(self.mean_payload / 128 + PACKET_OVERHEAD as u64);
+    }
+}
+
+impl CongestionControl for LiveControl {
+    /// Time between two packets of mean size.
+    fn period(&self) -> Duration {
+        self.period
+    }
+
+    fn window(&self) -> u32 {
+        u32::MAX
+    }
+
+    /// The limit of the sending rate as it stands.
+    fn max_bandwidth(&self) -> Bitrate {
+        let with_overhead = |rate: Bitrate| {
+            Bitrate::from_bits_per_sec(
+                (rate.as_bits_per_sec()).saturating_mul(100 + self.overhead_percent) / 100,
+            )
+        };
+        match self.limit {
+            MaxBandwidth::Absolute(rate) => rate,
+            // libsrt's fixed 1 Gb/s starves a faster input; here the limit follows the input.
+            MaxBandwidth::Unlimited => match self.input.measured() {
+                Some(input) => UNLIMITED.max(with_overhead(input)),
+                None => Bitrate::from_mbps(10_000),
+            },
+            MaxBandwidth::Relative if self.input_bandwidth > Bitrate::ZERO => {
+                with_overhead(self.input_bandwidth)
+            }
+            MaxBandwidth::Relative => {
+                with_overhead(self.input.rate().max(self.min_input_bandwidth))
+            }
+        }
+    }
+
+    fn acknowledged(&mut self, _now: Instant, _packets: u32, _path: &PathState) {
+        self.update_period();
+    }
+
+    fn lost(&mut self, _now: Instant, _first: SeqNo, _path: &PathState) {}
+
+    fn timed_out(&mut self, _now: Instant, _path: &PathState) {
+        self.update_period();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn control(limit: MaxBandwidth) -> LiveControl {
+        LiveControl::new(&Config::default().with_max_bandwidth(limit))
+    }
+
+    #[test]
+    fn the_period_is_that_of_a_packet_of_mean_size() {
+        // 1316 + 44 bytes at 10.88 Mb/s take 1 ms.
+        let mut live = control(MaxBandwidth::Absolute(Bitrate::from_bits_per_sec(10_880_000)));
+        assert_eq!(live.period(), Duration::from_millis(1));
+        for _ in 0..10_000 {
+            live.sent(636);
+        }
+        live.update_period();
+        assert_eq!(live.period(), Duration::from_micros(500));
+        assert_eq!(live.window(), u32::MAX);
+    }
+
+    #[test]
+    fn relative_bandwidth_adds_the_overhead_to_a_given_input_or_the_measured_one() {
+        let config = Config::default()
+            .with_max_bandwidth(MaxBandwidth::Relative)
+            .with_input_bandwidth(Bitrate::from_mbps(8));
+        assert_eq!(LiveControl::new(&config).max_bandwidth(), Bitrate::from_mbps(10));
+        let config = config
+            .with_input_bandwidth(Bitrate::ZERO)
+            .with_min_input_bandwidth(Bitrate::from_mbps(4));
+        let mut live = LiveControl::new(&config);
+        assert_eq!(live.max_bandwidth(), Bitrate::from_mbps(1_250), "not measured yet");
+        for i in 0..1_000 {
+            live.submitted(Instant::from_millis(i), 206);
+        }
+        assert_eq!(live.max_bandwidth(), Bitrate::from_mbps(5), "2 Mb/s count as 4");
+    }
+
+    #[test]
+    fn unlimited_follows_an_input_faster_than_a_gigabit() {
+        let mut live = control(MaxBandwidth::Unlimited);
+        for i in 0..600_000u64 {
+            live.submitted(Instant::from_nanos(i * 2_720), 1_316);
+        }
+        // 1360 bytes each 2.72 µs are 4 Gb/s, and a quarter more is 5.
+        assert_eq!(live.max_bandwidth(), Bitrate::from_mbps(5_000));
+    }
+}

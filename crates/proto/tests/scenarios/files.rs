@@ -1,0 +1,455 @@
+//! Files: streams of bytes and messages of any size. Nothing is lost, doubled or changed, and
+//! nothing is delivered behind a gap.
+
+use std::cell::Cell;
+
+use bytes::{Bytes, BytesMut};
+use proptest::prelude::*;
+use punctual_netem::{LinkConfig, Loss, QueueLimit, Reorder};
+use punctual_proto::{
+    BufferSize, CloseReason, Config, CryptoMode, RecvError, RejectReason, SendError, SendOptions,
+    Transmission,
+};
+use punctual_units::Bitrate;
+use punctual_wire::{Control, DropRequest, MsgNo, SeqNo, Timestamp};
+
+use crate::chance::Chance;
+use crate::datagram::{Kind, forged, kind, noise};
+use crate::pair::{Pair, Side};
+use crate::{MS, SECS, link, lossy};
+
+fn messages() -> Config {
+    Config::file().with_transmission(Transmission::Messages)
+}
+
+/// A file's contents: no part of it is like another.
+fn contents(len: usize, seed: u64) -> Bytes {
+    Bytes::from(noise(&mut Chance(seed), len))
+}
+
+fn connected(seed: u64, link: LinkConfig, config: &Config) -> Pair {
+    let mut pair = Pair::symmetric(seed, link);
+    pair.connect(config.clone(), config.clone());
+    pair
+}
+
+/// Submits all of `data` in pieces of up to `piece` bytes, as there is room for them.
+fn write_all(pair: &mut Pair, data: &Bytes, mut piece: impl FnMut() -> usize) {
+    let mut rest = data.clone();
+    while !rest.is_empty() {
+        let mut next = rest.split_to(piece().clamp(1, rest.len()));
+        while !next.is_empty() {
+            if pair.write(Side::Caller, &mut next) == Err(SendError::Full) {
+                let before = pair.caller.writable;
+                let told = pair.run_while(SECS(600), |pair| pair.caller.writable == before);
+                assert!(told, "there is no room in ten minutes");
+            }
+        }
+    }
+}
+
+/// Everything that the listener read, in one piece.
+fn read(pair: &Pair) -> Bytes {
+    let mut whole = BytesMut::new();
+    for delivery in &pair.listener.received {
+        whole.extend_from_slice(&delivery.message.payload);
+    }
+    whole.freeze()
+}
+
+/// Runs until the listener has read `len` bytes.
+fn run_until_read(pair: &mut Pair, len: usize) {
+    let (counted, bytes) = (Cell::new(0), Cell::new(0));
+    let whole = pair.run_while(SECS(600), |pair| {
+        let received = &pair.listener.received;
+        let new = received[counted.replace(received.len())..].iter();
+        bytes.set(bytes.get() + new.map(|it| it.message.payload.len()).sum::<usize>());
+        bytes.get() < len
+    });
+    assert!(whole, "only {} of {len} bytes arrived in ten minutes", bytes.get());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn a_stream_arrives_byte_by_byte_whatever_the_link_does(
+        seed in any::<u64>(),
+        len in 1usize..400_000,
+        pieces in 1u32..30_000,
+        loss in 0.0..0.1,
+        late in 0.0..0.1,
+        double in 0.0..0.05,
+    ) {
+        let link = link()
+            .with_loss(Loss::Random(loss)).expect("a share")
+            .with_reorder(Reorder::Late { share: late, by: MS(7) }).expect("a share")
+            .with_duplicate(double).expect("a share");
+        let mut pair = connected(seed, link, &Config::file());
+        let data = contents(len, seed);
+        let mut chance = Chance(seed);
+        write_all(&mut pair, &data, || 1 + chance.below(pieces) as usize);
+        pair.close(Side::Caller);
+        prop_assert!(pair.run_while(SECS(300), |pair| pair.listener.closed().is_none()
+            || pair.caller.closed().is_none()));
+        prop_assert!(read(&pair) == data, "{} bytes of {len}", read(&pair).len());
+        prop_assert_eq!(pair.caller.closed(), Some(&CloseReason::Local));
+    }
+
+    #[test]
+    fn messages_of_any_size_arrive_whole_and_in_order(
+        seed in any::<u64>(),
+        sizes in prop::collection::vec(1usize..60_000, 1..20),
+        loss in 0.0..0.1,
+    ) {
+        let mut pair = connected(seed, lossy(loss), &messages());
+        let sent: Vec<Bytes> =
+            sizes.iter().zip(seed..).map(|(&len, seed)| contents(len, seed)).collect();
+        for message in &sent {
+            let options = SendOptions { in_order: true, ..SendOptions::default() };
+            prop_assert_eq!(pair.send(Side::Caller, message.clone(), options), Ok(()));
+        }
+        pair.close(Side::Caller);
+        prop_assert!(pair.run_while(SECS(300), |pair| pair.listener.closed().is_none()));
+        let received: Vec<Bytes> =
+            pair.listener.received.iter().map(|it| it.message.payload.clone()).collect();
+        prop_assert!(received == sent, "{} messages", received.len());
+    }
+}
+
+#[test]
+fn a_message_that_need_not_be_in_order_overtakes_one_that_lost_a_packet() {
+    for (in_order, first) in [(true, 0), (false, 1)] {
+        let mut pair = connected(1, link(), &messages());
+        let mut packets = 0;
+        pair.drop_where(move |side, datagram| {
+            packets += u32::from(side == Side::Caller && kind(datagram) == Kind::Data);
+            packets == 2 && kind(datagram) == Kind::Data
+        });
+        let sent = [contents(5_000, 1), contents(5_000, 2)];
+        for message in &sent {
+            let options = SendOptions { in_order, ..SendOptions::default() };
+            pair.send(Side::Caller, message.clone(), options).expect("room");
+        }
+        pair.run_for(SECS(1));
+        let received: Vec<&Bytes> =
+            pair.listener.received.iter().map(|it| &it.message.payload).collect();
+        assert!(received == [&sent[first], &sent[1 - first]], "in order: {in_order}");
+    }
+}
+
+#[test]
+fn a_message_whose_time_is_over_leaves_nothing_and_the_next_ones_come() {
+    for seed in 0..4 {
+        let mut pair = connected(seed, link(), &messages());
+        // Half of the first message gets through before the link is cut, and it expires meanwhile.
+        let slow = link().with_rate(Some(Bitrate::from_mbps(1)));
+        pair.set_link(Side::Caller, slow);
+        let ttl = SendOptions { ttl: Some(MS(120)), in_order: true, ..SendOptions::default() };
+        pair.send(Side::Caller, contents(400_000, 1), ttl).expect("room");
+        let rest = [contents(30_000, 2), contents(10, 3)];
+        for message in &rest {
+            let options = SendOptions { in_order: true, ..SendOptions::default() };
+            pair.send(Side::Caller, message.clone(), options).expect("room");
+        }
+        pair.run_for(SECS(20));
+        let received: Vec<&Bytes> =
+            pair.listener.received.iter().map(|it| &it.message.payload).collect();
+        assert!(received == [&rest[0], &rest[1]], "{} messages", received.len());
+        assert!(pair.statistics(Side::Caller).packets_send_dropped > 0);
+        let listener = pair.statistics(Side::Listener);
+        assert!(listener.packets_receive_dropped > 0);
+        assert_eq!(listener.receive_buffer_packets, 0);
+    }
+}
+
+#[test]
+fn a_reader_that_stops_holds_the_sender_back_and_goes_on_where_it_was() {
+    for seed in 0..4 {
+        let config = Config::file()
+            .with_receive_buffer(BufferSize::Packets(64))
+            .with_send_buffer(BufferSize::Packets(128));
+        let mut pair = connected(seed, lossy(0.01), &config);
+        pair.listener.reads = false;
+        let data = contents(1_000_000, seed);
+        let mut rest = data.clone();
+        while pair.write(Side::Caller, &mut rest).is_ok() {}
+        pair.run_for(SECS(30));
+        while pair.write(Side::Caller, &mut rest).is_ok() {}
+        assert_eq!(pair.statistics(Side::Listener).receive_buffer_packets, 64);
+        assert_eq!(pair.write(Side::Caller, &mut rest), Err(SendError::Full));
+        let taken = data.len() - rest.len();
+        assert_eq!(taken, (64 + 128) * 1_456, "64 packets there, 128 here");
+        let sent = pair.statistics(Side::Caller).packets_sent;
+        pair.run_for(SECS(60));
+        let sent = pair.statistics(Side::Caller).packets_sent - sent;
+        assert!(sent < 20, "{sent} packets sent into a full buffer in a minute");
+        assert_eq!((pair.caller.closed(), pair.listener.closed()), (None, None));
+        pair.read(Side::Listener);
+        write_all(&mut pair, &rest, || usize::MAX);
+        run_until_read(&mut pair, data.len());
+        assert!(read(&pair) == data, "not the same bytes");
+    }
+}
+
+#[test]
+fn closing_waits_until_all_has_arrived() {
+    let slow = lossy(0.01).with_rate(Some(Bitrate::from_mbps(2)));
+    let mut pair = connected(1, slow, &Config::file());
+    let data = contents(4_000_000, 1);
+    write_all(&mut pair, &data, || usize::MAX);
+    pair.close(Side::Caller);
+    assert_eq!(
+        pair.write(Side::Caller, &mut data.clone()),
+        Err(SendError::Closed(CloseReason::Local))
+    );
+    assert!(pair.run_while(SECS(180), |pair| pair.listener.closed().is_none()));
+    assert!(pair.elapsed() > SECS(15), "2 Mb/s carry 4 MB in 16 s");
+    assert!(read(&pair) == data, "not the same bytes");
+    assert_eq!(pair.listener.closed(), Some(&CloseReason::Peer));
+}
+
+#[test]
+fn a_linger_that_is_over_cuts_the_stream_off() {
+    let slow = link().with_rate(Some(Bitrate::from_mbps(2)));
+    let mut pair = connected(1, slow, &Config::file().with_linger(SECS(5)));
+    let data = contents(4_000_000, 1);
+    write_all(&mut pair, &data, || usize::MAX);
+    let start = pair.elapsed();
+    pair.close(Side::Caller);
+    assert!(pair.run_while(SECS(180), |pair| pair.caller.closed().is_none()));
+    assert_eq!(pair.elapsed() - start, SECS(5));
+    pair.run_for(SECS(1));
+    let received = read(&pair);
+    assert!(received.len() > 900_000 && received.len() < 1_500_000, "{}", received.len());
+    assert!(received == data.slice(..received.len()), "not the same bytes");
+}
+
+#[test]
+fn behind_a_gap_nothing_is_delivered_and_the_reader_is_told() {
+    for config in [Config::file(), messages()] {
+        let mut pair = connected(1, link(), &config);
+        let mut packets = 0;
+        pair.drop_where(move |side, datagram| {
+            packets += u32::from(side == Side::Caller && kind(datagram) == Kind::Data);
+            side == Side::Caller && (packets == 21 || kind(datagram) == Kind::Retransmission)
+        });
+        let data = contents(40 * 1_456, 1);
+        let mut rest = data.clone();
+        for _ in 0..20 {
+            let options = SendOptions { in_order: true, ..SendOptions::default() };
+            let piece = rest.split_to(2 * 1_456);
+            pair.send(Side::Caller, piece, options).expect("room");
+        }
+        pair.run_for(MS(100));
+        pair.release(Side::Caller);
+        pair.run_for(SECS(1));
+        assert!(read(&pair) == data.slice(..20 * 1_456), "{} bytes", read(&pair).len());
+        assert_eq!(pair.listener.closed(), Some(&CloseReason::Peer));
+        let now = pair.listener.local(pair.now);
+        let id = pair.listener.connection.expect("a connection");
+        assert_eq!(pair.listener.endpoint.recv(now, id), Err(RecvError::Truncated));
+    }
+}
+
+#[test]
+fn a_drop_request_makes_no_hole_in_a_stream() {
+    let mut pair = connected(1, link(), &Config::file());
+    let data = contents(200_000, 1);
+    let dest = pair.info(Side::Listener).socket_id;
+    let remote = pair.caller.address;
+    let mut first = None;
+    pair.drop_where(move |side, datagram| {
+        let is_data = side == Side::Caller && kind(datagram) == Kind::Data;
+        is_data && *first.get_or_insert(true) && {
+            first = Some(false);
+            true
+        }
+    });
+    write_all(&mut pair, &data, || usize::MAX);
+    pair.run_for(MS(11));
+    for msgno in [MsgNo::CONTROL, MsgNo::FIRST] {
+        for offset in 0..100 {
+            let isn = pair.listener.received.first().map_or(SeqNo::new(0), |it| it.message.seq);
+            let request = DropRequest { msgno, first: isn, last: isn.plus(offset) };
+            let datagram = forged(dest, Timestamp::from_micros(1), Control::DropRequest(request));
+            pair.inject(Side::Listener, remote, datagram);
+        }
+    }
+    run_until_read(&mut pair, data.len());
+    assert!(read(&pair) == data, "not the same bytes");
+}
+
+#[test]
+fn ends_that_do_not_send_alike_refuse_each_other() {
+    use Transmission::{Live, Messages, Stream};
+    let config = |kind| match kind {
+        Live => Config::default(),
+        other => Config::file().with_transmission(other),
+    };
+    for (caller, listener, reason) in [
+        (Stream, Live, RejectReason::MESSAGE_API),
+        (Live, Stream, RejectReason::MESSAGE_API),
+        (Stream, Messages, RejectReason::MESSAGE_API),
+        (Messages, Stream, RejectReason::MESSAGE_API),
+        (Messages, Live, RejectReason::CONGESTION),
+        (Live, Messages, RejectReason::CONGESTION),
+    ] {
+        let mut pair = Pair::symmetric(1, link());
+        pair.call(config(caller), config(listener));
+        pair.run_for(SECS(1));
+        let closed = pair.caller.closed();
+        assert_eq!(closed, Some(&CloseReason::Rejected(reason)), "{caller:?} to {listener:?}");
+    }
+}
+
+/// A file's options with a passphrase.
+fn secret(config: Config, passphrase: &str, mode: CryptoMode) -> Config {
+    config.with_passphrase(passphrase).expect("a legal length").with_crypto_mode(mode)
+}
+
+#[test]
+fn encrypted_streams_and_messages_arrive_whole_over_a_link_that_loses() {
+    for mode in [CryptoMode::Ctr, CryptoMode::Gcm] {
+        let config = secret(Config::file(), "correct horse", mode);
+        let mut pair = connected(3, lossy(0.03), &config);
+        let data = contents(1_000_000, 3);
+        write_all(&mut pair, &data, || usize::MAX);
+        run_until_read(&mut pair, data.len());
+        assert!(read(&pair) == data, "{mode:?}: not the same bytes");
+        let config = secret(messages(), "correct horse", mode);
+        let mut pair = connected(4, lossy(0.03), &config);
+        let sent = [contents(300_000, 4), contents(1, 5), contents(1_456, 6)];
+        for message in &sent {
+            let options = SendOptions { in_order: true, ..SendOptions::default() };
+            pair.send(Side::Caller, message.to_vec(), options).expect("room");
+        }
+        run_until_read(&mut pair, 301_457);
+        let read: Vec<_> = pair.listener.received.iter().map(|it| &it.message.payload).collect();
+        assert!(read.iter().copied().eq(&sent), "{mode:?}: not the same messages");
+    }
+}
+
+#[test]
+fn a_stream_without_common_keys_is_refused_even_where_encryption_is_not_enforced() {
+    let lax = |passphrase| {
+        secret(Config::file(), passphrase, CryptoMode::Auto).with_enforced_encryption(false)
+    };
+    for (caller, listener, reason) in [
+        (lax("correct horse"), lax("battery staple"), RejectReason::BAD_SECRET),
+        (lax("correct horse"), lax(""), RejectReason::UNSECURE),
+        (lax(""), lax("correct horse"), RejectReason::UNSECURE),
+    ] {
+        let mut pair = Pair::symmetric(1, link());
+        pair.call(caller, listener);
+        pair.run_for(SECS(1));
+        assert_eq!(pair.caller.closed(), Some(&CloseReason::Rejected(reason)));
+    }
+}
+
+#[test]
+fn a_packet_filter_serves_a_stream_and_is_refused_with_messages_of_several_packets() {
+    let filtered = |config: Config| config.with_packet_filter("fec,cols:10").expect("a filter");
+    let mut pair = connected(9, lossy(0.02), &filtered(Config::file()));
+    let data = contents(1_000_000, 9);
+    write_all(&mut pair, &data, || usize::MAX);
+    run_until_read(&mut pair, data.len());
+    assert!(read(&pair) == data, "not the same bytes");
+    let statistics = pair.statistics(Side::Listener);
+    assert!(statistics.packets_filter_supplied > 0, "{statistics:?}");
+
+    let mut pair = Pair::symmetric(1, link());
+    pair.call(filtered(messages()), messages());
+    pair.run_for(SECS(1));
+    assert_eq!(pair.caller.closed(), None, "its own wish is passed over");
+    let mut pair = Pair::symmetric(1, link());
+    pair.call(filtered(Config::default()), messages().with_tsbpd(false));
+    pair.run_for(SECS(1));
+    assert_eq!(
+        pair.caller.closed(),
+        Some(&CloseReason::Rejected(RejectReason::CONGESTION)),
+        "live and file are told apart first"
+    );
+}
+
+#[test]
+fn sizes_and_kinds_that_do_not_fit_are_refused_in_words() {
+    let small = messages().with_send_buffer(BufferSize::Packets(32));
+    let mut pair = connected(1, link(), &small);
+    let max = pair.info(Side::Caller).max_payload;
+    assert_eq!(max, 32 * 1_456);
+    let refused = pair.send(Side::Caller, vec![0; max + 1], SendOptions::default());
+    assert_eq!(refused, Err(SendError::Size { size: max + 1, max }));
+    assert_eq!(pair.write(Side::Caller, &mut Bytes::from("x")), Err(SendError::NoStream));
+    assert_eq!(pair.send(Side::Caller, vec![7; max], SendOptions::default()), Ok(()));
+    pair.run_for(SECS(1));
+    assert_eq!(pair.listener.received[0].message.payload.len(), max);
+    // What the peer can hold bounds a message as well: it would never be whole there.
+    let mut pair = Pair::symmetric(1, link());
+    pair.connect(messages(), messages().with_receive_buffer(BufferSize::Packets(40)));
+    assert_eq!(pair.info(Side::Caller).max_payload, 40 * 1_456);
+}
+
+#[test]
+fn the_end_of_a_piece_is_acknowledged_at_once() {
+    let mut pair = connected(1, link(), &Config::file());
+    pair.run_for(MS(500));
+    for len in [10, 1_456 + 10, 5 * 1_456 + 1] {
+        let mut data = contents(len, 1);
+        pair.write(Side::Caller, &mut data).expect("room");
+        pair.run_for(MS(21));
+        assert_eq!(pair.statistics(Side::Caller).send_buffer_packets, 0, "{len} bytes");
+        pair.run_for(MS(100));
+    }
+}
+
+#[test]
+fn what_is_lost_without_anything_behind_it_is_sent_again_after_a_time() {
+    let mut pair = connected(1, link(), &Config::file());
+    write_all(&mut pair, &contents(50_000, 1), || usize::MAX);
+    run_until_read(&mut pair, 50_000);
+    pair.run_for(SECS(1));
+    let mut data = contents(3_000, 2);
+    pair.drop_where(|side, datagram| side == Side::Caller && kind(datagram) == Kind::Data);
+    pair.write(Side::Caller, &mut data).expect("room");
+    pair.run_for(MS(400));
+    assert_eq!(read(&pair).len(), 53_000);
+    assert_eq!(pair.statistics(Side::Caller).packets_retransmitted, 3);
+}
+
+/// 200 ms, 100 Mb/s and 0.1 % loss: what an intercontinental line looks like.
+fn long_line(loss: f64) -> LinkConfig {
+    LinkConfig::default()
+        .with_delay(MS(100))
+        .with_rate(Some(Bitrate::from_mbps(100)))
+        .with_queue(QueueLimit::Packets(1_000))
+        .with_overhead(28)
+        .with_loss(Loss::Random(loss))
+        .expect("a share")
+}
+
+/// How fast a file of `len` bytes gets over the link, payload only.
+fn goodput(seed: u64, link: LinkConfig, len: usize) -> Bitrate {
+    let mut pair = connected(seed, link, &Config::file());
+    let data = contents(len, seed);
+    let start = pair.elapsed();
+    write_all(&mut pair, &data, || usize::MAX);
+    run_until_read(&mut pair, len);
+    let time = pair.elapsed() - start;
+    assert!(read(&pair) == data, "not the same bytes");
+    let statistics = pair.statistics(Side::Caller);
+    println!(
+        "seed {seed}: {len} bytes in {time:?}, {} sent again of {}",
+        statistics.packets_retransmitted, statistics.packets_sent
+    );
+    Bitrate::of(len as u64, time)
+}
+
+#[test]
+fn a_long_line_that_loses_packets_is_filled() {
+    for seed in 0..2 {
+        let rate = goodput(seed, long_line(0.001), 200_000_000);
+        println!("{rate}");
+        assert!(rate > Bitrate::from_mbps(10), "{rate}");
+    }
+}
