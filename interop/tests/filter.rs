@@ -91,6 +91,23 @@ async fn on_request_both_ends_ask_for_what_they_cannot_rebuild() {
     }
 }
 
+/// Parity is taken of what is encrypted, so it repairs what it cannot read.
+#[tokio::test(flavor = "multi_thread")]
+async fn encrypted_streams_are_repaired_in_both_directions() {
+    let filter = "fec,cols:10,rows:5,arq:never";
+    let secret = format!("{filter}&passphrase=correct-horse");
+    let plain = "&passphrase=correct-horse";
+    for (test, who) in [("encrypted_we_call", Caller::Us), ("encrypted_it_calls", Caller::Peer)] {
+        if let Some(sender) = send(test, who, &secret, &secret, BURSTS).await {
+            assert_eq!(sender.packets_undecrypted, 0);
+        }
+        if let Some(receiver) = receive(test, who, &secret, &secret, ONE_A_ROW).await {
+            assert_eq!(receiver.packets_undecrypted, 0, "{receiver:?}");
+        }
+    }
+    send("encrypted_adopted", Caller::Us, &secret, plain, BURSTS).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn filters_that_contradict_each_other_are_refused_by_either_listener() {
     if !have_all(&[Tool::SrtLiveTransmit]) {
@@ -243,13 +260,22 @@ fn uri(caller: Caller, port: u16, filter: &str) -> String {
         Caller::Us => format!("srt://:{port}?mode=listener"),
         Caller::Peer => format!("srt://127.0.0.1:{port}?mode=caller"),
     };
+    let (filter, secret) = split(filter);
     let filter = if filter.is_empty() { String::new() } else { format!("&packetfilter={filter}") };
-    format!("{end}&latency=400{filter}")
+    let secret = if secret.is_empty() { String::new() } else { format!("&passphrase={secret}") };
+    format!("{end}&latency=400{filter}{secret}")
 }
 
 fn config(filter: &str) -> Config {
     let config = Config::default().with_latency(Duration::from_millis(400)).expect("in range");
-    config.with_packet_filter(filter).expect("a legal filter")
+    let (filter, secret) = split(filter);
+    let config = config.with_packet_filter(filter).expect("a legal filter");
+    config.with_passphrase(secret).expect("a legal length")
+}
+
+/// A filter, and the passphrase that may stand behind it.
+fn split(options: &str) -> (&str, &str) {
+    options.split_once("&passphrase=").unwrap_or((options, ""))
 }
 
 fn local(port: u16) -> SocketAddr {

@@ -15,27 +15,50 @@ use bytes::Bytes;
 use interop::{
     Direction, Folder, Middle, Place, Process, Side, Tool, have_all, punctual, wait_until_bound,
 };
-use punctual::{Config, Socket};
+use punctual::{Config, KeyState, Socket};
 use tokio::time::timeout;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn srt_live_transmit_sends_to_us_in_both_roles() {
-    meet("sends_to_us_in_both_roles", Direction::ToUs, false).await;
+    meet("sends_to_us_in_both_roles", Direction::ToUs, false, "").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn srt_live_transmit_sends_to_us_in_both_roles_under_loss() {
-    meet("sends_to_us_in_both_roles_under_loss", Direction::ToUs, true).await;
+    meet("sends_to_us_in_both_roles_under_loss", Direction::ToUs, true, "").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn srt_live_transmit_receives_from_us_in_both_roles() {
-    meet("receives_from_us_in_both_roles", Direction::FromUs, false).await;
+    meet("receives_from_us_in_both_roles", Direction::FromUs, false, "").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn srt_live_transmit_receives_from_us_in_both_roles_under_loss() {
-    meet("receives_from_us_in_both_roles_under_loss", Direction::FromUs, true).await;
+    meet("receives_from_us_in_both_roles_under_loss", Direction::FromUs, true, "").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn srt_live_transmit_sends_encrypted_to_us_in_both_roles() {
+    let options = "&passphrase=correct-horse&pbkeylen=32";
+    meet("sends_encrypted_to_us", Direction::ToUs, false, options).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn srt_live_transmit_receives_encrypted_from_us_in_both_roles_under_loss() {
+    let options = "&passphrase=correct-horse";
+    meet("receives_encrypted_from_us", Direction::FromUs, true, options).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn srt_live_transmit_sends_with_a_packet_filter_in_both_roles_under_loss() {
+    meet("sends_with_a_packet_filter", Direction::ToUs, true, FILTER).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn srt_live_transmit_receives_encrypted_with_a_packet_filter_in_both_roles() {
+    let options = &format!("{FILTER}&passphrase=correct-horse");
+    meet("receives_with_a_packet_filter", Direction::FromUs, false, options).await;
 }
 
 /// The program, by a URI that srt-live-transmit understands as well.
@@ -50,7 +73,7 @@ fn our_program_meets_srt_live_transmit() {
     let mut ours = Command::new(punctual());
     ours.args(["route", &uri(middle.here)]).arg(format!("file://{}", received.display()));
     let mut ours = Process::start("punctual", ours, &folder);
-    let mut peer = sender(middle.there, &folder);
+    let mut peer = sender(middle.there, "", &folder);
     ours.wait_for_line("connected with");
     peer.wait_for_line("SRT target connected");
     let mut input = peer.stdin();
@@ -63,8 +86,9 @@ fn our_program_meets_srt_live_transmit() {
 }
 
 /// Meets a new peer again and again until each end has won the contest, with a stream each time.
-/// The peer's cookie follows from its address and the minute, ours is drawn anew.
-async fn meet(test: &str, direction: Direction, lossy: bool) {
+/// The peer's cookie follows from its address and the minute, ours is drawn anew. Both have the
+/// same `options`.
+async fn meet(test: &str, direction: Direction, lossy: bool, options: &str) {
     if !have_all(&[Tool::SrtLiveTransmit]) {
         return;
     }
@@ -74,16 +98,16 @@ async fn meet(test: &str, direction: Direction, lossy: bool) {
         let middle = Middle::start(lossy, attempt);
         let received = folder.file("received");
         let start = || match direction {
-            Direction::ToUs => sender(middle.there, &folder),
-            Direction::FromUs => receiver(middle.there, &folder, &received),
+            Direction::ToUs => sender(middle.there, options, &folder),
+            Direction::FromUs => receiver(middle.there, options, &folder, &received),
         };
         // Now the one end comes first and now the other.
         let (socket, peer) = if attempt % 2 == 0 {
             let peer = start();
             wait_until_bound(middle.there.local);
-            (rendezvous(middle.here).await, peer)
+            (rendezvous(middle.here, config(options)).await, peer)
         } else {
-            let ours = tokio::spawn(rendezvous(middle.here));
+            let ours = tokio::spawn(rendezvous(middle.here, config(options)));
             wait_until_bound(middle.here.local);
             let peer = start();
             (ours.await.expect("it does not panic"), peer)
@@ -93,6 +117,13 @@ async fn meet(test: &str, direction: Direction, lossy: bool) {
             Direction::ToUs => take(&socket, peer).await,
             Direction::FromUs => give(&socket, &received).await,
         }
+        let (info, statistics) = (socket.info(), socket.statistics());
+        let encrypted = options.contains("passphrase");
+        let state = if encrypted { KeyState::Secured } else { KeyState::Unsecured };
+        assert_eq!((info.send_key_state, info.receive_key_state), (state, state));
+        assert_eq!(statistics.packets_undecrypted, 0, "{statistics:?}");
+        let extra = statistics.packets_send_filter_extra + statistics.packets_receive_filter_extra;
+        assert_eq!(extra > 10, options.contains("packetfilter"), "{statistics:?}");
         winners.push(middle.initiator());
         if winners.contains(&Side::Here) && winners.contains(&Side::There) {
             return;
@@ -101,10 +132,20 @@ async fn meet(test: &str, direction: Direction, lossy: bool) {
     panic!("one end won each time: {winners:?}");
 }
 
-async fn rendezvous(place: Place) -> Socket {
+/// What the options of a URI say, for our end.
+fn config(options: &str) -> Config {
+    let value = |key: &str| {
+        let mut all = options.split('&').filter_map(|option| option.split_once('='));
+        all.find(|(name, _)| *name == key).map_or("", |(_, value)| value)
+    };
+    let config = Config::default().with_latency(LATENCY).expect("in range");
+    let config = config.with_passphrase(value("passphrase")).expect("a legal length");
+    config.with_packet_filter(value("packetfilter")).expect("a legal filter")
+}
+
+async fn rendezvous(place: Place, config: Config) -> Socket {
     let [local, remote] =
         [place.local, place.remote].map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
-    let config = Config::default().with_latency(LATENCY).expect("in range");
     timeout(PATIENCE, Socket::rendezvous(local, remote, config))
         .await
         .expect("they meet in time")
@@ -144,15 +185,15 @@ async fn give(socket: &Socket, received: &Path) {
     assert!(fs::read(received).expect("it was written").starts_with(&all_messages()));
 }
 
-fn sender(place: Place, folder: &Folder) -> Process {
+fn sender(place: Place, options: &str, folder: &Folder) -> Process {
     let mut command = Command::new("srt-live-transmit");
-    command.args(["-a:no", "-v", "-chunk:1316", "file://con", &uri(place)]);
+    command.args(["-a:no", "-v", "-chunk:1316", "file://con"]).arg(uri(place) + options);
     Process::start("peer", command, folder)
 }
 
-fn receiver(place: Place, folder: &Folder, output: &Path) -> Process {
+fn receiver(place: Place, options: &str, folder: &Folder, output: &Path) -> Process {
     let mut command = Command::new("srt-live-transmit");
-    command.args(["-a:no", "-v", "-chunk:1316", &uri(place), "file://con"]);
+    command.args(["-a:no", "-v", "-chunk:1316"]).arg(uri(place) + options).arg("file://con");
     Process::start_with_output("peer", command, folder, Some(output))
 }
 
@@ -181,6 +222,9 @@ fn wait_for_size(path: &Path) {
     }
 }
 
+/// The same for both ends, and with every key in the order of the alphabet: libsrt writes it anew
+/// like that when it has read the peer's, and refuses a handshake that comes again with another.
+const FILTER: &str = "&packetfilter=fec,arq:onreq,cols:5,layout:staircase,rows:4";
 const LATENCY: Duration = Duration::from_millis(250);
 const MESSAGES: u32 = 200;
 const PADDING: u32 = 20;

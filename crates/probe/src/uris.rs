@@ -23,10 +23,15 @@ pub struct Uris {
 
 impl Recommendation {
     /// URIs to call `address`, a host and port, with these settings. `extra` are more keys and
-    /// values, as they stand in a URI: the stream ID, say.
+    /// values, as they stand in a URI: the stream ID, say. With a `mode` among them the two ends
+    /// meet in a rendezvous, and the URI of the other one has `HERE` for this end's host.
     pub fn uris(&self, address: &str, extra: &[(String, String)]) -> Uris {
         let port = address.rsplit_once(':').map_or(address, |(_, port)| port);
-        let listen = format!(":{port}");
+        // In a rendezvous the other end names this one, which it has to fill in.
+        let meets = extra.iter().any(|(key, _)| key == "rendezvous" || key == "mode");
+        let own = extra.iter().find(|(key, _)| key == "port" || key == "localport");
+        let own = own.map_or(port, |(_, own)| own);
+        let listen = if meets { format!("HERE:{own}") } else { format!(":{port}") };
         let mut sender = Query::new(address);
         sender.add("latency", self.latency.as_millis());
         self.add_sender(&mut sender);
@@ -35,13 +40,19 @@ impl Recommendation {
         sender.add_all(extra);
         let mut listener = Query::new(&listen);
         listener.add("latency", self.latency.as_millis());
+        if meets {
+            listener.add("mode", "rendezvous");
+            listener.add_unless("port", port, own);
+        }
         if self.receive_buffer.packets > DEFAULT_BUFFER {
             listener.add("rcvbuf", self.receive_buffer.bytes);
             listener.add("fc", self.receive_buffer.packets);
         }
         listener.add_unless("lossmaxttl", self.reorder_tolerance, 0);
         let mut ffmpeg = Query::new(address);
-        ffmpeg.add("mode", "caller");
+        if !meets {
+            ffmpeg.add("mode", "caller");
+        }
         ffmpeg.add("latency", self.latency.as_micros());
         ffmpeg.add("pkt_size", self.payload);
         self.add_sender(&mut ffmpeg);

@@ -91,6 +91,8 @@ fields! {
     msRcvBuf = "recv"."msBuf": |s| Value::Whole(millis(s.total.receive_buffer_span));
     mbpsRecvRate = "recv"."mbitRate": |s| Value::Real(mbps(s.interval.receive_rate()));
     msRcvTsbPdDelay = "recv"."msTsbPdDelay": |s| Value::Whole(millis(s.total.receive_latency));
+    // Libsrt counts it, but its tools do not write it: after all that they do.
+    pktRcvUndecrypt = "recv"."packetsUndecrypted": |s| Value::Whole(s.interval.packets_undecrypted);
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -10,7 +10,8 @@ use std::fmt::Write as _;
 
 pub use fields::{FIELDS, Field, Sample, Value};
 
-/// The header of libsrt's CSV. `Time` really stands there twice.
+/// The header of libsrt's CSV, and after it the columns that its tools leave out. `Time` really
+/// stands there twice.
 pub fn csv_header() -> String {
     let mut header = "Timepoint,Time,SocketID".to_owned();
     for field in FIELDS {
@@ -109,22 +110,24 @@ mod tests {
         total.max_bandwidth = Bitrate::from_mbps(1_000);
         total.packets_sent = 1_000;
         total.bytes_received = 1_360_000;
+        total.packets_undecrypted = 5;
         total.receive_latency = Duration::from_millis(120);
         total.peer_latency = Duration::from_millis(250);
         let mut before = Statistics::default();
         before.elapsed = Duration::from_millis(1_000);
         before.packets_sent = 480;
         before.bytes_received = 680_000;
+        before.packets_undecrypted = 2;
         Sample { interval: total.since(&before), total }
     }
 
     #[test]
     fn the_csv_has_libsrts_columns() {
-        assert_eq!(csv_header(), LIBSRT_COLUMNS);
+        assert_eq!(csv_header(), format!("{LIBSRT_COLUMNS},pktRcvUndecrypt"));
         assert_eq!(
             csv_row("2026-01-02T03:04:05.000006+0000", 7, &sample()),
             "2026-01-02T03:04:05.000006+0000,2000,7,2000,0,0,0,20.125,0,1000,520,0,0,0,0,0,0,0,0,\
-             0,0,0,0,0,0,0,0,0,0,0,0,0,680000,0,0,0,0,0,5.44,120"
+             0,0,0,0,0,0,0,0,0,0,0,0,0,680000,0,0,0,0,0,5.44,120,3"
         );
         let columns = |row: &str| row.split(',').count();
         assert_eq!(columns(&csv_header()), columns(&csv_row("", 7, &sample())));
@@ -153,7 +156,8 @@ mod tests {
         assert_eq!(parsed["send"]["packets"], 520);
         assert_eq!(parsed["recv"]["mbitRate"], 5.44);
         assert_eq!(parsed["recv"]["msTsbPdDelay"], 120);
-        assert_eq!(parsed["recv"].as_object().unwrap().len(), 17);
+        assert_eq!(parsed["recv"]["packetsUndecrypted"], 3);
+        assert_eq!(parsed["recv"].as_object().unwrap().len(), 18);
         assert_eq!(parsed["latency"], serde_json::json!({ "here": 120, "there": 250 }));
     }
 

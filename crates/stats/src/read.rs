@@ -270,7 +270,7 @@ fn is_statistic(name: &str) -> bool {
 }
 
 /// Columns of statistics that srt-xtransmit writes and libsrt's tools do not.
-const MORE: [&str; 3] = ["weight", "pktRcvUndecrypt", "pktReorderTolerance"];
+const MORE: [&str; 2] = ["weight", "pktReorderTolerance"];
 
 /// Columns of metrics. (`punctual-metrics` writes them, but depends on nothing here.)
 const METRICS: [&str; 11] = [

@@ -21,11 +21,12 @@ use crate::args::value;
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ProbeArgs {
-    /// The listener to call: srt://host:port, with any key of `punctual help uri`. Its latency is
+    /// The listener to call, or the end to meet with mode=rendezvous: srt://host:port, with any key of `punctual help uri`. Its latency is
     /// 500ms unless it says otherwise
     #[arg(value_name = "URI", required_unless_present = "listen", conflicts_with = "listen")]
     pub(crate) uri: Option<Uri>,
-    /// Be the other end: wait for probes here, one after the other
+    /// Be the other end: wait for probes here, one after the other; or for one, with the URI of a
+    /// rendezvous
     #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_uri)]
     pub(crate) listen: Option<Uri>,
     /// End after the first probe

@@ -3,15 +3,26 @@
 use punctual::{Listener, RejectReason, Socket, Timer, now};
 use punctual_probe::Reporter;
 use punctual_units::DisplayBytes;
-use punctual_uri::SrtTarget;
+use punctual_uri::{Mode, SrtTarget};
 
 use crate::endpoint::srt;
 use crate::exit::Failure;
 use crate::stop::Stop;
 
-/// Serves one probe after the other, until it is stopped; with `once`, one.
+/// Serves one probe after the other, until it is stopped; with `once`, one. A rendezvous is with
+/// one peer, and over with its probe.
 pub(super) async fn run(target: SrtTarget, once: bool) -> Result<(), Failure> {
     let stop = Stop::on_signals(None);
+    if target.mode == Mode::Rendezvous {
+        let Some(met) = stop.or(srt::call(&target, super::LARGEST_PAYLOAD)).await else {
+            return Ok(());
+        };
+        let socket = met?;
+        srt::announce(&socket);
+        let served = stop.or(serve(&socket)).await;
+        sum_up(&socket);
+        return served.unwrap_or(Ok(()));
+    }
     let listener = srt::listen(&target, super::LARGEST_PAYLOAD).await?;
     while let Some(accepted) = stop.or(listener.accept()).await {
         let socket = accepted?;
@@ -21,14 +32,7 @@ pub(super) async fn run(target: SrtTarget, once: bool) -> Result<(), Failure> {
             served = stop.or(serve(&socket)) => served,
             error = busy => return Err(error),
         };
-        let statistics = socket.statistics();
-        tracing::info!(
-            "{}: {} packets arrived, {:#}; {} were missing on the way",
-            socket.peer_addr(),
-            statistics.packets_received_unique,
-            DisplayBytes(statistics.bytes_received),
-            statistics.packets_receive_lost,
-        );
+        sum_up(&socket);
         match served {
             None => break,
             Some(Err(failure)) => tracing::warn!("{failure}"),
@@ -39,6 +43,18 @@ pub(super) async fn run(target: SrtTarget, once: bool) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Says what has arrived.
+fn sum_up(socket: &Socket) {
+    let statistics = socket.statistics();
+    tracing::info!(
+        "{}: {} packets arrived, {:#}; {} were missing on the way",
+        socket.peer_addr(),
+        statistics.packets_received_unique,
+        DisplayBytes(statistics.bytes_received),
+        statistics.packets_receive_lost,
+    );
 }
 
 /// Two probes at once would measure each other: whoever calls meanwhile is told to come later.

@@ -25,10 +25,7 @@ pub(crate) async fn run(args: Box<ProbeArgs>, quiet: bool) -> Result<(), Failure
     }
     let uri = args.uri.as_ref().ok_or_else(|| Failure::usage("which listener is to be called?"))?;
     let target = srt_target(uri)?;
-    if target.mode == Mode::Rendezvous {
-        return Err(Failure::usage(format!("`{uri}`: a probe calls or listens (mode=caller)")));
-    }
-    if target.mode != Mode::Caller {
+    if target.mode == Mode::Listener {
         return Err(Failure::usage(format!(
             "`{uri}` has no host to call; the listening end is `punctual probe --listen`"
         )));
@@ -191,7 +188,7 @@ fn report(
     let recommendation = recommend(measurement, &args.wishes());
     let uris = recommendation
         .as_ref()
-        .map(|recommendation| recommendation.uris(&address, &kept_keys(&uri.to_string())));
+        .map(|recommendation| recommendation.uris(&address, &kept_keys(target, &uri.to_string())));
     let both = match (&recommendation, &uris) {
         (Ok(recommendation), Ok(uris)) => Ok((recommendation, uris)),
         (Err(error), _) => Err(*error),
@@ -207,12 +204,17 @@ fn report(
 }
 
 /// Keys of the URI that are not what is recommended: they stay as they were typed.
-fn kept_keys(uri: &str) -> Vec<(String, String)> {
+fn kept_keys(target: &SrtTarget, uri: &str) -> Vec<(String, String)> {
+    // Who meets somebody goes on doing so, from the same place.
+    let meets = target.mode == Mode::Rendezvous;
     let query = uri.split_once('?').map_or("", |(_, query)| query);
     query
         .split('&')
         .filter_map(|pair| pair.split_once('='))
-        .filter(|(key, _)| !RECOMMENDED.contains(&key.to_lowercase().as_str()))
+        .filter(|(key, _)| {
+            let key = key.to_lowercase();
+            !RECOMMENDED.contains(&&key[..]) && (meets || !PLACE.contains(&&key[..]))
+        })
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .collect()
 }
@@ -243,23 +245,18 @@ const LARGEST_PAYLOAD: usize = 1_456;
 
 /// Keys that a recommendation sets itself, or that have no place in it.
 const RECOMMENDED: &[&str] = &[
-    "adapter",
-    "bind",
     "fc",
     "ffs",
     "inputbw",
     "latency",
-    "localport",
     "lossmaxttl",
     "maxbw",
     "mininputbw",
-    "mode",
     "oheadbw",
     "payload_size",
     "payloadsize",
     "peerlatency",
     "pkt_size",
-    "port",
     "rcvbuf",
     "rcvlatency",
     "retransmitalgo",
@@ -267,16 +264,27 @@ const RECOMMENDED: &[&str] = &[
     "tsbpddelay",
 ];
 
+/// Keys that say where this end is and who calls whom.
+const PLACE: &[&str] = &["adapter", "bind", "localport", "mode", "port", "rendezvous"];
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn keys_that_are_not_recommended_are_kept_as_they_were_typed() {
-        let kept = kept_keys("srt://h:1?latency=200&streamid=#!::r=live/a,m=publish&MAXBW=0&tos=8");
-        let kept: Vec<String> = kept.into_iter().map(|(key, value)| key + "=" + &value).collect();
-        assert_eq!(kept, ["streamid=#!::r=live/a,m=publish", "tos=8"]);
-        assert!(kept_keys("srt://h:1").is_empty());
+        let kept = |text: &str| {
+            let uri: Uri = text.parse().unwrap();
+            kept_keys(&srt_target(&uri).unwrap(), text)
+        };
+        let meets = "srt://h:1?mode=rendezvous&port=2&maxbw=0";
+        let place = ["mode", "port"].map(str::to_owned);
+        assert_eq!(kept(meets).into_iter().map(|(key, _)| key).collect::<Vec<_>>(), place);
+        let all =
+            kept("srt://h:1?latency=200&streamid=#!::r=live/a,m=publish&MAXBW=0&tos=8&port=7");
+        let all: Vec<String> = all.into_iter().map(|(key, value)| key + "=" + &value).collect();
+        assert_eq!(all, ["streamid=#!::r=live/a,m=publish", "tos=8"]);
+        assert!(kept("srt://h:1").is_empty());
     }
 
     #[test]

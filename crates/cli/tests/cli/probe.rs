@@ -56,6 +56,32 @@ fn a_listener_of_another_kind_is_measured_from_this_end() {
 }
 
 #[test]
+fn a_probe_meets_its_other_end_in_a_rendezvous() {
+    let (here, there) = (free_port(), free_port());
+    let meet = |own, other| {
+        format!(
+            "srt://127.0.0.1:{other}?mode=rendezvous&adapter=127.0.0.1&port={own}\
+             &passphrase=correct-horse"
+        )
+    };
+    let other = meet(there, here);
+    let mut other = Program::start(&["probe", "--listen", &other]);
+    other.wait_for("meeting");
+    let uri = meet(here, there);
+    let mut args = vec!["probe", &uri, "--soak", "0"];
+    args.extend(QUICK);
+    let probe = run(&args, b"");
+    assert_eq!(probe.code, Some(0), "{}", probe.stderr);
+    assert!(probe.stderr.contains("the other end is Punctual"), "{}", probe.stderr);
+    let text = String::from_utf8(probe.stdout).expect("text");
+    let other_end = format!("srt://HERE:{here}?latency=");
+    assert!(text.contains(&other_end) && text.contains(&format!("port={there}")), "{text}");
+    assert!(text.contains(&format!("&mode=rendezvous&adapter=127.0.0.1&port={here}")), "{text}");
+    assert!(!text.contains("correct-horse"), "{text}");
+    assert!(other.end().text().is_empty(), "it is over with the probe");
+}
+
+#[test]
 fn what_cannot_be_probed_is_said_before_anybody_is_called() {
     for (args, said) in [
         (["probe", "udp://127.0.0.1:9"].as_slice(), "no SRT peer"),

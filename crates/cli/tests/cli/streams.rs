@@ -245,3 +245,54 @@ fn with_reconnect_a_route_outlives_its_destination() {
     assert_eq!(route.end().code, Some(0));
     assert_eq!(receiver.end().code, Some(0));
 }
+
+#[test]
+fn two_programs_meet_in_a_rendezvous_in_the_clear_and_encrypted() {
+    for (name, secrets) in [
+        ("rendezvous", ["", ""]),
+        ("rendezvous-encrypted", ["&passphrase=correct-horse&pbkeylen=32"; 2]),
+    ] {
+        let folder = Folder::new(name);
+        let (here, there) = (free_port(), free_port());
+        let meet = |own, other, secret| {
+            format!(
+                "srt://127.0.0.1:{other}?mode=rendezvous&adapter=127.0.0.1&port={own}\
+                 &latency=200ms{secret}"
+            )
+        };
+        let received = folder.file("received.ts");
+        let mut receiver = Program::start(&["route", &meet(here, there, secrets[0]), &received]);
+        receiver.wait_for("meeting");
+        let sender = run(&["route", CLIP, &meet(there, here, secrets[1])], b"");
+        assert_eq!(sender.code, Some(0), "{}", sender.stderr);
+        let receiver = receiver.end();
+        assert_eq!(receiver.code, Some(0), "{}", receiver.stderr);
+        assert!(std::fs::read(&received).unwrap() == std::fs::read(CLIP).unwrap());
+        assert!(sender.stderr.contains("connected with"), "{}", sender.stderr);
+        for said in [sender.stderr, receiver.stderr] {
+            assert!(!said.contains("correct-horse"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn two_programs_whose_passphrases_differ_do_not_meet() {
+    let (here, there) = (free_port(), free_port());
+    let meet = |own, other, secret| {
+        format!(
+            "srt://127.0.0.1:{other}?mode=rendezvous&adapter=127.0.0.1&port={own}\
+             &passphrase={secret}&conntimeo=500"
+        )
+    };
+    let mut one = Program::start(&["-v", "receive", &meet(here, there, "correct-horse")]);
+    one.wait_for("meeting");
+    let other = run(&["-v", "receive", &meet(there, here, "battery-staple")], b"");
+    let one = one.end();
+    let said = [one.stderr, other.stderr];
+    assert!(one.code != Some(0) && other.code != Some(0), "{said:?}");
+    assert!(
+        said.iter().any(|said| said.contains("passphrase") && said.contains("1010")),
+        "{said:?}"
+    );
+    assert!(said.iter().all(|said| !said.contains("horse") && !said.contains("staple")));
+}

@@ -12,11 +12,11 @@ use crate::encryption::secured;
 use crate::pair::{Pair, Side};
 use crate::{MS, SECS, link, lossy};
 
-const KMREQ: u16 = 3;
-const KMRSP: u16 = 4;
+pub const KMREQ: u16 = 3;
+pub const KMRSP: u16 = 4;
 
 /// A new key each `rate` packets, announced `ahead` packets before.
-fn refreshing(rate: u32, ahead: u32) -> Config {
+pub fn refreshing(rate: u32, ahead: u32) -> Config {
     secured(Some("correct horse"), true)
         .with_key_refresh_rate(rate)
         .and_then(|config| config.with_key_pre_announce(ahead))
@@ -25,7 +25,7 @@ fn refreshing(rate: u32, ahead: u32) -> Config {
 }
 
 /// The body of a key message, or of the answer to one.
-fn key_message(datagram: &[u8], wanted: u16) -> Option<Vec<u8>> {
+pub fn key_message(datagram: &[u8], wanted: u16) -> Option<Vec<u8>> {
     match control(datagram) {
         Some(Control::Extension { command, body }) if command == wanted => Some(body.to_vec()),
         _ => None,

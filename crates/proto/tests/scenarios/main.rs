@@ -30,6 +30,7 @@ mod group_explorer;
 mod group_handshake;
 mod handshake;
 mod hostile;
+mod key_attacks;
 mod key_refresh;
 mod lifecycle;
 mod link_counts;
