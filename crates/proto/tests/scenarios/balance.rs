@@ -57,8 +57,11 @@ fn two_equal_links_carry_one_and_eight_tenths_of_what_one_can() {
     let equal = narrow(6_000, 20);
     // The most that one link carries without a loss, in steps of a hundredth of its rate.
     let one = (1..=100).rev().map(|percent| 6_000 * percent / 100);
-    let one = one.take(8).find(|&kbps| lost(kbps, &[equal.clone()]) == 0).expect("92 % at least");
-    assert!(lost(one * 11 / 10, &[equal.clone()]) > 0, "one link cannot carry that");
+    let one = one
+        .take(8)
+        .find(|&kbps| lost(kbps, std::slice::from_ref(&equal)) == 0)
+        .expect("92 % at least");
+    assert!(lost(one * 11 / 10, std::slice::from_ref(&equal)) > 0, "one link cannot carry that");
     for seed in 0..5 {
         let mut bond = bond(seed, 400, &[equal.clone(), equal.clone()]);
         stream(&mut bond, one * 18 / 10, 20);

@@ -225,8 +225,8 @@ fn recorded_answers_of_libsrts_make_a_group() {
             player.links[path] = Some((link, id.expect("an address")));
         }
         let mut said = [None, None];
-        for path in 0..2 {
-            said[path] = player.answers(EPOCH, path).first().and_then(|it| handshake(it));
+        for (path, said) in said.iter_mut().enumerate() {
+            *said = player.answers(EPOCH, path).first().and_then(|it| handshake(it));
         }
         let mut groups = Vec::new();
         for recorded in read(text).into_iter().filter(|it| it.from_libsrt) {
