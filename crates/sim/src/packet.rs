@@ -19,8 +19,8 @@ pub(crate) struct IpPacket {
 /// What a packet is, and for whom.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cargo {
-    /// A datagram from one host's endpoint to another's.
-    Srt { from: u32, to: u32 },
+    /// A datagram from one host's endpoint to another's, and the ports of both.
+    Srt { from: u32, to: u32, ports: [u16; 2] },
     /// A message of a bare UDP stream.
     Udp { stream: u32 },
     /// Cross traffic, and an answer to it.

@@ -3,8 +3,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use punctual_netem::Loss;
 use punctual_proto::{
-    AcceptError, CipherMode, CloseReason, Config, CryptoMode, KeyLength, KeyState, RejectReason,
+    AcceptError, BufferSize, CipherMode, CloseReason, Config, CryptoMode, KeyLength, KeyState,
+    RejectReason,
 };
 use punctual_wire::{Extension, HandshakeRequest, HsFlags, KeyFlag};
 
@@ -193,6 +195,32 @@ fn without_enforcement_what_cannot_be_read_is_counted_and_the_rest_flows() {
             }
             assert_eq!(sender.flight_size, 0, "acknowledged, read or not");
             assert_eq!((sender.packets_retransmitted, sender.packets_send_dropped), (0, 0));
+        }
+    }
+}
+
+/// A receiver that cannot read goes on where the sender is, as one that can does. It once stopped
+/// to acknowledge behind a gap of 64 packets, and the sender kept all that it sent from then on.
+#[test]
+fn an_outage_does_not_stop_a_stream_that_nobody_can_read() {
+    for too_late_drop in [true, false] {
+        for outage in [70, 600] {
+            let config = |secret| {
+                let config = secured(Some(secret), false).with_too_late_drop(too_late_drop);
+                config.with_receive_buffer(BufferSize::Packets(512))
+            };
+            let mut pair = Pair::symmetric(1, link());
+            pair.connect(config(SECRET), config(OTHER));
+            pair.stream(Side::Caller, 100, MS(5));
+            let all = link().with_loss(Loss::All).expect("no share in it");
+            pair.set_link(Side::Caller, all);
+            pair.stream(Side::Caller, outage, MS(5));
+            pair.set_link(Side::Caller, link());
+            pair.stream(Side::Caller, 400, MS(5));
+            pair.run_for(SECS(2));
+            let sender = pair.statistics(Side::Caller);
+            assert_eq!((sender.flight_size, sender.send_buffer_packets), (0, 0), "{outage}");
+            assert!(pair.delivered(Side::Caller).is_empty());
         }
     }
 }

@@ -38,9 +38,11 @@ impl World {
 
     fn ends(&self, cargo: Cargo) -> Ends {
         match cargo {
-            Cargo::Srt { from, to } => {
-                let [from, to] = [from, to].map(|host| v4(self.hosts[host as usize].address));
-                Ends { from, to, layer: Layer::Udp }
+            Cargo::Srt { from, to, ports: [source, port] } => {
+                let end = |host: u32, port| {
+                    SocketAddrV4::new(*v4(self.hosts[host as usize].address).ip(), port)
+                };
+                Ends { from: end(from, source), to: end(to, port), layer: Layer::Udp }
             }
             Cargo::Udp { stream } => {
                 let hosts = &self.streams[stream as usize];

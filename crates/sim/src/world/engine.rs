@@ -84,9 +84,13 @@ impl World {
             return;
         }
         match packet.cargo {
-            Cargo::Srt { from, .. } => {
-                let remote = self.hosts[from as usize].address;
+            Cargo::Srt { from, ports: [source, port], .. } => {
+                let mut remote = self.hosts[from as usize].address;
+                remote.set_port(source);
                 let host = &mut self.hosts[index];
+                if host.address.port() != port {
+                    return;
+                }
                 let local = host.clock.local(self.now);
                 host.endpoint.handle_datagram(local, remote, packet.content);
             }
@@ -133,11 +137,12 @@ impl World {
             };
             let Some(to) = host_at(transmit.remote).map(super::number) else { continue };
             let Some(&route) = self.route_of.get(&(from, to)) else { continue };
+            let ports = [self.hosts[index].address.port(), transmit.remote.port()];
             let mut start = 0;
             while start < transmit.size {
                 let end = transmit.size.min(start + transmit.segment_size);
                 let content = self.memory.copy(&self.scratch[start..end]);
-                self.enter(IpPacket::udp(Cargo::Srt { from, to }, route, content));
+                self.enter(IpPacket::udp(Cargo::Srt { from, to, ports }, route, content));
                 start = end;
             }
         }

@@ -138,6 +138,14 @@ impl World {
         Ok(())
     }
 
+    /// Gives a host another port, as a NAT does that has forgotten the old one: what the host sends
+    /// from now on comes from there, and what arrives for the old port is lost. Its endpoint does
+    /// not learn of it. Calls that are not answered yet are in vain.
+    pub fn rebind(&mut self, host: HostId, port: u16) {
+        assert!(host.index() < self.hosts.len(), "{host:?} is not of this world");
+        self.hosts[host.index()].address.set_port(port);
+    }
+
     /// Adds a stream of messages.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use punctual_netem::LinkStatistics;
 use punctual_proto::Statistics;
 use punctual_sim::{StreamOutcome, StreamSample};
 
+use crate::extras::Keys;
 use crate::plan::{Plan, Stream};
 use crate::run::Explored;
 
@@ -42,11 +43,25 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// Whether both ends of every stream stand, or will never.
+    pub fn have_connected(&self, explored: &Explored) -> bool {
+        let mut streams = explored.streams.iter().zip(&self.plan.streams);
+        streams.all(|(&id, stream)| {
+            let outcome = explored.world.outcome(id);
+            match stream.keys {
+                Keys::Refused => outcome.closed.is_some(),
+                Keys::Unreadable => outcome.receiver.packets_undecrypted > 0,
+                Keys::None | Keys::Same => outcome.messages_received > 0 || stream.srt.is_none(),
+            }
+        })
+    }
+
     /// The first stream that is not where it should be: with something that waits at the sender
     /// for longer than an acknowledgement takes, or delivered late.
     pub fn lagging(&self, explored: &Explored) -> Option<StreamOutcome> {
         let outcomes = explored.streams.iter().map(|&id| explored.world.outcome(id));
-        let mut streams = outcomes.zip(&self.plan.streams).filter(|(_, it)| it.srt.is_some());
+        let is_live = |it: &Stream| it.srt.is_some() && it.keys != Keys::Refused;
+        let mut streams = outcomes.zip(&self.plan.streams).filter(|(_, it)| is_live(it));
         let lagging = streams.find(|(outcome, stream)| {
             let late = outcome.series.last().map_or(Duration::ZERO, |sample| sample.late_max);
             outcome.connected_at.is_none()
@@ -78,6 +93,10 @@ impl<'a> Judge<'a> {
     pub fn conclude(&self, explored: &Explored, from: Duration, until: Duration) {
         for (&id, stream) in explored.streams.iter().zip(&self.plan.streams) {
             let outcome = explored.world.outcome(id);
+            if !stream.is_readable() {
+                check_unreadable(stream, &outcome);
+                continue;
+            }
             assert_eq!(outcome.closed, None);
             assert!(outcome.messages_sent > 0, "{stream:?}");
             self.check_health(stream, &outcome, from, until);
@@ -157,7 +176,12 @@ fn check_counts(plan: &Plan, stream: &Stream, outcome: &StreamOutcome) {
         return;
     }
     let StreamOutcome { sender, receiver, .. } = outcome;
-    assert_eq!(sender.packets_sent, sender.packets_sent_unique + sender.packets_retransmitted);
+    assert_eq!(
+        sender.packets_sent,
+        sender.packets_sent_unique
+            + sender.packets_retransmitted
+            + sender.packets_send_filter_extra
+    );
     assert!(sender.packets_sent_unique <= outcome.messages_sent);
     let waiting = u64::from(sender.send_buffer_packets);
     assert!(
@@ -166,18 +190,47 @@ fn check_counts(plan: &Plan, stream: &Stream, outcome: &StreamOutcome) {
     );
     assert!(u64::from(sender.flight_size) <= sender.packets_sent_unique);
     let stored = receiver.packets_received_unique;
-    assert!(stored + receiver.packets_receive_dropped <= outcome.messages_sent);
+    if stream.is_readable() {
+        assert!(stored + dropped(receiver) <= outcome.messages_sent);
+    }
     assert_eq!(
         stored,
         outcome.messages_received + u64::from(receiver.receive_buffer_packets),
         "stored packets are read or wait"
     );
-    assert!(receiver.packets_received >= stored + receiver.packets_belated);
+    let came = receiver.packets_received + receiver.packets_filter_supplied;
+    assert!(came >= stored + receiver.packets_belated, "{receiver:?}");
+    if !stream.has_filter() {
+        let filters = [sender.packets_send_filter_extra, receiver.packets_filter_supplied];
+        assert_eq!(filters, [0, 0]);
+    }
+    if stream.keys == Keys::None {
+        assert_eq!(receiver.packets_undecrypted, 0, "{stream:?}");
+    }
     assert!(receiver.packets_duplicate <= receiver.packets_belated);
     if !plan.duplicates() {
         assert!(receiver.packets_received <= sender.packets_sent);
         assert!(sender.naks_received <= receiver.naks_sent);
     }
+}
+
+/// Where the passphrases differ nothing is read: there is no connection, or what comes is dropped.
+#[track_caller]
+fn check_unreadable(stream: &Stream, outcome: &StreamOutcome) {
+    assert_eq!(outcome.messages_received, 0, "{stream:?}");
+    if stream.keys == Keys::Refused {
+        assert_eq!(outcome.connected_at, None, "{stream:?}");
+        assert!(outcome.closed.is_some(), "{stream:?}");
+    } else {
+        assert_eq!(outcome.closed, None, "{stream:?}");
+        assert!(outcome.receiver.packets_undecrypted > 0, "{stream:?}");
+    }
+}
+
+/// Messages that were given up. What cannot be decrypted counts among the dropped each time that it
+/// comes: late copies of packets whose key is gone, too.
+fn dropped(receiver: &Statistics) -> u64 {
+    receiver.packets_receive_dropped - receiver.packets_undecrypted
 }
 
 /// Totals never fall.
@@ -210,7 +263,7 @@ fn check_progress(before: &StreamOutcome, now: &StreamOutcome) {
 fn check_accounts(outcome: &StreamOutcome) {
     let StreamOutcome { sender, receiver, .. } = outcome;
     assert_eq!(
-        outcome.messages_received + receiver.packets_receive_dropped,
+        outcome.messages_received + dropped(receiver),
         outcome.messages_sent,
         "delivered and dropped: {outcome:?}"
     );

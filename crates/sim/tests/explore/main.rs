@@ -11,6 +11,7 @@
 
 #[path = "../../../proto/tests/scenarios/chance.rs"]
 mod chance;
+mod extras;
 mod judge;
 mod plan;
 mod run;

@@ -10,6 +10,7 @@ use punctual_sim::{End, HostConfig, Lateness, Traffic};
 use punctual_units::Bitrate;
 
 use crate::chance::Chance;
+use crate::extras::{self, Keys, Moves};
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 const SECS: fn(u64) -> Duration = Duration::from_secs;
@@ -22,6 +23,7 @@ pub struct Plan {
     pub links: Vec<LinkProfile>,
     pub streams: Vec<Stream>,
     pub traffic: Vec<Traffic>,
+    pub moves: Moves,
     /// When the faults are over.
     pub heal_at: Duration,
 }
@@ -50,6 +52,7 @@ pub struct Stream {
     pub reversed: bool,
     /// Nothing for bare UDP.
     pub srt: Option<(Config, Config, End)>,
+    pub keys: Keys,
     pub rate: Bitrate,
     pub payload: usize,
     pub start: Duration,
@@ -66,11 +69,17 @@ impl Plan {
         let shape = chance.pick(&[Shape::Pair, Shape::Pair, Shape::Shared, Shape::Tree]);
         let heal_at = SECS(2) + chance.millis(3_000);
         let links = (0..shape.links()).map(|_| draw_link(chance, heal_at)).collect();
-        let hosts = (0..shape.senders() + 1).map(|_| draw_host(chance)).collect();
+        let hosts: Vec<_> = (0..shape.senders() + 1).map(|_| draw_host(chance)).collect();
         let count = 1 + chance.below(3) as usize;
-        let streams = (0..count).map(|_| draw_stream(chance, shape)).collect();
+        let mut streams: Vec<_> = (0..count).map(|_| draw_stream(chance, shape)).collect();
         let traffic = if chance.one_in(3) { vec![draw_traffic(chance)] } else { Vec::new() };
-        Self { shape, hosts, links, streams, traffic, heal_at }
+        let more = &mut Chance(!seed);
+        (0..4).for_each(|_| drop(more.next().to_string()));
+        for stream in &mut streams {
+            stream.add_extras(more);
+        }
+        let moves = extras::draw_moves(more, hosts.len(), heal_at);
+        Self { shape, hosts, links, streams, traffic, moves, heal_at }
     }
 
     /// Whether a packet may arrive more often than it was sent.
@@ -80,6 +89,27 @@ impl Plan {
             let events = link.timeline.events().iter();
             link.config.duplicate > 0.0 || events.filter(|event| set(event)).count() > 1
         })
+    }
+}
+
+impl Stream {
+    fn add_extras(&mut self, chance: &mut Chance) {
+        if let Some((sender, receiver, _)) = &mut self.srt {
+            let mut ends = [std::mem::take(sender), std::mem::take(receiver)];
+            self.keys = extras::draw(chance, &mut ends);
+            [*sender, *receiver] = ends;
+        }
+    }
+
+    /// Whether messages are to arrive.
+    pub fn is_readable(&self) -> bool {
+        matches!(self.keys, Keys::None | Keys::Same)
+    }
+
+    /// Whether packets beside the stream's are sent that may stand for missing ones.
+    pub fn has_filter(&self) -> bool {
+        let ends = self.srt.iter().flat_map(|(sender, receiver, _)| [sender, receiver]);
+        ends.into_iter().any(|config| !config.packet_filter().is_empty())
     }
 }
 
@@ -213,6 +243,7 @@ fn draw_stream(chance: &mut Chance, shape: Shape) -> Stream {
         host: chance.below(shape.senders() as u32) as usize,
         reversed: chance.one_in(4),
         srt: (!chance.one_in(8)).then_some(ends),
+        keys: Keys::None,
         rate: Bitrate::from_bytes_per_sec(u64::from(packets_a_second) * payload as u64),
         payload,
         start: chance.millis(500),

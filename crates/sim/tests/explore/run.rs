@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use punctual_sim::{
-    LinkId, RateSchedule, StreamConfig, StreamId, Traffic, TrafficConfig, Transport, World,
+    HostId, LinkId, RateSchedule, StreamConfig, StreamId, Traffic, TrafficConfig, Transport, World,
 };
 
 use crate::judge::Judge;
@@ -19,6 +19,7 @@ const LOOK: Duration = Duration::from_millis(250);
 /// A world made from a plan.
 pub struct Explored {
     pub world: World,
+    pub hosts: Vec<HostId>,
     pub links: Vec<LinkId>,
     pub streams: Vec<StreamId>,
 }
@@ -30,9 +31,16 @@ pub fn explore(seed: u64) -> String {
     let shown = ShownOnPanic { seed, plan: format!("{plan:?}") };
     let mut explored = build(seed, &plan);
     let mut judge = Judge::new(&plan);
+    let mut moves = plan.moves.at.iter().peekable();
     while explored.elapsed() < plan.heal_at {
         explored.world.run_for(LOOK);
         judge.look(&explored);
+        // An unanswered call from another port would be another call.
+        if let Some(&(_, port)) = moves.next_if(|(at, _)| *at <= explored.elapsed())
+            && judge.have_connected(&explored)
+        {
+            explored.world.rebind(explored.hosts[plan.moves.host], port);
+        }
     }
     settle(&mut explored, &mut judge);
     let well_from = explored.elapsed();
@@ -114,7 +122,7 @@ fn build(seed: u64, plan: &Plan) -> Explored {
         };
         world.add_traffic(traffic).expect("traffic");
     }
-    Explored { world, links, streams }
+    Explored { world, hosts, links, streams }
 }
 
 impl Explored {

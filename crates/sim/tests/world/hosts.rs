@@ -69,3 +69,21 @@ fn noise_of_the_hosts_raises_the_rtt_and_its_variance() {
     assert!(noisy > MS(40) + US(150), "{noisy:?}");
     assert!(noisy_variance > quiet_variance + US(30), "{quiet_variance:?} {noisy_variance:?}");
 }
+
+#[test]
+fn a_stream_goes_on_when_a_nat_gives_its_host_another_port() {
+    for (path_update, moves) in [(true, true), (false, true), (true, false)] {
+        let mut pair = Pair::new(1, delay(20));
+        let config = latency(400).with_path_update(path_update);
+        let stream = pair.add(pair.stream(srt(&config), 10, 10));
+        pair.world.run_for(SECS(5));
+        if moves {
+            pair.world.rebind(pair.from, 12_345);
+        }
+        pair.world.run_for(SECS(7));
+        let outcome = pair.world.outcome(stream);
+        let all = outcome.messages_received == outcome.messages_sent;
+        assert_eq!(all, path_update || !moves);
+        assert_eq!(outcome.receiver.path_changes, u64::from(path_update && moves));
+    }
+}

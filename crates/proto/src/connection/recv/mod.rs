@@ -82,6 +82,8 @@ pub(crate) struct ReceiveHalf {
     suspect: Option<(SeqNo, Stored)>,
     /// What a group takes that balances its links.
     early: Option<Box<Early>>,
+    /// The last of those that nobody here can read.
+    unreadable: Option<SeqNo>,
     file: Option<Box<FileReceipt>>,
     /// How much later than the time base the newest original came, microseconds.
     transit_micros: i64,
@@ -121,6 +123,7 @@ impl ReceiveHalf {
             heard_before: now,
             suspect: None,
             early: None,
+            unreadable: None,
             file: FileReceipt::new(config, negotiated),
             transit_micros: 0,
             counts: Counts::default(),
@@ -209,19 +212,31 @@ impl ReceiveHalf {
         match why {
             Refusal::NotAuthentic => self.counts.not_authentic += 1,
             Refusal::NotReadable => {}
-            // Without any key its like will never be readable, and it need not come again.
-            Refusal::NoKeys => {
-                let end = self.buffer.end();
-                let gap = header.seq.distance_from(end);
-                if gap < SUSPICIOUS_GAP.cast_signed() {
-                    let first = if gap > 0 { end } else { header.seq };
-                    let given_up = self.buffer.give_up(first, header.seq);
-                    self.counts.dropped(u64::from(given_up.saturating_sub(1)));
-                    return given_up > 0;
-                }
-            }
+            Refusal::NoKeys => return self.give_up_unreadable(header.seq),
         }
         false
+    }
+
+    /// Without any key a packet and its like will never be readable, and need not come again, nor
+    /// need those before it. As with others, a large gap is believed when a second packet confirms
+    /// it.
+    fn give_up_unreadable(&mut self, seq: SeqNo) -> bool {
+        let end = self.buffer.end();
+        let gap = seq.distance_from(end);
+        if gap >= SUSPICIOUS_GAP.cast_signed() {
+            let behind = self.unreadable.replace(seq).map(|before| seq.distance_from(before));
+            if !behind.is_some_and(|behind| (1..SUSPICIOUS_GAP.cast_signed()).contains(&behind)) {
+                return false;
+            }
+            if gap.unsigned_abs() as usize >= self.buffer.room() && self.buffer.packets() == 0 {
+                let skipped = self.buffer.jump(seq);
+                self.counts.jumped(u64::from(skipped));
+            }
+        }
+        let first = if gap > 0 { self.buffer.end() } else { seq };
+        let given_up = self.buffer.give_up(first, seq);
+        self.counts.dropped(u64::from(given_up.saturating_sub(1)));
+        given_up > 0
     }
 
     /// Whether the next packet in order moves no timer: others wait for their time before it, and
