@@ -13,6 +13,7 @@ mod demo;
 mod emulate;
 mod endpoint;
 mod exit;
+mod file;
 mod generate;
 mod lab;
 mod live;
@@ -91,6 +92,7 @@ fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Generate(args) => on_runtime(generate::run(args, quiet)),
         Command::Receive(args) => on_runtime(receive::run(args, quiet)),
         Command::Route(args) => on_runtime(route::run(args, quiet)),
+        Command::File(args) => on_runtime(file::run(args, quiet)),
         Command::Probe(args) => on_runtime(probe::run(args, quiet)),
         Command::Emulate(args) => on_runtime(emulate::run(args, quiet)),
         Command::Lab(args) => on_runtime(lab::run(*args, quiet)),

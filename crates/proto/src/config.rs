@@ -58,7 +58,7 @@ impl PartialEq for RetransmitAlgorithm {
     }
 }
 
-/// How data travel: what both ends must agree on \[congestion, messageapi\].
+/// How data travel: what both ends must agree on \[congestion\].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Transmission {
     /// Live messages of one packet each, on time (congestion "live", messages).
@@ -206,7 +206,7 @@ macro_rules! options {
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
 options! {
-    /// How data travel; both ends must have the same \[congestion, messageapi\]. Default live
+    /// How data travel; both ends must have the same \[congestion\]. Default live
     /// messages. [`Config::file`] sets what else belongs to files.
     transmission / with_transmission: Transmission = Transmission::Live;
     /// What decides on the rate of files and streams. Default: libsrt's FileCC.

@@ -80,12 +80,17 @@ impl AcceptQueue {
             return;
         }
         // Some may have come before it was accepted.
-        let (links, others) = self.take().into_iter().partition(|call| {
-            let offer = call.group();
-            offer.is_some_and(|offer| group.inner().expects(&offer, call.stream_id()))
-        });
-        *self.lock() = others;
-        let links: VecDeque<IncomingCall> = links;
+        let (links, mut others): (VecDeque<_>, VecDeque<_>) =
+            self.take().into_iter().partition(|call| {
+                let offer = call.group();
+                offer.is_some_and(|offer| group.inner().expects(&offer, call.stream_id()))
+            });
+        // Behind them stand those that have come meanwhile.
+        let mut calls = self.lock();
+        others.append(&mut calls);
+        *calls = others;
+        drop(calls);
+        self.signal();
         links.into_iter().for_each(|link| self.push(link));
     }
 

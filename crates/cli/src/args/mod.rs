@@ -3,6 +3,7 @@
 mod connection;
 mod demo;
 mod emulate;
+mod file;
 mod generate;
 mod lab;
 mod link;
@@ -22,6 +23,7 @@ use clap_complete::Shell;
 pub(crate) use connection::ConnectionArgs;
 pub(crate) use demo::DemoArgs;
 pub(crate) use emulate::EmulateArgs;
+pub(crate) use file::{FileArgs, FileCommand, FileReceiveArgs, FileSendArgs, Protocol};
 pub(crate) use generate::GenerateArgs;
 pub(crate) use lab::{LabArgs, LabCommand, MergeArgs, RunArgs};
 pub(crate) use metrics::MetricsArgs;
@@ -51,6 +53,7 @@ pub(crate) enum Command {
     Generate(GenerateArgs),
     Receive(ReceiveArgs),
     Route(Box<RouteArgs>),
+    File(Box<FileArgs>),
     Emulate(Box<EmulateArgs>),
     Probe(Box<ProbeArgs>),
     Lab(Box<LabArgs>),
@@ -118,6 +121,10 @@ Examples:
   Send what FFmpeg makes, and play it at the other end:
       ffmpeg -re -i in.mp4 -c copy -f mpegts - | punctual route - 'srt://host:4200'
       punctual route 'srt://:4200' - | ffplay -
+
+  Send a folder, and go on where it was if that is interrupted:
+      punctual file receive 'srt://:4200' incoming
+      punctual file send recordings 'srt://host:4200'
 
   Put a bad network between any two UDP programs:
       punctual emulate :5000 host:4200 --rtt 40ms --loss 2% --rate 20Mbps

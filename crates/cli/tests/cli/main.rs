@@ -10,6 +10,7 @@ mod emulate;
 #[cfg(target_os = "linux")]
 mod emulate_tun;
 mod ends;
+mod files;
 mod groups;
 mod lab;
 mod plot;

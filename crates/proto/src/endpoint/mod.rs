@@ -275,8 +275,8 @@ impl Endpoint {
         Ok(taken)
     }
 
-    /// The next message that is due at `now`, if any; of a stream, its next bytes, in pieces as they
-    /// came. After a close, what was received comes first.
+    /// The next message that is due at `now`, if any; of a stream, its next bytes, in pieces as
+    /// they came. After a close, what was received comes first.
     ///
     /// # Errors
     ///
@@ -419,8 +419,8 @@ impl Endpoint {
         self.enqueue(now, index);
     }
 
-    /// After the application submitted something: where it goes out now, the timers are set when all
-    /// of it has.
+    /// After the application submitted something: where it goes out now, the timers are set when
+    /// all of it has.
     #[inline(always)]
     fn settle_send(&mut self, now: Instant, index: usize) {
         if !self.enqueue(now, index) {

@@ -113,8 +113,11 @@ impl Backup {
     /// Lets go what a link acknowledged, and what the peer could not play any more.
     fn forget(&mut self, now: Instant, links: &Links) {
         let mut transit = Duration::ZERO;
-        for status in links.values().filter_map(Link::up_status) {
-            self.history.acknowledge(status.acknowledged);
+        for link in links.values() {
+            let Some(status) = link.up_status() else { continue };
+            if link.used {
+                self.history.acknowledge(status.acknowledged);
+            }
             transit = transit.max(status.rtt.smoothed);
         }
         self.history.drop_before(now - (self.latency + transit));
@@ -177,6 +180,7 @@ impl Backup {
             }
             actions.push_back((id, LinkAction::Submit(message.clone())));
             link.cursor = link.cursor.next();
+            link.used = true;
             if let Some(at) = &mut link.catch_up {
                 let period = self.history.interval().unwrap_or_default() / CATCH_UP_RATE;
                 *at = (*at).max(now - CREDIT) + period;

@@ -231,6 +231,9 @@ pub(super) struct Link {
     pub(super) cursor: SeqNo,
     /// While the link is behind the stream: when it is given the next message.
     pub(super) catch_up: Option<Instant>,
+    /// Whether it was ever given a message. Until then it has acknowledged nothing, although its
+    /// numbers begin where the stream was when it was called.
+    pub(super) used: bool,
     pub(super) max_payload: usize,
     pub(super) status: Option<LinkStatus>,
     /// Messages of the stream that it was the first to deliver.
@@ -245,6 +248,7 @@ impl Link {
             since: Instant::ORIGIN,
             cursor: SeqNo::default(),
             catch_up: None,
+            used: false,
             max_payload: 0,
             status: None,
             first_with: 0,

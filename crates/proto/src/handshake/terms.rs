@@ -221,6 +221,7 @@ impl Request {
         }
         let hs = offer.hs_req.ok_or(RejectReason::ROGUE)?;
         check_hs(&hs, config)?;
+        check_kind(&hs, config)?;
         check_congestion(offer.congestion.as_deref(), config)?;
         let request = Self {
             hs,
@@ -277,6 +278,7 @@ impl Request {
         tools: &mut KeyTools<'_>,
     ) -> Result<(Blocks, Negotiated), RejectReason> {
         check_hs(&self.hs, config)?;
+        check_kind(&self.hs, config)?;
         check_congestion(self.congestion.as_deref(), config)?;
         let request = self.km_req.as_deref();
         let (said, crypt) = keys::answer(request, peer(&self.hs), fixed.send_isn, config, tools)?;
@@ -386,11 +388,18 @@ fn check_hs(extension: &HsExtension, config: &Config) -> Result<(), RejectReason
     if extension.version < config.min_version() {
         return Err(RejectReason::VERSION);
     }
-    let stream = config.transmission() == Transmission::Stream;
-    if extension.flags.contains(HsFlags::STREAM) != stream {
-        return Err(RejectReason::MESSAGE_API);
-    }
     Ok(())
+}
+
+/// Both sides must send messages, or both a stream. Who answers has found that out by the offer,
+/// and libsrt's answer does not say it again.
+fn check_kind(offer: &HsExtension, config: &Config) -> Result<(), RejectReason> {
+    let stream = config.transmission() == Transmission::Stream;
+    if offer.flags.contains(HsFlags::STREAM) == stream {
+        Ok(())
+    } else {
+        Err(RejectReason::MESSAGE_API)
+    }
 }
 
 /// The congestion control of this end, unless it is the one that needs no naming.

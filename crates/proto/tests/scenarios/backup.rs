@@ -172,3 +172,20 @@ fn a_pause_of_the_stream_is_no_instability() {
     assert_eq!(bond.state(main), LinkState::Stable);
     assert_eq!(bond.caller.group.switches(), 0);
 }
+
+/// A link that has nothing to acknowledge yet says nothing of what others carried before.
+#[test]
+fn a_link_that_joins_in_an_outage_is_given_what_nobody_acknowledged() {
+    for before in [0, 5, 10, 50, 100] {
+        let paths = [link(), link()];
+        let mut bond = Bond::new(8, GroupKind::Backup, &latency(600), &paths);
+        bond.connect(&[10]);
+        bond.stream(Side::Caller, 300, INTERVAL);
+        bond.cut(0);
+        bond.stream(Side::Caller, before, INTERVAL);
+        bond.call(1, 5);
+        bond.stream(Side::Caller, 300, INTERVAL);
+        bond.run_for(SECS(1));
+        bond.assert_complete(Side::Caller);
+    }
+}

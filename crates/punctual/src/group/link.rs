@@ -176,11 +176,11 @@ impl Inner {
 
     /// Accepts a caller as a link.
     pub(crate) fn join(&self, call: IncomingCall, offer: &GroupOffer) -> Result<(), Error> {
-        // Under the lock, so that two first links do not both settle the group's course.
-        let mut state = self.lock();
-        let id = state.machine.add_link(offer.weight);
-        let membership = state.machine.membership(id);
-        drop(state);
+        let (id, membership) = {
+            let mut state = self.lock();
+            let id = state.machine.add_link(offer.weight);
+            (id, state.machine.membership(id))
+        };
         let joined = call
             .answer_link(&self.config, &membership, &self.signals)
             .and_then(|socket| self.enlist(id, &socket));

@@ -205,17 +205,20 @@ impl Group {
     /// The next message of the stream, if one is due now. Errors as [`recv`](Self::recv).
     pub fn try_recv(&self) -> Result<Option<Message>, Error> {
         let mut state = self.inner.lock();
+        let mut complete = false;
         loop {
             let collected = state.collected;
             if let Some(message) = state.machine.recv(collected) {
                 return Ok(Some(message));
             }
-            // What falls due while the links are asked has its turn in the next round: another
-            // link, asked already, may have something that comes before it.
-            state.collected = clock::now();
-            if !state.collect() {
+            if complete {
                 break;
             }
+            // What falls due while the links are asked has its turn in the next round: another
+            // link, asked already, may have something that comes before it. Nobody tells of it
+            // again, so the round that finds nothing more is not the last look.
+            state.collected = clock::now();
+            complete = !state.collect();
         }
         if state.is_drained() {
             return Err(state.end());
@@ -391,6 +394,7 @@ impl State {
         let Self { machine, members, .. } = self;
         let balances = machine.kind() == GroupKind::Balance;
         let mut any = false;
+        let mut drained = Vec::new();
         members.retain(|&link, socket| {
             if balances {
                 let early = socket.with_endpoint(|endpoint, _, id| endpoint.take_link_messages(id));
@@ -409,11 +413,19 @@ impl State {
                     // Nothing more will come, unless nobody has noticed its end yet.
                     Err(_) => {
                         let mut links = machine.links();
-                        return !links.any(|it| it.0 == link && it.2 == LinkState::Gone);
+                        let gone = links.any(|it| it.0 == link && it.2 == LinkState::Gone);
+                        drained.extend(gone.then_some(link));
+                        return !gone;
                     }
                 }
             }
         });
+        if !drained.is_empty() {
+            for link in drained {
+                self.machine.remove_link(clock::now(), link);
+            }
+            self.carry_out();
+        }
         any
     }
 }

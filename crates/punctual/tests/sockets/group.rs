@@ -160,7 +160,8 @@ async fn a_backup_takes_over_and_nothing_is_lost() {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     let states = |weight| sender.links().iter().find(|it| it.weight == weight).map(|it| it.state);
-    assert_eq!(states(10), Some(LinkState::Unstable));
+    // Or called again in vain, where this took so long that it ended.
+    assert!(states(10).is_none_or(|state| state == LinkState::Unstable), "{:?}", states(10));
     assert!(states(5).is_some_and(LinkState::is_active));
     assert!(sender.switches() >= 1);
     assert_eq!(within(receive).await.unwrap().packets_receive_dropped, 0);

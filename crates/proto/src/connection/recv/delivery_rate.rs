@@ -4,8 +4,9 @@ use punctual_units::Instant;
 
 /// Instants of arrival that the rate is taken from.
 const ARRIVALS: usize = 64;
-/// The rate is not told from less.
-const LEAST: usize = 8;
+/// The rate is not told from less. libsrt's sender believes in 16 packets a second until it is told
+/// better, and would go on at that if its slow start ended first.
+const LEAST: usize = 2;
 
 /// How many packets per second arrive while they do: what a file's sender goes by (draft section
 /// 4.7; the peer's word for it is delivery rate).

@@ -1,0 +1,307 @@
+//! `punctual file`: both ends of it, interrupted, and with ends that mean harm.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use crate::program::{Ended, Folder, Program, free_port, run};
+use bytes::Bytes;
+use punctual::{Config, SendOptions, Socket, Transmission};
+
+/// Bytes that no other part of a file is like.
+fn contents(len: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed * 2 + 1;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
+        state.to_be_bytes()[0]
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+/// Every file below a folder, by its path.
+fn tree(folder: &str) -> BTreeMap<String, Vec<u8>> {
+    fn add(folder: &Path, prefix: &str, tree: &mut BTreeMap<String, Vec<u8>>) {
+        for entry in fs::read_dir(folder).expect("it can be read") {
+            let entry = entry.expect("it can be read");
+            let name = format!("{prefix}{}", entry.file_name().to_str().expect("text"));
+            if entry.path().is_dir() {
+                add(&entry.path(), &format!("{name}/"), tree);
+            } else {
+                tree.insert(name, fs::read(entry.path()).expect("it can be read"));
+            }
+        }
+    }
+    let mut whole = BTreeMap::new();
+    add(Path::new(folder), "", &mut whole);
+    whole
+}
+
+/// A folder with files of all kinds of sizes.
+fn make_source(folder: &Folder) -> String {
+    let source = folder.file("source");
+    fs::create_dir_all(format!("{source}/deep/er")).expect("folders");
+    for (name, len) in
+        [("empty", 0), ("one", 1), ("deep/packet", 1_456), ("deep/er/large", 3_500_000)]
+    {
+        fs::write(format!("{source}/{name}"), contents(len, len as u64)).expect("a file");
+    }
+    for i in 0..150 {
+        fs::write(format!("{source}/deep/small {i}"), contents(i, i as u64)).expect("a file");
+    }
+    source
+}
+
+/// Sends `source` to `target` with these options at both ends.
+fn transfer(source: &str, target: &str, query: &str, both: &[&str], sender: &[&str]) -> [Ended; 2] {
+    let port = free_port();
+    let (listen, call) =
+        (format!("srt://:{port}{query}"), format!("srt://127.0.0.1:{port}{query}"));
+    let mut receiver = Program::start(&[&["file", "receive", &listen, target], both].concat());
+    receiver.wait_for("listening");
+    let sent = run(&[&["file", "send", source, &call], both, sender].concat(), b"");
+    [sent, receiver.end()]
+}
+
+fn assert_well(ends: [Ended; 2]) -> [String; 2] {
+    ends.map(|end| {
+        assert_eq!(end.code, Some(0), "{}", end.stderr);
+        end.stderr
+    })
+}
+
+#[test]
+fn a_folder_arrives_as_it_is_and_is_not_sent_twice() {
+    let folder = Folder::new("folder-arrives");
+    let (source, target) = (make_source(&folder), folder.file("target"));
+    let [sent, received] = assert_well(transfer(&source, &target, "", &[], &[]));
+    assert!(sent.contains("sent 154 files") && received.contains("received 154 files"), "{sent}");
+    assert!(tree(&source) == tree(&target), "not the same files");
+    let [sent, _] = assert_well(transfer(&source, &target, "", &[], &[]));
+    assert!(
+        sent.contains("sent 0 files, 0.0 B") && sent.contains("154 files there already"),
+        "{sent}"
+    );
+}
+
+#[test]
+fn a_folder_arrives_encrypted_and_in_segments_and_where_the_receiver_calls() {
+    let folder = Folder::new("folder-encrypted");
+    let (source, target) = (make_source(&folder), folder.file("target"));
+    for mode in ["1", "2"] {
+        let query = format!("?passphrase=correct-horse&cryptomode={mode}");
+        assert_well(transfer(&source, &target, &query, &[], &[]));
+        assert!(tree(&source) == tree(&target), "not the same files");
+        fs::remove_dir_all(&target).expect("it is there");
+    }
+    let small = ["--segment", "8000"];
+    assert_well(transfer(&source, &target, "", &["--protocol", "segments"], &small));
+    assert!(tree(&source) == tree(&target), "not the same files");
+    fs::remove_dir_all(&target).expect("it is there");
+    let port = free_port();
+    let mut sender = Program::start(&["file", "send", &source, &format!("srt://:{port}")]);
+    sender.wait_for("listening");
+    let call = format!("srt://127.0.0.1:{port}");
+    assert_well([run(&["file", "receive", &call, &target], b""), sender.end()]);
+    assert!(tree(&source) == tree(&target), "not the same files");
+}
+
+#[test]
+fn a_stream_of_bytes_is_called_as_its_stream_id_says_or_as_the_receiver_wants() {
+    let folder = Folder::new("file-stream");
+    let (source, target) = (folder.file("clip.ts"), folder.file("target"));
+    fs::write(&source, contents(2_000_000, 7)).expect("a file");
+    assert_well(transfer(&source, &target, "", &["--protocol", "stream"], &[]));
+    assert!(fs::read(format!("{target}/clip.ts")).expect("it came") == contents(2_000_000, 7));
+    let port = free_port();
+    let uri = format!("srt://:{port}?messageapi=0");
+    let mut receiver = Program::start(&["file", "receive", &uri, &target, "--name", "a/b.ts"]);
+    receiver.wait_for("listening");
+    let call = format!("srt://127.0.0.1:{port}?messageapi=0&streamid=../../evil");
+    assert_well([run(&["file", "send", &source, &call], b""), receiver.end()]);
+    assert!(fs::read(format!("{target}/a/b.ts")).expect("it came") == contents(2_000_000, 7));
+}
+
+#[test]
+fn what_was_interrupted_goes_on_where_it_was() {
+    let folder = Folder::new("file-resumed");
+    let (source, target) = (folder.file("clip.ts"), folder.file("target"));
+    let whole = contents(12_000_000, 3);
+    fs::write(&source, &whole).expect("a file");
+    let port = free_port();
+    let listen = format!("srt://:{port}");
+    // Slow enough to be killed in the middle.
+    let call = format!("srt://127.0.0.1:{port}?maxbw=20Mbps");
+    let mut receiver = Program::start(&["file", "receive", &listen, &target]);
+    receiver.wait_for("listening");
+    let sender = Program::start(&["file", "send", &source, &call, "--segment", "100000"]);
+    let part = format!("{target}/.clip.ts.part");
+    while fs::metadata(&part).map_or(0, |part| part.len()) < 2_000_000 {
+        std::thread::yield_now();
+    }
+    sender.kill();
+    let ended = receiver.end();
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("sent again, it goes on there"), "{}", ended.stderr);
+    assert!(!Path::new(&format!("{target}/clip.ts")).exists());
+    let kept = fs::metadata(&part).expect("it is kept").len();
+
+    // The receiver is killed now, while its sender goes on trying.
+    let mut receiver = Program::start(&["file", "receive", &listen, &target]);
+    receiver.wait_for("listening");
+    let mut sender =
+        Program::start(&["file", "send", &source, &call, "--segment", "100000", "--reconnect"]);
+    sender.wait_for("going on after");
+    while fs::metadata(&part).map_or(0, |part| part.len()) < kept + 1_000_000 {
+        std::thread::yield_now();
+    }
+    receiver.kill();
+    let mut receiver = Program::start(&["file", "receive", &listen, &target]);
+    receiver.wait_for("listening");
+    let [sent, _] = assert_well([sender.end(), receiver.end()]);
+    assert_eq!(sent.matches("going on after").count(), 2, "{sent}");
+    assert!(fs::read(format!("{target}/clip.ts")).expect("it is whole") == whole);
+    assert!(!Path::new(&part).exists());
+}
+
+#[test]
+fn what_came_of_another_file_is_not_gone_on_with() {
+    let folder = Folder::new("file-other-part");
+    let (source, target) = (folder.file("clip.ts"), folder.file("target"));
+    fs::write(&source, contents(500_000, 1)).expect("a file");
+    fs::create_dir(&target).expect("a folder");
+    fs::write(format!("{target}/.clip.ts.part"), contents(200_000, 2)).expect("a part");
+    let [sent, _] = assert_well(transfer(&source, &target, "", &[], &[]));
+    assert!(!sent.contains("going on"), "{sent}");
+    assert!(fs::read(format!("{target}/clip.ts")).expect("it is whole") == contents(500_000, 1));
+}
+
+#[test]
+fn files_that_are_there_are_kept_unless_they_are_to_be_replaced() {
+    let folder = Folder::new("file-kept");
+    let (source, target) = (folder.file("source"), folder.file("target"));
+    for folder in [&source, &target] {
+        fs::create_dir(folder).expect("a folder");
+    }
+    for (name, ours, theirs) in [("a", "same size", "SAME SIZE"), ("b", "mine", "longer")] {
+        fs::write(format!("{target}/{name}"), ours).expect("a file");
+        fs::write(format!("{source}/{name}"), theirs).expect("a file");
+    }
+    fs::write(format!("{source}/c"), "new").expect("a file");
+    for both in [&[][..], &["--protocol", "segments"]] {
+        let ends = transfer(&source, &target, "", both, &[]);
+        // A plain sender cannot know.
+        let codes = if both.is_empty() { [Some(1), Some(1)] } else { [Some(0), Some(1)] };
+        assert_eq!(ends.each_ref().map(|end| end.code), codes, "{}", ends[1].stderr);
+        assert!(ends[1].stderr.contains("--overwrite"), "{}", ends[1].stderr);
+        assert!(ends[1].stderr.contains("files are not there"), "{}", ends[1].stderr);
+        assert_eq!(fs::read(format!("{target}/a")).unwrap(), b"same size");
+        assert_eq!(fs::read(format!("{target}/b")).unwrap(), b"mine");
+    }
+    assert_eq!(fs::read(format!("{target}/c")).unwrap(), b"new");
+    let port = free_port();
+    let listen = format!("srt://:{port}");
+    let mut receiver = Program::start(&["file", "receive", &listen, &target, "--overwrite"]);
+    receiver.wait_for("listening");
+    let sent = run(&["file", "send", &source, &format!("srt://127.0.0.1:{port}")], b"");
+    assert_well([sent, receiver.end()]);
+    assert!(tree(&source) == tree(&target), "not the same files");
+}
+
+#[test]
+fn what_cannot_be_sent_is_named() {
+    let folder = Folder::new("file-unreadable");
+    let (source, target) = (folder.file("source"), folder.file("target"));
+    fs::create_dir(&source).expect("a folder");
+    fs::write(format!("{source}/good"), "good").expect("a file");
+    std::os::unix::fs::symlink("nowhere", format!("{source}/dangling")).expect("a link");
+    fs::write(format!("{source}/bad\\name"), "x").expect("a file");
+    let [sent, received] = transfer(&source, &target, "", &[], &[]);
+    assert_eq!((sent.code, received.code), (Some(1), Some(0)), "{}", sent.stderr);
+    for expected in ["dangling: ", "bad\\name: ", "2 files are not there"] {
+        assert!(sent.stderr.contains(expected), "{expected}: {}", sent.stderr);
+    }
+    assert_eq!(tree(&target).keys().collect::<Vec<_>>(), ["good"]);
+    let ended = run(&["file", "send", "/nowhere/clip.ts", "srt://127.0.0.1:9"], b"");
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains("/nowhere/clip.ts"), "{}", ended.stderr);
+    let listed = run(&["file", "send", &source, "srt://127.0.0.1:9", "--printout"], b"");
+    assert_eq!((listed.code, listed.stdout), (Some(1), b"good\n".to_vec()));
+}
+
+/// Sends these messages to a receiver, whatever they are, and waits for its end.
+async fn send_raw(folder: &Folder, messages: &[&[u8]]) -> Ended {
+    let port = free_port();
+    let target = folder.file("target");
+    let mut receiver = Program::start(&["file", "receive", &format!("srt://:{port}"), &target]);
+    receiver.wait_for("listening");
+    let config = Config::file().with_transmission(Transmission::Messages);
+    let address = std::net::SocketAddr::from(([127, 0, 0, 1], port));
+    let socket = Socket::connect(address, config).await.expect("it answers");
+    let options = SendOptions { in_order: true, ..SendOptions::default() };
+    for message in messages {
+        // It may have had enough before the last one.
+        if socket.send_with(Bytes::copy_from_slice(message), options).await.is_err() {
+            break;
+        }
+    }
+    socket.close().await;
+    receiver.end()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sender_that_means_harm_writes_nothing_outside_of_the_folder() {
+    let folder = Folder::new("file-hostile");
+    let target = folder.file("target");
+    fs::create_dir(&target).expect("a folder");
+    fs::create_dir(folder.file("outside")).expect("a folder");
+    fs::write(folder.file("outside/secret"), "mine").expect("a file");
+    std::os::unix::fs::symlink(folder.file("outside"), format!("{target}/link")).expect("a link");
+    let before = tree(&folder.file("outside"));
+    for path in
+        ["../evil", "a/../../evil", "link/evil", "link/secret", "..\\evil", "C:\\evil", ".x.part"]
+    {
+        let ended = send_raw(&folder, &[format!("\x03{path}\0evil").as_bytes()]).await;
+        assert_eq!(ended.code, Some(1), "{path}: {}", ended.stderr);
+        assert!(ended.stderr.contains("not taken"), "{path}: {}", ended.stderr);
+        let offer = [&[0x81, 0, 0, 0, 0, 0, 0, 0, 4], path.as_bytes()].concat();
+        let start = [&[0x83][..], &[0; 8]].concat();
+        let ended = send_raw(&folder, &[&offer, &start, b"\x84evil"]).await;
+        assert_eq!(ended.code, Some(1), "{path}: {}", ended.stderr);
+    }
+    assert_eq!(tree(&folder.file("outside")), before);
+    assert!(!Path::new(&folder.file("evil")).exists());
+    let ended = send_raw(&folder, &[format!("\x03{}\0here", folder.file("evil")).as_bytes()]).await;
+    assert_eq!(ended.code, Some(0), "below the target: {}", ended.stderr);
+    assert!(!Path::new(&folder.file("evil")).exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nonsense_ends_the_transfer_and_leaves_no_file() {
+    let folder = Folder::new("file-nonsense");
+    let offer = [&[0x81, 0, 0, 0, 0, 0, 0, 0, 4][..], b"a"].concat();
+    let start = [&[0x83][..], &[0; 8]].concat();
+    let beyond = [&[0x83][..], &[0, 0, 0, 0, 0, 0, 0, 3]].concat();
+    let end = [&[0x85][..], &[0; 32]].concat();
+    for messages in [
+        &[&b"\xFF"[..]][..],
+        &[b"\x01no end"],
+        &[b"\x00data before a file"],
+        &[b"\x84data before a file"],
+        &[&start],
+        &[&offer, &beyond],
+        &[&offer, &start, b"\x84too much"],
+        &[&offer, &start, b"\x02segment"],
+        &[&offer, &start, &start],
+        &[&end],
+        &[&offer, b"\x87", b"\x87"],
+    ] {
+        let ended = send_raw(&folder, messages).await;
+        assert_eq!(ended.code, Some(1), "{messages:?}: {}", ended.stderr);
+        assert!(!Path::new(&folder.file("target/a")).exists(), "{messages:?}");
+        let _ = fs::remove_file(folder.file("target/.a.part"));
+    }
+    // Less than was offered, or something else: no file either, and the sender is told.
+    let ended = send_raw(&folder, &[&offer, &start, b"\x84abcd", &end, b"\x87"]).await;
+    assert!(ended.stderr.contains("the checksums differ"), "{}", ended.stderr);
+    assert!(tree(&folder.file("target")).is_empty());
+}
