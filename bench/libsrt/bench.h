@@ -31,6 +31,7 @@ struct options {
     double seconds;
     int batch_us;    /* least time between two batches of messages; 0 for each at its time */
     const char *trace;
+    int key_length;  /* bytes of the key that encrypts; 0 for no encryption */
     /* What only libsrt has. */
     int local_ports; /* UDP ports that the callers share; 0 for one each */
     int threads;     /* receiving threads with epoll; 0 for one blocking thread a stream */

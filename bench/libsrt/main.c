@@ -58,6 +58,11 @@ SRTSOCKET new_socket(const struct options *options)
         set_option(socket, SRTO_UDP_SNDBUF, "udp_sndbuf", &options->udp_buffer, sizeof(int));
         set_option(socket, SRTO_UDP_RCVBUF, "udp_rcvbuf", &options->udp_buffer, sizeof(int));
     }
+    if (options->key_length > 0) {
+        static const char passphrase[] = "a passphrase for measuring";
+        set_option(socket, SRTO_PBKEYLEN, "pbkeylen", &options->key_length, sizeof(int));
+        set_option(socket, SRTO_PASSPHRASE, "passphrase", passphrase, sizeof passphrase - 1);
+    }
     return socket;
 }
 
@@ -115,6 +120,7 @@ static struct options parse(int argc, char **argv)
         {"flow-window", required_argument, NULL, 'f'},
         {"buffer", required_argument, NULL, 'B'},
         {"udp-buffer", required_argument, NULL, 'u'},
+        {"key-length", required_argument, NULL, 'k'},
         {NULL, 0, NULL, 0},
     };
     struct options options = {.streams = 1, .payload = SRT_LIVE_DEF_PLSIZE, .latency_ms = 120,
@@ -137,6 +143,7 @@ static struct options parse(int argc, char **argv)
         case 'f': options.flow_window = atoi(optarg); break;
         case 'B': options.buffer_packets = atoi(optarg); break;
         case 'u': options.udp_buffer = atoi(optarg); break;
+        case 'k': options.key_length = atoi(optarg); break;
         default: exit(2);
         }
     }

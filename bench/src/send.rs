@@ -5,7 +5,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use punctual::{Bitrate, Config, MaxBandwidth, Port, PortConfig, Socket, Timer, now};
+use punctual::{
+    Bitrate, Config, CryptoMode, KeyLength, MaxBandwidth, Port, PortConfig, Socket, Timer, now,
+};
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::sleep;
 
@@ -37,7 +39,12 @@ pub(crate) fn run(traffic: &Traffic) -> Result<()> {
 pub(crate) fn config(traffic: &Traffic) -> Result<Config> {
     let config = Config::default()
         .with_payload_size(traffic.payload)?
-        .with_latency(Duration::from_millis(traffic.latency_ms))?;
+        .with_latency(Duration::from_millis(traffic.latency_ms))?
+        .with_crypto_mode(if traffic.gcm { CryptoMode::Gcm } else { CryptoMode::Ctr });
+    let config = match KeyLength::from_bytes(traffic.key_length) {
+        Some(length) => config.with_passphrase(PASSPHRASE)?.with_key_length(Some(length)),
+        None => config,
+    };
     Ok(match u64::try_from(traffic.max_bandwidth) {
         Ok(limit) => {
             config.with_max_bandwidth(MaxBandwidth::Absolute(Bitrate::from_bytes_per_sec(limit)))
@@ -182,5 +189,7 @@ fn time_of(message: u64, interval_ns: f64) -> Duration {
 /// Messages after which the socket's driver, which runs on the same thread, gets its turn.
 const MESSAGES_AT_ONCE: u64 = 256;
 const CALLS_AT_ONCE: usize = 64;
+/// The same in libsrt-bench.
+const PASSPHRASE: &str = "a passphrase for measuring";
 /// Of the payload, after the stamp.
 const FILLING: u8 = 0x47;

@@ -37,6 +37,12 @@ pub(crate) struct Traffic {
     /// Buffers of the UDP sockets, bytes; 0 for the implementation's default.
     #[arg(long, default_value_t = 0)]
     pub(crate) udp_buffer: usize,
+    /// Bytes of the key that encrypts: 16, 24 or 32; 0 for no encryption.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) key_length: usize,
+    /// AES-GCM instead of AES-CTR, which libsrt's packages do not have.
+    #[arg(long)]
+    pub(crate) gcm: bool,
     /// Where the receiver writes one record a message about its time of delivery.
     #[arg(long)]
     pub(crate) trace: Option<PathBuf>,
@@ -55,6 +61,8 @@ impl Traffic {
             batch_us: 1_000,
             max_bandwidth: -1,
             udp_buffer: 0,
+            key_length: 0,
+            gcm: false,
             trace: None,
         }
     }
@@ -71,7 +79,9 @@ impl Traffic {
             format!("--batch-us={}", self.batch_us),
             format!("--max-bandwidth={}", self.max_bandwidth),
             format!("--udp-buffer={}", self.udp_buffer),
+            format!("--key-length={}", self.key_length),
         ];
+        flags.extend(self.gcm.then(|| "--gcm".to_owned()));
         flags.extend(self.trace.as_ref().map(|path| format!("--trace={}", path.display())));
         flags
     }

@@ -3,6 +3,7 @@
 mod cpu;
 #[cfg(target_os = "linux")]
 mod emulator;
+mod encryption;
 mod idle;
 mod instructions;
 mod memory;
@@ -27,6 +28,8 @@ pub(crate) enum Scenario {
     Rate,
     /// CPU time a gigabit.
     Cpu,
+    /// What encryption leaves of the throughput.
+    Encryption,
     /// How many streams one port takes in.
     Streams,
     /// How close to its time a message is delivered.
@@ -49,6 +52,7 @@ impl Scenario {
     pub(crate) const ALL: &'static [Self] = &[
         Self::Rate,
         Self::Cpu,
+        Self::Encryption,
         Self::Streams,
         Self::Timing,
         Self::Memory,
@@ -64,6 +68,7 @@ impl Scenario {
         match self {
             Self::Rate => rate::run(bench).await,
             Self::Cpu => cpu::run(bench).await,
+            Self::Encryption => encryption::run(bench).await,
             Self::Streams => streams::run(bench).await,
             Self::Timing => timing::run(bench).await,
             Self::Memory => memory::run(bench).await,

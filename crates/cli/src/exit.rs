@@ -54,6 +54,12 @@ impl Failure {
         self
     }
 
+    /// The same failure, with what helps against it.
+    pub(crate) fn but(mut self, advice: &str) -> Self {
+        self.message = format!("{} ({advice})", self.message);
+        self
+    }
+
     /// Whether trying again cannot help, because what was asked for is wrong.
     pub(crate) fn is_usage(&self) -> bool {
         self.kind == Kind::Usage

@@ -8,7 +8,8 @@ use std::time::{Duration, SystemTime};
 
 use punctual::Statistics;
 use punctual_stats::{
-    Sample, csv_header, csv_header_with_weight, csv_row, csv_row_with_weight, json_row,
+    Sample, csv_header, csv_header_with_weight, csv_row, csv_row_with_weight, json_group_row,
+    json_row,
 };
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
@@ -63,20 +64,35 @@ impl StatsFile {
     }
 
     fn rows(&self, end: &SrtEnd, before: &mut HashMap<u32, Statistics>) {
-        for Row { id, weight, statistics: total } in end.rows() {
-            let interval = total.since(before.get(&id).unwrap_or(&Statistics::default()));
-            before.insert(id, total.clone());
-            self.row(id, weight, &Sample { total, interval });
+        let rows: Vec<(u32, u16, Sample)> = end
+            .rows()
+            .into_iter()
+            .map(|Row { id, weight, statistics: total }| {
+                let interval = total.since(before.get(&id).unwrap_or(&Statistics::default()));
+                before.insert(id, total.clone());
+                (id, weight, Sample { total, interval })
+            })
+            .collect();
+        let now = timepoint(SystemTime::now());
+        match (self.format, rows.split_first()) {
+            (StatsFormat::Json, Some(((id, _, whole), links))) if self.weights => {
+                // No socket's ID has the bit of a group's.
+                let links = (id >> 30 == 1).then_some(links);
+                self.write(&json_group_row(&now, *id, whole, links));
+            }
+            _ => rows.iter().for_each(|row| self.write(&self.row(&now, row))),
         }
     }
 
-    fn row(&self, id: u32, weight: u16, sample: &Sample) {
-        let now = timepoint(SystemTime::now());
-        let row = match self.format {
-            StatsFormat::Csv if self.weights => csv_row_with_weight(&now, id, weight, sample),
-            StatsFormat::Csv => csv_row(&now, id, sample),
-            StatsFormat::Json => json_row(&now, id, sample),
-        };
+    fn row(&self, now: &str, (id, weight, sample): &(u32, u16, Sample)) -> String {
+        match self.format {
+            StatsFormat::Csv if self.weights => csv_row_with_weight(now, *id, *weight, sample),
+            StatsFormat::Csv => csv_row(now, *id, sample),
+            StatsFormat::Json => json_row(now, *id, sample),
+        }
+    }
+
+    fn write(&self, row: &str) {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = writeln!(out, "{row}").and_then(|()| out.flush()) {
             tracing::warn!("cannot write statistics: {error}");

@@ -139,3 +139,15 @@ fn a_cipher_shows_no_key() {
     let shown = format!("{:?}", cipher(CipherMode::Ctr, GcmLayout::Current));
     assert_eq!(shown, "PacketCipher { mode: Ctr, .. }");
 }
+
+/// What would be lost by a feature that is no longer asked for.
+#[test]
+fn expanded_keys_are_wiped_when_they_are_dropped() {
+    const fn wiped<T: zeroize::ZeroizeOnDrop>() {}
+    wiped::<crate::secret::Secret>();
+    wiped::<Aes128>();
+    wiped::<Aes192>();
+    wiped::<Aes256>();
+    wiped::<AesGcm<Aes128, U12>>();
+    wiped::<AesGcm<Aes256, U12>>();
+}

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use zeroize::Zeroize;
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// Bytes that nobody may see: wiped when dropped, and never shown. They lie on the heap, so that
 /// moving the value leaves no copy of them behind.
@@ -39,6 +39,8 @@ impl Drop for Secret {
         self.0.zeroize();
     }
 }
+
+impl ZeroizeOnDrop for Secret {}
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -34,6 +34,10 @@ pub enum Event {
     /// There is room for messages again after `send` said
     /// [`SendError::Full`](crate::SendError::Full).
     Writable(ConnectionId),
+    /// A link of a balancing group has something for its group: take it by
+    /// [`Endpoint::take_link_messages`](crate::Endpoint::take_link_messages) and
+    /// [`Endpoint::take_link_losses`](crate::Endpoint::take_link_losses). Told again until then.
+    LinkNews(ConnectionId),
     /// The peer is at another address now, and has proved it; the connection goes on there.
     /// [`ConnectionInfo::remote`] is that address.
     PeerMoved(ConnectionId, SocketAddr),

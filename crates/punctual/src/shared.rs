@@ -264,6 +264,13 @@ impl Signals {
         }
     }
 
+    fn signal_news(&self) {
+        if let Some(group) = self.group.get() {
+            group.readable.notify_waiters();
+            group.phase.notify_waiters();
+        }
+    }
+
     fn signal_all(&self) {
         self.readable.notify_waiters();
         self.writable.notify_waiters();
@@ -334,6 +341,7 @@ impl State {
                     });
                 }
                 Event::Writable(id) => self.notice(id, notices, Notice::Writable),
+                Event::LinkNews(id) => self.notice(id, notices, Notice::News),
                 Event::Connected(id) => {
                     self.set_phase(id, Phase::Connected);
                     self.notice(id, notices, Notice::Phase);
@@ -437,6 +445,7 @@ impl Hasher for IdHasher {
 pub(crate) enum Notice {
     Readable(Arc<Signals>),
     Writable(Arc<Signals>),
+    News(Arc<Signals>),
     Phase(Arc<Signals>),
     Closed(Arc<Signals>),
     Caller(Arc<AcceptQueue>, IncomingCall),
@@ -450,6 +459,7 @@ impl Notice {
         match self {
             Self::Readable(signals) => signals.signal_readable(),
             Self::Writable(signals) => signals.signal_writable(),
+            Self::News(signals) => signals.signal_news(),
             Self::Phase(signals) => signals.phase.notify_waiters(),
             Self::Closed(signals) => signals.signal_all(),
             Self::Caller(callers, call) => callers.push(call),

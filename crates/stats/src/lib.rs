@@ -66,6 +66,34 @@ pub fn json_row(now: &str, id: u32, sample: &Sample) -> String {
     row
 }
 
+/// A row as srt-xtransmit's JSON has it where groups may be: the whole, and each link of a group
+/// with its socket and weight; `None` for a connection of its own. The names are those of the CSV.
+/// In one line, without a line end.
+pub fn json_group_row(
+    now: &str,
+    id: u32,
+    whole: &Sample,
+    links: Option<&[(u32, u16, Sample)]>,
+) -> String {
+    let mut row = "{\"ConnStats\":".to_owned();
+    push_object(&mut row, now, id, 0, whole);
+    row += ",\"LinksStats\":";
+    let Some(links) = links else { return row + "null}" };
+    for (index, (id, weight, sample)) in links.iter().enumerate() {
+        row += if index == 0 { "[" } else { "," };
+        push_object(&mut row, now, *id, *weight, sample);
+    }
+    row + if links.is_empty() { "[]}" } else { "]}" }
+}
+
+fn push_object(row: &mut String, now: &str, id: u32, weight: u16, sample: &Sample) {
+    let _ = write!(row, "{{\"Timepoint\":\"{now}\",\"SocketID\":{id},\"weight\":{weight}");
+    for Field { csv, value, .. } in FIELDS {
+        let _ = write!(row, ",\"{csv}\":{}", value(sample));
+    }
+    row.push('}');
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -131,6 +159,24 @@ mod tests {
         assert_eq!(parsed["recv"]["packetsUndecrypted"], 3);
         assert_eq!(parsed["recv"].as_object().unwrap().len(), 18);
         assert_eq!(parsed["latency"], serde_json::json!({ "here": 120, "there": 250 }));
+    }
+
+    #[test]
+    fn the_json_of_a_group_tells_of_its_links() {
+        let parse = |row: String| serde_json::from_str::<serde_json::Value>(&row).unwrap();
+        let alone = parse(json_group_row("now", 7, &sample(), None));
+        assert!(alone["LinksStats"].is_null());
+        assert_eq!(alone["ConnStats"]["pktSent"], 520);
+        let ended = parse(json_group_row("now", 7, &sample(), Some(&[])));
+        assert_eq!(ended["LinksStats"], serde_json::json!([]));
+        let links = [(8, 50, sample()), (9, 0, sample())];
+        let group = parse(json_group_row("now", 7, &sample(), Some(&links)));
+        assert_eq!(group["ConnStats"]["SocketID"], 7);
+        let links = group["LinksStats"].as_array().unwrap();
+        assert_eq!(links.len(), 2);
+        assert_eq!((&links[0]["SocketID"], &links[0]["weight"]), (&8.into(), &50.into()));
+        assert_eq!(links[1]["msRTT"], 20.125);
+        assert_eq!(links[1]["Timepoint"], "now");
     }
 
     /// The header that srt-live-transmit 1.5.1 writes.

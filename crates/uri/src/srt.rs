@@ -299,7 +299,7 @@ mod tests {
         assert!(parse(":4200?groupconnect=1").unwrap().config.group_connect());
         assert!(problem(":4200?grouptype=backup").contains("`groupconnect=1`"));
         assert!(problem("host:4200?mode=rendezvous&grouptype=backup").contains("mode=caller"));
-        assert!(problem("host:4200?grouptype=both").contains("broadcast or backup"));
+        assert!(problem("host:4200?grouptype=both").contains("broadcast, backup or balance"));
         assert!(problem("host:4200?weight=65536").contains("weight"));
     }
 

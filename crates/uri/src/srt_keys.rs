@@ -203,8 +203,8 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
     "minversion": "MAJOR.MINOR.PATCH, or 0xMMmmpp; default 1.0.0", "oldest SRT version accepted at the peer"
         ["version", Both]
         => Effect::Set(min_version);
-    "grouptype": "broadcast or backup; default none",
-        "with several URIs of callers: one stream over all of them, each message over every one, or over the best"
+    "grouptype": "broadcast, backup or balance; default none",
+        "with several URIs of callers: one stream over all of them, each message over every one, over the best, or over one by turns"
         ["text", Caller]
         => Effect::Set(group_kind);
     "weight": "0 to 65535; default 0", "a link of the highest weight is the best of a backup group"
@@ -302,7 +302,8 @@ fn group_kind(keys: &mut SrtKeys, value: &str) -> Done {
     keys.group = Some(match value.to_lowercase().as_str() {
         "broadcast" => GroupKind::Broadcast,
         "backup" => GroupKind::Backup,
-        _ => return Err(Complaint("it must be broadcast or backup".to_owned())),
+        "balance" => GroupKind::Balance,
+        _ => return Err(Complaint("it must be broadcast, backup or balance".to_owned())),
     });
     Ok(())
 }

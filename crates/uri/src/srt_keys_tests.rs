@@ -80,7 +80,7 @@ const CASES: &[Case] = &[
     ("kmrefreshrate", "1000", &[("2", "3 to 1073741824 packets"), ("x", "whole number")]),
     ("kmpreannounce", "0", &[("536870913", "1 to 536870912 packets"), ("x", "whole number")]),
     ("minversion", "1.3.0", &[("1.3", "1.3.0"), ("1.3.256", "1.3.0")]),
-    ("grouptype", "backup", &[("main", "broadcast or backup")]),
+    ("grouptype", "backup", &[("main", "broadcast, backup or balance")]),
     ("weight", "50", &[("-1", "0 to 65535"), ("65536", "0 to 65535")]),
     ("groupconnect", "1", &[("maybe", "")]),
     ("groupminstabletimeo", "80ms", &[("10", "60 to 65535 ms")]),

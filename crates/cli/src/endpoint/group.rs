@@ -1,6 +1,8 @@
 //! Groups: several URIs that are one end of a stream.
 
-use punctual::{Accepted, Group, GroupKind, GroupLink, Listener, ListenerConfig, PortConfig};
+use punctual::{
+    Accepted, Group, GroupKind, GroupLink, Listener, ListenerConfig, PortConfig, RejectReason,
+};
 use punctual_uri::{Mode, SrtTarget, Target, Uri};
 
 use crate::endpoint::resolve::{resolve, unspecified};
@@ -55,9 +57,21 @@ pub(crate) async fn call(
         let port = PortConfig { local, ..target.port_config.clone() };
         calls.push(GroupLink { port, ..GroupLink::to(remote).with_weight(target.weight) });
     }
-    let group = Group::connect(kind, calls, config).await?;
+    let group = Group::connect(kind, calls, config).await.map_err(|error| explain(kind, error))?;
     tracing::info!("the group stands with {} of {} links", group.links().len(), links.len());
     Ok(group)
+}
+
+/// Says what else a refusal of a group may come from.
+fn explain(kind: GroupKind, error: punctual::Error) -> Failure {
+    let refused = error.reject_reason() == Some(RejectReason::GROUP);
+    let failure = Failure::from(error);
+    match kind {
+        GroupKind::Balance if refused => {
+            failure.but("and must be Punctual: other programs know no grouptype=balance")
+        }
+        _ => failure,
+    }
 }
 
 /// Listens at every port of a group.

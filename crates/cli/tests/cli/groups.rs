@@ -72,3 +72,72 @@ fn what_is_no_link_of_the_group_is_refused() {
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(refused.stderr.contains("no link of the group"), "{}", refused.stderr);
 }
+
+#[test]
+fn a_balance_is_one_stream_whose_links_share_it() {
+    let folder = Folder::new("balance");
+    let port = free_port();
+    let metrics = folder.file("metrics.csv");
+    let mut receiver = Program::start(&[
+        "receive",
+        &format!("srt://:{port}?groupconnect=1&latency=500ms"),
+        "--enable-metrics",
+        "--metricsfile",
+        &metrics,
+        "--metricsfreq",
+        "100ms",
+    ]);
+    receiver.wait_for("listening");
+    let sent = folder.file("generate.json");
+    let link = format!("srt://127.0.0.1:{port}");
+    let generator = run(
+        &[
+            "generate",
+            &format!("{link}?grouptype=balance&latency=500ms"),
+            &link,
+            "--sendrate",
+            "5Mbps",
+            "--num",
+            "1000",
+            "--enable-metrics",
+            "--statsfile",
+            &sent,
+            "--statsformat",
+            "json",
+            "--statsfreq",
+            "200ms",
+        ],
+        b"",
+    );
+    assert_eq!(generator.code, Some(0), "{}", generator.stderr);
+    receiver.end().text();
+    let metrics = rows(&std::fs::read_to_string(metrics).unwrap());
+    let last = metrics.last().unwrap();
+    assert_eq!((last["pktReceived"].as_str(), last["pktLost"].as_str()), ("1000", "0"));
+    // In each row stands an object for the whole and one for each link. Both carried a part.
+    let sent = std::fs::read_to_string(sent).unwrap();
+    let mut carried = std::collections::BTreeMap::<u64, u64>::new();
+    for line in sent.lines() {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        for link in row["LinksStats"].as_array().unwrap() {
+            let count = carried.entry(link["SocketID"].as_u64().unwrap()).or_default();
+            *count += link["pktSentUnique"].as_u64().unwrap();
+        }
+    }
+    assert_eq!(carried.len(), 2, "{carried:?}");
+    assert!(carried.values().all(|&count| count > 200), "{carried:?}");
+}
+
+#[test]
+fn who_refuses_a_group_is_told_of_in_words() {
+    let port = free_port();
+    let mut listener = Program::start(&["receive", &format!("srt://:{port}")]);
+    listener.wait_for("listening");
+    for (kind, advice) in [("backup", "groupconnect=1"), ("balance", "must be Punctual")] {
+        let link = format!("srt://127.0.0.1:{port}");
+        let refused =
+            run(&["generate", &format!("{link}?grouptype={kind}"), &link, "--num", "1"], b"");
+        assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+        assert!(refused.stderr.contains(advice), "{}", refused.stderr);
+    }
+}

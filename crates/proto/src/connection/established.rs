@@ -187,7 +187,7 @@ impl Established {
         if moved && self.receiver.take_quick_ack() {
             self.pending.ack = true;
         }
-        self.receiver.look_at_nak_timer(now, rtt) || moved
+        self.receiver.look_at_nak_timer(now, rtt) || moved || self.receiver.has_early()
     }
 
     /// Takes in a control packet; `false` if it was nonsense.
@@ -442,6 +442,7 @@ impl Established {
                 timers.assign(Timer::KeyRequest, crypt.sealing.next_request());
             }
         }
+        signals.news |= self.receiver.has_early() || self.sender.has_returned();
         timers.assign(Timer::Skip, self.receiver.next_skip());
         self.schedule_delivery(now, timers, signals);
     }

@@ -1,11 +1,22 @@
 //! What a connection does as a link of a group.
 
 use punctual_units::Instant;
+use punctual_wire::SeqNo;
 
 use super::established::Established;
 use super::{Connection, State};
 use crate::error::SendError;
+use crate::event::Message;
 use crate::group::{LinkAction, LinkStatus, LinkTerms, Membership};
+
+/// What a connection is as a link of a group.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Enlistment {
+    /// The group's correction for the peer's clock, nanoseconds.
+    drift: i64,
+    /// Whether the group gives each link other messages.
+    balances: bool,
+}
 
 impl Connection {
     /// Makes it a link of a group from now on: it counts from the group's start, and the group
@@ -13,9 +24,26 @@ impl Connection {
     pub(crate) fn enlist(&mut self, membership: &Membership) {
         self.start = membership.start;
         let drift = membership.course.as_ref().map_or(0, |course| course.drift);
-        self.link = Some(drift);
+        let enlistment = Enlistment { drift, balances: membership.balances() };
+        self.link = Some(enlistment);
         if let State::Established(live) = &mut self.state {
-            live.enlist(drift);
+            live.enlist(enlistment);
+        }
+    }
+
+    /// What came in for the group that balances it.
+    pub(crate) fn take_early(&mut self) -> Vec<Message> {
+        match &mut self.state {
+            State::Established(live) => live.receiver.take_early(),
+            State::Calling(_) | State::Failed(_) => Vec::new(),
+        }
+    }
+
+    /// What was lost and is the group's to send again.
+    pub(crate) fn take_returned(&mut self) -> Vec<SeqNo> {
+        match &mut self.state {
+            State::Established(live) => live.sender.take_returned(),
+            State::Calling(_) | State::Failed(_) => Vec::new(),
         }
     }
 
@@ -56,8 +84,12 @@ impl Connection {
 }
 
 impl Established {
-    pub(super) fn enlist(&mut self, drift: i64) {
-        self.receiver.share_drift(drift);
+    pub(super) fn enlist(&mut self, enlistment: Enlistment) {
+        self.receiver.share_drift(enlistment.drift);
+        if enlistment.balances {
+            self.receiver.hand_over_early();
+            self.sender.return_losses();
+        }
     }
 
     fn apply(&mut self, now: Instant, action: LinkAction) -> Result<(), SendError> {

@@ -21,6 +21,7 @@ use punctual_wire::{Control, ControlPacket, DataHeader, Handshake, SocketId, Tim
 
 use self::calling::{Calling, Role};
 use self::established::Established;
+use self::link::Enlistment;
 use self::timer::{Timer, TimerTable};
 use crate::config::Config;
 use crate::encryption::KeyState;
@@ -40,12 +41,19 @@ pub(crate) struct Signals {
     pub(crate) writable: bool,
     /// The peer is at another address.
     pub(crate) moved: bool,
+    /// There is something for the group that the connection is a link of.
+    pub(crate) news: bool,
     pub(crate) closed: Option<CloseReason>,
 }
 
 impl Signals {
     pub(crate) const fn any(&self) -> bool {
-        self.connected || self.readable || self.writable || self.moved || self.closed.is_some()
+        self.connected
+            || self.readable
+            || self.writable
+            || self.moved
+            || self.news
+            || self.closed.is_some()
     }
 }
 
@@ -61,8 +69,8 @@ pub(crate) struct Connection {
     state: State,
     /// The peer's socket for a call that failed after it was made.
     orphan: Option<SocketId>,
-    /// Whether it is a link of a group, and the group's correction for the peer's clock then.
-    link: Option<i64>,
+    /// What it is as a link of a group, if it is one.
+    link: Option<Enlistment>,
     /// The handshake that told the peer why this end refused it.
     refusal: Option<LastWord>,
     ignored: u64,
@@ -224,8 +232,8 @@ impl Connection {
         let (config, timers) = (&self.config, &mut self.timers);
         let mut live = Established::new(now, self.remote, config, negotiated, last_word, timers)
             .with_path(self.socket_id);
-        if let Some(drift) = self.link {
-            live.enlist(drift);
+        if let Some(enlistment) = self.link {
+            live.enlist(enlistment);
         }
         let State::Calling(calling) =
             std::mem::replace(&mut self.state, State::Established(Box::new(live)))

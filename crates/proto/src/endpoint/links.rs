@@ -3,12 +3,13 @@
 use std::net::SocketAddr;
 
 use punctual_units::Instant;
+use punctual_wire::SeqNo;
 
 use super::{ConnectionId, Endpoint};
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::error::{AcceptError, ConnectError, SendError};
-use crate::event::IncomingId;
+use crate::event::{IncomingId, Message};
 use crate::group::{LinkAction, LinkStatus, LinkTerms, Membership};
 use crate::handshake::caller::Caller;
 
@@ -58,6 +59,22 @@ impl Endpoint {
     /// How a link is; `None` before it stands.
     pub fn link_status(&self, id: ConnectionId) -> Option<LinkStatus> {
         self.connections[self.index(id)?].connection.link_status()
+    }
+
+    /// What came in over a link of a balancing group, due or not, for
+    /// [`Group::handle_message`](crate::Group::handle_message); nothing for any other. Such a link
+    /// is to be asked for messages as well ([`recv`](Self::recv)), which makes room: they are empty
+    /// and of no use.
+    pub fn take_link_messages(&mut self, id: ConnectionId) -> Vec<Message> {
+        let index = self.index(id);
+        index.map(|index| self.connections[index].connection.take_early()).unwrap_or_default()
+    }
+
+    /// The packets of a link of a balancing group that were reported lost and given up since this
+    /// was last asked, for [`Group::handle_losses`](crate::Group::handle_losses).
+    pub fn take_link_losses(&mut self, id: ConnectionId) -> Vec<SeqNo> {
+        let index = self.index(id);
+        index.map(|index| self.connections[index].connection.take_returned()).unwrap_or_default()
     }
 
     /// Carries out what the group wants done at a link. A message for which there is no room is

@@ -481,6 +481,9 @@ fn tell(events: &mut VecDeque<Event>, id: ConnectionId, remote: SocketAddr, sign
     if signals.readable {
         events.push_back(Event::Readable(id));
     }
+    if signals.news {
+        events.push_back(Event::LinkNews(id));
+    }
     if signals.writable {
         events.push_back(Event::Writable(id));
     }

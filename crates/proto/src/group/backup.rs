@@ -19,8 +19,6 @@ const WATCH: Duration = Duration::from_millis(20);
 /// A link that takes over is given what nobody acknowledged at this multiple of the stream's rate.
 /// libsrt sends it all at once, which floods the very link that everything depends on.
 const CATCH_UP_RATE: u32 = 2;
-/// How much later than data an ACK is sent.
-const ACK: Duration = Duration::from_millis(10);
 /// How much of its time for catching up a link may make up for.
 const CREDIT: Duration = Duration::from_millis(10);
 
@@ -105,7 +103,7 @@ impl Backup {
             };
             let silence = match link.state {
                 LinkState::Unstable => None,
-                _ => link.status.as_ref().and_then(|status| self.overdue_at(status)),
+                _ => link.status.as_ref().and_then(|status| self.silent_at(status)),
             };
             state.into_iter().chain(silence).chain(link.catch_up).min()
         };
@@ -128,7 +126,7 @@ impl Backup {
     fn judge(&self, now: Instant, link: &mut Link) {
         let Some(status) = &link.status else { return };
         let answered = status.last_response > link.since;
-        let overdue = self.overdue_at(status).is_some_and(|at| at <= now);
+        let overdue = self.silent_at(status).is_some_and(|at| at <= now);
         let state = match link.state {
             _ if overdue => LinkState::Unstable,
             // Without data there is nothing to answer.
@@ -197,14 +195,8 @@ impl Backup {
         }
     }
 
-    /// When a link whose data waits for an answer is unstable without one.
-    fn overdue_at(&self, status: &LinkStatus) -> Option<Instant> {
-        // What takes over must still arrive in time; libsrt waits for a whole latency at most.
-        let in_time = self.latency.saturating_sub(status.rtt.smoothed + ACK);
-        let most = in_time.max(self.min_stability);
-        let usual = status.rtt.smoothed * 2 + status.rtt.variance * 4;
-        let since = status.waiting_since?.max(status.last_response);
-        Some(since + usual.clamp(self.min_stability, most))
+    fn silent_at(&self, status: &LinkStatus) -> Option<Instant> {
+        status.silent_at(self.min_stability, self.latency)
     }
 
     fn activation(&self) -> Duration {

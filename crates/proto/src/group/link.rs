@@ -9,6 +9,9 @@ use crate::connection::rtt::Rtt;
 use crate::handshake::Negotiated;
 use crate::handshake::terms::{Blocks, TimeBase};
 
+/// How much later than data an ACK is sent.
+const ACK: Duration = Duration::from_millis(10);
+
 /// Names a link of a group. Never used again for another link of it.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct LinkId(pub(super) u32);
@@ -98,6 +101,11 @@ impl Membership {
         Ok(())
     }
 
+    /// Whether the link is one of a balancing group.
+    pub(crate) const fn balances(&self) -> bool {
+        self.extension.kind == GroupKind::Balance.wire()
+    }
+
     /// All links lead to one group of the peer's, of this group's kind.
     fn check_offer(&self, peer: &GroupOffer) -> Result<(), RejectReason> {
         let other = self.peer_group.is_some_and(|group| group != peer.peer_group);
@@ -111,8 +119,10 @@ impl Membership {
     fn join(&self, peer: &GroupOffer, negotiated: &mut Negotiated) {
         negotiated.peer_group = Some(peer.peer_group);
         if let Some(course) = &self.course {
-            negotiated.send_isn = self.send_next;
-            negotiated.receive_isn = course.receive_next;
+            if !self.balances() {
+                negotiated.send_isn = self.send_next;
+                negotiated.receive_isn = course.receive_next;
+            }
             negotiated.base = course.base;
             negotiated.receive_latency = course.receive_latency;
         }
@@ -143,7 +153,8 @@ impl GroupOffer {
     }
 }
 
-/// A message with the numbers that it has on every link.
+/// A message with its numbers: those that it has on every link, but in a balancing group the
+/// sequence number is the link's own.
 #[derive(Clone, Debug)]
 pub struct GroupMessage {
     pub(crate) seq: SeqNo,
@@ -195,6 +206,18 @@ pub struct LinkStatus {
     pub(crate) rtt: Rtt,
     /// What this link takes for the drift of the peer's clock, nanoseconds.
     pub(crate) drift: i64,
+}
+
+impl LinkStatus {
+    /// When a link whose data waits for an answer is unstable without one.
+    pub(super) fn silent_at(&self, min_stability: Duration, latency: Duration) -> Option<Instant> {
+        // What takes over must still arrive in time; libsrt waits for a whole latency at most.
+        let in_time = latency.saturating_sub(self.rtt.smoothed + ACK);
+        let most = in_time.max(min_stability);
+        let usual = self.rtt.smoothed * 2 + self.rtt.variance * 4;
+        let since = self.waiting_since?.max(self.last_response);
+        Some(since + usual.clamp(min_stability, most))
+    }
 }
 
 /// A link as the group keeps it.

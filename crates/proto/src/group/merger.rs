@@ -1,8 +1,9 @@
 use std::collections::BTreeMap;
 
 use punctual_units::Instant;
-use punctual_wire::SeqNo;
+use punctual_wire::{MsgNo, SeqNo};
 
+use super::message_distance;
 use crate::event::Message;
 
 /// What the links deliver becomes one stream: each message once, in order.
@@ -11,11 +12,38 @@ use crate::event::Message;
 /// has it. When all that is due has been handed in, a number that is not there is lost.
 #[derive(Debug, Default)]
 pub(super) struct Merger {
-    next: Option<SeqNo>,
+    next: Option<Place>,
     /// The place of `next` in the stream, counted without wrapping.
     place: i64,
     waiting: BTreeMap<i64, Message>,
     counts: Received,
+}
+
+/// By which of its numbers a message has its place in the stream.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// All links share sequence numbers.
+    Packet(SeqNo),
+    /// The links count packets for themselves; message numbers are the group's.
+    Message(MsgNo),
+}
+
+impl Place {
+    /// How far behind this place the message belongs; negative if before it.
+    fn ahead(self, message: &Message) -> i64 {
+        match self {
+            Self::Packet(next) => message.seq.distance_from(next).into(),
+            Self::Message(next) => message_distance(message.msgno, next),
+        }
+    }
+
+    /// The place after that of the message.
+    const fn after(self, message: &Message) -> Self {
+        match self {
+            Self::Packet(_) => Self::Packet(message.seq.next()),
+            Self::Message(_) => Self::Message(message.msgno.next()),
+        }
+    }
 }
 
 /// What was received, each message once.
@@ -32,12 +60,26 @@ pub(super) struct Received {
 impl Merger {
     /// The first number of the stream.
     pub(super) const fn start_at(&mut self, seq: SeqNo) {
-        self.next = Some(seq);
+        self.next = Some(Place::Packet(seq));
     }
 
-    /// The number that is delivered next; `None` before the stream began.
+    /// The first message number of a stream whose links count packets for themselves.
+    pub(super) const fn start_at_message(&mut self, msgno: MsgNo) {
+        self.next = Some(Place::Message(msgno));
+    }
+
+    /// The packet that is delivered next; `None` before the stream began, and where the links count
+    /// for themselves.
     pub(super) const fn next(&self) -> Option<SeqNo> {
-        self.next
+        match self.next {
+            Some(Place::Packet(seq)) => Some(seq),
+            _ => None,
+        }
+    }
+
+    /// When the next message that is here is due.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.waiting.first_key_value().map(|(_, message)| message.due)
     }
 
     pub(super) const fn counts(&self) -> &Received {
@@ -46,8 +88,8 @@ impl Merger {
 
     /// Takes in what a link delivers; whether it is news.
     pub(super) fn insert(&mut self, message: Message) -> bool {
-        let next = *self.next.get_or_insert(message.seq);
-        let place = self.place + i64::from(message.seq.distance_from(next));
+        let next = *self.next.get_or_insert(Place::Packet(message.seq));
+        let place = self.place + next.ahead(&message);
         if place < self.place || self.waiting.contains_key(&place) {
             self.counts.copies += 1;
             return false;
@@ -63,7 +105,7 @@ impl Merger {
         let lost = u32::try_from(place - self.place).unwrap_or(u32::MAX);
         message.lost_before = lost;
         self.place = place + 1;
-        self.next = Some(message.seq.next());
+        self.next = self.next.map(|next| next.after(&message));
         self.counts.packets += 1;
         self.counts.bytes += message.payload.len() as u64;
         self.counts.lost += u64::from(lost);
@@ -76,11 +118,9 @@ mod tests {
     use std::collections::BTreeSet;
     use std::time::Duration;
 
+    use super::*;
     use bytes::Bytes;
     use proptest::prelude::*;
-    use punctual_wire::MsgNo;
-
-    use super::*;
 
     fn message(seq: SeqNo, at: u64) -> Message {
         let due = Instant::from_millis(at);
@@ -146,5 +186,23 @@ mod tests {
             .map(|message| message.seq.value())
             .collect();
         assert_eq!(seqs, [5, 6]);
+    }
+
+    #[test]
+    fn messages_of_links_that_count_for_themselves_are_ordered_by_their_own_numbers() {
+        let mut merger = Merger::default();
+        merger.start_at_message(MsgNo::MAX);
+        let with = |msgno, seq, at| Message { msgno, ..message(SeqNo::new(seq), at) };
+        let numbers = [MsgNo::MAX, MsgNo::FIRST, MsgNo::new(2), MsgNo::new(4)];
+        assert!(merger.insert(with(numbers[3], 7, 40)));
+        assert!(merger.insert(with(numbers[1], 900, 20)));
+        assert!(merger.insert(with(numbers[0], 8, 10)));
+        assert!(!merger.insert(with(numbers[1], 9, 20)), "another link has brought it");
+        assert!(merger.insert(with(numbers[2], 901, 30)));
+        assert_eq!(merger.next_due(), Some(Instant::from_millis(10)));
+        let taken: Vec<_> = std::iter::from_fn(|| merger.take(Instant::from_millis(50)))
+            .map(|message| (message.msgno, message.lost_before))
+            .collect();
+        assert_eq!(taken, [(numbers[0], 0), (numbers[1], 0), (numbers[2], 0), (numbers[3], 1)]);
     }
 }

@@ -20,19 +20,22 @@
 //! came by.
 
 mod backup;
+mod balance;
 mod drift;
 mod history;
 mod link;
 mod merger;
+mod pipe;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use bytes::Bytes;
-use punctual_units::Instant;
+use punctual_units::{Bitrate, Instant};
 use punctual_wire::{GroupExtension, MsgNo, RejectReason, SeqNo};
 
 use self::backup::Backup;
+use self::balance::Balance;
 use self::drift::SharedDrift;
 pub(crate) use self::link::Course;
 use self::link::Link;
@@ -48,6 +51,10 @@ use crate::statistics::Statistics;
 /// Marks the ID of a group among socket IDs.
 const GROUP_BIT: u32 = 1 << 30;
 
+/// The kind of group that only this implementation knows. libsrt has 1 and 2, has planned two more,
+/// and rejects every other.
+const BALANCE: u8 = 80;
+
 /// What a group does with its links \[grouptype\].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum GroupKind {
@@ -56,6 +63,9 @@ pub enum GroupKind {
     /// One link carries the stream, that of the highest weight which is stable; another one takes
     /// over when it fails.
     Backup,
+    /// Each message goes over one link, as much over each as it carries; what a link loses or does
+    /// not deliver in its time goes over another one. Between two ends of this implementation.
+    Balance,
 }
 
 impl GroupKind {
@@ -64,6 +74,7 @@ impl GroupKind {
         match self {
             Self::Broadcast => 1,
             Self::Backup => 2,
+            Self::Balance => BALANCE,
         }
     }
 
@@ -71,6 +82,7 @@ impl GroupKind {
         match kind {
             1 => Some(Self::Broadcast),
             2 => Some(Self::Backup),
+            BALANCE => Some(Self::Balance),
             _ => None,
         }
     }
@@ -98,10 +110,19 @@ pub struct Group {
     next_msgno: MsgNo,
     course: Option<Course>,
     backup: Backup,
+    balance: Balance,
     merger: Merger,
     drift: SharedDrift,
     actions: VecDeque<(LinkId, LinkAction)>,
     counts: Counts,
+}
+
+/// How far the message number `a` is ahead of `b`; negative if it is behind.
+fn message_distance(a: MsgNo, b: MsgNo) -> i64 {
+    // 0 is no message's number.
+    let span = i64::from(MsgNo::MAX.value());
+    let ahead = (i64::from(a.value()) - i64::from(b.value())).rem_euclid(span);
+    if ahead > span / 2 { ahead - span } else { ahead }
 }
 
 #[derive(Debug, Default)]
@@ -130,6 +151,7 @@ impl Group {
             next_msgno: MsgNo::FIRST,
             course: None,
             backup: Backup::new(min_stability),
+            balance: Balance::new(min_stability),
             merger: Merger::default(),
             drift: SharedDrift::default(),
             actions: VecDeque::new(),
@@ -207,8 +229,12 @@ impl Group {
         match &self.course {
             None => {
                 self.next_seq = terms.send_isn;
-                self.merger.start_at(terms.receive_isn);
+                match self.kind {
+                    GroupKind::Balance => self.merger.start_at_message(MsgNo::FIRST),
+                    _ => self.merger.start_at(terms.receive_isn),
+                }
                 self.backup.start(terms.peer_latency);
+                self.balance.start(terms.peer_latency);
                 self.course = Some(Course {
                     base: terms.base,
                     receive_next: terms.receive_isn,
@@ -222,12 +248,15 @@ impl Group {
         }
         let Some(link) = self.links.get_mut(&id) else { return Ok(()) };
         link.state = match self.kind {
-            GroupKind::Broadcast => LinkState::Stable,
+            GroupKind::Broadcast | GroupKind::Balance => LinkState::Stable,
             GroupKind::Backup => LinkState::Idle,
         };
         link.since = now;
         link.cursor = self.next_seq;
         link.max_payload = terms.max_payload;
+        if self.kind == GroupKind::Balance {
+            self.balance.add(id, terms.send_isn);
+        }
         self.handle_timeout(now);
         Ok(())
     }
@@ -238,6 +267,7 @@ impl Group {
         if let Some(link) = self.links.get_mut(&id) {
             link.state = LinkState::Gone;
         }
+        self.balance.remove(now, id, &self.links, &mut self.actions);
         self.drift.forget(id);
         self.handle_timeout(now);
     }
@@ -246,6 +276,7 @@ impl Group {
     pub fn update(&mut self, id: LinkId, status: LinkStatus) {
         let Some(link) = self.links.get_mut(&id).filter(|link| link.state.is_up()) else { return };
         let drift = status.drift;
+        self.balance.update(id, &status);
         link.status = Some(status);
         let shared = self.drift.follow(id, drift);
         if let (Some(nanos), Some(course)) = (shared, &mut self.course) {
@@ -257,8 +288,11 @@ impl Group {
 
     /// Does what is due at `now`, by what the links last said of themselves.
     pub fn handle_timeout(&mut self, now: Instant) {
-        if self.kind == GroupKind::Backup {
-            self.backup.evaluate(now, self.next_seq, &mut self.links, &mut self.actions);
+        let (links, actions) = (&mut self.links, &mut self.actions);
+        match self.kind {
+            GroupKind::Broadcast => {}
+            GroupKind::Backup => self.backup.evaluate(now, self.next_seq, links, actions),
+            GroupKind::Balance => self.balance.evaluate(now, links, actions),
         }
     }
 
@@ -268,7 +302,14 @@ impl Group {
         match self.kind {
             GroupKind::Broadcast => None,
             GroupKind::Backup => self.backup.next(&self.links),
+            GroupKind::Balance => self.balance.next(&self.links),
         }
+    }
+
+    /// When [`recv`](Self::recv) has something that is here already; `None` if there is nothing.
+    /// The links of other groups than balancing ones hand in nothing before its time.
+    pub fn next_delivery(&self) -> Option<Instant> {
+        self.merger.next_due()
     }
 
     /// What is to be done at a link, if anything.
@@ -320,6 +361,9 @@ impl Group {
                 self.backup.push(message);
                 self.handle_timeout(now);
             }
+            GroupKind::Balance => {
+                self.balance.push(now, message, &mut self.links, &mut self.actions);
+            }
         }
         Ok(())
     }
@@ -329,6 +373,15 @@ impl Group {
         let news = self.merger.insert(message);
         if let Some(link) = self.links.get_mut(&id) {
             link.first_with += u64::from(news);
+        }
+    }
+
+    /// A link of a balancing group has given up these packets, which the peer reported lost
+    /// ([`Endpoint::take_link_losses`](crate::Endpoint::take_link_losses)): what was in them goes
+    /// over the best link.
+    pub fn handle_losses(&mut self, now: Instant, id: LinkId, lost: Vec<SeqNo>) {
+        for seq in lost {
+            self.balance.lose(now, id, seq, &self.links, &mut self.actions);
         }
     }
 
@@ -366,6 +419,11 @@ impl Group {
         self.backup.switches()
     }
 
+    /// What a link of a balancing group is taken to carry.
+    pub fn link_rate(&self, id: LinkId) -> Option<Bitrate> {
+        self.balance.rate(id)
+    }
+
     /// Largest payload of a message, bytes; `None` while no link stands.
     pub fn max_payload(&self) -> Option<usize> {
         let up = self.links.values().filter(|link| link.state.is_up());
@@ -382,6 +440,7 @@ impl Group {
         Statistics {
             elapsed: now.saturating_since(self.start),
             packets_sent_unique: self.counts.sent,
+            packets_retransmitted: self.balance.resent(),
             bytes_sent_unique: self.counts.bytes_sent + headers(self.counts.sent),
             packets_received_unique: received.packets,
             bytes_received_unique: received.bytes + headers(received.packets),
@@ -391,5 +450,20 @@ impl Group {
             drift_micros: drift / 1_000,
             ..Statistics::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn message_numbers_are_compared_around_their_wrap() {
+        let (first, last) = (MsgNo::FIRST, MsgNo::MAX);
+        assert_eq!(message_distance(first.next(), first), 1);
+        assert_eq!(message_distance(first, first.next()), -1);
+        assert_eq!(message_distance(last.next(), last), 1, "0 is passed over");
+        assert_eq!(message_distance(last, first), -1);
+        assert_eq!(message_distance(first, first), 0);
     }
 }

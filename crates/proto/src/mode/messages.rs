@@ -17,6 +17,9 @@ pub(crate) struct Messages {
     ahead: BTreeMap<u32, Part>,
     /// First and last packets of whole messages that may overtake others.
     ready: VecDeque<(SeqNo, SeqNo)>,
+    /// Whether the first of those was looked through: it is not again for each packet that comes
+    /// before it is taken.
+    looked_through: bool,
     /// Packets thrown away since that was last asked.
     discarded: u64,
 }
@@ -42,7 +45,13 @@ pub(crate) struct Whole {
 impl Messages {
     /// Before anything came; the first packet is `isn`.
     pub(crate) const fn new(isn: SeqNo) -> Self {
-        Self { scanned: isn, ahead: BTreeMap::new(), ready: VecDeque::new(), discarded: 0 }
+        Self {
+            scanned: isn,
+            ahead: BTreeMap::new(),
+            ready: VecDeque::new(),
+            looked_through: false,
+            discarded: 0,
+        }
     }
 
     /// A packet was stored at `seq`.
@@ -84,7 +93,7 @@ impl Messages {
             return Some(Whole { payload: join(stored, packets), seq, msgno, lost_before });
         }
         let (seq, last) = self.overtaking(buffer)?;
-        self.ready.pop_front();
+        self.forget_ready();
         let stored = buffer.take_ahead(seq)?;
         let msgno = stored.place.msgno();
         let rest = last.distance_from(seq).unsigned_abs();
@@ -150,18 +159,27 @@ impl Messages {
     /// The first message that may overtake the others and still stands as it was noted.
     fn overtaking(&mut self, buffer: &ReceiveBuffer) -> Option<(SeqNo, SeqNo)> {
         while let Some(&(first, last)) = self.ready.front() {
-            if is_whole(first, last, buffer) {
+            // What stands before it goes first: who has its first packet still has all of it.
+            let stands = !first.is_before(buffer.head()) && buffer.get(first).is_some();
+            if stands && (self.looked_through || is_whole(first, last, buffer)) {
+                self.looked_through = true;
                 return Some((first, last));
             }
-            self.ready.pop_front();
+            self.forget_ready();
         }
         None
+    }
+
+    fn forget_ready(&mut self) {
+        self.ready.pop_front();
+        self.looked_through = false;
     }
 
     fn note_ready(&mut self, first: SeqNo, last: SeqNo, buffer: &ReceiveBuffer) {
         // Those that were delivered in their turn are forgotten from time to time.
         if self.ready.len() > 2 * buffer.packets() {
             self.ready.retain(|&(first, _)| !first.is_before(buffer.head()));
+            self.looked_through = false;
         }
         self.ready.push_back((first, last));
     }

@@ -108,10 +108,23 @@ impl End {
         sent
     }
 
+    /// Hands what a link has for its group to the group.
+    fn take_news(&mut self, now: Instant, endpoint: usize, id: ConnectionId) {
+        let Some(link) = self.link_of(endpoint, id) else { return };
+        for message in self.endpoints[endpoint].take_link_messages(id) {
+            self.group.handle_message(link, message);
+        }
+        let lost = self.endpoints[endpoint].take_link_losses(id);
+        self.group.handle_losses(now, link, lost);
+        self.drive(now);
+    }
+
     fn receive(&mut self, now: Instant) {
         for (&link, &(endpoint, id)) in &self.members {
             while let Ok(Some(message)) = self.endpoints[endpoint].recv(now, id) {
-                self.group.handle_message(link, message);
+                if self.group.kind() != GroupKind::Balance {
+                    self.group.handle_message(link, message);
+                }
             }
         }
         while let Some(message) = self.group.recv(now) {
@@ -121,7 +134,7 @@ impl End {
 
     fn next(&self) -> Option<Instant> {
         let timers = self.endpoints.iter().filter_map(Endpoint::poll_timeout);
-        timers.chain(self.group.poll_timeout()).min()
+        timers.chain(self.group.poll_timeout()).chain(self.group.next_delivery()).min()
     }
 }
 
@@ -334,6 +347,7 @@ impl Bond {
                     }
                     Event::Readable(_) => end.receive(now),
                     Event::Writable(_) => end.writable += 1,
+                    Event::LinkNews(id) => end.take_news(now, index, id),
                     Event::Closed(id, reason) => {
                         let link = end.link_of(index, id).expect("a link");
                         end.receive(now);
@@ -344,6 +358,9 @@ impl Bond {
                 }
                 end.carry_out(now);
             }
+        }
+        if end.group.next_delivery().is_some_and(|at| at <= now) {
+            end.receive(now);
         }
         if end.group.poll_timeout().is_some_and(|at| at <= now) {
             end.drive(now);

@@ -58,11 +58,21 @@ impl Inner {
             }
         }
         state.ask_links();
-        state.machine.handle_timeout(clock::now());
+        state.take_losses();
+        let now = clock::now();
+        state.machine.handle_timeout(now);
         state.carry_out();
-        state.sleeps_until = state.machine.poll_timeout();
+        let told = state.told_due;
+        let delivery = state.machine.next_delivery().filter(|&at| at > told);
+        let is_due = delivery.filter(|&at| at <= now);
+        state.told_due = is_due.unwrap_or(told);
+        state.sleeps_until =
+            state.machine.poll_timeout().into_iter().chain(delivery.filter(|&at| at > now)).min();
         let next = state.sleeps_until;
         drop(state);
+        if is_due.is_some() {
+            self.signals.readable.notify_waiters();
+        }
         // Another link may carry the stream now.
         self.signals.writable.notify_waiters();
         if any_ended {

@@ -24,7 +24,8 @@ use crate::socket::Socket;
 ///
 /// In a broadcast group every message goes over every link, and is delivered once: nothing is lost
 /// while one link carries it. In a backup group the link of the highest weight carries the stream,
-/// and another one takes over when the peer does not answer.
+/// and another one takes over when the peer does not answer. In a balancing group, which only this
+/// implementation has, each message goes over one link, as much over each as it carries.
 ///
 /// A caller says over which links to call. A link that ends is called again, once a second, while
 /// another one stands; when none stands the group has ended. At a listener that lets groups in
@@ -73,6 +74,8 @@ struct State {
     closing: bool,
     /// Everything that was due at the links by then has been handed to the machine.
     collected: Instant,
+    /// When a reader was last told that something is due that the group has already.
+    told_due: Instant,
     /// When the group looks at its links next, if nothing happens before.
     sleeps_until: Option<Instant>,
 }
@@ -82,7 +85,7 @@ impl Group {
     /// do. All links have the same options.
     ///
     /// Errors: that of the last link, if none comes to stand; [`Error::Config`] with a packet
-    /// filter, which groups do not have.
+    /// filter or without TSBPD, which groups do not have.
     ///
     /// Cancel safe: dropping the call takes it back.
     pub async fn connect(
@@ -94,6 +97,10 @@ impl Group {
             let value = config.packet_filter().to_owned();
             let expected = "none in a group, whose links leave numbers out when they join";
             return Err(ConfigError { option: "packetfilter", value, expected }.into());
+        }
+        if !config.tsbpd() {
+            let expected = "on in a group, whose links share one stream by its timestamps";
+            return Err(ConfigError { option: "tsbpdmode", value: "0".to_owned(), expected }.into());
         }
         let group = Self::new(kind, config, String::new())?;
         let attempts: Vec<_> = links.into_iter().map(|link| group.add_link(link)).collect();
@@ -137,6 +144,7 @@ impl Group {
             last_end: None,
             closing: false,
             collected: Instant::ORIGIN,
+            told_due: Instant::ORIGIN,
             sleeps_until: None,
         };
         let signals = Arc::<GroupSignals>::default();
@@ -214,6 +222,12 @@ impl Group {
         }
         if state.is_drained() {
             return Err(state.end());
+        }
+        let next = state.machine.next_delivery();
+        let hurry = next.is_some_and(|next| state.sleeps_until.is_none_or(|at| next < at));
+        drop(state);
+        if hurry {
+            self.inner.signals.phase.notify_waiters();
         }
         Ok(None)
     }
@@ -333,7 +347,10 @@ impl State {
 
     /// Whether no link stands and nothing is left to deliver.
     fn is_drained(&self) -> bool {
-        self.was_up && !self.machine.is_up() && self.members.is_empty()
+        self.was_up
+            && !self.machine.is_up()
+            && self.members.is_empty()
+            && self.machine.next_delivery().is_none()
     }
 
     /// Tells the machine how its links are.
@@ -342,6 +359,17 @@ impl State {
             if let Some(status) = socket.with_endpoint(|endpoint, _, id| endpoint.link_status(id)) {
                 self.machine.update(id, status);
             }
+        }
+    }
+
+    /// Gives the machine what the links of a balancing group leave to it.
+    fn take_losses(&mut self) {
+        if self.machine.kind() != GroupKind::Balance {
+            return;
+        }
+        for (&link, socket) in &self.members {
+            let lost = socket.with_endpoint(|endpoint, _, id| endpoint.take_link_losses(id));
+            self.machine.handle_losses(clock::now(), link, lost);
         }
     }
 
@@ -364,11 +392,19 @@ impl State {
     /// Hands everything that is due at the links to the machine; whether there was anything.
     fn collect(&mut self) -> bool {
         let Self { machine, members, .. } = self;
+        let balances = machine.kind() == GroupKind::Balance;
         let mut any = false;
         let mut drained = Vec::new();
         members.retain(|&link, socket| {
+            if balances {
+                let early = socket.with_endpoint(|endpoint, _, id| endpoint.take_link_messages(id));
+                any |= !early.is_empty();
+                early.into_iter().for_each(|message| machine.handle_message(link, message));
+            }
             loop {
                 match socket.with_endpoint(Endpoint::recv) {
+                    // The group has it already.
+                    Ok(Some(_)) if balances => {}
                     Ok(Some(message)) => {
                         machine.handle_message(link, message);
                         any = true;

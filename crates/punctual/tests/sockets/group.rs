@@ -262,3 +262,39 @@ async fn a_gate_decides_on_every_link_and_gives_the_group_its_options() {
     assert_eq!(within(receiver.recv()).await.unwrap().payload, message(1));
     serve.abort();
 }
+
+#[tokio::test]
+async fn a_balance_spreads_a_stream_and_loses_nothing_when_a_link_is_cut() {
+    let longer = |config: Config| config.with_latency(Duration::from_secs(2)).unwrap();
+    let listener = Listener::bind(local(), longer(lets_groups_in())).await.unwrap();
+    let (first, cut) = relay(listener.local_addr()).await;
+    let links = vec![GroupLink::to(first), GroupLink::to(listener.local_addr())];
+    let call = Group::connect(GroupKind::Balance, links, longer(config()));
+    let (sender, receiver) = tokio::join!(within(call), accept_group(&listener));
+    let sender = sender.unwrap();
+    standing(&sender, 2).await;
+    let receive = tokio::spawn(async move {
+        for n in 0..1_000 {
+            assert_eq!(within(receiver.recv()).await.unwrap().payload, message(n));
+        }
+        receiver
+    });
+    for n in 0..1_000 {
+        if n == 500 {
+            for link in sender.links() {
+                assert!(link.statistics.packets_sent_unique > 50, "{link:?}");
+            }
+            cut.store(true, Ordering::Relaxed);
+        }
+        sender.send(message(n)).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let receiver = within(receive).await.unwrap();
+    assert_eq!(receiver.statistics().packets_receive_dropped, 0);
+    assert!(sender.statistics().packets_retransmitted > 0);
+    // And back.
+    receiver.send(message(7)).await.unwrap();
+    assert_eq!(within(sender.recv()).await.unwrap().payload, message(7));
+    within(sender.close()).await;
+    assert!(within(receiver.recv()).await.is_err());
+}

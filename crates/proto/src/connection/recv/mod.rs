@@ -6,6 +6,7 @@ pub(crate) mod buffer;
 mod counts;
 mod delivery_rate;
 pub(crate) mod drift;
+mod early;
 mod file;
 pub(crate) mod link;
 pub(crate) mod reorder;
@@ -23,6 +24,7 @@ use self::ack::{AckKind, AckState};
 use self::buffer::{Insert, Place, ReceiveBuffer, Stored};
 use self::counts::Counts;
 use self::drift::DriftTracer;
+use self::early::Early;
 use self::file::FileReceipt;
 use self::link::{LinkEstimate, Probe};
 use self::reorder::Reordering;
@@ -78,6 +80,8 @@ pub(crate) struct ReceiveHalf {
     /// When the packet before the present one came in.
     heard_before: Instant,
     suspect: Option<(SeqNo, Stored)>,
+    /// What a group takes that balances its links.
+    early: Option<Box<Early>>,
     /// The last of those that nobody here can read.
     unreadable: Option<SeqNo>,
     file: Option<Box<FileReceipt>>,
@@ -118,6 +122,7 @@ impl ReceiveHalf {
             next_nak: None,
             heard_before: now,
             suspect: None,
+            early: None,
             unreadable: None,
             file: FileReceipt::new(config, negotiated),
             transit_micros: 0,
@@ -577,11 +582,26 @@ impl ReceiveHalf {
         self.store(now, header.seq, header.retransmitted, stored, rtt);
     }
 
-    fn store(&mut self, now: Instant, seq: SeqNo, retransmitted: bool, stored: Stored, rtt: Rtt) {
+    fn store(
+        &mut self,
+        now: Instant,
+        seq: SeqNo,
+        retransmitted: bool,
+        mut stored: Stored,
+        rtt: Rtt,
+    ) {
         let payload = stored.payload.len();
         let time = stored.time;
         let previous_end = self.buffer.end();
-        match self.buffer.insert(seq, stored) {
+        let early = match (&mut self.early, &self.tsbpd) {
+            (Some(early), Some(tsbpd)) => Some(early.divert(seq, &mut stored, tsbpd)),
+            _ => None,
+        };
+        let insert = self.buffer.insert(seq, stored);
+        if let (Some(message), Insert::Newest { .. } | Insert::Filled) = (early, &insert) {
+            self.keep_early(message);
+        }
+        match insert {
             Insert::Newest { gap } => {
                 self.note_stored(seq);
                 self.counts.stored(payload);

@@ -278,6 +278,14 @@ impl SendBuffer {
         None
     }
 
+    /// Gives up the oldest message that was reported lost; its number.
+    pub(crate) fn give_back_lost(&mut self) -> Option<SeqNo> {
+        let (seq, _) = self.take_lost()?;
+        self.remove(seq);
+        self.settle();
+        Some(seq)
+    }
+
     /// Puts what is in flight from `first` to `last` into the loss list; returns how many are new.
     /// `gone` is told of the runs that were given up.
     pub(crate) fn report_lost(

@@ -62,6 +62,8 @@ pub(crate) struct SendHalf {
     policy: Box<dyn RetransmitPolicy>,
     budget: Option<RetransmitBudget>,
     drop_requests: DropRequests,
+    /// What was reported lost and goes back to a group that balances its links.
+    returned: Option<Vec<SeqNo>>,
     filter: Option<Box<dyn SendFilter>>,
     flow_window: u32,
     /// Most packets in flight as congestion control has it.
@@ -133,6 +135,7 @@ impl SendHalf {
                 negotiated.peer_latency,
             ),
             drop_requests: DropRequests::default(),
+            returned: None,
             filter: negotiated.filter.map(|fec| fec.sender(negotiated.send_isn)),
             flow_window: negotiated.peer_flow_window,
             newest_ack: AckNo::default(),
@@ -379,6 +382,9 @@ impl SendHalf {
             let path = self.path(rtt);
             self.control.get_mut().lost(now, first, &path);
             self.follow_control();
+        }
+        if self.returned.is_some() {
+            self.return_lost(now);
         }
         verdict
     }

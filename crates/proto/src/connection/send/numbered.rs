@@ -29,6 +29,41 @@ impl SendHalf {
         true
     }
 
+    /// From now on what is reported lost goes back to the group, which sends it by the best link.
+    pub(crate) fn return_losses(&mut self) {
+        self.returned = Some(Vec::new());
+    }
+
+    /// Gives up what is in the loss list, tells the peer so, and keeps its numbers for the group.
+    pub(super) fn return_lost(&mut self, now: Instant) {
+        let mut run: Option<(SeqNo, SeqNo)> = None;
+        while let Some(seq) = self.buffer.give_back_lost() {
+            self.returned.get_or_insert_default().push(seq);
+            run = match run {
+                Some((first, last)) if last.next() == seq => Some((first, seq)),
+                Some((first, last)) => {
+                    self.drop_requests.push(DropRequest { msgno: MsgNo::CONTROL, first, last });
+                    Some((seq, seq))
+                }
+                None => Some((seq, seq)),
+            };
+        }
+        if let Some((first, last)) = run {
+            self.drop_requests.push(DropRequest { msgno: MsgNo::CONTROL, first, last });
+        }
+        self.note_idle(now);
+    }
+
+    /// Whether something waits for the group.
+    pub(crate) fn has_returned(&self) -> bool {
+        self.returned.as_ref().is_some_and(|returned| !returned.is_empty())
+    }
+
+    /// What was reported lost since this was last asked.
+    pub(crate) fn take_returned(&mut self) -> Vec<SeqNo> {
+        self.returned.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
     /// Somebody waits for room; [`becomes_writable`](Self::becomes_writable) tells when there is.
     pub(crate) const fn await_room(&mut self) {
         if self.refused == 0 {

@@ -1,0 +1,209 @@
+//! Balancing groups: one stream spread over links by what they carry.
+
+use std::time::Duration;
+
+use punctual_netem::LinkConfig;
+use punctual_proto::{GroupKind, LinkState};
+use punctual_units::Bitrate;
+
+use crate::bond::Bond;
+use crate::chance::Chance;
+use crate::datagram::Kind;
+use crate::pair::Side;
+use crate::{MS, SECS, latency, link, lossy};
+
+/// Bytes of a message on the wire, with all headers.
+const WIRE: u64 = 1_316 + 44;
+
+/// A link of so many kb/s and this delay one way.
+fn narrow(kbps: u64, delay: u64) -> LinkConfig {
+    let rate = Bitrate::from_bits_per_sec(kbps * 1_000);
+    LinkConfig::default().with_delay(MS(delay)).with_rate(Some(rate))
+}
+
+/// The interval between messages that makes a stream of so many kb/s on the wire.
+fn interval(kbps: u64) -> Duration {
+    Duration::from_nanos(WIRE * 8 * 1_000_000 / kbps)
+}
+
+fn bond(seed: u64, latency_ms: u64, paths: &[LinkConfig]) -> Bond {
+    let mut bond = Bond::new(seed, GroupKind::Balance, &latency(latency_ms), paths);
+    bond.connect(&vec![0; paths.len()]);
+    bond
+}
+
+/// Sends a stream of so many kb/s for some seconds.
+fn stream(bond: &mut Bond, kbps: u64, seconds: u64) {
+    let count = kbps * seconds * 1_000 / (WIRE * 8);
+    bond.stream(Side::Caller, count as u32, interval(kbps));
+}
+
+/// How many messages went over each path, copies and all.
+fn carried(bond: &Bond) -> Vec<usize> {
+    bond.records.iter().map(|record| record.of_kind(Side::Caller, Kind::Data).len()).collect()
+}
+
+/// What does not arrive, or not in time, of a stream of so many kb/s in ten seconds.
+fn lost(kbps: u64, paths: &[LinkConfig]) -> usize {
+    let mut bond = bond(1, 400, paths);
+    stream(&mut bond, kbps, 10);
+    bond.run_for(SECS(2));
+    let in_time = bond.listener.received.iter().filter(|(at, message)| *at == message.due);
+    bond.caller.sent.len() - in_time.count()
+}
+
+#[test]
+fn two_equal_links_carry_one_and_eight_tenths_of_what_one_can() {
+    let equal = narrow(6_000, 20);
+    // The most that one link carries without a loss, in steps of a hundredth of its rate.
+    let one = (1..=100).rev().map(|percent| 6_000 * percent / 100);
+    let one = one
+        .take(8)
+        .find(|&kbps| lost(kbps, std::slice::from_ref(&equal)) == 0)
+        .expect("92 % at least");
+    assert!(lost(one * 11 / 10, std::slice::from_ref(&equal)) > 0, "one link cannot carry that");
+    for seed in 0..5 {
+        let mut bond = bond(seed, 400, &[equal.clone(), equal.clone()]);
+        stream(&mut bond, one * 18 / 10, 20);
+        bond.run_for(SECS(1));
+        bond.assert_complete(Side::Caller);
+        let carried = carried(&bond);
+        let (sum, sent) = (carried.iter().sum::<usize>(), bond.caller.sent.len());
+        assert!(sum < sent + sent / 20, "{carried:?} packets for {sent} messages");
+    }
+}
+
+#[test]
+fn unequal_links_carry_what_they_can() {
+    for seed in 0..5 {
+        let mut bond = bond(seed, 500, &[narrow(10_000, 20), narrow(4_000, 20)]);
+        stream(&mut bond, 12_000, 20);
+        bond.run_for(SECS(1));
+        bond.assert_complete(Side::Caller);
+        let carried = carried(&bond);
+        assert!(carried[0] > 2 * carried[1], "{carried:?}");
+    }
+}
+
+#[test]
+fn links_of_unequal_delay_make_one_stream() {
+    for seed in 0..5 {
+        let mut bond = bond(seed, 500, &[narrow(6_000, 10), narrow(6_000, 40)]);
+        stream(&mut bond, 10_000, 20);
+        bond.run_for(SECS(1));
+        bond.assert_complete(Side::Caller);
+        assert!(carried(&bond).iter().all(|&it| it > bond.caller.sent.len() / 3));
+    }
+}
+
+#[test]
+fn what_a_link_loses_goes_over_the_best_one() {
+    for seed in 0..5 {
+        let mut bond = bond(seed, 300, &[lossy(0.04), link()]);
+        stream(&mut bond, 8_000, 10);
+        bond.run_for(SECS(1));
+        bond.assert_complete(Side::Caller);
+        let again: usize = bond
+            .records
+            .iter()
+            .map(|record| record.of_kind(Side::Caller, Kind::Retransmission).len())
+            .sum();
+        assert!(again < 20, "{again} packets were sent again as they were");
+        let statistics = bond.caller.group.statistics(bond.now);
+        assert!(statistics.packets_retransmitted > 50, "{}", statistics.packets_retransmitted);
+    }
+}
+
+/// Also with the least latency that promises it: 60 ms, one and a half round trips of the link that
+/// helps out, and 20 ms.
+#[test]
+fn a_cut_link_loses_nothing() {
+    for seed in 0..20 {
+        let cut = seed as usize % 2;
+        let least = 60 + [90, 30][cut] + 20;
+        for latency in [least, 400] {
+            let mut bond = bond(seed, latency, &[narrow(8_000, 10), narrow(8_000, 30)]);
+            bond.stream(Side::Caller, 1_000 + seed as u32, interval(6_000));
+            bond.cut(cut);
+            stream(&mut bond, 6_000, 8);
+            bond.run_for(SECS(1));
+            bond.assert_complete(Side::Caller);
+            let up = bond.caller.group.links().filter(|(_, _, state)| state.is_up()).count();
+            assert_eq!(up, 1, "the silent one has ended");
+        }
+    }
+}
+
+#[test]
+fn a_flapping_link_loses_nothing_and_is_used_again() {
+    for seed in 0..10 {
+        let mut chance = Chance(seed);
+        let flapping = narrow(8_000, 30);
+        let mut bond = bond(seed, 400, &[narrow(8_000, 10), flapping.clone()]);
+        for _ in 0..8 {
+            bond.cut(1);
+            bond.stream(Side::Caller, 20 + chance.below(600), interval(6_000));
+            bond.set_path(1, &flapping);
+            bond.stream(Side::Caller, 20 + chance.below(1_500), interval(6_000));
+        }
+        let before = carried(&bond)[1];
+        stream(&mut bond, 6_000, 10);
+        bond.run_for(SECS(1));
+        bond.assert_complete(Side::Caller);
+        let after = carried(&bond)[1];
+        assert!(after > before + 1_000, "{after} and {before} before");
+        assert!(bond.caller.group.links().all(|(_, _, state)| state == LinkState::Stable));
+    }
+}
+
+#[test]
+fn a_link_that_becomes_slow_is_given_less() {
+    for seed in 0..5 {
+        let mut bond = bond(seed, 600, &[narrow(10_000, 20), narrow(10_000, 20)]);
+        stream(&mut bond, 8_000, 5);
+        bond.set_path(1, &narrow(800, 20));
+        stream(&mut bond, 8_000, 10);
+        let before = carried(&bond);
+        stream(&mut bond, 8_000, 5);
+        let after = carried(&bond);
+        bond.run_for(SECS(1));
+        bond.assert_complete(Side::Caller);
+        let share = (after[1] - before[1]) as f64 / (after[0] - before[0]) as f64;
+        assert!(share < 0.15, "{share}");
+    }
+}
+
+#[test]
+fn links_come_and_go_in_a_balance() {
+    let config = latency(400);
+    let paths = [narrow(8_000, 10), narrow(8_000, 20), narrow(8_000, 30)];
+    let mut bond = Bond::new(3, GroupKind::Balance, &config, &paths);
+    let first = bond.call(0, 0);
+    bond.run_for(SECS(1));
+    stream(&mut bond, 6_000, 2);
+    bond.call(1, 0);
+    stream(&mut bond, 10_000, 4);
+    bond.call(2, 0);
+    stream(&mut bond, 12_000, 4);
+    let (endpoint, id) = bond.caller.members[&first];
+    bond.caller.endpoints[endpoint].close(bond.now, id);
+    stream(&mut bond, 12_000, 4);
+    bond.run_for(SECS(1));
+    bond.assert_complete(Side::Caller);
+    assert_eq!(bond.listener.accepted, 1);
+}
+
+#[test]
+fn a_balance_carries_both_ways_and_through_wrapping_numbers() {
+    let paths = [narrow(8_000, 10), narrow(8_000, 20)];
+    let mut bond = Bond::new(4, GroupKind::Balance, &latency(400), &paths)
+        .with_random(u64::from(0x7FFF_FFFFu32 - 50));
+    bond.connect(&[0, 0]);
+    for _ in 0..5 {
+        bond.stream(Side::Caller, 300, interval(8_000));
+        bond.stream(Side::Listener, 300, interval(8_000));
+    }
+    bond.run_for(SECS(1));
+    bond.assert_complete(Side::Caller);
+    bond.assert_complete(Side::Listener);
+}

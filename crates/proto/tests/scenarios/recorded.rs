@@ -1,0 +1,252 @@
+//! Groups against what libsrt really said: datagrams recorded between this implementation and
+//! libsrt 1.5.5 built with bonding, each way, over two paths of which the first is cut after 2.6 s.
+//! A line is the time in microseconds since the first datagram of its path, the path, who sent it,
+//! and the datagram; what was lost in the cut, and most ACKs, are left out.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use punctual_proto::{ConnectionId, Endpoint, Event, Group, GroupKind, LinkId, LinkState};
+use punctual_units::Instant;
+use punctual_wire::{ControlPacket, HandshakeRequest, Packet};
+
+use crate::bond::address;
+use crate::datagram::{Kind, edit_handshake, handshake, kind};
+use crate::node::{EPOCH, endpoint_config};
+use crate::{MS, latency};
+
+const BROADCAST_FROM_LIBSRT: &str = include_str!("../vectors/broadcast-called-by-libsrt.txt");
+const BACKUP_FROM_LIBSRT: &str = include_str!("../vectors/backup-called-by-libsrt.txt");
+const BROADCAST_TO_LIBSRT: &str = include_str!("../vectors/broadcast-called-by-punctual.txt");
+const BACKUP_TO_LIBSRT: &str = include_str!("../vectors/backup-called-by-punctual.txt");
+
+/// Messages of each session: their number, and 28 times its lowest byte.
+const MESSAGES: u32 = 120;
+
+struct Recorded {
+    at: Instant,
+    path: usize,
+    from_libsrt: bool,
+    datagram: Vec<u8>,
+}
+
+fn read(text: &str) -> Vec<Recorded> {
+    let line = |line: &str| {
+        let mut words = line.split(' ');
+        let mut word = || words.next().expect("four words");
+        let at = EPOCH + Duration::from_micros(word().parse().expect("microseconds"));
+        let path = word().parse::<usize>().expect("a path") - 1;
+        let from_libsrt = word() == "libsrt";
+        let hex = word().as_bytes();
+        let byte = |pair: &[u8]| {
+            let pair = std::str::from_utf8(pair).expect("ASCII");
+            u8::from_str_radix(pair, 16).expect("hexadecimal")
+        };
+        let datagram = hex.chunks(2).map(byte).collect();
+        Recorded { at, path, from_libsrt, datagram }
+    };
+    text.lines().map(line).collect()
+}
+
+/// One end of a group that a recording is played to.
+struct Player {
+    endpoints: Vec<Endpoint>,
+    group: Group,
+    links: Vec<Option<(LinkId, ConnectionId)>>,
+    received: Vec<u32>,
+}
+
+impl Player {
+    fn new(kind: GroupKind, endpoints: usize) -> Self {
+        let endpoint = |host| Endpoint::new(endpoint_config(9, host), EPOCH);
+        Self {
+            endpoints: (0..endpoints).map(|host| endpoint(1 + host as u8)).collect(),
+            group: Group::new(kind, MS(60), 0x1234_5678_9ABC_DEF0, EPOCH),
+            links: vec![None; 2],
+            received: Vec::new(),
+        }
+    }
+
+    fn endpoint(&mut self, path: usize) -> &mut Endpoint {
+        let index = path.min(self.endpoints.len() - 1);
+        &mut self.endpoints[index]
+    }
+
+    /// Hands a datagram in, with our socket in place of the recorded one; what is answered.
+    fn play(&mut self, at: Instant, path: usize, mut datagram: Vec<u8>) -> Vec<Vec<u8>> {
+        if let Some((_, id)) = self.links[path] {
+            let own = self.endpoint(path).info(id).expect("a connection").socket_id;
+            datagram[12..16].copy_from_slice(&own.value().to_be_bytes());
+        }
+        let endpoint = self.endpoint(path);
+        endpoint.handle_datagram(at, address(path), Bytes::from(datagram));
+        self.run(at);
+        self.answers(at, path)
+    }
+
+    fn answers(&mut self, at: Instant, path: usize) -> Vec<Vec<u8>> {
+        let mut answers = Vec::new();
+        let mut buffer = Vec::new();
+        while self.endpoint(path).poll_transmit(at, 1, &mut buffer).is_some() {
+            answers.push(std::mem::take(&mut buffer));
+        }
+        answers
+    }
+
+    /// Does what is due at `now`, and takes what was received.
+    fn run(&mut self, now: Instant) {
+        for index in 0..self.endpoints.len() {
+            self.endpoints[index].handle_timeout(now);
+            while let Some(event) = self.endpoints[index].poll_event() {
+                match event {
+                    Event::Incoming(incoming) => {
+                        let offer = incoming.group.expect("a link calls");
+                        assert_eq!(offer.kind, self.group.kind());
+                        let path = usize::from(incoming.remote != address(0));
+                        assert_eq!(offer.weight, [10, 5][path]);
+                        let link = self.group.add_link(offer.weight);
+                        let membership = self.group.membership(link);
+                        let endpoint = &mut self.endpoints[index];
+                        let id = endpoint
+                            .accept_link(now, incoming.id, None, &membership)
+                            .expect("it fits");
+                        let terms = endpoint.link_terms(id).expect("it stands");
+                        self.group.link_up(now, link, &terms).expect("of this group");
+                        self.links[path] = Some((link, id));
+                    }
+                    Event::Connected(_) => {
+                        let (link, id) = self.links[index].expect("called");
+                        let terms = self.endpoints[index].link_terms(id).expect("it stands");
+                        self.group.link_up(now, link, &terms).expect("of one group");
+                    }
+                    Event::Closed(_, reason) => {
+                        assert!(now > EPOCH + MS(3_000), "{reason} at {now}");
+                    }
+                    _ => {}
+                }
+            }
+        }
+        self.receive(now);
+        while let Some((link, action)) = self.group.poll_action() {
+            let member = self.links.iter().flatten().find(|it| it.0 == link).copied();
+            if let Some((_, id)) = member {
+                let path = self.links.iter().position(|it| *it == member).expect("a link");
+                let _ = self.endpoint(path).apply(now, id, action);
+            }
+        }
+    }
+
+    fn receive(&mut self, now: Instant) {
+        for path in 0..2 {
+            let Some((link, id)) = self.links[path] else { continue };
+            while let Ok(Some(message)) = self.endpoint(path).recv(now, id) {
+                self.group.handle_message(link, message);
+            }
+        }
+        while let Some(message) = self.group.recv(now) {
+            let number = u32::from_be_bytes(message.payload[..4].try_into().expect("four bytes"));
+            assert_eq!(&message.payload[4..], [number as u8; 28]);
+            self.received.push(number);
+        }
+    }
+}
+
+#[test]
+fn recorded_control_packets_are_written_as_they_were_read() {
+    for text in [BROADCAST_FROM_LIBSRT, BACKUP_FROM_LIBSRT, BROADCAST_TO_LIBSRT, BACKUP_TO_LIBSRT] {
+        let mut handshakes = 0;
+        for recorded in read(text) {
+            match Packet::parse(&recorded.datagram).expect("a packet") {
+                Packet::Data(data) => assert_eq!(data.header.to_bytes(), recorded.datagram[..16]),
+                Packet::Control(ControlPacket { timestamp, dest, control }) => {
+                    handshakes += usize::from(kind(&recorded.datagram) == Kind::Handshake);
+                    let mut again = Vec::new();
+                    ControlPacket { timestamp, dest, control }.emit(&mut again);
+                    assert_eq!(again, recorded.datagram);
+                }
+            }
+        }
+        assert_eq!(handshakes, 8, "four a path");
+    }
+}
+
+#[test]
+fn a_recorded_group_of_libsrts_is_accepted_and_its_stream_arrives_whole() {
+    for (kind, text) in
+        [(GroupKind::Broadcast, BROADCAST_FROM_LIBSRT), (GroupKind::Backup, BACKUP_FROM_LIBSRT)]
+    {
+        let mut player = Player::new(kind, 1);
+        player.endpoints[0].listen(Some(latency(500).with_group_connect(true)));
+        let mut cookies = [0; 2];
+        let mut now = EPOCH;
+        for recorded in read(text).into_iter().filter(|it| it.from_libsrt) {
+            while now + MS(1) < recorded.at {
+                now += MS(1);
+                player.run(now);
+                for path in 0..2 {
+                    player.answers(now, path);
+                }
+            }
+            now = now.max(recorded.at);
+            let path = recorded.path;
+            // Our cookie is another one than the recorded.
+            let datagram = edit_handshake(recorded.datagram, |handshake| {
+                if handshake.request == HandshakeRequest::Conclusion {
+                    handshake.cookie = cookies[path];
+                }
+            });
+            let answers = player.play(now, path, datagram);
+            if let Some(answer) = answers.first().and_then(|answer| handshake(answer)) {
+                cookies[path] = answer.cookie;
+            }
+        }
+        assert!(player.links.iter().all(Option::is_some), "both links stand");
+        for _ in 0..1_000 {
+            now += MS(1);
+            player.run(now);
+        }
+        assert_eq!(player.received, (0..MESSAGES).collect::<Vec<_>>(), "{kind:?}");
+    }
+}
+
+#[test]
+fn recorded_answers_of_libsrts_make_a_group() {
+    for (group, text) in
+        [(GroupKind::Broadcast, BROADCAST_TO_LIBSRT), (GroupKind::Backup, BACKUP_TO_LIBSRT)]
+    {
+        let mut player = Player::new(group, 2);
+        let listener = SocketAddr::from(([192, 0, 2, 1], 9_000));
+        for path in 0..2 {
+            let link = player.group.add_link([10, 5][path]);
+            let membership = player.group.membership(link);
+            let endpoint = &mut player.endpoints[path];
+            let id = endpoint.connect_link(EPOCH, listener, latency(500), &membership);
+            player.links[path] = Some((link, id.expect("an address")));
+        }
+        let mut said = [None, None];
+        for (path, said) in said.iter_mut().enumerate() {
+            *said = player.answers(EPOCH, path).first().and_then(|it| handshake(it));
+        }
+        let mut groups = Vec::new();
+        for recorded in read(text).into_iter().filter(|it| it.from_libsrt) {
+            if kind(&recorded.datagram) != Kind::Handshake {
+                continue;
+            }
+            let isn = said[recorded.path].as_ref().expect("we called").isn;
+            let datagram = edit_handshake(recorded.datagram, |answer| answer.isn = isn);
+            let (now, path) = (recorded.at, recorded.path);
+            let (_, id) = player.links[path].expect("called");
+            let own = player.endpoints[path].info(id).expect("a call").socket_id;
+            let mut datagram = datagram;
+            datagram[12..16].copy_from_slice(&own.value().to_be_bytes());
+            player.endpoints[path].handle_datagram(now, listener, Bytes::from(datagram));
+            player.run(now);
+            player.answers(now, path);
+            groups.extend(player.group.peer_group());
+        }
+        assert!(groups.windows(2).all(|pair| pair[0] == pair[1]) && groups[0] >> 30 == 1);
+        let states: Vec<LinkState> = player.group.links().map(|(_, _, state)| state).collect();
+        assert!(states.iter().all(|state| state.is_up()), "{states:?}");
+    }
+}
