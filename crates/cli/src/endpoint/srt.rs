@@ -46,10 +46,13 @@ pub(crate) fn announce(socket: &Socket) {
         "" => String::new(),
         id => format!(", stream ID `{}`", id.escape_debug()),
     };
-    tracing::info!(
-        "connected with {} (SRT {major}.{minor}.{patch}{stream}), latency {} here and {} there",
-        info.remote,
-        DisplayDuration(info.receive_latency),
-        DisplayDuration(info.peer_latency),
-    );
+    // Files are not delayed.
+    let delayed = !(info.receive_latency.is_zero() && info.peer_latency.is_zero());
+    let (here, there) = (info.receive_latency, info.peer_latency);
+    let latency = if delayed {
+        format!(", latency {} here and {} there", DisplayDuration(here), DisplayDuration(there))
+    } else {
+        String::new()
+    };
+    tracing::info!("connected with {} (SRT {major}.{minor}.{patch}{stream}){latency}", info.remote);
 }

@@ -18,6 +18,9 @@ const TOLERATED_LOSS: f64 = 0.02;
 const SLOWER: f64 = 1.03;
 /// Times that the period grows within one epoch, at most.
 const DECREASES: u32 = 5;
+/// No period of the algorithm's own is longer than this, microseconds: a packet a second still
+/// finds out that the link carries more.
+const LONGEST_PERIOD: f64 = 1e6;
 
 /// File congestion control as libsrt's peers have it (FileCC): a slow start by the window, then a
 /// rate that grows by what the link seems to have left and shrinks by 3 % for losses. It comes from
@@ -145,7 +148,7 @@ impl FileControl {
     }
 
     fn set_period(&mut self, micros: f64) {
-        self.period = micros.max(self.least_period);
+        self.period = micros.min(LONGEST_PERIOD).max(self.least_period);
     }
 }
 

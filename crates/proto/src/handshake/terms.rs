@@ -177,6 +177,10 @@ impl Offer {
     ) -> Result<Negotiated, RejectReason> {
         let response = answer.hs_rsp.ok_or(RejectReason::ROGUE)?;
         check_hs(&response, config)?;
+        // libsrt's answer does not say again that it means a stream; one that says so must mean it.
+        if response.flags.contains(HsFlags::STREAM) {
+            check_kind(&response, config)?;
+        }
         check_congestion(answer.congestion.as_deref(), config)?;
         let latency = Latency {
             receive: wish(response.send_latency_ms).max(config.receive_latency()),
@@ -391,11 +395,10 @@ fn check_hs(extension: &HsExtension, config: &Config) -> Result<(), RejectReason
     Ok(())
 }
 
-/// Both sides must send messages, or both a stream. Who answers has found that out by the offer,
-/// and libsrt's answer does not say it again.
-fn check_kind(offer: &HsExtension, config: &Config) -> Result<(), RejectReason> {
+/// Both sides must send messages, or both a stream.
+fn check_kind(peer: &HsExtension, config: &Config) -> Result<(), RejectReason> {
     let stream = config.transmission() == Transmission::Stream;
-    if offer.flags.contains(HsFlags::STREAM) == stream {
+    if peer.flags.contains(HsFlags::STREAM) == stream {
         Ok(())
     } else {
         Err(RejectReason::MESSAGE_API)

@@ -205,9 +205,11 @@ async fn groups_and_connections_of_their_own_are_told_apart() {
 /// A full group waits for its links without looking again and again.
 #[tokio::test]
 async fn a_sender_waits_for_room_in_a_link() {
-    let listener = Listener::bind(local(), lets_groups_in()).await.unwrap();
+    // A machine that stands still for long must not make a message late.
+    let very_patient = |config: Config| config.with_latency(Duration::from_secs(3)).unwrap();
+    let listener = Listener::bind(local(), very_patient(lets_groups_in())).await.unwrap();
     let links = vec![GroupLink::to(listener.local_addr()); 2];
-    let narrow = patient().with_send_buffer(BufferSize::Packets(32));
+    let narrow = very_patient(config()).with_send_buffer(BufferSize::Packets(32));
     let call = Group::connect(GroupKind::Backup, links, narrow);
     let (sender, receiver) = tokio::join!(within(call), accept_group(&listener));
     let sender = sender.unwrap();
