@@ -194,7 +194,8 @@ impl Session {
         if self.is_damaged || moved > 1 || !self.ends.iter().all(stands) {
             return;
         }
-        // As long as it takes to ask again where a held-back handshake made the round trip seem long.
+        // As long as it takes to ask again where a held-back handshake made the round trip
+        // seem long.
         self.run_for(Duration::from_secs(30));
         // A packet behind a large gap is believed when another confirms it.
         for from in [0, 1, 0, 1] {

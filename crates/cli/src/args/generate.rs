@@ -14,7 +14,8 @@ use punctual_uri::Uri;
 /// Sends messages of one size at an exact pace to one place or several. The pace is kept against
 /// an absolute schedule, so that rate and duration are right to the message. With
 /// --enable-metrics each message is stamped with its number and time, for `receive
-/// --enable-metrics` at the other end. Several URIs get a stream each, at the same time.
+/// --enable-metrics` at the other end. Several URIs get a stream each, at the same time; with
+/// grouptype in the first, one stream goes over all of them.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct GenerateArgs {

@@ -29,6 +29,18 @@ async fn accept_group(listener: &Listener) -> Group {
     }
 }
 
+/// A group that called `listener` over `links`, and the one that it was accepted as.
+async fn called(
+    listener: &Listener,
+    kind: GroupKind,
+    links: Vec<GroupLink>,
+    config: Config,
+) -> (Group, Group) {
+    let call = within(Group::connect(kind, links, config));
+    let (sender, receiver) = tokio::join!(call, accept_group(listener));
+    (sender.unwrap(), receiver)
+}
+
 /// Waits until `group` has `count` links that stand.
 async fn standing(group: &Group, count: usize) {
     within(async {
@@ -73,9 +85,7 @@ async fn relay(target: SocketAddr) -> (SocketAddr, Arc<AtomicBool>) {
 async fn a_broadcast_arrives_once_by_two_links_and_is_accepted_once() {
     let listener = Listener::bind(local(), lets_groups_in()).await.unwrap();
     let links = vec![GroupLink::to(listener.local_addr()); 2];
-    let call = Group::connect(GroupKind::Broadcast, links, patient());
-    let (sender, receiver) = tokio::join!(within(call), accept_group(&listener));
-    let sender = sender.unwrap();
+    let (sender, receiver) = called(&listener, GroupKind::Broadcast, links, patient()).await;
     standing(&sender, 2).await;
     standing(&receiver, 2).await;
     for n in 0..300 {
@@ -122,9 +132,7 @@ async fn links_of_one_group_come_in_at_several_ports() {
         GroupLink::to(listener.local_addr()),
         GroupLink::to(second.port.local.unwrap()).with_weight(3),
     ];
-    let call = Group::connect(GroupKind::Broadcast, links, patient());
-    let (sender, receiver) = tokio::join!(within(call), accept_group(&listener));
-    let sender = sender.unwrap();
+    let (sender, receiver) = called(&listener, GroupKind::Broadcast, links, patient()).await;
     standing(&receiver, 2).await;
     let mut weights: Vec<u16> = receiver.links().iter().map(|link| link.weight).collect();
     weights.sort_unstable();
@@ -142,9 +150,7 @@ async fn a_backup_takes_over_and_nothing_is_lost() {
         GroupLink::to(main).with_weight(10),
         GroupLink::to(listener.local_addr()).with_weight(5),
     ];
-    let call = Group::connect(GroupKind::Backup, links, longer(config()));
-    let (sender, receiver) = tokio::join!(within(call), accept_group(&listener));
-    let sender = sender.unwrap();
+    let (sender, receiver) = called(&listener, GroupKind::Backup, links, longer(config())).await;
     standing(&sender, 2).await;
     let receive = tokio::spawn(async move {
         for n in 0..1_000 {
@@ -171,9 +177,7 @@ async fn a_backup_takes_over_and_nothing_is_lost() {
 async fn a_link_that_ended_is_called_again() {
     let listener = Listener::bind(local(), lets_groups_in()).await.unwrap();
     let links = vec![GroupLink::to(listener.local_addr()); 2];
-    let call = Group::connect(GroupKind::Broadcast, links, patient());
-    let (sender, receiver) = tokio::join!(within(call), accept_group(&listener));
-    let sender = sender.unwrap();
+    let (sender, receiver) = called(&listener, GroupKind::Broadcast, links, patient()).await;
     standing(&receiver, 2).await;
     // The receiver closes one of them; the sender calls again, and nobody need accept it.
     let first = receiver.links()[0].id;
@@ -210,9 +214,7 @@ async fn a_sender_waits_for_room_in_a_link() {
     let listener = Listener::bind(local(), very_patient(lets_groups_in())).await.unwrap();
     let links = vec![GroupLink::to(listener.local_addr()); 2];
     let narrow = very_patient(config()).with_send_buffer(BufferSize::Packets(32));
-    let call = Group::connect(GroupKind::Backup, links, narrow);
-    let (sender, receiver) = tokio::join!(within(call), accept_group(&listener));
-    let sender = sender.unwrap();
+    let (sender, receiver) = called(&listener, GroupKind::Backup, links, narrow).await;
     standing(&sender, 2).await;
     let mut refused = 0;
     let receive = tokio::spawn(async move {
@@ -271,9 +273,7 @@ async fn a_balance_spreads_a_stream_and_loses_nothing_when_a_link_is_cut() {
     let listener = Listener::bind(local(), longer(lets_groups_in())).await.unwrap();
     let (first, cut) = relay(listener.local_addr()).await;
     let links = vec![GroupLink::to(first), GroupLink::to(listener.local_addr())];
-    let call = Group::connect(GroupKind::Balance, links, longer(config()));
-    let (sender, receiver) = tokio::join!(within(call), accept_group(&listener));
-    let sender = sender.unwrap();
+    let (sender, receiver) = called(&listener, GroupKind::Balance, links, longer(config())).await;
     standing(&sender, 2).await;
     let receive = tokio::spawn(async move {
         for n in 0..1_000 {

@@ -10,15 +10,14 @@ mod early;
 mod file;
 pub(crate) mod link;
 pub(crate) mod reorder;
+mod reports;
 pub(crate) mod tsbpd;
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_units::Instant;
-use punctual_wire::{
-    Ack, AckLink, AckNo, AckRates, DataHeader, DropRequest, LossListBuilder, SeqNo, Timestamp,
-};
+use punctual_wire::{Ack, AckLink, AckNo, AckRates, DataHeader, DropRequest, SeqNo, Timestamp};
 
 use self::ack::{AckKind, AckState};
 use self::buffer::{Insert, Place, ReceiveBuffer, Stored};
@@ -40,24 +39,11 @@ use crate::handshake::Negotiated;
 use crate::mode::Whole;
 use crate::statistics::Statistics;
 
-/// Least time between periodic loss reports (draft section 4.8.2).
-const LEAST_NAK_PERIOD: Duration = Duration::from_millis(20);
-/// The same for files, in libsrt.
-const LEAST_FILE_NAK_PERIOD: Duration = Duration::from_millis(300);
 /// A gap of so many packets is believed when a second packet confirms it.
 const SUSPICIOUS_GAP: u32 = 64;
 /// How far in the future a packet's origin may seem to lie: the handshake that fixed the time base
 /// may have been delayed by so much.
 const FUTURE: Duration = Duration::from_secs(2);
-/// How long before a loss is found the last packet came, at most, for the period of loss reports.
-const SILENCE_BEFORE_LOSS: Duration = LONGEST_LOOK_AWAY;
-
-/// How long libsrt leaves its timers alone when no packet comes.
-const LONGEST_LOOK_AWAY: Duration = Duration::from_millis(10);
-
-/// Loss ranges that wait for the next NAK; beyond this the whole list is sent.
-const REPORTS: usize = 1_024;
-
 #[derive(Debug)]
 pub(crate) struct ReceiveHalf {
     buffer: ReceiveBuffer,
@@ -325,13 +311,6 @@ impl ReceiveHalf {
         self.acks.acknowledged(now, number)
     }
 
-    /// The round-trip time was measured: a loss report that waits longer than it says comes sooner.
-    /// The initial estimate would let the first losses wait until it is too late for them.
-    pub(crate) fn hurry_report(&mut self, now: Instant, rtt: Rtt) {
-        let period = self.nak_period(rtt);
-        self.next_nak = self.next_nak.map(|at| at.min(now + period));
-    }
-
     /// The next message if it is due, or else the instant when one will be, as
     /// [`next_delivery`](Self::next_delivery) tells it.
     pub(crate) fn recv(&mut self, now: Instant) -> Result<Message, Option<Instant>> {
@@ -475,68 +454,6 @@ impl ReceiveHalf {
         self.acks.light_is_due() || self.report_all || !self.reports.is_empty()
     }
 
-    /// The loss report that is due, of at most `max_words` words.
-    pub(crate) fn take_report(&mut self, max_words: usize) -> Option<LossListBuilder> {
-        let mut list = LossListBuilder::new(max_words);
-        let reports = std::mem::take(&mut self.reports);
-        if std::mem::take(&mut self.report_all) {
-            // Losses that may still be reordering wait for their own report.
-            let stop = self.reordering.first_fresh();
-            for (first, last) in self.buffer.missing().ranges_from(self.buffer.head()) {
-                if stop.is_some_and(|stop| !first.is_before(stop)) || !list.push(first, last) {
-                    break;
-                }
-            }
-        } else {
-            for &(first, last) in &reports {
-                self.list_missing(first, last, &mut list);
-            }
-        }
-        if list.is_empty() {
-            return None;
-        }
-        self.counts.naks_sent += 1;
-        Some(list)
-    }
-
-    /// When the periodic loss report is sent, if no packet brings it about before.
-    pub(crate) fn next_nak(&self) -> Option<Instant> {
-        match self.nak_timer {
-            NakTimer::Exact => self.next_nak,
-            NakTimer::WithPackets => self.next_nak.map(|at| at + LONGEST_LOOK_AWAY),
-        }
-    }
-
-    /// A packet of any kind came in, and was taken in. Whether it brings the loss report about.
-    pub(crate) fn look_at_nak_timer(&mut self, now: Instant, rtt: Rtt) -> bool {
-        let due =
-            self.nak_timer == NakTimer::WithPackets && self.next_nak.is_some_and(|at| at < now);
-        if due {
-            self.repeat_report(now, rtt);
-        }
-        due
-    }
-
-    /// The periodic loss report is due.
-    pub(crate) fn repeat_report(&mut self, now: Instant, rtt: Rtt) {
-        self.next_nak = None;
-        if !self.buffer.missing().is_empty() {
-            self.report_all = true;
-            self.arm_nak(now, rtt);
-        }
-    }
-
-    /// When a loss that may have been reordering is to be reported.
-    pub(crate) fn next_ripe(&self) -> Option<Instant> {
-        self.reordering.next_ripe()
-    }
-
-    pub(crate) fn report_ripe(&mut self, now: Instant) {
-        while let Some((first, last)) = self.reordering.take_ripe(now) {
-            self.report(first, last);
-        }
-    }
-
     pub(crate) fn fill_statistics(&self, mss: usize, statistics: &mut Statistics) {
         self.counts.fill(statistics);
         statistics.reorder_distance = self.reordering.distance();
@@ -651,49 +568,6 @@ impl ReceiveHalf {
         }
     }
 
-    fn handle_gap(&mut self, now: Instant, first: SeqNo, last: SeqNo, rtt: Rtt) {
-        if self.arq != Arq::Always {
-            return;
-        }
-        if !self.reordering.hold(now, first, last, half_bound(rtt)) {
-            self.report(first, last);
-        }
-        if self.next_nak.is_none() {
-            self.arm_nak(self.heard_before.max(now - SILENCE_BEFORE_LOSS), rtt);
-        }
-    }
-
-    /// Arms the periodic loss report. Its period counts from when nothing was missing yet, as
-    /// libsrt's does: the first repeat comes before the answer to the first report, where it can
-    /// replace a report that was lost. Were the loss's detection the start, a round trip of 20 ms
-    /// would leave it to chance which is first.
-    fn arm_nak(&mut self, from: Instant, rtt: Rtt) {
-        self.next_nak = self.periodic_nak.then(|| from + self.nak_period(rtt));
-    }
-
-    fn report(&mut self, first: SeqNo, last: SeqNo) {
-        if self.reports.len() < REPORTS {
-            self.reports.push((first, last));
-        } else {
-            // What is reported on request only must not draw everything else with it.
-            self.report_all = self.arq == Arq::Always;
-        }
-    }
-
-    /// Lists what is still missing from `first` to `last`.
-    fn list_missing(&self, first: SeqNo, last: SeqNo, list: &mut LossListBuilder) {
-        let first = if first.is_before(self.buffer.head()) { self.buffer.head() } else { first };
-        for (start, end) in self.buffer.missing().ranges_from(first) {
-            if start.is_after(last) || start.is_before(first) {
-                return;
-            }
-            let end = if end.is_after(last) { last } else { end };
-            if !list.push(start, end) {
-                return;
-            }
-        }
-    }
-
     /// The packet's time, unless it lies where an honest sender's cannot: then the present.
     fn plausible_time(&self, now: Instant, timestamp: Timestamp) -> PeerTime {
         let Some(tsbpd) = &self.tsbpd else { return PeerTime::default() };
@@ -705,14 +579,6 @@ impl ReceiveHalf {
         self.tsbpd.map_or(Duration::ZERO, |tsbpd| now.saturating_since(tsbpd.due(time)))
     }
 
-    /// Time between periodic loss reports (draft section 4.8.2; libsrt for files).
-    fn nak_period(&self, rtt: Rtt) -> Duration {
-        match self.file {
-            Some(_) => rtt.bound().max(LEAST_FILE_NAK_PERIOD),
-            None => half_bound(rtt),
-        }
-    }
-
     /// Whether nothing is given up: of a file.
     fn keeps_all(&self) -> bool {
         self.file.as_ref().is_some_and(|file| file.keeps_all())
@@ -721,11 +587,6 @@ impl ReceiveHalf {
     fn room(&self) -> u32 {
         u32::try_from(self.buffer.room()).unwrap_or(u32::MAX)
     }
-}
-
-/// Half the round-trip bound, after which live losses are reported again.
-fn half_bound(rtt: Rtt) -> Duration {
-    (rtt.bound() / 2).max(LEAST_NAK_PERIOD)
 }
 
 const fn probe(seq: SeqNo) -> Probe {
