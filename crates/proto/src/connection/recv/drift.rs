@@ -17,8 +17,8 @@ const PATH_WINDOWS: u32 = 4;
 const SETTLING: Duration = Duration::from_secs(8);
 /// The correction moves by a thousandth of the time at most, five times what a bad clock drifts.
 const MAX_SLEW_DIVISOR: i64 = 1_000;
-/// It never moves further at once: what waits would be late. A window on a link that stands by takes
-/// eight seconds, in which a bad clock drifts less than this.
+/// It never moves further at once: what waits would be late. A window of a link that stands by
+/// takes eight seconds, in which a bad clock drifts less than this.
 const MAX_STEP: i64 = 2_000_000;
 
 /// Follows the drift of the peer's clock against ours.
