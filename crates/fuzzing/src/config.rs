@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use punctual_proto::{BufferSize, Config, CryptoMode, KeyLength};
+use punctual_proto::{BufferSize, Config, CryptoMode, KeyLength, Transmission};
 
 /// The most packets that either buffer holds.
 pub(crate) const WINDOW: usize = 128;
@@ -15,16 +15,38 @@ const NO_DROP: u8 = 64;
 /// cipher and how long a key serves.
 pub(crate) fn drawn(basic: u8, extra: u8) -> Config {
     let config = Config::default()
-        .with_receive_buffer(BufferSize::Packets(WINDOW))
-        .with_send_buffer(BufferSize::Packets(WINDOW))
         .with_tsbpd(basic & NO_TSBPD == 0)
         .with_periodic_nak(basic & 8 == 0)
-        .with_too_late_drop(basic & NO_DROP == 0)
+        .with_too_late_drop(basic & NO_DROP == 0);
+    with_extras(config, basic, filter(extra), extra)
+}
+
+/// The same for files, which are cut into packets and of which nothing may be missing.
+pub(crate) fn drawn_file(basic: u8, extra: u8, transmission: Transmission) -> Config {
+    let config = Config::file().with_transmission(transmission).with_periodic_nak(basic & 8 != 0);
+    // Without retransmission what is lost is waited for, for ever.
+    let filter = Some(filter(extra)).filter(|filter| !filter.ends_with("arq:never"));
+    with_extras(config, basic, filter.unwrap_or_default(), extra)
+}
+
+/// The same for the links of a group, which has neither messages without a time nor a filter.
+pub(crate) fn drawn_link(basic: u8, extra: u8) -> Config {
+    let config = Config::default()
+        .with_periodic_nak(basic & 8 == 0)
+        .with_group_connect(true)
+        .with_drift_tracer(basic & NO_TSBPD == 0);
+    with_extras(config, basic, "", extra)
+}
+
+fn with_extras(config: Config, basic: u8, filter: &str, extra: u8) -> Config {
+    let config = config
+        .with_receive_buffer(BufferSize::Packets(WINDOW))
+        .with_send_buffer(BufferSize::Packets(WINDOW))
         .with_stream_id(if basic & 16 == 0 { "" } else { "#!::r=a,m=publish" })
         .and_then(|config| config.with_reorder_tolerance(if basic & 32 == 0 { 0 } else { 5 }))
         // Whoever waits for silence waits for hours, of which there are none.
         .and_then(|config| config.with_peer_idle_timeout(Duration::from_secs(86_400)))
-        .and_then(|config| config.with_packet_filter(filter(extra)))
+        .and_then(|config| config.with_packet_filter(filter))
         .expect("in range");
     let (rate, ahead) = [(1 << 24, 1 << 16), (16, 7), (40, 10), (3, 1)][usize::from(extra >> 6)];
     let config = config

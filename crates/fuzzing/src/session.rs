@@ -4,17 +4,20 @@
 //!
 //! Neither end panics, both come to rest, and neither sends or keeps more than its configuration
 //! allows. What was not damaged, or is authenticated, is delivered as it was sent, in order and
-//! once; and when nobody meddles any more, what is sent arrives.
+//! once; and when nobody meddles any more, what is sent arrives. It may be live, or a file, of which
+//! nothing is missing then.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use punctual_proto::{Config, ConnectionId, Endpoint, EndpointConfig, Event, SendOptions};
+use punctual_proto::{
+    Config, ConnectionId, Endpoint, EndpointConfig, Event, SendOptions, Transmission,
+};
 use punctual_units::Instant;
 
-use crate::config::{WINDOW, drawn, is_authentic, without_waiting};
+use crate::config::{WINDOW, drawn, drawn_file, is_authentic, without_waiting};
 use crate::input::Input;
 
 const START: Instant = Instant::from_millis(100_000);
@@ -23,7 +26,8 @@ const MOST_UNDER_WAY: usize = 512;
 /// Datagrams of one turn: both ends may have everything to send again.
 const MOST_AT_ONCE: usize = 4 * WINDOW + 256;
 
-/// The first four bytes choose who calls, and the options; each three after them are a step.
+/// The first four bytes choose who calls, what is sent, and the options; each three after them are a
+/// step.
 pub(crate) fn run(input: &[u8]) {
     let mut input = Input(input);
     let mut session = Session::new(input.byte(), [input.byte(), input.byte()], input.byte());
@@ -43,6 +47,7 @@ struct Session {
     is_damaged: bool,
     /// Whether packets that were changed are found out.
     is_authentic: bool,
+    transmission: Transmission,
 }
 
 struct Datagram {
@@ -60,14 +65,34 @@ struct End {
     is_closed: bool,
     sent: Vec<Bytes>,
     received: Vec<Bytes>,
+    /// Of a stream of bytes: how many were taken for sending.
+    bytes_sent: usize,
+    /// The same: how many were read.
+    bytes_received: usize,
+    /// The messages of a file that were sent, have no time to be given up at, and were not read.
+    owed: BTreeSet<usize>,
+    /// Whether none of the messages sent may be overtaken.
+    keeps_order: bool,
+    /// The numbers of the messages that were read.
+    seen: BTreeSet<usize>,
+    /// How many of `received` were looked at before.
+    known: usize,
 }
 
 impl Session {
     /// A call or a rendezvous. Both ends have the same extras, but for what `differ` says.
     fn new(kind: u8, [basic, extra]: [u8; 2], differ: u8) -> Self {
         let extras = [extra, extra ^ differ];
-        let [basic, other] = [basic, basic.rotate_left(1)].map(|it| without_waiting(it, extras));
-        let configs = [drawn(basic, extras[0]), drawn(other, extras[1])];
+        let transmission = match kind >> 3 & 3 {
+            1 => Transmission::Stream,
+            2 => Transmission::Messages,
+            _ => Transmission::Live,
+        };
+        let basics = [basic, basic.rotate_left(1)];
+        let configs = [0, 1].map(|end| match transmission {
+            Transmission::Live => drawn(without_waiting(basics[end], extras), extras[end]),
+            other => drawn_file(basics[end], extras[end], other),
+        });
         let is_authentic = configs.iter().all(is_authentic);
         let mut ends = [1, 2].map(End::new);
         let [a, b] = &mut ends;
@@ -84,7 +109,9 @@ impl Session {
             meet(b, addresses.0, of_b);
         }
         let under_way = Default::default();
-        let mut session = Self { now: START, ends, under_way, is_damaged: false, is_authentic };
+        let is_damaged = false;
+        let mut session =
+            Self { now: START, ends, under_way, is_damaged, is_authentic, transmission };
         session.settle();
         // Two bits let the handshake pass unharmed, so that there is more to see of the stream.
         if kind & 6 == 0 {
@@ -143,12 +170,27 @@ impl Session {
     fn send(&mut self, from: usize, first: u8, second: u8) {
         let end = &mut self.ends[from];
         let Some(id) = end.connection else { return };
+        if self.transmission == Transmission::Stream {
+            let most = end.bytes_sent + 4 + usize::from(first) * 80;
+            let mut data: Bytes = (end.bytes_sent..most).map(byte_at).collect();
+            while !data.is_empty() {
+                let Ok(taken) = end.endpoint.write(self.now, id, &mut data) else { return };
+                end.bytes_sent += taken;
+            }
+            return;
+        }
+        let scale = if self.transmission == Transmission::Live { 5 } else { 80 };
         let mut payload = u32::try_from(end.sent.len()).unwrap_or(0).to_be_bytes().to_vec();
-        payload.resize(4 + usize::from(first) * 5, first);
+        payload.resize(4 + usize::from(first) * scale, first);
         let payload = Bytes::from(payload);
         let ttl = (second > 200).then(|| Duration::from_millis(second.into()));
-        let options = SendOptions { ttl, ..SendOptions::default() };
+        let in_order = second & 64 == 0;
+        let options = SendOptions { ttl, in_order, ..SendOptions::default() };
         if end.endpoint.send(self.now, id, payload.clone(), options).is_ok() {
+            if self.transmission == Transmission::Messages {
+                end.keeps_order &= in_order;
+                end.owed.extend(ttl.is_none().then_some(end.sent.len()));
+            }
             end.sent.push(payload);
         }
     }
@@ -182,8 +224,12 @@ impl Session {
         debug_assert_eq!(addresses, [self.ends[0].address, self.ends[1].address]);
         if !self.is_damaged || self.is_authentic {
             let [a, b] = &mut self.ends;
-            expect_what_was_sent(&a.sent, &mut b.received);
-            expect_what_was_sent(&b.sent, &mut a.received);
+            let expect = match self.transmission {
+                Transmission::Stream => expect_the_stream,
+                _ => expect_what_was_sent,
+            };
+            expect(a, b);
+            expect(b, a);
         }
     }
 
@@ -197,17 +243,31 @@ impl Session {
         // As long as it takes to ask again where a held-back handshake made the round trip
         // seem long.
         self.run_for(Duration::from_secs(30));
+        if self.transmission != Transmission::Live {
+            self.wait_until_all_arrived();
+        }
         // A packet behind a large gap is believed when another confirms it.
         for from in [0, 1, 0, 1] {
-            let before = self.ends[from].sent.len();
+            let before = self.ends[from].taken();
             self.send(from, 1, 0);
-            assert!(self.ends[from].sent.len() > before, "the buffer is full on a healthy path");
+            assert!(self.ends[from].taken() > before, "the buffer is full on a healthy path");
             self.run_for(Duration::from_millis(10));
         }
-        // If the handshake was held back, messages are played as much later; if a packet was, what
-        // was lost is asked for again as slowly as the round trip seemed to be.
+        self.wait_until_all_arrived();
+    }
+
+    /// If the handshake was held back, messages are played as much later; if a packet was, what was
+    /// lost is asked for again as slowly as the round trip seemed to be.
+    fn wait_until_all_arrived(&mut self) {
+        let is_live = self.transmission == Transmission::Live;
         let arrived = |ends: &[End; 2]| {
-            [(0, 1), (1, 0)].map(|(from, to)| ends[from].sent.last() == ends[to].received.last())
+            [(0, 1), (1, 0)].map(|(from, to)| {
+                let (from, to) = (&ends[from], &ends[to]);
+                if is_live {
+                    return from.sent.last() == to.received.last();
+                }
+                from.owed.is_empty() && from.bytes_sent == to.bytes_received
+            })
         };
         for _ in 0..30 {
             if arrived(&self.ends) == [true; 2] {
@@ -230,7 +290,18 @@ impl End {
             is_closed: false,
             sent: Vec::new(),
             received: Vec::new(),
+            bytes_sent: 0,
+            bytes_received: 0,
+            owed: BTreeSet::new(),
+            keeps_order: true,
+            seen: BTreeSet::new(),
+            known: 0,
         }
+    }
+
+    /// Messages and bytes that were taken for sending.
+    fn taken(&self) -> usize {
+        self.sent.len() + self.bytes_sent
     }
 
     /// A NAT gives this end another port, once it is known.
@@ -302,16 +373,36 @@ impl End {
     }
 }
 
-/// Each message is one of those that were sent, and comes after the one before it. Only the last
-/// is kept for the next time.
-fn expect_what_was_sent(sent: &[Bytes], received: &mut Vec<Bytes>) {
+/// Each message is one of those that were sent, comes once, and after the one before it unless that
+/// was allowed to be overtaken. Only the last is kept for the next time.
+fn expect_what_was_sent(from: &mut End, to: &mut End) {
     let mut last = None;
-    for payload in received.iter() {
+    for (at, payload) in to.received.iter().enumerate() {
         let number = payload.first_chunk().map(|number| u32::from_be_bytes(*number));
         let number = number.expect("a payload that nobody sent") as usize;
-        assert_eq!(sent.get(number), Some(payload), "changed on its way");
-        assert!(last.is_none_or(|last| number > last), "doubled or out of order");
+        assert_eq!(from.sent.get(number), Some(payload), "changed on its way");
+        let is_new = to.seen.insert(number) || at < to.known;
+        assert!(is_new, "doubled");
+        assert!(!from.keeps_order || last.is_none_or(|last| number > last), "out of order");
+        from.owed.remove(&number);
         last = Some(number);
     }
-    received.drain(..received.len().saturating_sub(1));
+    to.received.drain(..to.received.len().saturating_sub(1));
+    to.known = to.received.len();
+}
+
+/// What was read of a stream are the bytes that were sent.
+fn expect_the_stream(from: &mut End, to: &mut End) {
+    for payload in to.received.drain(..) {
+        let expected = (to.bytes_received..to.bytes_received + payload.len()).map(byte_at);
+        assert!(expected.eq(payload.iter().copied()), "changed on its way");
+        to.bytes_received += payload.len();
+    }
+    assert!(to.bytes_received <= from.bytes_sent, "bytes that nobody sent");
+}
+
+/// The byte at a place of a stream: no two places within a packet or two are alike.
+fn byte_at(place: usize) -> u8 {
+    let place = place as u32;
+    (place.wrapping_mul(0x9E37_79B1) >> 13 ^ place >> 8) as u8
 }
