@@ -9,6 +9,7 @@
 
 mod config;
 mod endpoint;
+mod group;
 mod input;
 mod key_message;
 mod link;
@@ -24,6 +25,7 @@ pub type Target = fn(&[u8]);
 /// Every target, by its name: that of its program in `fuzz/fuzz_targets` and of its corpus.
 pub const TARGETS: &[(&str, Target)] = &[
     ("endpoint", endpoint::run),
+    ("group", group::run),
     ("handshake", wire::handshake),
     ("key_message", key_message::run),
     ("link", link::run),

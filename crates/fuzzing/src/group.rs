@@ -1,0 +1,188 @@
+//! A group over several paths between two honest ends. On each path somebody holds back, drops,
+//! doubles, reorders, shortens and damages what he likes, while links end and are called again.
+//!
+//! Nothing panics, and both ends come to rest. What was not damaged is delivered as it was sent, in
+//! order and once; each message that is missing is counted; and when nobody meddles any more and a
+//! link stands, what is sent arrives.
+
+mod end;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use punctual_proto::{Config, GroupKind};
+use punctual_units::Instant;
+
+use self::end::{Datagram, End, address};
+use crate::config::drawn_link;
+use crate::input::Input;
+
+pub(crate) const START: Instant = Instant::from_millis(100_000);
+/// What waits on a path, each way.
+const MOST_UNDER_WAY: usize = 256;
+
+/// The first three bytes choose the kind of group, its paths and the options; each three after them
+/// are a step.
+pub(crate) fn run(input: &[u8]) {
+    let mut input = Input(input);
+    let mut bond = Bond::new(input.byte(), input.byte(), input.byte());
+    while let Some(what) = input.next() {
+        bond.step(what, input.byte(), input.byte());
+        bond.settle();
+    }
+    bond.heal();
+}
+
+/// The ends: the caller has a port for each path, the listener has one for all.
+struct Bond {
+    now: Instant,
+    ends: [End; 2],
+    /// What each end has sent over each path and nobody has got yet.
+    under_way: Vec<[VecDeque<Datagram>; 2]>,
+    config: Config,
+    is_damaged: bool,
+}
+
+impl Bond {
+    fn new(kind: u8, basic: u8, extra: u8) -> Self {
+        let paths = 2 + usize::from(kind >> 2 & 1);
+        let groups = [GroupKind::Broadcast, GroupKind::Backup, GroupKind::Balance];
+        let group = groups[usize::from(kind & 3) % 3];
+        let config = drawn_link(basic, extra);
+        let mut ends = [End::caller(group, paths), End::listener(group)];
+        ends[1].listen(&config);
+        let under_way = (0..paths).map(|_| Default::default()).collect();
+        let mut bond = Self { now: START, ends, under_way, config, is_damaged: false };
+        for path in 0..paths {
+            bond.call(path, kind.rotate_left(path as u32) >> 5);
+        }
+        bond.settle();
+        // Two bits let the handshakes pass unharmed, so that there is more to see of the stream.
+        if kind >> 3 & 3 != 3 {
+            bond.run_for(Duration::from_millis(50));
+        }
+        bond
+    }
+
+    fn call(&mut self, path: usize, weight: u8) {
+        let config = self.config.clone();
+        self.ends[0].call(self.now, path, config, weight.into());
+    }
+
+    fn step(&mut self, what: u8, first: u8, second: u8) {
+        let from = usize::from(what & 1);
+        let path = usize::from(second & 3) % self.under_way.len();
+        match what >> 1 & 15 {
+            0..=4 => (0..=first % 16).for_each(|_| self.deliver(path, from)),
+            5 => drop(self.under_way[path][from].pop_front()),
+            6 => {
+                if let Some(datagram) = self.under_way[path][from].front().cloned() {
+                    self.under_way[path][from].push_back(datagram);
+                }
+            }
+            7 => {
+                let waiting = self.under_way[path][from].len();
+                self.under_way[path][from].rotate_left(usize::from(first).min(waiting));
+            }
+            8 => {
+                if let Some(datagram) = self.under_way[path][from].front_mut()
+                    && let Some(byte) = datagram.get_mut(usize::from(first))
+                {
+                    self.is_damaged = true;
+                    *byte ^= second | 1;
+                }
+            }
+            9 => self.under_way[path][from].clear(),
+            10 => (0..=first % 32).for_each(|_| self.ends[from].send(self.now, second)),
+            11 => self.now += Duration::from_micros(u64::from(first) * 256 + u64::from(second)),
+            12 => self.now += Duration::from_millis(u64::from(first) * 8),
+            13 => self.ends[from].send(self.now, first),
+            14 if first & 1 == 0 => self.ends[from].close_link(self.now, second.into()),
+            // A group whose last link has ended is over.
+            14 if self.ends[0].group.is_up() => self.call(path, first >> 4),
+            14 => {}
+            _ => self.run_for(Duration::from_millis(first.into())),
+        }
+    }
+
+    fn deliver(&mut self, path: usize, from: usize) {
+        let Some(datagram) = self.under_way[path][from].pop_front() else { return };
+        let (now, to) = (self.now, &mut self.ends[1 - from]);
+        if from == 0 {
+            to.endpoints[0].handle_datagram(now, address(path), datagram.into());
+        } else {
+            to.endpoints[path].handle_datagram(now, end::LISTENER, datagram.into());
+        }
+    }
+
+    /// Lets everything through at once for a while.
+    fn run_for(&mut self, time: Duration) {
+        let end = self.now + time;
+        loop {
+            for path in 0..self.under_way.len() {
+                for from in [0, 1] {
+                    let waiting = self.under_way[path][from].len();
+                    (0..waiting).for_each(|_| self.deliver(path, from));
+                }
+            }
+            self.settle();
+            if self.under_way.iter().flatten().any(|waiting| !waiting.is_empty()) {
+                continue;
+            }
+            let next = self.ends.iter().filter_map(End::next).min();
+            match next.filter(|&at| at <= end) {
+                Some(at) => self.now = self.now.max(at),
+                None => break,
+            }
+        }
+        self.now = end;
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        for from in [0, 1] {
+            let under_way = &mut self.under_way;
+            self.ends[from].settle(self.now, |path, datagram| {
+                let waiting = &mut under_way[path][from];
+                waiting.push_back(datagram);
+                if waiting.len() > MOST_UNDER_WAY {
+                    waiting.pop_front();
+                }
+            });
+        }
+        if !self.is_damaged {
+            let [a, b] = &mut self.ends;
+            a.expect_what_was_sent(b.sent);
+            b.expect_what_was_sent(a.sent);
+        }
+    }
+
+    /// Where a link stands at both ends, what is sent now arrives.
+    fn heal(&mut self) {
+        if self.is_damaged {
+            return;
+        }
+        self.run_for(Duration::from_secs(30));
+        let [calling, called] = self.ends.each_ref().map(End::standing);
+        if !calling.iter().any(|&(own, peer)| called.contains(&(peer, own))) {
+            return;
+        }
+        // A packet behind a large gap is believed when another confirms it.
+        for from in [0, 1, 0, 1, 0, 1] {
+            let before = self.ends[from].sent;
+            self.ends[from].send(self.now, 9);
+            assert!(self.ends[from].sent > before, "no room on healthy paths");
+            self.run_for(Duration::from_millis(20));
+        }
+        let arrived =
+            |ends: &[End; 2]| ends[0].sent == ends[1].next && ends[1].sent == ends[0].next;
+        for _ in 0..30 {
+            if arrived(&self.ends) {
+                return;
+            }
+            self.run_for(Duration::from_secs(20));
+        }
+        let state = self.ends.each_ref().map(|end| (end.sent, end.next));
+        assert!(arrived(&self.ends), "not delivered on healthy paths: {state:?}");
+    }
+}
