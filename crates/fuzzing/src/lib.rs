@@ -15,6 +15,7 @@ mod key_message;
 mod link;
 mod measures;
 mod options;
+mod plan;
 mod roles;
 mod session;
 mod wire;
@@ -33,6 +34,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("measures", measures::run),
     ("options", options::run),
     ("packet", wire::packet),
+    ("plan", plan::run),
     ("roles", roles::run),
     ("session", session::run),
 ];
