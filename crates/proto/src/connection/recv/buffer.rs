@@ -151,7 +151,7 @@ impl ReceiveBuffer {
             self.store(seq, stored);
             return Insert::Filled;
         }
-        self.ring.reserve(self.head, span);
+        self.reserve(span);
         let gap = seq.distance_from(self.end).unsigned_abs();
         if gap > 0 {
             self.missing.reserve(self.head, self.ring.capacity());
@@ -201,8 +201,7 @@ impl ReceiveBuffer {
         let beyond = last.next().distance_from(self.end).unsigned_abs();
         if follows && beyond as usize <= self.room() {
             self.end = last.next();
-            let span = self.end.distance_from(self.head).unsigned_abs() as usize;
-            self.ring.reserve(self.head, span);
+            self.reserve(self.end.distance_from(self.head).unsigned_abs() as usize);
             count += beyond;
         }
         count
@@ -293,6 +292,25 @@ impl ReceiveBuffer {
         })
     }
 
+    /// Makes room for `span` numbers from the next to be delivered on.
+    fn reserve(&mut self, span: usize) {
+        if span > self.ring.capacity() {
+            self.grow(span);
+        }
+    }
+
+    /// The sets know numbers by their remainders as the ring does: one that has members must not be
+    /// smaller, or a number beyond it would be taken for one of them.
+    #[cold]
+    fn grow(&mut self, span: usize) {
+        self.ring.reserve(self.head, span);
+        for set in [&mut self.missing, &mut self.read_ahead] {
+            if !set.is_empty() {
+                set.reserve(self.head, self.ring.capacity());
+            }
+        }
+    }
+
     fn store(&mut self, seq: SeqNo, stored: Stored) {
         self.packets += 1;
         self.bytes += stored.payload.len() as u64;
@@ -317,6 +335,20 @@ mod tests {
             time: tsbpd.peer_time(Instant::ORIGIN, Timestamp::from_micros(tag)),
             place: Place::new(MsgNo::FIRST, Position::Solo, false),
         }
+    }
+
+    #[test]
+    fn a_number_that_is_missing_is_not_taken_for_one_far_behind_it() {
+        let mut buffer = ReceiveBuffer::new(SeqNo::new(0), 100_000);
+        for number in (0..20_000).filter(|&number| number != 1) {
+            buffer.insert(SeqNo::new(number), stored(number));
+        }
+        for number in 2..20_000 {
+            let again = buffer.insert(SeqNo::new(number), stored(number));
+            assert_eq!(again, Insert::Duplicate, "{number}");
+        }
+        assert_eq!((buffer.packets(), buffer.acknowledged()), (19_999, SeqNo::new(1)));
+        assert_eq!(buffer.insert(SeqNo::new(1), stored(1)), Insert::Filled);
     }
 
     #[test]

@@ -137,7 +137,7 @@ impl SendBuffer {
         } else if ahead < 0 || self.span() + ahead.unsigned_abs() as usize >= self.limit {
             return Err(NoRoom);
         } else {
-            self.ring.reserve(self.first, self.span() + ahead.unsigned_abs() as usize + 1);
+            self.reserve(self.span() + ahead.unsigned_abs() as usize + 1);
             self.end = seq;
         }
         self.next_msgno = msgno;
@@ -234,7 +234,7 @@ impl SendBuffer {
         in_order: bool,
         position: Position,
     ) {
-        self.ring.reserve(self.first, self.span() + 1);
+        self.reserve(self.span() + 1);
         self.packets += 1;
         self.bytes += payload.len() as u64;
         if let Some(at) = expires {
@@ -254,6 +254,24 @@ impl SendBuffer {
             },
         );
         self.end = self.end.next();
+    }
+
+    /// Makes room for `span` numbers from the oldest on.
+    #[inline(always)]
+    fn reserve(&mut self, span: usize) {
+        if span > self.ring.capacity() {
+            self.grow(span);
+        }
+    }
+
+    /// The loss list knows numbers by their remainders as the ring does: it must not be smaller, or
+    /// what is given up behind a lost message would be taken for that.
+    #[cold]
+    fn grow(&mut self, span: usize) {
+        self.ring.reserve(self.first, span);
+        if !self.lost.is_empty() {
+            self.lost.reserve(self.first, self.ring.capacity());
+        }
     }
 
     /// The number of the next message that was never sent; it counts as sent from now on.
