@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use punctual_netem::{Jitter, LinkConfig, Loss, Reorder};
 use punctual_proto::{
-    ClassicRtt, NakTimer, ReportedPacket, RetransmitAlgorithm, RetransmitBandwidth,
+    ClassicRtt, Config, NakTimer, ReportedPacket, RetransmitAlgorithm, RetransmitBandwidth,
     RetransmitPolicy, Rtt, RttAlgorithm, RttEstimator, Statistics,
 };
 use punctual_units::{Bitrate, Instant};
@@ -277,6 +278,29 @@ fn a_lost_report_is_made_again() {
     pair.assert_complete(Side::Caller);
     let reports = *reports.borrow();
     assert!((4..=6).contains(&reports), "{reports} reports, three of them lost");
+}
+
+/// A machine that slept, and a program that was stopped: there was no time for answers in between.
+#[test]
+fn a_sender_that_wakes_up_late_sends_again_once() {
+    let mut pair = Pair::symmetric(1, link());
+    pair.connect(Config::file(), Config::file());
+    pair.run_for(SECS(1));
+    pair.drop_where(|_, _| true);
+    pair.write(Side::Caller, &mut Bytes::from(vec![7; 5 * 1_456])).expect("room");
+    pair.run_for(MS(100));
+    let before = pair.statistics(Side::Caller).packets_sent;
+    let late = pair.caller.local(pair.now) + SECS(20);
+    let endpoint = &mut pair.caller.endpoint;
+    for _ in 0..100 {
+        if endpoint.poll_timeout().is_some_and(|at| at <= late) {
+            endpoint.handle_timeout(late);
+        }
+        while endpoint.poll_transmit(late, 1, &mut Vec::new()).is_some() {}
+    }
+    let id = pair.caller.connection.expect("a connection");
+    let statistics = endpoint.statistics(late, id).expect("it stands");
+    assert_eq!(statistics.packets_sent - before, 5, "all that is in flight, once");
 }
 
 #[test]

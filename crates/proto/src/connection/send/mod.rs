@@ -88,7 +88,8 @@ pub(crate) struct SendHalf {
     last_original: Instant,
     /// When the peer last answered to data, by an ACK or a NAK.
     last_response: Instant,
-    silences: u32,
+    /// When something was last sent again because nothing was acknowledged.
+    last_silence: Option<Instant>,
     /// Packets of a submission for which there was no room; 0 if all were taken.
     refused: usize,
     busy_since: Option<Instant>,
@@ -148,7 +149,7 @@ impl SendHalf {
             last_progress: now,
             last_original: now,
             last_response: now,
-            silences: 0,
+            last_silence: None,
             refused: 0,
             busy_since: None,
             link_capacity_pps: 0,
@@ -354,7 +355,7 @@ impl SendHalf {
         }
         self.counts.acks += u64::from(ack.number().is_some());
         self.last_progress = now;
-        self.silences = 0;
+        self.last_silence = None;
         self.note_idle(now);
         Verdict::Advanced
     }
@@ -431,7 +432,9 @@ impl SendHalf {
         } else {
             self.last_progress.max(self.last_original)
         };
-        Some(since + (rtt.bound() + RETRANSMIT_MARGIN) * (self.silences + 1) + RETRANSMIT_BASE)
+        // From when it was done, not from when it was due: whoever wakes up late does it once.
+        let since = self.last_silence.map_or(since + RETRANSMIT_BASE, |last| since.max(last));
+        Some(since + rtt.bound() + RETRANSMIT_MARGIN)
     }
 
     /// Nothing was acknowledged for long. Where the peer does not repeat its loss reports,
@@ -443,7 +446,7 @@ impl SendHalf {
     /// Of a file, nothing is added while packets that were reported lost still wait for their turn
     /// (libsrt's LATEREXMIT).
     pub(crate) fn handle_silence(&mut self, now: Instant, rtt: Rtt) {
-        self.silences += 1;
+        self.last_silence = Some(now);
         if !(self.reliable && self.buffer.has_lost()) {
             let last = self.buffer.next_new().minus(1);
             let first = if self.retransmits_on_silence {
