@@ -12,6 +12,7 @@ pub(crate) mod recv;
 pub(crate) mod rtt;
 pub(crate) mod send;
 pub(crate) mod timer;
+mod troubles;
 
 use std::net::SocketAddr;
 
@@ -25,7 +26,7 @@ use self::link::Enlistment;
 use self::timer::{Timer, TimerTable};
 use crate::config::Config;
 use crate::encryption::KeyState;
-use crate::error::{CloseReason, RecvError, SendError};
+use crate::error::{CloseReason, PeerError, RecvError, SendError};
 use crate::event::{ConnectionInfo, Message, SendOptions};
 use crate::handshake::caller::Caller;
 use crate::handshake::rendezvous::Rendezvous;
@@ -374,6 +375,13 @@ impl Connection {
         }
     }
 
+    /// Tells the peer what went wrong here.
+    pub(crate) fn tell_error(&mut self, error: PeerError) {
+        if let State::Established(live) = &mut self.state {
+            live.tell_error(error);
+        }
+    }
+
     /// Whether a rendezvous is under way.
     pub(crate) fn is_meeting(&self) -> bool {
         matches!(&self.state, State::Calling(calling) if calling.is_rendezvous())
@@ -422,6 +430,7 @@ impl Connection {
             peer_latency: self.config.peer_latency(),
             max_payload: self.config.payload_size(),
             rtt: rtt::Rtt::INITIAL.smoothed,
+            peer_error: None,
             send_key_state: self.first_key_state(),
             receive_key_state: self.first_key_state(),
             cipher: None,

@@ -39,6 +39,7 @@ mod node;
 mod odd_packets;
 mod pacing;
 mod pair;
+mod peer_errors;
 mod record;
 mod recorded;
 mod refusals;

@@ -579,6 +579,11 @@ impl ReceiveHalf {
         self.tsbpd.map_or(Duration::ZERO, |tsbpd| now.saturating_since(tsbpd.due(time)))
     }
 
+    /// Whether it is one of files.
+    pub(crate) const fn is_of_file(&self) -> bool {
+        self.file.is_some()
+    }
+
     /// Whether nothing is given up: of a file.
     fn keeps_all(&self) -> bool {
         self.file.as_ref().is_some_and(|file| file.keeps_all())
