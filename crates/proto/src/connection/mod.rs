@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use punctual_units::Instant;
-use punctual_wire::{Control, ControlPacket, DataHeader, Handshake, SocketId, Timestamp};
+use punctual_wire::{Control, ControlPacket, DataHeader, Handshake, MsgNo, SocketId, Timestamp};
 
 use self::calling::{Calling, Role};
 use self::established::Established;
@@ -72,6 +72,8 @@ pub(crate) struct Connection {
     orphan: Option<SocketId>,
     /// What it is as a link of a group, if it is one.
     link: Option<Enlistment>,
+    /// The number of its first message.
+    first_message: MsgNo,
     /// The handshake that told the peer why this end refused it.
     refusal: Option<LastWord>,
     ignored: u64,
@@ -157,8 +159,17 @@ impl Connection {
             state,
             orphan: None,
             link: None,
+            first_message: MsgNo::FIRST,
             refusal: None,
             ignored: 0,
+        }
+    }
+
+    /// Gives its first message this number.
+    pub(crate) fn count_messages_from(&mut self, first: MsgNo) {
+        self.first_message = if first == MsgNo::CONTROL { MsgNo::FIRST } else { first };
+        if let State::Established(live) = &mut self.state {
+            live.sender.count_from(self.first_message);
         }
     }
 
@@ -233,6 +244,7 @@ impl Connection {
         let (config, timers) = (&self.config, &mut self.timers);
         let mut live = Established::new(now, self.remote, config, negotiated, last_word, timers)
             .with_path(self.socket_id);
+        live.sender.count_from(self.first_message);
         if let Some(enlistment) = self.link {
             live.enlist(enlistment);
         }

@@ -394,9 +394,10 @@ impl Endpoint {
     fn insert(
         &mut self,
         now: Instant,
-        connection: Connection,
+        mut connection: Connection,
         caller: Option<(SocketAddr, SocketId, SeqNo)>,
     ) -> ConnectionId {
+        connection.count_messages_from(self.config.first_message);
         let socket_id = connection.socket_id;
         let entry = self.connections.vacant_entry();
         let index = entry.key();

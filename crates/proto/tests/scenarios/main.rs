@@ -35,6 +35,7 @@ mod key_refresh;
 mod lifecycle;
 mod link_counts;
 mod long_streams;
+mod message_numbers;
 mod node;
 mod odd_packets;
 mod pacing;
