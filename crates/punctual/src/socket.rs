@@ -75,8 +75,8 @@ impl Socket {
     /// Sends one message of 1 to [`max_payload`](ConnectionInfo::max_payload) bytes; waits while
     /// the send buffer is full.
     ///
-    /// Errors: [`Error::Size`] for an empty or too large message, [`Error::Peer`] when the other end
-    /// says that it cannot use what is sent, [`Error::Closed`] when the connection has ended.
+    /// Errors: [`Error::Size`] for an empty or too large message, [`Error::Peer`] when the other
+    /// end says that it cannot use what is sent, [`Error::Closed`] when the connection has ended.
     ///
     /// Cancel safe: either the message was taken and this has completed, or it was not.
     pub async fn send(&self, payload: Bytes) -> Result<(), Error> {
