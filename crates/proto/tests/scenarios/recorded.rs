@@ -1,7 +1,8 @@
 //! Groups against what libsrt really said: datagrams recorded between this implementation and
 //! libsrt 1.5.5 built with bonding, each way, over two paths of which the first is cut after 2.6 s.
-//! Two sessions are encrypted (AES-CTR, 128 bits). A line is the time in microseconds since the first datagram of its path, the path, who sent it,
-//! and the datagram; what was lost in the cut, and most ACKs, are left out.
+//! Two sessions are encrypted (AES-CTR, 128 bits). A line is the time in microseconds since the
+//! first datagram of its path, the path, who sent it, and the datagram; what was lost in the cut,
+//! and most ACKs, are left out.
 
 use std::net::SocketAddr;
 use std::time::Duration;
