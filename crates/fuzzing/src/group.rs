@@ -157,8 +157,8 @@ impl Bond {
         }
     }
 
-    /// What fills the buffers is sent again after a time that the round trips, as they seemed to be,
-    /// ask for.
+    /// What fills the buffers is sent again after a time that the round trips ask for, as they
+    /// seemed to be.
     fn send_when_there_is_room(&mut self, from: usize) {
         let before = self.ends[from].sent;
         for _ in 0..30 {

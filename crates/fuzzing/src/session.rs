@@ -4,8 +4,8 @@
 //!
 //! Neither end panics, both come to rest, and neither sends or keeps more than its configuration
 //! allows. What was not damaged, or is authenticated, is delivered as it was sent, in order and
-//! once; and when nobody meddles any more, what is sent arrives. It may be live, or a file, of which
-//! nothing is missing then.
+//! once; and when nobody meddles any more, what is sent arrives. It may be live, or a file, and of
+//! that nothing is missing then.
 
 mod end;
 
@@ -21,8 +21,8 @@ use crate::config::{drawn, drawn_file, is_authentic, without_waiting};
 use crate::input::Input;
 
 const START: Instant = Instant::from_millis(100_000);
-/// The first four bytes choose who calls, what is sent, and the options; each three after them are a
-/// step.
+/// The first four bytes choose who calls, what is sent, and the options; each three after them are
+/// a step.
 pub(crate) fn run(input: &[u8]) {
     let mut input = Input(input);
     let mut session = Session::new(input.byte(), [input.byte(), input.byte()], input.byte());
@@ -220,8 +220,8 @@ impl Session {
         self.wait_until_all_arrived();
     }
 
-    /// What fills the buffer is sent again after a time that the round trip, as it seemed to be, asks
-    /// for.
+    /// What fills the buffer is sent again after a time that the round trip asks for, as it seemed
+    /// to be.
     fn send_when_there_is_room(&mut self, from: usize) {
         let before = self.ends[from].taken();
         for _ in 0..30 {

@@ -290,7 +290,7 @@ fn a_sender_that_wakes_up_late_sends_again_once() {
     pair.write(Side::Caller, &mut Bytes::from(vec![7; 5 * 1_456])).expect("room");
     pair.run_for(MS(100));
     let before = pair.statistics(Side::Caller).packets_sent;
-    let late = pair.caller.local(pair.now) + SECS(20);
+    let late = pair.caller.local(pair.now) + SECS(4);
     let endpoint = &mut pair.caller.endpoint;
     for _ in 0..100 {
         if endpoint.poll_timeout().is_some_and(|at| at <= late) {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use punctual_units::{Bitrate, Instant};
 use punctual_wire::{
-    Ack, AckNo, DataHeader, DropRequest, KeyFlag, LossList, SeqNo, SocketId, Timestamp,
+    Ack, AckNo, DataHeader, DropRequest, KeyFlag, LossList, MsgNo, SeqNo, SocketId, Timestamp,
 };
 
 use self::budget::{Rates, RetransmitBudget};
@@ -156,6 +156,11 @@ impl SendHalf {
             delivery_pps: 0,
             counts: Counts::default(),
         }
+    }
+
+    /// Gives the first message this number.
+    pub(crate) const fn count_from(&mut self, msgno: MsgNo) {
+        self.buffer.count_from(msgno);
     }
 
     /// Takes a message of one packet; `false` if it finds no room.
