@@ -25,7 +25,7 @@ mod tool;
 
 pub use clip::{Clip, Feed};
 pub use folder::Folder;
-pub use libsrt::LibsrtPeer;
+pub use libsrt::{LibsrtFiles, LibsrtPeer};
 pub use middle::{Middle, Place, Side};
 pub use ports::{free_port, wait_until_bound};
 pub use process::Process;

@@ -37,20 +37,41 @@ impl LibsrtPeer {
     }
 }
 
-/// The program, compiled when first asked for.
+/// The small C program of `peers/files.c`: libsrt's functions for files, which its command line
+/// tools do not use.
+#[derive(Debug)]
+pub struct LibsrtFiles;
+
+impl LibsrtFiles {
+    /// Starts it with these words, which the program's own comment explains.
+    ///
+    /// # Panics
+    ///
+    /// If it does not start.
+    pub fn start(words: &[&str], folder: &Folder) -> Process {
+        static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+        let mut command = Command::new(PROGRAM.get_or_init(|| compile("files")));
+        command.args(words);
+        Process::start("libsrt", command, folder)
+    }
+}
+
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/peer.c");
-        let program = shared().join(format!("peer-{}", std::process::id()));
-        let flags = Command::new("pkg-config").args(["--cflags", "--libs", "srt"]).output();
-        let flags = flags.expect("pkg-config is installed").stdout;
-        let flags = String::from_utf8_lossy(&flags);
-        let mut compiler = Command::new("cc");
-        compiler.args(["-Wall", "-Wextra", "-O1", "-o"]).arg(&program).arg(source);
-        compiler.args(flags.split_whitespace());
-        let status = compiler.status().expect("cc is installed");
-        assert!(status.success(), "{compiler:?} failed");
-        program
-    })
+    PROGRAM.get_or_init(|| compile("peer"))
+}
+
+/// Compiles the program of this name in `peers/`.
+fn compile(name: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("peers/{name}.c"));
+    let program = shared().join(format!("{name}-{}", std::process::id()));
+    let flags = Command::new("pkg-config").args(["--cflags", "--libs", "srt"]).output();
+    let flags = flags.expect("pkg-config is installed").stdout;
+    let flags = String::from_utf8_lossy(&flags);
+    let mut compiler = Command::new("cc");
+    compiler.args(["-Wall", "-Wextra", "-O1", "-o"]).arg(&program).arg(source);
+    compiler.args(flags.split_whitespace());
+    let status = compiler.status().expect("cc is installed");
+    assert!(status.success(), "{compiler:?} failed");
+    program
 }

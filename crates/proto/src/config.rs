@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use punctual_crypto::{KeyLength, Passphrase};
 use punctual_units::Bitrate;
-use punctual_wire::{SocketId, destination};
+use punctual_wire::{MsgNo, SocketId, destination};
 
 use crate::congestion::CongestionControl;
 use crate::connection::rtt::RttAlgorithm;
@@ -438,6 +438,10 @@ pub struct EndpointConfig {
     pub max_connections: usize,
     /// Which of several endpoints that share a port this is; see [`Shard`].
     pub shard: Shard,
+    /// The number of each connection's first message. Default 1, as libsrt has it; 0, which is no
+    /// message's, counts as 1. Another one brings the wrap of the 26 bits near, which is 67 million
+    /// messages away.
+    pub first_message: MsgNo,
 }
 
 /// One of several endpoints that share a port. Each draws other socket IDs, so that it can be told
@@ -489,7 +493,13 @@ const MAX_SOCKET_ID: u32 = 0x3FFF_FFFF;
 impl EndpointConfig {
     /// The default options with this seed.
     pub fn new(seed: [u8; 32]) -> Self {
-        Self { seed, backlog: 1_024, max_connections: 65_536, shard: Shard::default() }
+        Self {
+            seed,
+            backlog: 1_024,
+            max_connections: 65_536,
+            shard: Shard::default(),
+            first_message: MsgNo::FIRST,
+        }
     }
 }
 

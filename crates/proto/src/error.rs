@@ -1,5 +1,6 @@
 //! Errors by operation, and why a connection ended.
 
+use std::fmt;
 use std::time::Duration;
 
 use punctual_wire::RejectReason;
@@ -68,9 +69,40 @@ pub enum SendError {
     /// The handshake is not complete.
     #[error("the connection does not stand yet")]
     NotConnected,
+    /// The peer has said that something went wrong there. Nothing was taken. It is told once, and
+    /// the connection goes on: whether to go on sending is the application's decision.
+    #[error("{0}")]
+    PeerError(PeerError),
     /// The connection is closed or closing.
     #[error("the connection is closed: {0}")]
     Closed(CloseReason),
+}
+
+/// What went wrong at the other end of a transfer, as it says by a PEERERROR packet.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct PeerError(u32);
+
+impl PeerError {
+    /// It could not write what it received to its file. libsrt knows no other (`srt_recvfile`).
+    pub const FILE: Self = Self(4_000);
+
+    pub(crate) const fn new(code: u32) -> Self {
+        Self(code)
+    }
+
+    /// The number by which it goes on the wire.
+    pub const fn code(self) -> u32 {
+        self.0
+    }
+}
+
+impl fmt::Display for PeerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::FILE => f.write_str("the other end could not write what it received"),
+            Self(code) => write!(f, "something went wrong at the other end (error {code})"),
+        }
+    }
 }
 
 /// A message could not be received.

@@ -10,7 +10,7 @@ use punctual_wire::{MsgNo, RejectReason, SeqNo, SocketId};
 
 use crate::encryption::KeyState;
 use crate::endpoint::ConnectionId;
-use crate::error::CloseReason;
+use crate::error::{CloseReason, PeerError};
 use crate::group::GroupOffer;
 
 /// Something that the application should know or act on.
@@ -32,7 +32,8 @@ pub enum Event {
     /// At least one message is due for delivery. Not told again until `recv` has returned `None`.
     Readable(ConnectionId),
     /// There is room for messages again after `send` said
-    /// [`SendError::Full`](crate::SendError::Full).
+    /// [`SendError::Full`](crate::SendError::Full), or `send` will say what went wrong at the peer
+    /// ([`SendError::PeerError`](crate::SendError::PeerError)).
     Writable(ConnectionId),
     /// A link of a balancing group has something for its group: take it by
     /// [`Endpoint::take_link_messages`](crate::Endpoint::take_link_messages) and
@@ -92,6 +93,10 @@ pub struct ConnectionInfo {
     pub max_payload: usize,
     /// The smoothed round-trip time.
     pub rtt: Duration,
+    /// What the peer said last of what went wrong there: see [`SendError::PeerError`].
+    ///
+    /// [`SendError::PeerError`]: crate::SendError::PeerError
+    pub peer_error: Option<PeerError>,
     /// How far the ends are with the keys of what this end sends \[sndkmstate\].
     pub send_key_state: KeyState,
     /// The same of what it receives \[rcvkmstate\].

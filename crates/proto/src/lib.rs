@@ -101,7 +101,9 @@ pub use connection::rtt::{ClassicRtt, Rtt, RttAlgorithm, RttEstimator};
 pub use connection::send::retransmit::{Aggressive, Efficient, ReportedPacket, RetransmitPolicy};
 pub use encryption::{CryptoMode, KeyState};
 pub use endpoint::{ConnectionId, Endpoint, Transmit};
-pub use error::{AcceptError, CloseReason, ConfigError, ConnectError, RecvError, SendError};
+pub use error::{
+    AcceptError, CloseReason, ConfigError, ConnectError, PeerError, RecvError, SendError,
+};
 pub use event::{ConnectionInfo, Event, Incoming, IncomingId, Message, SendOptions};
 pub use group::{
     Group, GroupKind, GroupMessage, GroupOffer, LinkAction, LinkId, LinkState, LinkStatus,

@@ -3,7 +3,8 @@
 use std::io;
 
 use punctual_proto::{
-    AcceptError, CloseReason, ConfigError, ConnectError, RecvError, RejectReason, SendError,
+    AcceptError, CloseReason, ConfigError, ConnectError, PeerError, RecvError, RejectReason,
+    SendError,
 };
 use thiserror::Error;
 
@@ -29,6 +30,10 @@ pub enum Error {
     /// Bytes of a stream were offered to a connection that carries messages.
     #[error("the connection carries messages, not a stream of bytes")]
     NoStream,
+    /// The other end has said that something went wrong there. Nothing was sent. It is told once,
+    /// and the connection goes on, until one end closes it.
+    #[error("{0}")]
+    Peer(PeerError),
     /// The message does not fit one packet or, where messages are cut, the buffers.
     #[error("the message has {size} bytes; one message holds 1 to {max} here")]
     Size {
@@ -108,6 +113,7 @@ pub(crate) fn sent(answer: Result<(), SendError>) -> Result<Sent, Error> {
         Err(SendError::Size { size, max }) => Err(Error::Size { size, max }),
         Err(SendError::Closed(reason)) => Err(Error::Closed(reason)),
         Err(SendError::NoStream) => Err(Error::NoStream),
+        Err(SendError::PeerError(error)) => Err(Error::Peer(error)),
         // A `Socket` is handed out only when both ends have shaken hands.
         Err(error) => Err(Error::Io(io::Error::new(io::ErrorKind::NotConnected, error))),
     }

@@ -108,9 +108,9 @@ pub use punctual_proto::{
     AcceptError, AccessMode, BufferSize, CipherMode, CloseReason, Config, ConfigError,
     CongestionAlgorithm, CongestionControl, ConnectError, ConnectionInfo, ContentType, CryptoMode,
     GroupKind, GroupOffer, KeyLength, KeyState, LinkId, LinkState, MaxBandwidth, Message, MsgNo,
-    NakTimer, Passphrase, PathState, RejectReason, RetransmitAlgorithm, RetransmitBandwidth,
-    RttAlgorithm, SendOptions, SeqNo, SocketId, StatisticValue, Statistics, StreamId,
-    StreamIdError, Transmission,
+    NakTimer, Passphrase, PathState, PeerError, RejectReason, RetransmitAlgorithm,
+    RetransmitBandwidth, RttAlgorithm, SendOptions, SeqNo, SocketId, StatisticValue, Statistics,
+    StreamId, StreamIdError, Transmission,
 };
 pub use punctual_units::{Bitrate, Instant};
 pub use reconnect::Reconnect;

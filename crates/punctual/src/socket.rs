@@ -7,7 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_core::future::BoxFuture;
 use punctual_proto::{
-    CloseReason, Config, ConnectionId, ConnectionInfo, Endpoint, Message, SendOptions, Statistics,
+    CloseReason, Config, ConnectionId, ConnectionInfo, Endpoint, Message, PeerError, SendOptions,
+    Statistics,
 };
 use punctual_units::Instant;
 use tokio::sync::Notify;
@@ -74,8 +75,8 @@ impl Socket {
     /// Sends one message of 1 to [`max_payload`](ConnectionInfo::max_payload) bytes; waits while
     /// the send buffer is full.
     ///
-    /// Errors: [`Error::Size`] for an empty or too large message, [`Error::Closed`] when the
-    /// connection has ended.
+    /// Errors: [`Error::Size`] for an empty or too large message, [`Error::Peer`] when the other
+    /// end says that it cannot use what is sent, [`Error::Closed`] when the connection has ended.
     ///
     /// Cancel safe: either the message was taken and this has completed, or it was not.
     pub async fn send(&self, payload: Bytes) -> Result<(), Error> {
@@ -137,8 +138,8 @@ impl Socket {
     /// [`Transmission`](crate::Transmission) is `Stream`: waits until there is room for some, takes
     /// as many as there is room for, and gives their number. Nothing to send is `Ok(0)`.
     ///
-    /// Errors: [`Error::NoStream`] on a connection that carries messages, [`Error::Closed`] when it
-    /// has ended.
+    /// Errors: [`Error::NoStream`] on a connection that carries messages, [`Error::Peer`] when the
+    /// other end says that it cannot use what is sent, [`Error::Closed`] when it has ended.
     ///
     /// Cancel safe: what was not taken is still in `data`.
     pub async fn write(&self, data: &mut Bytes) -> Result<usize, Error> {
@@ -221,6 +222,14 @@ impl Socket {
     pub fn try_recv(&self) -> Result<Option<Message>, Error> {
         let Connection { shared, id, .. } = &*self.connection;
         shared.call(|state, now| Ok(state.endpoint.recv(now, *id)?))
+    }
+
+    /// Tells the other end that something went wrong with the files that it sends, such as
+    /// [`PeerError::FILE`] when the disk is full: its sending fails with [`Error::Peer`], libsrt's
+    /// with `SRT_EPEERERR` where it waits for room. The connection goes on until somebody closes
+    /// it. Nothing happens in live mode.
+    pub fn tell_error(&self, error: PeerError) {
+        self.with_driver(|endpoint, now, id| endpoint.tell_error(now, id, error));
     }
 
     /// Closes the connection: sends what is buffered for up to [`linger`](Config::linger), tells

@@ -10,6 +10,8 @@ pub(crate) enum Source {
     Link(usize),
     /// A host wakes up.
     Host(usize),
+    /// A group looks at its links: that of a stream's sender, or of its receiver.
+    Group(usize),
     /// A stream's application calls or sends.
     Stream(usize),
     /// Cross traffic sends.
@@ -44,7 +46,7 @@ pub(crate) struct Agenda {
 type Group = [u64; GROUP];
 
 const NEVER: u64 = u64::MAX;
-const KINDS: usize = 6;
+const KINDS: usize = 7;
 const NOWHERE: u32 = u32::MAX;
 /// Entries of a row that meet in one of the row above.
 const GROUP: usize = 8;
@@ -54,10 +56,11 @@ impl Source {
         match self {
             Self::Link(number) => (0, number),
             Self::Host(number) => (1, number),
-            Self::Stream(number) => (2, number),
-            Self::Traffic(number) => (3, number),
-            Self::StreamSample(number) => (4, number),
-            Self::LinkSample(number) => (5, number),
+            Self::Group(number) => (2, number),
+            Self::Stream(number) => (3, number),
+            Self::Traffic(number) => (4, number),
+            Self::StreamSample(number) => (5, number),
+            Self::LinkSample(number) => (6, number),
         }
     }
 }

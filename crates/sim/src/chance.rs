@@ -11,6 +11,7 @@ pub(crate) enum Purpose {
     Traffic = 4,
     Stream = 5,
     Application = 6,
+    Group = 7,
 }
 
 /// The seed for `purpose` of the thing numbered `index`.

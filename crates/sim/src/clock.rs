@@ -3,7 +3,7 @@ use std::time::Duration;
 use punctual_units::Instant;
 
 /// A host's clock: where it stands and how fast it runs against the world's.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Clock {
     /// Nanoseconds.
     offset: u64,

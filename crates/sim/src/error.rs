@@ -36,6 +36,17 @@ pub enum WorldError {
         /// Bytes of the longest message.
         max: usize,
     },
+    /// A port accepts connections of one kind.
+    #[error(
+        "{0:?} is called by a stream of another transmission; each of them needs a host of its own"
+    )]
+    Transmission(HostId),
+    /// One end of a stream is live and the other a file, or a group is to carry a file.
+    #[error("both ends of a stream must have the same transmission, and those of a group be live")]
+    Ends,
+    /// The links of a group end at two clocks, which one machine does not have.
+    #[error("{0:?} and {1:?} are ports of one end of a group and must have the same clock")]
+    Clocks(HostId, HostId),
     /// Statistics cannot be written down without a pause.
     #[error("the period of a series must be longer than zero")]
     ZeroPeriod,

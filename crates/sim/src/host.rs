@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use punctual_proto::{Config, ConnectionId, Endpoint, EndpointConfig, SocketId};
+use punctual_proto::{Config, ConnectionId, Endpoint, EndpointConfig, SocketId, Transmission};
 use punctual_units::Instant;
 
 use crate::chance::{Chance, Purpose, derive};
@@ -92,6 +92,15 @@ impl Lateness {
     }
 }
 
+/// What a connection is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Use {
+    /// The number of its stream.
+    pub(crate) stream: usize,
+    /// The number of the link, of a stream over several; otherwise 0.
+    pub(crate) link: usize,
+}
+
 /// A host at work.
 #[derive(Debug)]
 pub(crate) struct Host {
@@ -104,10 +113,12 @@ pub(crate) struct Host {
     pub(crate) damaged: u64,
     /// Packets that wait for the host to wake up.
     pub(crate) inbox: Vec<IpPacket>,
-    /// The streams of its connections.
-    pub(crate) streams: BTreeMap<ConnectionId, usize>,
-    /// The streams of callers that it waits for, by address and socket ID.
-    pub(crate) expected: BTreeMap<(SocketAddr, SocketId), usize>,
+    /// What its connections are for.
+    pub(crate) streams: BTreeMap<ConnectionId, Use>,
+    /// What the callers that it waits for want, by address and socket ID.
+    pub(crate) expected: BTreeMap<(SocketAddr, SocketId), Use>,
+    /// How data travel over the connections that it accepts; `None` before there are any.
+    pub(crate) transmission: Option<Transmission>,
     chance: Chance,
     /// When the endpoint asked to be woken up, and when it will be.
     timer: Option<(Instant, Instant)>,
@@ -126,7 +137,7 @@ impl Host {
         }
         let now = clock.local(Instant::ORIGIN);
         let mut endpoint = Endpoint::new(EndpointConfig::new(bytes), now);
-        endpoint.listen(Some(Config::default()));
+        endpoint.listen(Some(listening(Transmission::Live)));
         Self {
             endpoint,
             clock,
@@ -137,10 +148,17 @@ impl Host {
             inbox: Vec::new(),
             streams: BTreeMap::new(),
             expected: BTreeMap::new(),
+            transmission: None,
             chance: Chance::new(derive(seed, Purpose::Lateness, index)),
             timer: None,
             arrival: None,
         }
+    }
+
+    /// Lets callers in whose data travel like this. A real port has one kind of them, too.
+    pub(crate) fn admit(&mut self, transmission: Transmission) {
+        self.transmission = Some(transmission);
+        self.endpoint.listen(Some(listening(transmission)));
     }
 
     /// A packet has arrived that is to be taken in at the next wake-up.
@@ -180,6 +198,11 @@ impl Host {
             (None, b) => b,
         }
     }
+}
+
+/// With what callers are looked at before the application is asked.
+fn listening(transmission: Transmission) -> Config {
+    Config::default().with_transmission(transmission).with_group_connect(true)
 }
 
 /// The address of host number `index`: a private one whose last bytes are the number.

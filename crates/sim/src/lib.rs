@@ -45,7 +45,8 @@
 //! - A **link** is one direction of one. A route leads over several, and any number of routes may
 //!   share one: that is a bottleneck. Packets count with their IP and UDP headers.
 //! - A **stream** ([`StreamConfig`]) is an application at either end: one sends numbered messages
-//!   at exact times, the other reads what is due, checks every byte and measures.
+//!   at exact times, the other reads what is due, checks every byte and measures. It may be a file,
+//!   whose application waits for room, or go over the links of a group.
 //! - **Cross traffic** ([`TrafficConfig`]) takes room on links: constant, in bursts, or as much as
 //!   a TCP connection takes.
 //! - **Seeds**: each host, link and stream has its own, made from the world's seed, what it is and
@@ -69,6 +70,9 @@ mod world;
 pub use error::WorldError;
 pub use host::{HostConfig, Lateness};
 pub use schedule::RateSchedule;
-pub use stream::{End, StreamConfig, StreamIntegrity, StreamOutcome, StreamSample, Transport};
+pub use stream::{
+    End, GroupLink, LinkOutcome, StreamConfig, StreamIntegrity, StreamOutcome, StreamSample,
+    Transport,
+};
 pub use traffic::{Traffic, TrafficConfig, TrafficStatistics};
 pub use world::{HostId, LinkId, LinkSample, StreamId, TrafficId, World};

@@ -58,6 +58,16 @@ struct Sending {
 
 impl Transfer for Sending {
     async fn carry(&self, socket: &Socket) -> Result<Progress, Failure> {
+        let carried = self.send(socket).await;
+        match socket.info().peer_error {
+            None => carried,
+            Some(error) => Err(Failure::runtime(format!("{error}; it tells why"))),
+        }
+    }
+}
+
+impl Sending {
+    async fn send(&self, socket: &Socket) -> Result<Progress, Failure> {
         let Self { args, listing, .. } = self;
         let progress = Progress::start(Some(listing.size()), self.quiet);
         listing.problems.iter().for_each(|problem| progress.problem(problem));

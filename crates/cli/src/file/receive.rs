@@ -9,6 +9,7 @@ use super::message::{Answer, Digest, FromReceiver, FromSender, Language, Segment
 use super::path::RelativePath;
 use super::progress::Progress;
 use super::send::OFFERS_AHEAD;
+use super::session::refuse_rest;
 use super::store::{Found, Incoming, Prefix, Store};
 use crate::exit::Failure;
 
@@ -26,6 +27,7 @@ pub(crate) async fn receive(
         offered: VecDeque::new(),
         current: Current::None,
         finished: false,
+        unwritable: false,
         checked: false,
     };
     if socket.info().path_update {
@@ -37,7 +39,11 @@ pub(crate) async fn receive(
             Ok(message) => {
                 let message = FromSender::parse(message.payload)
                     .map_err(|error| Failure::runtime(error.to_string()))?;
-                receiver.take_in(message).await?;
+                let taken = receiver.take_in(message).await;
+                if receiver.unwritable {
+                    refuse_rest(socket).await;
+                }
+                taken?;
             }
             Err(_) if receiver.finished => return Ok(()),
             Err(punctual::Error::Closed(CloseReason::Peer)) => return receiver.end(),
@@ -55,6 +61,8 @@ struct Receiver<'a> {
     current: Current,
     /// The sender has said that there is no more.
     finished: bool,
+    /// The disk does not take what comes.
+    unwritable: bool,
     /// The sender speaks as Punctual does.
     checked: bool,
 }
@@ -173,11 +181,12 @@ impl Receiver<'_> {
         if size.is_some_and(|size| incoming.len() + data.len() as u64 > size) {
             return Err(unexpected());
         }
-        if let Err(error) = block_in_place(|| incoming.write(data)) {
-            self.progress.problem(&format!("{path}: {error}"));
-            self.current = Current::Dropped(error.to_string());
-        }
-        Ok(())
+        let Err(error) = block_in_place(|| incoming.write(data)) else { return Ok(()) };
+        // It will hardly be better with what is behind it, and the sender should not have to find
+        // out at the end.
+        let why = format!("{path}: {error}");
+        self.unwritable = true;
+        Err(self.interrupted(&why))
     }
 
     /// The file is over: is it what the sender has?

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use punctual::{CloseReason, Listener, Socket};
+use punctual::{CloseReason, Listener, PeerError, Socket};
 use punctual_uri::{Mode, SrtTarget, Uri};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
@@ -97,10 +97,18 @@ impl Sessions {
     }
 }
 
-/// Waits until everything that was sent has arrived.
+/// Says that what comes cannot be written, and gives the sender time to hear of it. A sender on
+/// libsrt looks for that when there is room for more, so what comes is read on.
+pub(crate) async fn refuse_rest(socket: &Socket) {
+    socket.tell_error(PeerError::FILE);
+    let rest = async { while socket.recv().await.is_ok() {} };
+    let _ = timeout(HEARING, rest).await;
+}
+
+/// Waits until everything that was sent has arrived, or the other end says that it is of no use.
 pub(crate) async fn hand_over(socket: &Socket) -> Result<(), Failure> {
     let arrived = async {
-        while socket.statistics().send_buffer_packets > 0 {
+        while socket.statistics().send_buffer_packets > 0 && socket.info().peer_error.is_none() {
             sleep(LOOK).await;
         }
     };
@@ -121,6 +129,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// How long the end of a connection may take once there is nothing left to say.
 const FAREWELL: Duration = Duration::from_millis(500);
+
+/// How long a sender may take until it has heard that its files cannot be written.
+const HEARING: Duration = Duration::from_secs(2);
 
 /// How often it is looked whether all has arrived.
 const LOOK: Duration = Duration::from_millis(10);

@@ -9,6 +9,7 @@ use tokio::task::block_in_place;
 
 use super::path::RelativePath;
 use super::progress::Progress;
+use super::session::refuse_rest;
 use super::source::{Entry, Reading};
 use super::store::{Prefix, Store};
 use crate::exit::Failure;
@@ -43,14 +44,21 @@ pub(crate) async fn receive(
 ) -> Result<(), Failure> {
     let path = file_name(name, &socket.stream_id())?;
     progress.begin(path.as_str());
-    let mut incoming = block_in_place(|| store.begin(&path, Prefix::default()))
-        .map_err(|why| Failure::runtime(format!("{path}: not taken: {why}")))?;
+    let mut incoming = match block_in_place(|| store.begin(&path, Prefix::default())) {
+        Ok(incoming) => incoming,
+        Err(why) => {
+            refuse_rest(socket).await;
+            return Err(Failure::runtime(format!("{path}: not taken: {why}")));
+        }
+    };
     loop {
         match socket.recv().await {
             Ok(message) => {
                 progress.carried(message.payload.len());
-                block_in_place(|| incoming.write(&message.payload))
-                    .map_err(|error| Failure::file(Path::new(path.as_str()), &error))?;
+                if let Err(error) = block_in_place(|| incoming.write(&message.payload)) {
+                    refuse_rest(socket).await;
+                    return Err(Failure::file(Path::new(path.as_str()), &error));
+                }
             }
             Err(punctual::Error::Closed(CloseReason::Peer)) => break,
             Err(error) => {

@@ -305,3 +305,29 @@ async fn nonsense_ends_the_transfer_and_leaves_no_file() {
     assert!(ended.stderr.contains("the checksums differ"), "{}", ended.stderr);
     assert!(tree(&folder.file("target")).is_empty());
 }
+
+#[test]
+fn a_sender_is_told_that_the_other_ends_disk_is_full() {
+    let folder = Folder::new("disk-full");
+    let (source, target) = (folder.file("large"), folder.file("target"));
+    fs::write(&source, contents(40_000_000, 1)).expect("a file");
+    for (protocol, kept) in [
+        (&[][..], "sent again, it goes on there"),
+        (&["--protocol", "segments"], "before all had come"),
+        (&["--protocol", "stream", "--name", "large"], ""),
+    ] {
+        let port = free_port();
+        let (listen, call) = (format!("srt://:{port}"), format!("srt://127.0.0.1:{port}"));
+        let receive = [&["file", "receive", &listen, &target], protocol].concat();
+        let mut receiver = Program::start_on_small_disk(2_000, &receive);
+        receiver.wait_for("listening");
+        let sender = &protocol[..protocol.len().min(2)];
+        let sent = run(&[&["file", "send", &source, &call], sender].concat(), b"");
+        let received = receiver.end();
+        assert_eq!((sent.code, received.code), (Some(1), Some(1)), "{protocol:?}");
+        assert!(sent.stderr.contains("could not write what it received"), "{}", sent.stderr);
+        assert!(received.stderr.contains("File too large"), "{}", received.stderr);
+        assert!(received.stderr.contains(kept), "{}", received.stderr);
+        fs::remove_dir_all(&target).expect("it is there");
+    }
+}

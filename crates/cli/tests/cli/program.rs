@@ -18,7 +18,21 @@ pub(crate) struct Program {
 impl Program {
     /// Starts the program.
     pub(crate) fn start(args: &[&str]) -> Self {
-        let mut child = command(args)
+        Self::spawn(command(args))
+    }
+
+    /// Starts the program on a disk that is full after so many blocks of 512 bytes of a file, or
+    /// seems so: writing beyond them fails.
+    pub(crate) fn start_on_small_disk(blocks: u32, args: &[&str]) -> Self {
+        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script, env!("CARGO_BIN_EXE_punctual")]).args(args);
+        shell.env_remove("RUST_LOG");
+        Self::spawn(shell)
+    }
+
+    fn spawn(mut command: Command) -> Self {
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -8,10 +8,14 @@ use crate::config::PACKET_OVERHEAD;
 const INITIAL: Bitrate = Bitrate::from_mbps(1_000);
 const FIRST_PERIOD: Duration = Duration::from_millis(500);
 const PERIOD: Duration = Duration::from_secs(1);
+/// A longer pause counts as so much: a stream that stood still is as fast as before when it goes
+/// on, and a limit that follows the input must not hold it back.
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 /// So many packets end the first period early.
 const FIRST_PERIOD_PACKETS: u64 = 2_000;
 
-/// The rate at which the application submits data, headers included, measured over a second.
+/// The rate at which the application submits data, headers included, measured over a second in
+/// which it does.
 #[derive(Debug)]
 pub(crate) struct InputRate {
     period: Option<Period>,
@@ -20,7 +24,10 @@ pub(crate) struct InputRate {
 
 #[derive(Debug)]
 struct Period {
-    start: Instant,
+    /// When the last message came.
+    last: Instant,
+    /// Time since the period began, without what pauses are too long.
+    elapsed: Duration,
     packets: u64,
     bytes: u64,
     /// Whether a message was refused, so that more than this would have been submitted.
@@ -29,7 +36,7 @@ struct Period {
 
 impl Period {
     const fn new(start: Instant) -> Self {
-        Self { start, packets: 0, bytes: 0, refused: false }
+        Self { last: start, elapsed: Duration::ZERO, packets: 0, bytes: 0, refused: false }
     }
 }
 
@@ -50,7 +57,9 @@ impl InputRate {
     /// Counts a message of `payload` bytes.
     pub(crate) fn submit(&mut self, now: Instant, payload: usize) {
         let period = self.period.get_or_insert(Period::new(now));
-        let elapsed = now - period.start;
+        period.elapsed += (now - period.last).min(LONGEST_PAUSE);
+        period.last = now;
+        let elapsed = period.elapsed;
         let over = match self.rate {
             None => {
                 elapsed >= FIRST_PERIOD
@@ -91,6 +100,20 @@ mod tests {
             input.submit(Instant::from_millis(i), 956);
         }
         assert_eq!(input.rate(), Bitrate::from_bytes_per_sec(1_000_000));
+    }
+
+    #[test]
+    fn a_pause_is_not_a_low_rate() {
+        let mut input = InputRate::new();
+        for i in 0..2_500 {
+            input.submit(Instant::from_millis(i), 956);
+        }
+        let before = input.rate();
+        for i in 0..2_500 {
+            input.submit(Instant::from_millis(3_600_000 + i), 956);
+            assert!(input.rate() >= Bitrate::from_bytes_per_sec(900_000), "{:?}", input.rate());
+        }
+        assert_eq!(input.rate(), before);
     }
 
     #[test]

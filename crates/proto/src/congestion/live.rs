@@ -6,6 +6,7 @@ use punctual_wire::SeqNo;
 use super::input_rate::InputRate;
 use super::{CongestionControl, PathState};
 use crate::config::{Config, MaxBandwidth, PACKET_OVERHEAD};
+use crate::connection::send::pacer::Pace;
 
 /// What "unlimited" means at least: libsrt's 1 Gb/s.
 const UNLIMITED: Bitrate = Bitrate::from_mbps(1_000);
@@ -22,6 +23,7 @@ pub(crate) struct LiveControl {
     /// Mean payload, bytes × 128: a smoothing by 1/128 without loss.
     mean_payload: u64,
     period: Duration,
+    pace: Pace,
 }
 
 impl LiveControl {
@@ -34,8 +36,9 @@ impl LiveControl {
             input: InputRate::new(),
             mean_payload: config.payload_size() as u64 * 128,
             period: Duration::ZERO,
+            pace: Pace::Packet(Duration::ZERO),
         };
-        control.update_period();
+        control.update();
         control
     }
 
@@ -62,15 +65,21 @@ impl LiveControl {
         self.mean_payload = self.mean_payload - self.mean_payload / 128 + payload as u64;
     }
 
-    /// Recomputes the period; done on each ACK as in LiveCC, and often enough without.
-    fn update_period(&mut self) {
-        self.period =
-            self.max_bandwidth().time_for(self.mean_payload / 128 + PACKET_OVERHEAD as u64);
+    /// How packets are spaced.
+    pub(crate) const fn pace(&self) -> Pace {
+        self.pace
+    }
+
+    /// Recomputes pace and period; done on each ACK as in LiveCC, and often enough without.
+    fn update(&mut self) {
+        let limit = self.max_bandwidth();
+        self.pace = Pace::at(limit);
+        self.period = limit.time_for(self.mean_payload / 128 + PACKET_OVERHEAD as u64);
     }
 }
 
 impl CongestionControl for LiveControl {
-    /// Time between two packets of mean size.
+    /// Time between two packets of mean size, which the statistics show.
     fn period(&self) -> Duration {
         self.period
     }
@@ -103,13 +112,13 @@ impl CongestionControl for LiveControl {
     }
 
     fn acknowledged(&mut self, _now: Instant, _packets: u32, _path: &PathState) {
-        self.update_period();
+        self.update();
     }
 
     fn lost(&mut self, _now: Instant, _first: SeqNo, _path: &PathState) {}
 
     fn timed_out(&mut self, _now: Instant, _path: &PathState) {
-        self.update_period();
+        self.update();
     }
 }
 
@@ -129,7 +138,7 @@ mod tests {
         for _ in 0..10_000 {
             live.sent(636);
         }
-        live.update_period();
+        live.update();
         assert_eq!(live.period(), Duration::from_micros(500));
         assert_eq!(live.window(), u32::MAX);
     }

@@ -15,6 +15,7 @@ use self::live::LiveControl;
 use crate::chance::Chance;
 use crate::config::{Config, CongestionAlgorithm, Transmission};
 use crate::connection::rtt::Rtt;
+use crate::connection::send::pacer::Pace;
 use crate::handshake::Negotiated;
 
 /// What a sender knows of its path when something happens that congestion control may react to.
@@ -115,6 +116,16 @@ impl Controller {
     pub(crate) fn sent(&mut self, payload: usize) {
         if let Self::Live(live) = self {
             live.sent(payload);
+        }
+    }
+
+    /// How packets are spaced: live's limit is a rate, so that each takes the time of its size. The
+    /// draft's period is that of a packet of mean size, and a stream whose messages become small
+    /// would wait as for large ones until the mean had followed.
+    pub(crate) fn pace(&self) -> Pace {
+        match self {
+            Self::Live(live) => live.pace(),
+            Self::Other(other) => Pace::Packet(other.period()),
         }
     }
 

@@ -97,6 +97,8 @@ impl Established {
             Control::Nak(report.as_list())
         } else if let Some(request) = self.sender.next_drop_request() {
             Control::DropRequest(request)
+        } else if let Some(error) = pending.error.take() {
+            Control::PeerError(error.code())
         } else if std::mem::take(&mut pending.idle) {
             Control::KeepAliveIdle
         } else if std::mem::take(&mut pending.path_probe) {

@@ -16,8 +16,9 @@ use super::recv::ReceiveHalf;
 use super::rtt::{Rtt, RttTracker};
 use super::send::{SendHalf, Verdict};
 use super::timer::{Timer, TimerTable};
+use super::troubles::Troubles;
 use crate::config::{Config, Transmission};
-use crate::error::{CloseReason, RecvError, SendError};
+use crate::error::{CloseReason, PeerError, RecvError, SendError};
 use crate::event::{ConnectionInfo, Message, SendOptions};
 use crate::filter::{Findings, ReceiveFilter};
 use crate::handshake::{LastWord, Negotiated};
@@ -46,6 +47,7 @@ pub(crate) struct Established {
     pub(crate) crypt: Option<Box<Crypt>>,
     /// Where the peer is and was, if both ends know path updates.
     pub(crate) path: Option<Box<Path>>,
+    pub(super) troubles: Troubles,
     told_readable: bool,
     /// Turns in which an agreement may still go ahead of data. libsrt's responder (1.5.1) ends the
     /// connection if data reach it before the agreement does, so while nothing shows that it has
@@ -79,6 +81,8 @@ pub(crate) struct Pending {
     pub(crate) keep_alive: bool,
     /// A keepalive that says that this link of a group goes idle.
     pub(crate) idle: bool,
+    /// What went wrong here.
+    pub(crate) error: Option<PeerError>,
     /// The answer to the peer's challenge.
     pub(crate) path_answer: Option<path::Body>,
     pub(crate) path_probe: bool,
@@ -93,6 +97,7 @@ impl Pending {
             || self.keep_alive
             || self.idle
             || self.path_probe
+            || self.error.is_some()
             || self.ack_ack.is_some()
             || self.key_answer.is_some()
             || self.path_answer.is_some()
@@ -138,6 +143,7 @@ impl Established {
             negotiated,
             response: last_word.map(|word| word.handshake),
             path: None,
+            troubles: Troubles::default(),
             told_readable: false,
             agreements: if agrees { AGREEMENTS } else { 0 },
         }
@@ -237,7 +243,8 @@ impl Established {
                 self.crypt.as_mut().is_some_and(|crypt| crypt.sealing.handle_answer(body))
             }
             Control::Extension { command, body } => self.handle_path(*command, body),
-            Control::Handshake(_) | Control::PeerError(_) => false,
+            Control::PeerError(code) => self.note_peer_error(PeerError::new(*code)),
+            Control::Handshake(_) => false,
         };
         if sensible {
             self.receiver.trace_drift(now, timestamp, self.rtt.latest());
@@ -300,8 +307,8 @@ impl Established {
         config: &Config,
         remote: SocketAddr,
     ) -> Result<(), SendError> {
-        if let Some(reason) = self.phase.refuses_sending() {
-            return Err(SendError::Closed(reason));
+        if let Some(error) = self.refuses_sending() {
+            return Err(error);
         }
         let packet = self.negotiated.max_payload(config, remote);
         let taken = if payload.len() <= packet && !payload.is_empty() {
@@ -328,8 +335,8 @@ impl Established {
         config: &Config,
         remote: SocketAddr,
     ) -> Result<usize, SendError> {
-        if let Some(reason) = self.phase.refuses_sending() {
-            return Err(SendError::Closed(reason));
+        if let Some(error) = self.refuses_sending() {
+            return Err(error);
         }
         if config.transmission() != Transmission::Stream {
             return Err(SendError::NoStream);
@@ -415,7 +422,7 @@ impl Established {
         self.settle_phase(now, timers, signals);
         self.schedule_after_data(now, timers, signals);
         self.schedule_after_send(now, timers);
-        signals.writable |= self.sender.becomes_writable();
+        signals.writable |= self.sender.becomes_writable() || self.troubles.announce();
     }
 
     /// Sets the timers when all is written that can be now. Control packets have set those of the
@@ -490,6 +497,7 @@ impl Established {
         info.peer_latency = self.negotiated.peer_latency;
         info.max_payload = self.max_message(config, self.negotiated.max_payload(config, remote));
         info.rtt = self.rtt.estimate().smoothed;
+        info.peer_error = self.troubles.of_peer();
         (info.send_key_state, info.receive_key_state) =
             self.crypt.as_ref().map_or_else(Default::default, |crypt| crypt.states());
         info.cipher = self.crypt.as_ref().and_then(|crypt| crypt.cipher());

@@ -13,12 +13,13 @@ pub(crate) mod recv;
 pub(crate) mod rtt;
 pub(crate) mod send;
 pub(crate) mod timer;
+mod troubles;
 
 use std::net::SocketAddr;
 
 use bytes::Bytes;
 use punctual_units::Instant;
-use punctual_wire::{Control, ControlPacket, DataHeader, Handshake, SocketId, Timestamp};
+use punctual_wire::{Control, ControlPacket, DataHeader, Handshake, MsgNo, SocketId, Timestamp};
 
 use self::batch::Batch;
 use self::calling::{Calling, Role};
@@ -27,7 +28,7 @@ use self::link::Enlistment;
 use self::timer::{Timer, TimerTable};
 use crate::config::Config;
 use crate::encryption::KeyState;
-use crate::error::{CloseReason, RecvError, SendError};
+use crate::error::{CloseReason, PeerError, RecvError, SendError};
 use crate::event::{ConnectionInfo, Message, SendOptions};
 use crate::handshake::caller::Caller;
 use crate::handshake::rendezvous::Rendezvous;
@@ -73,6 +74,8 @@ pub(crate) struct Connection {
     orphan: Option<SocketId>,
     /// What it is as a link of a group, if it is one.
     link: Option<Enlistment>,
+    /// The number of its first message.
+    first_message: MsgNo,
     /// The handshake that told the peer why this end refused it.
     refusal: Option<LastWord>,
     ignored: u64,
@@ -158,8 +161,17 @@ impl Connection {
             state,
             orphan: None,
             link: None,
+            first_message: MsgNo::FIRST,
             refusal: None,
             ignored: 0,
+        }
+    }
+
+    /// Gives its first message this number.
+    pub(crate) fn count_messages_from(&mut self, first: MsgNo) {
+        self.first_message = if first == MsgNo::CONTROL { MsgNo::FIRST } else { first };
+        if let State::Established(live) = &mut self.state {
+            live.sender.count_from(self.first_message);
         }
     }
 
@@ -234,6 +246,7 @@ impl Connection {
         let (config, timers) = (&self.config, &mut self.timers);
         let mut live = Established::new(now, self.remote, config, negotiated, last_word, timers)
             .with_path(self.socket_id);
+        live.sender.count_from(self.first_message);
         if let Some(enlistment) = self.link {
             live.enlist(enlistment);
         }
@@ -380,6 +393,13 @@ impl Connection {
         }
     }
 
+    /// Tells the peer what went wrong here.
+    pub(crate) fn tell_error(&mut self, error: PeerError) {
+        if let State::Established(live) = &mut self.state {
+            live.tell_error(error);
+        }
+    }
+
     /// Whether a rendezvous is under way.
     pub(crate) fn is_meeting(&self) -> bool {
         matches!(&self.state, State::Calling(calling) if calling.is_rendezvous())
@@ -428,6 +448,7 @@ impl Connection {
             peer_latency: self.config.peer_latency(),
             max_payload: self.config.payload_size(),
             rtt: rtt::Rtt::INITIAL.smoothed,
+            peer_error: None,
             send_key_state: self.first_key_state(),
             receive_key_state: self.first_key_state(),
             cipher: None,

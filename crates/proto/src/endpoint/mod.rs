@@ -25,7 +25,7 @@ pub use self::transmit::Transmit;
 use crate::chance::Chance;
 use crate::config::{Config, EndpointConfig};
 use crate::connection::{Connection, Signals};
-use crate::error::{AcceptError, ConnectError, RecvError, SendError};
+use crate::error::{AcceptError, ConnectError, PeerError, RecvError, SendError};
 use crate::event::{ConnectionInfo, Event, IncomingId, Message, SendOptions};
 use crate::group::Membership;
 use crate::handshake::caller::Caller;
@@ -242,7 +242,8 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// The connection does not stand, the message is too large, or the buffer is full.
+    /// The connection does not stand, the message is too large, the buffer is full, or the peer has
+    /// said that something went wrong there.
     pub fn send(
         &mut self,
         now: Instant,
@@ -262,7 +263,8 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// The connection does not stand or carries messages, or the buffer is full.
+    /// The connection does not stand or carries messages, the buffer is full, or the peer has said
+    /// that something went wrong there.
     pub fn write(
         &mut self,
         now: Instant,
@@ -296,6 +298,17 @@ impl Endpoint {
                 self.timers.set(index, connection.next_timeout());
                 end
             }
+        }
+    }
+
+    /// Tells the peer that something went wrong with what it sends, such as a full disk, by a
+    /// PEERERROR packet: its next attempt to send fails, or the one that waits. The connection goes
+    /// on. In live mode nothing is sent. The packet may be lost, and does not come again: whoever
+    /// gives up closes the connection as well.
+    pub fn tell_error(&mut self, now: Instant, id: ConnectionId, error: PeerError) {
+        if let Some(index) = self.index(id) {
+            self.connections[index].connection.tell_error(error);
+            self.settle(now, index);
         }
     }
 
@@ -387,9 +400,10 @@ impl Endpoint {
     fn insert(
         &mut self,
         now: Instant,
-        connection: Connection,
+        mut connection: Connection,
         caller: Option<(SocketAddr, SocketId, SeqNo)>,
     ) -> ConnectionId {
+        connection.count_messages_from(self.config.first_message);
         let socket_id = connection.socket_id;
         let entry = self.connections.vacant_entry();
         let index = entry.key();

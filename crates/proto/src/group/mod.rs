@@ -107,6 +107,7 @@ pub struct Group {
     links: BTreeMap<LinkId, Link>,
     next_link: u32,
     next_seq: SeqNo,
+    first_msgno: MsgNo,
     next_msgno: MsgNo,
     course: Option<Course>,
     backup: Backup,
@@ -148,6 +149,7 @@ impl Group {
             next_link: 0,
             // The largest number may not stand in a handshake.
             next_seq: SeqNo::new(for_isn % SeqNo::MAX.value()),
+            first_msgno: MsgNo::FIRST,
             next_msgno: MsgNo::FIRST,
             course: None,
             backup: Backup::new(min_stability),
@@ -157,6 +159,15 @@ impl Group {
             actions: VecDeque::new(),
             counts: Counts::default(),
         }
+    }
+
+    /// The same before its first link, with another number than 1 for its first message: both ends
+    /// of a balancing group must have the same one. It brings the wrap of the numbers near.
+    #[must_use]
+    pub const fn with_first_message(mut self, first: MsgNo) -> Self {
+        self.first_msgno = first;
+        self.next_msgno = first;
+        self
     }
 
     /// What the group does with its links.
@@ -230,7 +241,7 @@ impl Group {
             None => {
                 self.next_seq = terms.send_isn;
                 match self.kind {
-                    GroupKind::Balance => self.merger.start_at_message(MsgNo::FIRST),
+                    GroupKind::Balance => self.merger.start_at_message(self.first_msgno),
                     _ => self.merger.start_at(terms.receive_isn),
                 }
                 self.backup.start(terms.peer_latency);

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use punctual_netem::{Link, LinkConfig, Loss};
 use punctual_proto::{
     CloseReason, Config, ConnectionId, Endpoint, Event, Group, GroupKind, LinkId, LinkState,
-    Message, SendOptions, Statistics,
+    Message, MsgNo, SendOptions, Statistics,
 };
 use punctual_units::Instant;
 
@@ -171,6 +171,17 @@ impl Bond {
     pub fn with_random(mut self, random: u64) -> Self {
         let kind = self.caller.group.kind();
         self.caller.group = Group::new(kind, self.config.group_min_stability(), random, EPOCH);
+        self
+    }
+
+    /// Lets the messages of both ends begin with this number.
+    pub fn count_from(mut self, first: MsgNo) -> Self {
+        for end in [&mut self.caller, &mut self.listener] {
+            let kind = end.group.kind();
+            let random = u64::from(end.group.id()) << 32 | 77;
+            end.group = Group::new(kind, self.config.group_min_stability(), random, EPOCH)
+                .with_first_message(first);
+        }
         self
     }
 

@@ -202,6 +202,29 @@ fn what_the_filter_cannot_rebuild_is_for_arq_to_decide() {
     assert!(sender.packets_retransmitted > 2 * onreq.packets_filter_lost);
 }
 
+/// What nobody sends again and nobody gives up for being late is waited for no longer than the
+/// filter has hope.
+#[test]
+fn without_drops_and_repeats_a_stream_goes_on_behind_what_cannot_be_rebuilt() {
+    for rows in [1, 4, -4] {
+        let config = filtered(400, &format!("fec,cols:8,rows:{rows},arq:never"));
+        let config = config.with_too_late_drop(false).with_send_drop_delay(None);
+        let mut pair = Pair::symmetric(3, link());
+        pair.connect(config.clone(), config);
+        let mut chance = Chance(7);
+        let lost: BTreeSet<u32> = (0..2_000).filter(|_| chance.below(100) < 12).collect();
+        lose(&mut pair, move |at| lost.contains(&at));
+        stream(&mut pair, 2_100);
+        let delivered = pair.delivered(Side::Caller).len();
+        let (sender, receiver) = (pair.statistics(Side::Caller), pair.statistics(Side::Listener));
+        assert!(receiver.packets_receive_dropped > 0, "too easy");
+        assert_eq!(delivered as u64, 2_100 - receiver.packets_receive_dropped);
+        assert_eq!((sender.packets_retransmitted, receiver.naks_sent), (0, 0));
+        assert_eq!(sender.flight_size, 0, "all of it is acknowledged");
+        pair.assert_punctual(Side::Caller);
+    }
+}
+
 /// Two packets of a row are lost: with `onreq` they are asked for when the row is over, and not
 /// again.
 #[test]

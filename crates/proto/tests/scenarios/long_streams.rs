@@ -1,6 +1,8 @@
 //! Streams that last: across refreshes of the keys, wraps of the numbers and changes of address,
 //! over a link that loses packets, nothing is lost that the latency leaves time for.
 
+use punctual_proto::MsgNo;
+
 use crate::encryption::secured;
 use crate::node::number_of;
 use crate::pair::{Pair, Side};
@@ -16,7 +18,8 @@ fn expect_nothing_lost(seed: u64, count: u32, interval: Duration) {
         .and_then(|config| config.with_key_refresh_rate(7_000))
         .and_then(|config| config.with_key_pre_announce(1_000))
         .expect("in range");
-    let mut pair = Pair::symmetric(seed, lossy(0.005));
+    let near_the_wrap = MsgNo::new(MsgNo::MAX.value() - 2_000);
+    let mut pair = Pair::symmetric(seed, lossy(0.005)).count_from(near_the_wrap);
     pair.connect(config.clone(), config);
     let (mut delivered, mut first, mut wraps) = (0, None, 0);
     let mut take = |pair: &mut Pair| {

@@ -161,6 +161,45 @@ fn a_full_buffer_does_not_pull_a_relative_limit_down() {
     assert!(after.send_buffer_packets < 10, "{} packets wait", after.send_buffer_packets);
 }
 
+/// Streams `count` messages of `size` bytes, one each `interval`, and expects that none waits.
+#[track_caller]
+fn expect_no_wait(pair: &mut Pair, size: usize, interval: Duration, count: usize) {
+    for n in 0..count {
+        pair.send(Side::Caller, vec![7; size], SendOptions::default()).expect("room");
+        pair.run_for(interval);
+        let waits = pair.statistics(Side::Caller).send_buffer_span;
+        assert!(waits < MS(60), "message {n} of {size} bytes: {waits:?} wait");
+    }
+}
+
+/// A swarm of worlds found it: with the pace of a packet of mean size, small messages waited for
+/// minutes until the mean had followed, for it follows what is sent.
+#[test]
+fn messages_that_become_small_do_not_wait_under_a_relative_limit() {
+    let config = latency(120).with_max_bandwidth(MaxBandwidth::Relative);
+    for sizes in [&[24][..], &[1_316, 24]] {
+        let mut pair = Pair::symmetric(1, link());
+        pair.connect(config.clone(), config.clone());
+        for &size in sizes {
+            expect_no_wait(&mut pair, size, MS(10), 1_000);
+        }
+        assert_eq!(pair.statistics(Side::Caller).packets_send_dropped, 0);
+    }
+}
+
+#[test]
+fn a_stream_goes_on_after_a_pause_under_a_relative_limit() {
+    let config = latency(120).with_max_bandwidth(MaxBandwidth::Relative);
+    let mut pair = Pair::symmetric(1, link());
+    pair.connect(config.clone(), config);
+    for pause in [MS(990), SECS(3), SECS(600)] {
+        expect_no_wait(&mut pair, 1_316, MS(2), 2_000);
+        pair.run_for(pause);
+    }
+    expect_no_wait(&mut pair, 1_316, MS(2), 2_000);
+    assert_eq!(pair.statistics(Side::Caller).packets_send_dropped, 0);
+}
+
 #[test]
 fn without_a_limit_a_burst_goes_out_at_ten_gigabits() {
     let mut pair = Pair::symmetric(1, link());

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use punctual_netem::{LinkConfig, Loss};
 use punctual_proto::{
-    Config, ConnectionInfo, Endpoint, EndpointConfig, SendError, SendOptions, Statistics,
+    Config, ConnectionInfo, Endpoint, EndpointConfig, MsgNo, SendError, SendOptions, Statistics,
 };
 use punctual_units::Instant;
 
@@ -76,6 +76,16 @@ impl Pair {
     pub fn over_ipv6(mut self) -> Self {
         self.caller.address = "[2001:db8::1]:9000".parse().expect("an address");
         self.listener.address = "[2001:db8::2]:9000".parse().expect("an address");
+        self
+    }
+
+    /// Lets the messages of both ends begin with this number.
+    pub fn count_from(mut self, first: MsgNo) -> Self {
+        for (host, node) in [(1, &mut self.caller), (2, &mut self.listener)] {
+            let config =
+                EndpointConfig { first_message: first, ..endpoint_config(self.seed, host) };
+            node.endpoint = Endpoint::new(config, EPOCH);
+        }
         self
     }
 

@@ -1,7 +1,8 @@
 //! Groups against what libsrt really said: datagrams recorded between this implementation and
 //! libsrt 1.5.5 built with bonding, each way, over two paths of which the first is cut after 2.6 s.
-//! A line is the time in microseconds since the first datagram of its path, the path, who sent it,
-//! and the datagram; what was lost in the cut, and most ACKs, are left out.
+//! Two sessions are encrypted (AES-CTR, 128 bits). A line is the time in microseconds since the
+//! first datagram of its path, the path, who sent it, and the datagram; what was lost in the cut,
+//! and most ACKs, are left out.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -18,8 +19,14 @@ use crate::{MS, latency};
 
 const BROADCAST_FROM_LIBSRT: &str = include_str!("../vectors/broadcast-called-by-libsrt.txt");
 const BACKUP_FROM_LIBSRT: &str = include_str!("../vectors/backup-called-by-libsrt.txt");
+const ENCRYPTED_BROADCAST: &str =
+    include_str!("../vectors/broadcast-encrypted-called-by-libsrt.txt");
+const ENCRYPTED_BACKUP: &str = include_str!("../vectors/backup-encrypted-called-by-libsrt.txt");
 const BROADCAST_TO_LIBSRT: &str = include_str!("../vectors/broadcast-called-by-punctual.txt");
 const BACKUP_TO_LIBSRT: &str = include_str!("../vectors/backup-called-by-punctual.txt");
+
+/// The passphrase of the encrypted sessions.
+const SECRET: &str = "correcthorse";
 
 /// Messages of each session: their number, and 28 times its lowest byte.
 const MESSAGES: u32 = 120;
@@ -154,7 +161,14 @@ impl Player {
 
 #[test]
 fn recorded_control_packets_are_written_as_they_were_read() {
-    for text in [BROADCAST_FROM_LIBSRT, BACKUP_FROM_LIBSRT, BROADCAST_TO_LIBSRT, BACKUP_TO_LIBSRT] {
+    for text in [
+        BROADCAST_FROM_LIBSRT,
+        BACKUP_FROM_LIBSRT,
+        ENCRYPTED_BROADCAST,
+        ENCRYPTED_BACKUP,
+        BROADCAST_TO_LIBSRT,
+        BACKUP_TO_LIBSRT,
+    ] {
         let mut handshakes = 0;
         for recorded in read(text) {
             match Packet::parse(&recorded.datagram).expect("a packet") {
@@ -173,11 +187,16 @@ fn recorded_control_packets_are_written_as_they_were_read() {
 
 #[test]
 fn a_recorded_group_of_libsrts_is_accepted_and_its_stream_arrives_whole() {
-    for (kind, text) in
-        [(GroupKind::Broadcast, BROADCAST_FROM_LIBSRT), (GroupKind::Backup, BACKUP_FROM_LIBSRT)]
-    {
+    for (kind, text, passphrase) in [
+        (GroupKind::Broadcast, BROADCAST_FROM_LIBSRT, ""),
+        (GroupKind::Backup, BACKUP_FROM_LIBSRT, ""),
+        (GroupKind::Broadcast, ENCRYPTED_BROADCAST, SECRET),
+        (GroupKind::Backup, ENCRYPTED_BACKUP, SECRET),
+    ] {
         let mut player = Player::new(kind, 1);
-        player.endpoints[0].listen(Some(latency(500).with_group_connect(true)));
+        let config = latency(500).with_group_connect(true);
+        let config = config.with_passphrase(passphrase).expect("a legal length");
+        player.endpoints[0].listen(Some(config));
         let mut cookies = [0; 2];
         let mut now = EPOCH;
         for recorded in read(text).into_iter().filter(|it| it.from_libsrt) {
@@ -206,7 +225,7 @@ fn a_recorded_group_of_libsrts_is_accepted_and_its_stream_arrives_whole() {
             now += MS(1);
             player.run(now);
         }
-        assert_eq!(player.received, (0..MESSAGES).collect::<Vec<_>>(), "{kind:?}");
+        assert_eq!(player.received, (0..MESSAGES).collect::<Vec<_>>(), "{kind:?} {passphrase}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Streams of messages from one host to another, as an application would send and read them.
 
+pub(crate) mod bond;
 mod outcome;
 mod payload;
 mod receiving;
@@ -7,14 +8,17 @@ mod receiving;
 use std::time::Duration;
 
 use bytes::Bytes;
-use punctual_proto::{CloseReason, Config, ConnectionId, SendError};
+use punctual_proto::{CloseReason, Config, ConnectionId, GroupKind, SendError, Transmission};
 use punctual_units::Instant;
 
-pub use self::outcome::{StreamIntegrity, StreamOutcome, StreamSample};
+use self::bond::Bond;
+pub use self::outcome::{LinkOutcome, StreamIntegrity, StreamOutcome, StreamSample};
 use self::payload::Content;
-pub(crate) use self::payload::{MAX_PAYLOAD, MIN_PAYLOAD};
+use self::payload::MAX_PAYLOAD;
+pub(crate) use self::payload::MIN_PAYLOAD;
 use self::receiving::Receiving;
 use crate::chance::{Chance, Purpose, derive};
+use crate::error::WorldError;
 use crate::host::Lateness;
 use crate::memory::Memory;
 use crate::schedule::{Pace, RateSchedule};
@@ -27,8 +31,8 @@ pub struct StreamConfig {
     pub transport: Transport,
     /// How fast the application sends: payload bits a second since the connection stands.
     pub rate: RateSchedule,
-    /// Bytes of each message: 24 to what the transport takes, 1456 at most over SRT and 1472 over
-    /// UDP.
+    /// Bytes of each message: 24 to what the transport takes, 1456 at most over live SRT, 1472 over
+    /// UDP, and a mebibyte in file mode.
     pub payload: usize,
     /// When the caller calls, or the first message is sent over UDP, since the world's start.
     pub start: Duration,
@@ -44,9 +48,10 @@ pub struct StreamConfig {
 
 /// How the messages of a stream are carried.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one for each stream, not for each packet")]
 pub enum Transport {
-    /// A connection of its own.
+    /// A connection of its own: live, or a file if the ends' [`Transmission`] says so. A live
+    /// source loses what a full buffer refuses; that of a file waits for room, and goes on with
+    /// what has become due meanwhile. Of a stream of bytes, each `payload` bytes are a message.
     Srt {
         /// Options of the sending end.
         sender: Config,
@@ -55,9 +60,108 @@ pub enum Transport {
         /// The end that calls; the other one listens.
         caller: End,
     },
+    /// A group of connections that carry one live stream. A link that ends is called again each
+    /// second as long as another one stands.
+    Group {
+        /// What the group does with its links.
+        kind: GroupKind,
+        /// Options of the sending end, for each link.
+        sender: Config,
+        /// Options of the receiving end, for each link.
+        receiver: Config,
+        /// The end that calls; the other one listens.
+        caller: End,
+        /// The weight of the first link, which joins the stream's `from` and `to`.
+        weight: u16,
+        /// The other links.
+        others: Vec<GroupLink>,
+    },
     /// Bare datagrams.
     Udp,
 }
+
+/// A link of a group: hosts stand for the UDP ports of one machine, so all hosts of an end have the
+/// same clock.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct GroupLink {
+    /// The host that sends.
+    pub from: HostId,
+    /// The host that receives.
+    pub to: HostId,
+    /// In a backup group the links are used in the order of their weights, highest first.
+    pub weight: u16,
+}
+
+impl Transport {
+    /// The options of the sending and the receiving end, and the end that calls.
+    pub(crate) const fn ends(&self) -> Option<(&Config, &Config, End)> {
+        match self {
+            Self::Srt { sender, receiver, caller }
+            | Self::Group { sender, receiver, caller, .. } => Some((sender, receiver, *caller)),
+            Self::Udp => None,
+        }
+    }
+
+    /// The options of the end that calls and of the one that listens.
+    pub(crate) const fn calling_and_called(&self) -> Option<(&Config, &Config, End)> {
+        match self.ends() {
+            Some((sender, receiver, End::Sender)) => Some((sender, receiver, End::Sender)),
+            Some((sender, receiver, End::Receiver)) => Some((receiver, sender, End::Receiver)),
+            None => None,
+        }
+    }
+
+    /// How data travel over SRT.
+    pub(crate) fn transmission(&self) -> Option<Transmission> {
+        self.ends().map(|(sender, ..)| sender.transmission())
+    }
+
+    /// Whether the sending application waits for room.
+    fn is_file(&self) -> bool {
+        self.transmission().is_some_and(|it| it != Transmission::Live)
+    }
+}
+
+impl StreamConfig {
+    /// The pairs of hosts that it joins: one, or one for each link of a group.
+    pub(crate) fn links(&self) -> impl Iterator<Item = GroupLink> + '_ {
+        let (first, others) = match &self.transport {
+            Transport::Group { weight, others, .. } => (*weight, &others[..]),
+            _ => (0, &[][..]),
+        };
+        let first = GroupLink { from: self.from, to: self.to, weight: first };
+        std::iter::once(first).chain(others.iter().copied())
+    }
+
+    /// Whether both ends send and receive alike, and can do so with this transport.
+    pub(crate) fn check_ends(&self) -> Result<(), WorldError> {
+        let Some((sender, receiver, _)) = self.transport.ends() else { return Ok(()) };
+        let is_group = matches!(self.transport, Transport::Group { .. });
+        let fits = sender.transmission() == receiver.transmission()
+            && !(is_group && self.transport.is_file());
+        if fits { Ok(()) } else { Err(WorldError::Ends) }
+    }
+
+    /// The longest message that can be carried.
+    pub(crate) fn max_payload(&self) -> usize {
+        let Some((sender, receiver, _)) = self.transport.ends() else { return MAX_PAYLOAD };
+        match sender.transmission() {
+            Transmission::Live => sender.payload_size(),
+            Transmission::Stream => MAX_FILE_PAYLOAD,
+            Transmission::Messages => {
+                let packets = sender.send_buffer().packets().min(receiver.receive_window());
+                // Some of the packets may have to hold an authentication tag.
+                let packet = sender.payload_size().saturating_sub(TAG);
+                packets.saturating_mul(packet).min(MAX_FILE_PAYLOAD)
+            }
+        }
+    }
+}
+
+/// The longest message of a file.
+const MAX_FILE_PAYLOAD: usize = 1 << 20;
+/// Bytes of AES-GCM's authentication tag.
+const TAG: usize = 16;
 
 /// An end of a stream.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -66,6 +170,16 @@ pub enum End {
     Sender,
     /// The end that receives them.
     Receiver,
+}
+
+impl End {
+    /// The end opposite.
+    pub(crate) const fn other(self) -> Self {
+        match self {
+            Self::Sender => Self::Receiver,
+            Self::Receiver => Self::Sender,
+        }
+    }
 }
 
 /// A stream at work.
@@ -79,6 +193,8 @@ pub(crate) struct Stream {
     pub(crate) phase: Phase,
     /// The connection at the sender's host and at the receiver's.
     connections: [Option<ConnectionId>; 2],
+    /// The groups at both ends, if it is a stream over several links and has begun.
+    pub(crate) bond: Option<Box<Bond>>,
     pub(crate) connected_at: Option<Instant>,
     pub(crate) closed: Option<CloseReason>,
     pub(crate) refused: u64,
@@ -89,6 +205,8 @@ pub(crate) struct Stream {
     pace: Pace,
     /// When the application should send next.
     due: Option<Instant>,
+    /// What a file's application wants to send at last and has no room for.
+    waiting: Bytes,
     lateness: Lateness,
     chance: Chance,
 }
@@ -102,6 +220,8 @@ pub(crate) enum Phase {
     Connecting,
     /// It sends.
     Sending,
+    /// It waits for room.
+    Blocked,
     /// It has sent all, or cannot any more.
     Done,
 }
@@ -123,15 +243,17 @@ impl Stream {
             route,
             phase: Phase::Waiting,
             connections: [None; 2],
+            bond: None,
             connected_at: None,
             closed: None,
             refused: 0,
-            receiving: Receiving::new(content, config.payload),
+            receiving: Receiving::new(content, config.payload, config.transport.transmission()),
             series: Vec::new(),
             sent: 0,
             content,
             pace: Pace::new(config.rate.clone(), config.payload),
             due: None,
+            waiting: Bytes::new(),
             lateness,
             chance: Chance::new(derive(seed, Purpose::Application, index)),
             config,
@@ -160,29 +282,48 @@ impl Stream {
         self.wake()
     }
 
-    /// The message that the application sends at `now`, if one is due.
-    pub(crate) fn next_message(&self, now: Instant, memory: &mut Memory) -> Option<Bytes> {
+    /// The message that the application sends at `now`, if one is due; or the rest of one.
+    pub(crate) fn next_message(&mut self, now: Instant, memory: &mut Memory) -> Option<Bytes> {
+        if !self.waiting.is_empty() {
+            return (self.phase == Phase::Sending).then(|| std::mem::take(&mut self.waiting));
+        }
         self.due.filter(|&due| due <= now)?;
         Some(self.content.write(memory, self.sent, now, self.config.payload))
     }
 
-    /// The message was handed over, with this result.
-    pub(crate) fn submitted(&mut self, result: &Result<(), SendError>) {
+    /// The message was handed over, with this result; `rest` is what was not taken.
+    pub(crate) fn submitted(&mut self, result: &Result<(), SendError>, rest: Bytes) {
         match result {
             Ok(()) => self.sent += 1,
-            Err(SendError::Closed(_)) => {
-                self.due = None;
-                self.phase = Phase::Done;
+            Err(SendError::Full) if self.config.transport.is_file() => {
+                self.waiting = rest;
+                self.phase = Phase::Blocked;
                 return;
             }
+            Err(SendError::Closed(_)) => return self.stop(),
             Err(_) => self.refused += 1,
         }
         self.advance();
     }
 
+    /// There is room again; whether the application has waited for it.
+    pub(crate) fn unblock(&mut self) -> bool {
+        let waits = self.phase == Phase::Blocked;
+        if waits {
+            self.phase = Phase::Sending;
+        }
+        waits
+    }
+
+    /// How long the application has been waiting with what is due.
+    pub(crate) fn behind(&self, now: Instant) -> Duration {
+        let due = self.due.filter(|_| self.phase == Phase::Blocked);
+        due.map_or(Duration::ZERO, |due| now.saturating_since(due))
+    }
+
     /// When the application wakes up to send its next message.
     pub(crate) fn wake(&mut self) -> Option<Instant> {
-        let due = self.due?;
+        let due = self.due.filter(|_| self.phase == Phase::Sending)?;
         let late = self.lateness;
         Some(if late.is_none() { due } else { due + late.draw(&mut self.chance) })
     }
@@ -205,5 +346,6 @@ impl Stream {
     pub(crate) fn stop(&mut self) {
         self.phase = Phase::Done;
         self.due = None;
+        self.waiting = Bytes::new();
     }
 }

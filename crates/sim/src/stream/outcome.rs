@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use punctual_metrics::{Quantiles, Report};
-use punctual_proto::{CloseReason, Statistics};
+use punctual_proto::{CloseReason, LinkState, Statistics};
 
 /// What became of a stream.
 #[derive(Clone, Debug)]
@@ -18,10 +18,17 @@ pub struct StreamOutcome {
     pub messages_received: u64,
     /// Payload bytes of those.
     pub bytes_received: u64,
-    /// The sending end's statistics; all zero for a bare UDP stream.
+    /// How long the application of a file has been waiting to hand over what was due.
+    pub behind: Duration,
+    /// The sending end's statistics; all zero for a bare UDP stream. Those of a group count each
+    /// message once, and the links' have the rest.
     pub sender: Statistics,
     /// The receiving end's statistics; all zero for a bare UDP stream.
     pub receiver: Statistics,
+    /// The links of a group, in the order of their definition; of other streams none.
+    pub links: Vec<LinkOutcome>,
+    /// How often another link took over in a backup group.
+    pub switches: u64,
     /// How the stream arrived, over the whole run; minimum, maximum and delay factor too. Times are
     /// the world's, so the hosts' clocks have no part in them.
     pub metrics: Report,
@@ -35,6 +42,20 @@ pub struct StreamOutcome {
     pub closed: Option<CloseReason>,
     /// When the sender could send, since the world's start; `None` if it never could.
     pub connected_at: Option<Duration>,
+}
+
+/// A link of a group: its last connection, if it has one.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LinkOutcome {
+    /// What the sending end does with it; `Gone` while it is not called again.
+    pub state: LinkState,
+    /// How often it was called.
+    pub calls: u64,
+    /// The sending end's statistics.
+    pub sender: Statistics,
+    /// The receiving end's statistics.
+    pub receiver: Statistics,
 }
 
 /// What was wrong with messages that an application read. Over SRT everything but `late` is a

@@ -10,7 +10,8 @@ use crate::memory::Memory;
 const HEAD: usize = 24;
 /// The shortest message.
 pub(crate) const MIN_PAYLOAD: usize = HEAD;
-/// The longest message of a bare UDP stream: what 1500 bytes on the link hold.
+/// The longest message of a bare UDP stream: what 1500 bytes on the link hold. Longer ones are made
+/// of pieces of that size.
 pub(crate) const MAX_PAYLOAD: usize = 1_472;
 /// Bodies begin at one of so many places of the pattern.
 const PLACES: usize = 1_024;
@@ -37,7 +38,12 @@ impl Content {
         for (place, word) in head.chunks_exact_mut(8).zip([number, sent.as_nanos(), check]) {
             place.copy_from_slice(&word.to_le_bytes());
         }
-        memory.join(&head, body(check, size - HEAD))
+        let size = size - HEAD;
+        if size <= MAX_PAYLOAD {
+            return memory.join(&head, piece(check, 0, size));
+        }
+        let pieces = pieces(size).flat_map(|(at, size)| piece(check, at, size));
+        head.iter().chain(pieces).copied().collect()
     }
 
     /// Number and time of a message of `size` bytes; `None` if it is not as it was written.
@@ -47,7 +53,10 @@ impl Content {
         let (number, sent, check) = (word(0)?, word(8)?, word(16)?);
         let sound = payload.len() == size
             && check == self.check_of(number, sent)
-            && rest == body(check, rest.len());
+            && pieces(rest.len()).all(|(at, size)| {
+                let begin = at * MAX_PAYLOAD;
+                rest[begin..begin + size] == *piece(check, at, size)
+            });
         sound.then_some((number, Instant::from_nanos(sent)))
     }
 
@@ -56,10 +65,20 @@ impl Content {
     }
 }
 
-fn body(check: u64, size: usize) -> &'static [u8] {
-    let place = usize::from(check.to_le_bytes()[0]) * 4;
-    &PATTERN[place..place + size.min(MAX_PAYLOAD)]
+/// Numbers and sizes of the pieces of a body: only the last may be shorter than the others.
+fn pieces(size: usize) -> impl Iterator<Item = (usize, usize)> {
+    let sizes = (0..size).step_by(MAX_PAYLOAD).map(move |at| MAX_PAYLOAD.min(size - at));
+    sizes.enumerate()
 }
+
+/// Piece number `at` of a body. Neighbours are not alike.
+fn piece(check: u64, at: usize, size: usize) -> &'static [u8] {
+    let place = (usize::from(check.to_le_bytes()[0]) * 4 + at * STRIDE) % PLACES;
+    &PATTERN[place..place + size]
+}
+
+/// How far on in the pattern the next piece begins.
+const STRIDE: usize = 37;
 
 /// Bytes without order.
 static PATTERN: [u8; PLACES + MAX_PAYLOAD] = {
@@ -80,7 +99,7 @@ mod tests {
     fn a_message_is_read_as_it_was_written() {
         let content = Content { key: 5 };
         let mut memory = Memory::default();
-        for size in [MIN_PAYLOAD, 25, 1_316, MAX_PAYLOAD] {
+        for size in [MIN_PAYLOAD, 25, 1_316, MAX_PAYLOAD, 1_500, 100_000] {
             let sent = Instant::from_nanos(1_234_567);
             let payload = content.write(&mut memory, 77, sent, size);
             assert_eq!(payload.len(), size);
@@ -93,11 +112,13 @@ mod tests {
     #[test]
     fn any_flipped_bit_is_found() {
         let content = Content { key: 5 };
-        let payload = content.write(&mut Memory::default(), 9, Instant::from_millis(3), 188);
-        for bit in 0..188 * 8 {
-            let mut damaged = payload.to_vec();
-            damaged[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(content.read(&damaged, 188), None, "bit {bit}");
+        for size in [188, 3_000] {
+            let payload = content.write(&mut Memory::default(), 9, Instant::from_millis(3), size);
+            for bit in 0..size * 8 {
+                let mut damaged = payload.to_vec();
+                damaged[bit / 8] ^= 1 << (bit % 8);
+                assert_eq!(content.read(&damaged, size), None, "bit {bit}");
+            }
         }
         assert_eq!(content.read(&[], 0), None);
     }

@@ -1,6 +1,8 @@
 use std::time::Duration;
 
+use bytes::{Buf, BytesMut};
 use punctual_metrics::{Arrival, Meter, Quantiles, ReadStampError, Report, Stamp};
+use punctual_proto::{Message, Transmission};
 use punctual_units::Instant;
 
 use super::outcome::StreamIntegrity;
@@ -11,6 +13,9 @@ use super::payload::Content;
 pub(crate) struct Receiving {
     content: Content,
     size: usize,
+    transmission: Transmission,
+    /// The beginning of a message, of a stream of bytes.
+    begun: BytesMut,
     pub(crate) messages: u64,
     pub(crate) bytes: u64,
     pub(crate) integrity: StreamIntegrity,
@@ -22,16 +27,39 @@ pub(crate) struct Receiving {
 
 impl Receiving {
     /// Before the first message of `size` bytes.
-    pub(crate) fn new(content: Content, size: usize) -> Self {
+    pub(crate) fn new(content: Content, size: usize, transmission: Option<Transmission>) -> Self {
         Self {
             content,
             size,
+            transmission: transmission.unwrap_or_default(),
+            begun: BytesMut::new(),
             messages: 0,
             bytes: 0,
             integrity: StreamIntegrity::default(),
             latency_us: Quantiles::default(),
             meter: Meter::default(),
             period_late_max: Duration::ZERO,
+        }
+    }
+
+    /// Takes in what an SRT connection delivers at `now` of the world, when the
+    /// receiver's clock shows `local`.
+    pub(crate) fn take(&mut self, now: Instant, local: Instant, message: &Message) {
+        match self.transmission {
+            Transmission::Live => {
+                self.read(now, &message.payload);
+                self.judge(local, message.due);
+            }
+            Transmission::Messages => self.read(now, &message.payload),
+            Transmission::Stream => {
+                let mut begun = std::mem::take(&mut self.begun);
+                begun.extend_from_slice(&message.payload);
+                while begun.len() >= self.size {
+                    self.read(now, &begun[..self.size]);
+                    begun.advance(self.size);
+                }
+                self.begun = begun;
+            }
         }
     }
 
@@ -58,7 +86,7 @@ impl Receiving {
     }
 
     /// Compares when a message was read with when it was due, both on the receiver's clock.
-    pub(crate) fn judge(&mut self, read: Instant, due: Instant) {
+    fn judge(&mut self, read: Instant, due: Instant) {
         if read < due {
             self.integrity.early += 1;
         } else if read > due {

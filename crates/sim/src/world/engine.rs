@@ -20,6 +20,7 @@ impl World {
             match source {
                 Source::Link(link) => self.run_link(link),
                 Source::Host(host) => self.run_host(host),
+                Source::Group(end) => self.run_group(end),
                 Source::Stream(stream) => self.run_stream(stream),
                 Source::StreamSample(stream) => self.sample_stream(stream),
                 Source::LinkSample(link) => self.sample_link(link),
@@ -52,9 +53,7 @@ impl World {
             }
         }
         self.settle_link(link);
-        while let Some(host) = self.touched.pop() {
-            self.drain(host);
-        }
+        self.drain_touched();
     }
 
     /// A packet at the end of its route.
@@ -71,9 +70,7 @@ impl World {
         } else {
             self.hosts[host].put_aside(self.now, packet);
         }
-        if !self.touched.contains(&host) {
-            self.touched.push(host);
-        }
+        self.touch(host);
     }
 
     /// A packet in the hands of the host that it is for.
@@ -111,6 +108,21 @@ impl World {
             host.endpoint.handle_timeout(local);
         }
         self.drain(index);
+        self.drain_touched();
+    }
+
+    /// Remembers that something was done to a host's endpoint.
+    pub(super) fn touch(&mut self, host: usize) {
+        if !self.touched.contains(&host) {
+            self.touched.push(host);
+        }
+    }
+
+    /// Takes out of all endpoints that were touched what they have to say, and what follows.
+    pub(super) fn drain_touched(&mut self) {
+        while let Some(host) = self.touched.pop() {
+            self.drain(host);
+        }
     }
 
     /// Takes out of an endpoint that was touched all that it has to say.
@@ -152,7 +164,8 @@ impl World {
         match event {
             Event::Incoming(incoming) => self.accept(host, &incoming),
             Event::Connected(id) => self.connected(host, id),
-            Event::Readable(id) => self.read(host, id),
+            Event::Readable(id) | Event::LinkNews(id) => self.read(host, id),
+            Event::Writable(id) => self.writable(host, id),
             Event::Closed(id, reason) => self.closed(host, id, reason),
             _ => {}
         }

@@ -44,6 +44,11 @@ impl World {
         self.settle_link(link.index());
     }
 
+    /// How a link is now.
+    pub fn link_config(&self, link: LinkId) -> &LinkConfig {
+        self.links[link.index()].link.config()
+    }
+
     /// Writes down what a link does, each `period` from now on.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 mod captures;
 mod engine;
+mod groups;
 mod links;
 mod outcome;
 mod streams;
@@ -21,7 +22,7 @@ use crate::chance::{Purpose, derive};
 use crate::error::WorldError;
 use crate::host::{Host, HostConfig};
 use crate::memory::Memory;
-use crate::stream::{MAX_PAYLOAD, MIN_PAYLOAD, Stream, StreamConfig, Transport};
+use crate::stream::{End, GroupLink, MIN_PAYLOAD, Stream, StreamConfig};
 use crate::traffic::Flow;
 
 /// Names a host of a world.
@@ -150,11 +151,14 @@ impl World {
     ///
     /// # Errors
     ///
-    /// The hosts must differ and be joined by routes: both ways, or for bare UDP one way. Messages
-    /// must have a size that can be checked and carried, the rate must be less than 1 Tb/s, and the
-    /// period of a series must be longer than zero.
+    /// The hosts must differ and be joined by routes: both ways, or for bare UDP one way. Both ends
+    /// must be of one transmission, which is the only one that the called host is called for; the
+    /// hosts at an end of a group must have the same clock. Messages must have a size that can be
+    /// checked and carried, the rate must be less than 1 Tb/s, and the period of a series must be
+    /// longer than zero.
     pub fn add_stream(&mut self, config: StreamConfig) -> Result<StreamId, WorldError> {
         self.check_stream(&config)?;
+        self.admit(&config)?;
         let index = self.streams.len();
         let route = self.route(config.from, config.to)?;
         let start = Instant::ORIGIN + config.start;
@@ -187,15 +191,20 @@ impl World {
     }
 
     fn check_stream(&self, config: &StreamConfig) -> Result<(), WorldError> {
-        self.check_hosts(config.from, config.to)?;
-        let max = match &config.transport {
-            Transport::Srt { sender, .. } => {
-                self.route(config.to, config.from)?;
-                sender.payload_size()
+        for GroupLink { from, to, .. } in config.links() {
+            self.check_hosts(from, to)?;
+            self.route(from, to)?;
+            if config.transport.ends().is_some() {
+                self.route(to, from)?;
             }
-            Transport::Udp => MAX_PAYLOAD,
-        };
-        let payload = config.payload;
+            for (host, first) in [(from, config.from), (to, config.to)] {
+                if self.hosts[host.index()].clock != self.hosts[first.index()].clock {
+                    return Err(WorldError::Clocks(first, host));
+                }
+            }
+        }
+        config.check_ends()?;
+        let (payload, max) = (config.payload, config.max_payload());
         if !(MIN_PAYLOAD..=max).contains(&payload) {
             return Err(WorldError::Payload { payload, min: MIN_PAYLOAD, max });
         }
@@ -203,6 +212,25 @@ impl World {
             return Err(WorldError::ZeroPeriod);
         }
         config.rate.check()
+    }
+
+    /// Lets the called hosts admit the stream's calls.
+    fn admit(&mut self, config: &StreamConfig) -> Result<(), WorldError> {
+        let Some((sender, _, caller)) = config.transport.ends() else { return Ok(()) };
+        let called = |link: GroupLink| if caller == End::Sender { link.to } else { link.from };
+        let mut called: Vec<HostId> = config.links().map(called).collect();
+        called.dedup();
+        let transmission = sender.transmission();
+        let other = |host: &&HostId| {
+            self.hosts[host.index()].transmission.is_some_and(|it| it != transmission)
+        };
+        if let Some(&host) = called.iter().find(other) {
+            return Err(WorldError::Transmission(host));
+        }
+        for host in called {
+            self.hosts[host.index()].admit(transmission);
+        }
+        Ok(())
     }
 
     fn check_hosts(&self, from: HostId, to: HostId) -> Result<(), WorldError> {

@@ -3,7 +3,8 @@ use punctual_units::Instant;
 
 use super::{StreamId, World};
 use crate::agenda::Source;
-use crate::stream::{End, StreamOutcome, StreamSample};
+use crate::stream::bond::Bond;
+use crate::stream::{End, LinkOutcome, StreamOutcome, StreamSample};
 
 impl World {
     /// What became of a stream so far.
@@ -14,10 +15,13 @@ impl World {
             messages_sent: stream.sent,
             bytes_sent: stream.sent * stream.config.payload as u64,
             messages_refused: stream.refused,
+            behind: stream.behind(self.now),
             messages_received: stream.receiving.messages,
             bytes_received: stream.receiving.bytes,
             sender,
             receiver,
+            links: stream.bond.as_ref().map(|bond| self.links_of(bond)).unwrap_or_default(),
+            switches: stream.bond.as_ref().map_or(0, |it| it.end(End::Sender).machine.switches()),
             metrics: stream.receiving.report(),
             latency_us: stream.receiving.latency_us.clone(),
             integrity: stream.receiving.integrity,
@@ -48,9 +52,25 @@ impl World {
     fn both_ends(&self, index: usize) -> [Statistics; 2] {
         let stream = &self.streams[index];
         [(End::Sender, stream.from), (End::Receiver, stream.to)].map(|(end, host)| {
+            if let Some(bond) = &stream.bond {
+                return bond.end(end).machine.statistics(self.hosts[host].clock.local(self.now));
+            }
             let id = stream.connection(end);
             id.and_then(|id| self.statistics_of(host, id)).unwrap_or_default()
         })
+    }
+
+    fn links_of(&self, bond: &Bond) -> Vec<LinkOutcome> {
+        let links = bond.links.iter().enumerate();
+        let links = links.map(|(link, it)| {
+            let [sender, receiver] = [End::Sender, End::Receiver].map(|end| {
+                let member = bond.end(end).last_of(link);
+                member.and_then(|it| self.statistics_of(it.host, it.id)).unwrap_or_default()
+            });
+            let state = bond.end(End::Sender).state_of(link);
+            LinkOutcome { state, calls: it.calls, sender, receiver }
+        });
+        links.collect()
     }
 
     fn statistics_of(&self, host: usize, id: ConnectionId) -> Option<Statistics> {

@@ -1,9 +1,11 @@
 //! The applications at both ends of the streams.
 
-use punctual_proto::{CloseReason, ConnectionId, Incoming, SendError, SendOptions};
+use bytes::Bytes;
+use punctual_proto::{CloseReason, ConnectionId, Incoming, SendError, SendOptions, Transmission};
 
 use super::{StreamId, World, number};
 use crate::agenda::Source;
+use crate::host::Use;
 use crate::packet::{Cargo, IpPacket};
 use crate::stream::{End, Phase, Transport};
 
@@ -21,61 +23,61 @@ impl World {
         match self.streams[index].phase {
             Phase::Waiting => self.start(index),
             Phase::Sending => self.send(index),
-            Phase::Connecting | Phase::Done => self.agenda.set(Source::Stream(index), None),
+            Phase::Connecting | Phase::Blocked | Phase::Done => {
+                self.agenda.set(Source::Stream(index), None);
+            }
         }
+        self.drain_touched();
     }
 
     fn start(&mut self, index: usize) {
         let stream = &mut self.streams[index];
-        let Transport::Srt { sender, receiver, caller } = &stream.config.transport else {
+        if matches!(stream.config.transport, Transport::Udp) {
             return self.begin(index);
-        };
-        let (calling, called, config) = match caller {
-            End::Sender => (stream.from, stream.to, sender.clone()),
-            End::Receiver => (stream.to, stream.from, receiver.clone()),
-        };
+        }
         stream.phase = Phase::Connecting;
         self.agenda.set(Source::Stream(index), None);
+        if matches!(self.streams[index].config.transport, Transport::Group { .. }) {
+            return self.start_group(index);
+        }
+        let stream = &self.streams[index];
+        let Some((config, _, caller)) = stream.config.transport.calling_and_called() else {
+            return;
+        };
+        let (calling, called) = match caller {
+            End::Sender => (stream.from, stream.to),
+            End::Receiver => (stream.to, stream.from),
+        };
         let remote = self.hosts[called].address;
         let host = &mut self.hosts[calling];
         let local = host.clock.local(self.now);
-        let Ok(id) = host.endpoint.connect(local, remote, config) else { return };
-        host.streams.insert(id, index);
-        let own = host.endpoint.info(id).map(|info| (host.address, info.socket_id));
-        let caller = *caller;
+        let Ok(id) = host.endpoint.connect(local, remote, config.clone()) else { return };
         self.streams[index].set_connection(caller, id);
-        if let Some(own) = own {
-            self.hosts[called].expected.insert(own, index);
+        self.expect(calling, called, id, Use { stream: index, link: 0 });
+    }
+
+    /// A host calls another one, which will know from this what the call is for.
+    pub(super) fn expect(&mut self, calling: usize, called: usize, id: ConnectionId, purpose: Use) {
+        let host = &mut self.hosts[calling];
+        host.streams.insert(id, purpose);
+        if let Some(info) = host.endpoint.info(id) {
+            let caller = (host.address, info.socket_id);
+            self.hosts[called].expected.insert(caller, purpose);
         }
-        self.drain(calling);
+        self.touch(calling);
     }
 
     /// The application can send from now on.
-    fn begin(&mut self, index: usize) {
+    pub(super) fn begin(&mut self, index: usize) {
         let next = self.streams[index].begin(self.now);
         self.agenda.set(Source::Stream(index), next);
     }
 
     fn send(&mut self, index: usize) {
         let now = self.now;
-        while let Some(payload) = self.streams[index].next_message(now, &mut self.memory) {
-            let stream = &mut self.streams[index];
-            let from = stream.from;
-            let sent = match (&stream.config.transport, stream.connection(End::Sender)) {
-                (Transport::Srt { .. }, Some(id)) => {
-                    let host = &mut self.hosts[from];
-                    let local = host.clock.local(now);
-                    host.endpoint.send(local, id, payload, SendOptions::default())
-                }
-                (Transport::Srt { .. }, None) => Err(SendError::NotConnected),
-                (Transport::Udp, _) => {
-                    let cargo = Cargo::Udp { stream: number(index) };
-                    let packet = IpPacket::udp(cargo, stream.route, payload);
-                    self.enter(packet);
-                    Ok(())
-                }
-            };
-            self.streams[index].submitted(&sent);
+        while let Some(mut payload) = self.streams[index].next_message(now, &mut self.memory) {
+            let sent = self.submit(index, &mut payload);
+            self.streams[index].submitted(&sent, payload);
         }
         let stream = &mut self.streams[index];
         let next = stream.wake();
@@ -86,52 +88,97 @@ impl World {
         }
     }
 
+    /// Hands a message over; what is not taken of it stays in `payload`.
+    fn submit(&mut self, index: usize, payload: &mut Bytes) -> Result<(), SendError> {
+        let stream = &self.streams[index];
+        let host = &mut self.hosts[stream.from];
+        let local = host.clock.local(self.now);
+        match &stream.config.transport {
+            Transport::Udp => {
+                let cargo = Cargo::Udp { stream: number(index) };
+                let packet = IpPacket::udp(cargo, stream.route, payload.clone());
+                self.enter(packet);
+                Ok(())
+            }
+            Transport::Group { .. } => self.submit_to_group(index, payload.clone()),
+            Transport::Srt { sender, .. } => {
+                let id = stream.connection(End::Sender).ok_or(SendError::NotConnected)?;
+                if sender.transmission() != Transmission::Stream {
+                    let in_order = sender.transmission() == Transmission::Messages;
+                    let options = SendOptions { in_order, ..SendOptions::default() };
+                    return host.endpoint.send(local, id, payload.clone(), options);
+                }
+                while !payload.is_empty() {
+                    host.endpoint.write(local, id, payload)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// There is room again in a connection.
+    pub(super) fn writable(&mut self, host: usize, id: ConnectionId) {
+        let Some(&Use { stream, .. }) = self.hosts[host].streams.get(&id) else { return };
+        if self.streams[stream].unblock() {
+            let next = self.streams[stream].wake();
+            self.agenda.set(Source::Stream(stream), next.map(|at| at.max(self.now)));
+        }
+    }
+
     /// A caller waits for an answer.
     pub(super) fn accept(&mut self, host: usize, incoming: &Incoming) {
         let caller = (incoming.remote, incoming.peer_socket_id);
-        let Some(&index) = self.hosts[host].expected.get(&caller) else { return };
-        let stream = &mut self.streams[index];
-        let Transport::Srt { sender, receiver, caller } = &stream.config.transport else { return };
-        let (end, config) = match caller {
-            End::Sender => (End::Receiver, receiver.clone()),
-            End::Receiver => (End::Sender, sender.clone()),
+        let Some(&purpose) = self.hosts[host].expected.get(&caller) else { return };
+        let stream = &mut self.streams[purpose.stream];
+        if let Transport::Group { .. } = &stream.config.transport {
+            return self.accept_link(host, incoming, purpose);
+        }
+        let Some((_, config, caller)) = stream.config.transport.calling_and_called() else {
+            return;
         };
         let local = self.hosts[host].clock.local(self.now);
         // Who does not fit is told so, and his end closes.
-        let accepted = self.hosts[host].endpoint.accept(local, incoming.id, Some(config));
+        let accepted = self.hosts[host].endpoint.accept(local, incoming.id, Some(config.clone()));
         let Ok(id) = accepted else { return };
-        stream.set_connection(end, id);
-        self.hosts[host].streams.insert(id, index);
-        if end == End::Sender {
-            self.begin(index);
+        stream.set_connection(caller.other(), id);
+        self.hosts[host].streams.insert(id, purpose);
+        if caller == End::Receiver {
+            self.begin(purpose.stream);
         }
     }
 
     /// A call was answered.
     pub(super) fn connected(&mut self, host: usize, id: ConnectionId) {
-        let Some(&index) = self.hosts[host].streams.get(&id) else { return };
-        if self.streams[index].from == host {
-            self.begin(index);
+        let Some(&Use { stream, .. }) = self.hosts[host].streams.get(&id) else { return };
+        if matches!(self.streams[stream].config.transport, Transport::Group { .. }) {
+            self.link_stands(stream, host, id);
+        } else if self.streams[stream].from == host {
+            self.begin(stream);
         }
     }
 
     /// Reads what is due.
     pub(super) fn read(&mut self, host: usize, id: ConnectionId) {
-        let Some(&index) = self.hosts[host].streams.get(&id) else { return };
+        let Some(&Use { stream, .. }) = self.hosts[host].streams.get(&id) else { return };
+        if matches!(self.streams[stream].config.transport, Transport::Group { .. }) {
+            return self.link_has_news(stream, host);
+        }
         let Self { hosts, streams, now, .. } = self;
-        let (host, receiving) = (&mut hosts[host], &mut streams[index].receiving);
+        let (host, receiving) = (&mut hosts[host], &mut streams[stream].receiving);
         let local = host.clock.local(*now);
         while let Ok(Some(message)) = host.endpoint.recv(local, id) {
-            receiving.read(*now, &message.payload);
-            receiving.judge(local, message.due);
+            receiving.take(*now, local, &message);
         }
     }
 
     /// A connection ended.
     pub(super) fn closed(&mut self, host: usize, id: ConnectionId, reason: CloseReason) {
         self.read(host, id);
-        let Some(&index) = self.hosts[host].streams.get(&id) else { return };
-        self.streams[index].end(reason);
-        self.agenda.set(Source::Stream(index), None);
+        let Some(&Use { stream, .. }) = self.hosts[host].streams.get(&id) else { return };
+        if matches!(self.streams[stream].config.transport, Transport::Group { .. }) {
+            return self.link_ended(stream, host, id, reason);
+        }
+        self.streams[stream].end(reason);
+        self.agenda.set(Source::Stream(stream), None);
     }
 }

@@ -61,13 +61,7 @@ fn draw_keys(chance: &mut Chance, ends: &mut [Config; 2]) -> Keys {
     let insist = chance.one_in(2);
     for (end, passphrase) in ends.iter_mut().zip(["correct horse", "battery staple"]) {
         let passphrase = if differ { passphrase } else { "correct horse" };
-        *end = std::mem::take(end)
-            .with_passphrase(passphrase)
-            .and_then(|config| config.with_key_refresh_rate(rate))
-            .and_then(|config| config.with_key_pre_announce(rate / 4))
-            .expect("in range")
-            .with_key_length(Some(length))
-            .with_crypto_mode(mode)
+        *end = encrypted(std::mem::take(end), passphrase, length, mode, rate)
             .with_enforced_encryption(!differ || insist);
     }
     match (differ, insist) {
@@ -75,6 +69,34 @@ fn draw_keys(chance: &mut Chance, ends: &mut [Config; 2]) -> Keys {
         (true, true) => Keys::Refused,
         (true, false) => Keys::Unreadable,
     }
+}
+
+/// Options with a passphrase and refreshes each `rate` packets.
+fn encrypted(
+    config: Config,
+    passphrase: &str,
+    length: KeyLength,
+    mode: CryptoMode,
+    rate: u32,
+) -> Config {
+    config
+        .with_passphrase(passphrase)
+        .and_then(|config| config.with_key_refresh_rate(rate))
+        .and_then(|config| config.with_key_pre_announce(rate / 4))
+        .expect("in range")
+        .with_key_length(Some(length))
+        .with_crypto_mode(mode)
+}
+
+/// Options with a passphrase that both ends have, or without.
+pub fn with_shared_keys(chance: &mut Chance, config: Config) -> (Config, Keys) {
+    if !chance.one_in(3) {
+        return (config, Keys::None);
+    }
+    let length = chance.pick(&[KeyLength::Aes128, KeyLength::Aes192, KeyLength::Aes256]);
+    let mode = chance.pick(&[CryptoMode::Auto, CryptoMode::Ctr, CryptoMode::Gcm]);
+    let rate = chance.pick(&[1 << 24, 1_000, 200, 40]);
+    (encrypted(config, "correct horse", length, mode, rate), Keys::Same)
 }
 
 /// One end or both wish it.

@@ -8,6 +8,7 @@ use punctual_proto::Statistics;
 use punctual_sim::{StreamOutcome, StreamSample};
 
 use crate::extras::Keys;
+use crate::lossless::{self, SafeSince};
 use crate::plan::{Plan, Stream};
 use crate::run::Explored;
 
@@ -17,11 +18,13 @@ const MS: fn(u64) -> Duration = Duration::from_millis;
 pub struct Judge<'a> {
     plan: &'a Plan,
     before: Vec<Option<StreamOutcome>>,
+    safe: Vec<SafeSince>,
 }
 
 impl<'a> Judge<'a> {
     pub fn new(plan: &'a Plan) -> Self {
-        Self { plan, before: vec![None; plan.streams.len()] }
+        let count = plan.streams.len();
+        Self { plan, before: vec![None; count], safe: vec![SafeSince::default(); count] }
     }
 
     /// What holds at any time.
@@ -31,11 +34,21 @@ impl<'a> Judge<'a> {
             let statistics = explored.world.link_statistics(link);
             check_link(number, statistics, explored.world.in_flight(link));
         }
-        let streams = explored.streams.iter().zip(&self.plan.streams).zip(&mut self.before);
-        for ((&id, stream), before) in streams {
+        let elapsed = explored.elapsed();
+        let streams = explored.streams.iter().zip(&self.plan.streams);
+        for ((&id, stream), (before, safe)) in
+            streams.zip(self.before.iter_mut().zip(&mut self.safe))
+        {
             let now = explored.world.outcome(id);
             check_integrity(stream, &now);
-            check_counts(self.plan, stream, &now);
+            if stream.bonding.is_some() {
+                lossless::check_group(stream, &now);
+                safe.look(stream, elapsed, &now);
+            } else if stream.is_file() {
+                lossless::check_file(stream, &now);
+            } else {
+                check_counts(self.plan, stream, &now);
+            }
             if let Some(before) = before {
                 check_progress(before, &now);
             }
@@ -64,7 +77,10 @@ impl<'a> Judge<'a> {
         let mut streams = outcomes.zip(&self.plan.streams).filter(|(_, it)| is_live(it));
         let lagging = streams.find(|(outcome, stream)| {
             let late = outcome.series.last().map_or(Duration::ZERO, |sample| sample.late_max);
-            outcome.connected_at.is_none()
+            if outcome.connected_at.is_none() || stream.is_file() {
+                return outcome.connected_at.is_none() || lossless::file_lags(outcome);
+            }
+            (stream.bonding.is_some() && lossless::group_lags(outcome))
                 || outcome.sender.send_buffer_span >= outcome.sender.rtt + MS(40)
                 || is_timed(stream) && late >= self.lateness()
         });
@@ -81,7 +97,7 @@ impl<'a> Judge<'a> {
 
     /// A healthy message is less late. A correction of the drift may move what is due by a
     /// millisecond or two at once, and be wrong by half of what a path changed on one side only.
-    fn lateness(&self) -> Duration {
+    pub fn lateness(&self) -> Duration {
         let hosts = self.plan.hosts.iter().map(|host| host.lateness);
         let hosts = hosts.map(|late| late.least + late.most).max().unwrap_or_default();
         MS(2) + hosts
@@ -95,6 +111,10 @@ impl<'a> Judge<'a> {
             let outcome = explored.world.outcome(id);
             if !stream.is_readable() {
                 check_unreadable(stream, &outcome);
+                continue;
+            }
+            if stream.is_file() {
+                lossless::conclude_file(stream, &outcome);
                 continue;
             }
             assert_eq!(outcome.closed, None);
@@ -140,7 +160,7 @@ impl<'a> Judge<'a> {
 
 /// Whether messages are due at a time that a healthy link keeps.
 fn is_timed(stream: &Stream) -> bool {
-    stream.srt.as_ref().is_some_and(|(sender, receiver, _)| {
+    stream.srt.as_ref().filter(|_| !stream.is_file()).is_some_and(|(sender, receiver, _)| {
         let latency = receiver.receive_latency().max(sender.peer_latency());
         receiver.tsbpd() && latency >= MS(100)
     })

@@ -11,8 +11,11 @@
 
 #[path = "../../../proto/tests/scenarios/chance.rs"]
 mod chance;
+mod cut;
 mod extras;
 mod judge;
+mod kinds;
+mod lossless;
 mod plan;
 mod run;
 mod swarm;

@@ -5,12 +5,15 @@ use std::time::Duration;
 use punctual_netem::{
     Action, Change, Event, Jitter, LinkConfig, LinkProfile, Loss, QueueLimit, Ramp, Reorder,
 };
-use punctual_proto::{BufferSize, Config, MaxBandwidth, RetransmitAlgorithm, RetransmitBandwidth};
+use punctual_proto::{
+    BufferSize, Config, MaxBandwidth, RetransmitAlgorithm, RetransmitBandwidth, Transmission,
+};
 use punctual_sim::{End, HostConfig, Lateness, Traffic};
 use punctual_units::Bitrate;
 
 use crate::chance::Chance;
 use crate::extras::{self, Keys, Moves};
+use crate::kinds::{self, Bonding};
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 const SECS: fn(u64) -> Duration = Duration::from_secs;
@@ -19,6 +22,7 @@ const SECS: fn(u64) -> Duration = Duration::from_secs;
 #[derive(Debug)]
 pub struct Plan {
     pub shape: Shape,
+    /// The senders, the one in the middle, and if there are files, the two ends of these.
     pub hosts: Vec<Host>,
     pub links: Vec<LinkProfile>,
     pub streams: Vec<Stream>,
@@ -37,9 +41,11 @@ pub enum Shape {
     Shared,
     /// Two senders with a link of their own each way, and behind these the same two links.
     Tree,
+    /// So many ports of one sender, each with a link of its own each way to the receiver.
+    Bonded(usize),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Host {
     pub config: HostConfig,
     pub lateness: Lateness,
@@ -52,6 +58,8 @@ pub struct Stream {
     pub reversed: bool,
     /// Nothing for bare UDP.
     pub srt: Option<(Config, Config, End)>,
+    /// How it goes over all senders' links together, if it does.
+    pub bonding: Option<Bonding>,
     pub keys: Keys,
     pub rate: Bitrate,
     pub payload: usize,
@@ -79,7 +87,9 @@ impl Plan {
             stream.add_extras(more);
         }
         let moves = extras::draw_moves(more, hosts.len(), heal_at);
-        Self { shape, hosts, links, streams, traffic, moves, heal_at }
+        let mut plan = Self { shape, hosts, links, streams, traffic, moves, heal_at };
+        kinds::draw(seed, more, &mut plan);
+        plan
     }
 
     /// Whether a packet may arrive more often than it was sent.
@@ -106,6 +116,12 @@ impl Stream {
         matches!(self.keys, Keys::None | Keys::Same)
     }
 
+    /// Whether the application waits for room, and everything arrives.
+    pub fn is_file(&self) -> bool {
+        let transmission = self.srt.as_ref().map(|(sender, ..)| sender.transmission());
+        transmission.is_some_and(|it| it != Transmission::Live)
+    }
+
     /// Whether packets beside the stream's are sent that may stand for missing ones.
     pub fn has_filter(&self) -> bool {
         let ends = self.srt.iter().flat_map(|(sender, receiver, _)| [sender, receiver]);
@@ -114,11 +130,12 @@ impl Stream {
 }
 
 impl Shape {
-    /// Hosts that are not the one in the middle, which is the last.
+    /// Hosts that are not the one in the middle, which comes after them.
     pub const fn senders(self) -> usize {
         match self {
             Self::Pair => 1,
             Self::Shared | Self::Tree => 2,
+            Self::Bonded(ports) => ports,
         }
     }
 
@@ -126,6 +143,7 @@ impl Shape {
         match self {
             Self::Pair | Self::Shared => 2,
             Self::Tree => 6,
+            Self::Bonded(ports) => 2 * ports,
         }
     }
 
@@ -134,13 +152,14 @@ impl Shape {
         match self {
             Self::Pair | Self::Shared => [vec![0], vec![1]],
             Self::Tree => [vec![2 + 2 * sender, 0], vec![1, 3 + 2 * sender]],
+            Self::Bonded(_) => [vec![2 * sender], vec![2 * sender + 1]],
         }
     }
 }
 
 /// Each impairment is there in one of three links, so that they meet in all combinations; a few
 /// more begin or change later; all are gone at `heal_at`, but for the delay.
-fn draw_link(chance: &mut Chance, heal_at: Duration) -> LinkProfile {
+pub fn draw_link(chance: &mut Chance, heal_at: Duration) -> LinkProfile {
     let mut config = LinkConfig::default().with_delay(chance.millis(60));
     for change in draw_changes(chance, 3) {
         change.apply(&mut config);
@@ -217,7 +236,7 @@ fn draw_changes(chance: &mut Chance, n: u32) -> Vec<Change> {
     changes
 }
 
-fn draw_host(chance: &mut Chance) -> Host {
+pub fn draw_host(chance: &mut Chance) -> Host {
     let ppm = chance.pick(&[0, 0, 0, -200, 200]);
     let lateness = if chance.one_in(4) {
         let mean = Duration::from_micros(chance.below(100).into());
@@ -243,6 +262,7 @@ fn draw_stream(chance: &mut Chance, shape: Shape) -> Stream {
         host: chance.below(shape.senders() as u32) as usize,
         reversed: chance.one_in(4),
         srt: (!chance.one_in(8)).then_some(ends),
+        bonding: None,
         keys: Keys::None,
         rate: Bitrate::from_bytes_per_sec(u64::from(packets_a_second) * payload as u64),
         payload,

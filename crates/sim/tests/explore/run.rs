@@ -4,11 +4,13 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use punctual_sim::{
-    HostId, LinkId, RateSchedule, StreamConfig, StreamId, Traffic, TrafficConfig, Transport, World,
+    GroupLink, HostId, LinkId, RateSchedule, StreamConfig, StreamId, Traffic, TrafficConfig,
+    Transport, World,
 };
 
+use crate::cut;
 use crate::judge::Judge;
-use crate::plan::Plan;
+use crate::plan::{Plan, Stream};
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 const SECS: fn(u64) -> Duration = Duration::from_secs;
@@ -46,11 +48,15 @@ pub fn explore(seed: u64) -> String {
     let well_from = explored.elapsed();
     let latency = judge.longest_latency(&explored);
     explored.world.run_for(WELL + latency);
-    for &stream in &explored.streams {
-        explored.world.stop(stream);
-    }
+    let groups = |it: &Stream| it.bonding.is_some();
+    explored.stop(&plan, |it| !groups(it));
     let well_until = explored.elapsed();
     explored.world.run_for(SECS(4) + latency);
+    if plan.streams.iter().any(groups) {
+        cut::try_each(&mut explored, &plan, &mut judge);
+        explored.stop(&plan, groups);
+        explored.world.run_for(SECS(4) + latency);
+    }
     judge.look(&explored);
     judge.conclude(&explored, well_from, well_until);
     drop(shown);
@@ -81,28 +87,28 @@ fn build(seed: u64, plan: &Plan) -> Explored {
     let mut world = World::new(seed);
     let hosts: Vec<_> = plan.hosts.iter().map(|host| world.add_host(host.config)).collect();
     let links: Vec<_> = plan.links.iter().map(|link| world.add_link(link.clone())).collect();
-    let middle = hosts[hosts.len() - 1];
-    for (sender, &host) in hosts.iter().enumerate().take(plan.shape.senders()) {
+    let senders = plan.shape.senders();
+    let mut joined: Vec<_> = (0..senders).map(|sender| (sender, senders, sender)).collect();
+    if hosts.len() > senders + 1 {
+        joined.push((senders + 1, senders + 2, 0));
+    }
+    for (host, other, like) in joined {
         let [there, back] = plan
             .shape
-            .ways(sender)
+            .ways(like)
             .map(|way| way.iter().map(|&link| links[link]).collect::<Vec<_>>());
-        world.set_route(host, middle, &there).expect("a route");
-        world.set_route(middle, host, &back).expect("a route");
+        world.set_route(hosts[host], hosts[other], &there).expect("a route");
+        world.set_route(hosts[other], hosts[host], &back).expect("a route");
     }
     let streams = plan.streams.iter().map(|stream| {
-        let ends = (hosts[stream.host], middle);
-        let (from, to) = if stream.reversed { (ends.1, ends.0) } else { ends };
-        let transport = match stream.srt.clone() {
-            Some((sender, receiver, caller)) => Transport::Srt { sender, receiver, caller },
-            None => Transport::Udp,
-        };
+        let [from, to] = ends(stream, &hosts, senders);
         let config = StreamConfig {
-            transport,
+            transport: transport(stream, &hosts, senders),
             rate: RateSchedule::constant(stream.rate),
             payload: stream.payload,
             start: stream.start,
-            duration: SECS(1_000),
+            // What a file's source offers is bounded, so that it can all arrive.
+            duration: if stream.is_file() { plan.heal_at } else { SECS(1_000) },
             from,
             to,
             series: Some(LOOK),
@@ -125,7 +131,43 @@ fn build(seed: u64, plan: &Plan) -> Explored {
     Explored { world, hosts, links, streams }
 }
 
+/// The sender's and the receiver's host of a stream.
+fn ends(stream: &Stream, hosts: &[HostId], senders: usize) -> [HostId; 2] {
+    let mut ends = [hosts[stream.host], hosts[senders]];
+    if stream.is_file() {
+        ends = [hosts[senders + 1], hosts[senders + 2]];
+    }
+    if stream.reversed {
+        ends.reverse();
+    }
+    ends
+}
+
+fn transport(stream: &Stream, hosts: &[HostId], senders: usize) -> Transport {
+    let Some((sender, receiver, caller)) = stream.srt.clone() else { return Transport::Udp };
+    let Some(bonding) = &stream.bonding else { return Transport::Srt { sender, receiver, caller } };
+    let others = (1..senders).map(|port| {
+        let [from, to] = ends(&Stream { host: port, ..stream.clone() }, hosts, senders);
+        GroupLink { from, to, weight: bonding.weights[port] }
+    });
+    Transport::Group {
+        kind: bonding.kind,
+        sender,
+        receiver,
+        caller,
+        weight: bonding.weights[0],
+        others: others.collect(),
+    }
+}
+
 impl Explored {
+    /// The applications of these streams send no more.
+    fn stop(&mut self, plan: &Plan, these: impl Fn(&Stream) -> bool) {
+        for (&id, _) in self.streams.iter().zip(&plan.streams).filter(|(_, it)| these(it)) {
+            self.world.stop(id);
+        }
+    }
+
     pub fn elapsed(&self) -> Duration {
         self.world.now() - punctual_units::Instant::ORIGIN
     }

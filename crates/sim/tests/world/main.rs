@@ -6,6 +6,8 @@
 
 mod captures;
 mod common;
+mod files;
+mod groups;
 mod hosts;
 mod repeats;
 mod streams;

@@ -17,6 +17,9 @@ const PATH_WINDOWS: u32 = 4;
 const SETTLING: Duration = Duration::from_secs(8);
 /// The correction moves by a thousandth of the time at most, five times what a bad clock drifts.
 const MAX_SLEW_DIVISOR: i64 = 1_000;
+/// It never moves further at once: what waits would be late. A window of a link that stands by
+/// takes eight seconds, in which a bad clock drifts less than this.
+const MAX_STEP: i64 = 2_000_000;
 
 /// Follows the drift of the peer's clock against ours.
 ///
@@ -119,7 +122,7 @@ impl DriftTracer {
         let target = window.least_lateness - reference.lateness - path;
         let share = nanos(length.min(SETTLING)) / 1_000_000;
         let step = (target - self.drift) / (nanos(SETTLING) / 1_000_000) * share;
-        let slew = nanos(length) / MAX_SLEW_DIVISOR;
+        let slew = (nanos(length) / MAX_SLEW_DIVISOR).min(MAX_STEP);
         self.drift += step.clamp(-slew, slew);
         Some(self.drift)
     }
@@ -154,6 +157,22 @@ mod tests {
                 follow(3_600, |i| i * 100 * ppm + i % 8 * MS, |_| Duration::from_millis(30));
             let expected = 3_600 * 1_000 * ppm;
             assert!((drift - expected).abs() < 2 * MS, "{drift} for {expected}");
+        }
+    }
+
+    #[test]
+    fn where_samples_are_rare_the_correction_moves_no_further_at_once() {
+        // The first window saw nothing but packets that had waited in a queue for 20 ms.
+        let lateness = |second: u64| if second < 8 { 0 } else { -20 * MS };
+        let mut tracer = DriftTracer::new();
+        let samples = (0..80).map(|second| (Instant::from_millis(second * 1_000), second));
+        let corrections: Vec<i64> = samples
+            .filter_map(|(now, second)| tracer.sample(now, lateness(second), None))
+            .collect();
+        assert!(corrections.len() > 5, "{corrections:?}");
+        let steps = std::iter::once(0).chain(corrections.iter().copied()).zip(&corrections);
+        for (before, &after) in steps {
+            assert!((-2 * MS..=0).contains(&(after - before)), "{corrections:?}");
         }
     }
 

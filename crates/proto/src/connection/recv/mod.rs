@@ -153,11 +153,17 @@ impl ReceiveHalf {
     }
 
     /// The filter could not rebuild some packets while it could have: now they are asked for, if
-    /// both ends agreed so.
+    /// both ends agreed so. If they agreed that nothing is sent again, nobody gives up what is late
+    /// and nothing says that all must come, a stream would wait for them for ever (libsrt's does).
     pub(crate) fn handle_filter_loss(&mut self, first: SeqNo, last: SeqNo) {
         self.counts.filter_lost(last.distance_from(first).unsigned_abs() + 1);
-        if self.arq == Arq::OnRequest {
-            self.report(first, last);
+        match self.arq {
+            Arq::OnRequest => self.report(first, last),
+            Arq::Never if !self.too_late_drop && !self.keeps_all() => {
+                let count = self.buffer.give_up(first, last);
+                self.counts.dropped(u64::from(count));
+            }
+            Arq::Always | Arq::Never => {}
         }
     }
 
@@ -584,6 +590,11 @@ impl ReceiveHalf {
 
     fn lateness(&self, now: Instant, time: PeerTime) -> Duration {
         self.tsbpd.map_or(Duration::ZERO, |tsbpd| now.saturating_since(tsbpd.due(time)))
+    }
+
+    /// Whether it is one of files.
+    pub(crate) const fn is_of_file(&self) -> bool {
+        self.file.is_some()
     }
 
     /// Whether nothing is given up: of a file.

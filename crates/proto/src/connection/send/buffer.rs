@@ -121,6 +121,11 @@ impl SendBuffer {
         self.highest
     }
 
+    /// Gives the next message this number.
+    pub(crate) const fn count_from(&mut self, msgno: MsgNo) {
+        self.next_msgno = msgno;
+    }
+
     /// Gives the next message the number `seq` and the message number `msgno`, as a group wants it.
     /// The numbers passed over, which it returns, are holes; only an empty buffer can go back.
     pub(crate) fn renumber(

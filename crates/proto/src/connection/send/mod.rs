@@ -13,7 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use punctual_units::{Bitrate, Instant};
 use punctual_wire::{
-    Ack, AckNo, DataHeader, DropRequest, KeyFlag, LossList, SeqNo, SocketId, Timestamp,
+    Ack, AckNo, DataHeader, DropRequest, KeyFlag, LossList, MsgNo, SeqNo, SocketId, Timestamp,
 };
 
 use self::budget::{Rates, RetransmitBudget};
@@ -124,7 +124,7 @@ impl SendHalf {
         let file = config.transmission() != Transmission::Live;
         Self {
             buffer: SendBuffer::new(negotiated.send_isn, config.send_buffer().packets()),
-            pacer: Pacer::new(control.get().period()),
+            pacer: Pacer::new(control.pace()),
             congestion_window: control.get().window(),
             window: control.get().window().min(negotiated.peer_flow_window),
             control,
@@ -155,6 +155,11 @@ impl SendHalf {
             delivery_pps: 0,
             counts: Counts::default(),
         }
+    }
+
+    /// Gives the first message this number.
+    pub(crate) const fn count_from(&mut self, msgno: MsgNo) {
+        self.buffer.count_from(msgno);
     }
 
     /// Takes a message of one packet; `false` if it finds no room.
@@ -315,7 +320,7 @@ impl SendHalf {
         self.counts.filter_extra += 1;
         self.counts.bytes_filter_extra += payload as u64;
         self.control.sent(payload);
-        self.pacer.sent(now, false);
+        self.pacer.sent(now, payload + PACKET_OVERHEAD, false);
         true
     }
 
@@ -489,8 +494,8 @@ impl SendHalf {
 
     /// Takes over what congestion control has decided.
     fn follow_control(&mut self) {
+        self.pacer.set_pace(self.control.pace());
         let control = self.control.get();
-        self.pacer.set_period(control.period());
         self.congestion_window = control.window();
         self.window = self.flow_window.min(self.congestion_window);
     }
@@ -526,7 +531,7 @@ impl SendHalf {
         statistics.naks_received = counts.naks;
         statistics.send_busy =
             counts.busy + self.busy_since.map_or(Duration::ZERO, |since| now - since);
-        statistics.send_period = self.pacer.period();
+        statistics.send_period = self.control.get().period();
         statistics.flow_window = self.flow_window;
         statistics.congestion_window = self.window;
         statistics.flight_size = self.buffer.flight();
@@ -627,7 +632,7 @@ impl SendHalf {
         }
         let probe = !retransmitted && seq.value().is_multiple_of(PROBE_INTERVAL);
         self.control.sent(payload);
-        self.pacer.sent(now, probe && self.buffer.has_new());
+        self.pacer.sent(now, payload + PACKET_OVERHEAD, probe && self.buffer.has_new());
     }
 
     const fn count_dropped(&mut self, packets: u64, bytes: u64) {

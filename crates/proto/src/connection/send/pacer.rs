@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use punctual_units::Instant;
+use punctual_units::{Bitrate, Instant};
 
 /// How late the pacer may be and still catch up. A driver that wakes up late loses no rate; a
 /// longer stall does not end in a burst.
@@ -10,11 +10,36 @@ const CREDIT: Duration = Duration::from_millis(10);
 /// sends, so packets that are due within this time of each other leave together.
 const QUANTUM: Duration = Duration::from_micros(100);
 
-/// Spaces packets, originals and retransmissions alike, by the period that congestion control
-/// sets.
+/// How long the sender waits after a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// The same after each, whatever its size, as FileCC has it.
+    Packet(Duration),
+    /// What the packet takes at a rate: nanoseconds for 65,536 bytes.
+    Bytes(u64),
+}
+
+impl Pace {
+    /// The pace that keeps to `rate`, headers included.
+    pub(crate) fn at(rate: Bitrate) -> Self {
+        // No more than 2^48, three days: the product with a packet's size stays far below 2^64.
+        let nanos = rate.time_for(1 << 16).as_nanos().min(1 << 48);
+        Self::Bytes(u64::try_from(nanos).unwrap_or(1 << 48))
+    }
+
+    /// The time after a packet of `bytes`, headers included.
+    fn after(self, bytes: usize) -> Duration {
+        match self {
+            Self::Packet(period) => period,
+            Self::Bytes(nanos) => Duration::from_nanos((bytes as u64).saturating_mul(nanos) >> 16),
+        }
+    }
+}
+
+/// Spaces packets, originals and retransmissions alike, at the pace that congestion control sets.
 #[derive(Debug)]
 pub(crate) struct Pacer {
-    period: Duration,
+    pace: Pace,
     next: Instant,
     idle: bool,
     /// The packet after a sequence number divisible by 16 follows at once: the probe pair.
@@ -22,17 +47,12 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    pub(crate) const fn new(period: Duration) -> Self {
-        Self { period, next: Instant::ORIGIN, idle: true, probe: false }
+    pub(crate) const fn new(pace: Pace) -> Self {
+        Self { pace, next: Instant::ORIGIN, idle: true, probe: false }
     }
 
-    /// Time between two packets.
-    pub(crate) const fn period(&self) -> Duration {
-        self.period
-    }
-
-    pub(crate) const fn set_period(&mut self, period: Duration) {
-        self.period = period;
+    pub(crate) const fn set_pace(&mut self, pace: Pace) {
+        self.pace = pace;
     }
 
     /// Whether a packet may go out at `now`.
@@ -51,10 +71,11 @@ impl Pacer {
         self.probe = false;
     }
 
-    /// A packet goes out at `now`; `starts_probe` if the next one is to follow at once.
-    pub(crate) fn sent(&mut self, now: Instant, starts_probe: bool) {
+    /// A packet of `bytes`, headers included, goes out at `now`; `starts_probe` if the next one is
+    /// to follow at once.
+    pub(crate) fn sent(&mut self, now: Instant, bytes: usize, starts_probe: bool) {
         let earliest = if self.idle { now } else { now - CREDIT };
-        self.next = self.next.max(earliest) + self.period;
+        self.next = self.next.max(earliest) + self.pace.after(bytes);
         self.idle = false;
         self.probe = starts_probe;
     }
@@ -66,15 +87,15 @@ mod tests {
 
     #[test]
     fn keeps_the_rate_and_catches_up_after_a_late_wake_up() {
-        let mut pacer = Pacer::new(Duration::from_millis(1));
+        let mut pacer = Pacer::new(Pace::Packet(Duration::from_millis(1)));
         let start = Instant::from_millis(100);
         assert!(pacer.allows(start));
-        pacer.sent(start, false);
+        pacer.sent(start, 1_360, false);
         assert!(!pacer.allows(start));
         let late = Instant::from_millis(105);
         let mut sent = 0;
         while pacer.allows(late) {
-            pacer.sent(late, false);
+            pacer.sent(late, 1_360, false);
             sent += 1;
         }
         assert_eq!(sent, 5, "1 to 5 ms after the first");
@@ -82,12 +103,12 @@ mod tests {
 
     #[test]
     fn packets_due_within_the_quantum_leave_together() {
-        let mut pacer = Pacer::new(Duration::from_micros(10));
+        let mut pacer = Pacer::new(Pace::Packet(Duration::from_micros(10)));
         let start = Instant::from_millis(100);
         let mut burst = |now| {
             let mut sent = 0;
             while pacer.allows(now) {
-                pacer.sent(now, false);
+                pacer.sent(now, 1_360, false);
                 sent += 1;
             }
             sent
@@ -99,22 +120,32 @@ mod tests {
 
     #[test]
     fn an_idle_pacer_earns_no_burst() {
-        let mut pacer = Pacer::new(Duration::from_millis(1));
-        pacer.sent(Instant::from_millis(100), false);
+        let mut pacer = Pacer::new(Pace::Packet(Duration::from_millis(1)));
+        pacer.sent(Instant::from_millis(100), 1_360, false);
         pacer.rest();
         let later = Instant::from_millis(500);
         assert!(pacer.allows(later));
-        pacer.sent(later, false);
+        pacer.sent(later, 1_360, false);
         assert!(!pacer.allows(later));
     }
 
     #[test]
     fn a_probe_is_followed_at_once_and_charged_later() {
-        let mut pacer = Pacer::new(Duration::from_millis(1));
+        let mut pacer = Pacer::new(Pace::Packet(Duration::from_millis(1)));
         let start = Instant::from_millis(100);
-        pacer.sent(start, true);
+        pacer.sent(start, 1_360, true);
         assert!(pacer.allows(start));
-        pacer.sent(start, false);
+        pacer.sent(start, 1_360, false);
         assert_eq!(pacer.next(), Instant::from_millis(102) - QUANTUM);
+    }
+
+    #[test]
+    fn at_a_rate_each_packet_takes_its_own_time() {
+        // 10.88 Mb/s: 1360 bytes take 1 ms, 68 bytes a twentieth of it.
+        let pace = Pace::at(Bitrate::from_bits_per_sec(10_880_000));
+        assert_eq!(pace.after(1_360), Duration::from_millis(1));
+        assert_eq!(pace.after(68), Duration::from_micros(50));
+        assert!(Pace::at(Bitrate::ZERO).after(1_500) > Duration::from_secs(3_600));
+        assert_eq!(Pace::at(Bitrate::from_mbps(10_000)).after(1_360), Duration::from_nanos(1_088));
     }
 }

@@ -1,0 +1,155 @@
+//! libsrt's functions for files against ours: messages of many packets both ways, and what each end
+//! tells the other when it cannot write.
+
+#![forbid(unsafe_code)]
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::Command;
+use std::time::Duration;
+
+use bytes::Bytes;
+use interop::{
+    Folder, LibsrtFiles, Process, Tool, free_port, have_all, punctual, wait_until_bound,
+};
+use punctual::{Config, Listener, PeerError, SendOptions, Socket, Transmission};
+use tokio::time::timeout;
+
+/// Long enough for a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+const SECRET: &str = "correct-horse";
+
+/// Bytes of the messages: of one packet, of just two, and of many.
+const SIZES: [usize; 9] = [1, 1_456, 1_457, 2_912, 10_000, 100_000, 1_000_000, 3, 2_500_000];
+
+fn messages(passphrase: Option<&str>) -> Config {
+    let config = Config::file().with_transmission(Transmission::Messages);
+    config.with_passphrase(passphrase.unwrap_or_default()).expect("a legal length")
+}
+
+/// Bytes that no other message is like.
+fn contents(len: usize, seed: u64) -> Bytes {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
+        state.to_be_bytes()[2]
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+/// Sends messages of all sizes and takes what libsrt makes of them, both at once.
+async fn exchange(socket: &Socket) {
+    let sent: Vec<Bytes> =
+        SIZES.iter().zip(1..).map(|(&size, seed)| contents(size, seed)).collect();
+    let send = async {
+        for message in &sent {
+            let options = SendOptions { in_order: true, ..SendOptions::default() };
+            socket.send_with(message.clone(), options).await.expect("it is taken");
+        }
+    };
+    let receive = async {
+        for message in &sent {
+            let echo = socket.recv().await.expect("it comes back").payload;
+            assert_eq!(echo.len(), message.len());
+            assert!(echo.iter().zip(message).all(|(a, b)| *a == !*b), "not the same bytes");
+        }
+    };
+    let exchanged = timeout(PATIENCE, async { tokio::join!(send, receive) }).await;
+    exchanged.expect("all messages come back in a minute");
+}
+
+async fn when_we_call(test: &str, passphrase: Option<&str>) {
+    if !have_all(&[Tool::CompilerAndLibsrt]) {
+        return;
+    }
+    let folder = Folder::of(test);
+    let port = free_port();
+    let number = port.to_string();
+    let words: Vec<&str> = ["echo", "listen", &number].into_iter().chain(passphrase).collect();
+    let mut peer = LibsrtFiles::start(&words, &folder);
+    wait_until_bound(port);
+    let remote = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let socket = Socket::connect(remote, messages(passphrase)).await.expect("a connection");
+    exchange(&socket).await;
+    socket.close().await;
+    assert_eq!(peer.wait_for_line("echoed"), format!("echoed {}", SIZES.len()));
+}
+
+async fn when_libsrt_calls(test: &str, passphrase: Option<&str>) {
+    if !have_all(&[Tool::CompilerAndLibsrt]) {
+        return;
+    }
+    let folder = Folder::of(test);
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let listener = Listener::bind(any, messages(passphrase)).await.expect("a free port");
+    let number = listener.local_addr().port().to_string();
+    let words: Vec<&str> = ["echo", "call", &number].into_iter().chain(passphrase).collect();
+    let mut peer = LibsrtFiles::start(&words, &folder);
+    let socket = timeout(PATIENCE, listener.accept()).await.expect("a call").expect("it stands");
+    exchange(&socket).await;
+    socket.close().await;
+    assert_eq!(peer.wait_for_line("echoed"), format!("echoed {}", SIZES.len()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_of_many_packets_go_to_libsrt_and_back_when_we_call() {
+    when_we_call("messages_when_we_call", None).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_of_many_packets_go_to_libsrt_and_back_when_it_calls() {
+    when_libsrt_calls("messages_when_it_calls", None).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn encrypted_messages_of_many_packets_go_to_libsrt_and_back() {
+    when_we_call("encrypted_messages_when_we_call", Some(SECRET)).await;
+    when_libsrt_calls("encrypted_messages_when_it_calls", Some(SECRET)).await;
+}
+
+/// A file that is larger than any buffer.
+fn large(folder: &Folder) -> String {
+    let path = folder.file("large");
+    fs::write(&path, vec![7; 40_000_000]).expect("a file can be written");
+    path.to_str().expect("the path is text").to_owned()
+}
+
+#[test]
+fn our_sender_stops_when_libsrt_cannot_write() {
+    if !have_all(&[Tool::CompilerAndLibsrt]) {
+        return;
+    }
+    let folder = Folder::of("our_sender_stops_when_libsrt_cannot_write");
+    let port = free_port();
+    let mut peer = LibsrtFiles::start(&["receive", &port.to_string(), "/dev/full"], &folder);
+    wait_until_bound(port);
+    let mut command = Command::new(punctual());
+    let uri = format!("srt://127.0.0.1:{port}");
+    command.args(["file", "send", &large(&folder), &uri, "--protocol", "stream"]);
+    let mut own = Process::start("punctual", command, &folder);
+    assert_eq!(own.wait(PATIENCE).code(), Some(1));
+    assert!(own.log().contains(&PeerError::FILE.to_string()), "{}", own.log());
+    peer.wait_for_line("failed: 4004");
+}
+
+#[test]
+fn libsrts_sender_stops_when_we_cannot_write() {
+    if !have_all(&[Tool::CompilerAndLibsrt]) {
+        return;
+    }
+    let folder = Folder::of("libsrts_sender_stops_when_we_cannot_write");
+    let port = free_port();
+    let listen = format!("srt://:{port}");
+    let mut command = Command::new("sh");
+    // Beyond so many blocks writing fails, as on a full disk.
+    command.args(["-c", "trap '' XFSZ; ulimit -f 2000; exec \"$0\" \"$@\""]).arg(punctual());
+    command.args(["file", "receive", &listen]).arg(folder.file("target"));
+    command.args(["--protocol", "stream", "--name", "large"]);
+    let mut own = Process::start("punctual", command, &folder);
+    wait_until_bound(port);
+    let mut peer = LibsrtFiles::start(&["send", &port.to_string(), &large(&folder)], &folder);
+    // SRT_EPEERERR
+    peer.wait_for_line("failed: 7000");
+    assert_eq!(own.wait(PATIENCE).code(), Some(1));
+    assert!(own.log().contains("File too large"), "{}", own.log());
+}
