@@ -36,3 +36,37 @@ impl Batch {
         self.room > 0 && length == self.segment_size
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(segments: usize, lengths: &[usize]) -> (Batch, Vec<bool>) {
+        let mut batch = Batch::new(segments);
+        let goes_on = lengths.iter().map(|&length| batch.take(length)).collect();
+        (batch, goes_on)
+    }
+
+    #[test]
+    fn a_shorter_datagram_is_the_last() {
+        let (batch, goes_on) = taken(10, &[1_332, 1_332, 900]);
+        assert_eq!(goes_on, [true, true, false]);
+        assert_eq!((batch.size, batch.segment_size), (3_564, 1_332));
+    }
+
+    #[test]
+    fn a_longer_datagram_stays_out() {
+        let (batch, goes_on) = taken(10, &[60, 1_332]);
+        assert_eq!(goes_on, [true, false]);
+        assert_eq!((batch.size, batch.segment_size), (60, 60));
+    }
+
+    #[test]
+    fn datagrams_and_bytes_are_limited() {
+        assert_eq!(taken(2, &[1_332; 2]).1, [true, false]);
+        assert_eq!(taken(0, &[1_332]).1, [false], "one goes out at least");
+        let (batch, goes_on) = taken(100, &[1_332; 49]);
+        assert_eq!(goes_on.iter().filter(|&&goes_on| goes_on).count(), 48);
+        assert_eq!(batch.size, 48 * 1_332);
+    }
+}
