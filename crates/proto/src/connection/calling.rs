@@ -5,10 +5,25 @@ use bytes::Bytes;
 use punctual_units::Instant;
 use punctual_wire::{DataHeader, Handshake, SocketId, Timestamp};
 
+use super::timer::Timer;
+use super::{Connection, State};
 use crate::config::Config;
-use crate::handshake::Step;
 use crate::handshake::caller::Caller;
 use crate::handshake::rendezvous::{Rendezvous, TIMEOUT_FACTOR};
+use crate::handshake::{REPEAT, Step};
+
+impl Connection {
+    /// Sends the next repetition now and moves those behind it by none: the one after it comes when
+    /// it would have come anyway. Nothing happens while one is ahead already.
+    pub(super) fn request_in_advance(&mut self, now: Instant) {
+        if let State::Calling(calling) = &mut self.state
+            && let Some(due) = self.timers.at(Timer::Handshake).filter(|&due| due <= now + REPEAT)
+        {
+            calling.request_due = true;
+            self.timers.set(Timer::Handshake, due + REPEAT);
+        }
+    }
+}
 
 /// Packets that may overtake the end of the handshake and are kept until it comes.
 const KEPT: usize = 64;
@@ -53,6 +68,13 @@ impl Calling {
         match &self.role {
             Role::Caller(caller) => (caller.request(config, remote), SocketId::LISTENER),
             Role::Rendezvous(rendezvous) => rendezvous.request(config, remote),
+        }
+    }
+
+    /// A handshake came to the socket `dest`, from the peer or in its name.
+    pub(crate) fn hear(&mut self, handshake: &Handshake, dest: SocketId) {
+        if let Role::Rendezvous(rendezvous) = &mut self.role {
+            rendezvous.hear(handshake, dest);
         }
     }
 

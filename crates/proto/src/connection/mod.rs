@@ -204,6 +204,7 @@ impl Connection {
         if let State::Calling(calling) = &mut self.state {
             let step = match &packet.control {
                 Control::Handshake(answer) => {
+                    calling.hear(answer, packet.dest);
                     calling.handle(now, packet.timestamp, answer, &self.config, self.remote)
                 }
                 _ => calling.handle_traffic(&self.config, self.remote),
@@ -235,6 +236,7 @@ impl Connection {
         match step {
             Step::Ignore => self.ignored += 1,
             Step::Request => self.timers.set(Timer::Handshake, now),
+            Step::RequestInAdvance => self.request_in_advance(now),
             Step::Failed(reason, peer) => self.fail(reason, peer),
             Step::Refused(reason, handshake) => self.refuse(reason, handshake),
             Step::Connected(negotiated, last_word) => self.establish(now, *negotiated, last_word),

@@ -67,6 +67,11 @@ impl TimerTable {
         };
     }
 
+    /// When the timer is due; `None` for one that stands.
+    pub(crate) fn at(&self, timer: Timer) -> Option<Instant> {
+        Some(self.0[timer as usize]).filter(|&at| at != NEVER)
+    }
+
     /// Whether the timer was due at `now`; if so it is stopped.
     pub(crate) fn fired(&mut self, timer: Timer, now: Instant) -> bool {
         let fired = self.0[timer as usize] <= now && self.0[timer as usize] != NEVER;

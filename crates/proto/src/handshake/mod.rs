@@ -6,6 +6,7 @@ pub(crate) mod caller;
 pub(crate) mod cookie;
 pub(crate) mod keys;
 pub(crate) mod listener;
+mod manners;
 pub(crate) mod rendezvous;
 pub(crate) mod terms;
 
@@ -33,6 +34,8 @@ pub(crate) enum Step {
     Ignore,
     /// The next request is to be sent now.
     Request,
+    /// The next repetition is to be sent now, and the one behind it when it would be anyway.
+    RequestInAdvance,
     /// The connection stands.
     Connected(Box<Negotiated>, Option<LastWord>),
     /// The attempt is over. The peer, if it has a socket already, is to be told so.

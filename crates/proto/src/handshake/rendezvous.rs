@@ -17,6 +17,7 @@ use self::Heard::{Agreement, Bare, Traffic, Wave, WithTerms};
 use self::State::{Attention, Connected, Fine, Initiated, Waving};
 use super::keys::KeyTools;
 use super::listener::rejection;
+use super::manners::{Manners, Turn};
 use super::terms::{Blocks, FixedPart, Offer, Request, TimeBase, wire_mss, wire_window};
 use super::{MAX_MSS, Negotiated, REPEAT, Step};
 use crate::chance::Chance;
@@ -25,11 +26,6 @@ use crate::error::CloseReason;
 
 /// The connect timeout counts so many times: people do not start two ends at the same moment.
 pub(crate) const TIMEOUT_FACTOR: u32 = 10;
-
-/// An honest handshake needs three answers at once, a few more if packets are lost or the peer is
-/// started anew. Behind them everything is said at the pace of repetitions: what is heard may come
-/// from anybody in the peer's name, and is shorter than the answer.
-const PROMPT: u8 = 16;
 
 /// How far a rendezvous has come.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -136,8 +132,7 @@ pub(crate) struct Rendezvous {
     peer: Option<Peer>,
     /// When that was.
     met: Option<Instant>,
-    /// How many more times what is said goes out as soon as something is heard.
-    prompt: u8,
+    manners: Manners,
     chance: Chance,
 }
 
@@ -166,8 +161,13 @@ impl Rendezvous {
     /// `cookie` is any number but 0, which no end may draw.
     pub(crate) const fn new(socket_id: SocketId, isn: SeqNo, cookie: u32, chance: Chance) -> Self {
         let (state, say) = (Waving, Say::Wave);
-        let (peer, met, prompt) = (None, None, PROMPT);
-        Self { socket_id, isn, cookie, state, say, peer, met, prompt, chance }
+        let (peer, met, manners) = (None, None, Manners::new());
+        Self { socket_id, isn, cookie, state, say, peer, met, manners, chance }
+    }
+
+    /// A handshake came in the peer's name, to the socket `dest`.
+    pub(crate) fn hear(&mut self, handshake: &Handshake, dest: SocketId) {
+        self.manners.hear(handshake.emitted_len(), dest == self.socket_id);
     }
 
     /// The handshake that is to be sent, and repeated, in this state, and to which socket.
@@ -280,8 +280,7 @@ impl Rendezvous {
         if heard == Agreement || handshake.socket_id == SocketId::LISTENER {
             return Err(Step::Ignore);
         }
-        // An offer may take a key from a passphrase, which is costly.
-        if self.prompt == 0 && self.met.is_some_and(|at| now < at + REPEAT) {
+        if !self.manners.meets_newcomer() && self.met.is_some_and(|at| now < at + REPEAT) {
             return Err(Step::Ignore);
         }
         if handshake.version != 5 {
@@ -363,11 +362,11 @@ impl Rendezvous {
         self.state = state;
         if state != Connected {
             self.say = say;
-            if self.prompt == 0 {
-                return Step::Ignore;
-            }
-            self.prompt -= 1;
-            return Step::Request;
+            let (answer, _) = self.request(config, remote);
+            return match self.manners.turn(answer.emitted_len()) {
+                Turn::Now => Step::Request,
+                Turn::InAdvance => Step::RequestInAdvance,
+            };
         }
         let answered = self.peer.as_mut().and_then(|peer| match &mut peer.role {
             Role::Responder(Some(answer)) => answer.negotiated.take(),

@@ -158,7 +158,8 @@ impl Handshake {
         }
     }
 
-    pub(crate) fn emitted_len(&self) -> usize {
+    /// Bytes of the handshake as it is written, without the header of its packet.
+    pub fn emitted_len(&self) -> usize {
         Self::LEN + self.written_extensions().iter().map(Extension::emitted_len).sum::<usize>()
     }
 }
