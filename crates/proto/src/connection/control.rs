@@ -13,8 +13,8 @@ pub(crate) const KMREQ: u16 = 3;
 pub(crate) const KMRSP: u16 = 4;
 
 impl Established {
-    /// Appends its datagrams to `out` as far as `batch` has room, which it says: what the peer waits
-    /// for first, then data.
+    /// Appends its datagrams to `out` as far as `batch` has room, and says whether it has: what the
+    /// peer waits for first, then data.
     pub(crate) fn write_datagrams(
         &mut self,
         now: Instant,
