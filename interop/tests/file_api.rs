@@ -141,15 +141,18 @@ fn libsrts_sender_stops_when_we_cannot_write() {
     let port = free_port();
     let listen = format!("srt://:{port}");
     let mut command = Command::new("sh");
-    // Beyond so many blocks writing fails, as on a full disk.
-    command.args(["-c", "trap '' XFSZ; ulimit -f 2000; exec \"$0\" \"$@\""]).arg(punctual());
+    // Beyond so many blocks writing fails, as on a full disk. They are few, because a sender on
+    // libsrt that loses one of its first packets goes on with some 20 kB a second for a while.
+    command.args(["-c", "trap '' XFSZ; ulimit -f 40; exec \"$0\" \"$@\""]).arg(punctual());
     command.args(["file", "receive", &listen]).arg(folder.file("target"));
     command.args(["--protocol", "stream", "--name", "large"]);
     let mut own = Process::start("punctual", command, &folder);
     wait_until_bound(port);
     let mut peer = LibsrtFiles::start(&["send", &port.to_string(), &large(&folder)], &folder);
-    // SRT_EPEERERR
-    peer.wait_for_line("failed: 7000");
+    // SRT_EPEERERR as a rule; libsrt 1.5.1 overlooks the word at times, and then finds the
+    // connection closed (SRT_ECONNLOST).
+    let failed = peer.wait_for_line("failed: ");
+    assert!(["failed: 7000", "failed: 2001"].iter().any(|it| failed.starts_with(it)), "{failed}");
     assert_eq!(own.wait(PATIENCE).code(), Some(1));
     assert!(own.log().contains("File too large"), "{}", own.log());
 }

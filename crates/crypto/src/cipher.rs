@@ -1,15 +1,13 @@
 use std::fmt;
 
 use aes::cipher::consts::{U12, U16};
-use aes::cipher::{
-    Array, BlockCipherEncrypt, InnerIvInit, KeyInit, StreamCipher, StreamCipherCoreWrapper,
-};
+use aes::cipher::{Array, KeyInit};
 use aes::{Aes128, Aes192, Aes256};
 use aes_gcm::AesGcm;
 use aes_gcm::aead::AeadInOut;
-use ctr::CtrCore;
 use thiserror::Error;
 
+use crate::counter;
 use crate::key::{KeyLength, Salt, StreamKey};
 
 /// Bytes of a data packet's header, which GCM authenticates.
@@ -99,11 +97,11 @@ impl PacketCipher {
         let (header, payload) = out[start..]
             .split_first_chunk_mut::<HEADER_LEN>()
             .expect("a packet begins with its header");
-        let block = self.counter_block(seq_of(header));
+        let first = self.first_counter(seq_of(header));
         let tag = match &self.keyed {
-            Keyed::Ctr128(key) => return apply_ctr(&**key, block, payload),
-            Keyed::Ctr192(key) => return apply_ctr(&**key, block, payload),
-            Keyed::Ctr256(key) => return apply_ctr(&**key, block, payload),
+            Keyed::Ctr128(key) => return counter::apply(&**key, first, payload),
+            Keyed::Ctr192(key) => return counter::apply(&**key, first, payload),
+            Keyed::Ctr256(key) => return counter::apply(&**key, first, payload),
             Keyed::Gcm128(key) => seal_gcm(&**key, &self.nonce(header), &self.aad(header), payload),
             Keyed::Gcm192(key) => seal_gcm(&**key, &self.nonce(header), &self.aad(header), payload),
             Keyed::Gcm256(key) => seal_gcm(&**key, &self.nonce(header), &self.aad(header), payload),
@@ -117,11 +115,11 @@ impl PacketCipher {
     ///
     /// GCM: the packet is not what this key's owner sent. `body` is as it was then.
     pub fn open(&self, header: &[u8; HEADER_LEN], body: &mut [u8]) -> Result<usize, NotAuthentic> {
-        let block = self.counter_block(seq_of(header));
+        let first = self.first_counter(seq_of(header));
         match &self.keyed {
-            Keyed::Ctr128(key) => apply_ctr(&**key, block, body),
-            Keyed::Ctr192(key) => apply_ctr(&**key, block, body),
-            Keyed::Ctr256(key) => apply_ctr(&**key, block, body),
+            Keyed::Ctr128(key) => counter::apply(&**key, first, body),
+            Keyed::Ctr192(key) => counter::apply(&**key, first, body),
+            Keyed::Ctr256(key) => counter::apply(&**key, first, body),
             Keyed::Gcm128(key) => {
                 return open_gcm(&**key, &self.nonce(header), &self.aad(header), body);
             }
@@ -145,12 +143,8 @@ impl PacketCipher {
 
     /// Where counter mode begins for a packet: the salt's first 14 bytes with the packet number in
     /// the last four of them, and two bytes that count blocks.
-    fn counter_block(&self, seq: [u8; 4]) -> Block {
-        let mut block = self.salt;
-        block[14] = 0;
-        block[15] = 0;
-        mix(&mut block[10..14], seq);
-        block
+    fn first_counter(&self, seq: [u8; 4]) -> u128 {
+        (u128::from_be_bytes(self.salt) >> 16 ^ u128::from(u32::from_be_bytes(seq))) << 16
     }
 
     fn nonce(&self, header: &[u8; HEADER_LEN]) -> Nonce {
@@ -161,7 +155,7 @@ impl PacketCipher {
                 mix(&mut nonce[8..], seq_of(header));
             }
             GcmLayout::Before154 => {
-                nonce.copy_from_slice(&self.counter_block(seq_of(header))[..12]);
+                nonce.copy_from_slice(&self.first_counter(seq_of(header)).to_be_bytes()[..12]);
             }
         }
         nonce
@@ -191,7 +185,6 @@ impl fmt::Debug for PacketCipher {
 #[error("the packet is not authentic")]
 pub struct NotAuthentic;
 
-type Block = [u8; 16];
 type Nonce = [u8; 12];
 type Tag = [u8; TAG_LEN];
 
@@ -207,16 +200,6 @@ fn mix(place: &mut [u8], seq: [u8; 4]) {
 
 fn expand<C: KeyInit>(key: &[u8]) -> Box<C> {
     Box::new(C::new_from_slice(key).expect("a key has the length that it says"))
-}
-
-/// The packet number keeps counters apart, so the counter's width beyond 16 bits does not matter:
-/// no packet has 65,536 blocks.
-fn apply_ctr<C>(key: &C, block: Block, data: &mut [u8])
-where
-    C: BlockCipherEncrypt<BlockSize = U16>,
-{
-    let core = CtrCore::<&C, ctr::flavors::Ctr32BE>::inner_iv_init(key, &Array(block));
-    StreamCipherCoreWrapper::from_core(core).apply_keystream(data);
 }
 
 fn seal_gcm<C>(key: &C, nonce: &Nonce, aad: &[u8], payload: &mut [u8]) -> Tag

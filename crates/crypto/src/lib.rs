@@ -38,6 +38,7 @@
 #![forbid(unsafe_code)]
 
 mod cipher;
+mod counter;
 #[cfg(test)]
 mod hex;
 mod kek;

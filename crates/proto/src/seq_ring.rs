@@ -11,18 +11,18 @@ const FIRST_CAPACITY: usize = 64;
 #[derive(Debug)]
 pub(crate) struct SeqRing<T> {
     slots: Vec<Option<T>>,
-    /// The largest span since the ring's size was last looked at, and how many looks ago that was.
+    /// The largest span since the ring's size was last looked at, and how many values left since.
     peak: usize,
-    looks: u32,
+    passed: usize,
 }
 
 /// So many values pass before a ring that has become too large gives memory back: a span that comes
 /// and goes with each ACK does not make it shrink and grow each time.
-const LOOKS: u32 = 16_384;
+const LOOK_AFTER: usize = 16_384;
 
 impl<T> SeqRing<T> {
     pub(crate) const fn new() -> Self {
-        Self { slots: Vec::new(), peak: 0, looks: 0 }
+        Self { slots: Vec::new(), peak: 0, passed: 0 }
     }
 
     /// The span of numbers that fits now.
@@ -39,19 +39,23 @@ impl<T> SeqRing<T> {
     }
 
     /// Gives memory back if a small part of the ring has been enough for long; `span` numbers from
-    /// `first` stay. Called as values leave.
-    pub(crate) fn shrink(&mut self, first: SeqNo, span: usize) {
-        self.peak = self.peak.max(span);
-        self.looks += 1;
-        if self.looks < LOOKS {
-            return;
+    /// `first` stay. Called as values leave, when `passed` have.
+    pub(crate) fn shrink(&mut self, first: SeqNo, span: usize, passed: usize) {
+        self.peak = self.peak.max(span + passed);
+        self.passed += passed;
+        if self.passed >= LOOK_AFTER {
+            self.look(first, span);
         }
+    }
+
+    #[cold]
+    fn look(&mut self, first: SeqNo, span: usize) {
         let wanted = (self.peak * 2).next_power_of_two().max(FIRST_CAPACITY);
         if wanted * 4 <= self.capacity() {
             self.resize(first, wanted);
         }
         self.peak = span;
-        self.looks = 0;
+        self.passed = 0;
     }
 
     pub(crate) fn get(&self, seq: SeqNo) -> Option<&T> {
@@ -110,11 +114,11 @@ mod tests {
         for i in 0..1_990 {
             assert_eq!(ring.take(first.plus(i)), Some(i));
         }
-        for _ in 0..LOOKS - 1 {
-            ring.shrink(first.plus(1_990), 10);
+        for _ in 0..LOOK_AFTER - 1 {
+            ring.shrink(first.plus(1_990), 10, 1);
         }
         assert_eq!(ring.capacity(), 2_048);
-        ring.shrink(first.plus(1_990), 10);
+        ring.shrink(first.plus(1_990), 10, 1);
         assert_eq!(ring.capacity(), FIRST_CAPACITY);
         assert_eq!(ring.get(first.plus(1_995)), Some(&1_995));
         assert_eq!(ring.get(first.plus(1_989)), None);

@@ -2,6 +2,7 @@ use punctual_units::Instant;
 use punctual_wire::{Control, ControlPacket};
 
 use super::Signals;
+use super::batch::Batch;
 use super::established::Established;
 use super::path;
 use super::send::timestamp;
@@ -12,32 +13,37 @@ pub(crate) const KMREQ: u16 = 3;
 pub(crate) const KMRSP: u16 = 4;
 
 impl Established {
-    /// Appends the next datagram to `out`: what the peer waits for first, then data.
-    pub(crate) fn write_datagram(
+    /// Appends its datagrams to `out` as far as `batch` has room, and says whether it has: what the
+    /// peer waits for first, then data.
+    pub(crate) fn write_datagrams(
         &mut self,
         now: Instant,
         start: Instant,
+        batch: &mut Batch,
         out: &mut Vec<u8>,
         timers: &mut TimerTable,
         signals: &mut Signals,
     ) -> bool {
         if !self.is_live() {
-            return false;
+            return true;
         }
-        self.pending.response |= self.agrees_again(now);
-        if !self.write_control(now, start, out, timers) {
-            let (rtt, crypt) = (self.rtt.estimate(), self.crypt.as_deref_mut());
-            if self.sender.write_packet(now, start, self.peer, rtt, crypt, out) {
+        let mut only_data = false;
+        loop {
+            let before = out.len();
+            if only_data || !self.write_control(now, start, out, timers, signals) {
+                let (rtt, crypt) = (self.rtt.estimate(), self.crypt.as_deref_mut());
+                if !self.sender.write_packet(now, start, self.peer, rtt, crypt, out) {
+                    return !self.write_shutdown(now, start, out, timers, signals)
+                        || batch.take(out.len() - before);
+                }
                 self.last_sent = now;
-                return true;
+                // Sending data brings up nothing else, but for this.
+                only_data = self.agreements == 0 && !self.owes_key_request();
             }
-            if !self.write_shutdown(now, start, out, signals) {
+            if !batch.take(out.len() - before) {
                 return false;
             }
         }
-        self.last_sent = now;
-        self.schedule_after_data(now, timers, signals);
-        true
     }
 
     fn write_control(
@@ -46,10 +52,24 @@ impl Established {
         start: Instant,
         out: &mut Vec<u8>,
         timers: &mut TimerTable,
+        signals: &mut Signals,
     ) -> bool {
-        if !self.has_control() {
-            return false;
+        self.pending.response |= self.agreements > 0 && self.agrees_again(now);
+        let wrote = self.has_control() && self.write_pending(now, start, out, timers);
+        if wrote {
+            self.last_sent = now;
+            self.schedule_after_data(now, timers, signals);
         }
+        wrote
+    }
+
+    fn write_pending(
+        &mut self,
+        now: Instant,
+        start: Instant,
+        out: &mut Vec<u8>,
+        timers: &mut TimerTable,
+    ) -> bool {
         if self.write_key_message(now, start, out) {
             return true;
         }
@@ -113,6 +133,7 @@ impl Established {
         now: Instant,
         start: Instant,
         out: &mut Vec<u8>,
+        timers: &mut TimerTable,
         signals: &mut Signals,
     ) -> bool {
         if !std::mem::take(&mut self.pending.shutdown) {
@@ -120,6 +141,8 @@ impl Established {
         }
         self.emit(now, start, Control::Shutdown, out);
         self.finish_close(signals);
+        self.last_sent = now;
+        self.schedule_after_data(now, timers, signals);
         true
     }
 

@@ -52,7 +52,7 @@ pub(crate) struct Established {
     /// Turns in which an agreement may still go ahead of data. libsrt's responder (1.5.1) ends the
     /// connection if data reach it before the agreement does, so while nothing shows that it has
     /// ours, each data packet follows two more.
-    agreements: u8,
+    pub(super) agreements: u8,
 }
 
 /// The way in through the filter.
@@ -289,8 +289,9 @@ impl Established {
     }
 
     /// Whether the agreement is to go ahead of data that may go out now.
-    pub(crate) fn agrees_again(&mut self, now: Instant) -> bool {
-        if self.agreements == 0 || self.sender.next_send().is_none_or(|at| at > now) {
+    #[cold]
+    pub(super) fn agrees_again(&mut self, now: Instant) -> bool {
+        if self.sender.next_send().is_none_or(|at| at > now) {
             return false;
         }
         self.agreements -= 1;
@@ -403,7 +404,12 @@ impl Established {
         self.pending.any()
             || self.receiver.has_feedback()
             || self.sender.has_drop_request()
-            || self.crypt.as_ref().is_some_and(|crypt| crypt.sealing.owes_request())
+            || self.owes_key_request()
+    }
+
+    /// Whether a key message of our own waits to be written.
+    pub(super) fn owes_key_request(&self) -> bool {
+        self.crypt.as_ref().is_some_and(|crypt| crypt.sealing.owes_request())
     }
 
     /// Sets the timers after anything but data came in.
@@ -511,6 +517,7 @@ impl Established {
 }
 
 /// The payload of a data packet, decrypted if the connection is encrypted.
+#[inline(always)]
 pub(super) fn open(
     crypt: Option<&Crypt>,
     header: &DataHeader,

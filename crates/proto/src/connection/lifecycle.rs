@@ -49,7 +49,7 @@ impl Connection {
         self.timers = TimerTable::default();
         self.signals.closed = Some(reason.clone());
         self.orphan = peer;
-        self.state = State::Failed(reason);
+        self.state = State::Failed(Box::new(reason));
     }
 
     /// Ends an attempt whose peer is told by `handshake` why it is refused.

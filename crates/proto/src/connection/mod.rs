@@ -1,5 +1,6 @@
 //! One connection: routing between the handshake, the two halves, the timers and the application.
 
+pub(crate) mod batch;
 mod calling;
 mod control;
 pub(crate) mod crypt;
@@ -20,6 +21,7 @@ use bytes::Bytes;
 use punctual_units::Instant;
 use punctual_wire::{Control, ControlPacket, DataHeader, Handshake, MsgNo, SocketId, Timestamp};
 
+use self::batch::Batch;
 use self::calling::{Calling, Role};
 use self::established::Established;
 use self::link::Enlistment;
@@ -83,7 +85,7 @@ pub(crate) struct Connection {
 enum State {
     Calling(Box<Calling>),
     Established(Box<Established>),
-    Failed(CloseReason),
+    Failed(Box<CloseReason>),
 }
 
 impl Connection {
@@ -300,32 +302,36 @@ impl Connection {
         self.timers.next()
     }
 
-    /// Appends the next datagram to `out`; `false` if there is none now.
-    pub(crate) fn write_datagram(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
+    /// Appends its datagrams to `out` as far as `batch` has room; whether it has.
+    pub(crate) fn write_datagrams(
+        &mut self,
+        now: Instant,
+        batch: &mut Batch,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let before = out.len();
         match &mut self.state {
             State::Calling(calling) => {
                 if !std::mem::take(&mut calling.request_due) {
-                    return false;
+                    return true;
                 }
                 let (request, dest) = calling.request(&self.config, self.remote);
                 self.write_handshake(now, dest, Box::new(request), out);
-                true
+                batch.take(out.len() - before)
             }
             State::Established(live) => {
                 let (timers, signals) = (&mut self.timers, &mut self.signals);
-                let wrote = live.write_datagram(now, self.start, out, timers, signals);
-                if !wrote {
+                let goes_on = live.write_datagrams(now, self.start, batch, out, timers, signals);
+                if goes_on {
                     live.schedule_after_writing(now, timers, signals);
                 }
-                wrote
+                goes_on
             }
-            State::Failed(_) => match self.due_refusal() {
-                Some(refusal) => {
-                    self.write_handshake(now, refusal.socket_id, refusal, out);
-                    true
-                }
-                None => false,
-            },
+            State::Failed(_) => {
+                let Some(refusal) = self.due_refusal() else { return true };
+                self.write_handshake(now, refusal.socket_id, refusal, out);
+                batch.take(out.len() - before)
+            }
         }
     }
 
@@ -340,7 +346,7 @@ impl Connection {
         ControlPacket { timestamp, dest, control: Control::Handshake(handshake) }.emit(out);
     }
 
-    /// Whether `write_datagram` would write something at `now`.
+    /// Whether `write_datagrams` would write something at `now`.
     pub(crate) fn wants_to_write(&self, now: Instant) -> bool {
         match &self.state {
             State::Calling(calling) => calling.request_due,
@@ -360,7 +366,7 @@ impl Connection {
         let remote = self.remote;
         match &mut self.state {
             State::Calling(_) => Err(SendError::NotConnected),
-            State::Failed(reason) => Err(SendError::Closed(reason.clone())),
+            State::Failed(reason) => Err(SendError::Closed(CloseReason::clone(reason))),
             State::Established(live) => live.send(now, payload, options, &self.config, remote),
         }
     }
@@ -369,7 +375,7 @@ impl Connection {
     pub(crate) fn write(&mut self, now: Instant, data: &mut Bytes) -> Result<usize, SendError> {
         match &mut self.state {
             State::Calling(_) => Err(SendError::NotConnected),
-            State::Failed(reason) => Err(SendError::Closed(reason.clone())),
+            State::Failed(reason) => Err(SendError::Closed(CloseReason::clone(reason))),
             State::Established(live) => live.write(now, data, &self.config, self.remote),
         }
     }
@@ -384,7 +390,7 @@ impl Connection {
     pub(crate) fn recv(&mut self, now: Instant) -> Result<Option<Message>, RecvError> {
         match &mut self.state {
             State::Calling(_) => Ok(None),
-            State::Failed(reason) => Err(RecvError::Closed(reason.clone())),
+            State::Failed(reason) => Err(RecvError::Closed(CloseReason::clone(reason))),
             State::Established(live) => live.recv(now, &mut self.timers),
         }
     }

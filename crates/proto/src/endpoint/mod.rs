@@ -286,14 +286,19 @@ impl Endpoint {
     pub fn recv(&mut self, now: Instant, id: ConnectionId) -> Result<Option<Message>, RecvError> {
         let Some(index) = self.index(id) else { return Ok(None) };
         let connection = &mut self.connections[index].connection;
-        let message = connection.recv(now);
         // Only the end of what is due moves a timer; an ACK that tells of room is written at once.
-        if !matches!(message, Ok(Some(_))) {
-            self.timers.set(index, connection.next_timeout());
-        } else if connection.owes_ack() {
-            self.enqueue(now, index);
+        match connection.recv(now) {
+            Ok(Some(message)) => {
+                if connection.owes_ack() {
+                    self.enqueue(now, index);
+                }
+                Ok(Some(message))
+            }
+            end => {
+                self.timers.set(index, connection.next_timeout());
+                end
+            }
         }
-        message
     }
 
     /// Tells the peer that something went wrong with what it sends, such as a full disk, by a
@@ -378,6 +383,7 @@ impl Endpoint {
 
     /// The connection that `dest` names, if `remote` is its peer: a spoofed source reaches nothing.
     /// `stray` is what the packet means if it is not.
+    #[inline(always)]
     fn route(
         &mut self,
         now: Instant,
@@ -437,7 +443,7 @@ impl Endpoint {
     /// all of it has.
     #[inline(always)]
     fn settle_send(&mut self, now: Instant, index: usize) {
-        if !self.enqueue(now, index) {
+        if !self.connections[index].queued && !self.enqueue(now, index) {
             let connection = &mut self.connections[index].connection;
             connection.schedule_after_send(now);
             self.timers.set(index, connection.next_timeout());

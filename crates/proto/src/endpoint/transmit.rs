@@ -4,10 +4,8 @@ use std::net::SocketAddr;
 use punctual_units::Instant;
 
 use super::Endpoint;
+use crate::connection::batch::Batch;
 
-/// Most bytes of one [`Transmit`]: what fits a UDP datagram before it is cut, which is what a
-/// segmenting send call takes.
-const MAX_BYTES: usize = 65_000;
 /// Answers to handshakes that wait at most; more are dropped, their callers ask again.
 const REPLIES: usize = 1_024;
 
@@ -80,41 +78,29 @@ impl Endpoint {
             buffer.extend_from_slice(&datagram);
             return Some(Transmit { remote, size: datagram.len(), segment_size: datagram.len() });
         }
-        let mut batch: Option<Transmit> = None;
-        let mut segments = 0;
-        while segments < max_segments.max(1) {
-            let Some(&index) = self.outbox.ready.front() else { break };
+        let mut batch = Batch::new(max_segments);
+        let mut remote = None;
+        while let Some(&index) = self.outbox.ready.front() {
             let connection = &mut self.connections[index].connection;
-            if batch.is_some_and(|batch| batch.remote != connection.remote) {
+            if remote.is_some_and(|remote| remote != connection.remote) {
                 break;
             }
-            let before = buffer.len();
-            if !connection.write_datagram(now, buffer) {
-                self.rest(now, index);
-                continue;
+            let goes_on = connection.write_datagrams(now, &mut batch, buffer);
+            if !batch.is_empty() {
+                remote = Some(connection.remote);
             }
-            let length = buffer.len() - before;
-            let Some(open) = &mut batch else {
-                batch = Some(Transmit {
-                    remote: connection.remote,
-                    size: length,
-                    segment_size: length,
-                });
-                segments = 1;
-                continue;
-            };
-            if length > open.segment_size || open.size + length > MAX_BYTES {
-                // Too long for this batch: it opens the next one.
-                self.outbox.replies.push_back((open.remote, buffer.split_off(before)));
+            if !goes_on {
                 break;
             }
-            open.size = buffer.len() - start;
-            segments += 1;
-            if length < open.segment_size {
-                break;
-            }
+            self.rest(now, index);
         }
-        batch
+        let Batch { size, segment_size, .. } = batch;
+        let remote = remote?;
+        if buffer.len() > start + size {
+            // The last was too long for this batch: it opens the next one.
+            self.outbox.replies.push_back((remote, buffer.split_off(start + size)));
+        }
+        Some(Transmit { remote, size, segment_size })
     }
 
     /// The connection at the head of the queue has nothing more to send now.

@@ -135,6 +135,7 @@ impl ReceiveBuffer {
         self.missing.first_from(self.head).unwrap_or(self.end)
     }
 
+    #[inline(always)]
     pub(crate) fn insert(&mut self, seq: SeqNo, stored: Stored) -> Insert {
         if seq.is_before(self.head) {
             return Insert::Belated;
@@ -251,7 +252,7 @@ impl ReceiveBuffer {
         self.packets -= 1;
         self.bytes -= stored.payload.len() as u64;
         self.head = seq.next();
-        self.ring.shrink(self.head, self.end.distance_from(self.head).unsigned_abs() as usize);
+        self.ring.shrink(self.head, self.end.distance_from(self.head).unsigned_abs() as usize, 1);
         Some((seq, stored, std::mem::take(&mut self.given_up)))
     }
 

@@ -38,6 +38,7 @@ impl LinkEstimate {
 
     /// An original arrived as the newest packet. `first` and `second` tell its place in a probe
     /// pair.
+    #[inline(always)]
     pub(crate) fn arrived(&mut self, now: Instant, probe: Probe, payload: usize, full: usize) {
         self.arrivals[self.arrived % ARRIVALS] = now;
         self.arrived += 1;

@@ -118,6 +118,7 @@ impl ReceiveHalf {
 
     /// A data packet came in; the packet before it, of any kind, did at `heard_before`. Whether it
     /// may have moved a timer, or calls for an answer.
+    #[inline(always)]
     pub(crate) fn handle_data(
         &mut self,
         now: Instant,
@@ -167,7 +168,7 @@ impl ReceiveHalf {
     }
 
     /// Takes in a data packet that came, or was rebuilt.
-    #[inline]
+    #[inline(always)]
     fn take_in(&mut self, now: Instant, header: &DataHeader, payload: Bytes, rtt: Rtt) -> bool {
         let place = match &mut self.file {
             None => Place::of_live(header.msgno),
@@ -481,6 +482,7 @@ impl ReceiveHalf {
     }
 
     /// A packet far ahead is either the first after an outage or nonsense: the next one tells.
+    #[cold]
     fn handle_far(&mut self, now: Instant, header: &DataHeader, stored: Stored, rtt: Rtt) {
         // A network may double a packet, but only its sender marks it as sent again.
         let confirmed = self.suspect.take().filter(|(seq, _)| {
@@ -501,10 +503,13 @@ impl ReceiveHalf {
             self.counts.jumped(u64::from(skipped));
             self.next_nak = None;
         }
-        self.store(now, seq, false, first, rtt);
-        self.store(now, header.seq, header.retransmitted, stored, rtt);
+        let packets = [(seq, false, first), (header.seq, header.retransmitted, stored)];
+        for (seq, retransmitted, stored) in packets {
+            self.store(now, seq, retransmitted, stored, rtt);
+        }
     }
 
+    #[inline(always)]
     fn store(
         &mut self,
         now: Instant,
@@ -535,7 +540,9 @@ impl ReceiveHalf {
                     self.handle_gap(now, previous_end, seq.minus(1), rtt);
                 } else if !retransmitted {
                     self.reordering.arrived_in_order();
-                    self.report_ripe(now);
+                    if self.reordering.next_ripe().is_some() {
+                        self.report_ripe(now);
+                    }
                 }
                 if !retransmitted {
                     self.link.arrived(now, probe(seq), payload, self.full_payload);

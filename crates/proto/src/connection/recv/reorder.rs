@@ -59,9 +59,10 @@ impl Reordering {
     }
 
     /// A packet arrived in order: fresh losses age, and the tolerance shrinks with a calm link.
+    #[inline(always)]
     pub(crate) fn arrived_in_order(&mut self) {
-        for loss in &mut self.fresh {
-            loss.packets_left = loss.packets_left.saturating_sub(1);
+        if !self.fresh.is_empty() {
+            self.age_fresh();
         }
         self.in_order += 1;
         if self.in_order >= ORDERLY {
@@ -127,6 +128,13 @@ impl Reordering {
     /// The oldest number that still waits: periodic reports stop before it.
     pub(crate) fn first_fresh(&self) -> Option<SeqNo> {
         self.fresh.front().map(|loss| loss.first)
+    }
+
+    #[cold]
+    fn age_fresh(&mut self) {
+        for loss in &mut self.fresh {
+            loss.packets_left = loss.packets_left.saturating_sub(1);
+        }
     }
 
     fn lower(&mut self) {

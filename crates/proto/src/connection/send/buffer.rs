@@ -286,7 +286,7 @@ impl SendBuffer {
         if self.next_new.is_after(self.highest) {
             self.highest = self.next_new;
         }
-        self.settle();
+        self.pass_holes();
         Some(seq)
     }
 
@@ -305,7 +305,7 @@ impl SendBuffer {
     pub(crate) fn give_back_lost(&mut self) -> Option<SeqNo> {
         let (seq, _) = self.take_lost()?;
         self.remove(seq);
-        self.settle();
+        self.settle(self.first);
         Some(seq)
     }
 
@@ -341,18 +341,18 @@ impl SendBuffer {
     /// Lets go everything before `next`. Whether that moved anything.
     pub(crate) fn acknowledge(&mut self, next: SeqNo) -> bool {
         let next = if next.is_after(self.end) { self.end } else { next };
-        let moved = next.is_after(self.first);
+        let before = self.first;
         while self.first.is_before(next) {
             self.remove(self.first);
             self.first = self.first.next();
         }
-        self.settle();
-        moved
+        self.settle(before);
+        next.is_after(before)
     }
 
     /// Gives up the messages at the front that originated before `limit`.
     pub(crate) fn drop_before(&mut self, limit: Instant) -> Dropped {
-        let mut dropped = Dropped::default();
+        let (mut dropped, before) = (Dropped::default(), self.first);
         while self.first.is_before(self.end)
             && self.ring.get(self.first).is_none_or(|packet| packet.origin < limit)
         {
@@ -362,7 +362,7 @@ impl SendBuffer {
             }
             self.first = self.first.next();
         }
-        self.settle();
+        self.settle(before);
         dropped
     }
 
@@ -389,7 +389,7 @@ impl SendBuffer {
             }
             next = next.next();
         }
-        self.settle();
+        self.settle(self.first);
         Some((DropRequest { msgno, first, last: next.minus(1) }, dropped))
     }
 
@@ -410,18 +410,24 @@ impl SendBuffer {
     }
 
     /// Moves past holes, at the front and before the next first transmission, and gives memory
-    /// back.
-    fn settle(&mut self) {
+    /// back; `before` was the first number before messages left.
+    fn settle(&mut self, before: SeqNo) {
         while self.first.is_before(self.end) && self.ring.get(self.first).is_none() {
             self.first = self.first.next();
         }
         if self.next_new.is_before(self.first) {
             self.next_new = self.first;
         }
+        self.pass_holes();
+        let passed = self.first.distance_from(before).unsigned_abs() as usize;
+        self.ring.shrink(self.first, self.span(), passed);
+    }
+
+    /// Moves past holes before the next first transmission.
+    fn pass_holes(&mut self) {
         while self.has_new() && self.ring.get(self.next_new).is_none() {
             self.next_new = self.next_new.next();
         }
-        self.ring.shrink(self.first, self.span());
     }
 
     const fn span(&self) -> usize {

@@ -396,25 +396,24 @@ impl SendHalf {
     }
 
     /// Gives up what is too old, or past its TTL.
+    #[inline(always)]
     pub(crate) fn drop_late(&mut self, now: Instant) {
-        if let Some(age) = self.drop_age
-            && self.buffer.oldest().is_some_and(|packet| packet.origin + age < now)
-        {
+        if self.next_drop().is_some_and(|at| at <= now) {
+            self.drop_due(now);
+        }
+    }
+
+    #[cold]
+    fn drop_due(&mut self, now: Instant) {
+        if let Some(age) = self.drop_age {
             let dropped = self.buffer.drop_before(now - age);
             self.count_dropped(dropped.packets, dropped.bytes);
         }
-        if self.buffer.next_expiry().is_some_and(|at| at <= now) {
-            self.drop_expired(now);
-        }
-        self.note_idle(now);
-    }
-
-    #[inline(never)]
-    fn drop_expired(&mut self, now: Instant) {
         while let Some((request, dropped)) = self.buffer.drop_expired(now) {
             self.count_dropped(dropped.packets, dropped.bytes);
             self.drop_requests.push(request);
         }
+        self.note_idle(now);
     }
 
     /// When `drop_late` has something to do.

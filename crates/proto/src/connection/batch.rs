@@ -1,0 +1,72 @@
+/// Most bytes of a batch: what fits a UDP datagram before it is cut, which is what a segmenting
+/// send call takes.
+const MAX_BYTES: usize = 65_000;
+
+/// Datagrams that are written one behind the other for one segmenting send call: all have the size
+/// of the first but the last, which may be shorter.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    /// Bytes of all of them.
+    pub(crate) size: usize,
+    /// Bytes of the first.
+    pub(crate) segment_size: usize,
+    room: usize,
+}
+
+impl Batch {
+    /// An empty batch, for `segments` datagrams at most.
+    pub(crate) fn new(segments: usize) -> Self {
+        Self { size: 0, segment_size: 0, room: segments.max(1) }
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.size == 0
+    }
+
+    /// Takes a datagram of `length` bytes that was written behind the others; whether another may
+    /// follow. One that is too long for the batch stays out of its size, and ends it.
+    pub(crate) const fn take(&mut self, length: usize) -> bool {
+        if self.is_empty() {
+            self.segment_size = length;
+        } else if length > self.segment_size || self.size + length > MAX_BYTES {
+            return false;
+        }
+        self.size += length;
+        self.room -= 1;
+        self.room > 0 && length == self.segment_size
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(segments: usize, lengths: &[usize]) -> (Batch, Vec<bool>) {
+        let mut batch = Batch::new(segments);
+        let goes_on = lengths.iter().map(|&length| batch.take(length)).collect();
+        (batch, goes_on)
+    }
+
+    #[test]
+    fn a_shorter_datagram_is_the_last() {
+        let (batch, goes_on) = taken(10, &[1_332, 1_332, 900]);
+        assert_eq!(goes_on, [true, true, false]);
+        assert_eq!((batch.size, batch.segment_size), (3_564, 1_332));
+    }
+
+    #[test]
+    fn a_longer_datagram_stays_out() {
+        let (batch, goes_on) = taken(10, &[60, 1_332]);
+        assert_eq!(goes_on, [true, false]);
+        assert_eq!((batch.size, batch.segment_size), (60, 60));
+    }
+
+    #[test]
+    fn datagrams_and_bytes_are_limited() {
+        assert_eq!(taken(2, &[1_332; 2]).1, [true, false]);
+        assert_eq!(taken(0, &[1_332]).1, [false], "one goes out at least");
+        let (batch, goes_on) = taken(100, &[1_332; 49]);
+        assert_eq!(goes_on.iter().filter(|&&goes_on| goes_on).count(), 48);
+        assert_eq!(batch.size, 48 * 1_332);
+    }
+}
