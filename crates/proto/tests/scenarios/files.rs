@@ -163,6 +163,35 @@ fn a_message_whose_time_is_over_leaves_nothing_and_the_next_ones_come() {
     }
 }
 
+/// A fuzzed session found it: the peer then acknowledges numbers that were announced as given up
+/// and never sent. Its ACKs counted as nonsense, the window stayed closed, and all that had arrived
+/// was sent again for ever.
+#[test]
+fn a_message_that_expires_unsent_behind_a_full_window_does_not_hold_up_the_next_ones() {
+    let mut pair = connected(1, link(), &messages());
+    let mut acks = 0;
+    pair.drop_where(move |side, datagram| {
+        let is_ack = side == Side::Listener && kind(datagram) == Kind::Ack;
+        acks += u32::from(is_ack);
+        // Those before the drop request came.
+        is_ack && acks <= 2
+    });
+    let ordered = SendOptions { in_order: true, ..SendOptions::default() };
+    let ttl = SendOptions { ttl: Some(MS(5)), ..ordered };
+    let sent = [contents(16 * 1_456, 1), contents(20 * 1_456, 2), contents(10, 3)];
+    // What is sent first fills the congestion window of 16 packets for a round trip.
+    for (message, options) in sent.iter().zip([ordered, ttl, ordered]) {
+        pair.send(Side::Caller, message.clone(), options).expect("room");
+    }
+    pair.run_for(SECS(2));
+    let received: Vec<&Bytes> =
+        pair.listener.received.iter().map(|it| &it.message.payload).collect();
+    assert!(received == [&sent[0], &sent[2]], "{} messages", received.len());
+    let sender = pair.statistics(Side::Caller);
+    assert_eq!((sender.packets_send_dropped, sender.packets_ignored), (20, 0));
+    assert_eq!((sender.packets_sent, sender.packets_retransmitted), (17, 0));
+}
+
 #[test]
 fn a_reader_that_stops_holds_the_sender_back_and_goes_on_where_it_was() {
     for seed in 0..4 {

@@ -44,7 +44,7 @@ pub(crate) struct SendBuffer {
     next_new: SeqNo,
     end: SeqNo,
     next_msgno: MsgNo,
-    /// Follows the largest number that was ever sent.
+    /// Follows the largest number that was ever sent or passed over.
     highest: SeqNo,
     packets: usize,
     bytes: u64,
@@ -115,8 +115,8 @@ impl SendBuffer {
         self.next_new
     }
 
-    /// Follows the largest number that was ever sent: in a group's link, which may begin again with
-    /// earlier ones, it may lie after the next first transmission.
+    /// Follows the largest number that was ever sent or passed over: in a group's link, which may
+    /// begin again with earlier ones, it may lie after the next first transmission.
     pub(crate) const fn highest(&self) -> SeqNo {
         self.highest
     }
@@ -283,9 +283,6 @@ impl SendBuffer {
     pub(crate) fn take_new(&mut self) -> Option<SeqNo> {
         let seq = self.has_new().then_some(self.next_new)?;
         self.next_new = seq.next();
-        if self.next_new.is_after(self.highest) {
-            self.highest = self.next_new;
-        }
         self.pass_holes();
         Some(seq)
     }
@@ -423,10 +420,14 @@ impl SendBuffer {
         self.ring.shrink(self.first, self.span(), passed);
     }
 
-    /// Moves past holes before the next first transmission.
+    /// Moves past holes before the next first transmission. The peer may acknowledge them: it was
+    /// told that nothing comes there.
     fn pass_holes(&mut self) {
         while self.has_new() && self.ring.get(self.next_new).is_none() {
             self.next_new = self.next_new.next();
+        }
+        if self.next_new.is_after(self.highest) {
+            self.highest = self.next_new;
         }
     }
 
