@@ -33,8 +33,7 @@ impl Established {
             if only_data || !self.write_control(now, start, out, timers, signals) {
                 let (rtt, crypt) = (self.rtt.estimate(), self.crypt.as_deref_mut());
                 if !self.sender.write_packet(now, start, self.peer, rtt, crypt, out) {
-                    return !self.write_shutdown(now, start, out, timers, signals)
-                        || batch.take(out.len() - before);
+                    return self.write_shutdowns(now, start, batch, out, timers, signals);
                 }
                 self.last_sent = now;
                 // Sending data brings up nothing else, but for this.
@@ -128,21 +127,29 @@ impl Established {
         true
     }
 
-    fn write_shutdown(
+    /// Says SHUTDOWN, if it is time, as often as `batch` has room; whether it has.
+    fn write_shutdowns(
         &mut self,
         now: Instant,
         start: Instant,
+        batch: &mut Batch,
         out: &mut Vec<u8>,
         timers: &mut TimerTable,
         signals: &mut Signals,
     ) -> bool {
-        if !std::mem::take(&mut self.pending.shutdown) {
-            return false;
+        while self.pending.shutdowns > 0 {
+            let before = out.len();
+            self.emit(now, start, Control::Shutdown, out);
+            self.last_sent = now;
+            self.pending.shutdowns -= 1;
+            if self.pending.shutdowns == 0 {
+                self.finish_close(signals);
+                self.schedule_after_data(now, timers, signals);
+            }
+            if !batch.take(out.len() - before) {
+                return false;
+            }
         }
-        self.emit(now, start, Control::Shutdown, out);
-        self.finish_close(signals);
-        self.last_sent = now;
-        self.schedule_after_data(now, timers, signals);
         true
     }
 

@@ -86,7 +86,8 @@ pub(crate) struct Pending {
     /// The answer to the peer's challenge.
     pub(crate) path_answer: Option<path::Body>,
     pub(crate) path_probe: bool,
-    pub(crate) shutdown: bool,
+    /// How often SHUTDOWN is still to be said.
+    pub(crate) shutdowns: u8,
 }
 
 impl Pending {
@@ -395,7 +396,7 @@ impl Established {
             return false;
         }
         self.has_control()
-            || self.pending.shutdown
+            || self.pending.shutdowns > 0
             || self.sender.next_send().is_some_and(|at| at <= now)
     }
 

@@ -19,6 +19,10 @@ pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(1);
 /// reading when SHUTDOWN arrives.
 const READING_TIME: Duration = Duration::from_millis(100);
 
+/// How often an orderly close says SHUTDOWN. It is not answered, and one that is lost leaves the
+/// peer waiting until it takes this end for dead, which it tells as a failure; libsrt says it once.
+const SHUTDOWNS: u8 = 3;
+
 /// How far an established connection has come.
 #[derive(Clone, Debug)]
 pub(crate) enum Phase {
@@ -168,7 +172,7 @@ impl Established {
             crypt.sealing.repeat_request();
         }
         if timers.fired(Timer::Linger, now) {
-            self.pending.shutdown = true;
+            self.pending.shutdowns = SHUTDOWNS;
         }
     }
 
@@ -195,14 +199,14 @@ impl Established {
     ) {
         match self.phase {
             Phase::PeerLeft => self.end(CloseReason::Peer, timers, signals),
-            Phase::Closing { until } if !self.pending.shutdown => {
+            Phase::Closing { until } if self.pending.shutdowns == 0 => {
                 let flushed = self.sender.is_empty();
                 // SHUTDOWN comes when the last message has been read at the other end.
                 let transit = self.negotiated.peer_latency + self.rtt.estimate().smoothed;
                 let delivered = self.last_submit + transit + READING_TIME;
                 let at = if flushed { until.min(delivered) } else { until };
                 if at <= now {
-                    self.pending.shutdown = true;
+                    self.pending.shutdowns = SHUTDOWNS;
                     timers.stop(Timer::Linger);
                 } else {
                     timers.set(Timer::Linger, at);

@@ -267,6 +267,23 @@ fn a_release_says_farewell_and_forgets() {
 }
 
 #[test]
+fn a_close_is_heard_although_two_of_its_packets_are_lost() {
+    let mut pair = connected(&latency(120));
+    pair.stream(Side::Caller, 100, MS(2));
+    let mut said = 0;
+    pair.drop_where(move |side, datagram| {
+        let farewell = side == Side::Caller && crate::datagram::kind(datagram) == Kind::Shutdown;
+        said += u32::from(farewell);
+        farewell && said <= 2
+    });
+    pair.close(Side::Caller);
+    pair.run_for(SECS(1));
+    assert_eq!(pair.listener.closed(), Some(&CloseReason::Peer));
+    assert_eq!(pair.caller.closed(), Some(&CloseReason::Local));
+    pair.assert_complete(Side::Caller);
+}
+
+#[test]
 fn packets_for_a_released_connection_are_ignored() {
     let mut pair = connected(&latency(120));
     pair.drop_where(|side, datagram| {
