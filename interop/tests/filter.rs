@@ -263,11 +263,11 @@ fn uri(caller: Caller, port: u16, filter: &str) -> String {
     let (filter, secret) = split(filter);
     let filter = if filter.is_empty() { String::new() } else { format!("&packetfilter={filter}") };
     let secret = if secret.is_empty() { String::new() } else { format!("&passphrase={secret}") };
-    format!("{end}&latency=400{filter}{secret}")
+    format!("{end}&latency=1000{filter}{secret}")
 }
 
 fn config(filter: &str) -> Config {
-    let config = Config::default().with_latency(Duration::from_millis(400)).expect("in range");
+    let config = Config::default().with_latency(Duration::from_millis(1_000)).expect("in range");
     let (filter, secret) = split(filter);
     let config = config.with_packet_filter(filter).expect("a legal filter");
     config.with_passphrase(secret).expect("a legal length")
