@@ -12,9 +12,8 @@ use punctual_proto::{
 use punctual_units::Instant;
 
 use crate::config::{WINDOW, drawn};
-use crate::input::Input;
+use crate::input::{Input, START};
 
-const START: Instant = Instant::from_millis(100_000);
 const BACKLOG: usize = 4;
 const CONNECTIONS: usize = 8;
 /// IP and UDP headers leave this of an MTU of 1500.

@@ -15,9 +15,8 @@ use punctual_units::Instant;
 
 use self::end::{Datagram, End, address};
 use crate::config::drawn_link;
-use crate::input::Input;
+use crate::input::{Input, START};
 
-pub(crate) const START: Instant = Instant::from_millis(100_000);
 /// What waits on a path, each way.
 const MOST_UNDER_WAY: usize = 256;
 

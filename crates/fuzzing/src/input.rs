@@ -1,4 +1,9 @@
-//! Taking decisions out of bytes.
+//! Taking decisions out of bytes, and the time at which what they decide begins.
+
+use punctual_units::Instant;
+
+/// When a target's run begins.
+pub(crate) const START: Instant = Instant::from_millis(100_000);
 
 /// What is left of the input.
 pub(crate) struct Input<'a>(pub(crate) &'a [u8]);

@@ -12,9 +12,8 @@ use punctual_proto::{Endpoint, EndpointConfig, Event};
 use punctual_units::Instant;
 
 use crate::config::drawn;
-use crate::input::Input;
+use crate::input::{Input, START};
 
-const START: Instant = Instant::from_millis(100_000);
 /// What one step may have sent: the answers of all handshakes that the input can begin.
 const MOST_AT_ONCE: usize = 1_024;
 

@@ -18,9 +18,8 @@ use punctual_units::Instant;
 
 use self::end::{Datagram, End, byte_at, expect_the_stream, expect_what_was_sent};
 use crate::config::{drawn, drawn_file, is_authentic, without_waiting};
-use crate::input::Input;
+use crate::input::{Input, START};
 
-const START: Instant = Instant::from_millis(100_000);
 /// The first four bytes choose who calls, what is sent, and the options; each three after them are
 /// a step.
 pub(crate) fn run(input: &[u8]) {

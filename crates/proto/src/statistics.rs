@@ -143,7 +143,8 @@ statistics! {
         receive_jumps: u64,
     }
     instants {
-        /// Instant: time between packets that the pacer keeps \[usPktSndPeriod\].
+        /// Instant: time between two packets of mean size, at the limit that the pacer keeps
+        /// \[usPktSndPeriod\].
         send_period: Duration,
         /// Instant: packets that the peer can take, by its last ACK \[pktFlowWindow\].
         flow_window: u32,

@@ -8,7 +8,7 @@ use punctual_proto::{
 };
 use punctual_units::Instant;
 
-use super::START;
+use crate::input::START;
 
 /// Bytes on their way.
 pub(super) type Datagram = Vec<u8>;

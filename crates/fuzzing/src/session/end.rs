@@ -5,8 +5,8 @@ use bytes::Bytes;
 use punctual_proto::{ConnectionId, Endpoint, EndpointConfig, Event};
 use punctual_units::Instant;
 
-use super::START;
 use crate::config::WINDOW;
+use crate::input::START;
 
 /// What waits on the way, each way.
 const MOST_UNDER_WAY: usize = 512;
