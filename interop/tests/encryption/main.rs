@@ -115,7 +115,10 @@ async fn refresh(test: &str, program: Program, direction: Direction) {
         };
         let peer = Peer { program, role, direction, passphrase: Some(SECRET), options };
         let mut session = peer.meet_losing(ours, 40, &folder).await.expect("one passphrase");
-        session.stream(direction, 1_200).await;
+        match direction {
+            Direction::ToUs => session.take_keys(1_200, 5).await,
+            Direction::FromUs => session.stream(direction, 1_200).await,
+        }
         let statistics = session.socket.statistics();
         match direction {
             Direction::ToUs => assert!(statistics.packets_received_retransmitted > 10),
