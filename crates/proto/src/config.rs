@@ -44,6 +44,9 @@ pub enum RetransmitAlgorithm {
     /// effect only if the peer sends periodic loss reports.
     #[default]
     Efficient,
+    /// Asks for each lost packet by a clock of its own, answers each request once, and more often
+    /// where it is the last that can be in time ([`Deadline`](crate::Deadline)).
+    Deadline,
     /// The policy that this function makes for each connection.
     Custom(fn() -> Box<dyn RetransmitPolicy>),
 }
@@ -51,7 +54,9 @@ pub enum RetransmitAlgorithm {
 impl PartialEq for RetransmitAlgorithm {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Aggressive, Self::Aggressive) | (Self::Efficient, Self::Efficient) => true,
+            (Self::Aggressive, Self::Aggressive)
+            | (Self::Efficient, Self::Efficient)
+            | (Self::Deadline, Self::Deadline) => true,
             (Self::Custom(a), Self::Custom(b)) => std::ptr::fn_addr_eq(*a, *b),
             _ => false,
         }

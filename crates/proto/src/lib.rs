@@ -98,7 +98,10 @@ pub use config::{
 };
 pub use congestion::{CongestionControl, PathState};
 pub use connection::rtt::{ClassicRtt, Rtt, RttAlgorithm, RttEstimator};
-pub use connection::send::retransmit::{Aggressive, Efficient, ReportedPacket, RetransmitPolicy};
+pub use connection::send::deadline::Deadline;
+pub use connection::send::retransmit::{
+    Aggressive, Answer, Efficient, ReportedPacket, RetransmitPolicy, SenderView,
+};
 pub use encryption::{CryptoMode, KeyState};
 pub use endpoint::{ConnectionId, Endpoint, Transmit};
 pub use error::{

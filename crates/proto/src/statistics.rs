@@ -76,6 +76,14 @@ statistics! {
         ack_gaps: u64,
         /// Total: NAKs received \[pktRecvNAK\].
         naks_received: u64,
+        /// Total: packets reported lost again before the answer can have arrived, and left alone
+        /// for that, each time counted.
+        reports_old: u64,
+        /// Total: packets reported lost that could not have come in time, and were left alone.
+        reports_too_late: u64,
+        /// Total: packets sent once more than the peer asked for, because no further request could
+        /// be answered in time; they count as retransmitted, too.
+        packets_copied: u64,
         /// Total: packet filter packets sent \[pktSndFilterExtra\].
         packets_send_filter_extra: u64,
         /// Total: time with something in the send buffer \[usSndDuration\].

@@ -54,7 +54,11 @@ impl Established {
         signals: &mut Signals,
     ) -> bool {
         self.pending.response |= self.agreements > 0 && self.agrees_again(now);
-        let wrote = self.has_control() && self.write_pending(now, start, out, timers);
+        let wrote = if self.has_control() {
+            self.write_pending(now, start, out, timers)
+        } else {
+            self.write_report_copy(now, start, out)
+        };
         if wrote {
             self.last_sent = now;
             self.schedule_after_data(now, timers, signals);
@@ -91,7 +95,9 @@ impl Established {
             Control::Ack(self.receiver.make_ack(now, self.rtt.estimate()))
         } else if let Some(light) = self.receiver.take_light_ack() {
             Control::Ack(light)
-        } else if let Some(list) = self.receiver.take_report(self.loss_list_words) {
+        } else if let Some(list) =
+            self.receiver.take_report(now, self.loss_list_words, self.rtt.estimate())
+        {
             report = list;
             Control::Nak(report.as_list())
         } else if let Some(request) = self.sender.next_drop_request() {
@@ -108,6 +114,13 @@ impl Established {
             return false;
         };
         self.emit(now, start, control, out);
+        true
+    }
+
+    /// The copy of a loss report, which tells by its time that it is one.
+    fn write_report_copy(&mut self, now: Instant, start: Instant, out: &mut Vec<u8>) -> bool {
+        let Some((made, list)) = self.receiver.take_report_copy(now) else { return false };
+        self.emit(made, start, Control::Nak(list.as_list()), out);
         true
     }
 

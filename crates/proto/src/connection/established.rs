@@ -224,7 +224,7 @@ impl Established {
                 }
                 verdict != Verdict::Odd
             }
-            Control::Nak(list) => self.sender.handle_nak(now, list, rtt) != Verdict::Odd,
+            Control::Nak(list) => self.sender.handle_nak(now, timestamp, list, rtt) != Verdict::Odd,
             Control::AckAck(number) => match self.receiver.handle_ack_ack(now, *number) {
                 Some(sample) => {
                     self.rtt.sample(sample);
@@ -397,6 +397,7 @@ impl Established {
         }
         self.has_control()
             || self.pending.shutdowns > 0
+            || self.receiver.owes_report_copy(now)
             || self.sender.next_send().is_some_and(|at| at <= now)
     }
 
@@ -450,7 +451,7 @@ impl Established {
             let rtt = self.rtt.estimate();
             let ack = if self.pending.ack { None } else { self.receiver.next_ack(now, rtt) };
             timers.assign(Timer::Ack, ack);
-            timers.assign(Timer::Nak, self.receiver.next_nak());
+            timers.assign(Timer::Nak, self.receiver.next_nak(rtt));
             timers.assign(Timer::FreshLoss, self.receiver.next_ripe());
             if let Some(crypt) = &self.crypt {
                 timers.assign(Timer::KeyRequest, crypt.sealing.next_request());

@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use punctual_netem::{Jitter, LinkConfig, Loss, Reorder};
 use punctual_proto::{
-    ClassicRtt, Config, NakTimer, ReportedPacket, RetransmitAlgorithm, RetransmitBandwidth,
-    RetransmitPolicy, Rtt, RttAlgorithm, RttEstimator, Statistics,
+    Answer, ClassicRtt, Config, NakTimer, ReportedPacket, RetransmitAlgorithm, RetransmitBandwidth,
+    RetransmitPolicy, Rtt, RttAlgorithm, RttEstimator, SenderView, Statistics,
 };
 use punctual_units::{Bitrate, Instant};
 use punctual_wire::{Control, Extension, HsFlags};
@@ -136,8 +136,14 @@ fn percent(part: u64, whole: u64) -> f64 {
 struct OnceWhileFresh;
 
 impl RetransmitPolicy for OnceWhileFresh {
-    fn allows(&mut self, now: Instant, packet: &ReportedPacket, _rtt: Rtt) -> bool {
-        packet.retransmissions == 0 && now - packet.origin < MS(50)
+    fn answer(&mut self, now: Instant, packet: &ReportedPacket, _view: &SenderView) -> Answer {
+        if packet.retransmissions > 0 {
+            Answer::Old
+        } else if now - packet.origin < MS(50) {
+            Answer::ONCE
+        } else {
+            Answer::TooLate
+        }
     }
 }
 
@@ -422,5 +428,50 @@ fn the_efficient_policy_holds_back_on_a_steady_path() {
         // A report comes each 50 ms and is answered 100 ms later: every second answer is needless.
         assert!(aggressive > 9.0, "{aggressive} %");
         assert!(efficient < 6.5, "{efficient} %");
+    }
+}
+
+#[test]
+#[ignore = "experiment"]
+fn experiment_grid() {
+    use RetransmitAlgorithm::{Aggressive, Deadline, Efficient};
+    for loss in [0.05, 0.1] {
+        for ms in [30, 40, 50, 60, 80] {
+            for algorithm in [Aggressive, Efficient, Deadline] {
+                let (mut sent, mut again, mut dropped, mut old, mut copies, mut naks) =
+                    (0, 0, 0, 0, 0, 0);
+                for seed in 0..6 {
+                    let config = latency(ms).with_retransmit_algorithm(algorithm);
+                    let micros = Duration::from_micros;
+                    let jitter = Jitter::Uniform { spread: micros(50) };
+                    let link = lossy(loss).with_delay(micros(10_050)).with_jitter(jitter);
+                    let mut pair = Pair::symmetric(seed, link);
+                    pair.connect(config.clone(), config);
+                    let interval = Bitrate::from_mbps(10).time_for(1_316);
+                    let end = pair.now + SECS(60);
+                    while pair.now < end {
+                        assert!(pair.send_next(Side::Caller));
+                        pair.run_for(interval);
+                    }
+                    pair.run_for(SECS(1));
+                    pair.delivered(Side::Caller);
+                    let (a, b) = (pair.statistics(Side::Caller), pair.statistics(Side::Listener));
+                    sent += a.packets_sent_unique;
+                    again += a.packets_retransmitted;
+                    old += a.reports_old;
+                    copies += a.packets_copied;
+                    naks += b.naks_sent;
+                    dropped += b.packets_receive_dropped;
+                }
+                println!(
+                    "{loss} {ms} {algorithm:?}: overhead {:.2} %, unrecovered {:.4} % of {sent}; old {:.2} copies {:.2} naks {:.2}",
+                    percent(again, sent),
+                    percent(dropped, sent),
+                    percent(old, sent),
+                    percent(copies, sent),
+                    percent(naks, sent)
+                );
+            }
+        }
     }
 }

@@ -11,6 +11,7 @@ mod file;
 pub(crate) mod link;
 pub(crate) mod reorder;
 mod reports;
+mod requests;
 pub(crate) mod tsbpd;
 
 use std::time::Duration;
@@ -27,9 +28,10 @@ use self::early::Early;
 use self::file::FileReceipt;
 use self::link::{LinkEstimate, Probe};
 use self::reorder::Reordering;
+use self::requests::Requests;
 use self::tsbpd::{PeerTime, Tsbpd};
 use super::send::capacity;
-use crate::config::{Config, NakTimer, PACKET_OVERHEAD};
+use crate::config::{Config, NakTimer, PACKET_OVERHEAD, RetransmitAlgorithm};
 use crate::connection::crypt::Refusal;
 use crate::connection::rtt::Rtt;
 use crate::event::Message;
@@ -63,6 +65,8 @@ pub(crate) struct ReceiveHalf {
     reports: Vec<(SeqNo, SeqNo)>,
     report_all: bool,
     next_nak: Option<Instant>,
+    /// What keeps the clocks of single requests, in place of the periodic report.
+    requests: Option<Box<Requests>>,
     /// When the packet before the present one came in.
     heard_before: Instant,
     suspect: Option<(SeqNo, Stored)>,
@@ -106,6 +110,8 @@ impl ReceiveHalf {
             reports: Vec::new(),
             report_all: false,
             next_nak: None,
+            requests: (config.retransmit_algorithm() == RetransmitAlgorithm::Deadline)
+                .then(Box::default),
             heard_before: now,
             suspect: None,
             early: None,
@@ -155,10 +161,10 @@ impl ReceiveHalf {
     /// The filter could not rebuild some packets while it could have: now they are asked for, if
     /// both ends agreed so. If they agreed that nothing is sent again, nobody gives up what is late
     /// and nothing says that all must come, a stream would wait for them for ever (libsrt's does).
-    pub(crate) fn handle_filter_loss(&mut self, first: SeqNo, last: SeqNo) {
+    pub(crate) fn handle_filter_loss(&mut self, now: Instant, first: SeqNo, last: SeqNo) {
         self.counts.filter_lost(last.distance_from(first).unsigned_abs() + 1);
         match self.arq {
-            Arq::OnRequest => self.report(first, last),
+            Arq::OnRequest => self.report(now, first, last),
             Arq::Never if !self.too_late_drop && !self.keeps_all() => {
                 let count = self.buffer.give_up(first, last);
                 self.counts.dropped(u64::from(count));
@@ -558,6 +564,9 @@ impl ReceiveHalf {
                 self.link.disturbed();
                 if retransmitted {
                     self.reordering.forget(seq);
+                    if let Some(requests) = &mut self.requests {
+                        requests.came(now, seq, rtt);
+                    }
                 } else {
                     let late_by = previous_end.distance_from(seq).unsigned_abs() - 1;
                     self.reordering.arrived_late(seq, late_by);

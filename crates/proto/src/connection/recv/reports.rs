@@ -25,7 +25,12 @@ const REPORTS: usize = 1_024;
 
 impl ReceiveHalf {
     /// The loss report that is due, of at most `max_words` words.
-    pub(crate) fn take_report(&mut self, max_words: usize) -> Option<LossListBuilder> {
+    pub(crate) fn take_report(
+        &mut self,
+        now: Instant,
+        max_words: usize,
+        rtt: Rtt,
+    ) -> Option<LossListBuilder> {
         let mut list = LossListBuilder::new(max_words);
         let reports = std::mem::take(&mut self.reports);
         if std::mem::take(&mut self.report_all) {
@@ -45,11 +50,32 @@ impl ReceiveHalf {
             return None;
         }
         self.counts.naks_sent += 1;
+        if let Some(requests) = &mut self.requests {
+            requests.sent(now, &list, rtt);
+        }
         Some(list)
     }
 
+    /// The copy of a loss report that is due, and when the report was made: it is the same datagram
+    /// once more.
+    pub(crate) fn take_report_copy(&mut self, now: Instant) -> Option<(Instant, LossListBuilder)> {
+        let copy = self.requests.as_mut()?.take_copy(now)?;
+        self.counts.naks_sent += 1;
+        Some(copy)
+    }
+
+    /// Whether the copy of a loss report is due.
+    pub(crate) fn owes_report_copy(&self, now: Instant) -> bool {
+        let next = self.requests.as_ref().and_then(|requests| requests.next_copy());
+        next.is_some_and(|at| at <= now)
+    }
+
     /// When the periodic loss report is sent, if no packet brings it about before.
-    pub(crate) fn next_nak(&self) -> Option<Instant> {
+    pub(crate) fn next_nak(&self, rtt: Rtt) -> Option<Instant> {
+        if let Some(requests) = &self.requests {
+            let (copy, overdue) = (requests.next_copy(), requests.next_overdue(rtt));
+            return copy.into_iter().chain(overdue).min();
+        }
         match self.nak_timer {
             NakTimer::Exact => self.next_nak,
             NakTimer::WithPackets => self.next_nak.map(|at| at + LONGEST_LOOK_AWAY),
@@ -68,6 +94,10 @@ impl ReceiveHalf {
 
     /// The periodic loss report is due.
     pub(crate) fn repeat_report(&mut self, now: Instant, rtt: Rtt) {
+        if self.requests.is_some() {
+            self.ask_again(now, rtt);
+            return;
+        }
         self.next_nak = None;
         if !self.buffer.missing().is_empty() {
             self.report_all = true;
@@ -82,7 +112,7 @@ impl ReceiveHalf {
 
     pub(crate) fn report_ripe(&mut self, now: Instant) {
         while let Some((first, last)) = self.reordering.take_ripe(now) {
-            self.report(first, last);
+            self.report(now, first, last);
         }
     }
 
@@ -99,7 +129,7 @@ impl ReceiveHalf {
             return;
         }
         if !self.reordering.hold(now, first, last, half_bound(rtt)) {
-            self.report(first, last);
+            self.report(now, first, last);
         }
         if self.next_nak.is_none() {
             self.arm_nak(self.heard_before.max(now - SILENCE_BEFORE_LOSS), rtt);
@@ -114,8 +144,16 @@ impl ReceiveHalf {
         self.next_nak = self.periodic_nak.then(|| from + self.nak_period(rtt));
     }
 
+    /// Asks for the losses from `first` to `last` in the next report.
+    pub(super) fn report(&mut self, now: Instant, first: SeqNo, last: SeqNo) {
+        if let Some(requests) = &mut self.requests {
+            requests.ask(now, first, last, 1);
+        }
+        self.list(first, last);
+    }
+
     /// Lists the losses from `first` to `last` in the next report.
-    pub(super) fn report(&mut self, first: SeqNo, last: SeqNo) {
+    pub(super) fn list(&mut self, first: SeqNo, last: SeqNo) {
         if self.reports.len() < REPORTS {
             self.reports.push((first, last));
         } else {

@@ -171,6 +171,11 @@ impl SendBuffer {
         self.ring.get(seq)
     }
 
+    /// Whether the packet was sent, and neither acknowledged nor given up.
+    pub(crate) fn is_in_flight(&self, seq: SeqNo) -> bool {
+        !seq.is_before(self.first) && seq.is_before(self.next_new) && self.ring.get(seq).is_some()
+    }
+
     pub(crate) fn oldest(&self) -> Option<&Outgoing> {
         self.ring.get(self.first)
     }

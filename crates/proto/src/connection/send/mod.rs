@@ -1,8 +1,11 @@
 //! The sending half of a connection: from the application's messages to paced packets, and what the
 //! peer's ACKs and NAKs do to them.
 
+mod again;
 pub(crate) mod budget;
 pub(crate) mod buffer;
+mod copies;
+pub(crate) mod deadline;
 pub(crate) mod drop_request;
 mod numbered;
 pub(crate) mod pacer;
@@ -13,14 +16,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use punctual_units::{Bitrate, Instant};
 use punctual_wire::{
-    Ack, AckNo, DataHeader, DropRequest, KeyFlag, LossList, MsgNo, SeqNo, SocketId, Timestamp,
+    Ack, AckNo, DataHeader, DropRequest, KeyFlag, MsgNo, SeqNo, SocketId, Timestamp,
 };
 
+use self::again::Heard;
 use self::budget::{Rates, RetransmitBudget};
 use self::buffer::SendBuffer;
+use self::copies::Copies;
 use self::drop_request::DropRequests;
 use self::pacer::Pacer;
-use self::retransmit::{ReportedPacket, RetransmitPolicy};
+use self::retransmit::RetransmitPolicy;
 use crate::config::{Config, MaxBandwidth, PACKET_OVERHEAD, Transmission};
 use crate::congestion::{Controller, PathState};
 use crate::connection::crypt::Crypt;
@@ -33,13 +38,8 @@ use crate::statistics::Statistics;
 /// Least age at which the sender drops, before the margin (draft section 4.6; libsrt).
 const LEAST_DROP_AGE: Duration = Duration::from_secs(1);
 const DROP_MARGIN: Duration = Duration::from_millis(20);
-/// Added to the first retransmission timeout, and to each round-trip bound in it.
-const RETRANSMIT_BASE: Duration = Duration::from_millis(10);
-const RETRANSMIT_MARGIN: Duration = Duration::from_millis(20);
 /// So many ACKs may be overtaken by a later one; a number further back is no older one, but odd.
 const OVERTAKEN_ACKS: u32 = 1_024;
-/// Packets that probe the end of a paused stream.
-const PROBES: usize = 2;
 /// A packet whose number is divisible by this starts a probe pair.
 const PROBE_INTERVAL: u32 = 16;
 
@@ -60,6 +60,11 @@ pub(crate) struct SendHalf {
     pacer: Pacer,
     control: Controller,
     policy: Box<dyn RetransmitPolicy>,
+    copies: Copies,
+    /// The newest loss reports.
+    heard: Heard,
+    /// How old a packet is that leaves just in time to be played; `None` if the peer waits for all.
+    useful_age: Option<Duration>,
     budget: Option<RetransmitBudget>,
     drop_requests: DropRequests,
     /// What was reported lost and goes back to a group that balances its links.
@@ -106,6 +111,10 @@ struct Counts {
     bytes_retransmitted: u64,
     filter_extra: u64,
     bytes_filter_extra: u64,
+    /// Reports of single packets that were old news, and that came too late.
+    old: u64,
+    too_late: u64,
+    copies: u64,
     lost: u64,
     dropped: u64,
     bytes_dropped: u64,
@@ -130,6 +139,9 @@ impl SendHalf {
             window: control.get().window().min(negotiated.peer_flow_window),
             control,
             policy: retransmit::policy(config.retransmit_algorithm(), negotiated.peer_periodic_nak),
+            copies: Copies::default(),
+            heard: Heard::default(),
+            useful_age: drops.then_some(negotiated.peer_latency),
             budget: RetransmitBudget::new(
                 config.max_retransmit_bandwidth(),
                 drops && config.max_bandwidth() != MaxBandwidth::Unlimited,
@@ -246,7 +258,7 @@ impl SendHalf {
     pub(crate) fn next_send(&self) -> Option<Instant> {
         let ready = self.filter_owes() || self.buffer.has_new() && self.window_is_open();
         let original = ready.then_some(Instant::ORIGIN);
-        let again = if self.buffer.has_lost() { self.budget_opens() } else { None };
+        let again = self.next_again();
         let sendable = match (original, again) {
             (Some(a), Some(b)) => a.min(b),
             (a, b) => a.or(b)?,
@@ -365,36 +377,6 @@ impl SendHalf {
         Verdict::Advanced
     }
 
-    /// Queues what the peer reports lost; what is gone is announced as such.
-    pub(crate) fn handle_nak(&mut self, now: Instant, list: &LossList<'_>, rtt: Rtt) -> Verdict {
-        self.counts.naks += 1;
-        self.last_response = now;
-        let mut verdict = Verdict::Repeated;
-        let mut first_lost = None;
-        for (first, last) in list.ranges() {
-            if !last.is_before(self.buffer.next_new()) {
-                verdict = Verdict::Odd;
-                continue;
-            }
-            let added = self.report_lost(now, first, last, rtt);
-            if added > 0 {
-                first_lost = first_lost.or(Some(first));
-                if verdict == Verdict::Repeated {
-                    verdict = Verdict::Advanced;
-                }
-            }
-        }
-        if let Some(first) = first_lost {
-            let path = self.path(rtt);
-            self.control.get_mut().lost(now, first, &path);
-            self.follow_control();
-        }
-        if self.returned.is_some() {
-            self.return_lost(now);
-        }
-        verdict
-    }
-
     /// Gives up what is too old, or past its TTL.
     #[inline(always)]
     pub(crate) fn drop_late(&mut self, now: Instant) {
@@ -424,64 +406,6 @@ impl SendHalf {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
-    }
-
-    /// When something in flight is to be sent again because nothing was acknowledged.
-    pub(crate) fn next_silence(&self, rtt: Rtt) -> Option<Instant> {
-        if self.buffer.flight() == 0 || self.never_repeats {
-            return None;
-        }
-        let since = if self.retransmits_on_silence {
-            self.last_progress
-        } else {
-            self.last_progress.max(self.last_original)
-        };
-        // From when it was done, not from when it was due: whoever wakes up late does it once.
-        let since = self.last_silence.map_or(since + RETRANSMIT_BASE, |last| since.max(last));
-        Some(since + rtt.bound() + RETRANSMIT_MARGIN)
-    }
-
-    /// Nothing was acknowledged for long. Where the peer does not repeat its loss reports,
-    /// everything in flight counts as lost, and what was given up in between is announced again.
-    /// Otherwise the stream has paused as well, and the newest packets do: nothing behind them
-    /// would tell the peer that they are missing, which costs libsrt the end of a stream. They are
-    /// two because a receiver believes a large gap only when a second packet says so.
-    ///
-    /// Of a file, nothing is added while packets that were reported lost still wait for their turn
-    /// (libsrt's LATEREXMIT).
-    pub(crate) fn handle_silence(&mut self, now: Instant, rtt: Rtt) {
-        self.last_silence = Some(now);
-        if !(self.reliable && self.buffer.has_lost()) {
-            let last = self.buffer.next_new().minus(1);
-            let first = if self.retransmits_on_silence {
-                self.acknowledged
-            } else {
-                self.buffer.tail_of_flight(PROBES)
-            };
-            self.report_lost(now, first, last, rtt);
-        }
-        let path = self.path(rtt);
-        self.control.get_mut().timed_out(now, &path);
-        self.follow_control();
-    }
-
-    /// Queues what is in flight from `first` to `last`, and announces what of it is gone. Returns
-    /// how many packets are new in the loss list.
-    fn report_lost(&mut self, now: Instant, first: SeqNo, last: SeqNo, rtt: Rtt) -> u64 {
-        let drop_requests = &mut self.drop_requests;
-        // Of a file, what was acknowledged has arrived and may wait to be read: a peer that is told
-        // to forget it might do so.
-        let arrived = self.reliable.then_some(self.acknowledged);
-        let added = self.buffer.report_lost(first, last, |first, last| {
-            let first = match arrived {
-                Some(arrived) if last.is_before(arrived) => return,
-                Some(arrived) if first.is_before(arrived) => arrived,
-                _ => first,
-            };
-            drop_requests.asked(now, first, last, rtt.smoothed);
-        });
-        self.counts.lost += added;
-        added
     }
 
     /// What congestion control is told of the path.
@@ -532,6 +456,9 @@ impl SendHalf {
         statistics.acks_missed = counts.acks_missed;
         statistics.ack_gaps = counts.ack_gaps;
         statistics.naks_received = counts.naks;
+        statistics.reports_old = counts.old;
+        statistics.reports_too_late = counts.too_late;
+        statistics.packets_copied = counts.copies;
         statistics.send_busy =
             counts.busy + self.busy_since.map_or(Duration::ZERO, |since| now - since);
         statistics.send_period = self.control.get().period();
@@ -556,38 +483,10 @@ impl SendHalf {
         }
         // Unlike libsrt, retransmissions go out while the peer's full buffer holds originals back:
         // they are what can empty it.
-        if let Some(seq) = self.choose_lost(now, rtt) {
+        if let Some(seq) = self.choose_again(now, rtt) {
             return Some((seq, true));
         }
         if original { self.buffer.take_new().map(|seq| (seq, false)) } else { None }
-    }
-
-    fn choose_lost(&mut self, now: Instant, rtt: Rtt) -> Option<SeqNo> {
-        if self.budget_opens().is_none_or(|at| at > now) {
-            return None;
-        }
-        while let Some((seq, packet)) = self.buffer.take_lost() {
-            if self.budget.as_ref().is_some_and(|budget| budget.is_wasted_on(now, packet.origin)) {
-                continue;
-            }
-            let reported = ReportedPacket {
-                seq,
-                origin: packet.origin,
-                last_retransmit: packet.last_retransmit,
-                retransmissions: packet.retransmissions,
-            };
-            if self.policy.allows(now, &reported, rtt) {
-                packet.last_retransmit = Some(now);
-                packet.retransmissions += 1;
-                return Some(seq);
-            }
-        }
-        None
-    }
-
-    /// When the budget lets a retransmission out; `None` for never.
-    fn budget_opens(&self) -> Option<Instant> {
-        self.budget.as_ref().map_or(Some(Instant::ORIGIN), RetransmitBudget::next)
     }
 
     /// Whether no later ACK overtook this one.

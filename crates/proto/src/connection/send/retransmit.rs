@@ -1,10 +1,12 @@
 //! Which of the packets reported lost are sent again, and when.
 
 use std::fmt;
+use std::time::Duration;
 
 use punctual_units::Instant;
 use punctual_wire::SeqNo;
 
+use super::deadline::Deadline;
 use crate::config::RetransmitAlgorithm;
 use crate::connection::rtt::Rtt;
 
@@ -19,14 +21,47 @@ pub struct ReportedPacket {
     pub last_retransmit: Option<Instant>,
     /// How often it was sent again.
     pub retransmissions: u32,
+    /// Until when it must leave to be played in time: its origin and the peer's latency. `None`
+    /// where the peer waits for everything.
+    pub deadline: Option<Instant>,
 }
 
-/// Decides whether a packet that was reported lost is sent again now.
+/// What a sender knows of its stream and path when it answers a report.
+#[derive(Clone, Copy, Debug)]
+pub struct SenderView {
+    /// The round-trip time.
+    pub rtt: Rtt,
+    /// Packets sent for the first time so far.
+    pub originals: u64,
+}
+
+/// What is done about a packet that was reported lost.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Answer {
+    /// Nothing: the report tells of the time before the last answer can have arrived.
+    Old,
+    /// Nothing: it would come too late to be played.
+    TooLate,
+    /// It is sent again now.
+    Send {
+        /// So many times more, unless it is acknowledged first.
+        more: u32,
+        /// The time between these copies.
+        apart: Duration,
+    },
+}
+
+impl Answer {
+    /// It is sent again now, once.
+    pub const ONCE: Self = Self::Send { more: 0, apart: Duration::ZERO };
+}
+
+/// Decides whether a packet that was reported lost is sent again now, and how often.
 ///
 /// A packet that is refused leaves the loss list and comes back only if the peer reports it again.
 pub trait RetransmitPolicy: fmt::Debug + Send {
-    /// Whether `packet` is to be sent again at `now`, with the round-trip time as it is known.
-    fn allows(&mut self, now: Instant, packet: &ReportedPacket, rtt: Rtt) -> bool;
+    /// What to do about `packet`, whose turn has come at `now`.
+    fn answer(&mut self, now: Instant, packet: &ReportedPacket, view: &SenderView) -> Answer;
 }
 
 /// Every report is answered (seeds: "aggressive"; libsrt's RETRANSMITALGO 0).
@@ -34,8 +69,8 @@ pub trait RetransmitPolicy: fmt::Debug + Send {
 pub struct Aggressive;
 
 impl RetransmitPolicy for Aggressive {
-    fn allows(&mut self, _now: Instant, _packet: &ReportedPacket, _rtt: Rtt) -> bool {
-        true
+    fn answer(&mut self, _now: Instant, _packet: &ReportedPacket, _view: &SenderView) -> Answer {
+        Answer::ONCE
     }
 }
 
@@ -46,9 +81,10 @@ impl RetransmitPolicy for Aggressive {
 pub struct Efficient;
 
 impl RetransmitPolicy for Efficient {
-    fn allows(&mut self, now: Instant, packet: &ReportedPacket, rtt: Rtt) -> bool {
-        let hold = rtt.smoothed.saturating_sub(rtt.variance * 4);
-        packet.last_retransmit.is_none_or(|last| hold.is_zero() || now > last + hold)
+    fn answer(&mut self, now: Instant, packet: &ReportedPacket, view: &SenderView) -> Answer {
+        let hold = view.rtt.smoothed.saturating_sub(view.rtt.variance * 4);
+        let allows = packet.last_retransmit.is_none_or(|last| hold.is_zero() || now > last + hold);
+        if allows { Answer::ONCE } else { Answer::Old }
     }
 }
 
@@ -60,6 +96,7 @@ pub(crate) fn policy(
     match algorithm {
         RetransmitAlgorithm::Efficient if peer_repeats_reports => Box::new(Efficient),
         RetransmitAlgorithm::Aggressive | RetransmitAlgorithm::Efficient => Box::new(Aggressive),
+        RetransmitAlgorithm::Deadline => Box::<Deadline>::default(),
         RetransmitAlgorithm::Custom(make) => make(),
     }
 }
@@ -84,12 +121,11 @@ mod tests {
             origin: Instant::ORIGIN,
             last_retransmit: last.map(Instant::from_millis),
             retransmissions: u32::from(last.is_some()),
+            deadline: None,
         };
-        policy.allows(
-            Instant::from_millis(now),
-            &packet,
-            Rtt { smoothed: MS(rtt), variance: MS(var) },
-        )
+        let rtt = Rtt { smoothed: MS(rtt), variance: MS(var) };
+        let view = SenderView { rtt, originals: 0 };
+        policy.answer(Instant::from_millis(now), &packet, &view) == Answer::ONCE
     }
 
     #[test]

@@ -1,0 +1,201 @@
+//! What is sent again: the peer's loss reports, silence, and whose turn it is.
+
+use std::time::Duration;
+
+use punctual_units::Instant;
+use punctual_wire::{LossList, SeqNo, Timestamp};
+
+use super::budget::RetransmitBudget;
+use super::retransmit::{Answer, ReportedPacket, SenderView};
+use super::{SendHalf, Verdict};
+use crate::connection::rtt::Rtt;
+
+/// Added to the first retransmission timeout, and to each round-trip bound in it.
+const RETRANSMIT_BASE: Duration = Duration::from_millis(10);
+const RETRANSMIT_MARGIN: Duration = Duration::from_millis(20);
+/// Packets that probe the end of a paused stream.
+const PROBES: usize = 2;
+/// Loss reports that are remembered: more do not come within the time between a report and its
+/// copy.
+const REMEMBERED: usize = 32;
+
+/// The newest loss reports, by what tells them apart: when they were made, and what they begin
+/// with.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    reports: [Option<(Timestamp, SeqNo, usize)>; REMEMBERED],
+    next: usize,
+}
+
+impl Heard {
+    /// Whether this very report came before: the peer sent it twice, or the network did.
+    fn again(&mut self, timestamp: Timestamp, list: &LossList<'_>) -> bool {
+        let mut ranges = list.ranges();
+        let Some((first, _)) = ranges.next() else { return false };
+        let report = Some((timestamp, first, ranges.count()));
+        if self.reports.contains(&report) {
+            return true;
+        }
+        self.reports[self.next] = report;
+        self.next = (self.next + 1) % REMEMBERED;
+        false
+    }
+}
+
+impl SendHalf {
+    /// Queues what the peer reports lost; what is gone is announced as such.
+    pub(crate) fn handle_nak(
+        &mut self,
+        now: Instant,
+        timestamp: Timestamp,
+        list: &LossList<'_>,
+        rtt: Rtt,
+    ) -> Verdict {
+        self.counts.naks += 1;
+        self.last_response = now;
+        if self.heard.again(timestamp, list) {
+            return Verdict::Repeated;
+        }
+        let mut verdict = Verdict::Repeated;
+        let mut first_lost = None;
+        for (first, last) in list.ranges() {
+            if !last.is_before(self.buffer.next_new()) {
+                verdict = Verdict::Odd;
+                continue;
+            }
+            let added = self.report_lost(now, first, last, rtt);
+            if added > 0 {
+                first_lost = first_lost.or(Some(first));
+                if verdict == Verdict::Repeated {
+                    verdict = Verdict::Advanced;
+                }
+            }
+        }
+        if let Some(first) = first_lost {
+            let path = self.path(rtt);
+            self.control.get_mut().lost(now, first, &path);
+            self.follow_control();
+        }
+        if self.returned.is_some() {
+            self.return_lost(now);
+        }
+        verdict
+    }
+
+    /// When something in flight is to be sent again because nothing was acknowledged.
+    pub(crate) fn next_silence(&self, rtt: Rtt) -> Option<Instant> {
+        if self.buffer.flight() == 0 || self.never_repeats {
+            return None;
+        }
+        let since = if self.retransmits_on_silence {
+            self.last_progress
+        } else {
+            self.last_progress.max(self.last_original)
+        };
+        // From when it was done, not from when it was due: whoever wakes up late does it once.
+        let since = self.last_silence.map_or(since + RETRANSMIT_BASE, |last| since.max(last));
+        Some(since + rtt.bound() + RETRANSMIT_MARGIN)
+    }
+
+    /// Nothing was acknowledged for long. Where the peer does not repeat its loss reports,
+    /// everything in flight counts as lost, and what was given up in between is announced again.
+    /// Otherwise the stream has paused as well, and the newest packets do: nothing behind them
+    /// would tell the peer that they are missing, which costs libsrt the end of a stream. They are
+    /// two because a receiver believes a large gap only when a second packet says so.
+    ///
+    /// Of a file, nothing is added while packets that were reported lost still wait for their turn
+    /// (libsrt's LATEREXMIT).
+    pub(crate) fn handle_silence(&mut self, now: Instant, rtt: Rtt) {
+        self.last_silence = Some(now);
+        if !(self.reliable && self.buffer.has_lost()) {
+            let last = self.buffer.next_new().minus(1);
+            let first = if self.retransmits_on_silence {
+                self.acknowledged
+            } else {
+                self.buffer.tail_of_flight(PROBES)
+            };
+            self.report_lost(now, first, last, rtt);
+        }
+        let path = self.path(rtt);
+        self.control.get_mut().timed_out(now, &path);
+        self.follow_control();
+    }
+
+    /// Queues what is in flight from `first` to `last`, and announces what of it is gone. Returns
+    /// how many packets are new in the loss list.
+    fn report_lost(&mut self, now: Instant, first: SeqNo, last: SeqNo, rtt: Rtt) -> u64 {
+        let drop_requests = &mut self.drop_requests;
+        // Of a file, what was acknowledged has arrived and may wait to be read: a peer that is told
+        // to forget it might do so.
+        let arrived = self.reliable.then_some(self.acknowledged);
+        let added = self.buffer.report_lost(first, last, |first, last| {
+            let first = match arrived {
+                Some(arrived) if last.is_before(arrived) => return,
+                Some(arrived) if first.is_before(arrived) => arrived,
+                _ => first,
+            };
+            drop_requests.asked(now, first, last, rtt.smoothed);
+        });
+        self.counts.lost += added;
+        added
+    }
+
+    /// When something may be sent again; `None` if nothing waits for it.
+    pub(super) fn next_again(&self) -> Option<Instant> {
+        let waits = if self.buffer.has_lost() { Some(Instant::ORIGIN) } else { self.copies.next() };
+        Some(waits?.max(self.budget_opens()?))
+    }
+
+    /// Whose turn it is to be sent again at `now`.
+    pub(super) fn choose_again(&mut self, now: Instant, rtt: Rtt) -> Option<SeqNo> {
+        if self.budget_opens().is_none_or(|at| at > now) {
+            return None;
+        }
+        self.choose_lost(now, rtt).or_else(|| self.choose_copy(now))
+    }
+
+    fn choose_lost(&mut self, now: Instant, rtt: Rtt) -> Option<SeqNo> {
+        let view = SenderView { rtt, originals: self.counts.sent_unique };
+        while let Some((seq, packet)) = self.buffer.take_lost() {
+            if self.budget.as_ref().is_some_and(|budget| budget.is_wasted_on(now, packet.origin)) {
+                continue;
+            }
+            let reported = ReportedPacket {
+                seq,
+                origin: packet.origin,
+                last_retransmit: packet.last_retransmit,
+                retransmissions: packet.retransmissions,
+                deadline: self.useful_age.map(|age| packet.origin + age),
+            };
+            match self.policy.answer(now, &reported, &view) {
+                Answer::Old => self.counts.old += 1,
+                Answer::TooLate => self.counts.too_late += 1,
+                Answer::Send { more, apart } => {
+                    packet.last_retransmit = Some(now);
+                    packet.retransmissions += 1;
+                    for n in 1..=more {
+                        self.copies.plan(now + apart * n, seq);
+                    }
+                    return Some(seq);
+                }
+            }
+        }
+        None
+    }
+
+    /// A copy whose time has come, unless the packet arrived or was given up meanwhile.
+    fn choose_copy(&mut self, now: Instant) -> Option<SeqNo> {
+        while let Some(seq) = self.copies.take(now) {
+            if self.buffer.is_in_flight(seq) {
+                self.counts.copies += 1;
+                return Some(seq);
+            }
+        }
+        None
+    }
+
+    /// When the budget lets a retransmission out; `None` for never.
+    fn budget_opens(&self) -> Option<Instant> {
+        self.budget.as_ref().map_or(Some(Instant::ORIGIN), RetransmitBudget::next)
+    }
+}
