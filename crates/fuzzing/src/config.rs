@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use punctual_proto::{BufferSize, Config, CryptoMode, KeyLength, Transmission};
+use punctual_proto::{
+    BufferSize, Config, CryptoMode, KeyLength, RetransmitAlgorithm, Transmission,
+};
 
 /// The most packets that either buffer holds.
 pub(crate) const WINDOW: usize = 128;
@@ -10,6 +12,7 @@ pub(crate) const WINDOW: usize = 128;
 /// Bits of `basic`.
 const NO_TSBPD: u8 = 4;
 const NO_DROP: u8 = 64;
+const DEADLINE: u8 = 128;
 
 /// Options with small buffers: `basic` chooses those of live mode, `extra` the packet filter, the
 /// cipher and how long a key serves.
@@ -18,7 +21,7 @@ pub(crate) fn drawn(basic: u8, extra: u8) -> Config {
         .with_tsbpd(basic & NO_TSBPD == 0)
         .with_periodic_nak(basic & 8 == 0)
         .with_too_late_drop(basic & NO_DROP == 0);
-    with_extras(config, basic, filter(extra), extra)
+    with_extras(by_deadline(config, basic), basic, filter(extra), extra)
 }
 
 /// The same for files, which are cut into packets and of which nothing may be missing.
@@ -35,7 +38,14 @@ pub(crate) fn drawn_link(basic: u8, extra: u8) -> Config {
         .with_periodic_nak(basic & 8 == 0)
         .with_group_connect(true)
         .with_drift_tracer(basic & NO_TSBPD == 0);
-    with_extras(config, basic, "", extra)
+    with_extras(by_deadline(config, basic), basic, "", extra)
+}
+
+fn by_deadline(config: Config, basic: u8) -> Config {
+    if basic & DEADLINE == 0 {
+        return config;
+    }
+    config.with_retransmit_algorithm(RetransmitAlgorithm::Deadline)
 }
 
 fn with_extras(config: Config, basic: u8, filter: &str, extra: u8) -> Config {

@@ -24,4 +24,5 @@ const FILES: &[(&str, &str)] = &[
 const PLANS: &[(&str, &str)] = &[
     ("srt-retransmission", include_str!("../plans/srt-retransmission.toml")),
     ("srt-4g", include_str!("../plans/srt-4g.toml")),
+    ("retransmission-policies", include_str!("../plans/retransmission-policies.toml")),
 ];

@@ -262,6 +262,18 @@ options! {
     reorder_tolerance / with_reorder_tolerance: u32 = 0, "lossmaxttl" in 0..=1_000_000, "0 to 1000000 packets";
     /// Which packets are retransmitted on a loss report \[retransmitalgo\]. Default efficient.
     retransmit_algorithm / with_retransmit_algorithm: RetransmitAlgorithm = RetransmitAlgorithm::Efficient;
+    /// Tell the peer that this end knows timed requests, and heed what it says of them, our own
+    /// \[timedrequests\]: the peer's receiver then asks as a deadline-aware sender wants it. Default
+    /// true.
+    timed_requests / with_timed_requests: bool = true;
+    /// Share of packets that may be missing at last: the deadline-aware algorithm sends as many
+    /// copies as that needs, our own \[losstarget\]. Up to 0.1; 0, the default, for as few missing
+    /// as the ceiling lets.
+    loss_target / with_loss_target: f64 = 0.0, "losstarget" in 0.0..=0.1, "a share up to 10%";
+    /// Packets that the deadline-aware algorithm may send again for each original, our own
+    /// \[rexmitceiling\]: it sends no copies beyond that. Up to 1; 0, the default, for what the
+    /// efficient algorithm would send.
+    retransmit_ceiling / with_retransmit_ceiling: f64 = 0.0, "rexmitceiling" in 0.0..=1.0, "a share up to 100%";
     /// How round-trip samples become an estimate. Default: the draft's estimator.
     rtt_algorithm / with_rtt_algorithm: RttAlgorithm = RttAlgorithm::Classic;
     /// Follow the drift of the peer's clock \[drifttracer\]. Default true.

@@ -134,6 +134,18 @@ statistics! {
         acks_sent: u64,
         /// Total: NAKs sent \[pktSentNAK\].
         naks_sent: u64,
+        /// Total: packets asked for once more, when the answer was overdue. This and the next four
+        /// count where requests have clocks of their own
+        /// ([`RetransmitAlgorithm::Deadline`](crate::RetransmitAlgorithm::Deadline)).
+        packets_requested_again: u64,
+        /// Total: packets that came when they had been asked for once.
+        recovered_first_round: u64,
+        /// Total: packets that came when they had been asked for twice.
+        recovered_second_round: u64,
+        /// Total: packets that came when they had been asked for three times.
+        recovered_third_round: u64,
+        /// Total: packets that came when they had been asked for more often.
+        recovered_later: u64,
         /// Total: round trips that this end measured, one for each ACK whose answer came.
         rtt_samples: u64,
         /// Total: packet filter packets received \[pktRcvFilterExtra\].

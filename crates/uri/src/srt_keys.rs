@@ -8,7 +8,7 @@ use punctual::{
     NakTimer, RetransmitAlgorithm, RetransmitBandwidth, Transmission,
 };
 use punctual_units::{
-    DisplayDuration, parse_bitrate_in, parse_bytes_in, parse_count, parse_duration_in,
+    DisplayDuration, parse_bitrate_in, parse_bytes_in, parse_count, parse_duration_in, parse_share,
 };
 use zeroize::Zeroizing;
 
@@ -162,10 +162,23 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
         "packets of reordering to wait for before a loss is reported, at most" ["packets", Receiver]
         => Effect::Set(|keys, value| { let packets = number(value, 0, u32::MAX)?;
             set(keys, |config| config.with_reorder_tolerance(packets)) });
-    "retransmitalgo": "0 or aggressive, 1 or efficient; default 1",
-        "0: every loss report is answered; 1: not again before the answer can have arrived"
-        ["", Sender]
+    "retransmitalgo": "0 or aggressive, 1 or efficient, or deadline; default 1",
+        "0: every loss report is answered; 1: not again before the answer can have arrived; deadline: and more than once where it is the last that can be in time"
+        ["", Both]
         => Effect::Set(retransmit_algorithm);
+    "timedrequests": "switch; default on",
+        "tell a Punctual peer that requests by single clocks are known, and ask so if it wants"
+        ["switch", Both]
+        => Effect::Set(|keys, value| { let on = switch(value)?;
+            set(keys, |config| Ok(config.with_timed_requests(on))) });
+    "losstarget": "a share like 0.0001%; default 0: as few as the ceiling lets",
+        "for retransmitalgo=deadline: the share of packets that may be missing" ["", Sender]
+        => Effect::Set(|keys, value| { let target = parse_share(value)?;
+            set(keys, |config| config.with_loss_target(target)) });
+    "rexmitceiling": "a share like 12%; default 0: what retransmitalgo=1 would send",
+        "for retransmitalgo=deadline: packets sent again for each original, at most" ["", Sender]
+        => Effect::Set(|keys, value| { let ceiling = parse_share(value)?;
+            set(keys, |config| config.with_retransmit_ceiling(ceiling)) });
     "packetfilter": "fec,cols:N[,rows:M][,layout:L][,arq:A]; default none",
         "forward error correction; L: staircase, even; A: onreq, always, never" ["text", Both]
         => Effect::Set(|keys, value| set(keys, |config| config.with_packet_filter(value)));
@@ -504,7 +517,11 @@ fn retransmit_algorithm(keys: &mut SrtKeys, value: &str) -> Done {
     let algorithm = match value {
         "0" | "aggressive" => RetransmitAlgorithm::Aggressive,
         "1" | "efficient" => RetransmitAlgorithm::Efficient,
-        _ => return Err(Complaint("it must be 0 (aggressive) or 1 (efficient)".to_owned())),
+        "deadline" => RetransmitAlgorithm::Deadline,
+        _ => {
+            let expected = "it must be 0 (aggressive), 1 (efficient), or deadline";
+            return Err(Complaint(expected.to_owned()));
+        }
     };
     set(keys, |config| Ok(config.with_retransmit_algorithm(algorithm)))
 }

@@ -55,7 +55,10 @@ const CASES: &[Case] = &[
     ("nakreport", "off", &[("2", "switch")]),
     ("naktimer", "packets", &[("1", "exact or packets")]),
     ("lossmaxttl", "40", &[("1000001", "0 to 1000000 packets"), ("x", "whole number")]),
-    ("retransmitalgo", "0", &[("2", "0 (aggressive) or 1 (efficient)")]),
+    ("retransmitalgo", "0", &[("2", "0 (aggressive), 1 (efficient), or deadline")]),
+    ("timedrequests", "off", &[("2", "switch")]),
+    ("losstarget", "0.0001%", &[("20%", "a share up to 10%"), ("x", "share")]),
+    ("rexmitceiling", "12%", &[("-1%", "share"), ("x", "share")]),
     (
         "packetfilter",
         "fec,cols:10,rows:-5,layout:even,arq:never",
@@ -168,6 +171,10 @@ fn values_reach_the_config() {
         config("retransmitalgo=aggressive").retransmit_algorithm(),
         RetransmitAlgorithm::Aggressive
     );
+    let deadline = config("retransmitalgo=deadline&losstarget=0.01%&rexmitceiling=12%");
+    assert_eq!(deadline.retransmit_algorithm(), RetransmitAlgorithm::Deadline);
+    assert_eq!(deadline.loss_target().to_bits(), 1e-4_f64.to_bits());
+    assert_eq!(deadline.retransmit_ceiling().to_bits(), 0.12_f64.to_bits());
     assert!(!config("tlpktdrop=0").too_late_drop());
     let secret = config("passphrase=correct%20horse&pbkeylen=32&cryptomode=2&kmrefreshrate=100");
     let expected = Config::default()

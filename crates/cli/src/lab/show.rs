@@ -13,7 +13,7 @@ pub(super) fn list() -> String {
     let mut text = String::new();
     for (name, plan) in published::plans() {
         let title = Plan::parse(name, plan).map_or(String::new(), |plan| plan.title);
-        let _ = writeln!(text, "{name:<20} {title}");
+        let _ = writeln!(text, "{name:<24} {title}");
     }
     text + "\n`punctual lab show NAME` tells more, `punctual lab run NAME` runs it.\n"
 }

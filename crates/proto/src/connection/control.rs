@@ -119,7 +119,9 @@ impl Established {
 
     /// The copy of a loss report, which tells by its time that it is one.
     fn write_report_copy(&mut self, now: Instant, start: Instant, out: &mut Vec<u8>) -> bool {
-        let Some((made, list)) = self.receiver.take_report_copy(now) else { return false };
+        let Some((made, list)) = self.receiver.take_report_copy(now) else {
+            return false;
+        };
         self.emit(made, start, Control::Nak(list.as_list()), out);
         true
     }

@@ -451,7 +451,7 @@ impl Established {
             let rtt = self.rtt.estimate();
             let ack = if self.pending.ack { None } else { self.receiver.next_ack(now, rtt) };
             timers.assign(Timer::Ack, ack);
-            timers.assign(Timer::Nak, self.receiver.next_nak(rtt));
+            timers.assign(Timer::Nak, self.receiver.next_nak(now, rtt));
             timers.assign(Timer::FreshLoss, self.receiver.next_ripe());
             if let Some(crypt) = &self.crypt {
                 timers.assign(Timer::KeyRequest, crypt.sealing.next_request());

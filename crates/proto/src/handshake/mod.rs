@@ -52,6 +52,17 @@ pub(crate) struct LastWord {
     pub(crate) due: bool,
 }
 
+/// How a receiver asks for what is lost.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum RequestStyle {
+    /// At once, and for everything that is missing once a period.
+    Periodic,
+    /// For each packet by a clock of its own.
+    Timed,
+    /// The same, and twice each time: the sender takes both for one.
+    TimedTwice,
+}
+
 /// What two ends agreed on.
 #[derive(Debug)]
 pub(crate) struct Negotiated {
@@ -72,6 +83,10 @@ pub(crate) struct Negotiated {
     pub(crate) peer_too_late_drop: bool,
     pub(crate) peer_periodic_nak: bool,
     pub(crate) peer_retransmit_flag: bool,
+    /// How this end's receiver asks for what is lost.
+    pub(crate) requests: RequestStyle,
+    /// Whether the peer's receiver asks by clocks of its own.
+    pub(crate) peer_times_requests: bool,
     /// The packet filter of both directions.
     pub(crate) filter: Option<Fec>,
     /// Whether both ends follow each other to new addresses.

@@ -12,9 +12,9 @@ use punctual_wire::{
 };
 
 use super::keys::{self, KeyAnswer, KeyOffer, KeyTools, Peer};
-use super::{MAX_MSS, Negotiated};
+use super::{MAX_MSS, Negotiated, RequestStyle};
 use crate::chance::Chance;
-use crate::config::{Config, Transmission};
+use crate::config::{Config, RetransmitAlgorithm, Transmission};
 use crate::connection::crypt::Crypt;
 use crate::filter::{Fec, FilterConfig};
 use crate::group::GroupOffer;
@@ -296,6 +296,9 @@ impl Request {
             // Other implementations are told of nothing that they did not ask for.
             flags = flags.without(HsFlags::PATH_UPDATE);
         }
+        if !self.hs.flags.contains(HsFlags::TIMED_REQUESTS) {
+            flags = flags.without(HsFlags::TIMED_REQUESTS | HsFlags::DEADLINE);
+        }
         let blocks = Blocks {
             filter: answer,
             hs_rsp: Some(HsExtension {
@@ -345,6 +348,10 @@ fn negotiated(
         peer_too_late_drop: config.is_timed() && peer.flags.contains(HsFlags::TOO_LATE_DROP),
         peer_periodic_nak: peer.flags.contains(HsFlags::PERIODIC_NAK),
         peer_retransmit_flag: peer.flags.contains(HsFlags::RETRANSMIT_FLAG),
+        requests: request_style(peer.flags, config),
+        peer_times_requests: sends_by_deadline(config)
+            && config.timed_requests()
+            && peer.flags.contains(HsFlags::TIMED_REQUESTS),
         filter: None,
         path_update: config.path_update() && peer.flags.contains(HsFlags::PATH_UPDATE),
         cookie: fixed.cookie,
@@ -354,6 +361,27 @@ fn negotiated(
         payload_overhead: cipher.map_or(0, |(mode, _)| mode.overhead()),
         crypt,
     }
+}
+
+/// How this end asks: by the clocks of single packets if either end wants it, and twice where the
+/// peer sees that both are one.
+fn request_style(peer: HsFlags, config: &Config) -> RequestStyle {
+    let knows = config.timed_requests() && peer.contains(HsFlags::TIMED_REQUESTS);
+    let wanted = sends_by_deadline(config) || knows && peer.contains(HsFlags::DEADLINE);
+    match (can_time_requests(config) && wanted, knows) {
+        (false, _) => RequestStyle::Periodic,
+        (true, false) => RequestStyle::Timed,
+        (true, true) => RequestStyle::TimedTwice,
+    }
+}
+
+/// Whether this end can ask by the clocks of single packets.
+fn can_time_requests(config: &Config) -> bool {
+    config.is_timed() && config.periodic_nak()
+}
+
+fn sends_by_deadline(config: &Config) -> bool {
+    config.is_timed() && config.retransmit_algorithm() == RetransmitAlgorithm::Deadline
 }
 
 fn peer(hs: &HsExtension) -> Peer {
@@ -380,6 +408,12 @@ fn own_flags(config: &Config) -> HsFlags {
     }
     if config.path_update() {
         flags = flags | HsFlags::PATH_UPDATE;
+    }
+    if can_time_requests(config) && config.timed_requests() {
+        flags = flags | HsFlags::TIMED_REQUESTS;
+        if sends_by_deadline(config) {
+            flags = flags | HsFlags::DEADLINE;
+        }
     }
     flags
 }

@@ -83,7 +83,11 @@ fn draw_link(chance: &mut Chance) -> LinkConfig {
 }
 
 fn draw_config(chance: &mut Chance) -> Config {
-    let algorithms = [RetransmitAlgorithm::Aggressive, RetransmitAlgorithm::Efficient];
+    let algorithms = [
+        RetransmitAlgorithm::Aggressive,
+        RetransmitAlgorithm::Efficient,
+        RetransmitAlgorithm::Deadline,
+    ];
     let mut config = Config::default()
         .with_receive_latency(chance.pick(&[MS(0), MS(20), MS(120), MS(400)]))
         .expect("in range")

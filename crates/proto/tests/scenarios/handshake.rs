@@ -55,7 +55,8 @@ fn an_answer_that_was_lost_is_given_again_though_nobody_listens_any_more() {
 fn the_extensions_are_what_strict_peers_expect() {
     let mut pair = Pair::symmetric(1, link());
     let record = pair.record();
-    pair.connect(latency(120).with_path_update(false), latency(120));
+    let plain = latency(120).with_path_update(false).with_timed_requests(false);
+    pair.connect(plain, latency(120));
     for (side, command) in [(Side::Caller, 1), (Side::Listener, 2)] {
         let (_, conclusion, datagram) = record.handshakes(side).pop().expect("a conclusion");
         assert_eq!(conclusion.version, 5);
@@ -101,7 +102,7 @@ fn path_updates_are_offered_by_a_flag_and_granted_to_those_who_offer_them() {
         let record = pair.record();
         pair.connect(latency(120).with_path_update(ours), latency(120).with_path_update(theirs));
         let flags = |side| record.handshakes(side).pop().expect("a conclusion").2[72..76].to_vec();
-        let expected = |set: bool| [if set { 0x40 } else { 0 }, 0, 0, 0xBF];
+        let expected = |set: bool| [if set { 0x50 } else { 0x10 }, 0, 0, 0xBF];
         assert_eq!(flags(Side::Caller), expected(ours));
         assert_eq!(flags(Side::Listener), expected(ours && theirs));
     }

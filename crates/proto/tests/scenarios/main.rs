@@ -18,6 +18,7 @@ mod broadcast;
 mod chance;
 mod clocks;
 mod datagram;
+mod deadline;
 mod delivery;
 mod drops;
 mod encryption;

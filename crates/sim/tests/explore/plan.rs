@@ -271,7 +271,11 @@ fn draw_stream(chance: &mut Chance, shape: Shape) -> Stream {
 }
 
 fn draw_config(chance: &mut Chance, packets_a_second: u32) -> Config {
-    let algorithms = [RetransmitAlgorithm::Aggressive, RetransmitAlgorithm::Efficient];
+    let algorithms = [
+        RetransmitAlgorithm::Aggressive,
+        RetransmitAlgorithm::Efficient,
+        RetransmitAlgorithm::Deadline,
+    ];
     let mut config = Config::default()
         .with_receive_latency(chance.pick(&[MS(0), MS(20), MS(120), MS(400), MS(1_000)]))
         .expect("in range")

@@ -12,6 +12,7 @@ pub(crate) mod link;
 pub(crate) mod reorder;
 mod reports;
 mod requests;
+mod response;
 pub(crate) mod tsbpd;
 
 use std::time::Duration;
@@ -28,10 +29,12 @@ use self::early::Early;
 use self::file::FileReceipt;
 use self::link::{LinkEstimate, Probe};
 use self::reorder::Reordering;
+pub(crate) use self::reports::half_bound;
 use self::requests::Requests;
+pub(crate) use self::requests::patience;
 use self::tsbpd::{PeerTime, Tsbpd};
 use super::send::capacity;
-use crate::config::{Config, NakTimer, PACKET_OVERHEAD, RetransmitAlgorithm};
+use crate::config::{Config, NakTimer, PACKET_OVERHEAD};
 use crate::connection::crypt::Refusal;
 use crate::connection::rtt::Rtt;
 use crate::event::Message;
@@ -110,8 +113,7 @@ impl ReceiveHalf {
             reports: Vec::new(),
             report_all: false,
             next_nak: None,
-            requests: (config.retransmit_algorithm() == RetransmitAlgorithm::Deadline)
-                .then(Box::default),
+            requests: Requests::new(negotiated.requests).map(Box::new),
             heard_before: now,
             suspect: None,
             early: None,
@@ -469,6 +471,9 @@ impl ReceiveHalf {
 
     pub(crate) fn fill_statistics(&self, mss: usize, statistics: &mut Statistics) {
         self.counts.fill(statistics);
+        if let Some(requests) = &self.requests {
+            requests.fill(statistics);
+        }
         statistics.reorder_distance = self.reordering.distance();
         statistics.reorder_tolerance = self.reordering.tolerance();
         statistics.receive_buffer_available = (self.buffer.room() * mss) as u64;

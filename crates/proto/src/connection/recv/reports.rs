@@ -50,8 +50,11 @@ impl ReceiveHalf {
             return None;
         }
         self.counts.naks_sent += 1;
-        if let Some(requests) = &mut self.requests {
-            requests.sent(now, &list, rtt);
+        if self.requests.is_some() {
+            let is_last = reports.iter().any(|&(_, last)| self.is_last_chance(now, last, rtt));
+            if let Some(requests) = &mut self.requests {
+                requests.sent(now, &list, is_last, rtt);
+            }
         }
         Some(list)
     }
@@ -71,10 +74,9 @@ impl ReceiveHalf {
     }
 
     /// When the periodic loss report is sent, if no packet brings it about before.
-    pub(crate) fn next_nak(&self, rtt: Rtt) -> Option<Instant> {
+    pub(crate) fn next_nak(&self, now: Instant, rtt: Rtt) -> Option<Instant> {
         if let Some(requests) = &self.requests {
-            let (copy, overdue) = (requests.next_copy(), requests.next_overdue(rtt));
-            return copy.into_iter().chain(overdue).min();
+            return requests.next(now, rtt);
         }
         match self.nak_timer {
             NakTimer::Exact => self.next_nak,
@@ -141,13 +143,17 @@ impl ReceiveHalf {
     /// replace a report that was lost. Were the loss's detection the start, a round trip of 20 ms
     /// would leave it to chance which is first.
     fn arm_nak(&mut self, from: Instant, rtt: Rtt) {
-        self.next_nak = self.periodic_nak.then(|| from + self.nak_period(rtt));
+        let periodic = self.periodic_nak && self.requests.is_none();
+        self.next_nak = periodic.then(|| from + self.nak_period(rtt));
     }
 
     /// Asks for the losses from `first` to `last` in the next report.
     pub(super) fn report(&mut self, now: Instant, first: SeqNo, last: SeqNo) {
-        if let Some(requests) = &mut self.requests {
-            requests.ask(now, first, last, 1);
+        if self.requests.is_some() {
+            let until = self.given_up(last);
+            if let Some(requests) = &mut self.requests {
+                requests.ask(now, first, last, until);
+            }
         }
         self.list(first, last);
     }
@@ -186,6 +192,6 @@ impl ReceiveHalf {
 }
 
 /// Half the round-trip bound, after which live losses are reported again.
-fn half_bound(rtt: Rtt) -> Duration {
+pub(crate) fn half_bound(rtt: Rtt) -> Duration {
     (rtt.bound() / 2).max(LEAST_NAK_PERIOD)
 }

@@ -8,6 +8,7 @@ use punctual_wire::{LossList, SeqNo, Timestamp};
 use super::budget::RetransmitBudget;
 use super::retransmit::{Answer, ReportedPacket, SenderView};
 use super::{SendHalf, Verdict};
+use crate::connection::recv::{half_bound, patience};
 use crate::connection::rtt::Rtt;
 
 /// Added to the first retransmission timeout, and to each round-trip bound in it.
@@ -53,13 +54,15 @@ impl SendHalf {
     ) -> Verdict {
         self.counts.naks += 1;
         self.last_response = now;
-        if self.heard.again(timestamp, list) {
+        let next_new = self.buffer.next_new();
+        let honest = list.ranges().all(|(_, last)| last.is_before(next_new));
+        if honest && self.heard.again(timestamp, list) {
             return Verdict::Repeated;
         }
         let mut verdict = Verdict::Repeated;
         let mut first_lost = None;
         for (first, last) in list.ranges() {
-            if !last.is_before(self.buffer.next_new()) {
+            if !last.is_before(next_new) {
                 verdict = Verdict::Odd;
                 continue;
             }
@@ -155,8 +158,10 @@ impl SendHalf {
     }
 
     fn choose_lost(&mut self, now: Instant, rtt: Rtt) -> Option<SeqNo> {
-        let view = SenderView { rtt, originals: self.counts.sent_unique };
-        while let Some((seq, packet)) = self.buffer.take_lost() {
+        let view = SenderView { rtt, originals: self.counts.sent_unique, round: self.round(rtt) };
+        while let Some(seq) = self.buffer.take_lost() {
+            let behind = self.buffer.behind_lost(seq);
+            let Some(packet) = self.buffer.get_mut(seq) else { continue };
             if self.budget.as_ref().is_some_and(|budget| budget.is_wasted_on(now, packet.origin)) {
                 continue;
             }
@@ -165,7 +170,7 @@ impl SendHalf {
                 origin: packet.origin,
                 last_retransmit: packet.last_retransmit,
                 retransmissions: packet.retransmissions,
-                deadline: self.useful_age.map(|age| packet.origin + age),
+                deadline: self.useful_age.map(|age| behind.unwrap_or(packet.origin) + age),
             };
             match self.policy.answer(now, &reported, &view) {
                 Answer::Old => self.counts.old += 1,
@@ -181,6 +186,12 @@ impl SendHalf {
             }
         }
         None
+    }
+
+    /// How long after an answer the next can leave: the peer's patience, or the period after which
+    /// it asks for everything again.
+    fn round(&self, rtt: Rtt) -> Duration {
+        if self.peer_times_requests { patience(rtt) } else { rtt.smoothed + half_bound(rtt) }
     }
 
     /// A copy whose time has come, unless the packet arrived or was given up meanwhile.

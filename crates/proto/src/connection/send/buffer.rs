@@ -171,6 +171,10 @@ impl SendBuffer {
         self.ring.get(seq)
     }
 
+    pub(crate) fn get_mut(&mut self, seq: SeqNo) -> Option<&mut Outgoing> {
+        self.ring.get_mut(seq)
+    }
+
     /// Whether the packet was sent, and neither acknowledged nor given up.
     pub(crate) fn is_in_flight(&self, seq: SeqNo) -> bool {
         !seq.is_before(self.first) && seq.is_before(self.next_new) && self.ring.get(seq).is_some()
@@ -293,19 +297,26 @@ impl SendBuffer {
     }
 
     /// The oldest number that was reported lost; it is no longer in the list from now on.
-    pub(crate) fn take_lost(&mut self) -> Option<(SeqNo, &mut Outgoing)> {
+    pub(crate) fn take_lost(&mut self) -> Option<SeqNo> {
         while let Some(seq) = self.lost.first_from(self.first) {
             self.lost.remove(seq);
             if self.ring.get(seq).is_some() {
-                return self.ring.get_mut(seq).map(|packet| (seq, packet));
+                return Some(seq);
             }
         }
         None
     }
 
+    /// The origin of the first packet behind `seq` that is not reported lost, if it was sent: when
+    /// it is due, the peer gives up what is missing before it.
+    pub(crate) fn behind_lost(&self, seq: SeqNo) -> Option<Instant> {
+        let behind = self.lost.first_gap_from(seq.next());
+        self.ring.get(behind).filter(|_| behind.is_before(self.next_new)).map(|next| next.origin)
+    }
+
     /// Gives up the oldest message that was reported lost; its number.
     pub(crate) fn give_back_lost(&mut self) -> Option<SeqNo> {
-        let (seq, _) = self.take_lost()?;
+        let seq = self.take_lost()?;
         self.remove(seq);
         self.settle(self.first);
         Some(seq)
@@ -468,8 +479,8 @@ mod tests {
         assert_eq!(gone, [(isn.minus(3), isn.minus(1)), (isn.minus(3), isn.minus(2))]);
         assert!(buffer.acknowledge(isn.plus(2)));
         assert!(!buffer.acknowledge(isn.plus(1)));
-        assert_eq!(buffer.take_lost().map(|(seq, _)| seq), Some(isn.plus(2)));
-        assert_eq!(buffer.take_lost().map(|(seq, _)| seq), Some(isn.plus(3)));
+        assert_eq!(buffer.take_lost(), Some(isn.plus(2)));
+        assert_eq!(buffer.take_lost(), Some(isn.plus(3)));
         assert!(buffer.take_lost().is_none());
         assert_eq!((buffer.packets(), buffer.bytes(), buffer.flight()), (3, 12, 2));
     }

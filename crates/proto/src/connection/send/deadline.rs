@@ -7,96 +7,137 @@ use punctual_units::Instant;
 
 use super::retransmit::{Answer, ReportedPacket, RetransmitPolicy, SenderView};
 
-/// Least time that a peer lets pass beyond a round trip before it asks again.
-const LEAST_MARGIN: Duration = Duration::from_millis(2);
 /// What is played a little later than this end reckons may still be of use.
 const LATE: Duration = Duration::from_millis(2);
-/// Packets over which the loss is measured; the last as many count at least, twice as many at most.
+/// Packets over which shares are measured, and as many before them with falling weight.
 const WINDOW: u64 = 4_096;
-/// Copies that may be saved up while there is little to answer.
-const SAVED: f64 = 32.0;
+/// Packets that may be sent above what was earned so far, or saved up while there is nothing lost.
+const SAVED: f64 = 256.0;
+/// A further copy of one answer is worth less: it is sent where so many are saved up for each.
+const RESERVE: f64 = 96.0;
 /// Copies of one answer at most, besides it.
-const MOST: u32 = 3;
-/// A further copy of the same answer is worth less: it is allowed where so many are saved up.
-const RESERVE: f64 = 8.0;
+const MOST: u32 = 7;
+/// The same where no target asks for more.
+const MOST_UNASKED: u32 = 3;
 /// The round trip has grown by a queue, not by chance, when it exceeds the least by a quarter and
 /// this.
 const QUEUE: Duration = Duration::from_millis(10);
+/// What the efficient algorithm sends again of a stream that loses the share p is about
+/// p (1 + a p). This is a, by the round trips that are left when a loss is first reported: the lab's
+/// figures on the published grid, rounded down.
+const EFFICIENT: [(f64, f64); 3] = [(1.0, 0.65), (1.75, 2.1), (f64::INFINITY, 2.5)];
 
 /// Answers each distinct request once, nothing that comes too late, and sends more than one answer
 /// when no further request can be answered in time.
 ///
-/// What copies cost is held to the square of the measured loss: as much as is lost of what is sent
-/// again. So all of it is spent no more than a policy that answers old news by chance.
+/// How many more is decided by what is measured, by the target for what is not recovered, and by
+/// the ceiling for what is sent again, whichever binds first. Copies stop while the round trip
+/// grows, for then the path's queue does.
 #[derive(Debug)]
 pub struct Deadline {
-    /// Where the present window began: originals sent, and the first answers since.
-    from: u64,
-    first_answers: u64,
-    /// Share of originals that were lost, in the window before.
-    before: Option<f64>,
-    /// Copies that may be sent.
+    /// Share of packets that may be missing at last; `None` for as few as the ceiling lets.
+    target: Option<f64>,
+    /// Packets that may be sent again for each original; `None` for what the efficient algorithm
+    /// would send.
+    ceiling: Option<f64>,
+    /// Originals that were lost.
+    lost: Share,
+    /// Answers that were asked for again.
+    lost_again: Share,
+    /// Originals of which the last useful answer was reached.
+    last_answers: Share,
+    /// Packets that may be sent again besides what is asked for.
     saved: f64,
-    /// The originals that have been counted for what is saved.
+    /// The originals that have earned what they may cost.
     counted: u64,
-    least_rtt: Duration,
+    least_rtt: LeastRtt,
+}
+
+impl Deadline {
+    /// With this target, a share of all packets, and this ceiling, packets sent again for each
+    /// original. Without either it sends no more than [`Efficient`](super::Efficient) would.
+    pub fn new(target: Option<f64>, ceiling: Option<f64>) -> Self {
+        Self {
+            target,
+            ceiling,
+            lost: Share::default(),
+            lost_again: Share::default(),
+            last_answers: Share::default(),
+            saved: 0.0,
+            counted: 0,
+            least_rtt: LeastRtt::default(),
+        }
+    }
+
+    /// Earns what the originals since the last report may cost.
+    fn follow(&mut self, view: &SenderView) {
+        let sent = view.originals.saturating_sub(self.counted);
+        self.counted = view.originals;
+        self.lost.of(sent);
+        self.last_answers.of(sent);
+        if let Some(ceiling) = self.ceiling {
+            self.earn(ceiling * sent as f64);
+        }
+        self.least_rtt.follow(view.originals, view.rtt.smoothed);
+    }
+
+    fn earn(&mut self, packets: f64) {
+        self.saved = (self.saved + packets).min(SAVED);
+    }
+
+    fn pay(&mut self, packets: f64) {
+        self.saved = (self.saved - packets).max(-SAVED);
+    }
+
+    /// Counts the answer to a report, and what it earns or costs.
+    fn answered(&mut self, is_first: bool, round_trips_left: f64) {
+        if is_first {
+            self.lost.hit();
+            self.lost_again.of(1);
+        } else {
+            self.lost_again.hit();
+        }
+        match (self.ceiling, is_first) {
+            (None, true) => {
+                let more = EFFICIENT.iter().find(|(most, _)| round_trips_left < *most);
+                self.earn(more.map_or(0.0, |(_, a)| a * self.lost.value()));
+            }
+            (None, false) | (Some(_), _) => self.pay(1.0),
+        }
+    }
+
+    /// How many copies an answer gets of which no later one can be in time.
+    fn copies(&mut self) -> u32 {
+        self.last_answers.hit();
+        let wanted = self.target.map_or(MOST_UNASKED, |target| self.wanted_for(target));
+        let mut copies = 0;
+        while copies < wanted && self.saved >= 1.0 + self.reserve() * f64::from(copies) {
+            self.pay(1.0);
+            copies += 1;
+        }
+        copies
+    }
+
+    /// With a target it is the target that says how much a further copy is worth.
+    fn reserve(&self) -> f64 {
+        if self.target.is_some() { 0.0 } else { RESERVE }
+    }
+
+    /// How many copies make the share of what is not recovered as small as `target`: of the last
+    /// answers, each is lost with the share measured, and so is each copy.
+    fn wanted_for(&self, target: f64) -> u32 {
+        let reached = self.last_answers.value().max(target);
+        let loss = self.lost.value().max(self.lost_again.value()).clamp(1e-6, 0.9);
+        let answers = ((target / reached).ln() / loss.ln()).ceil().max(1.0);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded")]
+        let answers = answers.min(f64::from(MOST + 1)) as u32;
+        answers - 1
+    }
 }
 
 impl Default for Deadline {
     fn default() -> Self {
-        Self {
-            from: 0,
-            first_answers: 0,
-            before: None,
-            saved: 0.0,
-            counted: 0,
-            least_rtt: Duration::MAX,
-        }
-    }
-}
-
-impl Deadline {
-    /// The share of originals that are lost.
-    fn loss(&self, originals: u64) -> f64 {
-        let sent = originals.saturating_sub(self.from);
-        let now = ratio(self.first_answers, sent.max(WINDOW / 8));
-        match self.before {
-            None => now,
-            Some(before) => {
-                let weight = ratio(sent, WINDOW).min(1.0);
-                now * weight + before * (1.0 - weight)
-            }
-        }
-    }
-
-    /// Follows what was sent since the last report.
-    fn follow(&mut self, view: &SenderView) {
-        let loss = self.loss(view.originals);
-        let sent = view.originals.saturating_sub(self.counted);
-        self.counted = view.originals;
-        self.saved = (self.saved + loss * loss * sent as f64).min(SAVED);
-        if view.originals.saturating_sub(self.from) >= WINDOW {
-            self.before = Some(loss);
-            self.from = view.originals;
-            self.first_answers = 0;
-            self.least_rtt = view.rtt.smoothed;
-        }
-        self.least_rtt = self.least_rtt.min(view.rtt.smoothed);
-    }
-
-    /// Whether the path's queue grows: copies would make it longer.
-    fn is_congested(&self, view: &SenderView) -> bool {
-        view.rtt.smoothed > self.least_rtt + self.least_rtt / 4 + QUEUE
-    }
-
-    /// How many copies may be sent of an answer of which no later one can be in time.
-    fn spend(&mut self) -> u32 {
-        let mut copies = 0;
-        while copies < MOST && self.saved >= 1.0 + RESERVE * f64::from(copies) {
-            self.saved -= 1.0;
-            copies += 1;
-        }
-        copies
+        Self::new(None, None)
     }
 }
 
@@ -113,16 +154,180 @@ impl RetransmitPolicy for Deadline {
             Some(deadline) => deadline.saturating_since(now),
             None => Duration::MAX,
         };
-        self.first_answers += u64::from(packet.retransmissions == 0);
-        let round = rtt.smoothed + (rtt.variance * 4).max(LEAST_MARGIN);
-        if left > round || self.is_congested(view) {
+        let is_last = left <= view.round;
+        let is_first = packet.retransmissions == 0;
+        let round_trips_left = left.as_secs_f64() / rtt.smoothed.as_secs_f64().max(1e-6);
+        self.answered(is_first, round_trips_left);
+        if !is_last || self.least_rtt.is_exceeded_by(rtt.smoothed) {
             return Answer::ONCE;
         }
-        let more = self.spend();
-        Answer::Send { more, apart: (left / (more + 1)).min(rtt.smoothed / 2) }
+        let more = self.copies();
+        // The last of them leaves a little before it must.
+        Answer::Send { more, apart: left * 7 / 8 / more.max(1) }
     }
 }
 
-fn ratio(part: u64, whole: u64) -> f64 {
-    part as f64 / whole as f64
+/// A share that is measured over the last packets.
+#[derive(Debug, Default)]
+struct Share {
+    hits: f64,
+    of: f64,
+}
+
+impl Share {
+    /// So many more may be hit.
+    fn of(&mut self, packets: u64) {
+        self.of += packets as f64;
+        let most = (2 * WINDOW) as f64;
+        if self.of > most {
+            self.hits /= 2.0;
+            self.of /= 2.0;
+        }
+    }
+
+    fn hit(&mut self) {
+        self.hits += 1.0;
+    }
+
+    /// Of few packets it is taken for small.
+    fn value(&self) -> f64 {
+        (self.hits / self.of.max((WINDOW / 8) as f64)).min(1.0)
+    }
+}
+
+/// The least round trip of this window and the one before.
+#[derive(Debug)]
+struct LeastRtt {
+    before: Duration,
+    now: Duration,
+    since: u64,
+}
+
+impl Default for LeastRtt {
+    fn default() -> Self {
+        Self { before: Duration::MAX, now: Duration::MAX, since: 0 }
+    }
+}
+
+impl LeastRtt {
+    fn follow(&mut self, originals: u64, rtt: Duration) {
+        if originals.saturating_sub(self.since) >= WINDOW {
+            *self = Self { before: self.now, now: rtt, since: originals };
+        }
+        self.now = self.now.min(rtt);
+    }
+
+    /// Whether the path's queue grows: copies would make it longer.
+    fn is_exceeded_by(&self, rtt: Duration) -> bool {
+        let least = self.now.min(self.before);
+        rtt > least + least / 4 + QUEUE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_wire::SeqNo;
+
+    use super::*;
+    use crate::connection::rtt::Rtt;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+    const RTT: Rtt = Rtt { smoothed: MS_20, variance: Duration::from_millis(1) };
+    const MS_20: Duration = Duration::from_millis(20);
+    /// When packets are too late.
+    const DEADLINE: u64 = 1_000;
+
+    fn view(originals: u64) -> SenderView {
+        SenderView { rtt: RTT, originals, round: MS(23) }
+    }
+
+    /// A packet that was sent again so often, at last at `last`, and is reported now.
+    fn packet(last: Option<u64>, retransmissions: u32) -> ReportedPacket {
+        ReportedPacket {
+            seq: SeqNo::new(1),
+            origin: Instant::from_millis(900),
+            last_retransmit: last.map(Instant::from_millis),
+            retransmissions,
+            deadline: Some(Instant::from_millis(DEADLINE)),
+        }
+    }
+
+    fn copies(answer: Answer) -> u32 {
+        match answer {
+            Answer::Send { more, .. } => more,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A sender that knows a loss of 5 % and has saved up for copies.
+    fn experienced(target: Option<f64>, ceiling: Option<f64>) -> Deadline {
+        let mut policy = Deadline::new(target, ceiling);
+        for i in 1..=400 {
+            let early = ReportedPacket { deadline: None, ..packet(None, 0) };
+            assert_eq!(policy.answer(Instant::ORIGIN, &early, &view(i * 20)), Answer::ONCE);
+        }
+        policy
+    }
+
+    #[test]
+    fn what_the_last_answer_may_still_fill_is_old_news() {
+        let mut policy = Deadline::default();
+        let at = |ms| Instant::from_millis(ms);
+        assert_eq!(policy.answer(at(915), &packet(Some(900), 1), &view(9)), Answer::Old);
+        assert_eq!(policy.answer(at(917), &packet(Some(900), 1), &view(9)), Answer::ONCE);
+    }
+
+    #[test]
+    fn what_cannot_arrive_in_time_is_not_sent() {
+        let mut policy = experienced(None, Some(1.0));
+        let answer = policy.answer(Instant::from_millis(1_007), &packet(None, 0), &view(8_001));
+        assert_eq!(answer, Answer::TooLate);
+    }
+
+    #[test]
+    fn copies_are_for_the_last_round_and_leave_before_the_deadline() {
+        let mut policy = experienced(None, None);
+        let answer = policy.answer(Instant::from_millis(976), &packet(None, 0), &view(8_001));
+        assert_eq!(answer, Answer::ONCE, "24 ms leave another round");
+        let answer = policy.answer(Instant::from_millis(984), &packet(None, 0), &view(8_002));
+        assert_eq!(answer, Answer::Send { more: 1, apart: MS(14) });
+    }
+
+    #[test]
+    fn no_copies_are_sent_into_a_growing_queue() {
+        let mut policy = experienced(None, Some(1.0));
+        let rtt = Rtt { smoothed: MS(36), ..RTT };
+        let view = SenderView { rtt, ..view(8_001) };
+        let answer = policy.answer(Instant::from_millis(984), &packet(None, 0), &view);
+        assert_eq!(answer, Answer::ONCE);
+    }
+
+    #[test]
+    fn the_ceiling_holds_over_a_stream() {
+        for ceiling in [0.06, 0.08, 0.1] {
+            let mut policy = Deadline::new(None, Some(ceiling));
+            let mut again = 0;
+            for i in 1..=20_000 {
+                let now = Instant::from_millis(984);
+                again += 1 + copies(policy.answer(now, &packet(None, 0), &view(i * 20)));
+            }
+            let share = f64::from(again) / 400_000.0;
+            assert!((ceiling - 0.002..=ceiling + 0.002).contains(&share), "{ceiling}: {share}");
+        }
+    }
+
+    #[test]
+    fn a_target_takes_as_many_copies_as_it_needs() {
+        let at = Instant::from_millis(984);
+        let last = |target| {
+            let mut policy = experienced(Some(target), Some(4.0));
+            // Of some 2 % of all packets the last answer is reached.
+            for i in 0..200 {
+                policy.answer(at, &packet(None, 0), &view(8_000 + i * 20));
+            }
+            copies(policy.answer(at, &packet(None, 0), &view(12_000)))
+        };
+        // Each answer leaves a twentieth of them.
+        assert_eq!([0.01, 1e-3, 1e-4, 1e-5, 1e-9].map(last), [0, 1, 1, 2, 5]);
+    }
 }

@@ -65,6 +65,8 @@ pub(crate) struct SendHalf {
     heard: Heard,
     /// How old a packet is that leaves just in time to be played; `None` if the peer waits for all.
     useful_age: Option<Duration>,
+    /// Whether the peer asks for what is lost by clocks of its own, not once a period.
+    peer_times_requests: bool,
     budget: Option<RetransmitBudget>,
     drop_requests: DropRequests,
     /// What was reported lost and goes back to a group that balances its links.
@@ -138,10 +140,11 @@ impl SendHalf {
             congestion_window: control.get().window(),
             window: control.get().window().min(negotiated.peer_flow_window),
             control,
-            policy: retransmit::policy(config.retransmit_algorithm(), negotiated.peer_periodic_nak),
+            policy: retransmit::policy(config, negotiated.peer_periodic_nak),
             copies: Copies::default(),
             heard: Heard::default(),
             useful_age: drops.then_some(negotiated.peer_latency),
+            peer_times_requests: negotiated.peer_times_requests,
             budget: RetransmitBudget::new(
                 config.max_retransmit_bandwidth(),
                 drops && config.max_bandwidth() != MaxBandwidth::Unlimited,

@@ -7,7 +7,7 @@ use punctual_units::Instant;
 use punctual_wire::SeqNo;
 
 use super::deadline::Deadline;
-use crate::config::RetransmitAlgorithm;
+use crate::config::{Config, RetransmitAlgorithm};
 use crate::connection::rtt::Rtt;
 
 /// A packet that the peer reported lost and whose turn to be sent again has come.
@@ -21,8 +21,9 @@ pub struct ReportedPacket {
     pub last_retransmit: Option<Instant>,
     /// How often it was sent again.
     pub retransmissions: u32,
-    /// Until when it must leave to be played in time: its origin and the peer's latency. `None`
-    /// where the peer waits for everything.
+    /// Until when it must leave to be of use: the peer gives it up when the next packet that it has
+    /// is due, so this is that packet's origin and the peer's latency. `None` where the peer waits
+    /// for everything.
     pub deadline: Option<Instant>,
 }
 
@@ -33,6 +34,8 @@ pub struct SenderView {
     pub rtt: Rtt,
     /// Packets sent for the first time so far.
     pub originals: u64,
+    /// How long after an answer the next can leave, if that one is lost.
+    pub round: Duration,
 }
 
 /// What is done about a packet that was reported lost.
@@ -89,14 +92,14 @@ impl RetransmitPolicy for Efficient {
 }
 
 /// The policy that `algorithm` names. The efficient one relies on the peer's repeating its reports.
-pub(crate) fn policy(
-    algorithm: RetransmitAlgorithm,
-    peer_repeats_reports: bool,
-) -> Box<dyn RetransmitPolicy> {
-    match algorithm {
+pub(crate) fn policy(config: &Config, peer_repeats_reports: bool) -> Box<dyn RetransmitPolicy> {
+    let given = |share: f64| (share > 0.0).then_some(share);
+    match config.retransmit_algorithm() {
         RetransmitAlgorithm::Efficient if peer_repeats_reports => Box::new(Efficient),
         RetransmitAlgorithm::Aggressive | RetransmitAlgorithm::Efficient => Box::new(Aggressive),
-        RetransmitAlgorithm::Deadline => Box::<Deadline>::default(),
+        RetransmitAlgorithm::Deadline => {
+            Box::new(Deadline::new(given(config.loss_target()), given(config.retransmit_ceiling())))
+        }
         RetransmitAlgorithm::Custom(make) => make(),
     }
 }
@@ -124,7 +127,7 @@ mod tests {
             deadline: None,
         };
         let rtt = Rtt { smoothed: MS(rtt), variance: MS(var) };
-        let view = SenderView { rtt, originals: 0 };
+        let view = SenderView { rtt, originals: 0, round: rtt.bound() };
         policy.answer(Instant::from_millis(now), &packet, &view) == Answer::ONCE
     }
 
@@ -144,7 +147,8 @@ mod tests {
 
     #[test]
     fn efficient_needs_a_peer_that_repeats_its_reports() {
-        let mut policy = policy(RetransmitAlgorithm::Efficient, false);
+        let efficient = Config::default().with_retransmit_algorithm(RetransmitAlgorithm::Efficient);
+        let mut policy = policy(&efficient, false);
         assert!(asked(policy.as_mut(), Some(100), 101, 20, 2));
     }
 }

@@ -1,0 +1,80 @@
+//! How long answers to requests take.
+
+use std::time::Duration;
+
+use crate::connection::rtt::Rtt;
+
+/// The share of answers that may take longer than is waited for: each costs a packet sent twice.
+const LATER: f64 = 0.01;
+/// The estimate moves by so much of the round trip, and the share above, per answer.
+const STEP: u32 = 32;
+
+/// The time within which nearly all answers come, learnt from those that came: a quantile that is
+/// followed step by step.
+#[derive(Debug, Default)]
+pub(super) struct ResponseTime {
+    estimate: Option<Duration>,
+}
+
+impl ResponseTime {
+    /// An answer came so long after its request.
+    pub(super) fn sample(&mut self, took: Duration, rtt: Rtt) {
+        if took > longest(rtt) {
+            // It answers a later copy.
+            return;
+        }
+        let step = rtt.smoothed / STEP;
+        let estimate = self.estimate.unwrap_or_else(|| longest(rtt));
+        self.estimate = Some(if took > estimate {
+            estimate + step.mul_f64(1.0 - LATER)
+        } else {
+            estimate.saturating_sub(step.mul_f64(LATER))
+        });
+    }
+
+    /// How long to wait for an answer: no less than a round trip, no more than its bound.
+    pub(super) fn patience(&self, rtt: Rtt) -> Duration {
+        let longest = longest(rtt);
+        self.estimate.map_or(longest, |estimate| estimate.clamp(rtt.smoothed, longest))
+    }
+}
+
+/// What is waited before the first answers.
+fn longest(rtt: Rtt) -> Duration {
+    rtt.smoothed + (rtt.variance * 4).max(super::requests::LEAST_MARGIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MICROS: fn(u64) -> Duration = Duration::from_micros;
+    const RTT: Rtt =
+        Rtt { smoothed: Duration::from_millis(20), variance: Duration::from_millis(2) };
+
+    #[test]
+    fn nearly_all_answers_come_within_it() {
+        let mut response = ResponseTime::default();
+        assert_eq!(response.patience(RTT), MICROS(28_000));
+        // Spread evenly over 4 ms: 99 of 100 come within 3.96 of them.
+        for i in 0..20_000 {
+            response.sample(MICROS(20_000 + i * 1_237 % 4_000), RTT);
+        }
+        let patience = response.patience(RTT);
+        assert!((MICROS(23_700)..MICROS(24_700)).contains(&patience), "{patience:?}");
+    }
+
+    #[test]
+    fn it_stays_between_the_round_trip_and_its_bound() {
+        let mut response = ResponseTime::default();
+        for _ in 0..10_000 {
+            response.sample(MICROS(5_000), RTT);
+        }
+        assert_eq!(response.patience(RTT), RTT.smoothed);
+        for _ in 0..1_000 {
+            response.sample(MICROS(28_000), RTT);
+            response.sample(MICROS(90_000), RTT);
+        }
+        assert!(response.patience(RTT) > MICROS(27_300));
+    }
+}
