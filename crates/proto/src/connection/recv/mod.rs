@@ -186,7 +186,7 @@ impl ReceiveHalf {
         if gap >= 0 {
             self.suspect = None;
         }
-        let joins = gap == 0 && self.only_waits();
+        let joins = gap == 0 && self.buffer.has_place_for(header.seq) && self.only_waits();
         self.store(now, header.seq, header.retransmitted, stored, rtt);
         !joins || self.has_feedback()
     }
@@ -509,6 +509,17 @@ impl ReceiveHalf {
         }
     }
 
+    /// A sender goes no further ahead of the first packet that it keeps than this end's buffer is
+    /// long: of what lies further back than that from `seq`, nothing comes any more. Where this end
+    /// asks for what is missing, the answer says so, but `seq` is here now.
+    #[cold]
+    fn make_place_for(&mut self, seq: SeqNo) {
+        if self.too_late_drop {
+            let count = self.buffer.give_way(seq);
+            self.counts.dropped(u64::from(count));
+        }
+    }
+
     #[inline(always)]
     fn store(
         &mut self,
@@ -518,6 +529,9 @@ impl ReceiveHalf {
         mut stored: Stored,
         rtt: Rtt,
     ) {
+        if !self.buffer.has_place_for(seq) {
+            self.make_place_for(seq);
+        }
         let payload = stored.payload.len();
         let time = stored.time;
         let previous_end = self.buffer.end();
