@@ -134,7 +134,7 @@ fn a_message_that_need_not_be_in_order_overtakes_one_that_lost_a_packet() {
         pair.run_for(SECS(1));
         let received: Vec<&Bytes> =
             pair.listener.received.iter().map(|it| &it.message.payload).collect();
-        assert!(received == [&sent[first], &sent[1 - first]], "in order: {in_order}");
+        assert!(received == [&sent[first], &sent[1 - first]], "{in_order} {overtaking}");
     }
 }
 
