@@ -8,7 +8,8 @@ use crate::connection::recv::buffer::{ReceiveBuffer, Stored};
 /// Puts messages together from their packets.
 ///
 /// Messages are delivered in order; one that need not be, and is whole, may overtake those that
-/// still miss a packet, if the reader allows it. Of a message that will never be whole nothing is delivered.
+/// still miss a packet, if the reader allows it. Of a message that will never be whole nothing is
+/// delivered.
 #[derive(Debug)]
 pub(crate) struct Messages {
     /// Up to where the message at the front is known to be there; no packet is looked at twice.

@@ -138,6 +138,32 @@ fn a_message_that_need_not_be_in_order_overtakes_one_that_lost_a_packet() {
     }
 }
 
+/// The requests to forget them are lost with them. Those that follow go beyond the peer's buffer.
+#[test]
+fn more_messages_than_the_buffer_holds_may_expire_while_the_link_is_gone() {
+    for expired in [10, 40, 100] {
+        let small = messages().with_receive_buffer(BufferSize::Packets(64));
+        let mut pair = connected(1, link(), &small);
+        let ttl = SendOptions { ttl: Some(MS(120)), in_order: true, ..SendOptions::default() };
+        let first = contents(10_000, 1);
+        pair.send(Side::Caller, first.clone(), ttl).expect("room");
+        pair.run_for(MS(100));
+        pair.drop_where(|side, _| side == Side::Caller);
+        for seed in 0..expired {
+            pair.send(Side::Caller, contents(10_000, seed), ttl).expect("room");
+            pair.run_for(MS(40));
+        }
+        pair.run_for(MS(200));
+        pair.untap();
+        let last = contents(10_000, 2);
+        pair.send(Side::Caller, last.clone(), SendOptions::default()).expect("room");
+        pair.run_for(SECS(5));
+        let received: Vec<&Bytes> =
+            pair.listener.received.iter().map(|it| &it.message.payload).collect();
+        assert!(received == [&first, &last], "{expired} expired, {} received", received.len());
+    }
+}
+
 #[test]
 fn a_message_whose_time_is_over_leaves_nothing_and_the_next_ones_come() {
     for seed in 0..4 {

@@ -302,15 +302,23 @@ impl ReceiveHalf {
 
     /// The sender will not send these packets again.
     pub(crate) fn handle_drop_request(&mut self, request: &DropRequest) -> bool {
-        let beyond = request.last.distance_from(self.buffer.end());
-        let room = i32::try_from(self.buffer.room()).unwrap_or(i32::MAX);
+        let most = self.buffer.end().plus(self.room()).minus(1);
+        let is_far = request.last.is_after(most);
         let stream = self.file.as_ref().is_some_and(|file| file.is_stream());
-        if request.last.is_before(request.first) || beyond >= room || stream {
+        if request.last.is_before(request.first) || is_far && !self.believes(request) || stream {
             return false;
         }
-        let count = self.buffer.give_up(request.first, request.last);
+        let last = if is_far { most } else { request.last };
+        let count = self.buffer.give_up(request.first, last);
         self.counts.dropped(u64::from(count));
         true
+    }
+
+    /// Whether a request that goes beyond the room is one that an honest sender makes: of a file,
+    /// while its requests were lost, it may have given up more than there is room for. It begins
+    /// where the acknowledgement stands, and again behind that until this end has followed.
+    fn believes(&self, request: &DropRequest) -> bool {
+        self.keeps_all() && request.first == self.buffer.acknowledged()
     }
 
     /// The peer acknowledged our ACK; the round-trip time if it was a new one.
