@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { LARGEST = 8 << 20 };
+enum { LARGEST = 16 << 20 };
 
 static int fail(const char *what)
 {

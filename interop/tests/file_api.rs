@@ -107,6 +107,27 @@ async fn encrypted_messages_of_many_packets_go_to_libsrt_and_back() {
     when_libsrt_calls("encrypted_messages_when_it_calls", Some(SECRET)).await;
 }
 
+/// libsrt's buffer holds a packet less than the window that it announces: a message of the whole
+/// window would stop before its last packet, for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_largest_message_that_libsrt_can_take_goes_there_and_back() {
+    if !have_all(&[Tool::CompilerAndLibsrt]) {
+        return;
+    }
+    let folder = Folder::of("the_largest_message_that_libsrt_can_take");
+    let port = free_port();
+    let _peer = LibsrtFiles::start(&["echo", "listen", &port.to_string()], &folder);
+    wait_until_bound(port);
+    let remote = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let socket = Socket::connect(remote, messages(None)).await.expect("a connection");
+    let message = contents(socket.info().max_payload, 1);
+    socket.send(message.clone()).await.expect("it is taken");
+    let echo = timeout(PATIENCE, socket.recv()).await.expect("in a minute").expect("it comes back");
+    assert!(echo.payload.iter().zip(&message).all(|(a, b)| *a == !*b), "not the same bytes");
+    assert_eq!(echo.payload.len(), message.len());
+    socket.close().await;
+}
+
 /// A file that is larger than any buffer.
 fn large(folder: &Folder) -> String {
     let path = folder.file("large");

@@ -214,6 +214,10 @@ options! {
     /// How data travel; both ends must have the same \[congestion\]. Default live
     /// messages. [`Config::file`] sets what else belongs to files.
     transmission / with_transmission: Transmission = Transmission::Live;
+    /// Whether a message of several packets is read before older ones that miss a packet, where its
+    /// sender does not ask for order (libsrt's `srt_sendmsg2` does so only if told). Default true,
+    /// as in libsrt; else messages are read in the order in which they were sent.
+    overtaking / with_overtaking: bool = true;
     /// What decides on the rate of files and streams. Default: libsrt's FileCC.
     congestion_algorithm / with_congestion_algorithm: CongestionAlgorithm = CongestionAlgorithm::Standard;
     /// Largest UDP datagram with IP and UDP headers, bytes \[mss\]. 76 to 1500, default 1500; the

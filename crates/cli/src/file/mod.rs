@@ -84,7 +84,9 @@ impl Sending {
 }
 
 async fn receive(args: FileReceiveArgs, quiet: bool) -> Result<(), Failure> {
-    let target = srt_target(&args.src, args.protocol)?;
+    let mut target = srt_target(&args.src, args.protocol)?;
+    // srt-xtransmit does not ask for order, without which its segments make no file.
+    target.config = target.config.with_overtaking(false);
     let streams = target.config.transmission() == Transmission::Stream;
     if args.name.is_some() && !streams {
         return Err(Failure::usage("--name belongs to --protocol stream"));

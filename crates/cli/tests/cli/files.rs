@@ -306,6 +306,39 @@ async fn nonsense_ends_the_transfer_and_leaves_no_file() {
     assert!(tree(&folder.file("target")).is_empty());
 }
 
+/// srt-xtransmit's sender does not ask for order, so that its segments overtake each other where
+/// packets are lost; its own receiver writes them as they come.
+#[tokio::test(flavor = "multi_thread")]
+async fn segments_whose_sender_asks_for_no_order_make_a_whole_file_over_a_lossy_link() {
+    let folder = Folder::new("file-unordered");
+    let target = folder.file("target");
+    let (port, relay) = (free_port(), free_port());
+    let mut receiver = Program::start(&["file", "receive", &format!("srt://:{port}"), &target]);
+    receiver.wait_for("listening");
+    let (from, to) = (format!("127.0.0.1:{relay}"), format!("127.0.0.1:{port}"));
+    let link = ["--rtt", "20ms", "--loss-up", "every:25"];
+    let mut emulator = Program::start(&[&["emulate", &from, &to], &link[..]].concat());
+    emulator.wait_for("relaying");
+    let config = Config::file().with_transmission(Transmission::Messages);
+    let address = std::net::SocketAddr::from(([127, 0, 0, 1], relay));
+    let socket = Socket::connect(address, config).await.expect("it answers");
+    let file = contents(1_000_000, 1);
+    let pieces: Vec<&[u8]> = file.chunks(4_000).collect();
+    for (at, piece) in pieces.iter().enumerate() {
+        let start: &[u8] = match at {
+            0 => b"\x01clip.ts\0",
+            _ if at + 1 == pieces.len() => b"\x02",
+            _ => b"\x00",
+        };
+        let segment = Bytes::from([start, piece].concat());
+        socket.send_with(segment, SendOptions::default()).await.expect("it is taken");
+    }
+    socket.close().await;
+    let ended = receiver.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(fs::read(format!("{target}/clip.ts")).expect("it came") == file, "other bytes");
+}
+
 #[test]
 fn a_sender_is_told_that_the_other_ends_disk_is_full() {
     let folder = Folder::new("disk-full");

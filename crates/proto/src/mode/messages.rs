@@ -8,11 +8,14 @@ use crate::connection::recv::buffer::{ReceiveBuffer, Stored};
 /// Puts messages together from their packets.
 ///
 /// Messages are delivered in order; one that need not be, and is whole, may overtake those that
-/// still miss a packet. Of a message that will never be whole nothing is delivered.
+/// still miss a packet, if the reader allows it. Of a message that will never be whole nothing is
+/// delivered.
 #[derive(Debug)]
 pub(crate) struct Messages {
     /// Up to where the message at the front is known to be there; no packet is looked at twice.
     scanned: SeqNo,
+    /// Whether any may overtake others.
+    overtaking: bool,
     /// What has come of the messages that need not be in order.
     ahead: BTreeMap<u32, Part>,
     /// First and last packets of whole messages that may overtake others.
@@ -44,9 +47,10 @@ pub(crate) struct Whole {
 
 impl Messages {
     /// Before anything came; the first packet is `isn`.
-    pub(crate) const fn new(isn: SeqNo) -> Self {
+    pub(crate) const fn new(isn: SeqNo, overtaking: bool) -> Self {
         Self {
             scanned: isn,
+            overtaking,
             ahead: BTreeMap::new(),
             ready: VecDeque::new(),
             looked_through: false,
@@ -56,9 +60,8 @@ impl Messages {
 
     /// A packet was stored at `seq`.
     pub(crate) fn stored(&mut self, seq: SeqNo, buffer: &ReceiveBuffer) {
-        let Some(packet) = buffer.get(seq).filter(|packet| !packet.place.in_order()) else {
-            return;
-        };
+        let may_overtake = |packet: &&Stored| self.overtaking && !packet.place.in_order();
+        let Some(packet) = buffer.get(seq).filter(may_overtake) else { return };
         let part = self.ahead.entry(packet.place.msgno().value()).or_default();
         part.packets += 1;
         if packet.place.begins() {
@@ -244,7 +247,7 @@ mod tests {
 
     impl Bed {
         fn new() -> Self {
-            Self { messages: Messages::new(ISN), buffer: ReceiveBuffer::new(ISN, 256) }
+            Self { messages: Messages::new(ISN, true), buffer: ReceiveBuffer::new(ISN, 256) }
         }
 
         fn put(&mut self, offset: u32, msgno: u32, position: Position, in_order: bool) {

@@ -24,7 +24,7 @@ impl Mode {
         match config.transmission() {
             Transmission::Stream => Self::Stream,
             Transmission::Messages if config.joins_messages() => {
-                Self::Messages(Box::new(Messages::new(isn)))
+                Self::Messages(Box::new(Messages::new(isn, config.overtaking())))
             }
             Transmission::Live | Transmission::Messages => Self::Packets,
         }

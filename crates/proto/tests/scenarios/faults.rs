@@ -223,6 +223,30 @@ fn an_outage_longer_than_the_receive_buffer_is_jumped_over() {
     }
 }
 
+/// What was lost and given up fills the buffer but for the first packets behind it. Where nothing
+/// is sent again, those behind them must not be lost for want of a place.
+#[test]
+fn an_outage_nearly_as_long_as_the_receive_buffer_costs_no_more_than_itself() {
+    for filter in ["fec,cols:4,arq:never", ""] {
+        for lost in 118..128 {
+            let config = latency(120).with_receive_buffer(BufferSize::Packets(128));
+            let config = config.with_packet_filter(filter).expect("a legal filter");
+            let mut pair = streaming(1, link(), &config);
+            pair.run_for(SECS(1));
+            pair.drop_where(|side, _| side == Side::Caller);
+            (0..lost).for_each(|_| assert!(pair.send_next(Side::Caller)));
+            pair.run_for(SECS(3));
+            pair.untap();
+            pair.stream(Side::Caller, 200, MS(2));
+            pair.run_for(SECS(1));
+            assert_eq!(pair.delivered(Side::Caller).len(), 700, "{lost} lost, filter {filter:?}");
+            let receiver = pair.statistics(Side::Listener);
+            assert_eq!(receiver.packets_receive_dropped, lost);
+            assert_eq!((receiver.receive_jumps, receiver.packets_ignored), (0, 0));
+        }
+    }
+}
+
 #[test]
 fn all_acks_lost_for_a_while() {
     for seed in 0..5 {

@@ -135,6 +135,12 @@ impl ReceiveBuffer {
         self.missing.first_from(self.head).unwrap_or(self.end)
     }
 
+    /// Whether a packet that is not late finds a place.
+    #[inline(always)]
+    pub(crate) fn has_place_for(&self, seq: SeqNo) -> bool {
+        seq.distance_from(self.head) < i32::try_from(self.limit).unwrap_or(i32::MAX)
+    }
+
     #[inline(always)]
     pub(crate) fn insert(&mut self, seq: SeqNo, stored: Stored) -> Insert {
         if seq.is_before(self.head) {
@@ -186,6 +192,15 @@ impl ReceiveBuffer {
             self.missing.remove(missing);
             count += 1;
         }
+        count
+    }
+
+    /// Gives up the missing numbers that lie too far back for `seq` to find a place with them, and
+    /// moves past them; returns how many there were.
+    pub(crate) fn give_way(&mut self, seq: SeqNo) -> u32 {
+        let back = u32::try_from(self.limit).unwrap_or(u32::MAX).saturating_sub(1);
+        let count = self.give_up_before(seq.minus(back));
+        self.pass_gone();
         count
     }
 

@@ -194,7 +194,7 @@ impl ReceiveHalf {
         if gap >= 0 {
             self.suspect = None;
         }
-        let joins = gap == 0 && self.only_waits();
+        let joins = gap == 0 && self.buffer.has_place_for(header.seq) && self.only_waits();
         self.store(now, header.seq, header.retransmitted, stored, rtt);
         !joins || self.has_feedback()
     }
@@ -310,15 +310,23 @@ impl ReceiveHalf {
 
     /// The sender will not send these packets again.
     pub(crate) fn handle_drop_request(&mut self, request: &DropRequest) -> bool {
-        let beyond = request.last.distance_from(self.buffer.end());
-        let room = i32::try_from(self.buffer.room()).unwrap_or(i32::MAX);
+        let most = self.buffer.end().plus(self.room()).minus(1);
+        let is_far = request.last.is_after(most);
         let stream = self.file.as_ref().is_some_and(|file| file.is_stream());
-        if request.last.is_before(request.first) || beyond >= room || stream {
+        if request.last.is_before(request.first) || is_far && !self.believes(request) || stream {
             return false;
         }
-        let count = self.buffer.give_up(request.first, request.last);
+        let last = if is_far { most } else { request.last };
+        let count = self.buffer.give_up(request.first, last);
         self.counts.dropped(u64::from(count));
         true
+    }
+
+    /// Whether a request that goes beyond the room is one that an honest sender makes: of a file,
+    /// while its requests were lost, it may have given up more than there is room for. It begins
+    /// where the acknowledgement stands, and again behind that until this end has followed.
+    fn believes(&self, request: &DropRequest) -> bool {
+        self.keeps_all() && request.first == self.buffer.acknowledged()
     }
 
     /// The peer acknowledged our ACK; the round-trip time if it was a new one.
@@ -520,6 +528,17 @@ impl ReceiveHalf {
         }
     }
 
+    /// A sender goes no further ahead of the first packet that it keeps than this end's buffer is
+    /// long: of what lies further back than that from `seq`, nothing comes any more. Where this end
+    /// asks for what is missing, the answer says so, but `seq` is here now.
+    #[cold]
+    fn make_place_for(&mut self, seq: SeqNo) {
+        if self.too_late_drop {
+            let count = self.buffer.give_way(seq);
+            self.counts.dropped(u64::from(count));
+        }
+    }
+
     #[inline(always)]
     fn store(
         &mut self,
@@ -529,6 +548,9 @@ impl ReceiveHalf {
         mut stored: Stored,
         rtt: Rtt,
     ) {
+        if !self.buffer.has_place_for(seq) {
+            self.make_place_for(seq);
+        }
         let payload = stored.payload.len();
         let time = stored.time;
         let previous_end = self.buffer.end();

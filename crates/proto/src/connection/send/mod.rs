@@ -227,9 +227,10 @@ impl SendHalf {
         taken
     }
 
-    /// Most packets of one message: what both this end's and the peer's buffer can hold.
-    pub(crate) fn message_packets(&self, peer_buffer: u32) -> usize {
-        self.buffer.limit().min(peer_buffer as usize)
+    /// Most packets of one message: what both this end's and the peer's buffer can hold. libsrt's
+    /// holds one packet less than it says.
+    pub(crate) fn message_packets(&self, peer_window: u32) -> usize {
+        self.buffer.limit().min(peer_window.saturating_sub(1).max(1) as usize)
     }
 
     /// Whether what was refused would be taken now; tells once.
