@@ -109,6 +109,14 @@ columns! {
     Receiver total rcvGapsSingle: |s| count(s.receive_gaps_single);
     Receiver total pktRcvReordered: |s| count(s.packets_reordered);
     Both total rttSamples: |s| count(s.rtt_samples);
+    Sender total pktReportedOld: |s| count(s.reports_old);
+    Sender total pktReportedTooLate: |s| count(s.reports_too_late);
+    Sender total pktCopied: |s| count(s.packets_copied);
+    Receiver total pktRequestedAgain: |s| count(s.packets_requested_again);
+    Receiver total pktRecoveredFirst: |s| count(s.recovered_first_round);
+    Receiver total pktRecoveredSecond: |s| count(s.recovered_second_round);
+    Receiver total pktRecoveredThird: |s| count(s.recovered_third_round);
+    Receiver total pktRecoveredLater: |s| count(s.recovered_later);
     Sender instant usPktSndPeriod: |s| us(s.send_period);
     Sender instant pktFlowWindow: |s| small(s.flow_window);
     Sender instant pktCongestionWindow: |s| small(s.congestion_window);

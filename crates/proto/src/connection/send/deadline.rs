@@ -23,8 +23,8 @@ const MOST_UNASKED: u32 = 3;
 /// this.
 const QUEUE: Duration = Duration::from_millis(10);
 /// What the efficient algorithm sends again of a stream that loses the share p is about
-/// p (1 + a p). This is a, by the round trips that are left when a loss is first reported: the lab's
-/// figures on the published grid, rounded down.
+/// p (1 + a p). This is a, by the round trips that are left when a loss is first reported: what the
+/// lab measures on the published grid, rounded down.
 const EFFICIENT: [(f64, f64); 3] = [(1.0, 0.65), (1.75, 2.1), (f64::INFINITY, 2.5)];
 
 /// Answers each distinct request once, nothing that comes too late, and sends more than one answer
@@ -55,7 +55,8 @@ pub struct Deadline {
 
 impl Deadline {
     /// With this target, a share of all packets, and this ceiling, packets sent again for each
-    /// original. Without either it sends no more than [`Efficient`](super::Efficient) would.
+    /// original. Without either it sends no more than the
+    /// [efficient one](crate::RetransmitAlgorithm::Efficient) would.
     pub fn new(target: Option<f64>, ceiling: Option<f64>) -> Self {
         Self {
             target,
@@ -118,6 +119,18 @@ impl Deadline {
         copies
     }
 
+    /// An answer is on its way that was not the last that could be in time, but no later one can be:
+    /// it gets its copies now.
+    fn repeat(&mut self, left: Duration, view: &SenderView) -> Answer {
+        if self.least_rtt.is_exceeded_by(view.rtt.smoothed) {
+            return Answer::Old;
+        }
+        match self.copies() {
+            0 => Answer::Old,
+            copies => Answer::Send { more: copies - 1, apart: left * 7 / 8 / copies },
+        }
+    }
+
     /// With a target it is the target that says how much a further copy is worth.
     fn reserve(&self) -> f64 {
         if self.target.is_some() { 0.0 } else { RESERVE }
@@ -146,15 +159,17 @@ impl RetransmitPolicy for Deadline {
         self.follow(view);
         let rtt = view.rtt;
         let swing = (rtt.variance * 4).min(rtt.smoothed / 2);
-        if packet.last_retransmit.is_some_and(|last| now < last + (rtt.smoothed - swing)) {
-            return Answer::Old;
-        }
         let left = match packet.deadline {
             Some(deadline) if now > deadline + LATE + swing => return Answer::TooLate,
             Some(deadline) => deadline.saturating_since(now),
             None => Duration::MAX,
         };
         let is_last = left <= view.round;
+        if let Some(last) = packet.last_retransmit.filter(|&last| now < last + rtt.smoothed - swing)
+        {
+            let was_last = left.saturating_add(now - last) <= view.round;
+            return if is_last && !was_last { self.repeat(left, view) } else { Answer::Old };
+        }
         let is_first = packet.retransmissions == 0;
         let round_trips_left = left.as_secs_f64() / rtt.smoothed.as_secs_f64().max(1e-6);
         self.answered(is_first, round_trips_left);
@@ -275,6 +290,16 @@ mod tests {
         let at = |ms| Instant::from_millis(ms);
         assert_eq!(policy.answer(at(915), &packet(Some(900), 1), &view(9)), Answer::Old);
         assert_eq!(policy.answer(at(917), &packet(Some(900), 1), &view(9)), Answer::ONCE);
+    }
+
+    #[test]
+    fn an_answer_under_way_gets_its_copies_when_no_later_one_can_be_in_time() {
+        let mut policy = experienced(None, None);
+        let at = Instant::from_millis(984);
+        // 16 ms are left; 10 ms ago it had more than a round, 4 ms ago it had not.
+        let answer = policy.answer(at, &packet(Some(974), 1), &view(8_001));
+        assert_eq!(answer, Answer::Send { more: 0, apart: MS(14) });
+        assert_eq!(policy.answer(at, &packet(Some(980), 1), &view(8_002)), Answer::Old);
     }
 
     #[test]
