@@ -171,12 +171,14 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
         ["switch", Both]
         => Effect::Set(|keys, value| { let on = switch(value)?;
             set(keys, |config| Ok(config.with_timed_requests(on))) });
-    "losstarget": "a share like 0.0001%; default 0: as few as the ceiling lets",
-        "for retransmitalgo=deadline: the share of packets that may be missing" ["", Sender]
+    "losstarget": "shares like 0.0001%, up to 10%; default 0",
+        "for retransmitalgo=deadline: packets that may be missing; 0: as few as rexmitceiling lets"
+        ["share", Sender]
         => Effect::Set(|keys, value| { let target = parse_share(value)?;
             set(keys, |config| config.with_loss_target(target)) });
-    "rexmitceiling": "a share like 12%; default 0: what retransmitalgo=1 would send",
-        "for retransmitalgo=deadline: packets sent again for each original, at most" ["", Sender]
+    "rexmitceiling": "shares like 12%, up to 100%; default 0",
+        "for retransmitalgo=deadline: packets sent again for each original, at most; 0: as retransmitalgo=1"
+        ["share", Sender]
         => Effect::Set(|keys, value| { let ceiling = parse_share(value)?;
             set(keys, |config| config.with_retransmit_ceiling(ceiling)) });
     "packetfilter": "fec,cols:N[,rows:M][,layout:L][,arq:A]; default none",

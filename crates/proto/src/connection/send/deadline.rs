@@ -119,8 +119,8 @@ impl Deadline {
         copies
     }
 
-    /// An answer is on its way that was not the last that could be in time, but no later one can be:
-    /// it gets its copies now.
+    /// An answer is on its way that was not the last that could be in time, but no later one can
+    /// be: it gets its copies now.
     fn repeat(&mut self, left: Duration, view: &SenderView) -> Answer {
         if self.least_rtt.is_exceeded_by(view.rtt.smoothed) {
             return Answer::Old;
