@@ -59,8 +59,8 @@ pub(crate) enum RequestStyle {
     Periodic,
     /// For each packet by a clock of its own.
     Timed,
-    /// The same, and twice each time: the sender takes both for one.
-    TimedTwice,
+    /// The same, and each report more than once: the sender takes all of them for one.
+    TimedCopied,
 }
 
 /// What two ends agreed on.

@@ -363,15 +363,15 @@ fn negotiated(
     }
 }
 
-/// How this end asks: by the clocks of single packets if either end wants it, and twice where the
-/// peer sees that both are one.
+/// How this end asks: by the clocks of single packets if either end wants it, and more than once
+/// where the peer sees that all are one.
 fn request_style(peer: HsFlags, config: &Config) -> RequestStyle {
     let knows = config.timed_requests() && peer.contains(HsFlags::TIMED_REQUESTS);
     let wanted = sends_by_deadline(config) || knows && peer.contains(HsFlags::DEADLINE);
     match (can_time_requests(config) && wanted, knows) {
         (false, _) => RequestStyle::Periodic,
         (true, false) => RequestStyle::Timed,
-        (true, true) => RequestStyle::TimedTwice,
+        (true, true) => RequestStyle::TimedCopied,
     }
 }
 

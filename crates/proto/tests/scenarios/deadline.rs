@@ -82,15 +82,7 @@ impl Trial {
             pair.tap(move |_, _, datagram| vec![without(own, datagram)]);
         }
         pair.connect(self.sender.clone(), self.receiver.clone());
-        let interval = Bitrate::from_mbps(10).time_for(1_316);
-        let end = pair.now + SECS(40);
-        while pair.now < end {
-            assert!(pair.send_next(Side::Caller));
-            pair.run_for(interval);
-        }
-        pair.run_for(SECS(1));
-        pair.delivered(Side::Caller);
-        (pair.statistics(Side::Caller), pair.statistics(Side::Listener))
+        pair.stream_at(Bitrate::from_mbps(10), SECS(40))
     }
 }
 

@@ -9,7 +9,7 @@ use punctual_netem::{LinkConfig, Loss};
 use punctual_proto::{
     Config, ConnectionInfo, Endpoint, EndpointConfig, MsgNo, SendError, SendOptions, Statistics,
 };
-use punctual_units::Instant;
+use punctual_units::{Bitrate, Instant};
 
 use crate::node::{EPOCH, Node, endpoint_config, number_of, numbered};
 use crate::record::Record;
@@ -355,6 +355,20 @@ impl Pair {
             delivery.at - sent[number_of(&delivery.message.payload) as usize]
         };
         self.node(side.other()).received.iter().map(delay).collect()
+    }
+
+    /// Streams full messages at `rate` from the caller for so long, waits until all is over, and
+    /// returns both ends' statistics.
+    pub fn stream_at(&mut self, rate: Bitrate, time: Duration) -> (Statistics, Statistics) {
+        let interval = rate.time_for(1_316);
+        let end = self.now + time;
+        while self.now < end {
+            assert!(self.send_next(Side::Caller));
+            self.run_for(interval);
+        }
+        self.run_for(Duration::from_secs(1));
+        self.delivered(Side::Caller);
+        (self.statistics(Side::Caller), self.statistics(Side::Listener))
     }
 
     /// Time since the start.

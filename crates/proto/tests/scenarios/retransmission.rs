@@ -28,15 +28,7 @@ fn two_minutes(seed: u64, algorithm: RetransmitAlgorithm) -> (Statistics, Statis
     let link = lossy(0.05).with_delay(micros(10_100)).with_jitter(jitter);
     let mut pair = Pair::symmetric(seed, link);
     pair.connect(config.clone(), config);
-    let interval = Bitrate::from_mbps(5).time_for(1_316);
-    let end = pair.now + SECS(120);
-    while pair.now < end {
-        assert!(pair.send_next(Side::Caller));
-        pair.run_for(interval);
-    }
-    pair.run_for(SECS(1));
-    pair.delivered(Side::Caller);
-    (pair.statistics(Side::Caller), pair.statistics(Side::Listener))
+    pair.stream_at(Bitrate::from_mbps(5), SECS(120))
 }
 
 /// libsrt 1.5.5 measured in this setting retransmits 9.60 % of its packets with the aggressive and

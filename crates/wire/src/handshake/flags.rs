@@ -21,10 +21,10 @@ impl HsFlags {
     pub const STREAM: Self = Self(0x40);
     /// Knows packet filters; says nothing about using one.
     pub const PACKET_FILTER: Self = Self(0x80);
-    /// Sends by deadlines: the peer shall ask for each lost packet by a clock of its own, and each
-    /// time twice. This implementation's own, like the next three.
+    /// Sends by deadlines: the peer shall ask for each lost packet by a clock of its own, each
+    /// time by several copies of one report. This implementation's own, like the next three.
     pub const DEADLINE: Self = Self(0x0800_0000);
-    /// Can ask so, and takes two loss reports with one timestamp for one.
+    /// Can ask so, and takes loss reports with one timestamp for one.
     pub const TIMED_REQUESTS: Self = Self(0x1000_0000);
     /// Gives each direction an encryption key of its own. This implementation's own: other peers
     /// pass over flags that they do not know, while some refuse a handshake with a block that they

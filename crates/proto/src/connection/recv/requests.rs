@@ -29,11 +29,11 @@ const ROUNDS: usize = 4;
 /// What was asked for and has not come.
 #[derive(Debug)]
 pub(crate) struct Requests {
-    /// Whether each report is sent twice.
-    twice: bool,
+    /// Whether each report is sent more than once.
+    copied: bool,
     /// In the order in which they were asked for, and so in that in which they are overdue.
     asked: VecDeque<Asked>,
-    /// Second copies of reports, for the case that the first is lost.
+    /// Copies of reports that are still to be sent, the next one first.
     copies: VecDeque<Copy>,
     response: ResponseTime,
     /// When the newest request was made that has been answered: earlier ones should have been.
@@ -80,7 +80,7 @@ impl Requests {
     /// What is needed to ask in this way, if it is by clocks of single packets.
     pub(crate) fn new(style: RequestStyle) -> Option<Self> {
         (style != RequestStyle::Periodic).then(|| Self {
-            twice: style == RequestStyle::TimedTwice,
+            copied: style == RequestStyle::TimedCopied,
             asked: VecDeque::new(),
             copies: VecDeque::new(),
             response: ResponseTime::default(),
@@ -93,7 +93,7 @@ impl Requests {
 
     /// How long after a request its answer is overdue; the copy may be the one that arrived.
     fn patience(&self, rtt: Rtt) -> Duration {
-        let copy = if self.twice { apart(rtt) } else { Duration::ZERO };
+        let copy = if self.copied { apart(rtt) } else { Duration::ZERO };
         self.response.patience(rtt) + copy
     }
 
@@ -121,7 +121,7 @@ impl Requests {
     /// A report was sent at `now`: its copies follow, more of them if it is the last that can be
     /// answered in time.
     pub(crate) fn sent(&mut self, now: Instant, list: &LossListBuilder, is_last: bool, rtt: Rtt) {
-        if !self.twice || self.copies.len() >= COPIES {
+        if !self.copied || self.copies.len() >= COPIES {
             return;
         }
         let apart = apart(rtt);
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn a_request_is_overdue_a_round_trip_and_a_margin_after_it() {
         assert!(Requests::new(RequestStyle::Periodic).is_none());
-        for (style, overdue) in [(RequestStyle::Timed, 136), (RequestStyle::TimedTwice, 138)] {
+        for (style, overdue) in [(RequestStyle::Timed, 136), (RequestStyle::TimedCopied, 138)] {
             let mut requests = requests(style);
             requests.ask(AT(100), seq(0), seq(3), None);
             assert_eq!(requests.next(AT(100), RTT), Some(AT(overdue)), "{style:?}");
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn the_answer_to_a_later_request_makes_an_earlier_one_overdue() {
-        let mut requests = requests(RequestStyle::TimedTwice);
+        let mut requests = requests(RequestStyle::TimedCopied);
         requests.ask(AT(100), seq(0), seq(3), None);
         requests.ask(AT(110), seq(8), seq(8), None);
         // Too early to answer the second.
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn who_cannot_wait_longer_asks_before_the_answer_is_overdue() {
         for (until, overdue) in [(166, 138), (168, 135), (180, 138)] {
-            let mut requests = requests(RequestStyle::TimedTwice);
+            let mut requests = requests(RequestStyle::TimedCopied);
             requests.ask(AT(100), seq(0), seq(3), Some(AT(until)));
             assert_eq!(requests.next_overdue(RTT), Some(AT(overdue)), "given up at {until}");
         }
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn nothing_is_overdue_while_answers_come_in() {
-        let mut requests = requests(RequestStyle::TimedTwice);
+        let mut requests = requests(RequestStyle::TimedCopied);
         requests.ask(AT(100), seq(0), seq(90), None);
         for i in 0..90 {
             requests.came(AT(132) + Duration::from_micros(u64::from(i) * 200), seq(i), RTT);
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_report_is_sent_again_soon_and_after_half_a_round_trip() {
-        let mut requests = requests(RequestStyle::TimedTwice);
+        let mut requests = requests(RequestStyle::TimedCopied);
         requests.sent(AT(100), &report(), false, RTT);
         let mut copies = Vec::new();
         for ms in 100..200 {
@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn the_last_report_that_can_be_answered_is_sent_four_times() {
-        let mut requests = requests(RequestStyle::TimedTwice);
+        let mut requests = requests(RequestStyle::TimedCopied);
         requests.sent(AT(100), &report(), false, RTT);
         requests.sent(AT(101), &report(), true, RTT);
         let due: Vec<_> = requests.copies.iter().map(|copy| copy.due).collect();
@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn what_waits_is_bounded() {
-        let mut requests = requests(RequestStyle::TimedTwice);
+        let mut requests = requests(RequestStyle::TimedCopied);
         for i in 0..100_000 {
             requests.ask(AT(1), seq(i), seq(i), None);
             requests.sent(AT(1), &report(), true, RTT);
