@@ -10,6 +10,7 @@ use punctual_units::Bitrate;
 use punctual_wire::{MsgNo, SocketId, destination};
 
 use crate::congestion::CongestionControl;
+use crate::connection::recv::request_policy::RequestPolicy;
 use crate::connection::rtt::RttAlgorithm;
 use crate::connection::send::retransmit::RetransmitPolicy;
 use crate::encryption::CryptoMode;
@@ -57,6 +58,28 @@ impl PartialEq for RetransmitAlgorithm {
             (Self::Aggressive, Self::Aggressive)
             | (Self::Efficient, Self::Efficient)
             | (Self::Deadline, Self::Deadline) => true,
+            (Self::Custom(a), Self::Custom(b)) => std::ptr::fn_addr_eq(*a, *b),
+            _ => false,
+        }
+    }
+}
+
+/// How a receiver asks for what it misses, our own.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum RequestAlgorithm {
+    /// As the sender's [`RetransmitAlgorithm`] wants it: by periodic loss reports, or by
+    /// [`TimedRequests`](crate::TimedRequests) where either end is deadline-aware.
+    #[default]
+    Standard,
+    /// By the clocks of single packets, with the policy that this function makes for each
+    /// connection.
+    Custom(fn() -> Box<dyn RequestPolicy>),
+}
+
+impl PartialEq for RequestAlgorithm {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Standard, Self::Standard) => true,
             (Self::Custom(a), Self::Custom(b)) => std::ptr::fn_addr_eq(*a, *b),
             _ => false,
         }
@@ -269,6 +292,9 @@ options! {
     /// Tell the peer that this end knows timed requests, and heed what it says of them, our own
     /// \[timedrequests\]: a receiver then asks as a deadline-aware sender wants it. Default true.
     timed_requests / with_timed_requests: bool = true;
+    /// How the receiver asks for what it misses, our own. Default: as the sender's algorithm wants
+    /// it.
+    request_algorithm / with_request_algorithm: RequestAlgorithm = RequestAlgorithm::Standard;
     /// Share of packets that may be missing at last: the deadline-aware algorithm sends as many
     /// copies as that needs, our own \[losstarget\]. Up to 0.1; 0, the default, for as few missing
     /// as the ceiling lets.

@@ -94,9 +94,12 @@ mod stream_id;
 
 pub use config::{
     BufferSize, Config, CongestionAlgorithm, EndpointConfig, MaxBandwidth, NakTimer,
-    RetransmitAlgorithm, RetransmitBandwidth, Shard, Transmission,
+    RequestAlgorithm, RetransmitAlgorithm, RetransmitBandwidth, Shard, Transmission,
 };
 pub use congestion::{CongestionControl, PathState};
+pub use connection::recv::request_policy::{
+    MissingPackets, ReceiverView, RequestPolicy, SentReport, TimedRequests,
+};
 pub use connection::rtt::{ClassicRtt, Rtt, RttAlgorithm, RttEstimator};
 pub use connection::send::deadline::Deadline;
 pub use connection::send::retransmit::{

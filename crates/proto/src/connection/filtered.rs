@@ -39,7 +39,7 @@ impl Established {
             }
         }
         for (first, last) in findings.lost.drain(..) {
-            self.receiver.handle_filter_loss(now, first, last);
+            self.receiver.handle_filter_loss(now, first, last, rtt);
         }
         moved
     }

@@ -158,7 +158,7 @@ impl Established {
             self.receiver.repeat_report(now, self.rtt.estimate());
         }
         if timers.fired(Timer::FreshLoss, now) {
-            self.receiver.report_ripe(now);
+            self.receiver.report_ripe(now, self.rtt.estimate());
         }
         if timers.fired(Timer::SendDrop, now) {
             self.sender.drop_late(now);

@@ -14,7 +14,7 @@ use punctual_wire::{
 use super::keys::{self, KeyAnswer, KeyOffer, KeyTools, Peer};
 use super::{MAX_MSS, Negotiated, RequestStyle};
 use crate::chance::Chance;
-use crate::config::{Config, RetransmitAlgorithm, Transmission};
+use crate::config::{Config, RequestAlgorithm, RetransmitAlgorithm, Transmission};
 use crate::connection::crypt::Crypt;
 use crate::filter::{Fec, FilterConfig};
 use crate::group::GroupOffer;
@@ -367,8 +367,11 @@ fn negotiated(
 /// where the peer sees that all are one.
 fn request_style(peer: HsFlags, config: &Config) -> RequestStyle {
     let knows = config.timed_requests() && peer.contains(HsFlags::TIMED_REQUESTS);
-    let wanted = sends_by_deadline(config) || knows && peer.contains(HsFlags::DEADLINE);
-    match (can_time_requests(config) && wanted, knows) {
+    let own = matches!(config.request_algorithm(), RequestAlgorithm::Custom(_));
+    let wanted = own || sends_by_deadline(config) || knows && peer.contains(HsFlags::DEADLINE);
+    // Else answers could not be told from packets that others overtook.
+    let marks = peer.contains(HsFlags::RETRANSMIT_FLAG);
+    match (can_time_requests(config) && marks && wanted, knows) {
         (false, _) => RequestStyle::Periodic,
         (true, false) => RequestStyle::Timed,
         (true, true) => RequestStyle::TimedCopied,

@@ -48,6 +48,7 @@ mod refusals;
 mod rendezvous;
 mod retransmission;
 mod storms;
+mod tune;
 mod windows;
 mod wraps;
 

@@ -9,8 +9,10 @@ pub(crate) mod drift;
 mod early;
 mod file;
 pub(crate) mod link;
+mod overtaken;
 pub(crate) mod reorder;
 mod reports;
+pub(crate) mod request_policy;
 mod requests;
 mod response;
 pub(crate) mod tsbpd;
@@ -30,17 +32,18 @@ use self::file::FileReceipt;
 use self::link::{LinkEstimate, Probe};
 use self::reorder::Reordering;
 pub(crate) use self::reports::half_bound;
+use self::request_policy::TimedRequests;
 use self::requests::Requests;
 pub(crate) use self::requests::patience;
 use self::tsbpd::{PeerTime, Tsbpd};
 use super::send::capacity;
-use crate::config::{Config, NakTimer, PACKET_OVERHEAD};
+use crate::config::{Config, NakTimer, PACKET_OVERHEAD, RequestAlgorithm};
 use crate::connection::crypt::Refusal;
 use crate::connection::rtt::Rtt;
 use crate::event::Message;
 use crate::filter::Arq;
 use crate::group::Course;
-use crate::handshake::Negotiated;
+use crate::handshake::{Negotiated, RequestStyle};
 use crate::mode::Whole;
 use crate::statistics::Statistics;
 
@@ -113,7 +116,7 @@ impl ReceiveHalf {
             reports: Vec::new(),
             report_all: false,
             next_nak: None,
-            requests: Requests::new(negotiated.requests).map(Box::new),
+            requests: requests(config, negotiated).map(Box::new),
             heard_before: now,
             suspect: None,
             early: None,
@@ -163,10 +166,10 @@ impl ReceiveHalf {
     /// The filter could not rebuild some packets while it could have: now they are asked for, if
     /// both ends agreed so. If they agreed that nothing is sent again, nobody gives up what is late
     /// and nothing says that all must come, a stream would wait for them for ever (libsrt's does).
-    pub(crate) fn handle_filter_loss(&mut self, now: Instant, first: SeqNo, last: SeqNo) {
+    pub(crate) fn handle_filter_loss(&mut self, now: Instant, first: SeqNo, last: SeqNo, rtt: Rtt) {
         self.counts.filter_lost(last.distance_from(first).unsigned_abs() + 1);
         match self.arq {
-            Arq::OnRequest => self.report(now, first, last),
+            Arq::OnRequest => self.report(now, first, last, rtt),
             Arq::Never if !self.too_late_drop && !self.keeps_all() => {
                 let count = self.buffer.give_up(first, last);
                 self.counts.dropped(u64::from(count));
@@ -574,7 +577,7 @@ impl ReceiveHalf {
                 } else if !retransmitted {
                     self.reordering.arrived_in_order();
                     if self.reordering.next_ripe().is_some() {
-                        self.report_ripe(now);
+                        self.report_ripe(now, rtt);
                     }
                 }
                 if !retransmitted {
@@ -598,6 +601,9 @@ impl ReceiveHalf {
                     let late_by = previous_end.distance_from(seq).unsigned_abs() - 1;
                     self.reordering.arrived_late(seq, late_by);
                     self.counts.reordered();
+                    if let Some(requests) = &mut self.requests {
+                        requests.overtaken(now, seq);
+                    }
                 }
                 if self.buffer.missing().is_empty() {
                     self.next_nak = None;
@@ -641,6 +647,20 @@ impl ReceiveHalf {
     fn room(&self) -> u32 {
         u32::try_from(self.buffer.room()).unwrap_or(u32::MAX)
     }
+}
+
+/// What this end needs to ask by the clocks of single packets, if it does.
+fn requests(config: &Config, negotiated: &Negotiated) -> Option<Requests> {
+    let copied = match negotiated.requests {
+        RequestStyle::Periodic => return None,
+        RequestStyle::Timed => false,
+        RequestStyle::TimedCopied => true,
+    };
+    let policy = match config.request_algorithm() {
+        RequestAlgorithm::Standard => Box::<TimedRequests>::default(),
+        RequestAlgorithm::Custom(make) => make(),
+    };
+    Some(Requests::new(policy, negotiated.receive_isn, copied))
 }
 
 const fn probe(seq: SeqNo) -> Probe {

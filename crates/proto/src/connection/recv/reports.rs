@@ -50,12 +50,7 @@ impl ReceiveHalf {
             return None;
         }
         self.counts.naks_sent += 1;
-        if self.requests.is_some() {
-            let is_last = reports.iter().any(|&(_, last)| self.is_last_chance(now, last, rtt));
-            if let Some(requests) = &mut self.requests {
-                requests.sent(now, &list, is_last, rtt);
-            }
-        }
+        self.repeat(now, &list, &reports, rtt);
         Some(list)
     }
 
@@ -97,7 +92,7 @@ impl ReceiveHalf {
     /// The periodic loss report is due.
     pub(crate) fn repeat_report(&mut self, now: Instant, rtt: Rtt) {
         if self.requests.is_some() {
-            self.ask_again(now, rtt);
+            self.ask_due(now, rtt);
             return;
         }
         self.next_nak = None;
@@ -112,9 +107,9 @@ impl ReceiveHalf {
         self.reordering.next_ripe()
     }
 
-    pub(crate) fn report_ripe(&mut self, now: Instant) {
+    pub(crate) fn report_ripe(&mut self, now: Instant, rtt: Rtt) {
         while let Some((first, last)) = self.reordering.take_ripe(now) {
-            self.report(now, first, last);
+            self.report(now, first, last, rtt);
         }
     }
 
@@ -131,7 +126,7 @@ impl ReceiveHalf {
             return;
         }
         if !self.reordering.hold(now, first, last, half_bound(rtt)) {
-            self.report(now, first, last);
+            self.report(now, first, last, rtt);
         }
         if self.next_nak.is_none() {
             self.arm_nak(self.heard_before.max(now - SILENCE_BEFORE_LOSS), rtt);
@@ -147,13 +142,13 @@ impl ReceiveHalf {
         self.next_nak = periodic.then(|| from + self.nak_period(rtt));
     }
 
-    /// Asks for the losses from `first` to `last` in the next report.
-    pub(super) fn report(&mut self, now: Instant, first: SeqNo, last: SeqNo) {
-        if self.requests.is_some() {
-            let until = self.given_up(last);
-            if let Some(requests) = &mut self.requests {
-                requests.ask(now, first, last, until);
-            }
+    /// Asks for the losses from `first` to `last` in the next report, or when their turn comes.
+    pub(super) fn report(&mut self, now: Instant, first: SeqNo, last: SeqNo, rtt: Rtt) {
+        let deadline = self.given_up(last);
+        if let Some(requests) = &mut self.requests
+            && !requests.found(now, first, last, deadline, rtt)
+        {
+            return;
         }
         self.list(first, last);
     }

@@ -1,5 +1,4 @@
-//! Requests by clocks of their own: each missing packet is asked for again when the answer is
-//! overdue, neither before it can have come nor long after.
+//! Requests by clocks of their own: what is missing, when it was asked for, and when it is next.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,9 +7,10 @@ use punctual_units::Instant;
 use punctual_wire::{LossListBuilder, SeqNo};
 
 use super::ReceiveHalf;
+use super::overtaken::Gaps;
+use super::request_policy::{MissingPackets, ReceiverView, RequestPolicy, SentReport};
 use super::response::ResponseTime;
 use crate::connection::rtt::Rtt;
-use crate::handshake::RequestStyle;
 use crate::statistics::Statistics;
 
 /// Least time beyond a round trip before an answer counts as overdue: what hosts may be late.
@@ -18,28 +18,40 @@ pub(super) const LEAST_MARGIN: Duration = Duration::from_millis(1);
 /// Bounds of the time between a request and its copy, which is a sixteenth of the round trip.
 const LEAST_APART: Duration = Duration::from_micros(500);
 const MOST_APART: Duration = Duration::from_millis(5);
-/// Requests and copies of reports that wait at most.
+/// Requests and copies of reports that wait at most, and copies of one report.
 const WAITING: usize = 65_536;
 const COPIES: usize = 256;
+const COPIES_OF_ONE: u32 = 32;
+/// Copies of reports that may be sent besides the usual ones for each packet, and saved up.
+const SPARE: f64 = 0.1;
+const MOST_SPARE: f64 = 64.0;
 /// Among so many of the oldest requests the one is looked for that a packet answers.
 const SEARCHED: usize = 64;
 /// Rounds that are told apart in the statistics; the last stands for all further ones.
 const ROUNDS: usize = 4;
 
-/// What was asked for and has not come.
+/// What is missing, what of it was asked for and has not come, and what is asked for next.
 #[derive(Debug)]
 pub(crate) struct Requests {
-    /// Whether each report is sent more than once.
+    policy: Box<dyn RequestPolicy>,
+    /// Whether the peer takes copies of a report for one.
     copied: bool,
-    /// In the order in which they were asked for, and so in that in which they are overdue.
+    /// What is not asked for yet because it may only have been overtaken, and until when.
+    held: VecDeque<(Instant, MissingPackets)>,
+    /// In the order in which they were asked for.
     asked: VecDeque<Asked>,
+    /// What was asked for, but packets behind it were answered.
+    passed: VecDeque<Asked>,
     /// Copies of reports that are still to be sent, the next one first.
     copies: VecDeque<Copy>,
+    gaps: Gaps,
     response: ResponseTime,
     /// When the newest request was made that has been answered: earlier ones should have been.
     answered: Instant,
     /// When the last answer came: many of them come one behind the other.
     last_answer: Instant,
+    /// Copies of reports that may still be sent besides the usual ones.
+    spare: f64,
     /// Packets asked for again.
     repeated: u64,
     /// Packets that came when they had been asked for once, twice, and so on.
@@ -48,15 +60,10 @@ pub(crate) struct Requests {
 
 #[derive(Clone, Debug)]
 struct Asked {
-    first: SeqNo,
-    last: SeqNo,
+    missing: MissingPackets,
     at: Instant,
     /// When they were asked for before that.
     before: Option<Instant>,
-    /// When they are given up; `None` for never.
-    until: Option<Instant>,
-    /// How often these packets have been asked for.
-    round: usize,
 }
 
 #[derive(Debug)]
@@ -67,7 +74,7 @@ struct Copy {
 }
 
 /// The time between a request and its copy.
-fn apart(rtt: Rtt) -> Duration {
+pub(super) fn apart(rtt: Rtt) -> Duration {
     (rtt.smoothed / 16).clamp(LEAST_APART, MOST_APART)
 }
 
@@ -77,24 +84,37 @@ pub(crate) fn patience(rtt: Rtt) -> Duration {
 }
 
 impl Requests {
-    /// What is needed to ask in this way, if it is by clocks of single packets.
-    pub(crate) fn new(style: RequestStyle) -> Option<Self> {
-        (style != RequestStyle::Periodic).then(|| Self {
-            copied: style == RequestStyle::TimedCopied,
+    /// What this policy needs. Packets are counted from `first` on; `copied` tells whether the peer
+    /// takes copies of a report for one.
+    pub(crate) fn new(policy: Box<dyn RequestPolicy>, first: SeqNo, copied: bool) -> Self {
+        Self {
+            policy,
+            copied,
+            held: VecDeque::new(),
             asked: VecDeque::new(),
+            passed: VecDeque::new(),
             copies: VecDeque::new(),
+            gaps: Gaps::new(first),
             response: ResponseTime::default(),
             answered: Instant::ORIGIN,
             last_answer: Instant::ORIGIN,
+            spare: MOST_SPARE / 2.0,
             repeated: 0,
             recovered: [0; ROUNDS],
-        })
+        }
     }
 
-    /// How long after a request its answer is overdue; the copy may be the one that arrived.
-    fn patience(&self, rtt: Rtt) -> Duration {
-        let copy = if self.copied { apart(rtt) } else { Duration::ZERO };
-        self.response.patience(rtt) + copy
+    fn view(&self, rtt: Rtt) -> ReceiverView {
+        ReceiverView {
+            rtt,
+            response: self.response.patience(rtt),
+            answered: self.answered,
+            last_answer: self.last_answer,
+            overtaking: self.gaps.overtaking(),
+            loss: self.gaps.loss(),
+            copied: self.copied,
+            spare: self.spare,
+        }
     }
 
     pub(super) fn fill(&self, statistics: &mut Statistics) {
@@ -106,107 +126,193 @@ impl Requests {
         statistics.recovered_later = later;
     }
 
-    /// The packets from `first` to `last` are asked for. Of very many the oldest are left alone.
-    pub(crate) fn ask(&mut self, now: Instant, first: SeqNo, last: SeqNo, until: Option<Instant>) {
-        self.push(Asked { first, last, at: now, before: None, until, round: 1 });
+    /// The packets from `first` to `last` are missing, and are given up at `deadline`. Whether they
+    /// are to be asked for now.
+    pub(super) fn found(
+        &mut self,
+        now: Instant,
+        first: SeqNo,
+        last: SeqNo,
+        deadline: Option<Instant>,
+        rtt: Rtt,
+    ) -> bool {
+        let passed_by = self.gaps.found(first, last);
+        self.spare = (self.spare + SPARE * passed_by).min(MOST_SPARE);
+        let missing = MissingPackets {
+            first,
+            last,
+            found: now,
+            asked: None,
+            requests: 0,
+            passed: None,
+            deadline,
+        };
+        let due = self.policy.request_at(&missing, &self.view(rtt));
+        if due > now && self.held.len() < WAITING {
+            let place = self.held.partition_point(|&(other, _)| other <= due);
+            self.held.insert(place, (due, missing));
+            return false;
+        }
+        self.ask(now, missing, None);
+        true
     }
 
-    fn push(&mut self, asked: Asked) {
+    /// These are asked for now. Of very many the oldest are left alone.
+    fn ask(&mut self, now: Instant, missing: MissingPackets, before: Option<Instant>) {
         if self.asked.len() >= WAITING {
             self.asked.pop_front();
         }
-        self.asked.push_back(asked);
+        let requests = missing.requests.saturating_add(1);
+        let missing = MissingPackets { asked: Some(now), requests, passed: None, ..missing };
+        self.asked.push_back(Asked { missing, at: now, before });
     }
 
-    /// A report was sent at `now`: its copies follow, more of them if it is the last that can be
-    /// answered in time.
-    pub(crate) fn sent(&mut self, now: Instant, list: &LossListBuilder, is_last: bool, rtt: Rtt) {
-        if !self.copied || self.copies.len() >= COPIES {
+    /// A report was sent: its copies follow.
+    pub(super) fn sent(&mut self, list: &LossListBuilder, report: &SentReport, rtt: Rtt) {
+        if !self.copied {
             return;
         }
-        let apart = apart(rtt);
-        let last = [apart, apart * 2, apart * 3];
-        let ordinary = [apart, rtt.smoothed / 2];
-        for after in if is_last { &last[..] } else { &ordinary[..] } {
-            let due = now + *after;
+        let view = self.view(rtt);
+        for n in 1..=COPIES_OF_ONE {
+            let Some(after) = self.policy.copy_after(n, report, &view) else { return };
+            if self.copies.len() >= COPIES {
+                return;
+            }
+            self.spare = (self.spare - 1.0).max(0.0);
+            let due = report.at + after;
             let place = self.copies.partition_point(|copy| copy.due <= due);
-            self.copies.insert(place, Copy { due, made: now, list: list.clone() });
+            self.copies.insert(place, Copy { due, made: report.at, list: list.clone() });
         }
     }
 
     /// The copy of a report that is due, and when the report was made.
-    pub(crate) fn take_copy(&mut self, now: Instant) -> Option<(Instant, LossListBuilder)> {
+    pub(super) fn take_copy(&mut self, now: Instant) -> Option<(Instant, LossListBuilder)> {
         self.copies.front().filter(|copy| copy.due <= now)?;
         self.copies.pop_front().map(|copy| (copy.made, copy.list))
     }
 
     /// When the next copy is due.
-    pub(crate) fn next_copy(&self) -> Option<Instant> {
+    pub(super) fn next_copy(&self) -> Option<Instant> {
         self.copies.front().map(|copy| copy.due)
     }
 
-    /// When a copy or a repetition has its turn; a copy that is due already waits to be written.
-    pub(crate) fn next(&self, now: Instant, rtt: Rtt) -> Option<Instant> {
+    /// When a copy or a request has its turn; a copy that is due already waits to be written.
+    pub(super) fn next(&self, now: Instant, rtt: Rtt) -> Option<Instant> {
         let copy = self.copies.iter().map(|copy| copy.due).find(|&due| due > now);
-        copy.into_iter().chain(self.next_overdue(rtt)).min()
+        copy.into_iter().chain(self.next_request(rtt)).min()
+    }
+
+    /// When something is to be asked for.
+    fn next_request(&self, rtt: Rtt) -> Option<Instant> {
+        let held = self.held.front().map(|&(due, _)| due);
+        let [passed, asked] = [&self.passed, &self.asked].map(|queue| self.due(queue, rtt));
+        held.into_iter().chain(passed).chain(asked).min()
+    }
+
+    /// When the first of these is to be asked for again.
+    fn due(&self, queue: &VecDeque<Asked>, rtt: Rtt) -> Option<Instant> {
+        let asked = queue.front()?;
+        Some(self.policy.request_at(&asked.missing, &self.view(rtt)))
+    }
+
+    /// Takes out what is to be asked for at `now`.
+    fn take_due(&mut self, now: Instant, rtt: Rtt) -> Option<MissingPackets> {
+        if self.held.front().is_some_and(|&(due, _)| due <= now) {
+            return self.held.pop_front().map(|(_, missing)| missing);
+        }
+        if self.due(&self.passed, rtt).is_some_and(|due| due <= now) {
+            return self.passed.pop_front().map(|asked| asked.missing);
+        }
+        self.due(&self.asked, rtt).filter(|&due| due <= now)?;
+        self.asked.pop_front().map(|asked| asked.missing)
     }
 
     /// A packet that was sent again came in.
-    pub(crate) fn came(&mut self, now: Instant, seq: SeqNo, rtt: Rtt) {
-        let asks = |asked: &&Asked| !seq.is_before(asked.first) && !seq.is_after(asked.last);
-        let Some(asked) = self.asked.iter().take(SEARCHED).find(asks) else { return };
-        self.recovered[asked.round.min(ROUNDS) - 1] += 1;
+    pub(super) fn came(&mut self, now: Instant, seq: SeqNo, rtt: Rtt) {
+        let Some(index) = place_of(&self.asked, seq) else {
+            if let Some(index) = place_of(&self.passed, seq) {
+                self.count(self.passed[index].missing.requests);
+            }
+            return;
+        };
+        let Asked { missing, at, before } = self.asked[index].clone();
+        self.count(missing.requests);
         self.last_answer = now;
-        if now >= asked.at + rtt.smoothed * 7 / 8 {
-            self.answered = self.answered.max(asked.at);
-            self.response.sample(now - asked.at, rtt);
-        } else if let Some(before) = asked.before {
+        if now >= at + rtt.smoothed * 7 / 8 {
+            self.answered = self.answered.max(at);
+            self.response.sample(now - at, rtt);
+            self.pass_over(now, index, seq);
+        } else if let Some(before) = before {
             // It answers the request before.
             self.response.sample(now - before, rtt);
         }
     }
 
-    /// When the answer to the oldest request is overdue. Where it could still be awaited, but a
-    /// further one would come too late then, it is asked for while there is time.
-    pub(crate) fn next_overdue(&self, rtt: Rtt) -> Option<Instant> {
-        let asked = self.asked.front()?;
-        if asked.at + apart(rtt) + LEAST_MARGIN < self.answered {
-            return Some(asked.at);
-        }
-        let overdue = asked.at + self.patience(rtt);
-        let answer = rtt.smoothed + rtt.variance;
-        let last_call = asked.until.map(|until| until.saturating_sub(answer));
-        let pressing = last_call.filter(|&at| at > asked.at + answer && at < overdue);
-        let at = pressing.unwrap_or(overdue);
-        // What was asked for may still stand behind the answers that are coming in.
-        let pause = self.last_answer + apart(rtt);
-        Some(at.max(pause.min(at + rtt.smoothed / 2)))
+    fn count(&mut self, requests: u32) {
+        self.recovered[(requests as usize).clamp(1, ROUNDS) - 1] += 1;
     }
 
-    /// Takes out the oldest request whose answer is overdue at `now`.
-    fn take_overdue(&mut self, now: Instant, rtt: Rtt) -> Option<Asked> {
-        self.next_overdue(rtt).filter(|&at| at <= now)?;
-        self.asked.pop_front()
+    /// A packet came that others had overtaken.
+    pub(super) fn overtaken(&mut self, now: Instant, seq: SeqNo) {
+        let held = self.held.iter().map(|(_, missing)| missing);
+        let asked = self.asked.iter().chain(&self.passed).map(|asked| &asked.missing);
+        let found = held.chain(asked).take(SEARCHED).find(|missing| contains(missing, seq));
+        if let Some(found) = found.map(|missing| missing.found) {
+            self.gaps.overtaken(now - found);
+        }
+    }
+
+    /// Packet `seq` of the request at `index` was answered: answers leave in the order of the
+    /// numbers, so those before it that the same report asked for were sent, and lost.
+    fn pass_over(&mut self, now: Instant, index: usize, seq: SeqNo) {
+        let at = self.asked[index].at;
+        let mut i = self.asked.partition_point(|asked| asked.at < at);
+        while let Some(asked) = self.asked.get_mut(i).filter(|asked| asked.at == at) {
+            let missing = asked.missing;
+            if !missing.first.is_before(seq) && missing.first != seq {
+                i += 1;
+                continue;
+            }
+            let until = if missing.last.is_before(seq) { missing.last } else { seq.minus(1) };
+            if !until.is_before(missing.first) {
+                let before = MissingPackets { last: until, passed: Some(now), ..missing };
+                self.passed.push_back(Asked { missing: before, ..asked.clone() });
+            }
+            asked.missing.first =
+                if missing.last.is_before(seq) { missing.last } else { seq }.next();
+            if asked.missing.first.is_after(asked.missing.last) {
+                self.asked.remove(i);
+            } else {
+                i += 1;
+            }
+        }
     }
 }
 
+/// The place of the request for `seq` among the oldest.
+fn place_of(queue: &VecDeque<Asked>, seq: SeqNo) -> Option<usize> {
+    queue.iter().take(SEARCHED).position(|asked| contains(&asked.missing, seq))
+}
+
+fn contains(missing: &MissingPackets, seq: SeqNo) -> bool {
+    !seq.is_before(missing.first) && !seq.is_after(missing.last)
+}
+
 impl ReceiveHalf {
-    /// Asks again for what is overdue and can still be in time.
-    pub(super) fn ask_again(&mut self, now: Instant, rtt: Rtt) {
+    /// Asks for what is due and can still be in time.
+    pub(super) fn ask_due(&mut self, now: Instant, rtt: Rtt) {
         let Some(mut requests) = self.requests.take() else { return };
-        while let Some(asked) = requests.take_overdue(now, rtt) {
-            let mut from = asked.first;
-            while let Some((first, last)) = self.first_missing(from, asked.last) {
+        while let Some(due) = requests.take_due(now, rtt) {
+            let mut from = due.first;
+            while let Some((first, last)) = self.first_missing(from, due.last) {
                 if self.can_be_in_time(now, last, rtt) {
-                    requests.repeated += u64::from(last.distance_from(first).unsigned_abs()) + 1;
-                    requests.push(Asked {
-                        first,
-                        last,
-                        at: now,
-                        before: Some(asked.at),
-                        until: self.given_up(last),
-                        round: asked.round + 1,
-                    });
+                    if due.asked.is_some() {
+                        let packets = last.distance_from(first).unsigned_abs() + 1;
+                        requests.repeated += u64::from(packets);
+                    }
+                    let deadline = self.given_up(last);
+                    let missing = MissingPackets { first, last, deadline, ..due };
+                    requests.ask(now, missing, due.asked);
                     self.list(first, last);
                 }
                 from = last.next();
@@ -224,10 +330,23 @@ impl ReceiveHalf {
         within.then(|| (first, if last.is_after(to) { to } else { last }))
     }
 
-    /// Whether a request for `last` at `now` is the last that can be answered in time.
-    pub(super) fn is_last_chance(&self, now: Instant, last: SeqNo, rtt: Rtt) -> bool {
-        let patience = self.requests.as_ref().map_or(Duration::ZERO, |asks| asks.patience(rtt));
-        !self.can_be_in_time(now + patience, last, rtt)
+    /// Tells of a report that goes out: its copies are to follow.
+    pub(super) fn repeat(
+        &mut self,
+        now: Instant,
+        list: &LossListBuilder,
+        reports: &[(SeqNo, SeqNo)],
+        rtt: Rtt,
+    ) {
+        let Some(mut requests) = self.requests.take() else { return };
+        let later = now + requests.view(rtt).patience();
+        let last_chances = reports
+            .iter()
+            .filter(|&&(_, last)| !self.can_be_in_time(later, last, rtt))
+            .filter_map(|&(_, last)| self.given_up(last));
+        let report = SentReport { at: now, last_chance: last_chances.min() };
+        requests.sent(list, &report, rtt);
+        self.requests = Some(requests);
     }
 
     /// When what is missing up to `last` is given up: the packet behind it is due.
@@ -244,114 +363,196 @@ impl ReceiveHalf {
 
 #[cfg(test)]
 mod tests {
+    use super::super::request_policy::TimedRequests;
     use super::*;
 
     const AT: fn(u64) -> Instant = Instant::from_millis;
     const RTT: Rtt =
         Rtt { smoothed: Duration::from_millis(32), variance: Duration::from_millis(1) };
 
-    fn requests(style: RequestStyle) -> Requests {
-        Requests::new(style).expect("timed")
+    fn requests(copied: bool) -> Requests {
+        Requests::new(Box::<TimedRequests>::default(), seq(0), copied)
     }
 
     fn seq(i: u32) -> SeqNo {
         SeqNo::new(1_000 + i)
     }
 
-    fn report() -> LossListBuilder {
+    fn list() -> LossListBuilder {
         let mut list = LossListBuilder::new(100);
         assert!(list.push(seq(0), seq(3)));
         list
     }
 
+    fn ask(requests: &mut Requests, at: u64, first: u32, last: u32, until: Option<u64>) {
+        let deadline = until.map(AT);
+        assert!(requests.found(AT(at), seq(first), seq(last), deadline, RTT), "asked at once");
+    }
+
+    fn sent(requests: &mut Requests, at: u64, last_chance: Option<u64>) {
+        let report = SentReport { at: AT(at), last_chance: last_chance.map(AT) };
+        requests.sent(&list(), &report, RTT);
+    }
+
     #[test]
     fn a_request_is_overdue_a_round_trip_and_a_margin_after_it() {
-        assert!(Requests::new(RequestStyle::Periodic).is_none());
-        for (style, overdue) in [(RequestStyle::Timed, 136), (RequestStyle::TimedCopied, 138)] {
-            let mut requests = requests(style);
-            requests.ask(AT(100), seq(0), seq(3), None);
-            assert_eq!(requests.next(AT(100), RTT), Some(AT(overdue)), "{style:?}");
-            assert!(requests.take_overdue(AT(overdue - 1), RTT).is_none());
-            assert!(requests.take_overdue(AT(overdue), RTT).is_some());
+        for (copied, overdue) in [(false, 136), (true, 138)] {
+            let mut requests = requests(copied);
+            ask(&mut requests, 100, 0, 3, None);
+            assert_eq!(requests.next(AT(100), RTT), Some(AT(overdue)), "copied: {copied}");
+            assert!(requests.take_due(AT(overdue - 1), RTT).is_none());
+            let due = requests.take_due(AT(overdue), RTT).expect("overdue");
+            assert_eq!((due.first, due.last, due.requests), (seq(0), seq(3), 1));
             assert_eq!(requests.next(AT(200), RTT), None);
         }
     }
 
     #[test]
     fn the_answer_to_a_later_request_makes_an_earlier_one_overdue() {
-        let mut requests = requests(RequestStyle::TimedCopied);
-        requests.ask(AT(100), seq(0), seq(3), None);
-        requests.ask(AT(110), seq(8), seq(8), None);
+        let mut requests = requests(true);
+        ask(&mut requests, 100, 0, 3, None);
+        ask(&mut requests, 110, 8, 8, None);
         // Too early to answer the second.
         requests.came(AT(120), seq(8), RTT);
-        assert_eq!(requests.next_overdue(RTT), Some(AT(138)));
+        assert_eq!(requests.next_request(RTT), Some(AT(138)));
         requests.came(AT(142), seq(8), RTT);
-        assert_eq!(requests.next_overdue(RTT), Some(AT(100)));
+        assert_eq!(requests.next_request(RTT), Some(AT(100)));
+    }
+
+    #[test]
+    fn what_was_asked_for_before_an_answered_packet_is_overdue() {
+        let mut requests = requests(true);
+        ask(&mut requests, 100, 0, 9, None);
+        ask(&mut requests, 100, 12, 19, None);
+        requests.came(AT(133), seq(2), RTT);
+        assert_eq!(requests.next_request(RTT), Some(AT(133)));
+        let due = requests.take_due(AT(133), RTT).expect("overdue");
+        assert_eq!((due.first, due.last), (seq(0), seq(1)));
+        requests.came(AT(134), seq(15), RTT);
+        let mut due = Vec::new();
+        while let Some(missing) = requests.take_due(AT(134), RTT) {
+            due.push((missing.first, missing.last));
+        }
+        assert_eq!(due, [(seq(3), seq(9)), (seq(12), seq(14))]);
+        let rest = &requests.asked[0].missing;
+        assert_eq!((requests.asked.len(), rest.first, rest.last), (1, seq(16), seq(19)));
     }
 
     #[test]
     fn who_cannot_wait_longer_asks_before_the_answer_is_overdue() {
         for (until, overdue) in [(166, 138), (168, 135), (180, 138)] {
-            let mut requests = requests(RequestStyle::TimedCopied);
-            requests.ask(AT(100), seq(0), seq(3), Some(AT(until)));
-            assert_eq!(requests.next_overdue(RTT), Some(AT(overdue)), "given up at {until}");
+            let mut requests = requests(true);
+            ask(&mut requests, 100, 0, 3, Some(until));
+            assert_eq!(requests.next_request(RTT), Some(AT(overdue)), "given up at {until}");
         }
     }
 
     #[test]
     fn nothing_is_overdue_while_answers_come_in() {
-        let mut requests = requests(RequestStyle::TimedCopied);
-        requests.ask(AT(100), seq(0), seq(90), None);
+        let mut requests = requests(true);
+        ask(&mut requests, 100, 0, 90, None);
         for i in 0..90 {
             requests.came(AT(132) + Duration::from_micros(u64::from(i) * 200), seq(i), RTT);
         }
-        assert_eq!(requests.next_overdue(RTT), Some(AT(132) + Duration::from_micros(19_800)));
-        // A single answer each two milliseconds is no such thing for long.
-        for i in 0..20 {
-            requests.came(AT(150 + i * 2), seq(90), RTT);
+        assert_eq!(requests.next_request(RTT), Some(AT(132) + Duration::from_micros(19_800)));
+    }
+
+    /// Every tenth packet is missing, and half of them come 3 ms later than those behind them.
+    fn overtaking() -> Requests {
+        let mut requests = requests(true);
+        for i in 1..=100 {
+            ask(&mut requests, u64::from(i), i * 10, i * 10, Some(0));
+            if i % 2 == 0 {
+                requests.overtaken(AT(u64::from(i) + 3), seq(i * 10));
+            }
+            requests.asked.clear();
         }
-        assert_eq!(requests.next_overdue(RTT), Some(AT(154)));
+        requests
+    }
+
+    #[test]
+    fn reordering_is_waited_for_where_that_costs_no_round() {
+        // Two rounds take 33 and 71 ms; of three or more, one may be spent.
+        for (latency, waits) in [(40, true), (70, true), (72, false), (76, true), (200, true)] {
+            let mut requests = overtaking();
+            let deadline = Some(AT(1_000 + latency));
+            let now = requests.found(AT(1_000), seq(2_000), seq(2_003), deadline, RTT);
+            assert_eq!(now, !waits, "{latency} ms");
+            if waits {
+                assert_eq!(requests.next(AT(1_000), RTT), Some(AT(1_003)));
+                assert_eq!(requests.take_due(AT(1_002), RTT), None);
+                let due = requests.take_due(AT(1_003), RTT).expect("nothing came");
+                assert_eq!((due.requests, due.asked), (0, None));
+            }
+        }
+    }
+
+    fn copies(requests: &mut Requests) -> Vec<Instant> {
+        let mut copies = Vec::new();
+        while let Some(at) = requests.next_copy() {
+            let (made, _) = requests.take_copy(at).expect("due");
+            assert_eq!(made, AT(100), "the same datagram");
+            copies.push(at);
+        }
+        copies
     }
 
     #[test]
     fn a_report_is_sent_again_soon_and_after_half_a_round_trip() {
-        let mut requests = requests(RequestStyle::TimedCopied);
-        requests.sent(AT(100), &report(), false, RTT);
-        let mut copies = Vec::new();
-        for ms in 100..200 {
-            while let Some((made, _)) = requests.take_copy(AT(ms)) {
-                assert_eq!(made, AT(100), "the same datagram");
-                copies.push(ms);
-            }
-        }
-        assert_eq!(copies, [102, 116]);
+        let mut requests = requests(true);
+        requests.spare = 0.0;
+        sent(&mut requests, 100, None);
+        assert_eq!(requests.next(AT(102), RTT), Some(AT(116)), "what is due waits to be written");
+        assert_eq!(copies(&mut requests), [102, 116].map(AT));
     }
 
     #[test]
     fn the_last_report_that_can_be_answered_is_sent_four_times() {
-        let mut requests = requests(RequestStyle::TimedCopied);
-        requests.sent(AT(100), &report(), false, RTT);
-        requests.sent(AT(101), &report(), true, RTT);
-        let due: Vec<_> = requests.copies.iter().map(|copy| copy.due).collect();
-        assert_eq!(due, [102, 103, 105, 107, 116].map(AT));
-        assert_eq!(requests.next(AT(103), RTT), Some(AT(105)), "what is due waits to be written");
+        let mut requests = requests(true);
+        requests.spare = 0.0;
+        sent(&mut requests, 100, Some(150));
+        assert_eq!(copies(&mut requests), [102, 104, 106].map(AT));
+    }
+
+    #[test]
+    fn where_gaps_are_rare_reports_are_sent_as_long_as_they_can_be_of_use() {
+        let mut requests = requests(true);
+        requests.spare = 40.0;
+        sent(&mut requests, 100, None);
+        let often = copies(&mut requests);
+        assert_eq!((often.len(), often.last()), (13, Some(&AT(126))), "nearly a round trip");
+        sent(&mut requests, 100, Some(156));
+        let last = copies(&mut requests);
+        assert_eq!((last.len(), last.last()), (12, Some(&AT(124))), "24 ms are left");
+        sent(&mut requests, 100, None);
+        sent(&mut requests, 100, None);
+        assert_eq!(copies(&mut requests).len(), 4, "what was spare is spent");
+    }
+
+    #[test]
+    fn a_tenth_of_the_packets_may_be_copies_of_reports() {
+        let mut requests = requests(true);
+        requests.spare = 0.0;
+        ask(&mut requests, 100, 99, 99, None);
+        assert!((requests.spare - 10.0).abs() < 1e-9, "a hundred packets have gone by");
+        ask(&mut requests, 100, 5_000, 5_000, None);
+        assert!((requests.spare - MOST_SPARE).abs() < 1e-9);
     }
 
     #[test]
     fn a_sender_that_would_answer_both_is_asked_once() {
-        let mut requests = requests(RequestStyle::Timed);
-        requests.sent(AT(100), &report(), true, RTT);
+        let mut requests = requests(false);
+        sent(&mut requests, 100, Some(150));
         assert_eq!(requests.next_copy(), None);
     }
 
     #[test]
     fn what_waits_is_bounded() {
-        let mut requests = requests(RequestStyle::TimedCopied);
+        let mut requests = requests(true);
         for i in 0..100_000 {
-            requests.ask(AT(1), seq(i), seq(i), None);
-            requests.sent(AT(1), &report(), true, RTT);
+            ask(&mut requests, 1, i, i, None);
+            sent(&mut requests, 1, Some(2));
         }
-        assert_eq!(requests.asked.len(), WAITING);
-        assert!(requests.copies.len() <= COPIES + 3);
+        assert_eq!((requests.asked.len(), requests.copies.len()), (WAITING, COPIES));
     }
 }
