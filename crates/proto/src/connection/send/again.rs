@@ -7,7 +7,7 @@ use punctual_wire::{LossList, SeqNo, Timestamp};
 
 use super::budget::RetransmitBudget;
 use super::retransmit::{Answer, ReportedPacket, SenderView};
-use super::{SendHalf, Verdict};
+use super::{SendHalf, Verdict, rates};
 use crate::connection::recv::{half_bound, patience};
 use crate::connection::rtt::Rtt;
 
@@ -158,7 +158,7 @@ impl SendHalf {
     }
 
     fn choose_lost(&mut self, now: Instant, rtt: Rtt) -> Option<SeqNo> {
-        let view = SenderView { rtt, originals: self.counts.sent_unique, round: self.round(rtt) };
+        let mut view = self.view(rtt);
         while let Some(seq) = self.buffer.take_lost() {
             let behind = self.buffer.behind_lost(seq);
             let Some(packet) = self.buffer.get_mut(seq) else { continue };
@@ -172,6 +172,10 @@ impl SendHalf {
                 retransmissions: packet.retransmissions,
                 deadline: self.useful_age.map(|age| behind.unwrap_or(packet.origin) + age),
             };
+            if reported.retransmissions == 0 {
+                self.reported.hit();
+                view.loss = self.reported.value();
+            }
             match self.policy.answer(now, &reported, &view) {
                 Answer::Old => self.counts.old += 1,
                 Answer::TooLate => self.counts.too_late += 1,
@@ -186,6 +190,14 @@ impl SendHalf {
             }
         }
         None
+    }
+
+    fn view(&mut self, rtt: Rtt) -> SenderView {
+        let originals = self.counts.sent_unique;
+        self.reported.up_to(originals);
+        let loss = self.reported.value();
+        let limit = self.budget.as_ref().and_then(|budget| budget.rate(rates(&self.control)));
+        SenderView { rtt, originals, loss, limit, round: self.round(rtt) }
     }
 
     /// How long after an answer the next can leave: the peer's patience, or the period after which

@@ -78,6 +78,11 @@ impl RetransmitBudget {
         self.next = self.next.max(now - burst) + rate.time_for(bytes as u64);
     }
 
+    /// How fast retransmissions may be sent for long; `None` for no limit.
+    pub(crate) fn rate(&self, rates: Rates) -> Option<Bitrate> {
+        self.allowance(rates).map(|(rate, _)| rate)
+    }
+
     /// The rate, and for how long it may have been saved up; `None` for no limit.
     fn allowance(&self, rates: Rates) -> Option<(Bitrate, Duration)> {
         let latency = match self.limit {

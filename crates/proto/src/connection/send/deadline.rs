@@ -6,15 +6,19 @@ use std::time::Duration;
 use punctual_units::Instant;
 
 use super::retransmit::{Answer, ReportedPacket, RetransmitPolicy, SenderView};
+use super::share::{Share, WINDOW};
 
 /// What is played a little later than this end reckons may still be of use.
 const LATE: Duration = Duration::from_millis(2);
-/// Packets over which shares are measured, and as many before them with falling weight.
-const WINDOW: u64 = 4_096;
 /// Packets that may be sent above what was earned so far, or saved up while there is nothing lost.
 const SAVED: f64 = 256.0;
-/// A further copy of one answer is worth less: it is sent where so many are saved up for each.
-const RESERVE: f64 = 96.0;
+/// What may be sent before anything was earned: a stream begins with losses, too.
+const FIRST: f64 = 8.0;
+/// A further copy of one answer is worth less: it is sent where so many are saved up for each. More
+/// where a ceiling is given, which may let hardly each answer have one: none is to have two because
+/// little was lost for a moment.
+const RESERVE: f64 = 24.0;
+const RESERVE_UNDER_CEILING: f64 = 120.0;
 /// Copies of one answer at most, besides it.
 const MOST: u32 = 7;
 /// The same where no target asks for more.
@@ -23,9 +27,15 @@ const MOST_UNASKED: u32 = 3;
 /// this.
 const QUEUE: Duration = Duration::from_millis(10);
 /// What the efficient algorithm sends again of a stream that loses the share p is about
-/// p (1 + a p). This is a, by the round trips that are left when a loss is first reported: what the
-/// lab measures on the published grid, rounded down.
-const EFFICIENT: [(f64, f64); 3] = [(1.0, 0.65), (1.75, 2.1), (f64::INFINITY, 2.5)];
+/// p (1 + (a - b p) p). These are a and b, by the round trips that are left when a loss is first
+/// reported: what the lab measures on the published grid, rounded down.
+const EFFICIENT: [(f64, f64, f64); 5] = [
+    (0.9, 0.95, 2.5),
+    (1.4, 2.25, 6.5),
+    (1.9, 2.73, 6.0),
+    (2.4, 3.2, 6.0),
+    (f64::INFINITY, 3.45, 6.8),
+];
 
 /// Answers each distinct request once, nothing that comes too late, and sends more than one answer
 /// when no further request can be answered in time.
@@ -40,8 +50,6 @@ pub struct Deadline {
     /// Packets that may be sent again for each original; `None` for what the efficient algorithm
     /// would send.
     ceiling: Option<f64>,
-    /// Originals that were lost.
-    lost: Share,
     /// Answers that were asked for again.
     lost_again: Share,
     /// Originals of which the last useful answer was reached.
@@ -61,10 +69,9 @@ impl Deadline {
         Self {
             target,
             ceiling,
-            lost: Share::default(),
             lost_again: Share::default(),
             last_answers: Share::default(),
-            saved: 0.0,
+            saved: FIRST,
             counted: 0,
             least_rtt: LeastRtt::default(),
         }
@@ -74,7 +81,6 @@ impl Deadline {
     fn follow(&mut self, view: &SenderView) {
         let sent = view.originals.saturating_sub(self.counted);
         self.counted = view.originals;
-        self.lost.of(sent);
         self.last_answers.of(sent);
         if let Some(ceiling) = self.ceiling {
             self.earn(ceiling * sent as f64);
@@ -91,26 +97,25 @@ impl Deadline {
     }
 
     /// Counts the answer to a report, and what it earns or costs.
-    fn answered(&mut self, is_first: bool, round_trips_left: f64) {
+    fn answered(&mut self, is_first: bool, loss: f64, round_trips_left: f64) {
         if is_first {
-            self.lost.hit();
             self.lost_again.of(1);
         } else {
             self.lost_again.hit();
         }
         match (self.ceiling, is_first) {
             (None, true) => {
-                let more = EFFICIENT.iter().find(|(most, _)| round_trips_left < *most);
-                self.earn(more.map_or(0.0, |(_, a)| a * self.lost.value()));
+                let more = EFFICIENT.iter().find(|(most, ..)| round_trips_left < *most);
+                self.earn(more.map_or(0.0, |(_, a, b)| (a - b * loss).max(0.0) * loss));
             }
             (None, false) | (Some(_), _) => self.pay(1.0),
         }
     }
 
     /// How many copies an answer gets of which no later one can be in time.
-    fn copies(&mut self) -> u32 {
+    fn copies(&mut self, loss: f64) -> u32 {
         self.last_answers.hit();
-        let wanted = self.target.map_or(MOST_UNASKED, |target| self.wanted_for(target));
+        let wanted = self.target.map_or(MOST_UNASKED, |target| self.wanted_for(target, loss));
         let mut copies = 0;
         while copies < wanted && self.saved >= 1.0 + self.reserve() * f64::from(copies) {
             self.pay(1.0);
@@ -125,7 +130,7 @@ impl Deadline {
         if self.least_rtt.is_exceeded_by(view.rtt.smoothed) {
             return Answer::Old;
         }
-        match self.copies() {
+        match self.copies(view.loss) {
             0 => Answer::Old,
             copies => Answer::Send { more: copies - 1, apart: left * 7 / 8 / copies },
         }
@@ -133,14 +138,18 @@ impl Deadline {
 
     /// With a target it is the target that says how much a further copy is worth.
     fn reserve(&self) -> f64 {
-        if self.target.is_some() { 0.0 } else { RESERVE }
+        match (self.target, self.ceiling) {
+            (Some(_), _) => 0.0,
+            (None, Some(_)) => RESERVE_UNDER_CEILING,
+            (None, None) => RESERVE,
+        }
     }
 
     /// How many copies make the share of what is not recovered as small as `target`: of the last
     /// answers, each is lost with the share measured, and so is each copy.
-    fn wanted_for(&self, target: f64) -> u32 {
+    fn wanted_for(&self, target: f64, loss: f64) -> u32 {
         let reached = self.last_answers.value().max(target);
-        let loss = self.lost.value().max(self.lost_again.value()).clamp(1e-6, 0.9);
+        let loss = loss.max(self.lost_again.value()).clamp(1e-6, 0.9);
         let answers = ((target / reached).ln() / loss.ln()).ceil().max(1.0);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded")]
         let answers = answers.min(f64::from(MOST + 1)) as u32;
@@ -172,41 +181,13 @@ impl RetransmitPolicy for Deadline {
         }
         let is_first = packet.retransmissions == 0;
         let round_trips_left = left.as_secs_f64() / rtt.smoothed.as_secs_f64().max(1e-6);
-        self.answered(is_first, round_trips_left);
+        self.answered(is_first, view.loss, round_trips_left);
         if !is_last || self.least_rtt.is_exceeded_by(rtt.smoothed) {
             return Answer::ONCE;
         }
-        let more = self.copies();
+        let more = self.copies(view.loss);
         // The last of them leaves a little before it must.
         Answer::Send { more, apart: left * 7 / 8 / more.max(1) }
-    }
-}
-
-/// A share that is measured over the last packets.
-#[derive(Debug, Default)]
-struct Share {
-    hits: f64,
-    of: f64,
-}
-
-impl Share {
-    /// So many more may be hit.
-    fn of(&mut self, packets: u64) {
-        self.of += packets as f64;
-        let most = (2 * WINDOW) as f64;
-        if self.of > most {
-            self.hits /= 2.0;
-            self.of /= 2.0;
-        }
-    }
-
-    fn hit(&mut self) {
-        self.hits += 1.0;
-    }
-
-    /// Of few packets it is taken for small.
-    fn value(&self) -> f64 {
-        (self.hits / self.of.max((WINDOW / 8) as f64)).min(1.0)
     }
 }
 
@@ -253,7 +234,7 @@ mod tests {
     const DEADLINE: u64 = 1_000;
 
     fn view(originals: u64) -> SenderView {
-        SenderView { rtt: RTT, originals, round: MS(23) }
+        SenderView { rtt: RTT, originals, loss: 0.05, limit: None, round: MS(23) }
     }
 
     /// A packet that was sent again so often, at last at `last`, and is reported now.
@@ -277,7 +258,7 @@ mod tests {
     /// A sender that knows a loss of 5 % and has saved up for copies.
     fn experienced(target: Option<f64>, ceiling: Option<f64>) -> Deadline {
         let mut policy = Deadline::new(target, ceiling);
-        for i in 1..=400 {
+        for i in 1..=150 {
             let early = ReportedPacket { deadline: None, ..packet(None, 0) };
             assert_eq!(policy.answer(Instant::ORIGIN, &early, &view(i * 20)), Answer::ONCE);
         }

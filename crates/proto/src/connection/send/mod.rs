@@ -10,6 +10,7 @@ pub(crate) mod drop_request;
 mod numbered;
 pub(crate) mod pacer;
 pub(crate) mod retransmit;
+mod share;
 
 use std::time::Duration;
 
@@ -26,6 +27,7 @@ use self::copies::Copies;
 use self::drop_request::DropRequests;
 use self::pacer::Pacer;
 use self::retransmit::RetransmitPolicy;
+use self::share::Share;
 use crate::config::{Config, MaxBandwidth, PACKET_OVERHEAD, Transmission};
 use crate::congestion::{Controller, PathState};
 use crate::connection::crypt::Crypt;
@@ -60,6 +62,8 @@ pub(crate) struct SendHalf {
     pacer: Pacer,
     control: Controller,
     policy: Box<dyn RetransmitPolicy>,
+    /// Originals that were reported lost.
+    reported: Share,
     copies: Copies,
     /// The newest loss reports.
     heard: Heard,
@@ -141,6 +145,7 @@ impl SendHalf {
             window: control.get().window().min(negotiated.peer_flow_window),
             control,
             policy: retransmit::policy(config, negotiated.peer_periodic_nak),
+            reported: Share::default(),
             copies: Copies::default(),
             heard: Heard::default(),
             useful_age: drops.then_some(negotiated.peer_latency),
@@ -523,9 +528,7 @@ impl SendHalf {
             counts.retransmitted += 1;
             counts.bytes_retransmitted += payload as u64;
             if let Some(budget) = &mut self.budget {
-                let limit = self.control.get().max_bandwidth();
-                let rates = Rates { input: self.control.input(), limit };
-                budget.sent(now, payload + PACKET_OVERHEAD, rates);
+                budget.sent(now, payload + PACKET_OVERHEAD, rates(&self.control));
             }
         } else {
             self.last_original = now;
@@ -553,6 +556,11 @@ impl SendHalf {
             self.counts.busy += now - since;
         }
     }
+}
+
+/// What limits retransmissions by the rate of the stream.
+fn rates(control: &Controller) -> Rates {
+    Rates { input: control.input(), limit: control.get().max_bandwidth() }
 }
 
 /// Smooths what the peer's ACKs tell; zero tells nothing.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use punctual_units::Instant;
+use punctual_units::{Bitrate, Instant};
 use punctual_wire::SeqNo;
 
 use super::deadline::Deadline;
@@ -34,6 +34,11 @@ pub struct SenderView {
     pub rtt: Rtt,
     /// Packets sent for the first time so far.
     pub originals: u64,
+    /// Share of them that were reported lost, over the last thousands; of fewer it is taken for
+    /// small.
+    pub loss: f64,
+    /// How fast packets may be sent again at most; `None` for no limit of its own.
+    pub limit: Option<Bitrate>,
     /// How long after an answer the next can leave, if that one is lost.
     pub round: Duration,
 }
@@ -127,7 +132,7 @@ mod tests {
             deadline: None,
         };
         let rtt = Rtt { smoothed: MS(rtt), variance: MS(var) };
-        let view = SenderView { rtt, originals: 0, round: rtt.bound() };
+        let view = SenderView { rtt, originals: 0, loss: 0.0, limit: None, round: rtt.bound() };
         policy.answer(Instant::from_millis(now), &packet, &view) == Answer::ONCE
     }
 

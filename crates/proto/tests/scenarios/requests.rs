@@ -1,0 +1,94 @@
+//! Requests by clocks of single packets: what is waited for, and policies of one's own.
+
+use std::time::Duration;
+
+use punctual_netem::{LinkConfig, Reorder};
+use punctual_proto::{
+    Config, MissingPackets, ReceiverView, RequestAlgorithm, RequestPolicy, RetransmitAlgorithm,
+    SentReport, Statistics,
+};
+use punctual_units::{Bitrate, Instant};
+
+use super::pair::Pair;
+use super::{MS, SECS, latency, lossy};
+
+/// Streams over a link with a round trip of 60 ms, and returns what both ends count.
+fn stream(seed: u64, link: &LinkConfig, config: &Config) -> (Statistics, Statistics) {
+    let mut pair = Pair::symmetric(seed, link.clone().with_delay(MS(30)));
+    pair.connect(config.clone(), config.clone());
+    pair.stream_at(Bitrate::from_mbps(10), SECS(20))
+}
+
+fn deadline(ms: u64) -> Config {
+    latency(ms).with_retransmit_algorithm(RetransmitAlgorithm::Deadline)
+}
+
+fn overtaken(loss: f64) -> LinkConfig {
+    lossy(loss).with_reorder(Reorder::Late { share: 0.02, by: MS(5) }).expect("a share")
+}
+
+#[test]
+fn what_others_overtook_is_not_asked_for() {
+    for seed in 0..3 {
+        let (sender, receiver) = stream(seed, &overtaken(0.0), &deadline(150));
+        let reordered = receiver.packets_reordered;
+        assert!(reordered > 200, "seed {seed}: {reordered}");
+        // The first are taken for lost, until it is seen how late they come.
+        let again = sender.packets_retransmitted;
+        assert!(again < reordered / 5, "seed {seed}: {again} of {reordered} sent again");
+        assert_eq!(receiver.packets_receive_dropped, 0, "seed {seed}");
+    }
+}
+
+/// Packets are overtaken as often as lost, and all that is lost is still asked for as often.
+#[test]
+fn waiting_for_what_was_overtaken_costs_no_losses() {
+    let (mut without, mut with) = (0, 0);
+    for seed in 0..3 {
+        let (sender, receiver) = stream(seed, &overtaken(0.02), &deadline(240));
+        let (orderly, _) = stream(seed, &lossy(0.02), &deadline(240));
+        assert_eq!(receiver.packets_receive_dropped, 0, "seed {seed}");
+        without += orderly.packets_retransmitted;
+        with += sender.packets_retransmitted;
+    }
+    assert!(with < without * 5 / 4, "{with} sent again, {without} where all keep their order");
+}
+
+/// Where one round fits, and nothing can be waited for, a packet that others overtook is asked for.
+#[test]
+fn what_costs_a_round_is_not_waited_for() {
+    let (sender, receiver) = stream(0, &overtaken(0.0), &deadline(62));
+    let reordered = receiver.packets_reordered;
+    assert!(sender.packets_retransmitted > reordered / 2, "{sender:?} {reordered}");
+}
+
+/// Asks at once, and then each 10 ms, whatever is measured; no report is sent twice.
+#[derive(Debug)]
+struct Impatient;
+
+impl RequestPolicy for Impatient {
+    fn request_at(&self, missing: &MissingPackets, view: &ReceiverView) -> Instant {
+        assert!((0.0..0.2).contains(&view.loss) && view.rtt.smoothed > Duration::ZERO);
+        assert!(missing.deadline.is_none_or(|deadline| deadline > missing.found));
+        missing.asked.map_or(missing.found, |asked| asked + MS(10))
+    }
+
+    fn copy_after(&self, _n: u32, _report: &SentReport, _view: &ReceiverView) -> Option<Duration> {
+        None
+    }
+}
+
+#[test]
+fn a_request_policy_of_ones_own_decides() {
+    let custom = RequestAlgorithm::Custom(|| Box::new(Impatient));
+    let sender = RetransmitAlgorithm::Aggressive;
+    let config = latency(200).with_retransmit_algorithm(sender).with_request_algorithm(custom);
+    for seed in 0..3 {
+        let (_, receiver) = stream(seed, &lossy(0.05), &config);
+        let lost = receiver.packets_receive_lost;
+        let again = receiver.packets_requested_again;
+        // 60 ms pass until the answer is there.
+        assert!((lost * 5..lost * 8).contains(&again), "seed {seed}: {again} for {lost}");
+        assert!(receiver.packets_receive_dropped < lost / 20, "seed {seed}: {receiver:?}");
+    }
+}
