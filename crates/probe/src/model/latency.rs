@@ -151,8 +151,8 @@ pub fn bound(loss: f64) -> f64 {
 }
 
 /// What latency each algorithm needs on this path to leave no more than `target` missing, a share
-/// of all packets, up to `longest`. The deadline-aware one sends no copies beyond `ceiling`, packets
-/// sent again for each original; `None` for what it sends unless told otherwise.
+/// of all packets, up to `longest`. The deadline-aware one sends no copies beyond `ceiling`, which
+/// is packets sent again for each original; `None` for what it sends unless told otherwise.
 pub fn needs(path: &Path, target: f64, ceiling: Option<f64>, longest: Duration) -> Needs {
     let mut search = Search::new(path, target, ceiling);
     let mut latency = Duration::ZERO;

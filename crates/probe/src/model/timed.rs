@@ -19,8 +19,8 @@
 //! where *q*₁ is the loss of the packet right behind a lost one, and *i* the time between packets
 //! (E. N. Gilbert, Capacity of a burst-noise channel, 1960); so do requests of two rounds by *r*,
 //! *s* and the ACKs between them. Without bursts, *s* = *r* = *p* and *q* = *p*, what stays missing
-//! is (*p*ᵏ + (1 − *p*ᵏ) *p*)ⁿ⁻¹ (*p*⁴ + (1 − *p*⁴) *p*¹⁺ᶜ) of what the link lost. Shown against the
-//! lab's figures by test.
+//! is (*p*ᵏ + (1 − *p*ᵏ) *p*)ⁿ⁻¹ (*p*⁴ + (1 − *p*⁴) *p*¹⁺ᶜ) of what the link lost. Shown against
+//! the lab's figures by test.
 
 use std::time::Duration;
 
