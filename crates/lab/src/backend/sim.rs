@@ -6,15 +6,15 @@ use punctual::{Instant, Statistics};
 use punctual_metrics::Quantiles;
 use punctual_sim::{
     End, HostConfig, HostId, Lateness, LinkId, RateSchedule, StreamConfig, StreamId, StreamOutcome,
-    Traffic, TrafficConfig, Transport, World, WorldError,
+    Traffic, TrafficConfig, TrafficId, Transport, World, WorldError,
 };
 
 use crate::backend::course::of_the_course;
 use crate::backend::ramp::usable;
 use crate::backend::series::{Sample, series};
 use crate::backend::{Backend, Outcome};
-use crate::results::{link, quantiles, report, statistics};
-use crate::run::{Carriage, HostOptions, RunSpec, Setup, TrafficKind};
+use crate::results::{NamedNumber, link, quantiles, report, statistics, traffic};
+use crate::run::{Carriage, CrossTraffic, HostOptions, RunSpec, Setup, TrafficKind};
 
 /// Runs in virtual time. The same run gives the same outcome, on any machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,14 +36,20 @@ struct Built {
     up: LinkId,
     down: LinkId,
     streams: Vec<StreamId>,
+    /// The cross traffic, if there is any.
+    cross: Option<(TrafficId, CrossTraffic)>,
 }
 
 fn run(setup: &Setup) -> Result<Outcome, WorldError> {
-    let Built { mut world, up, down, streams } = build(setup)?;
+    let Built { mut world, up, down, streams, cross } = build(setup)?;
     connect(&mut world, setup, &streams);
-    world.run_for(setup.duration + tail(setup));
+    world.run_for(setup.duration);
+    // Now, because after the streams' end it has the link to itself.
+    let beside = cross.map(|cross| of_the_traffic(&world, cross));
+    world.run_for(tail(setup));
     let outcomes: Vec<StreamOutcome> = streams.iter().map(|id| world.outcome(*id)).collect();
     let mut outcome = Outcome { status: status(&outcomes), ..Outcome::default() };
+    outcome.extend(beside.into_iter().flatten());
     of_the_streams(&mut outcome, &outcomes);
     let senders: Vec<&Statistics> = outcomes.iter().map(|outcome| &outcome.sender).collect();
     let receivers: Vec<&Statistics> = outcomes.iter().map(|outcome| &outcome.receiver).collect();
@@ -84,7 +90,7 @@ fn build(setup: &Setup) -> Result<Built, WorldError> {
     let down = world.add_link(setup.path.down.clone());
     world.set_route(from, to, &[up])?;
     world.set_route(to, from, &[down])?;
-    add_traffic(&mut world, setup, up, down)?;
+    let cross = add_traffic(&mut world, setup, up, down)?;
     if setup.captures {
         world.capture(up);
         world.capture(down);
@@ -92,7 +98,7 @@ fn build(setup: &Setup) -> Result<Built, WorldError> {
     let streams = (0..setup.streams)
         .map(|_| world.add_stream(stream(setup, from, to)))
         .collect::<Result<_, _>>()?;
-    Ok(Built { world, up, down, streams })
+    Ok(Built { world, up, down, streams, cross })
 }
 
 fn stream(setup: &Setup, from: HostId, to: HostId) -> StreamConfig {
@@ -131,8 +137,8 @@ fn add_traffic(
     setup: &Setup,
     up: LinkId,
     down: LinkId,
-) -> Result<(), WorldError> {
-    let Some(cross) = setup.traffic else { return Ok(()) };
+) -> Result<Option<(TrafficId, CrossTraffic)>, WorldError> {
+    let Some(cross) = setup.traffic else { return Ok(None) };
     let (links, back) = if cross.up { (vec![up], vec![down]) } else { (vec![down], vec![up]) };
     let traffic = match cross.kind {
         TrafficKind::Constant(rate) => Traffic::Constant { rate },
@@ -141,7 +147,15 @@ fn add_traffic(
     };
     let duration = cross.duration.unwrap_or(setup.duration);
     let (packet, start) = (cross.packet, cross.start);
-    world.add_traffic(TrafficConfig { traffic, packet, links, back, start, duration }).map(drop)
+    let config = TrafficConfig { traffic, packet, links, back, start, duration };
+    world.add_traffic(config).map(|id| Some((id, cross)))
+}
+
+/// What cross traffic did so far, and its rate over the time in which it was there.
+fn of_the_traffic(world: &World, (id, cross): (TrafficId, CrossTraffic)) -> Vec<NamedNumber> {
+    let since_start = (world.now() - Instant::ORIGIN).saturating_sub(cross.start);
+    let there = cross.duration.map_or(since_start, |duration| duration.min(since_start));
+    traffic(&world.traffic_statistics(id), there)
 }
 
 /// Lets time pass until all streams can send, or no caller has patience any more.
@@ -181,6 +195,7 @@ fn of_the_streams(outcome: &mut Outcome, streams: &[StreamOutcome]) {
         precise(sum)
     };
     let connected = streams.iter().map(|s| s.connected_at.unwrap_or_default()).max();
+    let least = streams.iter().map(|stream| stream.bytes_received).min();
     let late = streams.iter().map(|stream| stream.integrity.late_max).max();
     for (name, number) in [
         ("messagesSent", sum(|s| s.messages_sent)),
@@ -188,6 +203,7 @@ fn of_the_streams(outcome: &mut Outcome, streams: &[StreamOutcome]) {
         ("messagesRefused", sum(|s| s.messages_refused)),
         ("byteMessagesSent", sum(|s| s.bytes_sent)),
         ("byteMessagesReceived", sum(|s| s.bytes_received)),
+        ("byteMessagesReceivedMin", precise(least.unwrap_or_default())),
         ("msConnected", connected.unwrap_or_default().as_secs_f64() * 1e3),
         ("messagesDamaged", sum(|s| s.integrity.damaged)),
         ("messagesDoubled", sum(|s| s.integrity.doubled)),
@@ -272,10 +288,50 @@ mod tests {
         assert!(number(1, "up.pktLost") > 30.0);
     }
 
+    const SHARED: &str = "name = 'n'\n[stream]\nbitrate = '5Mbps'\nduration = '20s'\n\
+        [link]\nrtt = '40ms'\nrate = '14Mbps'\nqueue = '50ms'\n[options]\nlatency = '200ms'\n";
+
+    #[test]
+    fn what_a_neighbour_got_is_told_and_is_what_the_stream_left_of_the_link() {
+        let with = |traffic: &str| outcomes(&format!("{SHARED}[traffic]\n{traffic}")).remove(0);
+        let tcp = with("kind = 'tcp'\nstart = '10s'");
+        let rate = tcp.numbers["traffic.mbpsGoodput"];
+        // Of 14 Mb/s the stream takes 5.2 with its headers.
+        assert!((7.5..8.9).contains(&rate), "{rate}");
+        let bytes = tcp.numbers["traffic.byteGoodput"];
+        assert!((bytes * 8.0 / 10.1e6..bytes * 8.0 / 9.9e6).contains(&rate), "{bytes} {rate}");
+        let packets = tcp.numbers["traffic.pktSent"];
+        assert!(bytes < packets * 1_500.0 && bytes > packets * 1_450.0, "{bytes} {packets}");
+        let short = with("kind = 'constant'\nrate = '6Mbps'\nstart = '5s'\nduration = '5s'");
+        let rate = short.numbers["traffic.mbpsGoodput"];
+        assert!((5.9..6.1).contains(&rate), "{rate}");
+        let later = with("kind = 'tcp'\nstart = '1min'");
+        assert!(later.numbers["traffic.mbpsGoodput"].is_nan());
+    }
+
+    #[test]
+    fn where_there_is_no_traffic_its_columns_are_empty() {
+        let outcome = outcomes(SHARED).remove(0);
+        assert!(!outcome.numbers.keys().any(|name| name.starts_with("traffic.")));
+    }
+
+    #[test]
+    fn the_stream_that_got_the_least_is_told() {
+        // 7 Mb/s for two streams of 5.
+        let shared =
+            SHARED.replace("'14Mbps'", "'7Mbps'").replace("duration", "streams = 2\nduration");
+        let numbers = outcomes(&shared).remove(0).numbers;
+        let (all, least) = (numbers["byteMessagesReceived"], numbers["byteMessagesReceivedMin"]);
+        assert!(least > 0.0 && least <= all / 2.0, "{least} of {all}");
+        let alone = outcomes(SHARED).remove(0).numbers;
+        assert_eq!(alone["byteMessagesReceivedMin"], alone["byteMessagesReceived"]);
+    }
+
     #[test]
     fn every_number_has_a_column_in_the_results() {
         let columns = crate::results::result_columns();
-        for outcome in outcomes(SMALL) {
+        let shared = format!("{SHARED}[traffic]\nkind = 'tcp'");
+        for outcome in outcomes(SMALL).into_iter().chain(outcomes(&shared)) {
             for name in outcome.numbers.keys() {
                 assert!(columns.contains(name), "{name}");
             }

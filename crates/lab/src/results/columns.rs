@@ -1,9 +1,12 @@
 //! The columns of results: every statistic of both ends under libsrt's name, every metric, what the
 //! links did, and how exactly in time.
 
+use std::time::Duration;
+
 use punctual::Statistics;
 use punctual_metrics::{Quantiles, Report};
 use punctual_netem::LinkStatistics;
+use punctual_sim::TrafficStatistics;
 
 /// A column of results that runs fill, and its number in one of them.
 pub type NamedNumber = (String, f64);
@@ -39,12 +42,12 @@ fn small(value: u32) -> f64 {
     f64::from(value)
 }
 
-fn ms(time: std::time::Duration) -> f64 {
+fn ms(time: Duration) -> f64 {
     us(time) / 1e3
 }
 
 /// Microseconds, exact to the nanosecond.
-fn us(time: std::time::Duration) -> f64 {
+fn us(time: Duration) -> f64 {
     count(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)) / 1e3
 }
 
@@ -216,6 +219,15 @@ pub(crate) fn link(way: &str, link: &LinkStatistics) -> Vec<NamedNumber> {
     numbers.map(|(name, number)| (format!("{way}.{name}"), number)).to_vec()
 }
 
+/// What cross traffic did in the time in which it was `there` beside the streams. What came of none
+/// is not known.
+pub(crate) fn traffic(traffic: &TrafficStatistics, there: Duration) -> Vec<NamedNumber> {
+    let bytes = count(traffic.goodput_bytes);
+    let rate = if there.is_zero() { f64::NAN } else { bytes * 8.0 / 1e6 / there.as_secs_f64() };
+    let numbers = [count(traffic.sent), bytes, rate];
+    TRAFFIC.iter().zip(numbers).map(|(name, number)| (format!("traffic.{name}"), number)).collect()
+}
+
 /// How much later than the model says the emulator sent packets, µs: above some milliseconds the
 /// machine stalled, and a run tells of it rather than of the link. Virtual time is never late.
 pub(crate) fn lateness(way: &str, nanos: &Quantiles) -> Vec<NamedNumber> {
@@ -234,6 +246,7 @@ pub fn result_columns() -> Vec<String> {
     columns.extend(names(statistics("receiver", &[])));
     columns.extend(names(link("up", &LinkStatistics::default())));
     columns.extend(names(link("down", &LinkStatistics::default())));
+    columns.extend(names(traffic(&TrafficStatistics::default(), Duration::ZERO)));
     columns.extend(names(lateness("up", &Quantiles::default())));
     columns.extend(names(lateness("down", &Quantiles::default())));
     columns
@@ -262,14 +275,18 @@ pub(crate) fn is_total(name: &str) -> bool {
 /// How late the emulator was.
 pub(crate) const LATENESS: [&str; 2] = ["usLateP99", "usLateMax"];
 
+/// What is known of cross traffic.
+const TRAFFIC: [&str; 3] = ["pktSent", "byteGoodput", "mbpsGoodput"];
+
 /// What is known of the stream itself.
-pub(crate) const OF_THE_STREAM: [&str; 18] = [
+pub(crate) const OF_THE_STREAM: [&str; 19] = [
     "attempts",
     "messagesSent",
     "messagesReceived",
     "messagesRefused",
     "byteMessagesSent",
     "byteMessagesReceived",
+    "byteMessagesReceivedMin",
     "msConnected",
     "messagesDamaged",
     "messagesDoubled",
@@ -286,8 +303,6 @@ pub(crate) const OF_THE_STREAM: [&str; 18] = [
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]

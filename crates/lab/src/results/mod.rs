@@ -26,7 +26,7 @@ pub use sheet::Sheet;
 pub use tabulation::{Column, Tabulation};
 
 pub(crate) use columns::{
-    is_total, lateness, link, quantiles, report, statistic_names, statistics,
+    is_total, lateness, link, quantiles, report, statistic_names, statistics, traffic,
 };
 pub(crate) use folder::Folder;
 pub(crate) use layout::Layout;

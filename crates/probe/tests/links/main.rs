@@ -2,5 +2,6 @@
 
 #![forbid(unsafe_code)]
 
+mod needs;
 mod probing;
 mod promise;

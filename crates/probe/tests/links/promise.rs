@@ -28,6 +28,18 @@ fn options(recommendation: &Recommendation) -> Config {
 
 /// Three minutes of the recommended stream over the path, with this seed.
 fn stream(path: &PathProfile, seed: u64, recommendation: &Recommendation) -> StreamOutcome {
+    let config = options(recommendation);
+    stream_with(path, seed, &config, recommendation.stream_rate, recommendation.payload)
+}
+
+/// Three minutes of a stream over the path, with the same options at both ends.
+pub(crate) fn stream_with(
+    path: &PathProfile,
+    seed: u64,
+    config: &Config,
+    rate: Bitrate,
+    payload: usize,
+) -> StreamOutcome {
     let mut world = World::new(seed);
     let (from, to) = (world.add_host(HostConfig::default()), world.add_host(HostConfig::default()));
     let there = world.add_link(path.up.clone());
@@ -36,12 +48,12 @@ fn stream(path: &PathProfile, seed: u64, recommendation: &Recommendation) -> Str
     world.set_route(to, from, &[back]).expect("a route");
     let stream = StreamConfig {
         transport: Transport::Srt {
-            sender: options(recommendation),
-            receiver: options(recommendation),
+            sender: config.clone(),
+            receiver: config.clone(),
             caller: End::Sender,
         },
-        rate: RateSchedule::constant(recommendation.stream_rate),
-        payload: recommendation.payload,
+        rate: RateSchedule::constant(rate),
+        payload,
         start: Duration::ZERO,
         duration: Duration::from_secs(180),
         from,
@@ -49,7 +61,8 @@ fn stream(path: &PathProfile, seed: u64, recommendation: &Recommendation) -> Str
         series: Some(Duration::from_secs(1)),
     };
     let stream = world.add_stream(stream).expect("a stream");
-    world.run_for(Duration::from_secs(180) + recommendation.latency * 3);
+    // A call that is lost on the way lets the stream begin later.
+    world.run_for(Duration::from_secs(190) + config.receive_latency() * 3);
     world.outcome(stream)
 }
 

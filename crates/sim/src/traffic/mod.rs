@@ -1,11 +1,13 @@
 //! Traffic that belongs to nobody here and takes room on the links.
 
+mod firsts;
 mod tcp;
 
 use std::time::Duration;
 
 use punctual_units::{Bitrate, Instant};
 
+use self::firsts::Firsts;
 use self::tcp::Tcp;
 use crate::chance::{Chance, Purpose, derive};
 use crate::error::WorldError;
@@ -72,6 +74,12 @@ pub struct TrafficStatistics {
     pub delivered: u64,
     /// IP bytes of those.
     pub delivered_bytes: u64,
+    /// IP bytes that got across, each once.
+    ///
+    /// Of paced traffic: those of all packets that arrived, without duplicates. Of a TCP-like
+    /// flow: those that its sender knows to have arrived. A packet that it took for lost does not
+    /// count, even if it came later: another one carries the same bytes again.
+    pub goodput_bytes: u64,
     /// TCP-like: packets that it took for lost.
     pub lost: u64,
     /// TCP-like: round trips in which it halved its window.
@@ -103,6 +111,7 @@ enum FlowSource {
         begun: Instant,
         next: Option<Instant>,
         bursts: Option<Bursts>,
+        arrived: Firsts,
     },
     Tcp(Box<Tcp>),
 }
@@ -149,6 +158,7 @@ impl Flow {
             begun: start,
             next: Some(start),
             bursts,
+            arrived: Firsts::default(),
         };
         let source = match config.traffic {
             Traffic::Constant { rate } => paced(rate, None),
@@ -191,7 +201,7 @@ impl Flow {
             return None;
         }
         let number = match &mut self.source {
-            FlowSource::Paced { pace, begun, next, bursts } => {
+            FlowSource::Paced { pace, begun, next, bursts, .. } => {
                 next.filter(|&at| at <= now)?;
                 *next = pace.next().map(|time| *begun + time);
                 if let Some(bursts) = bursts
@@ -232,7 +242,12 @@ impl Flow {
         self.statistics.delivered += 1;
         self.statistics.delivered_bytes += u64::from(self.config.packet);
         match &mut self.source {
-            FlowSource::Paced { .. } => None,
+            FlowSource::Paced { arrived, .. } => {
+                if arrived.is_first(number) {
+                    self.statistics.goodput_bytes += u64::from(self.config.packet);
+                }
+                None
+            }
             FlowSource::Tcp(tcp) => Some(tcp.handle_packet(number)),
         }
     }

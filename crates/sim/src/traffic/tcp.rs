@@ -29,6 +29,8 @@ pub(super) struct Tcp {
     rtt: Option<[Duration; 2]>,
     timer: Option<Instant>,
     backoff: u32,
+    /// Packets that the sender knows to have arrived before it took them for lost.
+    acknowledged: u64,
     lost: u64,
     reductions: u64,
     timeouts: u64,
@@ -58,6 +60,7 @@ impl Tcp {
             rtt: None,
             timer: Some(Instant::ORIGIN),
             backoff: 0,
+            acknowledged: 0,
             lost: 0,
             reductions: 0,
             timeouts: 0,
@@ -119,6 +122,7 @@ impl Tcp {
     }
 
     pub(super) fn tell(&self, statistics: &mut TrafficStatistics) {
+        statistics.goodput_bytes = self.acknowledged * self.packet;
         statistics.lost = self.lost;
         statistics.reductions = self.reductions;
         statistics.timeouts = self.timeouts;
@@ -139,6 +143,7 @@ impl Tcp {
             self.sample(sample);
         }
         self.backoff = 0;
+        self.acknowledged += 1;
         self.flight -= self.packet;
         if number < self.reduced_at {
             return;

@@ -55,6 +55,9 @@ fn a_tcp_like_flow_fills_the_link_and_its_queue() {
     let link = pair.world.link_statistics(pair.there);
     let rate = Bitrate::of(statistics.delivered_bytes, SECS(60));
     assert!(rate > Bitrate::from_mbps(19), "{rate} of 20 Mb/s");
+    // All that arrived counts once, but for what the sender does not know yet.
+    let unknown = statistics.delivered_bytes - statistics.goodput_bytes;
+    assert!(unknown <= statistics.window, "{statistics:?}");
     assert!(link.dropped_by_queue > 20, "{link:?}");
     assert_eq!(statistics.lost, link.dropped_by_queue);
     assert!(statistics.reductions >= 8 && statistics.timeouts == 0, "{statistics:?}");
@@ -79,6 +82,43 @@ fn a_tcp_like_flow_comes_back_after_an_outage() {
     let after = pair.world.traffic_statistics(traffic);
     let rate = Bitrate::of(after.delivered_bytes - before.delivered_bytes, SECS(10));
     assert!(rate > Bitrate::from_mbps(15), "{rate}");
+}
+
+#[test]
+fn goodput_counts_no_byte_twice() {
+    let link = delay(20)
+        .with_rate(Some(Bitrate::from_mbps(20)))
+        .with_queue(QueueLimit::Bytes(150_000))
+        .with_duplicate(0.1)
+        .expect("a share");
+    let mut pair = Pair::new(1, link);
+    let constant = Traffic::Constant { rate: Bitrate::from_mbps(6) };
+    let flows = [constant, Traffic::TcpLike { max_window: 1 << 20 }]
+        .map(|traffic| pair.world.add_traffic(over(&pair, traffic)).expect("traffic"));
+    pair.world.run_for(SECS(30));
+    let [constant, tcp] = flows.map(|flow| pair.world.traffic_statistics(flow));
+    for statistics in [&constant, &tcp] {
+        let doubled = statistics.delivered_bytes as f64 / statistics.goodput_bytes as f64;
+        assert!((1.08..1.12).contains(&doubled), "{statistics:?}");
+    }
+    assert!(constant.goodput_bytes <= constant.sent * 1_500, "{constant:?}");
+    assert!(tcp.goodput_bytes <= (tcp.sent - tcp.lost) * 1_500, "{tcp:?}");
+}
+
+#[test]
+fn a_packet_that_came_after_it_was_taken_for_lost_is_no_goodput() {
+    // Packets that come 60 ms late are taken for lost long before.
+    let link = delay(20).with_rate(Some(Bitrate::from_mbps(20)));
+    let reorder = punctual_netem::Reorder::Late { share: 0.05, by: MS(60) };
+    let mut pair = Pair::new(1, link.with_reorder(reorder).expect("a share"));
+    let traffic = over(&pair, Traffic::TcpLike { max_window: 1 << 20 });
+    let traffic = pair.world.add_traffic(traffic).expect("traffic");
+    pair.world.run_for(SECS(30));
+    let statistics = pair.world.traffic_statistics(traffic);
+    assert!(statistics.lost > 100, "{statistics:?}");
+    let all = statistics.goodput_bytes + statistics.lost * 1_500;
+    assert!(all <= statistics.sent * 1_500, "{statistics:?}");
+    assert!(statistics.delivered_bytes > statistics.goodput_bytes * 102 / 100, "{statistics:?}");
 }
 
 #[test]

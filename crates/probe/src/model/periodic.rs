@@ -1,4 +1,4 @@
-//! How likely a lost packet is still missing after a time: rounds of report and retransmission.
+//! The rounds of libsrt's two algorithms: reports of everything that is missing, once a period.
 //!
 //! The receiver reports a loss when the next packet arrives, at once, and then again each report
 //! period *T* = max(20 ms, (RTT + 4 RTTVar) / 2) as long as it is missing (draft section 4.8.2).
@@ -80,6 +80,33 @@ impl Rounds {
         later[0]
     }
 
+    /// How often a packet that the link lost is sent again on the mean, about, where it is given up
+    /// after `time`.
+    ///
+    /// The aggressive algorithm answers each report that comes, and reports go on until the first
+    /// answer comes, a round trip after the first. The efficient one sends a packet once, once more
+    /// where that is lost, and once more where the report was: the one behind it is answered as
+    /// well.
+    pub fn answers(&self, time: Duration) -> f64 {
+        let clamped = |share: f64| share.clamp(0.0, 1.0);
+        let (loss, report_loss) = (clamped(self.loss), clamped(self.report_loss));
+        let period = self.report_period().as_nanos();
+        let reports = time.as_nanos() / period + 1;
+        if self.holds_back {
+            return if reports > 2 { 1.0 + loss + report_loss } else { 1.0 };
+        }
+        let at_once = ((self.rtt + self.detection).as_nanos() / period + 1).min(reports);
+        let later = u32::try_from(reports - at_once).unwrap_or(u32::MAX).min(MOST_ROUNDS);
+        let fails = 1.0 - (1.0 - loss) * (1.0 - report_loss);
+        let mut sent = f64::from(u32::try_from(at_once).unwrap_or(u32::MAX));
+        let mut missing = 1.0;
+        for _ in 0..later {
+            missing *= fails;
+            sent += missing;
+        }
+        sent * (1.0 - report_loss)
+    }
+
     /// The same rounds with this algorithm at the sender. One of the user's own counts as the
     /// efficient one.
     #[must_use]
@@ -143,6 +170,32 @@ mod tests {
         for (latency, measured) in [(50, 0.2635), (80, 0.0239)] {
             let told = 0.1 * lab(0.1).missing_after(MS(latency)) * 100.0;
             assert!((1.0..3.5).contains(&(told / measured)), "{latency} ms: {told} %");
+        }
+    }
+
+    /// The lab's figures of three plans (`docs/retransmission.md`), in percent: loss, round trip,
+    /// latency, overhead of the aggressive algorithm and of the efficient one.
+    #[test]
+    fn what_is_sent_again_is_told_within_an_eighth() {
+        for (loss, rtt, ms, aggressive, efficient) in [
+            (5.0, 20, 30, 9.67, 5.25),
+            (5.0, 20, 50, 9.99, 5.63),
+            (5.0, 20, 80, 9.99, 5.83),
+            (10.0, 20, 30, 18.64, 10.76),
+            (10.0, 20, 80, 20.19, 12.95),
+            (20.0, 20, 50, 38.80, 26.83),
+            (20.0, 20, 80, 40.71, 30.26),
+            (1.0, 60, 150, 2.98, 1.03),
+            (5.0, 60, 240, 14.56, 5.45),
+            (5.0, 60, 150, 14.58, 5.38),
+            (5.0, 300, 750, 14.63, 5.40),
+        ] {
+            let link = Rounds { rtt: MS(rtt), rtt_variance: Duration::ZERO, ..lab(loss / 100.0) };
+            let held = link.with_algorithm(RetransmitAlgorithm::Efficient);
+            for (link, measured) in [(link, aggressive), (held, efficient)] {
+                let told = loss * link.answers(MS(ms));
+                assert!((told / measured - 1.0).abs() < 0.125, "{loss}, {rtt}, {ms}: {told}");
+            }
         }
     }
 

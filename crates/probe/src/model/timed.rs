@@ -1,0 +1,342 @@
+//! The rounds of the deadline-aware algorithm: requests by clocks of single packets, and copies of
+//! the last answer that can be in time.
+//!
+//! A loss is found when the next packet comes, and given up when that packet is due, so both cancel
+//! out. The first request leaves at once, each further one when the answer to the one before is
+//! overdue, *m* after a round trip *R*. Within a time *L* there are
+//!
+//! > *n* = 1 + ⌊(*L* − *R* − *e*) / (*R* + *m*)⌋
+//!
+//! of which the answer can be in time. A request is sent as *k* = 2 datagrams soon one behind the
+//! other, the last one as four, which take the time *e*; the answer to the last is followed by *c*
+//! copies, spread over 7/8 of the time that is left. Where a further round may fit or not, copies
+//! are not counted on. With *p* the share of answers that are
+//! lost, *r* that of requests, *s* that of those behind a lost one, a request of *k* datagrams is
+//! lost with *r s*ᵏ⁻¹, and an answer so long after a lost one as *τ* with
+//!
+//! > *q*(*τ*) = *p* + (1 − *p*) ((*q*₁ − *p*) / (1 − *p*))^*τ*/*i*
+//!
+//! where *q*₁ is the loss of the packet right behind a lost one, and *i* the time between packets
+//! (E. N. Gilbert, Capacity of a burst-noise channel, 1960); so do requests of two rounds by *r*,
+//! *s* and the ACKs between them. Without bursts, *s* = *r* = *p* and *q* = *p*, what stays missing
+//! is (*p*ᵏ + (1 − *p*ᵏ) *p*)ⁿ⁻¹ (*p*⁴ + (1 − *p*⁴) *p*¹⁺ᶜ) of what the link lost. Shown against
+//! the lab's figures by test.
+
+use std::time::Duration;
+
+/// What the rounds of a link are made of, where requests have clocks of their own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TimedRounds {
+    /// Round-trip time within which nearly all answers come.
+    pub rtt: Duration,
+    /// The least round-trip time that must be reckoned with: more rounds may fit then.
+    pub least_rtt: Duration,
+    /// Mean deviation of the round-trip time.
+    pub rtt_variance: Duration,
+    /// Time between packets of the stream.
+    pub packet: Duration,
+    /// Share of answers that are lost, 0 to 1.
+    pub loss: f64,
+    /// Share of packets that are lost right behind a lost one, 0 to 1.
+    pub loss_again: f64,
+    /// Share of requests that are lost, 0 to 1.
+    pub report_loss: f64,
+    /// Share of packets that are lost on the way back right behind a lost one, 0 to 1.
+    pub report_loss_again: f64,
+    /// Time that is lost before the first request: what reordering is waited for.
+    pub detection: Duration,
+}
+
+/// What becomes of a packet that the link lost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    /// The probability that it stays missing.
+    pub missing: f64,
+    /// How often it is sent again, on the mean.
+    pub sent: f64,
+    /// The probability that its last answer is sent, with its copies.
+    pub last: f64,
+}
+
+/// The probabilities of what came of the rounds so far, of a packet that is still missing.
+#[derive(Clone, Copy, Debug)]
+struct State {
+    /// Nothing was tried.
+    fresh: f64,
+    /// The last request was lost.
+    unheard: f64,
+    /// The last answer was lost.
+    unanswered: f64,
+}
+
+impl TimedRounds {
+    /// How many requests can be answered within `time`, the last with all its datagrams.
+    pub fn within(&self, time: Duration) -> u32 {
+        let time = time.saturating_sub(self.last_request());
+        self.fit(time, self.rtt, self.period())
+    }
+
+    /// What becomes of a lost packet within `time`, with so many copies of its last answer.
+    pub fn outcome(&self, time: Duration, copies: u32) -> Outcome {
+        let rounds = self.within(time);
+        if rounds == 0 {
+            return Outcome { missing: 1.0, sent: 0.0, last: 0.0 };
+        }
+        let spent = self.detection + self.rtt + self.period().saturating_mul(rounds - 1);
+        let outcome = self.rounds(rounds, time.saturating_sub(spent), copies);
+        // If all goes quickly, there is a round more, whose request and copies have hardly time:
+        // and the round before has no copies.
+        let quickest = self.least_rtt + apart(self.least_rtt);
+        if copies == 0 || self.fit(time, self.least_rtt, quickest) <= rounds {
+            return outcome;
+        }
+        Outcome { missing: self.rounds(rounds, Duration::ZERO, 0).missing, ..outcome }
+    }
+
+    /// The time from a request to its repetition.
+    pub fn period(&self) -> Duration {
+        self.rtt + (self.rtt_variance * 4).max(LEAST_MARGIN) + apart(self.rtt)
+    }
+
+    /// The time that the datagrams of the last request take.
+    pub fn last_request(&self) -> Duration {
+        apart(self.rtt) * (LAST_DATAGRAMS - 1)
+    }
+
+    /// How often what was lost is sent at most, on the mean, where so many rounds fit, unless
+    /// `rexmitceiling` allows more: about as often as the efficient algorithm sends it, by the same
+    /// figures that the sender goes by.
+    pub fn unasked(&self, rounds: u32) -> f64 {
+        let again = match rounds {
+            0 | 1 => 0.65,
+            2 => 2.1,
+            _ => 2.5,
+        };
+        1.0 + again * self.loss
+    }
+
+    /// The `losstarget` by which a sender sends `copies` of each last answer, to leave no more than
+    /// `target` of all packets missing, of which the link loses `lost`; 0 for no copies. It is
+    /// `target` itself if that is enough.
+    ///
+    /// A sender goes by the share of packets that reach their last answer and by that of answers
+    /// that are lost, both as it measures them. It may take the former for half of what it is.
+    pub fn sender_target(&self, lost: f64, outcome: &Outcome, copies: u32, target: f64) -> f64 {
+        if copies == 0 {
+            return 0.0;
+        }
+        let reached = lost * outcome.last / 2.0;
+        // A little more than leaves one copy fewer.
+        let enough = reached * self.loss.powi(copies.cast_signed()) * 0.9;
+        if target <= enough { target } else { rounded_down(enough) }
+    }
+
+    fn fit(&self, time: Duration, rtt: Duration, period: Duration) -> u32 {
+        let Some(left) = time.checked_sub(self.detection + rtt) else { return 0 };
+        let rounds = left.as_nanos() / period.as_nanos().max(1) + 1;
+        u32::try_from(rounds).unwrap_or(u32::MAX)
+    }
+
+    /// What becomes of a lost packet in so many rounds, if the last answer could come so much
+    /// later.
+    fn rounds(&self, rounds: u32, slack: Duration, copies: u32) -> Outcome {
+        let answer_again = self.answer_lost_again(self.period());
+        let mut state = State { fresh: 1.0, unheard: 0.0, unanswered: 0.0 };
+        let mut sent = 0.0;
+        for _ in 1..rounds {
+            let (lost, heard) = self.request(&state, DATAGRAMS);
+            sent += heard.0 + heard.1;
+            let unanswered = heard.0 * self.loss + heard.1 * answer_again;
+            state = State { fresh: 0.0, unheard: lost, unanswered };
+            if lost + unanswered < NEVER {
+                return Outcome { missing: lost + unanswered, sent, last: 0.0 };
+            }
+        }
+        let (lost, heard) = self.request(&state, LAST_DATAGRAMS);
+        let last = heard.0 + heard.1;
+        let copy = self.answer_lost_again(slack * 7 / 8 / copies.max(1));
+        let all_lost = |first: f64| first * copy.powi(copies.cast_signed());
+        let missing = lost + heard.0 * all_lost(self.loss) + heard.1 * all_lost(answer_again);
+        Outcome { missing, sent: sent + last * f64::from(1 + copies), last }
+    }
+
+    /// A request of so many datagrams: the probability that it is lost, and that it is heard where
+    /// no answer was lost before, and where one was.
+    fn request(&self, state: &State, datagrams: u32) -> (f64, (f64, f64)) {
+        let again = self.report_loss_again.max(self.report_loss);
+        let further = again.powi(datagrams.cast_signed() - 1);
+        let acks = self.period().as_secs_f64() / ACK_PERIOD.as_secs_f64();
+        let round_again = lost_again(self.report_loss, again, acks);
+        let (usual, behind) = (self.report_loss * further, round_again * further);
+        let lost = (state.fresh + state.unanswered) * usual + state.unheard * behind;
+        let heard = state.fresh * (1.0 - usual) + state.unheard * (1.0 - behind);
+        (lost, (heard, state.unanswered * (1.0 - usual)))
+    }
+
+    /// The share of answers that is lost so long behind a lost one.
+    fn answer_lost_again(&self, time: Duration) -> f64 {
+        let packets = time.as_secs_f64() / self.packet.as_secs_f64().max(1e-9);
+        lost_again(self.loss, self.loss_again, packets)
+    }
+}
+
+/// The share that is lost so many packets behind a lost one: of all `loss`, right behind it
+/// `again`.
+fn lost_again(loss: f64, again: f64, packets: f64) -> f64 {
+    let loss = loss.min(1.0);
+    let bound = (again - loss) / (1.0 - loss).max(f64::MIN_POSITIVE);
+    if bound <= 0.0 {
+        return loss;
+    }
+    loss + (1.0 - loss) * bound.min(1.0).powf(packets.max(1.0))
+}
+
+/// The time between a request and its copy: a sixteenth of the round trip, 0.5 to 5 ms.
+fn apart(rtt: Duration) -> Duration {
+    (rtt / 16).clamp(Duration::from_micros(500), Duration::from_millis(5))
+}
+
+/// A share with two digits, no more than this.
+fn rounded_down(share: f64) -> f64 {
+    let unit = 10_f64.powf(share.log10().floor() - 1.0);
+    (share / unit).floor() * unit
+}
+
+/// Least time beyond a round trip that an answer is waited for.
+const LEAST_MARGIN: Duration = Duration::from_millis(1);
+/// Between losses on the way back, as they are measured, lies an ACK (draft section 3.2.4).
+const ACK_PERIOD: Duration = Duration::from_millis(10);
+/// Datagrams of a request whose answer may come before the next one is overdue.
+const DATAGRAMS: u32 = 2;
+/// Datagrams of the last request.
+const LAST_DATAGRAMS: u32 = 4;
+/// What is as good as impossible.
+const NEVER: f64 = 1e-15;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    /// The laboratory link of the published comparison: 20 ms, 10 Mb/s, loss in both directions.
+    fn lab(loss: f64) -> TimedRounds {
+        TimedRounds {
+            rtt: MS(20),
+            least_rtt: MS(20),
+            rtt_variance: Duration::ZERO,
+            packet: Duration::from_micros(1_053),
+            loss,
+            loss_again: loss,
+            report_loss: loss,
+            report_loss_again: loss,
+            detection: Duration::ZERO,
+        }
+    }
+
+    fn bursts(loss: f64, mean: f64) -> TimedRounds {
+        let again = 1.0 - 1.0 / mean;
+        TimedRounds { loss_again: again, report_loss_again: again, ..lab(loss) }
+    }
+
+    fn close(told: f64, expected: f64) -> bool {
+        (told / expected - 1.0).abs() < 0.005
+    }
+
+    #[test]
+    fn without_bursts_it_is_the_formula_of_the_page() {
+        for (loss, ms, copies, rounds) in [(0.05, 25, 0, 1), (0.1, 50, 1, 2), (0.1, 70, 3, 3)] {
+            let p: f64 = loss;
+            let round = p * p + (1.0 - p * p) * p;
+            let last = p.powi(4) + (1.0 - p.powi(4)) * p.powi(1 + copies);
+            let told = lab(loss).outcome(MS(ms), copies.cast_unsigned());
+            assert_eq!(lab(loss).within(MS(ms)), rounds);
+            let expected = round.powi(rounds.cast_signed() - 1) * last;
+            assert!(close(told.missing, expected), "{told:?}, {expected}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_stays_lost_and_costs_nothing() {
+        let none = Outcome { missing: 1.0, sent: 0.0, last: 0.0 };
+        assert_eq!(lab(0.1).outcome(MS(23), 2), none);
+        assert_eq!((lab(0.1).within(MS(23)), lab(0.1).within(MS(24))), (0, 1));
+    }
+
+    /// The lab's figures of the published grid (`docs/retransmission.md`), in percent: loss,
+    /// latency in milliseconds, overhead, unrecovered. Without a target the algorithm sends no
+    /// copies or some, as the ceiling lets it.
+    #[test]
+    fn the_lab_measures_between_no_copies_and_three() {
+        for (loss, ms, overhead, measured) in [
+            (5.0, 30, 5.20, 0.2425),
+            (5.0, 40, 5.16, 0.2410),
+            (5.0, 50, 5.47, 0.0023),
+            (5.0, 60, 5.56, 0.0012),
+            (5.0, 80, 5.30, 0.0002),
+            (10.0, 30, 10.67, 0.9517),
+            (10.0, 40, 10.65, 0.9447),
+            (10.0, 50, 11.99, 0.0210),
+            (10.0, 60, 12.36, 0.0101),
+            (10.0, 70, 11.39, 0.0010),
+        ] {
+            let told = |copies| lab(loss / 100.0).outcome(MS(ms), copies);
+            let most = loss * told(0).missing;
+            let least = loss * told(3).missing;
+            assert!((least..=most).contains(&measured), "{loss}, {ms}: {least} to {most}");
+            let (little, much) = (loss * told(0).sent, loss * told(3).sent);
+            assert!((little..=much).contains(&overhead), "{loss}, {ms}: {little} to {much}");
+        }
+    }
+
+    /// The lab's figures with losses in bursts, 5 % both ways: round trip, latency, mean burst,
+    /// unrecovered. Of a burst the first packet is found as many packets later.
+    #[test]
+    fn with_bursts_hardly_more_is_lost_than_is_told_and_no_less_than_a_third() {
+        for (rtt, ms, mean, measured) in [
+            (20, 50, 3.0, 0.0329),
+            (60, 150, 3.0, 0.0115),
+            (20, 50, 10.0, 0.2165),
+            (60, 150, 10.0, 0.1152),
+            (60, 240, 10.0, 0.0523),
+        ] {
+            let rounds = TimedRounds { rtt: MS(rtt), least_rtt: MS(rtt), ..bursts(0.05, mean) };
+            let found = |later: i32| {
+                let left = MS(ms).saturating_sub(rounds.packet * later.cast_unsigned());
+                (1.0 - 1.0 / mean).powi(later) / mean * rounds.outcome(left, 0).missing
+            };
+            let told = 5.0 * (0..400).map(found).sum::<f64>();
+            assert!((0.9..3.5).contains(&(told / measured)), "{rtt}, {ms}, {mean}: {told}");
+        }
+    }
+
+    #[test]
+    fn copies_close_behind_each_other_are_lost_together() {
+        let gain = |rounds: &TimedRounds, copies| {
+            rounds.outcome(MS(47), 2 * copies).missing / rounds.outcome(MS(47), copies).missing
+        };
+        let heard = |rounds| TimedRounds { report_loss: 0.0, report_loss_again: 0.0, ..rounds };
+        let (single, burst) = (heard(lab(0.05)), heard(bursts(0.05, 10.0)));
+        assert!(close(gain(&single, 2), 0.05_f64.powi(2)), "{}", gain(&single, 2));
+        assert!(gain(&burst, 2) > 0.5, "{}", gain(&burst, 2));
+        let spread = TimedRounds { packet: Duration::from_micros(5), ..burst };
+        assert!(close(gain(&spread, 2), 0.05_f64.powi(2)), "{}", gain(&spread, 2));
+    }
+
+    #[test]
+    fn copies_are_not_counted_on_where_a_further_round_may_fit() {
+        let wide = TimedRounds { rtt: MS(24), ..lab(0.1) };
+        // Two rounds at 24 ms; three at 20 ms, just, or not.
+        for (ms, counted) in [(61, true), (63, false)] {
+            let told = |copies| wide.outcome(MS(ms), copies).missing;
+            assert_eq!((wide.within(MS(ms)), told(3) < told(0)), (2, counted), "{ms} ms");
+        }
+    }
+
+    #[test]
+    fn what_is_certain_to_be_lost_stays_lost() {
+        let dead = TimedRounds { loss: 1.0, loss_again: 1.0, ..lab(0.5) };
+        let told = dead.outcome(MS(200), 7).missing;
+        assert!((told - 1.0).abs() < 1e-12, "{told}");
+    }
+}
