@@ -5,8 +5,9 @@ use crate::recommend::{Algorithm, Buffer, Recommendation};
 use crate::why::DEFAULT_BUFFER;
 
 /// A recommendation as URIs that can be copied. Those of Punctual are for Punctual at both ends,
-/// with another latency than the others where [`Recommendation::both_ends`] says so. Latency is in milliseconds for Punctual and
-/// srt-live-transmit, and in microseconds for FFmpeg and OBS; the bandwidth is in bytes a second.
+/// with another latency than the others where [`Recommendation::both_ends`] says so. Latency is in
+/// milliseconds for Punctual and srt-live-transmit, and in microseconds for FFmpeg and OBS; the
+/// bandwidth is in bytes a second.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Uris {
     /// For `punctual generate` and `punctual route`.
