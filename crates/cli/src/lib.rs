@@ -16,6 +16,7 @@ mod exit;
 mod file;
 mod generate;
 mod lab;
+mod latency;
 mod live;
 mod log;
 mod options;
@@ -88,6 +89,7 @@ fn execute(cli: Cli) -> Result<(), Failure> {
         }
         Command::Plot(args) => plot::run(&args),
         Command::Options(args) => options::run(&args),
+        Command::Latency(args) => latency::run(&args),
         Command::Uri => print(punctual_uri::topic() + "\n"),
         Command::Generate(args) => on_runtime(generate::run(args, quiet)),
         Command::Receive(args) => on_runtime(receive::run(args, quiet)),

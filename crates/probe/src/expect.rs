@@ -6,7 +6,7 @@ use punctual_units::Bitrate;
 
 use crate::events::LossEvent;
 use crate::measurement::{Distribution, Measurement};
-use crate::model::Rounds;
+use crate::model::{Rounds, TimedRounds};
 use crate::step::float;
 
 /// What will stay lost of a stream that is set up as recommended, on a link as it was measured.
@@ -30,23 +30,102 @@ pub struct Expected {
     pub rounds: u32,
 }
 
-/// What stays lost of a stream of this rate at this latency, with these rounds.
+/// What a model says of the packets that a link loses.
+pub(crate) trait Model: Copy {
+    /// The round trip that it reckons with.
+    fn rtt(&self) -> Duration;
+    /// How many rounds fit into `time`.
+    fn within(&self, time: Duration) -> u32;
+    /// The probability that a lost packet is still missing after `time`.
+    fn missing_after(&self, time: Duration) -> f64;
+    /// The same with this round trip.
+    fn with_rtt(self, rtt: Duration) -> Self;
+    /// The same of a link that is worse than it was measured.
+    fn unlucky(self) -> Self;
+}
+
+impl Model for Rounds {
+    fn rtt(&self) -> Duration {
+        self.rtt
+    }
+
+    fn within(&self, time: Duration) -> u32 {
+        Self::within(self, time)
+    }
+
+    fn missing_after(&self, time: Duration) -> f64 {
+        Self::missing_after(self, time)
+    }
+
+    fn with_rtt(self, rtt: Duration) -> Self {
+        Self { rtt, ..self }
+    }
+
+    fn unlucky(self) -> Self {
+        Self {
+            rtt_variance: self.rtt_variance.mul_f64(1.25),
+            loss: worse(self.loss, 0.01),
+            report_loss: worse(self.report_loss, 0.01),
+            report_loss_again: worse(self.report_loss_again, 0.02),
+            ..self
+        }
+    }
+}
+
+/// The deadline-aware algorithm with so many copies of each last answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timed {
+    pub(crate) rounds: TimedRounds,
+    pub(crate) copies: u32,
+}
+
+impl Model for Timed {
+    fn rtt(&self) -> Duration {
+        self.rounds.rtt
+    }
+
+    fn within(&self, time: Duration) -> u32 {
+        self.rounds.within(time)
+    }
+
+    fn missing_after(&self, time: Duration) -> f64 {
+        self.rounds.outcome(time, self.copies).missing
+    }
+
+    fn with_rtt(self, rtt: Duration) -> Self {
+        let least_rtt = self.rounds.least_rtt.min(rtt);
+        Self { rounds: TimedRounds { rtt, least_rtt, ..self.rounds }, ..self }
+    }
+
+    fn unlucky(self) -> Self {
+        let usual = self.rounds;
+        let rounds = TimedRounds {
+            rtt_variance: usual.rtt_variance.mul_f64(1.25),
+            loss: worse(usual.loss, 0.01),
+            loss_again: worse(usual.loss_again, 0.02),
+            report_loss: worse(usual.report_loss, 0.01),
+            report_loss_again: worse(usual.report_loss_again, 0.02),
+            ..usual
+        };
+        Self { rounds, ..self }
+    }
+}
+
+/// A share that was measured, if that was a lucky time.
+fn worse(share: f64, more: f64) -> f64 {
+    (share * 1.25 + more).min(1.0)
+}
+
+/// What stays lost of a stream of this rate at this latency, by this model.
 pub(crate) fn expected(
     measurement: &Measurement,
     rtt: &Distribution,
-    usual: &Rounds,
+    usual: &impl Model,
     rate: Bitrate,
     latency: Duration,
 ) -> Expected {
     let loss = &measurement.loss;
-    let unlucky = Rounds {
-        rtt: rtt.p99,
-        rtt_variance: usual.rtt_variance.mul_f64(1.25),
-        loss: (usual.loss * 1.25 + 0.01).min(1.0),
-        report_loss: (usual.report_loss * 1.25 + 0.01).min(1.0),
-        report_loss_again: (usual.report_loss_again * 1.25 + 0.02).min(1.0),
-        ..*usual
-    };
+    let unlucky = usual.unlucky().with_rtt(rtt.p99);
     let packets = float(loss.packets.max(1));
     let late = late(measurement, rate, latency);
     let seen = missing(measurement, usual, latency, 1.0) / packets + late.seen;
@@ -63,12 +142,11 @@ pub(crate) fn expected(
 
 /// Packets that stay lost: each loss that was seen has the time that is left of the latency when
 /// packets come through again, and its own round trip.
-fn missing(measurement: &Measurement, rounds: &Rounds, latency: Duration, stretch: f64) -> f64 {
+fn missing(measurement: &Measurement, model: &impl Model, latency: Duration, stretch: f64) -> f64 {
     let of_event = |event: LossEvent| {
-        let rtt = event.rtt.unwrap_or_default().max(rounds.rtt);
-        let rounds = Rounds { rtt, ..*rounds };
+        let rtt = event.rtt.unwrap_or_default().max(model.rtt());
         let left = latency.saturating_sub(event.span.mul_f64(stretch));
-        float(event.packets) * rounds.missing_after(left)
+        float(event.packets) * model.with_rtt(rtt).missing_after(left)
     };
     measurement.events.iter().map(of_event).sum()
 }

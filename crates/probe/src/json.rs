@@ -7,8 +7,10 @@ use punctual_units::Bitrate;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::both_ends::BothEnds;
+use crate::expect::Expected;
 use crate::measurement::{Congestion, Distribution, Limit, Measurement, Peer, StepResult, Verdict};
-use crate::recommend::{LinkKind, NotEnough, Recommendation};
+use crate::recommend::{Buffer, LinkKind, NotEnough, Recommendation};
 use crate::uris::Uris;
 
 /// Everything about a probe as one JSON object of the schema `punctual-probe/1`:
@@ -32,6 +34,10 @@ use crate::uris::Uris;
 ///   `receive_buffer` and `send_buffer` (`packets`, `bytes`), `reorder_tolerance_packets`,
 ///   `retransmit_algorithm` (libsrt's number), `expected` (`unrecovered_share`, `at_most`,
 ///   `seen_share`, `rounds`), `why` (an object from setting to sentence), `warnings`, `uris`
+/// - in it also `both_ends`, what does better where both ends are Punctual, or `null`:
+///   `latency_ms`, `retransmit_algorithm` (`deadline`), `rounds`, `copies`, `overhead_share`,
+///   `loss_target_share` (0 for none), `receive_buffer`, `send_buffer`, `expected`; in `uris` those
+///   of Punctual go by it
 pub fn document(
     measurement: &Measurement,
     recommendation: Result<(&Recommendation, &Uris), NotEnough>,
@@ -111,8 +117,6 @@ fn recommended(recommendation: &Recommendation, uris: &Uris) -> Value {
         .iter()
         .map(|why| (why.setting.to_owned(), Value::String(why.text.clone())))
         .collect();
-    let buffer =
-        |buffer: crate::Buffer| json!({ "packets": buffer.packets, "bytes": buffer.bytes });
     json!({
         "link": match recommendation.kind {
             LinkKind::Steady => "steady",
@@ -127,12 +131,8 @@ fn recommended(recommendation: &Recommendation, uris: &Uris) -> Value {
         "send_buffer": buffer(recommendation.send_buffer),
         "reorder_tolerance_packets": recommendation.reorder_tolerance,
         "retransmit_algorithm": recommendation.algorithm.number(),
-        "expected": {
-            "unrecovered_share": recommendation.expected.share,
-            "at_most": recommendation.expected.at_most,
-            "seen_share": recommendation.expected.seen,
-            "rounds": recommendation.expected.rounds,
-        },
+        "expected": expected(&recommendation.expected),
+        "both_ends": recommendation.both_ends.as_ref().map(both_ends),
         "why": why,
         "warnings": recommendation.warnings,
         "uris": {
@@ -144,6 +144,34 @@ fn recommended(recommendation: &Recommendation, uris: &Uris) -> Value {
             "obs": uris.obs,
         },
     })
+}
+
+fn both_ends(both_ends: &BothEnds) -> Value {
+    let need = &both_ends.need;
+    json!({
+        "latency_ms": ms(need.latency),
+        "retransmit_algorithm": "deadline",
+        "rounds": need.rounds,
+        "copies": need.copies,
+        "overhead_share": need.overhead,
+        "loss_target_share": need.sender_target,
+        "receive_buffer": buffer(both_ends.receive_buffer),
+        "send_buffer": buffer(both_ends.send_buffer),
+        "expected": expected(&both_ends.expected),
+    })
+}
+
+fn expected(expected: &Expected) -> Value {
+    json!({
+        "unrecovered_share": expected.share,
+        "at_most": expected.at_most,
+        "seen_share": expected.seen,
+        "rounds": expected.rounds,
+    })
+}
+
+fn buffer(buffer: Buffer) -> Value {
+    json!({ "packets": buffer.packets, "bytes": buffer.bytes })
 }
 
 fn step(step: &StepResult) -> Value {

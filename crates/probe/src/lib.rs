@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+mod both_ends;
 mod config;
 mod course;
 mod events;
@@ -30,6 +31,7 @@ mod summary;
 mod uris;
 mod why;
 
+pub use both_ends::BothEnds;
 pub use config::{ProbeConfig, ProbeConfigError};
 pub use expect::Expected;
 pub use json::document;

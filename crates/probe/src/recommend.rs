@@ -4,9 +4,10 @@ use punctual_proto::RetransmitAlgorithm;
 use punctual_units::Bitrate;
 use thiserror::Error;
 
-use crate::expect::{Expected, expected};
+use crate::both_ends::{self, BothEnds};
+use crate::expect::{Expected, Model, expected};
 use crate::measurement::{Distribution, Measurement};
-use crate::model::Rounds;
+use crate::model::{Rounds, TimedRounds};
 use crate::probe::recommended;
 use crate::step::scaled;
 use crate::why;
@@ -57,6 +58,8 @@ pub struct Recommendation {
     pub algorithm: Algorithm,
     /// What will stay lost.
     pub expected: Expected,
+    /// What does better between two ends that are Punctual; `None` if nothing does.
+    pub both_ends: Option<BothEnds>,
     /// Why each of these.
     pub why: Vec<Why>,
     /// What should be known before it is relied on.
@@ -119,11 +122,6 @@ pub fn recommend(measurement: &Measurement, wishes: &Wishes) -> Result<Recommend
     let plan = Plan::new(measurement, wishes, rtt, usable);
     let (algorithm, latency) = plan.latency();
     let expected = plan.expected(latency, algorithm);
-    let buffer = |time: Duration| {
-        let bytes = plan.max_bandwidth.as_bytes_per_sec() as u128 * time.as_nanos() / 1_000_000_000;
-        let packets = usize::try_from(bytes.div_ceil(plan.payload as u128)).unwrap_or(usize::MAX);
-        Buffer { packets, bytes: packets.saturating_mul(BUFFER_UNIT) }
-    };
     let mut recommendation = Recommendation {
         kind: plan.kind,
         latency,
@@ -131,12 +129,12 @@ pub fn recommend(measurement: &Measurement, wishes: &Wishes) -> Result<Recommend
         max_bandwidth: plan.max_bandwidth,
         overhead_percent: plan.overhead_percent,
         payload: plan.payload,
-        receive_buffer: buffer(latency + rtt.median / 2),
-        // The sender keeps what is not acknowledged for the latency, and for a second at least.
-        send_buffer: buffer(latency.max(SENDER_KEEPS) + rtt.median),
+        receive_buffer: plan.receive_buffer(latency),
+        send_buffer: plan.send_buffer(latency),
         reorder_tolerance: plan.reorder_tolerance,
         algorithm,
         expected,
+        both_ends: both_ends::better(&plan, latency, &expected),
         why: Vec::new(),
         warnings: Vec::new(),
     };
@@ -150,16 +148,17 @@ pub(crate) struct Reasons {
     pub(crate) factor: u32,
     pub(crate) by_rtt: Duration,
     pub(crate) by_spike: Duration,
+    pub(crate) burst: Duration,
     pub(crate) by_burst: Duration,
     pub(crate) highest: Duration,
 }
 
 /// All that the settings are made from.
-struct Plan<'a> {
-    measurement: &'a Measurement,
-    wishes: &'a Wishes,
-    rtt: Distribution,
-    kind: LinkKind,
+pub(crate) struct Plan<'a> {
+    pub(crate) measurement: &'a Measurement,
+    pub(crate) wishes: &'a Wishes,
+    pub(crate) rtt: Distribution,
+    pub(crate) kind: LinkKind,
     rate: Bitrate,
     max_bandwidth: Bitrate,
     overhead_percent: u32,
@@ -231,11 +230,7 @@ impl<'a> Plan<'a> {
         let least = self.reasons().least(&self.rounds);
         let most = self.wishes.max_latency.min(LONGEST_LATENCY).max(least.min(LONGEST_LATENCY));
         let enough = |algorithm| {
-            let reaches = |latency| {
-                let expected = self.expected(latency, algorithm);
-                // Less than what may come unseen is not worth a delay.
-                expected.seen <= self.wishes.target.max(expected.share - expected.seen)
-            };
+            let reaches = |latency| self.suffices(&self.expected(latency, algorithm));
             let mut latency = rounded_up(least.min(most));
             while latency < most && !reaches(latency) {
                 latency += GRAIN;
@@ -264,7 +259,47 @@ impl<'a> Plan<'a> {
         (Algorithm::Efficient, latency)
     }
 
-    fn reasons(&self) -> Reasons {
+    /// Whether no more is expected to be lost than is wanted.
+    pub(crate) fn suffices(&self, expected: &Expected) -> bool {
+        // Less than what may come unseen is not worth a delay.
+        expected.seen <= self.wishes.target.max(expected.share - expected.seen)
+    }
+
+    /// The rounds of the deadline-aware algorithm.
+    pub(crate) fn timed_rounds(&self) -> TimedRounds {
+        let usual = &self.rounds;
+        let bursts = self.measurement.bursts.map_or(0.0, |bursts| 1.0 - 1.0 / bursts.mean.max(1.0));
+        let packet = self.rate.time_for(self.payload as u64);
+        TimedRounds {
+            rtt: usual.rtt,
+            least_rtt: self.rtt.min.min(usual.rtt),
+            rtt_variance: usual.rtt_variance,
+            packet,
+            loss: usual.loss,
+            loss_again: bursts.max(usual.loss),
+            report_loss: usual.report_loss,
+            report_loss_again: usual.report_loss_again,
+            detection: packet.saturating_mul(self.reorder_tolerance),
+        }
+    }
+
+    /// The end that receives holds what comes within the latency.
+    pub(crate) fn receive_buffer(&self, latency: Duration) -> Buffer {
+        self.buffer(latency + self.rtt.median / 2)
+    }
+
+    /// The sender keeps what is not acknowledged for the latency, and for a second at least.
+    pub(crate) fn send_buffer(&self, latency: Duration) -> Buffer {
+        self.buffer(latency.max(SENDER_KEEPS) + self.rtt.median)
+    }
+
+    fn buffer(&self, time: Duration) -> Buffer {
+        let bytes = self.max_bandwidth.as_bytes_per_sec() as u128 * time.as_nanos() / 1_000_000_000;
+        let packets = usize::try_from(bytes.div_ceil(self.payload as u128)).unwrap_or(usize::MAX);
+        Buffer { packets, bytes: packets.saturating_mul(BUFFER_UNIT) }
+    }
+
+    pub(crate) fn reasons(&self) -> Reasons {
         let measured = self.measurement;
         let factor = match self.kind {
             LinkKind::Mobile => 5,
@@ -281,17 +316,22 @@ impl<'a> Plan<'a> {
             LinkKind::Steady => highest,
         };
         let longest = measured.events.longest();
-        let by_burst = match self.kind {
+        let burst = match self.kind {
             LinkKind::Mobile => longest.mul_f64(1.25),
             LinkKind::Steady => longest,
-        } + self.rtt.median * 3;
-        Reasons { factor, by_rtt: self.rtt.median * factor, by_spike, by_burst, highest }
+        };
+        let by_burst = burst + self.rtt.median * 3;
+        Reasons { factor, by_rtt: self.rtt.median * factor, by_spike, burst, by_burst, highest }
     }
 
     /// What stays lost at this latency.
     fn expected(&self, latency: Duration, algorithm: Algorithm) -> Expected {
-        let rounds = self.rounds.with_algorithm(algorithm.into());
-        expected(self.measurement, &self.rtt, &rounds, self.rate, latency)
+        self.expected_by(&self.rounds.with_algorithm(algorithm.into()), latency)
+    }
+
+    /// What stays lost at this latency by this model.
+    pub(crate) fn expected_by(&self, model: &impl Model, latency: Duration) -> Expected {
+        expected(self.measurement, &self.rtt, model, self.rate, latency)
     }
 }
 
@@ -325,14 +365,14 @@ fn kind_of(measurement: &Measurement, rtt: &Distribution) -> LinkKind {
     }
 }
 
-fn rounded_up(latency: Duration) -> Duration {
+pub(crate) fn rounded_up(latency: Duration) -> Duration {
     let grains = latency.as_nanos().div_ceil(GRAIN.as_nanos());
     GRAIN.saturating_mul(u32::try_from(grains).unwrap_or(u32::MAX)).min(LONGEST_LATENCY)
 }
 
-const GRAIN: Duration = Duration::from_millis(10);
+pub(crate) const GRAIN: Duration = Duration::from_millis(10);
 /// What a handshake can say.
-const LONGEST_LATENCY: Duration = Duration::from_millis(65_530);
+pub(crate) const LONGEST_LATENCY: Duration = Duration::from_millis(65_530);
 /// A quarter of the stream, as the SRT cookbook has it, and libsrt by default.
 const USUAL_OVERHEAD: f64 = 0.25;
 /// Less loss than that lets three round trips do.

@@ -1,10 +1,13 @@
 use std::fmt::{Display, Write};
 
+use crate::both_ends::BothEnds;
 use crate::recommend::{Algorithm, Buffer, Recommendation};
 use crate::why::DEFAULT_BUFFER;
 
-/// A recommendation as URIs that can be copied. Latency is in milliseconds for Punctual and
-/// srt-live-transmit, and in microseconds for FFmpeg and OBS; the bandwidth is in bytes a second.
+/// A recommendation as URIs that can be copied. Those of Punctual are for Punctual at both ends,
+/// with another latency than the others where [`Recommendation::both_ends`] says so. Latency is in
+/// milliseconds for Punctual and srt-live-transmit, and in microseconds for FFmpeg and OBS; the
+/// bandwidth is in bytes a second.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Uris {
     /// For `punctual generate` and `punctual route`.
@@ -32,44 +35,58 @@ impl Recommendation {
         let own = extra.iter().find(|(key, _)| key == "port" || key == "localport");
         let own = own.map_or(port, |(_, own)| own);
         let listen = if meets { format!("HERE:{own}") } else { format!(":{port}") };
-        let mut sender = Query::new(address);
-        sender.add("latency", self.latency.as_millis());
-        self.add_sender(&mut sender);
-        sender.add_unless("payloadsize", self.payload, 1_316);
-        sender.add_unless("retransmitalgo", self.algorithm.number(), 1);
-        sender.add_all(extra);
-        let mut listener = Query::new(&listen);
-        listener.add("latency", self.latency.as_millis());
-        if meets {
-            listener.add("mode", "rendezvous");
-            listener.add_unless("port", port, own);
-        }
-        if self.receive_buffer.packets > DEFAULT_BUFFER {
-            listener.add("rcvbuf", self.receive_buffer.bytes);
-            listener.add("fc", self.receive_buffer.packets);
-        }
-        listener.add_unless("lossmaxttl", self.reorder_tolerance, 0);
+        let sender = |both_ends: Option<&BothEnds>| {
+            let mut query = Query::new(address);
+            if let Some(both_ends) = both_ends {
+                query.add_all(&both_ends.need.deadline_keys(None));
+            } else {
+                query.add("latency", self.latency.as_millis());
+            }
+            self.add_sender(&mut query, both_ends.map_or(self.send_buffer, |it| it.send_buffer));
+            query.add_unless("payloadsize", self.payload, 1_316);
+            if both_ends.is_none() {
+                query.add_unless("retransmitalgo", self.algorithm.number(), 1);
+            }
+            query.add_all(extra);
+            query.0
+        };
+        let listener = |both_ends: Option<&BothEnds>| {
+            let mut query = Query::new(&listen);
+            let latency = both_ends.map_or(self.latency, |it| it.need.latency);
+            query.add("latency", latency.as_millis());
+            if meets {
+                query.add("mode", "rendezvous");
+                query.add_unless("port", port, own);
+            }
+            let buffer = both_ends.map_or(self.receive_buffer, |it| it.receive_buffer);
+            if buffer.packets > DEFAULT_BUFFER {
+                query.add("rcvbuf", buffer.bytes);
+                query.add("fc", buffer.packets);
+            }
+            query.add_unless("lossmaxttl", self.reorder_tolerance, 0);
+            query.0
+        };
         let mut ffmpeg = Query::new(address);
         if !meets {
             ffmpeg.add("mode", "caller");
         }
         ffmpeg.add("latency", self.latency.as_micros());
         ffmpeg.add("pkt_size", self.payload);
-        self.add_sender(&mut ffmpeg);
+        self.add_sender(&mut ffmpeg, self.send_buffer);
         ffmpeg.add_all(extra);
         Uris {
-            punctual: sender.0.clone(),
-            srt_live_transmit: sender.0,
-            srt_live_transmit_listener: listener.0.clone(),
-            punctual_listener: listener.0,
+            punctual: sender(self.both_ends.as_ref()),
+            punctual_listener: listener(self.both_ends.as_ref()),
+            srt_live_transmit: sender(None),
+            srt_live_transmit_listener: listener(None),
             obs: ffmpeg.0.clone(),
             ffmpeg: ffmpeg.0,
         }
     }
 
-    fn add_sender(&self, query: &mut Query) {
+    fn add_sender(&self, query: &mut Query, buffer: Buffer) {
         query.add("maxbw", self.max_bandwidth.as_bytes_per_sec());
-        let Buffer { packets, bytes } = self.send_buffer;
+        let Buffer { packets, bytes } = buffer;
         if packets > DEFAULT_BUFFER {
             query.add("sndbuf", bytes);
         }
@@ -105,9 +122,9 @@ impl Query {
         }
     }
 
-    fn add_all(&mut self, extra: &[(String, String)]) {
+    fn add_all(&mut self, extra: &[(impl AsRef<str>, String)]) {
         for (key, value) in extra {
-            self.add(key, value);
+            self.add(key.as_ref(), value);
         }
     }
 }

@@ -22,6 +22,7 @@ pub(crate) fn explain(
         ("reorder_tolerance", reordering(recommendation, measurement)),
         ("algorithm", algorithm(recommendation, measurement)),
         ("expected", expected(recommendation, measurement)),
+        ("both_ends", both_ends(recommendation)),
     ];
     recommendation.why = why.map(|(setting, text)| Why { setting, text }).into();
     recommendation.warnings = warnings(recommendation, measurement, wishes);
@@ -212,6 +213,27 @@ fn expected(recommendation: &Recommendation, measurement: &Measurement) -> Strin
         percent(expected.at_most)
     );
     text
+}
+
+fn both_ends(recommendation: &Recommendation) -> String {
+    let Some(both_ends) = &recommendation.both_ends else {
+        return "deadline-aware retransmission would do no better on this link".to_owned();
+    };
+    let need = &both_ends.need;
+    let requests = match need.rounds {
+        1 => "one request for each packet can".to_owned(),
+        rounds => format!("{rounds} requests for each packet can"),
+    };
+    let copies = match need.copies {
+        0 => String::new(),
+        1 => ", the answer to the last sent twice".to_owned(),
+        copies => format!(", the answer to the last sent {} times", copies + 1),
+    };
+    format!(
+        "deadline-aware retransmission, which both ends must know: {requests} be answered in          time{copies}; about {} of the packets are sent again, and {} stay lost",
+        percent(need.overhead),
+        percent(both_ends.expected.share)
+    )
 }
 
 fn warnings(

@@ -53,17 +53,19 @@ pub fn parse_count(text: &str) -> Result<u64, ParseUnitError> {
 }
 
 /// Reads a share of a whole, 0 to 1: a percentage such as `2%`, or a bare number less than 1 such
-/// as `0.02`.
+/// as `0.02` or `1e-6`.
 ///
 /// The result is the `f64` nearest to what is written. A bare `1` is an error, because it may mean
 /// 1 % as well as 100 %.
 pub fn parse_share(text: &str) -> Result<f64, ParseUnitError> {
     let (number, unit) = split(text, &SHARE)?;
-    let exponent = match unit {
-        "" => 0,
-        "%" => -2,
-        _ => return Err(unknown_unit(text, unit, &SHARE)),
+    let (exponent, unit) = match unit {
+        "%" => (-2, unit),
+        _ => negative_power(unit).map_or((0, unit), |power| (power, "")),
     };
+    if !matches!(unit, "" | "%") {
+        return Err(unknown_unit(text, unit, &SHARE));
+    }
     let Ok(share) = f64::from_str(&format!("{number}e{exponent}")) else {
         return Err(not_a_number(text, &SHARE));
     };
@@ -72,6 +74,13 @@ pub fn parse_share(text: &str) -> Result<f64, ParseUnitError> {
         _ if share > 1.0 => Err(ParseUnitError::TooLarge { text: text.to_owned(), most: "100%" }),
         _ => Ok(share),
     }
+}
+
+/// The power of ten behind the `e` of `1e-6`, if it is one that makes numbers smaller.
+fn negative_power(text: &str) -> Option<i32> {
+    let digits = text.strip_prefix(['e', 'E'])?.strip_prefix('-')?;
+    let plain = (1..=2).contains(&digits.len()) && digits.bytes().all(|c| c.is_ascii_digit());
+    digits.parse::<i32>().ok().filter(|_| plain).map(|power| -power)
 }
 
 /// How one quantity is written.
@@ -349,6 +358,8 @@ mod tests {
         assert_eq!(parse_count("1.5k"), Ok(1_500));
         assert_eq!(parse_share("2%"), Ok(0.02));
         assert_eq!(parse_share("0.02"), Ok(0.02));
+        assert_eq!(parse_share("1e-6"), Ok(1e-6));
+        assert_eq!(parse_share(" 2.5E-04"), Ok(2.5e-4));
         assert_eq!(parse_share("100 %"), Ok(1.0));
         assert_eq!(parse_share("0"), Ok(0.0));
         assert_eq!(parse_share("99.9%"), Ok(0.999));
@@ -404,6 +415,9 @@ mod tests {
             message(parse_share("1")),
             "`1`: the `%` is missing; did you mean `1%`? (a bare share is less than 1)"
         );
+        for text in ["1e-", "1e--6", "1e-6%", "1e+6", "1e6", "1e-600"] {
+            assert!(message(parse_share(text)).contains("is written like `2%`"), "{text}");
+        }
         assert_eq!(
             message(parse_share("2pc")),
             "`2pc`: unknown unit `pc`; a share is written like `2%`"

@@ -6,6 +6,7 @@ mod emulate;
 mod file;
 mod generate;
 mod lab;
+mod latency;
 mod link;
 mod metrics;
 mod options;
@@ -26,6 +27,7 @@ pub(crate) use emulate::EmulateArgs;
 pub(crate) use file::{FileArgs, FileCommand, FileReceiveArgs, FileSendArgs, Protocol};
 pub(crate) use generate::GenerateArgs;
 pub(crate) use lab::{LabArgs, LabCommand, MergeArgs, RunArgs};
+pub(crate) use latency::LatencyArgs;
 pub(crate) use metrics::MetricsArgs;
 pub(crate) use options::OptionsArgs;
 pub(crate) use plot::{Align, PlotArgs, PlotFormat};
@@ -56,6 +58,7 @@ pub(crate) enum Command {
     File(Box<FileArgs>),
     Emulate(Box<EmulateArgs>),
     Probe(Box<ProbeArgs>),
+    Latency(LatencyArgs),
     Lab(Box<LabArgs>),
     Plot(PlotArgs),
     Options(OptionsArgs),
@@ -117,6 +120,9 @@ Examples:
   Ask how to set up SRT for a link: at the other end, then here:
       punctual probe --listen :4200
       punctual probe srt://host:4200
+
+  Ask what latency a link needs whose round trip and loss are known:
+      punctual latency --rtt 40ms --loss 5% --target 1e-6
 
   Send what FFmpeg makes, and play it at the other end:
       ffmpeg -re -i in.mp4 -c copy -f mpegts - | punctual route - 'srt://host:4200'

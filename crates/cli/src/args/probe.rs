@@ -13,7 +13,8 @@ use crate::args::value;
 /// Sends a stream of MPEG-TS null packets to an SRT listener, at rates that rise step by step until
 /// the link shows congestion, and then at the rate that it is going to recommend. It tells round
 /// trips, loss, bursts, reordering and the usable rate, and recommends latency, rate, maximum
-/// bandwidth and buffers, with the reasons and with URIs that can be copied.
+/// bandwidth and buffers, with the reasons and with URIs that can be copied: for any SRT programs,
+/// and for Punctual at both ends, which needs less latency (retransmitalgo=deadline).
 ///
 /// At the other end runs `punctual probe --listen`, which tells what arrives there. Any other SRT
 /// listener will do as well, but what only the receiving end sees is then missing. The null packets

@@ -250,6 +250,7 @@ const RECOMMENDED: &[&str] = &[
     "inputbw",
     "latency",
     "lossmaxttl",
+    "losstarget",
     "maxbw",
     "mininputbw",
     "oheadbw",
@@ -260,7 +261,9 @@ const RECOMMENDED: &[&str] = &[
     "rcvbuf",
     "rcvlatency",
     "retransmitalgo",
+    "rexmitceiling",
     "sndbuf",
+    "timedrequests",
     "tsbpddelay",
 ];
 

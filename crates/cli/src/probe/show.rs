@@ -153,6 +153,11 @@ fn recommended(text: &mut String, recommendation: &Recommendation) {
         }
     };
     advise("latency", shown(recommendation.latency), "latency");
+    let both_ends = match &recommendation.both_ends {
+        Some(both_ends) => format!("{}, retransmitalgo=deadline", shown(both_ends.need.latency)),
+        None => "the same".to_owned(),
+    };
+    advise("Punctual both ends", both_ends, "both_ends");
     advise("rate of the stream", format!("{:#}", recommendation.stream_rate), "stream_rate");
     advise("maximum bandwidth", format!("{:#}", recommendation.max_bandwidth), "max_bandwidth");
     advise("payload", format!("{} bytes", recommendation.payload), "payload");
@@ -186,7 +191,7 @@ fn copied(text: &mut String, recommendation: &Recommendation, uris: &Uris) {
     let _ = writeln!(text, "\nTo be copied");
     // A shell would take the `&` for its own.
     let quoted = |uri: &str| format!("'{uri}'");
-    row(text, "Punctual", &quoted(&uris.punctual));
+    row(text, "Punctual both ends", &quoted(&uris.punctual));
     row(text, "  listening", &quoted(&uris.punctual_listener));
     row(text, "srt-live-transmit", &quoted(&uris.srt_live_transmit));
     row(text, "  listening", &quoted(&uris.srt_live_transmit_listener));

@@ -13,6 +13,7 @@ mod ends;
 mod files;
 mod groups;
 mod lab;
+mod latency;
 mod plot;
 mod probe;
 mod program;

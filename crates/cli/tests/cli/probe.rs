@@ -35,6 +35,12 @@ fn a_link_is_measured_from_both_ends_and_a_setup_recommended() {
     assert!(number(&advice["latency_ms"]) >= 3.0 * rtt, "{advice}");
     let ffmpeg = advice["uris"]["ffmpeg"].as_str().expect("a text");
     assert!(ffmpeg.contains("streamid=probe") && ffmpeg.contains("0000&"), "{ffmpeg}");
+    assert!(!ffmpeg.contains("deadline"), "{ffmpeg}");
+    let both_ends = &advice["both_ends"];
+    assert!(number(&both_ends["latency_ms"]) < number(&advice["latency_ms"]), "{advice}");
+    let punctual = advice["uris"]["punctual"].as_str().expect("a text");
+    let keys = format!("latency={}&retransmitalgo=deadline", both_ends["latency_ms"]);
+    assert!(punctual.contains(keys.replace(".0&", "&").as_str()), "{punctual}");
     assert!(listener.end().text().is_empty());
 }
 

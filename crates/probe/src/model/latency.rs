@@ -138,6 +138,32 @@ impl Path {
     }
 }
 
+impl Need {
+    /// The keys of a URI that set up the sender for this, where it is a need of the deadline-aware
+    /// algorithm that may send `ceiling` again for each original.
+    pub fn deadline_keys(&self, ceiling: Option<f64>) -> Vec<(&'static str, String)> {
+        let mut keys = vec![
+            ("latency", self.latency.as_millis().to_string()),
+            ("retransmitalgo", "deadline".to_owned()),
+        ];
+        if self.sender_target > 0.0 {
+            keys.push(("losstarget", as_typed(self.sender_target)));
+        }
+        if self.needs_ceiling
+            && let Some(ceiling) = ceiling
+        {
+            keys.push(("rexmitceiling", as_typed(ceiling)));
+        }
+        keys
+    }
+}
+
+/// A share as it stands in a URI: in percent, without needless digits.
+fn as_typed(share: f64) -> String {
+    let percent: f64 = format!("{:.5e}", share * 100.0).parse().unwrap_or(0.0);
+    format!("{percent}%")
+}
+
 impl PathError {
     fn time(name: &'static str, time: Duration, expected: &'static str) -> Self {
         Self { name, value: DisplayDuration(time).to_string(), expected }
@@ -168,9 +194,17 @@ struct Search<'a> {
     path: &'a Path,
     target: f64,
     ceiling: Option<f64>,
-    periodic: [(Rounds, Spread); 2],
-    timed: (TimedRounds, [Spread; COPIES]),
+    periodic: [Periodic; 2],
+    timed: (TimedRounds, [Spread; COPIES as usize]),
     found: Needs,
+}
+
+/// One of libsrt's algorithms.
+struct Periodic {
+    rounds: Rounds,
+    spread: Spread,
+    /// What is missing after so many rounds; it changes with them alone.
+    missing: (u32, f64),
 }
 
 /// The mean of a probability over the losses of bursts, of which the first are found last.
@@ -185,13 +219,14 @@ impl<'a> Search<'a> {
     fn new(path: &'a Path, target: f64, ceiling: Option<f64>) -> Self {
         let packets = GRAIN.as_secs_f64() / path.packet.as_secs_f64().max(1e-9);
         let spread = Spread { longer: (1.0 - 1.0 / path.burst).powf(packets), mean: 1.0 };
-        let rounds = |algorithm| (path.rounds(algorithm), spread);
+        let rounds =
+            |algorithm| Periodic { rounds: path.rounds(algorithm), spread, missing: (0, 1.0) };
         Self {
             path,
             target,
             ceiling,
             periodic: [RetransmitAlgorithm::Aggressive, RetransmitAlgorithm::Efficient].map(rounds),
-            timed: (path.timed_rounds(), [spread; COPIES]),
+            timed: (path.timed_rounds(), [spread; COPIES as usize]),
             found: Needs::default(),
         }
     }
@@ -206,11 +241,12 @@ impl<'a> Search<'a> {
         let loss = self.path.loss;
         let [aggressive, efficient] = &mut self.periodic;
         let found = [&mut self.found.aggressive, &mut self.found.efficient];
-        for ((rounds, spread), found) in [aggressive, efficient].into_iter().zip(found) {
+        for (periodic, found) in [aggressive, efficient].into_iter().zip(found) {
             if found.is_some() {
                 continue;
             }
-            let missing = loss * spread.take(rounds.missing_after(latency));
+            let missing = loss * periodic.missing(latency);
+            let rounds = &periodic.rounds;
             if missing <= self.target {
                 *found = Some(Need {
                     latency,
@@ -228,10 +264,11 @@ impl<'a> Search<'a> {
 
     fn look_timed(&mut self, latency: Duration) {
         let (rounds, spreads) = &mut self.timed;
-        let fewest = self.found.deadline.last().map_or(COPIES, |need| need.copies as usize);
+        let fewest = self.found.deadline.last().map_or(COPIES, |need| need.copies);
+        let until_last = rounds.until_last(latency);
         let mut found = None;
-        for (copies, spread) in (0..).zip(spreads).take(fewest) {
-            let outcome = rounds.outcome(latency, copies);
+        for (copies, spread) in (0..).zip(spreads).take(fewest as usize) {
+            let outcome = until_last.outcome(copies);
             let missing = self.path.loss * spread.take(outcome.missing);
             if found.is_some() || missing > self.target {
                 continue;
@@ -257,6 +294,16 @@ impl<'a> Search<'a> {
     }
 }
 
+impl Periodic {
+    fn missing(&mut self, latency: Duration) -> f64 {
+        let rounds = self.rounds.within(latency);
+        if rounds != self.missing.0 {
+            self.missing = (rounds, self.rounds.missing_after(latency));
+        }
+        self.spread.take(self.missing.1)
+    }
+}
+
 impl Spread {
     fn take(&mut self, now: f64) -> f64 {
         self.mean = now + (self.mean - now) * self.longer;
@@ -268,7 +315,7 @@ const GRAIN: Duration = Duration::from_millis(1);
 /// What a handshake can say.
 const LONGEST_LATENCY: Duration = Duration::from_millis(65_530);
 /// As many copies of an answer as are sent at most, and none.
-const COPIES: usize = 8;
+pub(crate) const COPIES: u32 = 8;
 const LEAST_RTT: Duration = Duration::from_millis(1);
 const LONGEST_RTT: Duration = Duration::from_secs(10);
 const LEAST_RATE: Bitrate = Bitrate::from_bits_per_sec(10_000);
@@ -317,6 +364,22 @@ mod tests {
         assert_eq!((generous.rounds, generous.copies), (1, 2), "{generous:?}");
         assert!(generous.needs_ceiling && generous.overhead <= 0.05, "{generous:?}");
         assert!(generous.latency < MS(26), "{generous:?}");
+    }
+
+    #[test]
+    fn the_keys_of_a_uri_say_what_is_needed() {
+        let keys = |target, ceiling| {
+            let need = needs(&lab(0.01, 1.0), target, ceiling, LONG).deadline[0];
+            let keys = need.deadline_keys(ceiling);
+            keys.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join("&")
+        };
+        assert_eq!(keys(2e-4, None), "latency=24&retransmitalgo=deadline");
+        assert_eq!(
+            keys(1e-6, Some(0.045)),
+            "latency=24&retransmitalgo=deadline&losstarget=0.000044%&rexmitceiling=4.5%"
+        );
+        assert_eq!(keys(2e-6, None), "latency=46&retransmitalgo=deadline");
+        assert_eq!([1e-6, 0.2, 1.25e-5].map(as_typed), ["0.0001%", "20%", "0.00125%"]);
     }
 
     #[test]

@@ -69,6 +69,32 @@ struct State {
     unanswered: f64,
 }
 
+/// What becomes of a lost packet until its last round.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct UntilLast<'a> {
+    rounds: &'a TimedRounds,
+    /// `None` where not even one round fits.
+    last: Option<Last>,
+    state: State,
+    sent: f64,
+}
+
+/// The last round.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    /// How much later the answer could come.
+    slack: Duration,
+    /// Whether it is the last one for certain, so that there are copies.
+    certain: bool,
+}
+
+/// How likely a request is lost, where the one before was not, and where it was.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    usual: f64,
+    behind: f64,
+}
+
 impl TimedRounds {
     /// How many requests can be answered within `time`, the last with all its datagrams.
     pub fn within(&self, time: Duration) -> u32 {
@@ -78,19 +104,35 @@ impl TimedRounds {
 
     /// What becomes of a lost packet within `time`, with so many copies of its last answer.
     pub fn outcome(&self, time: Duration, copies: u32) -> Outcome {
+        self.until_last(time).outcome(copies)
+    }
+
+    /// What becomes of it until the last round, which is the same for any number of copies.
+    pub(super) fn until_last(&self, time: Duration) -> UntilLast<'_> {
         let rounds = self.within(time);
-        if rounds == 0 {
-            return Outcome { missing: 1.0, sent: 0.0, last: 0.0 };
-        }
-        let spent = self.detection + self.rtt + self.period().saturating_mul(rounds - 1);
-        let outcome = self.rounds(rounds, time.saturating_sub(spent), copies);
+        let nothing = State { fresh: 1.0, unheard: 0.0, unanswered: 0.0 };
+        let Some(before) = rounds.checked_sub(1) else {
+            return UntilLast { rounds: self, last: None, state: nothing, sent: 0.0 };
+        };
+        let spent = self.detection + self.rtt + self.period().saturating_mul(before);
         // If all goes quickly, there is a round more, whose request and copies have hardly time:
         // and the round before has no copies.
         let quickest = self.least_rtt + apart(self.least_rtt);
-        if copies == 0 || self.fit(time, self.least_rtt, quickest) <= rounds {
-            return outcome;
+        let certain = self.fit(time, self.least_rtt, quickest) <= rounds;
+        let last = Last { slack: time.saturating_sub(spent), certain };
+        let request = self.request(DATAGRAMS);
+        let answer_again = self.answer_lost_again(self.period());
+        let (mut state, mut sent) = (nothing, 0.0);
+        for _ in 0..before.min(MOST_ROUNDS) {
+            let (lost, heard) = request.of(&state);
+            sent += heard.0 + heard.1;
+            let unanswered = heard.0 * self.loss + heard.1 * answer_again;
+            state = State { fresh: 0.0, unheard: lost, unanswered };
+            if lost + unanswered < NEVER {
+                break;
+            }
         }
-        Outcome { missing: self.rounds(rounds, Duration::ZERO, 0).missing, ..outcome }
+        UntilLast { rounds: self, last: Some(last), state, sent }
     }
 
     /// The time from a request to its repetition.
@@ -137,46 +179,46 @@ impl TimedRounds {
         u32::try_from(rounds).unwrap_or(u32::MAX)
     }
 
-    /// What becomes of a lost packet in so many rounds, if the last answer could come so much
-    /// later.
-    fn rounds(&self, rounds: u32, slack: Duration, copies: u32) -> Outcome {
-        let answer_again = self.answer_lost_again(self.period());
-        let mut state = State { fresh: 1.0, unheard: 0.0, unanswered: 0.0 };
-        let mut sent = 0.0;
-        for _ in 1..rounds {
-            let (lost, heard) = self.request(&state, DATAGRAMS);
-            sent += heard.0 + heard.1;
-            let unanswered = heard.0 * self.loss + heard.1 * answer_again;
-            state = State { fresh: 0.0, unheard: lost, unanswered };
-            if lost + unanswered < NEVER {
-                return Outcome { missing: lost + unanswered, sent, last: 0.0 };
-            }
-        }
-        let (lost, heard) = self.request(&state, LAST_DATAGRAMS);
-        let last = heard.0 + heard.1;
-        let copy = self.answer_lost_again(slack * 7 / 8 / copies.max(1));
-        let all_lost = |first: f64| first * copy.powi(copies.cast_signed());
-        let missing = lost + heard.0 * all_lost(self.loss) + heard.1 * all_lost(answer_again);
-        Outcome { missing, sent: sent + last * f64::from(1 + copies), last }
-    }
-
-    /// A request of so many datagrams: the probability that it is lost, and that it is heard where
-    /// no answer was lost before, and where one was.
-    fn request(&self, state: &State, datagrams: u32) -> (f64, (f64, f64)) {
+    fn request(&self, datagrams: u32) -> Request {
         let again = self.report_loss_again.max(self.report_loss);
         let further = again.powi(datagrams.cast_signed() - 1);
         let acks = self.period().as_secs_f64() / ACK_PERIOD.as_secs_f64();
         let round_again = lost_again(self.report_loss, again, acks);
-        let (usual, behind) = (self.report_loss * further, round_again * further);
-        let lost = (state.fresh + state.unanswered) * usual + state.unheard * behind;
-        let heard = state.fresh * (1.0 - usual) + state.unheard * (1.0 - behind);
-        (lost, (heard, state.unanswered * (1.0 - usual)))
+        Request { usual: self.report_loss * further, behind: round_again * further }
     }
 
     /// The share of answers that is lost so long behind a lost one.
     fn answer_lost_again(&self, time: Duration) -> f64 {
         let packets = time.as_secs_f64() / self.packet.as_secs_f64().max(1e-9);
         lost_again(self.loss, self.loss_again, packets)
+    }
+}
+
+impl Request {
+    /// The probability that it is lost, and that it is heard where no answer was lost before, and
+    /// where one was.
+    fn of(&self, state: &State) -> (f64, (f64, f64)) {
+        let lost = (state.fresh + state.unanswered) * self.usual + state.unheard * self.behind;
+        let heard = state.fresh * (1.0 - self.usual) + state.unheard * (1.0 - self.behind);
+        (lost, (heard, state.unanswered * (1.0 - self.usual)))
+    }
+}
+
+impl UntilLast<'_> {
+    /// What becomes of it with so many copies of the last answer.
+    pub(super) fn outcome(&self, copies: u32) -> Outcome {
+        let Some(Last { slack, certain }) = self.last else {
+            return Outcome { missing: 1.0, sent: 0.0, last: 0.0 };
+        };
+        let rounds = self.rounds;
+        let (lost, heard) = rounds.request(LAST_DATAGRAMS).of(&self.state);
+        let answer_again = rounds.answer_lost_again(rounds.period());
+        let copy = rounds.answer_lost_again(slack * 7 / 8 / copies.max(1));
+        let counted = if certain { copies } else { 0 };
+        let all_lost = |first: f64| first * copy.powi(counted.cast_signed());
+        let missing = lost + heard.0 * all_lost(rounds.loss) + heard.1 * all_lost(answer_again);
+        let last = heard.0 + heard.1;
+        Outcome { missing, sent: self.sent + last * f64::from(1 + copies), last }
     }
 }
 
@@ -210,6 +252,8 @@ const ACK_PERIOD: Duration = Duration::from_millis(10);
 const DATAGRAMS: u32 = 2;
 /// Datagrams of the last request.
 const LAST_DATAGRAMS: u32 = 4;
+/// More rounds than that fit into no latency that anybody wants.
+const MOST_ROUNDS: u32 = 4_000;
 /// What is as good as impossible.
 const NEVER: f64 = 1e-15;
 

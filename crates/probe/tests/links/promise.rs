@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use punctual_netem::{Loss, PathProfile, presets};
 use punctual_probe::{
-    Expected, Measurement, Peer, ProbeConfig, Recommendation, StepResult, Verdict, Wishes,
-    document, recommend,
+    BothEnds, Expected, Measurement, Peer, ProbeConfig, Recommendation, StepResult, Verdict,
+    Wishes, document, recommend,
 };
-use punctual_proto::{Config, MaxBandwidth};
+use punctual_proto::{Config, MaxBandwidth, RetransmitAlgorithm};
 use punctual_sim::{End, HostConfig, RateSchedule, StreamConfig, StreamOutcome, Transport, World};
 use punctual_units::Bitrate;
 
@@ -15,7 +15,16 @@ use crate::probing::probe;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
-/// The options of both ends that a recommendation means.
+/// The options that a recommendation means for two Punctual ends.
+fn options_of_punctual(recommendation: &Recommendation, both_ends: &BothEnds) -> Config {
+    options(recommendation)
+        .with_latency(both_ends.need.latency)
+        .and_then(|config| config.with_loss_target(both_ends.need.sender_target))
+        .expect("a recommendation is legal")
+        .with_retransmit_algorithm(RetransmitAlgorithm::Deadline)
+}
+
+/// The options of both ends that a recommendation means for any SRT program.
 fn options(recommendation: &Recommendation) -> Config {
     Config::default()
         .with_latency(recommendation.latency)
@@ -24,12 +33,6 @@ fn options(recommendation: &Recommendation) -> Config {
         .expect("a recommendation is legal")
         .with_max_bandwidth(MaxBandwidth::Absolute(recommendation.max_bandwidth))
         .with_retransmit_algorithm(recommendation.algorithm.into())
-}
-
-/// Three minutes of the recommended stream over the path, with this seed.
-fn stream(path: &PathProfile, seed: u64, recommendation: &Recommendation) -> StreamOutcome {
-    let config = options(recommendation);
-    stream_with(path, seed, &config, recommendation.stream_rate, recommendation.payload)
 }
 
 /// Three minutes of a stream over the path, with the same options at both ends.
@@ -88,30 +91,54 @@ impl Outcome {
     }
 }
 
-/// Probes a path and streams over another (or the same) as recommended; no message is refused.
+/// Probes a path and streams over another (or the same) as recommended for any programs, and for
+/// Punctual at both ends if that is something else; no message is refused.
 #[track_caller]
-fn probe_and_stream(name: &str, probed: &PathProfile, streamed: &PathProfile) -> Outcome {
+fn probe_and_stream(
+    name: &str,
+    probed: &PathProfile,
+    streamed: &PathProfile,
+) -> (Outcome, Option<Outcome>) {
     let measurement = probe(probed, 1, &ProbeConfig::default(), Peer::Punctual);
-    let recommendation = recommend(&measurement, &Wishes::default()).expect("enough was measured");
-    let outcome = stream(streamed, 2, &recommendation);
+    let it = recommend(&measurement, &Wishes::default()).expect("enough was measured");
+    let any = stream(name, streamed, &measurement, &it, (options(&it), it.expected));
+    let punctual = it.both_ends.map(|both_ends| {
+        let name = format!("{name}, both ends");
+        let options = options_of_punctual(&it, &both_ends);
+        stream(&name, streamed, &measurement, &it, (options, both_ends.expected))
+    });
+    (any, punctual)
+}
+
+/// Three minutes of the recommended stream, set up so, and this expected of it.
+#[track_caller]
+fn stream(
+    name: &str,
+    path: &PathProfile,
+    measurement: &Measurement,
+    recommendation: &Recommendation,
+    (options, promised): (Config, Expected),
+) -> Outcome {
+    let (rate, payload) = (recommendation.stream_rate, recommendation.payload);
+    let outcome = stream_with(path, 2, &options, rate, payload);
     let sent = outcome.messages_sent;
     let lost = sent - outcome.messages_received;
-    let promised = recommendation.expected;
     let mut rtts: Vec<Duration> = outcome.series.iter().map(|now| now.sender.rtt).collect();
     rtts.sort_unstable();
     let rtt = rtts[rtts.len() / 2];
     let usual = measurement.rtt.expect("round trips").median;
     let queued = rtt > usual * 2 + MS(60);
+    let (recommendation, measurement) = (recommendation.clone(), measurement.clone());
     let it = Outcome { promised, sent, lost, queued, recommendation, measurement };
     println!(
-        "{name}: {:#} at {} ms, sustained {:?}, expected {:.7} at most {:.7}, got {:.7}, RTT \
-         {usual:?} then {rtt:?}, late {}, dropped by the sender {}",
-        it.recommendation.stream_rate,
-        it.recommendation.latency.as_millis(),
+        "{name}: {rate:#} at {} ms, sustained {:?}, expected {:.7} at most {:.7}, got {:.7}, RTT \
+         {usual:?} then {rtt:?}, again {:.4}, late {}, dropped by the sender {}",
+        options.receive_latency().as_millis(),
         it.measurement.sustained.map(Bitrate::as_bits_per_sec),
         promised.share,
         promised.at_most,
         it.share(),
+        outcome.sender.packets_retransmitted as f64 / sent as f64,
         outcome.receiver.packets_receive_dropped,
         outcome.sender.packets_send_dropped,
     );
@@ -122,12 +149,15 @@ fn probe_and_stream(name: &str, probed: &PathProfile, streamed: &PathProfile) ->
     it
 }
 
-/// A stream over the very path that was probed loses no more than was promised.
+/// A stream over the very path that was probed loses no more than was promised, between two
+/// Punctual ends neither.
 #[track_caller]
 fn promise(name: &str, path: &PathProfile) -> Outcome {
-    let it = probe_and_stream(name, path, path);
-    assert!(it.is_kept(), "{name}: {}, queued: {}", it.share(), it.queued);
-    it
+    let (any, punctual) = probe_and_stream(name, path, path);
+    for it in [Some(&any), punctual.as_ref()].into_iter().flatten() {
+        assert!(it.is_kept(), "{name}: {}, queued: {}", it.share(), it.queued);
+    }
+    any
 }
 
 /// On a link whose course is left to chance, a stream meets another course than the probe did.
@@ -146,18 +176,29 @@ fn promise_over_courses(name: &str) -> Vec<Outcome> {
         let (probed, streamed) = (preset.path(course), preset.path(course + 100));
         probe_and_stream(&format!("{name} {course}"), &probed, &streamed)
     };
-    let all: Vec<Outcome> = (FIRST_COURSE..).take(COURSES).map(one).collect();
-    let expected = all.iter().map(|it| it.promised.share).sum::<f64>() / COURSES as f64;
-    let mut shares: Vec<f64> = all.iter().map(Outcome::share).collect();
-    shares.sort_by(f64::total_cmp);
-    let median = shares[COURSES / 2];
-    let kept = all.iter().filter(|it| it.is_kept()).count();
-    println!("{name}: expected {expected:.5}, median {median:.5}, kept {kept} of {COURSES}");
-    assert!(median <= expected * 3.0, "{name}: {median}, and {expected} was expected");
-    assert!(kept * 10 >= COURSES * 9, "{name}: {kept} of {COURSES} promises kept");
+    let (all, punctual): (Vec<_>, Vec<_>) = (FIRST_COURSE..).take(COURSES).map(one).unzip();
+    over_courses(name, &all);
+    // Courses on which deadline-aware retransmission is not recommended are none of its own.
+    let punctual: Vec<Outcome> = punctual.into_iter().flatten().collect();
+    if punctual.len() * 2 > COURSES {
+        over_courses(&format!("{name}, both ends"), &punctual);
+    }
     let moving = all.iter().filter(|it| it.measurement.changes).count();
     assert!(moving * 5 >= all.len() * 4, "{name}: {moving} of {} found to change", all.len());
     all
+}
+
+#[track_caller]
+fn over_courses(name: &str, all: &[Outcome]) {
+    let courses = all.len();
+    let expected = all.iter().map(|it| it.promised.share).sum::<f64>() / courses as f64;
+    let mut shares: Vec<f64> = all.iter().map(Outcome::share).collect();
+    shares.sort_by(f64::total_cmp);
+    let median = shares[courses / 2];
+    let kept = all.iter().filter(|it| it.is_kept()).count();
+    println!("{name}: expected {expected:.5}, median {median:.5}, kept {kept} of {courses}");
+    assert!(median <= expected * 3.0, "{name}: {median}, and {expected} was expected");
+    assert!((courses - kept) * 10 <= COURSES, "{name}: {kept} of {courses} promises kept");
 }
 
 const FIRST_COURSE: u64 = 1_000;
@@ -180,6 +221,41 @@ fn preset(name: &str) -> PathProfile {
 fn on_the_laboratory_link_with_5_percent_of_loss() {
     let it = promise("lab", &lab(&Loss::Random(0.05)));
     assert!(!it.measurement.changes && it.promised.at_most < 1e-3);
+}
+
+#[test]
+fn punctual_at_both_ends_is_told_of_less_latency_and_other_programs_of_their_own() {
+    let measurement = probe(&lab(&Loss::Random(0.05)), 1, &ProbeConfig::default(), Peer::Punctual);
+    let it = recommend(&measurement, &Wishes::default()).expect("enough was measured");
+    let both_ends = it.both_ends.expect("something better");
+    assert!(both_ends.need.latency < it.latency && both_ends.need.overhead < 0.06, "{both_ends:?}");
+    let uris = it.uris("host:4200", &[]);
+    let latency = format!("?latency={}", both_ends.need.latency.as_millis());
+    assert!(uris.punctual.contains(&format!("{latency}&retransmitalgo=deadline")), "{uris:?}");
+    assert!(uris.punctual_listener.contains(&latency), "{uris:?}");
+    let others = [&uris.srt_live_transmit, &uris.srt_live_transmit_listener, &uris.ffmpeg];
+    for uri in others {
+        assert!(uri.contains(&format!("latency={}", it.latency.as_millis())), "{uris:?}");
+        assert!(!uri.contains("deadline") && !uri.contains("losstarget"), "{uris:?}");
+    }
+    let why = it.why.iter().find(|why| why.setting == "both_ends").expect("a reason");
+    assert!(why.text.starts_with("deadline-aware retransmission"), "{why:?}");
+    let json = document(&measurement, Ok((&it, &uris)));
+    let told = &json["recommendation"]["both_ends"];
+    assert_eq!(told["retransmit_algorithm"], "deadline");
+    assert!(told["latency_ms"].as_f64() < json["recommendation"]["latency_ms"].as_f64(), "{told}");
+}
+
+#[test]
+fn a_wish_of_one_in_a_million_is_reached_by_copies_with_less_latency() {
+    let path = lab(&Loss::Random(0.05));
+    let measurement = probe(&path, 1, &ProbeConfig::default(), Peer::Punctual);
+    let wishes = Wishes { target: 1e-6, ..Wishes::default() };
+    let it = recommend(&measurement, &wishes).expect("enough was measured");
+    let both_ends = it.both_ends.expect("something better");
+    let options = options_of_punctual(&it, &both_ends);
+    let got = stream("1e-6", &path, &measurement, &it, (options, both_ends.expected));
+    assert!(got.is_kept() && got.lost <= 3, "{} of {}", got.lost, got.sent);
 }
 
 #[test]
@@ -213,7 +289,7 @@ fn by_the_sender_alone_where_the_listener_does_not_report() {
     let rtt = measurement.rtt.expect("round trips");
     assert!(rtt.max < MS(30), "the RTT that connections begin with is none: {rtt:?}");
     let it = recommend(&measurement, &Wishes::default()).expect("enough was measured");
-    let outcome = stream(&path, 2, &it);
+    let outcome = stream_with(&path, 2, &options(&it), it.stream_rate, it.payload);
     let lost = (outcome.messages_sent - outcome.messages_received) as f64;
     let share = lost / outcome.messages_sent as f64;
     assert!(share <= it.expected.at_most, "{share}, {:?}", it.expected);

@@ -1,0 +1,107 @@
+//! `punctual latency`.
+
+use std::time::Duration;
+
+use punctual::Bitrate;
+use punctual_probe::model::{Path, PathError};
+
+use crate::args::value;
+
+/// Tell what latency a link needs, from its round trip and its loss
+///
+/// Reckons by the model of docs/retransmission.md, without sending anything: for each algorithm of
+/// retransmission the least latency that leaves no more packets missing than wanted, how many
+/// rounds of request and answer that takes, what is sent again for it, and the bound that no
+/// algorithm is below. Where the link can be tried, `punctual probe` measures it first.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct LatencyArgs {
+    /// Round-trip time, 1ms to 10s. A bare number is ms
+    #[arg(long, value_name = "TIME", value_parser = value::milliseconds)]
+    pub(crate) rtt: Duration,
+    /// Share of packets lost on the way: 5%, 0.05; up to 50%
+    #[arg(long, value_name = "SHARE", value_parser = punctual_units::parse_share)]
+    pub(crate) loss: f64,
+    /// Share lost on the way back, of requests [default: as --loss]
+    #[arg(long, value_name = "SHARE", value_parser = punctual_units::parse_share)]
+    loss_back: Option<f64>,
+    /// How many packets are lost in a row, on the mean, both ways; 1 for each by chance
+    #[arg(long, value_name = "PACKETS", default_value = "1")]
+    pub(crate) bursts: f64,
+    /// Mean deviation of the round-trip time, `mdev` of ping. A bare number is ms
+    #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = value::milliseconds)]
+    pub(crate) jitter: Duration,
+    /// Rate of the stream, in messages of 1316 bytes: how soon a gap shows, how long bursts last
+    #[arg(long, value_name = "RATE", default_value = "10Mbps", value_parser = value::rate)]
+    pub(crate) rate: Bitrate,
+    /// Share of packets that may stay lost: 0.001%, 1e-5
+    #[arg(long, visible_alias = "target", value_name = "SHARE", default_value = "0.001%",
+          value_parser = target)]
+    pub(crate) target_loss: f64,
+    /// Let `retransmitalgo=deadline` send so much again for each original, for a lower latency
+    /// [default: what `retransmitalgo=1` would send]
+    #[arg(long, value_name = "SHARE", value_parser = punctual_units::parse_share)]
+    pub(crate) ceiling: Option<f64>,
+    /// The longest latency that is acceptable, up to 65530ms. A bare number is ms
+    #[arg(long, value_name = "TIME", default_value = "8s", value_parser = max_latency)]
+    pub(crate) max_latency: Duration,
+    /// Print everything as JSON instead of text (schema punctual-latency/1)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl LatencyArgs {
+    /// The share lost on the way back.
+    pub(crate) fn loss_back(&self) -> f64 {
+        self.loss_back.unwrap_or(self.loss)
+    }
+
+    /// The path that is asked about.
+    pub(crate) fn path(&self) -> Result<Path, PathError> {
+        let path = Path::new(self.rtt, self.jitter, self.rate, PAYLOAD)?;
+        path.with_loss(self.loss, self.loss_back(), self.bursts)
+    }
+}
+
+/// A share that can be aimed at.
+fn target(text: &str) -> Result<f64, String> {
+    let share = punctual_units::parse_share(text).map_err(|error| error.to_string())?;
+    if share < LEAST_TARGET {
+        return Err(format!(
+            "`{text}` is out of reach; it must be at least 0.00000001% (1e-10), because what is \
+             sent again may be lost again"
+        ));
+    }
+    Ok(share)
+}
+
+/// A latency that a handshake can say.
+fn max_latency(text: &str) -> Result<Duration, String> {
+    let latency = value::milliseconds(text).map_err(|error| error.to_string())?;
+    if latency > LONGEST_LATENCY {
+        return Err(format!(
+            "`{text}` is more than a handshake can say; it must be 65530ms at most"
+        ));
+    }
+    Ok(latency)
+}
+
+const LONGEST_LATENCY: Duration = Duration::from_millis(65_530);
+
+/// One packet in weeks of a fast stream.
+const LEAST_TARGET: f64 = 1e-10;
+
+/// Seven MPEG-TS packets.
+const PAYLOAD: usize = 1_316;
+
+const EXAMPLES: &str = "\
+Examples:
+  One packet in a million may be lost, at 5 % of loss and a round trip of 40 ms:
+      punctual latency --rtt 40ms --loss 5% --target 1e-6
+
+  The same where 20 % may be sent again, and where losses come in bursts of 8 packets:
+      punctual latency --rtt 40ms --loss 5% --target 1e-6 --ceiling 20%
+      punctual latency --rtt 40ms --loss 5% --target 1e-6 --bursts 8
+
+  For a script:
+      punctual latency --rtt 40ms --loss 5% --json | jq .efficient.latency_ms";

@@ -1,0 +1,93 @@
+//! What does better where both ends are Punctual: deadline-aware retransmission.
+
+use std::time::Duration;
+
+use crate::expect::{Expected, Timed};
+use crate::model::{COPIES, Need};
+use crate::recommend::{Buffer, GRAIN, LONGEST_LATENCY, LinkKind, Plan, rounded_up};
+
+/// How to set up a stream between two ends that know deadline-aware retransmission; the rest is as
+/// for any other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BothEnds {
+    /// The latency, and what is done within it.
+    pub need: Need,
+    /// Least buffer of the end that receives \[rcvbuf\].
+    pub receive_buffer: Buffer,
+    /// Least buffer of the end that sends \[sndbuf\].
+    pub send_buffer: Buffer,
+    /// What will stay lost.
+    pub expected: Expected,
+}
+
+/// What is better than what any SRT program can do with `latency`, of which `others` is expected:
+/// as little lost with less latency, or less lost with no more of it.
+pub(crate) fn better(plan: &Plan<'_>, latency: Duration, others: &Expected) -> Option<BothEnds> {
+    let least = rounded_up(least(plan));
+    let mut now = least;
+    while now < latency {
+        if let Some((need, expected)) = within(plan, now) {
+            return Some(with_buffers(plan, need, expected));
+        }
+        now += GRAIN;
+    }
+    // No less latency is enough: no more of it, then, if it does better.
+    let (need, expected) = within(plan, latency).unwrap_or_else(|| {
+        let model = Timed { rounds: plan.timed_rounds(), copies: 0 };
+        need(plan, &model, latency)
+    });
+    (least <= latency && expected.seen <= others.seen).then(|| with_buffers(plan, need, expected))
+}
+
+/// The least latency that is to be thought of: that two requests can be answered in, also behind
+/// what was worst while it was measured. A link that varies has as many round trips as with any
+/// other algorithm: it may do worse than it did.
+fn least(plan: &Plan<'_>) -> Duration {
+    let rounds = plan.timed_rounds();
+    let two_rounds = rounds.detection + rounds.rtt + rounds.period() + rounds.last_request();
+    let reasons = plan.reasons();
+    let least = two_rounds.max(reasons.by_spike).max(reasons.burst + two_rounds);
+    let least = match plan.kind {
+        LinkKind::Mobile => least.max(reasons.by_rtt),
+        LinkKind::Steady => least,
+    };
+    least.min(LONGEST_LATENCY)
+}
+
+/// What is needed at this latency if it is enough, with as few copies as can be.
+fn within(plan: &Plan<'_>, latency: Duration) -> Option<(Need, Expected)> {
+    let rounds = plan.timed_rounds();
+    let unasked = rounds.unasked(rounds.within(latency));
+    (0..COPIES).find_map(|copies| {
+        let model = Timed { rounds, copies };
+        let affordable = copies == 0 || rounds.outcome(latency, copies).sent <= unasked;
+        let (need, expected) = affordable.then(|| need(plan, &model, latency))?;
+        plan.suffices(&expected).then_some((need, expected))
+    })
+}
+
+fn need(plan: &Plan<'_>, model: &Timed, latency: Duration) -> (Need, Expected) {
+    let loss = plan.measurement.loss.share;
+    let outcome = model.rounds.outcome(latency, model.copies);
+    let expected = plan.expected_by(model, latency);
+    let target = plan.wishes.target;
+    let need = Need {
+        latency,
+        rounds: model.rounds.within(latency),
+        copies: model.copies,
+        overhead: loss * outcome.sent,
+        missing: expected.seen,
+        sender_target: model.rounds.sender_target(loss, &outcome, model.copies, target),
+        needs_ceiling: false,
+    };
+    (need, expected)
+}
+
+fn with_buffers(plan: &Plan<'_>, need: Need, expected: Expected) -> BothEnds {
+    BothEnds {
+        need,
+        receive_buffer: plan.receive_buffer(need.latency),
+        send_buffer: plan.send_buffer(need.latency),
+        expected,
+    }
+}
