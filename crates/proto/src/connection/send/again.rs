@@ -54,6 +54,7 @@ impl SendHalf {
     ) -> Verdict {
         self.counts.naks += 1;
         self.last_response = now;
+        self.probing = None;
         let next_new = self.buffer.next_new();
         let honest = list.ranges().all(|(_, last)| last.is_before(next_new));
         if honest && self.heard.again(timestamp, list) {
@@ -118,6 +119,7 @@ impl SendHalf {
                 self.buffer.tail_of_flight(PROBES)
             };
             self.report_lost(now, first, last, rtt);
+            self.probing = Some((first, last));
         }
         let path = self.path(rtt);
         self.control.get_mut().timed_out(now, &path);
@@ -161,18 +163,22 @@ impl SendHalf {
         let mut view = self.view(rtt);
         while let Some(seq) = self.buffer.take_lost() {
             let behind = self.buffer.behind_lost(seq);
+            // What asks whether the peer is there may be as old as it likes.
+            let probes = self.probes(seq);
             let Some(packet) = self.buffer.get_mut(seq) else { continue };
-            if self.budget.as_ref().is_some_and(|budget| budget.is_wasted_on(now, packet.origin)) {
+            let budget = self.budget.as_ref().filter(|_| !probes);
+            if budget.is_some_and(|budget| budget.is_wasted_on(now, packet.origin)) {
                 continue;
             }
+            let useful_age = self.useful_age.filter(|_| !probes);
             let reported = ReportedPacket {
                 seq,
                 origin: packet.origin,
                 last_retransmit: packet.last_retransmit,
                 retransmissions: packet.retransmissions,
-                deadline: self.useful_age.map(|age| behind.unwrap_or(packet.origin) + age),
+                deadline: useful_age.map(|age| behind.unwrap_or(packet.origin) + age),
             };
-            if reported.retransmissions == 0 {
+            if reported.retransmissions == 0 && !probes {
                 self.reported.hit();
                 view.loss = self.reported.value();
             }
@@ -190,6 +196,12 @@ impl SendHalf {
             }
         }
         None
+    }
+
+    /// Whether it is sent again because the peer is silent, not because it reported it.
+    fn probes(&self, seq: SeqNo) -> bool {
+        let within = |(first, last)| !seq.is_before(first) && !seq.is_after(last);
+        self.probing.is_some_and(within)
     }
 
     fn view(&mut self, rtt: Rtt) -> SenderView {

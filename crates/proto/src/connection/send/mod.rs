@@ -101,6 +101,8 @@ pub(crate) struct SendHalf {
     last_response: Instant,
     /// When something was last sent again because nothing was acknowledged.
     last_silence: Option<Instant>,
+    /// What that was, until the peer reports losses.
+    probing: Option<(SeqNo, SeqNo)>,
     /// Packets of a submission for which there was no room; 0 if all were taken.
     refused: usize,
     busy_since: Option<Instant>,
@@ -170,6 +172,7 @@ impl SendHalf {
             last_original: now,
             last_response: now,
             last_silence: None,
+            probing: None,
             refused: 0,
             busy_since: None,
             link_capacity_pps: 0,

@@ -23,7 +23,8 @@ pub struct ReportedPacket {
     pub retransmissions: u32,
     /// Until when it must leave to be of use: the peer gives it up when the next packet that it has
     /// is due, so this is that packet's origin and the peer's latency. `None` where the peer waits
-    /// for everything.
+    /// for everything, and where nothing was reported: the packet asks a silent peer whether it is
+    /// still there.
     pub deadline: Option<Instant>,
 }
 
