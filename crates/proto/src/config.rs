@@ -39,11 +39,14 @@ const BUFFER_UNIT: usize = 1_472;
 /// Which policy decides on retransmissions \[retransmitalgo\].
 #[derive(Clone, Copy, Debug, Default)]
 pub enum RetransmitAlgorithm {
+    /// [`Deadline`](Self::Deadline) toward a peer that knows timed requests, which is one of this
+    /// implementation; [`Efficient`](Self::Efficient) toward others.
+    #[default]
+    Auto,
     /// Every loss report is answered at once (libsrt's algorithm 0).
     Aggressive,
     /// Not again within RTT - 4 RTTVar of the last retransmission (libsrt's algorithm 1). Takes
     /// effect only if the peer sends periodic loss reports.
-    #[default]
     Efficient,
     /// Asks for each lost packet by a clock of its own, answers each request once, and more often
     /// where it is the last that can be in time ([`Deadline`](crate::Deadline)).
@@ -55,7 +58,8 @@ pub enum RetransmitAlgorithm {
 impl PartialEq for RetransmitAlgorithm {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Aggressive, Self::Aggressive)
+            (Self::Auto, Self::Auto)
+            | (Self::Aggressive, Self::Aggressive)
             | (Self::Efficient, Self::Efficient)
             | (Self::Deadline, Self::Deadline) => true,
             (Self::Custom(a), Self::Custom(b)) => std::ptr::fn_addr_eq(*a, *b),
@@ -287,8 +291,8 @@ options! {
     /// Packets of reordering to wait for before a loss is reported, at most \[lossmaxttl\]. Default
     /// 0: report at once.
     reorder_tolerance / with_reorder_tolerance: u32 = 0, "lossmaxttl" in 0..=1_000_000, "0 to 1000000 packets";
-    /// Which packets are retransmitted on a loss report \[retransmitalgo\]. Default efficient.
-    retransmit_algorithm / with_retransmit_algorithm: RetransmitAlgorithm = RetransmitAlgorithm::Efficient;
+    /// Which packets are retransmitted on a loss report \[retransmitalgo\]. Default automatic.
+    retransmit_algorithm / with_retransmit_algorithm: RetransmitAlgorithm = RetransmitAlgorithm::Auto;
     /// Tell the peer that this end knows timed requests, and heed what it says of them, our own
     /// \[timedrequests\]: a receiver then asks as a deadline-aware sender wants it. Default true.
     timed_requests / with_timed_requests: bool = true;

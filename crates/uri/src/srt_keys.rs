@@ -162,8 +162,8 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
         "packets of reordering to wait for before a loss is reported, at most" ["packets", Receiver]
         => Effect::Set(|keys, value| { let packets = number(value, 0, u32::MAX)?;
             set(keys, |config| config.with_reorder_tolerance(packets)) });
-    "retransmitalgo": "0 or aggressive, 1 or efficient, or deadline; default 1",
-        "0: every loss report is answered; 1: not again before the answer can have arrived; deadline: and more than once where it is the last that can be in time"
+    "retransmitalgo": "0 or aggressive, 1 or efficient, deadline, or auto; default auto",
+        "0: every loss report is answered; 1: not again before the answer can have arrived; deadline: and more than once where it is the last that can be in time; auto: deadline toward Punctual, else 1"
         ["", Both]
         => Effect::Set(retransmit_algorithm);
     "timedrequests": "switch; default on",
@@ -520,8 +520,9 @@ fn retransmit_algorithm(keys: &mut SrtKeys, value: &str) -> Done {
         "0" | "aggressive" => RetransmitAlgorithm::Aggressive,
         "1" | "efficient" => RetransmitAlgorithm::Efficient,
         "deadline" => RetransmitAlgorithm::Deadline,
+        "auto" => RetransmitAlgorithm::Auto,
         _ => {
-            let expected = "it must be 0 (aggressive), 1 (efficient), or deadline";
+            let expected = "it must be 0 (aggressive), 1 (efficient), deadline, or auto";
             return Err(Complaint(expected.to_owned()));
         }
     };

@@ -55,7 +55,7 @@ const CASES: &[Case] = &[
     ("nakreport", "off", &[("2", "switch")]),
     ("naktimer", "packets", &[("1", "exact or packets")]),
     ("lossmaxttl", "40", &[("1000001", "0 to 1000000 packets"), ("x", "whole number")]),
-    ("retransmitalgo", "0", &[("2", "0 (aggressive), 1 (efficient), or deadline")]),
+    ("retransmitalgo", "0", &[("2", "0 (aggressive), 1 (efficient), deadline, or auto")]),
     ("timedrequests", "off", &[("2", "switch")]),
     ("losstarget", "0.0001%", &[("20%", "a share up to 10%"), ("x", "share")]),
     ("rexmitceiling", "12%", &[("-1%", "share"), ("x", "share")]),

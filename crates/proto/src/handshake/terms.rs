@@ -349,8 +349,8 @@ fn negotiated(
         peer_periodic_nak: peer.flags.contains(HsFlags::PERIODIC_NAK),
         peer_retransmit_flag: peer.flags.contains(HsFlags::RETRANSMIT_FLAG),
         requests: request_style(peer.flags, config),
-        peer_times_requests: sends_by_deadline(config)
-            && config.timed_requests()
+        peer_times_requests: offers_deadline(config)
+            && can_time_requests(config)
             && peer.flags.contains(HsFlags::TIMED_REQUESTS),
         filter: None,
         path_update: config.path_update() && peer.flags.contains(HsFlags::PATH_UPDATE),
@@ -383,6 +383,13 @@ fn can_time_requests(config: &Config) -> bool {
     config.is_timed() && config.periodic_nak()
 }
 
+/// Whether this end's sender is deadline-aware toward a peer that knows timed requests.
+fn offers_deadline(config: &Config) -> bool {
+    let auto = config.is_timed() && config.retransmit_algorithm() == RetransmitAlgorithm::Auto;
+    config.timed_requests() && (auto || sends_by_deadline(config))
+}
+
+/// Whether it is so toward all.
 fn sends_by_deadline(config: &Config) -> bool {
     config.is_timed() && config.retransmit_algorithm() == RetransmitAlgorithm::Deadline
 }
@@ -414,7 +421,7 @@ fn own_flags(config: &Config) -> HsFlags {
     }
     if can_time_requests(config) && config.timed_requests() {
         flags = flags | HsFlags::TIMED_REQUESTS;
-        if sends_by_deadline(config) {
+        if offers_deadline(config) {
             flags = flags | HsFlags::DEADLINE;
         }
     }

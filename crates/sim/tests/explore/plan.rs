@@ -272,6 +272,7 @@ fn draw_stream(chance: &mut Chance, shape: Shape) -> Stream {
 
 fn draw_config(chance: &mut Chance, packets_a_second: u32) -> Config {
     let algorithms = [
+        RetransmitAlgorithm::Auto,
         RetransmitAlgorithm::Aggressive,
         RetransmitAlgorithm::Efficient,
         RetransmitAlgorithm::Deadline,

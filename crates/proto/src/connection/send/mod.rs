@@ -146,7 +146,7 @@ impl SendHalf {
             congestion_window: control.get().window(),
             window: control.get().window().min(negotiated.peer_flow_window),
             control,
-            policy: retransmit::policy(config, negotiated.peer_periodic_nak),
+            policy: retransmit::policy(config, negotiated),
             reported: Share::default(),
             copies: Copies::default(),
             heard: Heard::default(),

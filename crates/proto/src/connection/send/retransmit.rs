@@ -9,6 +9,7 @@ use punctual_wire::SeqNo;
 use super::deadline::Deadline;
 use crate::config::{Config, RetransmitAlgorithm};
 use crate::connection::rtt::Rtt;
+use crate::handshake::Negotiated;
 
 /// A packet that the peer reported lost and whose turn to be sent again has come.
 #[derive(Clone, Copy, Debug)]
@@ -97,17 +98,26 @@ impl RetransmitPolicy for Efficient {
     }
 }
 
-/// The policy that `algorithm` names. The efficient one relies on the peer's repeating its reports.
-pub(crate) fn policy(config: &Config, peer_repeats_reports: bool) -> Box<dyn RetransmitPolicy> {
-    let given = |share: f64| (share > 0.0).then_some(share);
+/// The policy that the configuration names, toward this peer.
+pub(crate) fn policy(config: &Config, peer: &Negotiated) -> Box<dyn RetransmitPolicy> {
     match config.retransmit_algorithm() {
-        RetransmitAlgorithm::Efficient if peer_repeats_reports => Box::new(Efficient),
-        RetransmitAlgorithm::Aggressive | RetransmitAlgorithm::Efficient => Box::new(Aggressive),
-        RetransmitAlgorithm::Deadline => {
-            Box::new(Deadline::new(given(config.loss_target()), given(config.retransmit_ceiling())))
-        }
+        RetransmitAlgorithm::Aggressive => Box::new(Aggressive),
+        RetransmitAlgorithm::Efficient => efficient(peer.peer_periodic_nak),
+        RetransmitAlgorithm::Deadline => deadline(config),
+        RetransmitAlgorithm::Auto if peer.peer_times_requests => deadline(config),
+        RetransmitAlgorithm::Auto => efficient(peer.peer_periodic_nak),
         RetransmitAlgorithm::Custom(make) => make(),
     }
+}
+
+/// The efficient algorithm relies on the peer's repeating its reports.
+fn efficient(peer_repeats_reports: bool) -> Box<dyn RetransmitPolicy> {
+    if peer_repeats_reports { Box::new(Efficient) } else { Box::new(Aggressive) }
+}
+
+fn deadline(config: &Config) -> Box<dyn RetransmitPolicy> {
+    let given = |share: f64| (share > 0.0).then_some(share);
+    Box::new(Deadline::new(given(config.loss_target()), given(config.retransmit_ceiling())))
 }
 
 #[cfg(test)]
@@ -153,8 +163,7 @@ mod tests {
 
     #[test]
     fn efficient_needs_a_peer_that_repeats_its_reports() {
-        let efficient = Config::default().with_retransmit_algorithm(RetransmitAlgorithm::Efficient);
-        let mut policy = policy(&efficient, false);
-        assert!(asked(policy.as_mut(), Some(100), 101, 20, 2));
+        assert!(!asked(efficient(true).as_mut(), Some(100), 101, 20, 2));
+        assert!(asked(efficient(false).as_mut(), Some(100), 101, 20, 2));
     }
 }
