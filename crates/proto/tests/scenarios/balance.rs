@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use punctual_netem::LinkConfig;
-use punctual_proto::{GroupKind, LinkState};
+use punctual_proto::{Config, GroupKind, LinkState, RetransmitAlgorithm};
 use punctual_units::Bitrate;
 
 use crate::bond::Bond;
@@ -27,7 +27,11 @@ fn interval(kbps: u64) -> Duration {
 }
 
 fn bond(seed: u64, latency_ms: u64, paths: &[LinkConfig]) -> Bond {
-    let mut bond = Bond::new(seed, GroupKind::Balance, &latency(latency_ms), paths);
+    bond_with(seed, &latency(latency_ms), paths)
+}
+
+fn bond_with(seed: u64, config: &Config, paths: &[LinkConfig]) -> Bond {
+    let mut bond = Bond::new(seed, GroupKind::Balance, config, paths);
     bond.connect(&vec![0; paths.len()]);
     bond
 }
@@ -139,7 +143,9 @@ fn a_flapping_link_loses_nothing_and_is_used_again() {
     for seed in 0..10 {
         let mut chance = Chance(seed);
         let flapping = narrow(8_000, 30);
-        let mut bond = bond(seed, 400, &[narrow(8_000, 10), flapping.clone()]);
+        let algorithms = [RetransmitAlgorithm::Auto, RetransmitAlgorithm::Efficient];
+        let config = latency(400).with_retransmit_algorithm(algorithms[seed as usize % 2]);
+        let mut bond = bond_with(seed, &config, &[narrow(8_000, 10), flapping.clone()]);
         for _ in 0..8 {
             bond.cut(1);
             bond.stream(Side::Caller, 20 + chance.below(600), interval(6_000));

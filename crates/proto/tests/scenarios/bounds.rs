@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use punctual_netem::Loss;
-use punctual_proto::BufferSize;
+use punctual_proto::{BufferSize, RetransmitAlgorithm};
 use punctual_wire::{HandshakeRequest, Timestamp};
 
 use crate::datagram::{Kind, forged_data, handshake, kind};
@@ -73,7 +73,9 @@ fn data_before_the_response_does_not_fill_the_memory() {
 #[test]
 fn no_datagram_exceeds_the_mss() {
     for (mss, ipv6) in [(1_500, false), (1_500, true), (576, false), (576, true)] {
+        let periodic = RetransmitAlgorithm::Efficient;
         let config = latency(2_000).with_mss(mss).expect("in range");
+        let config = config.with_retransmit_algorithm(periodic);
         let headers = if ipv6 { 48 } else { 28 };
         let mut pair = Pair::symmetric(1, link());
         if ipv6 {

@@ -146,6 +146,20 @@ fn a_sender_alone_is_no_worse_than_the_efficient_one_and_better_for_a_price() {
     assert!(spending.overhead < 0.081, "{spending:?}");
 }
 
+/// By default strangers see nothing of it: neither does the sender send copies, nor the receiver ask
+/// in another way.
+#[test]
+fn by_default_only_peers_that_know_it_are_sent_to_by_deadline() {
+    let trial = Trial::new(50, lossy(0.05));
+    let auto = RetransmitAlgorithm::Auto;
+    let known = trial.clone().both(auto).run();
+    assert!(known.sender.packets_copied > 0 && known.receiver.packets_requested_again > 0);
+    let strangers = trial.clone().strangers(auto, auto).run();
+    let efficient = trial.strangers(Efficient, Efficient).run();
+    assert_eq!(strangers.sender, efficient.sender);
+    assert_eq!(strangers.receiver, efficient.receiver);
+}
+
 /// Toward a sender that answers every report, each packet is asked for once a round, and once.
 #[test]
 fn a_receiver_alone_keeps_either_sender_from_answering_old_news() {
@@ -179,11 +193,13 @@ fn a_ceiling_lets_copies_be_sent_until_it_is_reached() {
 
 #[test]
 fn the_sender_decides_how_the_receiver_asks() {
-    let trial = Trial::new(50, lossy(0.05));
-    let mut asked = trial.clone();
-    asked.sender = asked.sender.with_retransmit_algorithm(Deadline);
-    assert!(asked.run().receiver.packets_requested_again > 0);
+    let trial = Trial::new(50, lossy(0.05)).both(Efficient);
     assert_eq!(trial.run().receiver.packets_requested_again, 0);
+    for algorithm in [Deadline, RetransmitAlgorithm::Auto] {
+        let mut asked = trial.clone();
+        asked.sender = asked.sender.with_retransmit_algorithm(algorithm);
+        assert!(asked.run().receiver.packets_requested_again > 0);
+    }
 }
 
 #[test]

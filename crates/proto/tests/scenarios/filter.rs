@@ -7,7 +7,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use punctual_netem::{Jitter, LinkConfig, Loss, Reorder};
-use punctual_proto::{CloseReason, Config, MsgNo, RejectReason, SendError, SendOptions, SeqNo};
+use punctual_proto::{
+    CloseReason, Config, MsgNo, RejectReason, RetransmitAlgorithm, SendError, SendOptions, SeqNo,
+};
 use punctual_wire::{Extension, HandshakeRequest};
 
 use crate::chance::Chance;
@@ -226,10 +228,12 @@ fn without_drops_and_repeats_a_stream_goes_on_behind_what_cannot_be_rebuilt() {
 }
 
 /// Two packets of a row are lost: with `onreq` they are asked for when the row is over, and not
-/// again.
+/// again by a receiver that does not time its requests.
 #[test]
 fn on_request_asks_when_the_row_is_over_and_once() {
-    let mut pair = connected(1, link(), "fec,cols:10,arq:onreq");
+    let mut pair = Pair::symmetric(1, link());
+    let sender = filtered(400, "fec,cols:10,arq:onreq");
+    pair.connect(sender.with_retransmit_algorithm(RetransmitAlgorithm::Efficient), latency(400));
     let events = Rc::new(RefCell::new(Vec::new()));
     let seen = Rc::clone(&events);
     let first = Rc::new(RefCell::new(None));
@@ -274,7 +278,7 @@ fn jitter_and_reordering_lose_nothing_and_ask_for_little() {
 /// Both directions have their filter, and their losses.
 #[test]
 fn both_directions_are_protected() {
-    let mut pair = connected(5, lossy(0.02), "fec,cols:8,rows:8,arq:onreq");
+    let mut pair = connected(6, lossy(0.02), "fec,cols:8,rows:8,arq:onreq");
     for _ in 0..1_000 {
         assert!(pair.send_next(Side::Caller) && pair.send_next(Side::Listener));
         pair.run_for(MS(2));

@@ -65,7 +65,7 @@ fn a_flood_of_reports_does_not_multiply_packets() {
     let after = pair.statistics(Side::Caller);
     assert_eq!(after.naks_received - before.naks_received, 1_000);
     let again = after.packets_retransmitted - before.packets_retransmitted;
-    assert_eq!(again, 100, "each once in a round trip");
+    assert!((1..=100).contains(&again), "none twice in a round trip: {again}");
     pair.untap();
     expect_no_harm(&mut pair);
 }

@@ -17,6 +17,11 @@ use crate::datagram::{Kind, control, data_header, edit_handshake, kind};
 use crate::pair::{Pair, Side};
 use crate::{MS, SECS, latency, link, lossy};
 
+/// Ends that repeat their loss reports once a period.
+fn periodic(ms: u64) -> Config {
+    latency(ms).with_retransmit_algorithm(RetransmitAlgorithm::Efficient)
+}
+
 /// Two minutes of a stream of 5 Mb/s in the setting of the published comparison: RTT 20 ms, 5 % of
 /// loss both ways, latency 80 ms. Returns both ends' statistics.
 ///
@@ -60,7 +65,7 @@ fn the_cost_of_both_policies_is_what_others_measured() {
 #[test]
 fn the_period_of_reports_begins_with_the_last_packet_before_the_loss() {
     let mut pair = Pair::symmetric(1, link());
-    pair.connect(latency(300), latency(300));
+    pair.connect(periodic(300), periodic(300));
     pair.stream(Side::Caller, 100, MS(2));
     let lost = Rc::new(RefCell::new(None));
     let reports = Rc::new(RefCell::new(Vec::new()));
@@ -91,7 +96,7 @@ fn the_period_of_reports_begins_with_the_last_packet_before_the_loss() {
 fn a_report_that_waits_for_packets_waits_10_ms_at_most() {
     let second_report = |timer| {
         let mut pair = Pair::symmetric(1, link());
-        pair.connect(latency(300), latency(300).with_nak_timer(timer));
+        pair.connect(periodic(300), periodic(300).with_nak_timer(timer));
         pair.stream(Side::Caller, 100, MS(2));
         // The way back is cut, so that neither answers nor ACKACKs come.
         let reports = Rc::new(RefCell::new(Vec::new()));
@@ -257,7 +262,7 @@ fn the_budget_bounds_retransmissions() {
 #[test]
 fn a_lost_report_is_made_again() {
     let mut pair = Pair::symmetric(1, link());
-    pair.connect(latency(300), latency(300));
+    pair.connect(periodic(300), periodic(300));
     pair.stream(Side::Caller, 200, MS(2));
     let reports = Rc::new(RefCell::new(0));
     let count = Rc::clone(&reports);
@@ -364,7 +369,7 @@ fn reorder_tolerance_avoids_needless_reports() {
         let reorder = Reorder::Late { share: 0.05, by: MS(5) };
         let link = link().with_reorder(reorder).expect("a share");
         let run = |tolerance| {
-            let config = latency(120).with_reorder_tolerance(tolerance).expect("in range");
+            let config = periodic(120).with_reorder_tolerance(tolerance).expect("in range");
             let mut pair = Pair::symmetric(seed, link.clone());
             pair.connect(config.clone(), config);
             pair.stream(Side::Caller, 3_000, MS(1));
