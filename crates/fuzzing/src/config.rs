@@ -42,10 +42,11 @@ pub(crate) fn drawn_link(basic: u8, extra: u8) -> Config {
 }
 
 fn by_deadline(config: Config, basic: u8) -> Config {
-    if basic & DEADLINE == 0 {
-        return config;
-    }
-    config.with_retransmit_algorithm(RetransmitAlgorithm::Deadline)
+    config.with_retransmit_algorithm(if basic & DEADLINE == 0 {
+        RetransmitAlgorithm::Efficient
+    } else {
+        RetransmitAlgorithm::Deadline
+    })
 }
 
 fn with_extras(config: Config, basic: u8, filter: &str, extra: u8) -> Config {
