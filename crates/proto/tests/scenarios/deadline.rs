@@ -146,8 +146,8 @@ fn a_sender_alone_is_no_worse_than_the_efficient_one_and_better_for_a_price() {
     assert!(spending.overhead < 0.081, "{spending:?}");
 }
 
-/// By default strangers see nothing of it: neither does the sender send copies, nor the receiver ask
-/// in another way.
+/// By default strangers see nothing of it: neither does the sender send copies, nor does the
+/// receiver ask in another way.
 #[test]
 fn by_default_only_peers_that_know_it_are_sent_to_by_deadline() {
     let trial = Trial::new(50, lossy(0.05));
