@@ -294,7 +294,8 @@ options! {
     /// Which packets are retransmitted on a loss report \[retransmitalgo\]. Default automatic.
     retransmit_algorithm / with_retransmit_algorithm: RetransmitAlgorithm = RetransmitAlgorithm::Auto;
     /// Tell the peer that this end knows timed requests, and heed what it says of them, our own
-    /// \[timedrequests\]: a receiver then asks as a deadline-aware sender wants it. Default true.
+    /// \[timedrequests\]: a receiver then asks as a deadline-aware sender wants it, and a file's
+    /// receiver in any case. Default true.
     timed_requests / with_timed_requests: bool = true;
     /// How the receiver asks for what it misses, our own. Default: as the sender's algorithm wants
     /// it.

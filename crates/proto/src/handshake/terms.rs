@@ -364,13 +364,18 @@ fn negotiated(
 }
 
 /// How this end asks: by the clocks of single packets if either end wants it, and more than once
-/// where the peer sees that all are one.
+/// where the peer sees that all are one. A file's receiver asks so of its own accord: where nothing
+/// is asked for again (libsrt's files), each answer that is lost costs its sender's timeout, and
+/// all that was on its way is sent again.
 fn request_style(peer: HsFlags, config: &Config) -> RequestStyle {
     let knows = config.timed_requests() && peer.contains(HsFlags::TIMED_REQUESTS);
-    let own = matches!(config.request_algorithm(), RequestAlgorithm::Custom(_));
-    let wanted = own || sends_by_deadline(config) || knows && peer.contains(HsFlags::DEADLINE);
     // Else answers could not be told from packets that others overtook.
     let marks = peer.contains(HsFlags::RETRANSMIT_FLAG);
+    if config.transmission() != Transmission::Live && config.timed_requests() && marks {
+        return RequestStyle::Timed;
+    }
+    let own = matches!(config.request_algorithm(), RequestAlgorithm::Custom(_));
+    let wanted = own || sends_by_deadline(config) || knows && peer.contains(HsFlags::DEADLINE);
     match (can_time_requests(config) && marks && wanted, knows) {
         (false, _) => RequestStyle::Periodic,
         (true, false) => RequestStyle::Timed,
