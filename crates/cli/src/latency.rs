@@ -66,7 +66,7 @@ fn text(args: &LatencyArgs, needs: &Needs) -> String {
     if let Some(need) = needs.efficient {
         let _ = write!(
             text,
-            "With any other SRT program (FFmpeg and OBS count microseconds):\n    \
+            "With any SRT program, efficient (FFmpeg and OBS count microseconds):\n    \
              'srt://host:4200?latency={}'\n",
             need.latency.as_millis()
         );
