@@ -267,7 +267,8 @@ options! {
     /// Which packets are retransmitted on a loss report \[retransmitalgo\]. Default efficient.
     retransmit_algorithm / with_retransmit_algorithm: RetransmitAlgorithm = RetransmitAlgorithm::Efficient;
     /// Tell the peer that this end knows timed requests, and heed what it says of them, our own
-    /// \[timedrequests\]: a receiver then asks as a deadline-aware sender wants it. Default true.
+    /// \[timedrequests\]: a receiver then asks as a deadline-aware sender wants it, and a file's
+    /// receiver in any case. Default true.
     timed_requests / with_timed_requests: bool = true;
     /// Share of packets that may be missing at last: the deadline-aware algorithm sends as many
     /// copies as that needs, our own \[losstarget\]. Up to 0.1; 0, the default, for as few missing

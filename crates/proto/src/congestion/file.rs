@@ -3,6 +3,7 @@ use std::time::Duration;
 use punctual_units::{Bitrate, Instant};
 use punctual_wire::SeqNo;
 
+use super::progress::Progress;
 use super::{CongestionControl, PathState};
 use crate::chance::Chance;
 use crate::config::MaxBandwidth;
@@ -14,6 +15,12 @@ const RATE_PERIOD_MICROS: f64 = 10_000.0;
 const FIRST_WINDOW: f64 = 16.0;
 /// Fewer losses than this share of what is on its way are taken for the link's, not for a queue's.
 const TOLERATED_LOSS: f64 = 0.02;
+/// The share of losses is also told from the last packets that were acknowledged: from so many at
+/// the least, and when they are twice as many, the older ones count half.
+const LOSS_SAMPLE: f64 = 128.0;
+/// The window covers so many repairs of one packet: an answer that is lost once does not stop the
+/// sender, one that never comes does.
+const REPAIRS: u32 = 2;
 /// How much longer the period becomes for a loss.
 const SLOWER: f64 = 1.03;
 /// Times that the period grows within one epoch, at most.
@@ -40,6 +47,9 @@ pub(crate) struct FileControl {
     /// What was acknowledged since the rate was last looked at.
     acknowledged: u32,
     last_change: Option<Instant>,
+    /// What was acknowledged and what was lost lately, older packets counting less.
+    lately: [f64; 2],
+    progress: Progress,
     /// Whether something was lost since then.
     loss: bool,
     /// The period when the rate was last found too high, microseconds.
@@ -79,6 +89,8 @@ impl FileControl {
             period: least_period.max(1.0),
             acknowledged: 0,
             last_change: None,
+            lately: [0.0; 2],
+            progress: Progress::default(),
             loss: false,
             last_decrease_period: 1.0,
             last_decrease: isn.minus(1),
@@ -90,25 +102,23 @@ impl FileControl {
         }
     }
 
-    /// From here on the rate rules: what arrived at the peer, or else what the window let out.
+    /// From here on the rate rules: what arrived at the peer.
+    ///
+    /// Before the peer has told it, there is no rate to go on at, and the window goes on holding
+    /// the sender back. (libsrt's rate is without limit then, and no loss slows it down.)
     fn end_slow_start(&mut self, path: &PathState) {
-        if !self.slow_start {
-            return;
+        if self.slow_start && path.delivery_rate > 0 {
+            self.slow_start = false;
+            self.set_period(1e6 / f64::from(path.delivery_rate));
         }
-        self.slow_start = false;
-        self.set_period(if path.delivery_rate > 0 {
-            1e6 / f64::from(path.delivery_rate)
-        } else {
-            // Packets a microsecond stand here for microseconds a packet, as in libsrt: without
-            // any measurement the window alone goes on holding the sender back.
-            self.window / (micros(path.rtt.smoothed) + RATE_PERIOD_MICROS)
-        });
     }
 
     /// The rate goes up by what the link seems to have left: a step for each power of ten of it.
     fn speed_up(&mut self, path: &PathState) {
         let at_last_loss = 2e6 / self.last_decrease_period;
-        let bandwidth = at_last_loss.min(f64::from(path.capacity)).floor();
+        // A peer that saw no pair knows no capacity. To libsrt's sender it is none at all then.
+        let capacity = if path.capacity > 0 { f64::from(path.capacity) } else { f64::INFINITY };
+        let bandwidth = at_last_loss.min(capacity).floor();
         let mut left = (bandwidth - 1e6 / self.period).trunc();
         if self.period > self.last_decrease_period && (bandwidth / 9.0).floor() < left {
             left = (bandwidth / 9.0).floor();
@@ -123,6 +133,41 @@ impl FileControl {
         self.set_period(
             self.period * RATE_PERIOD_MICROS / (self.period * increase + RATE_PERIOD_MICROS),
         );
+    }
+
+    /// Packets on their way at most: those of a round trip and of the time between two ACKs. While
+    /// a packet is repaired, what arrives behind it is not acknowledged, for a round trip each
+    /// time; it is not on its way, though, and must not stop the sender.
+    fn follow_rate(&mut self, path: &PathState) {
+        if !self.slow_start && path.delivery_rate > 0 {
+            let told = f64::from(path.delivery_rate);
+            let round_trip = micros(path.rtt.smoothed);
+            let arrived = told.min(self.progress.rate()) * f64::from(path.repairs.min(REPAIRS));
+            self.window = told / 1e6 * (round_trip + RATE_PERIOD_MICROS)
+                + arrived / 1e6 * round_trip
+                + FIRST_WINDOW;
+        }
+    }
+
+    fn count(&mut self, acknowledged: u32, lost: u64) {
+        let [acknowledged_lately, lost_lately] = &mut self.lately;
+        *acknowledged_lately += f64::from(acknowledged);
+        *lost_lately += lost as f64;
+        if *acknowledged_lately > 2.0 * LOSS_SAMPLE {
+            *acknowledged_lately /= 2.0;
+            *lost_lately /= 2.0;
+        }
+    }
+
+    /// Whether so few packets are lost that the link loses them. Of fifty packets on their way and
+    /// fewer a single loss would be more than is tolerated at any time, so that a slow sender on a
+    /// link that loses some would become slower and slower.
+    fn is_tolerated(&self, path: &PathState) -> bool {
+        let on_its_way = (micros(path.rtt.smoothed) / self.period).trunc();
+        let [acknowledged, lost] = self.lately;
+        on_its_way < 1.0
+            || (path.in_loss_list as f64) < on_its_way * TOLERATED_LOSS
+            || acknowledged >= LOSS_SAMPLE && lost < acknowledged * TOLERATED_LOSS
     }
 
     fn slow_down(&mut self, path: &PathState) {
@@ -172,6 +217,8 @@ impl CongestionControl for FileControl {
     }
 
     fn acknowledged(&mut self, now: Instant, packets: u32, path: &PathState) {
+        self.count(packets, 0);
+        self.progress.acknowledged(now, packets, path.rtt.smoothed);
         self.acknowledged += packets;
         if self.last_change.is_some_and(|last| now < last + RATE_PERIOD) {
             return;
@@ -181,11 +228,11 @@ impl CongestionControl for FileControl {
         if self.slow_start {
             self.window += f64::from(acknowledged);
             if self.window > self.max_window {
+                self.window = self.max_window;
                 self.end_slow_start(path);
             }
         } else {
-            let round = micros(path.rtt.smoothed) + RATE_PERIOD_MICROS;
-            self.window = f64::from(path.delivery_rate) / 1e6 * round + FIRST_WINDOW;
+            self.follow_rate(path);
         }
         if !self.slow_start && !std::mem::take(&mut self.loss) {
             self.speed_up(path);
@@ -193,10 +240,11 @@ impl CongestionControl for FileControl {
     }
 
     fn lost(&mut self, _now: Instant, first: SeqNo, path: &PathState) {
+        self.count(0, path.newly_lost);
         self.end_slow_start(path);
+        self.follow_rate(path);
         self.loss = true;
-        let on_its_way = (micros(path.rtt.smoothed) / self.period).trunc();
-        if on_its_way < 1.0 || (path.in_loss_list as f64) < on_its_way * TOLERATED_LOSS {
+        if self.is_tolerated(path) {
             self.last_decrease_period = self.period;
         } else if first.is_after(self.last_decrease) {
             self.begin_epoch(path);
@@ -245,6 +293,8 @@ mod tests {
             delivery_rate,
             capacity,
             in_loss_list,
+            newly_lost: 1,
+            repairs: 0,
             next_new: SeqNo::new(next),
         }
     }
@@ -307,6 +357,67 @@ mod tests {
         assert_eq!(file.period, 100.0, "something was lost");
         file.acknowledged(at(2), 1, &path(5_000, 10_001, 0, 9_000));
         assert!(file.period < 100.0);
+    }
+
+    #[test]
+    fn a_loss_before_the_peer_told_a_rate_leaves_the_slow_start_as_it_is() {
+        let mut file = control(MaxBandwidth::Unlimited);
+        file.acknowledged(at(0), 16, &path(0, 0, 0, 9_000));
+        file.lost(at(0), SeqNo::new(2_000), &path(0, 0, 1, 9_000));
+        file.timed_out(at(0), &path(0, 0, 1, 9_000));
+        file.acknowledged(at(1), 30, &path(0, 0, 0, 9_000));
+        assert_eq!((file.window(), file.period()), (62, Duration::from_micros(1)));
+        file.lost(at(2), SeqNo::new(2_100), &path(5_000, 8_000, 1, 9_000));
+        assert_eq!(file.period(), Duration::from_micros(200));
+        assert_eq!(file.window(), 516);
+    }
+
+    #[test]
+    fn a_capacity_that_nobody_knows_does_not_stop_the_growth() {
+        let mut file = control(MaxBandwidth::Unlimited);
+        file.slow_start = false;
+        file.period = 200.0;
+        file.last_decrease_period = 200.0;
+        file.acknowledged(at(0), 1, &path(5_000, 0, 0, 9_000));
+        // Up to twice the rate at the last loss: 60 Mb/s more, which count as 100.
+        assert!((file.period - 200.0 * 10_000.0 / (200.0 * 0.1 + 10_000.0)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_slow_sender_tells_few_losses_from_many_by_what_was_acknowledged() {
+        for (each, slower) in [(100, false), (30, true)] {
+            let mut file = control(MaxBandwidth::Unlimited);
+            file.slow_start = false;
+            // Nine packets are on their way: a single one is more than 2 % of them.
+            file.period = 10_000.0;
+            for i in 0..600 {
+                let path = path(100, 10_000, 1, 9_000 + i);
+                file.acknowledged(at(0), 1, &path);
+                if i % each == 0 {
+                    file.period = 10_000.0;
+                    file.lost(at(0), SeqNo::new(8_999 + i), &path);
+                }
+                if i > 500 && i % each == 0 {
+                    assert_eq!(file.period > 10_000.0, slower, "1 of {each}, {i}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_window_covers_what_arrives_behind_a_packet_that_is_repaired() {
+        let mut file = control(MaxBandwidth::Unlimited);
+        file.slow_start = false;
+        let path = path(5_000, 10_000, 0, 9_000);
+        for i in 0..60 {
+            // 4,000 packets a second are acknowledged; the peer says 5,000.
+            file.acknowledged(at(i), 40, &path);
+        }
+        assert_eq!(file.window(), 516);
+        for (repairs, window) in [(1, 516 + 360), (2, 516 + 720), (9, 516 + 720)] {
+            file.lost(at(60), SeqNo::new(8_000), &PathState { repairs, ..path });
+            assert!(file.window().abs_diff(window) < 20, "{}, {repairs} times", file.window());
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 pub(crate) mod file;
 mod input_rate;
 pub(crate) mod live;
+mod progress;
 
 use std::fmt;
 use std::time::Duration;
@@ -30,6 +31,11 @@ pub struct PathState {
     pub capacity: u32,
     /// Packets that the peer reported lost and that wait to be sent again.
     pub in_loss_list: usize,
+    /// Packets that the loss report which came added to those; 0 if none came.
+    pub newly_lost: u64,
+    /// How often the oldest packet that is not acknowledged was reported lost: what arrives behind
+    /// it is not acknowledged before it has come. 0 where nothing is lost, and for live.
+    pub repairs: u32,
     /// The number of the next first transmission.
     pub next_new: SeqNo,
 }

@@ -364,9 +364,14 @@ fn negotiated(
 }
 
 /// How this end asks: by the clocks of single packets if either end wants it, and more than once
-/// where the peer sees that all are one.
+/// where the peer sees that all are one. A file's receiver asks so of its own accord: where nothing
+/// is asked for again (libsrt's files), each answer that is lost costs its sender's timeout, and
+/// all that was on its way is sent again.
 fn request_style(peer: HsFlags, config: &Config) -> RequestStyle {
     let knows = config.timed_requests() && peer.contains(HsFlags::TIMED_REQUESTS);
+    if config.transmission() != Transmission::Live && config.timed_requests() {
+        return RequestStyle::Timed;
+    }
     let wanted = sends_by_deadline(config) || knows && peer.contains(HsFlags::DEADLINE);
     match (can_time_requests(config) && wanted, knows) {
         (false, _) => RequestStyle::Periodic,

@@ -7,8 +7,8 @@ use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
 use punctual_netem::{LinkConfig, Loss, QueueLimit, Reorder};
 use punctual_proto::{
-    BufferSize, CloseReason, Config, CryptoMode, RecvError, RejectReason, SendError, SendOptions,
-    Transmission,
+    BufferSize, CloseReason, Config, CryptoMode, MaxBandwidth, RecvError, RejectReason, SendError,
+    SendOptions, Transmission,
 };
 use punctual_units::Bitrate;
 use punctual_wire::{Control, DropRequest, Extension, HsFlags, MsgNo, SeqNo, Timestamp};
@@ -491,10 +491,10 @@ fn what_is_lost_without_anything_behind_it_is_sent_again_after_a_time() {
     assert_eq!(pair.statistics(Side::Caller).packets_retransmitted, 3);
 }
 
-/// 200 ms, 100 Mb/s and 0.1 % loss: what an intercontinental line looks like.
-fn long_line(loss: f64) -> LinkConfig {
+/// 100 Mb/s with a queue of 1,000 packets, in ms and as a share of packets that are lost.
+fn line(round_trip: u64, loss: f64) -> LinkConfig {
     LinkConfig::default()
-        .with_delay(MS(100))
+        .with_delay(MS(round_trip) / 2)
         .with_rate(Some(Bitrate::from_mbps(100)))
         .with_queue(QueueLimit::Packets(1_000))
         .with_overhead(28)
@@ -502,9 +502,8 @@ fn long_line(loss: f64) -> LinkConfig {
         .expect("a share")
 }
 
-/// How fast a file of `len` bytes gets over the link, payload only.
-fn goodput(seed: u64, link: LinkConfig, len: usize) -> Bitrate {
-    let mut pair = connected(seed, link, &Config::file());
+/// How fast a file of `len` bytes gets over, payload only.
+fn goodput(mut pair: Pair, seed: u64, len: usize) -> Bitrate {
     let data = contents(len, seed);
     let start = pair.elapsed();
     write_all(&mut pair, &data, || usize::MAX);
@@ -512,18 +511,94 @@ fn goodput(seed: u64, link: LinkConfig, len: usize) -> Bitrate {
     let time = pair.elapsed() - start;
     assert!(read(&pair) == data, "not the same bytes");
     let statistics = pair.statistics(Side::Caller);
+    let rate = Bitrate::of(len as u64, time);
     println!(
-        "seed {seed}: {len} bytes in {time:?}, {} sent again of {}",
+        "seed {seed}: {rate}, {} sent again of {}",
         statistics.packets_retransmitted, statistics.packets_sent
     );
-    Bitrate::of(len as u64, time)
+    rate
 }
 
+/// 200 ms and 0.1 %: what an intercontinental line looks like.
 #[test]
 fn a_long_line_that_loses_packets_carries_what_it_does_with_libsrts_algorithm() {
     for seed in 0..2 {
-        let rate = goodput(seed, long_line(0.001), 200_000_000);
-        println!("{rate}");
+        let pair = connected(seed, line(200, 0.001), &Config::file());
+        let rate = goodput(pair, seed, 200_000_000);
         assert!(rate > Bitrate::from_mbps(50), "{rate}");
     }
+}
+
+/// Hosts that look at the network once in 200 µs get packets in batches of one time.
+#[test]
+fn a_line_that_loses_one_packet_of_a_hundred_carries_a_file_at_three_quarters_of_its_rate() {
+    for (grain, seed) in [(None, 0), (None, 1), (Some(MS(1) / 5), 2), (Some(MS(1) / 5), 3)] {
+        let mut pair = connected(seed, line(30, 0.01), &Config::file());
+        pair.grain = grain;
+        let rate = goodput(pair, seed, 50_000_000);
+        assert!(rate > Bitrate::from_mbps(75), "{rate} with looks each {grain:?}");
+    }
+}
+
+/// What a window lets go there comes at one time, and so do both packets of a pair.
+#[test]
+fn a_line_without_a_limit_that_loses_packets_carries_a_small_file_soon() {
+    for seed in 0..4 {
+        let pair = connected(seed, line(30, 0.01).with_rate(None), &Config::file());
+        let rate = goodput(pair, seed, 8_000_000);
+        assert!(rate > Bitrate::from_mbps(40), "{rate}");
+    }
+}
+
+#[test]
+fn losses_before_the_peer_has_told_a_rate_do_not_make_a_file_slow() {
+    for lost in [1, 2, 9, 20] {
+        let mut pair = connected(lost, line(30, 0.0), &Config::file());
+        let mut packets = 0;
+        pair.drop_where(move |side, datagram| {
+            let is_data = side == Side::Caller && kind(datagram) == Kind::Data;
+            packets += u64::from(is_data);
+            is_data && packets == lost
+        });
+        let rate = goodput(pair, lost, 50_000_000);
+        assert!(rate > Bitrate::from_mbps(75), "{rate} when packet {lost} is lost");
+    }
+}
+
+#[test]
+fn the_capacity_that_is_told_is_the_links_however_often_the_receiver_looks() {
+    for (grain, share) in [(None, 1), (Some(MS(1) / 10), 5), (Some(MS(1) / 2), 3)] {
+        let mut pair = connected(7, line(30, 0.005), &Config::file());
+        pair.grain = grain;
+        let data = contents(20_000_000, 7);
+        write_all(&mut pair, &data, || usize::MAX);
+        run_until_read(&mut pair, data.len());
+        for side in [Side::Caller, Side::Listener] {
+            let capacity = pair.statistics(side).link_capacity;
+            let within = Bitrate::from_mbps(100 * share / (share + 2))
+                ..Bitrate::from_mbps(100 * (share + 2) / share);
+            assert!(within.contains(&capacity), "{capacity} at {side:?}, looks each {grain:?}");
+        }
+    }
+}
+
+/// Where its receiver waited for its sender's timeout, all that was on its way would come twice.
+#[test]
+fn an_answer_that_is_lost_is_asked_for_again_and_little_else() {
+    // Half of what the link carries, so that nothing else is lost.
+    let limit = MaxBandwidth::Absolute(Bitrate::from_mbps(50));
+    let mut pair = connected(1, line(30, 0.0), &Config::file().with_max_bandwidth(limit));
+    let (mut packets, mut answers) = (0, 0);
+    pair.drop_where(move |side, datagram| {
+        let kind = if side == Side::Caller { kind(datagram) } else { Kind::Other };
+        packets += u32::from(kind == Kind::Data);
+        answers += u32::from(kind == Kind::Retransmission);
+        kind == Kind::Data && packets == 2_000 || kind == Kind::Retransmission && answers <= 2
+    });
+    let data = contents(10_000_000, 1);
+    write_all(&mut pair, &data, || usize::MAX);
+    run_until_read(&mut pair, data.len());
+    assert!(pair.statistics(Side::Listener).packets_requested_again >= 1);
+    let again = pair.statistics(Side::Caller).packets_retransmitted;
+    assert!((3..12).contains(&again), "{again} packets were sent again");
 }

@@ -42,6 +42,9 @@ pub struct Pair {
     pub accepts: bool,
     /// Datagrams for addresses that are neither end's.
     pub strays: Vec<(SocketAddr, Vec<u8>)>,
+    /// Both hosts look at what happened only once in so long, as drivers under load do: all that
+    /// arrived since has the time of the look.
+    pub grain: Option<Duration>,
     tap: Tap,
     seed: u64,
     idle_steps: u32,
@@ -56,6 +59,7 @@ impl Pair {
             listener: Node::new(seed, 2, back),
             accepts: true,
             strays: Vec::new(),
+            grain: None,
             tap: Box::new(|_, _, datagram| vec![datagram]),
             seed,
             idle_steps: 0,
@@ -380,7 +384,8 @@ impl Pair {
     fn step_until(&mut self, end: Instant) -> bool {
         self.exchange();
         let next = [self.caller.next(), self.listener.next()].into_iter().flatten().min();
-        let Some(at) = next.filter(|&at| at <= end) else {
+        let at = next.map(|at| self.grain.map_or(at, |grain| next_look(at, grain)));
+        let Some(at) = at.filter(|&at| at <= end) else {
             self.now = end;
             return false;
         };
@@ -425,6 +430,13 @@ impl Pair {
         }
         panic!("the pair does not come to rest");
     }
+}
+
+/// The first look at what is due `at`, `grain` apart since the epoch.
+fn next_look(at: Instant, grain: Duration) -> Instant {
+    let past = (at - EPOCH).as_nanos() % grain.as_nanos();
+    let past = u64::try_from(past).expect("less than a grain");
+    if past == 0 { at } else { at + grain - Duration::from_nanos(past) }
 }
 
 impl Drop for Pair {

@@ -7,17 +7,23 @@ const ARRIVALS: usize = 64;
 /// The rate is not told from less. libsrt's sender believes in 16 packets a second until it is told
 /// better, and would go on at that if its slow start ended first.
 const LEAST: usize = 2;
+/// How long packets may wait until a host looks for them: it does so as soon as something comes,
+/// and under load ten thousand times a second. What comes together after a longer time came within
+/// this.
+const LOOK: Duration = Duration::from_micros(200);
+/// What is so many times the median, or its part, is left out (draft section 5.2.1.2).
+const OUTLIER: u32 = 8;
 
 /// How many packets per second arrive while they do: what a file's sender goes by (draft section
 /// 4.7; the peer's word for it is delivery rate).
 ///
 /// A driver hands over packets in batches, so it is the packets of an instant that are counted
-/// against the time since the instant before. Times far longer than usual are pauses of the sender
-/// and tell nothing.
+/// against the time since the instant before, and the median is one of packets: that of the times
+/// would be a pause's wherever a window's packets come in few batches. Times that are far longer a
+/// packet than usual are pauses of the sender and tell nothing.
 #[derive(Debug)]
 pub(crate) struct DeliveryRate {
-    /// Time since the arrival before, and how many packets came then.
-    arrivals: [(Duration, u32); ARRIVALS],
+    arrivals: [Arrival; ARRIVALS],
     next: usize,
     known: usize,
     last: Option<Instant>,
@@ -44,22 +50,65 @@ impl DeliveryRate {
         }
     }
 
-    /// Packets per second; 0 if unknown. Times beyond eight times the median are left out.
-    pub(crate) fn packets_per_sec(&self) -> u32 {
+    /// Packets per second; 0 if unknown. `capacity` is what the link seems to carry.
+    ///
+    /// A batch after a pause came faster than its time says, how fast is not known. Where that is
+    /// most packets, the sender's window lets go little at a time, and the link carries more: as
+    /// much as it can, up to what the batches show.
+    pub(crate) fn packets_per_sec(&self, capacity: u32) -> u32 {
         if self.known < LEAST {
             return 0;
         }
-        let known = &self.arrivals[..self.known];
-        let mut times: Vec<Duration> = known.iter().map(|&(time, _)| time).collect();
-        times.sort_unstable();
-        let longest = times[times.len() / 2] * 8;
-        let usual = known.iter().filter(|&&(time, _)| time <= longest);
-        let (time, packets) = usual.fold((Duration::ZERO, 0), |(time, packets), arrival| {
-            (time + arrival.0, packets + u64::from(arrival.1))
-        });
-        let rate = u128::from(packets) * 1_000_000_000 / time.as_nanos().max(1);
-        u32::try_from(rate).unwrap_or(u32::MAX)
+        let mut arrivals = self.arrivals[..self.known].to_vec();
+        let on_average = usual_rate(&mut arrivals);
+        let behind_pauses = |&(time, packets): &Arrival| time > LOOK && packets > 1;
+        if !arrivals.iter().any(behind_pauses) {
+            return on_average;
+        }
+        let mut parted = Vec::with_capacity(2 * arrivals.len());
+        for arrival in arrivals {
+            if behind_pauses(&arrival) {
+                parted.extend([(arrival.0, 1), (LOOK, arrival.1 - 1)]);
+            } else {
+                parted.push(arrival);
+            }
+        }
+        on_average.max(usual_rate(&mut parted).min(capacity))
     }
+
+    /// The usual time from one look at the network to the next at which something had come, if
+    /// there is load; `None` if unknown.
+    pub(crate) fn grain(&self) -> Option<Duration> {
+        let mut times: Vec<Duration> =
+            self.arrivals[..self.known].iter().map(|&(time, _)| time).collect();
+        times.sort_unstable();
+        times.get(times.len() / 2).map(|&time| time.min(LOOK))
+    }
+}
+
+/// Time since the arrival before, and how many packets came then.
+type Arrival = (Duration, u32);
+
+/// The rate of packets without those that are far from the median one.
+fn usual_rate(arrivals: &mut [Arrival]) -> u32 {
+    let each = |&(time, packets): &Arrival| time / packets.max(1);
+    arrivals.sort_unstable_by_key(each);
+    let all: u64 = arrivals.iter().map(|&(_, packets)| u64::from(packets)).sum();
+    let mut below = 0;
+    let median = arrivals.iter().find(|&&(_, packets)| {
+        below += u64::from(packets);
+        below * 2 > all
+    });
+    let median = median.map_or(Duration::ZERO, each);
+    let usual = arrivals.iter().filter(|arrival| {
+        let each = each(arrival);
+        each <= median * OUTLIER && each * OUTLIER >= median
+    });
+    let (time, packets) = usual.fold((Duration::ZERO, 0), |(time, packets), arrival| {
+        (time + arrival.0, packets + u64::from(arrival.1))
+    });
+    let rate = u128::from(packets) * 1_000_000_000 / time.as_nanos().max(1);
+    u32::try_from(rate).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -70,7 +119,7 @@ mod tests {
     fn batches_and_pauses_do_not_change_the_rate() {
         for batch in [1, 4, 40] {
             let mut rate = DeliveryRate::new();
-            assert_eq!(rate.packets_per_sec(), 0);
+            assert_eq!(rate.packets_per_sec(10_000), 0);
             let mut now = Instant::from_millis(1);
             for i in 0..100u64 {
                 // 10,000 packets a second, and a pause now and then.
@@ -82,7 +131,45 @@ mod tests {
                     rate.arrived(now);
                 }
             }
-            assert_eq!(rate.packets_per_sec(), 10_000, "in batches of {batch}");
+            assert_eq!(rate.packets_per_sec(10_000), 10_000, "in batches of {batch}");
+            let grain = Duration::from_micros(100 * batch).min(LOOK);
+            assert_eq!(rate.grain(), Some(grain));
+        }
+    }
+
+    #[test]
+    fn a_window_that_comes_in_few_batches_has_the_rate_of_its_packets_and_not_of_its_pauses() {
+        let mut rate = DeliveryRate::new();
+        for window in 0..40u64 {
+            // Each 30 ms 32 packets at 8,000 a second, seen once a millisecond.
+            for look in 0..4 {
+                for _ in 0..8 {
+                    rate.arrived(Instant::from_millis(100 + window * 30 + look));
+                }
+            }
+        }
+        assert_eq!(rate.packets_per_sec(8_000), 8_000);
+    }
+
+    #[test]
+    fn windows_that_come_at_one_time_have_the_links_rate_and_single_packets_their_own() {
+        let rate = |packets: u64, capacity: u32| {
+            let mut rate = DeliveryRate::new();
+            for window in 0..40 {
+                let now = Instant::from_millis(100 + window * 10);
+                (0..packets).for_each(|_| rate.arrived(now));
+            }
+            rate.packets_per_sec(capacity)
+        };
+        // 17 within 200 µs are 80,000 a second and more, behind a first one.
+        for (packets, capacity, told) in [
+            (17, 20_000, 20_000),
+            (17, 500_000, 80_000),
+            (17, 100, 1_700),
+            (17, 0, 1_700),
+            (1, 500_000, 100),
+        ] {
+            assert_eq!(rate(packets, capacity), told, "{packets} a window of {capacity}");
         }
     }
 }

@@ -1,8 +1,9 @@
 use punctual_units::Instant;
-use punctual_wire::SeqNo;
+use punctual_wire::{DataHeader, SeqNo};
 
 use super::buffer::ReceiveBuffer;
 use super::delivery_rate::DeliveryRate;
+use super::pairs::ProbePairs;
 use crate::config::{Config, SRT_HEADER, Transmission, UDP_IPV6_OVERHEAD};
 use crate::handshake::Negotiated;
 use crate::mode::{Messages, Mode};
@@ -15,6 +16,7 @@ const EXTRAS: usize = 20;
 #[derive(Debug)]
 pub(crate) struct FileReceipt {
     rate: DeliveryRate,
+    pairs: ProbePairs,
     mode: Mode,
     /// A payload below this ends a message or a piece of a stream, and is acknowledged at once.
     full: usize,
@@ -27,6 +29,7 @@ impl FileReceipt {
         (config.transmission() != Transmission::Live).then(|| {
             Box::new(Self {
                 rate: DeliveryRate::new(),
+                pairs: ProbePairs::new(),
                 mode: Mode::new(config, negotiated.receive_isn),
                 full: negotiated.mss.saturating_sub(UDP_IPV6_OVERHEAD + SRT_HEADER + EXTRAS),
                 quick_ack: false,
@@ -34,10 +37,17 @@ impl FileReceipt {
         })
     }
 
-    /// A data packet came, whatever it was.
+    /// A data packet came, whatever it was, with `payload` bytes of `full`.
     #[inline(never)]
-    pub(crate) fn arrived(&mut self, now: Instant, payload: usize) {
+    pub(crate) fn arrived(
+        &mut self,
+        now: Instant,
+        header: &DataHeader,
+        payload: usize,
+        full: usize,
+    ) {
         self.rate.arrived(now);
+        self.pairs.arrived(now, header.seq, header.retransmitted, payload, full);
         self.quick_ack |= payload < self.full;
     }
 
@@ -56,7 +66,12 @@ impl FileReceipt {
 
     /// Packets per second that arrive; 0 if unknown.
     pub(crate) fn packets_per_sec(&self) -> u32 {
-        self.rate.packets_per_sec()
+        self.rate.packets_per_sec(self.capacity())
+    }
+
+    /// Packets of full size per second that the link seems to carry; 0 if unknown.
+    pub(crate) fn capacity(&self) -> u32 {
+        self.pairs.capacity(self.rate.grain())
     }
 
     /// Where packets become messages of several.

@@ -9,6 +9,7 @@ pub(crate) mod drift;
 mod early;
 mod file;
 pub(crate) mod link;
+mod pairs;
 pub(crate) mod reorder;
 mod reports;
 mod requests;
@@ -181,7 +182,7 @@ impl ReceiveHalf {
         let place = match &mut self.file {
             None => Place::of_live(header.msgno),
             Some(file) => {
-                file.arrived(now, payload.len());
+                file.arrived(now, header, payload.len(), self.full_payload);
                 Place::new(header.msgno, header.position, header.in_order)
             }
         };
@@ -459,7 +460,7 @@ impl ReceiveHalf {
                     * (self.counts.mean_payload() + PACKET_OVERHEAD as u64);
                 let rates = AckRates {
                     packets_per_sec,
-                    capacity_pps: self.link.capacity(),
+                    capacity_pps: self.capacity_pps(),
                     bytes_per_sec: Some(u32::try_from(bytes).unwrap_or(u32::MAX)),
                 };
                 Ack::Full { number, next, link, rates }
@@ -494,7 +495,7 @@ impl ReceiveHalf {
             statistics.drift_micros = tsbpd.drift() / 1_000;
         }
         statistics.transit_micros = self.transit_micros;
-        let capacity_pps = self.link.capacity();
+        let capacity_pps = self.capacity_pps();
         if capacity_pps > 0 {
             statistics.link_capacity = capacity(capacity_pps, mss);
         }
@@ -636,6 +637,11 @@ impl ReceiveHalf {
     /// Whether nothing is given up: of a file.
     fn keeps_all(&self) -> bool {
         self.file.as_ref().is_some_and(|file| file.keeps_all())
+    }
+
+    /// Packets of full size per second that the link seems to carry; 0 if unknown.
+    fn capacity_pps(&self) -> u32 {
+        self.file.as_ref().map_or_else(|| self.link.capacity(), |file| file.capacity())
     }
 
     fn room(&self) -> u32 {

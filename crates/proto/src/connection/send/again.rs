@@ -60,7 +60,7 @@ impl SendHalf {
             return Verdict::Repeated;
         }
         let mut verdict = Verdict::Repeated;
-        let mut first_lost = None;
+        let (mut first_lost, mut newly_lost) = (None, 0);
         for (first, last) in list.ranges() {
             if !last.is_before(next_new) {
                 verdict = Verdict::Odd;
@@ -68,6 +68,7 @@ impl SendHalf {
             }
             let added = self.report_lost(now, first, last, rtt);
             if added > 0 {
+                newly_lost += added;
                 first_lost = first_lost.or(Some(first));
                 if verdict == Verdict::Repeated {
                     verdict = Verdict::Advanced;
@@ -75,7 +76,7 @@ impl SendHalf {
             }
         }
         if let Some(first) = first_lost {
-            let path = self.path(rtt);
+            let path = self.path(rtt, newly_lost);
             self.control.get_mut().lost(now, first, &path);
             self.follow_control();
         }
@@ -107,10 +108,14 @@ impl SendHalf {
     /// two because a receiver believes a large gap only when a second packet says so.
     ///
     /// Of a file, nothing is added while packets that were reported lost still wait for their turn
-    /// (libsrt's LATEREXMIT).
+    /// (libsrt's LATEREXMIT). And where the peer waits for a packet that was sent again already, at
+    /// first only what is likely to be missing: most of what is in flight waits behind it there.
     pub(crate) fn handle_silence(&mut self, now: Instant, rtt: Rtt) {
-        self.last_silence = Some(now);
-        if !(self.reliable && self.buffer.has_lost()) {
+        let is_first = self.last_silence.replace(now).is_none();
+        let was_answered = self.reliable && self.buffer.repairs_of_oldest() > 0;
+        if was_answered && is_first && !self.buffer.has_lost() {
+            self.repeat_answers(now, rtt);
+        } else if !(self.reliable && self.buffer.has_lost()) {
             let last = self.buffer.next_new().minus(1);
             let first = if self.retransmits_on_silence {
                 self.acknowledged
@@ -119,9 +124,24 @@ impl SendHalf {
             };
             self.report_lost(now, first, last, rtt);
         }
-        let path = self.path(rtt);
+        let path = self.path(rtt, 0);
         self.control.get_mut().timed_out(now, &path);
         self.follow_control();
+    }
+
+    /// Queues what was sent again already, and the newest packets: an answer was lost, and nothing
+    /// may have come behind those.
+    fn repeat_answers(&mut self, now: Instant, rtt: Rtt) {
+        let end = self.buffer.next_new();
+        let tail = self.buffer.tail_of_flight(PROBES);
+        let mut seq = self.acknowledged;
+        while seq.is_before(end) {
+            let again = self.buffer.get(seq).is_none_or(|packet| packet.retransmissions > 0);
+            if again || !seq.is_before(tail) {
+                self.report_lost(now, seq, seq, rtt);
+            }
+            seq = seq.next();
+        }
     }
 
     /// Queues what is in flight from `first` to `last`, and announces what of it is gone. Returns

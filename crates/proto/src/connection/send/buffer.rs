@@ -184,6 +184,12 @@ impl SendBuffer {
         self.ring.get(self.first)
     }
 
+    /// How often the oldest packet was reported lost.
+    pub(crate) fn repairs_of_oldest(&self) -> u32 {
+        let waits = u32::from(self.lost.contains(self.first));
+        self.oldest().map_or(0, |oldest| oldest.retransmissions + waits)
+    }
+
     /// From the oldest message's origin to the newest's.
     pub(crate) fn span_in_time(&self) -> Duration {
         match (self.ring.get(self.first), self.ring.get(self.end.minus(1))) {

@@ -41,7 +41,7 @@ const DROP_MARGIN: Duration = Duration::from_millis(20);
 /// So many ACKs may be overtaken by a later one; a number further back is no older one, but odd.
 const OVERTAKEN_ACKS: u32 = 1_024;
 /// A packet whose number is divisible by this starts a probe pair.
-const PROBE_INTERVAL: u32 = 16;
+pub(crate) const PROBE_INTERVAL: u32 = 16;
 
 /// Whether an ACK or NAK could be what an honest peer sends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -368,7 +368,7 @@ impl SendHalf {
         let before = self.buffer.first();
         let advanced = self.buffer.acknowledge(next);
         let packets = next.distance_from(before).max(0).unsigned_abs();
-        let path = self.path(rtt);
+        let path = self.path(rtt, 0);
         self.control.get_mut().acknowledged(now, packets, &path);
         self.follow_control();
         if !advanced {
@@ -412,10 +412,13 @@ impl SendHalf {
         }
     }
 
-    /// What congestion control is told of the path.
-    fn path(&self, rtt: Rtt) -> PathState {
+    /// What congestion control is told of the path, when a report added `newly_lost` packets to the
+    /// loss list.
+    fn path(&self, rtt: Rtt, newly_lost: u64) -> PathState {
         PathState {
             rtt,
+            newly_lost,
+            repairs: if self.reliable { self.buffer.repairs_of_oldest() } else { 0 },
             delivery_rate: self.delivery_pps,
             capacity: self.link_capacity_pps,
             in_loss_list: self.buffer.lost(),
