@@ -57,21 +57,20 @@ fn text(args: &LatencyArgs, needs: &Needs) -> String {
         percent(bound(args.loss))
     );
     if let Some(need) = needs.deadline.first() {
-        let keys = query(need, args.ceiling);
-        let _ = write!(
-            text,
-            "\nBetween two Punctual ends, at the sender:\n    'srt://host:4200?{keys}'\n"
-        );
+        text += "\nBetween two Punctual ends, to send and to listen:\n";
+        ends(&mut text, &query(need, args.ceiling), need);
     }
     if let Some(need) = needs.efficient {
-        let _ = write!(
-            text,
-            "With any other SRT program (FFmpeg and OBS count microseconds):\n    \
-             'srt://host:4200?latency={}'\n",
-            need.latency.as_millis()
-        );
+        text += "Between any SRT programs, efficient (FFmpeg and OBS count microseconds):\n";
+        ends(&mut text, &format!("latency={}", need.latency.as_millis()), &need);
     }
     text
+}
+
+/// The URIs of both ends: the longer of their latencies holds.
+fn ends(text: &mut String, keys: &str, need: &Need) {
+    let _ = writeln!(text, "    'srt://host:4200?{keys}'");
+    let _ = writeln!(text, "    'srt://:4200?latency={}'", need.latency.as_millis());
 }
 
 /// What was asked, in a sentence.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::expect::{Expected, Timed};
-use crate::model::{COPIES, Need};
+use crate::model::Need;
 use crate::recommend::{Buffer, GRAIN, LONGEST_LATENCY, LinkKind, Plan, rounded_up};
 
 /// How to set up a stream between two ends that know deadline-aware retransmission; the rest is as
@@ -32,10 +32,7 @@ pub(crate) fn better(plan: &Plan<'_>, latency: Duration, others: &Expected) -> O
         now += GRAIN;
     }
     // No less latency is enough: no more of it, then, if it does better.
-    let (need, expected) = within(plan, latency).unwrap_or_else(|| {
-        let model = Timed { rounds: plan.timed_rounds(), copies: 0 };
-        need(plan, &model, latency)
-    });
+    let (need, expected) = need(plan, latency);
     (least <= latency && expected.seen <= others.seen).then(|| with_buffers(plan, need, expected))
 }
 
@@ -54,30 +51,26 @@ fn least(plan: &Plan<'_>) -> Duration {
     least.min(LONGEST_LATENCY)
 }
 
-/// What is needed at this latency if it is enough, with as few copies as can be.
+/// What is needed at this latency, if it is enough.
 fn within(plan: &Plan<'_>, latency: Duration) -> Option<(Need, Expected)> {
-    let rounds = plan.timed_rounds();
-    let unasked = rounds.unasked(rounds.within(latency));
-    (0..COPIES).find_map(|copies| {
-        let model = Timed { rounds, copies };
-        let affordable = copies == 0 || rounds.outcome(latency, copies).sent <= unasked;
-        let (need, expected) = affordable.then(|| need(plan, &model, latency))?;
-        plan.suffices(&expected).then_some((need, expected))
-    })
+    let (need, expected) = need(plan, latency);
+    plan.suffices(&expected).then_some((need, expected))
 }
 
-fn need(plan: &Plan<'_>, model: &Timed, latency: Duration) -> (Need, Expected) {
-    let loss = plan.measurement.loss.share;
-    let outcome = model.rounds.outcome(latency, model.copies);
-    let expected = plan.expected_by(model, latency);
-    let target = plan.wishes.target;
+/// What is needed at this latency. Copies of the last answer are not counted on: they are as many
+/// as the sender's budget leaves, and where the maximum bandwidth keeps answers waiting, what is
+/// asked for in vain takes most of that.
+fn need(plan: &Plan<'_>, latency: Duration) -> (Need, Expected) {
+    let model = Timed { rounds: plan.timed_rounds(), copies: 0 };
+    let expected = plan.expected_by(&model, latency);
     let need = Need {
         latency,
         rounds: model.rounds.within(latency),
-        copies: model.copies,
-        overhead: loss * outcome.sent,
+        copies: 0,
+        overhead: plan.measurement.loss.share * model.rounds.outcome(latency, 0).sent,
         missing: expected.seen,
-        sender_target: model.rounds.sender_target(loss, &outcome, model.copies, target),
+        // A sender that knows it sends as many copies as that needs when more is lost than was.
+        sender_target: plan.wishes.target.min(MOST_TARGET),
         needs_ceiling: false,
     };
     (need, expected)
@@ -91,3 +84,6 @@ fn with_buffers(plan: &Plan<'_>, need: Need, expected: Expected) -> BothEnds {
         expected,
     }
 }
+
+/// What `losstarget` may be at most.
+const MOST_TARGET: f64 = 0.1;

@@ -35,9 +35,9 @@ use crate::uris::Uris;
 ///   `retransmit_algorithm` (libsrt's number), `expected` (`unrecovered_share`, `at_most`,
 ///   `seen_share`, `rounds`), `why` (an object from setting to sentence), `warnings`, `uris`
 /// - in it also `both_ends`, what does better where both ends are Punctual, or `null`:
-///   `latency_ms`, `retransmit_algorithm` (`deadline`), `rounds`, `copies`, `overhead_share`,
-///   `loss_target_share` (0 for none), `receive_buffer`, `send_buffer`, `expected`; in `uris` those
-///   of Punctual go by it
+///   `latency_ms`, `retransmit_algorithm` (`deadline`), `rounds`, `overhead_share`,
+///   `loss_target_share`, `receive_buffer`, `send_buffer`, `expected`; in `uris` those of Punctual
+///   go by it
 pub fn document(
     measurement: &Measurement,
     recommendation: Result<(&Recommendation, &Uris), NotEnough>,
@@ -152,7 +152,6 @@ fn both_ends(both_ends: &BothEnds) -> Value {
         "latency_ms": ms(need.latency),
         "retransmit_algorithm": "deadline",
         "rounds": need.rounds,
-        "copies": need.copies,
         "overhead_share": need.overhead,
         "loss_target_share": need.sender_target,
         "receive_buffer": buffer(both_ends.receive_buffer),

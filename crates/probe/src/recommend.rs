@@ -265,13 +265,16 @@ impl<'a> Plan<'a> {
         expected.seen <= self.wishes.target.max(expected.share - expected.seen)
     }
 
-    /// The rounds of the deadline-aware algorithm.
+    /// The rounds of the deadline-aware algorithm. The maximum bandwidth keeps packets apart: an
+    /// answer waits for the packet before it, and the originals behind it for the answer, one after
+    /// the other; round trips are measured without that wait.
     pub(crate) fn timed_rounds(&self) -> TimedRounds {
         let usual = &self.rounds;
+        let wait = self.max_bandwidth.time_for(self.payload as u64);
         let bursts = self.measurement.bursts.map_or(0.0, |bursts| 1.0 - 1.0 / bursts.mean.max(1.0));
         let packet = self.rate.time_for(self.payload as u64);
         TimedRounds {
-            rtt: usual.rtt,
+            rtt: usual.rtt + wait,
             least_rtt: self.rtt.min.min(usual.rtt),
             rtt_variance: usual.rtt_variance,
             packet,
@@ -279,7 +282,7 @@ impl<'a> Plan<'a> {
             loss_again: bursts.max(usual.loss),
             report_loss: usual.report_loss,
             report_loss_again: usual.report_loss_again,
-            detection: packet.saturating_mul(self.reorder_tolerance),
+            detection: packet.saturating_mul(self.reorder_tolerance) + wait * 2,
         }
     }
 

@@ -224,13 +224,9 @@ fn both_ends(recommendation: &Recommendation) -> String {
         1 => "one request for each packet can".to_owned(),
         rounds => format!("{rounds} requests for each packet can"),
     };
-    let copies = match need.copies {
-        0 => String::new(),
-        1 => ", the answer to the last sent twice".to_owned(),
-        copies => format!(", the answer to the last sent {} times", copies + 1),
-    };
     format!(
-        "deadline-aware retransmission, which both ends must know: {requests} be answered in          time{copies}; about {} of the packets are sent again, and {} stay lost",
+        "deadline-aware retransmission, which both ends must know: {requests} be answered in \
+         time; about {} of the packets are sent again, and {} stay lost",
         percent(need.overhead),
         percent(both_ends.expected.share)
     )

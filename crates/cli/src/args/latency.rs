@@ -12,7 +12,8 @@ use crate::args::value;
 /// Reckons by the model of docs/retransmission.md, without sending anything: for each algorithm of
 /// retransmission the least latency that leaves no more packets missing than wanted, how many
 /// rounds of request and answer that takes, what is sent again for it, and the bound that no
-/// algorithm is below. Where the link can be tried, `punctual probe` measures it first.
+/// algorithm is below. Where the link can be tried, `punctual probe` measures it first; it also
+/// reckons with `maxbw`, which keeps answers waiting.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LatencyArgs {

@@ -315,7 +315,7 @@ const GRAIN: Duration = Duration::from_millis(1);
 /// What a handshake can say.
 const LONGEST_LATENCY: Duration = Duration::from_millis(65_530);
 /// As many copies of an answer as are sent at most, and none.
-pub(crate) const COPIES: u32 = 8;
+const COPIES: u32 = 8;
 const LEAST_RTT: Duration = Duration::from_millis(1);
 const LONGEST_RTT: Duration = Duration::from_secs(10);
 const LEAST_RATE: Bitrate = Bitrate::from_bits_per_sec(10_000);

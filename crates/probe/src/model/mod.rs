@@ -10,7 +10,6 @@ mod latency;
 mod periodic;
 mod timed;
 
-pub(crate) use latency::COPIES;
 pub use latency::{Need, Needs, Path, PathError, bound, needs};
 pub use periodic::Rounds;
 pub use timed::{Outcome, TimedRounds};

@@ -170,7 +170,9 @@ impl TimedRounds {
         let reached = lost * outcome.last / 2.0;
         // A little more than leaves one copy fewer.
         let enough = reached * self.loss.powi(copies.cast_signed()) * 0.9;
-        if target <= enough { target } else { rounded_down(enough) }
+        let most = target.min(MOST_SENDER_TARGET);
+        // Of a link that loses nothing any target makes as many.
+        if enough <= 0.0 || most <= enough { most } else { rounded_down(enough) }
     }
 
     fn fit(&self, time: Duration, rtt: Duration, period: Duration) -> u32 {
@@ -252,6 +254,8 @@ const ACK_PERIOD: Duration = Duration::from_millis(10);
 const DATAGRAMS: u32 = 2;
 /// Datagrams of the last request.
 const LAST_DATAGRAMS: u32 = 4;
+/// What `losstarget` may be at most.
+const MOST_SENDER_TARGET: f64 = 0.1;
 /// More rounds than that fit into no latency that anybody wants.
 const MOST_ROUNDS: u32 = 4_000;
 /// What is as good as impossible.
