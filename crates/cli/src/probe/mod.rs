@@ -6,7 +6,7 @@ mod show;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use punctual::{Socket, Timer, now};
+use punctual::{RetransmitAlgorithm, Socket, Timer, now};
 use punctual_probe::{Measurement, Peer, Probe, Progress, Stage, document, recommend};
 use punctual_units::DisplayDuration;
 use punctual_uri::{Mode, SrtTarget, Target, Uri};
@@ -234,6 +234,11 @@ fn srt_target(uri: &Uri) -> Result<SrtTarget, Failure> {
         target.config = config.map_err(punctual::Error::from)?;
     }
     target.config = target.config.with_linger(Duration::ZERO);
+    if target.config.retransmit_algorithm() == RetransmitAlgorithm::Auto {
+        // What it measures must not depend on who the peer is.
+        let efficient = RetransmitAlgorithm::Efficient;
+        target.config = target.config.with_retransmit_algorithm(efficient);
+    }
     Ok(target)
 }
 

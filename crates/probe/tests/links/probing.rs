@@ -6,7 +6,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use punctual_netem::{Link, PathProfile};
 use punctual_probe::{Measurement, Peer, Probe, ProbeConfig, Reporter};
-use punctual_proto::{Config, ConnectionId, Endpoint, EndpointConfig, Event, SendOptions};
+use punctual_proto::{
+    Config, ConnectionId, Endpoint, EndpointConfig, Event, RetransmitAlgorithm, SendOptions,
+};
 use punctual_units::Instant;
 
 /// Where the clocks start.
@@ -101,6 +103,7 @@ pub(crate) fn probe(
     listener: Peer,
 ) -> Measurement {
     let latency = Config::default().with_latency(Duration::from_millis(500)).expect("in range");
+    let latency = latency.with_retransmit_algorithm(RetransmitAlgorithm::Efficient);
     let sending = latency.clone().with_payload_size(1_456).expect("in range");
     let mut there = End::new(seed, 1, Link::new(path.up.clone(), seed ^ 0x55));
     let mut back = End::new(seed, 2, Link::new(path.down.clone(), seed ^ 0xAA));
