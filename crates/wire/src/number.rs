@@ -55,6 +55,11 @@ impl SeqNo {
     pub const fn is_after(self, other: Self) -> bool {
         self.distance_from(other) > 0
     }
+
+    /// Whether this number is one of those from `first` to `last`.
+    pub const fn is_within(self, first: Self, last: Self) -> bool {
+        !self.is_before(first) && !self.is_after(last)
+    }
 }
 
 impl fmt::Display for SeqNo {

@@ -7,6 +7,7 @@ use super::progress::Progress;
 use super::{CongestionControl, PathState};
 use crate::chance::Chance;
 use crate::config::MaxBandwidth;
+use crate::connection::share::Share;
 
 /// Time between two changes of the rate.
 const RATE_PERIOD: Duration = Duration::from_millis(10);
@@ -17,7 +18,7 @@ const FIRST_WINDOW: f64 = 16.0;
 const TOLERATED_LOSS: f64 = 0.02;
 /// The share of losses is also told from the last packets that were acknowledged: from so many at
 /// the least, and when they are twice as many, the older ones count half.
-const LOSS_SAMPLE: f64 = 128.0;
+const LOSS_SAMPLE: u64 = 128;
 /// The window covers so many repairs of one packet: an answer that is lost once does not stop the
 /// sender, one that never comes does.
 const REPAIRS: u32 = 2;
@@ -47,8 +48,8 @@ pub(crate) struct FileControl {
     /// What was acknowledged since the rate was last looked at.
     acknowledged: u32,
     last_change: Option<Instant>,
-    /// What was acknowledged and what was lost lately, older packets counting less.
-    lately: [f64; 2],
+    /// Losses for each packet that was acknowledged.
+    lost_lately: Share,
     progress: Progress,
     /// Whether something was lost since then.
     loss: bool,
@@ -89,7 +90,7 @@ impl FileControl {
             period: least_period.max(1.0),
             acknowledged: 0,
             last_change: None,
-            lately: [0.0; 2],
+            lost_lately: Share::over(LOSS_SAMPLE, LOSS_SAMPLE),
             progress: Progress::default(),
             loss: false,
             last_decrease_period: 1.0,
@@ -149,25 +150,14 @@ impl FileControl {
         }
     }
 
-    fn count(&mut self, acknowledged: u32, lost: u64) {
-        let [acknowledged_lately, lost_lately] = &mut self.lately;
-        *acknowledged_lately += f64::from(acknowledged);
-        *lost_lately += lost as f64;
-        if *acknowledged_lately > 2.0 * LOSS_SAMPLE {
-            *acknowledged_lately /= 2.0;
-            *lost_lately /= 2.0;
-        }
-    }
-
     /// Whether so few packets are lost that the link loses them. Of fifty packets on their way and
     /// fewer a single loss would be more than is tolerated at any time, so that a slow sender on a
     /// link that loses some would become slower and slower.
     fn is_tolerated(&self, path: &PathState) -> bool {
         let on_its_way = (micros(path.rtt.smoothed) / self.period).trunc();
-        let [acknowledged, lost] = self.lately;
         on_its_way < 1.0
             || (path.in_loss_list as f64) < on_its_way * TOLERATED_LOSS
-            || acknowledged >= LOSS_SAMPLE && lost < acknowledged * TOLERATED_LOSS
+            || self.lost_lately.known().is_some_and(|share| share < TOLERATED_LOSS)
     }
 
     fn slow_down(&mut self, path: &PathState) {
@@ -217,7 +207,7 @@ impl CongestionControl for FileControl {
     }
 
     fn acknowledged(&mut self, now: Instant, packets: u32, path: &PathState) {
-        self.count(packets, 0);
+        self.lost_lately.of(packets.into());
         self.progress.acknowledged(now, packets, path.rtt.smoothed);
         self.acknowledged += packets;
         if self.last_change.is_some_and(|last| now < last + RATE_PERIOD) {
@@ -240,7 +230,7 @@ impl CongestionControl for FileControl {
     }
 
     fn lost(&mut self, _now: Instant, first: SeqNo, path: &PathState) {
-        self.count(0, path.newly_lost);
+        self.lost_lately.hit(path.newly_lost);
         self.end_slow_start(path);
         self.follow_rate(path);
         self.loss = true;

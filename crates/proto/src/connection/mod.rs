@@ -12,6 +12,7 @@ pub(crate) mod path;
 pub(crate) mod recv;
 pub(crate) mod rtt;
 pub(crate) mod send;
+pub(crate) mod share;
 pub(crate) mod timer;
 mod troubles;
 

@@ -4,28 +4,26 @@ use std::time::Duration;
 
 use punctual_wire::SeqNo;
 
+use crate::connection::share::{Share, WINDOW};
+
 /// The most of so many samples, and of as many before them, counts.
 const SAMPLES: u32 = 32;
-/// Packets over which shares are measured, and as many before them with falling weight.
-const WINDOW: f64 = 4_096.0;
-/// Shares of fewer packets are taken for small.
-const FEW: f64 = 512.0;
 /// Of what was missing, fewer overtaken packets than that are not worth waiting for.
 const WORTH: f64 = 0.05;
-/// Missing packets over which that share is measured.
-const MISSING: f64 = 256.0;
-const FEW_MISSING: f64 = 20.0;
+/// Missing packets over which that share is measured; of fewer than the second it is taken for
+/// small.
+const MISSING: u64 = 256;
+const FEW_MISSING: u64 = 20;
 
 /// What is missing when packets behind it come: how much, and how much of it comes after all.
 #[derive(Debug)]
 pub(super) struct Gaps {
     /// Where the counted packets end.
     since: SeqNo,
-    packets: f64,
-    missing: f64,
-    /// Of the last missing packets, those that came by themselves.
-    looked_at: f64,
-    came: f64,
+    /// Of all packets, those that were missing.
+    missing: Share,
+    /// Of the missing packets, those that came by themselves.
+    came: Share,
     /// The most that one of them was late by, of the last samples and of those before.
     latest: Duration,
     latest_before: Duration,
@@ -36,10 +34,8 @@ impl Gaps {
     pub(super) const fn new(since: SeqNo) -> Self {
         Self {
             since,
-            packets: 0.0,
-            missing: 0.0,
-            looked_at: 0.0,
-            came: 0.0,
+            missing: Share::over(WINDOW, WINDOW / 8),
+            came: Share::over(MISSING, FEW_MISSING),
             latest: Duration::ZERO,
             latest_before: Duration::ZERO,
             samples: 0,
@@ -48,19 +44,19 @@ impl Gaps {
 
     /// The packets from `first` to `last` are missing. Returns how many packets have gone by since
     /// the gap before.
-    pub(super) fn found(&mut self, first: SeqNo, last: SeqNo) -> f64 {
-        let passed = f64::from(last.next().distance_from(self.since).max(0));
-        let missing = f64::from(last.next().distance_from(first).max(0));
+    pub(super) fn found(&mut self, first: SeqNo, last: SeqNo) -> u32 {
+        let since = |seq| last.next().distance_from(seq).max(0).unsigned_abs();
+        let (passed, missing) = (since(self.since), since(first));
         self.since = last.next();
-        (self.missing, self.packets) =
-            fading(self.missing + missing, self.packets + passed, WINDOW);
-        (self.came, self.looked_at) = fading(self.came, self.looked_at + missing, MISSING);
+        self.missing.hit(missing.into());
+        self.missing.of(passed.into());
+        self.came.of(missing.into());
         passed
     }
 
     /// A packet came that others had overtaken, so long after they did.
     pub(super) fn overtaken(&mut self, late: Duration) {
-        self.came += 1.0;
+        self.came.hit(1);
         if self.samples == SAMPLES {
             (self.latest_before, self.latest, self.samples) = (self.latest, Duration::ZERO, 0);
         }
@@ -70,19 +66,13 @@ impl Gaps {
 
     /// Share of packets that were missing.
     pub(super) fn loss(&self) -> f64 {
-        self.missing / self.packets.max(FEW)
+        self.missing.value()
     }
 
     /// How long to wait for packets that come by themselves; zero if few do.
     pub(super) fn overtaking(&self) -> Duration {
-        let share = self.came / self.looked_at.max(FEW_MISSING);
-        if share < WORTH { Duration::ZERO } else { self.latest.max(self.latest_before) }
+        if self.came.value() < WORTH { Duration::ZERO } else { self.latest.max(self.latest_before) }
     }
-}
-
-/// Forgets half of what was counted when it is twice the window.
-fn fading(hits: f64, of: f64, window: f64) -> (f64, f64) {
-    if of > 2.0 * window { (hits / 2.0, of / 2.0) } else { (hits, of) }
 }
 
 #[cfg(test)]
@@ -99,7 +89,7 @@ mod tests {
     fn lossy(packets: u32) -> Gaps {
         let mut gaps = Gaps::new(seq(1));
         for i in (20..=packets).step_by(20) {
-            assert!((gaps.found(seq(i), seq(i)) - 20.0).abs() < 1e-9);
+            assert_eq!(gaps.found(seq(i), seq(i)), 20);
         }
         gaps
     }

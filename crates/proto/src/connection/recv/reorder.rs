@@ -89,10 +89,7 @@ impl Reordering {
 
     /// Takes a number out of the fresh losses; tells how many packets it could still have waited.
     pub(crate) fn forget(&mut self, seq: SeqNo) -> Option<u32> {
-        let index = self
-            .fresh
-            .iter()
-            .position(|loss| !seq.is_before(loss.first) && !seq.is_after(loss.last))?;
+        let index = self.fresh.iter().position(|loss| seq.is_within(loss.first, loss.last))?;
         let loss = &mut self.fresh[index];
         let packets_left = loss.packets_left;
         let report_at = loss.report_at;

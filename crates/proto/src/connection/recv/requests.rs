@@ -137,7 +137,7 @@ impl Requests {
         rtt: Rtt,
     ) -> bool {
         let passed_by = self.gaps.found(first, last);
-        self.spare = (self.spare + SPARE * passed_by).min(MOST_SPARE);
+        self.spare = (self.spare + SPARE * f64::from(passed_by)).min(MOST_SPARE);
         let missing = MissingPackets {
             first,
             last,
@@ -295,7 +295,7 @@ fn place_of(queue: &VecDeque<Asked>, seq: SeqNo) -> Option<usize> {
 }
 
 fn contains(missing: &MissingPackets, seq: SeqNo) -> bool {
-    !seq.is_before(missing.first) && !seq.is_after(missing.last)
+    seq.is_within(missing.first, missing.last)
 }
 
 impl ReceiveHalf {

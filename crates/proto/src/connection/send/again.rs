@@ -199,7 +199,7 @@ impl SendHalf {
                 deadline: useful_age.map(|age| behind.unwrap_or(packet.origin) + age),
             };
             if reported.retransmissions == 0 && !probes {
-                self.reported.hit();
+                self.reported.hit(1);
                 view.loss = self.reported.value();
             }
             match self.policy.answer(now, &reported, &view) {
@@ -220,8 +220,7 @@ impl SendHalf {
 
     /// Whether it is sent again because the peer is silent, not because it reported it.
     fn probes(&self, seq: SeqNo) -> bool {
-        let within = |(first, last)| !seq.is_before(first) && !seq.is_after(last);
-        self.probing.is_some_and(within)
+        self.probing.is_some_and(|(first, last)| seq.is_within(first, last))
     }
 
     fn view(&mut self, rtt: Rtt) -> SenderView {

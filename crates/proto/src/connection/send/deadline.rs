@@ -6,9 +6,9 @@ use std::time::Duration;
 use punctual_units::Instant;
 
 use super::retransmit::{Answer, ReportedPacket, RetransmitPolicy, SenderView};
-use super::share::{Share, WINDOW};
 use crate::connection::recv::half_bound;
 use crate::connection::rtt::Rtt;
+use crate::connection::share::{Share, WINDOW};
 
 /// What is played a little later than this end reckons may still be of use.
 const LATE: Duration = Duration::from_millis(2);
@@ -108,7 +108,7 @@ impl Deadline {
         if is_first {
             self.lost_again.of(1);
         } else {
-            self.lost_again.hit();
+            self.lost_again.hit(1);
         }
         match (self.ceiling, is_first) {
             (None, true) => {
@@ -124,7 +124,7 @@ impl Deadline {
 
     /// How many copies an answer gets of which no later one can be in time.
     fn copies(&mut self, loss: f64) -> u32 {
-        self.last_answers.hit();
+        self.last_answers.hit(1);
         let wanted = self.target.map_or(MOST_UNASKED, |target| self.wanted_for(target, loss));
         let mut copies = 0;
         while copies < wanted && self.saved >= 1.0 + self.reserve() * f64::from(copies) {

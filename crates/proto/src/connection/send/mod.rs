@@ -10,7 +10,6 @@ pub(crate) mod drop_request;
 mod numbered;
 pub(crate) mod pacer;
 pub(crate) mod retransmit;
-mod share;
 
 use std::time::Duration;
 
@@ -27,11 +26,11 @@ use self::copies::Copies;
 use self::drop_request::DropRequests;
 use self::pacer::Pacer;
 use self::retransmit::RetransmitPolicy;
-use self::share::Share;
 use crate::config::{Config, MaxBandwidth, PACKET_OVERHEAD, Transmission};
 use crate::congestion::{Controller, PathState};
 use crate::connection::crypt::Crypt;
 use crate::connection::rtt::Rtt;
+use crate::connection::share::Share;
 use crate::event::SendOptions;
 use crate::filter::{Arq, SendFilter};
 use crate::handshake::Negotiated;
