@@ -9,10 +9,9 @@ use punctual_wire::SeqNo;
 use super::requests::{LEAST_MARGIN, apart};
 use crate::connection::rtt::Rtt;
 
-/// Copies of an ordinary report, and of the last that can be answered in time, where gaps are so
-/// rare that copies cost nothing that counts. They are for outages of the way back.
-const MANY: u32 = 13;
-const MANY_LAST: u32 = 12;
+/// Copies of a report where gaps are so rare that copies cost nothing that counts. They are for
+/// outages of the way back.
+const MANY: u32 = 31;
 /// Copies of the last report that can be answered in time, where gaps are frequent.
 const FEW_LAST: u32 = 3;
 /// Of so many rounds that fit, one may be given up to wait for packets that others overtook.
@@ -56,8 +55,8 @@ pub struct ReceiverView {
     pub loss: f64,
     /// Whether the peer takes copies of a report for one.
     pub copied: bool,
-    /// Copies of reports that may be sent besides the usual ones: they are a tenth of the packets
-    /// that come.
+    /// Copies of reports that may be sent besides the usual ones: they are three in twenty
+    /// packets that come.
     pub spare: f64,
 }
 
@@ -115,7 +114,7 @@ impl TimedRequests {
         let at = pressing.unwrap_or(overdue);
         // What was asked for may still stand behind the answers that are coming in.
         let pause = view.last_answer + apart(rtt);
-        at.max(pause.min(at + rtt.smoothed / 2))
+        at.max(pause)
     }
 }
 
@@ -132,17 +131,16 @@ impl RequestPolicy for TimedRequests {
         let apart = apart(view.rtt);
         let Some(deadline) = report.last_chance else {
             // The last chance of what is missing keeps its share.
-            if view.spare >= f64::from(MANY + MANY_LAST) {
-                return (n <= MANY).then(|| apart * n);
+            if view.spare >= f64::from(2 * MANY) {
+                return (n <= MANY).then(|| view.rtt.smoothed * n / MANY);
             }
             return [apart, view.rtt.smoothed / 2].get(n as usize - 1).copied();
         };
-        if view.spare < f64::from(MANY_LAST) {
+        if view.spare < f64::from(MANY) {
             return (n <= FEW_LAST).then(|| apart * n);
         }
         let left = deadline.saturating_since(report.at + view.rtt.smoothed);
-        let apart = (left / MANY_LAST).max(apart / 2);
-        (n <= MANY_LAST).then(|| apart * n)
+        (n <= MANY).then(|| (left * n / MANY).max(apart * n / 4))
     }
 }
 

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use punctual_units::Instant;
+use punctual_wire::SeqNo;
 
 use super::retransmit::{Answer, ReportedPacket, RetransmitPolicy, SenderView};
 use crate::connection::recv::half_bound;
@@ -38,6 +39,8 @@ const EFFICIENT: [(f64, f64, f64); 5] = [
     (2.4, 3.2, 6.0),
     (f64::INFINITY, 3.45, 6.8),
 ];
+/// Of long bursts it sends half of that again: their answers get through together, or not at all.
+const IN_BURSTS: f64 = 0.5;
 
 /// Where round trips vary, the efficient algorithm answers reports that were sent before its answer
 /// came: about every second loss is answered once more.
@@ -60,6 +63,10 @@ pub struct Deadline {
     lost_again: Share,
     /// Originals of which the last useful answer was reached.
     last_answers: Share,
+    /// Of what is lost the share that no other loss stands before: one over the mean burst.
+    bursts: Share,
+    /// The last packet that was reported for the first time.
+    last_lost: Option<SeqNo>,
     /// Packets that may be sent again besides what is asked for.
     saved: f64,
     /// The originals that have earned what they may cost.
@@ -77,6 +84,8 @@ impl Deadline {
             ceiling,
             lost_again: Share::default(),
             last_answers: Share::default(),
+            bursts: Share::over(WINDOW / 4, WINDOW / 128),
+            last_lost: None,
             saved: FIRST,
             counted: 0,
             least_rtt: LeastRtt::default(),
@@ -103,22 +112,33 @@ impl Deadline {
     }
 
     /// Counts the answer to a report, and what it earns or costs.
-    fn answered(&mut self, is_first: bool, round_trips_left: f64, view: &SenderView) {
+    fn answered(&mut self, packet: &ReportedPacket, round_trips_left: f64, view: &SenderView) {
         let loss = view.loss;
+        let is_first = packet.retransmissions == 0;
         if is_first {
             self.lost_again.of(1);
+            self.lost(packet.seq);
         } else {
             self.lost_again.hit(1);
         }
         match (self.ceiling, is_first) {
             (None, true) => {
                 let more = EFFICIENT.iter().find(|(most, ..)| round_trips_left < *most);
-                self.earn(more.map_or(0.0, |(_, a, b)| (a - b * loss).max(0.0) * loss));
+                let more = more.map_or(0.0, |(_, a, b)| (a - b * loss).max(0.0) * loss);
+                self.earn(more * (IN_BURSTS + self.bursts.value()).min(1.0));
                 if efficient_answers_twice(view.rtt) {
                     self.earn(EFFICIENT_TWICE);
                 }
             }
             (None, false) | (Some(_), _) => self.pay(1.0),
+        }
+    }
+
+    /// Counts a loss, and whether a burst begins with it.
+    fn lost(&mut self, seq: SeqNo) {
+        self.bursts.of(1);
+        if self.last_lost.replace(seq).is_none_or(|last| last.next() != seq) {
+            self.bursts.hit(1);
         }
     }
 
@@ -189,9 +209,8 @@ impl RetransmitPolicy for Deadline {
             let was_last = left.saturating_add(now - last) <= view.round;
             return if is_last && !was_last { self.repeat(left, view) } else { Answer::Old };
         }
-        let is_first = packet.retransmissions == 0;
         let round_trips_left = left.as_secs_f64() / rtt.smoothed.as_secs_f64().max(1e-6);
-        self.answered(is_first, round_trips_left, view);
+        self.answered(packet, round_trips_left, view);
         if !is_last || self.least_rtt.is_exceeded_by(rtt.smoothed) {
             return Answer::ONCE;
         }
@@ -241,8 +260,6 @@ impl LeastRtt {
 
 #[cfg(test)]
 mod tests {
-    use punctual_wire::SeqNo;
-
     use super::*;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
