@@ -35,6 +35,9 @@ pub(super) fn plan(plan: &Plan) -> Result<String, Failure> {
             (name, title) => format!("{name}: {title}"),
         };
         let _ = write!(text, "\n{name}\n");
+        if plan.repeats(experiment) != plan.run.repeats {
+            let _ = writeln!(text, "  {:<24} {}", "repeats", plan.repeats(experiment));
+        }
         let runs = || sweep.runs().iter().filter(|run| run.experiment == experiment.name);
         for key in plan.keys() {
             let mut values: Vec<String> = Vec::new();

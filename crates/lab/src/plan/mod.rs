@@ -81,6 +81,8 @@ pub struct Experiment {
     /// For people.
     pub title: String,
     pub(crate) grid: Grid,
+    /// Runs of each combination of values, if it is not as often as the plan says.
+    repeats: Option<u32>,
 }
 
 impl Plan {
@@ -136,6 +138,11 @@ impl Plan {
         check_name(&table, &plan.name)?;
         plan.check()?;
         Ok(plan)
+    }
+
+    /// How often each combination of values of an experiment is run.
+    pub fn repeats(&self, experiment: &Experiment) -> u32 {
+        experiment.repeats.unwrap_or(self.run.repeats)
     }
 
     /// Every parameter's full key, of all experiments, in the order of the plan.
@@ -230,7 +237,9 @@ impl Experiment {
         if let Some(entry) = table.get("exclude") {
             grid.exclude = exclude(entry, &grid)?;
         }
-        Ok(Self { name: String::new(), title: table.text("title")?.unwrap_or_default(), grid })
+        let title = table.text("title")?.unwrap_or_default();
+        let repeats = table.get("repeats").map(run::repeats).transpose()?;
+        Ok(Self { name: String::new(), title, grid, repeats })
     }
 }
 
@@ -251,7 +260,7 @@ impl Grid {
 fn experiments(tables: &[&Table], base: &Grid) -> Result<Vec<Experiment>, PlanError> {
     let mut experiments: Vec<Experiment> = Vec::new();
     for table in tables {
-        let known = [&["name", "title", "together", "exclude"][..], &keys::SECTIONS].concat();
+        let known = [&["name", "title", "repeats", "together", "exclude"][..], &keys::SECTIONS].concat();
         table.only("[[experiment]]", &known)?;
         let name = table.required("an experiment", "name")?;
         check_name(table, &name)?;

@@ -96,6 +96,9 @@ impl Plan {
         for entry in entries {
             if RunOptions::KEYS.contains(&entry.key.as_str()) {
                 self.run.set(entry)?;
+                if entry.key == "repeats" {
+                    self.experiments.iter_mut().for_each(|experiment| experiment.repeats = None);
+                }
                 continue;
             }
             let key = match self.key(&entry.key) {

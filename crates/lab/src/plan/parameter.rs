@@ -135,6 +135,10 @@ impl Written {
             return Ok(Meaning::Value(value));
         }
         let expression = match Expression::parse(&self.text) {
+            Ok(Expression::Negative(of)) if matches!(*of, Expression::Quantity(_)) => {
+                // Such as -1 for no limit.
+                return Ok(Meaning::Value(value));
+            }
             Ok(expression) => expression,
             Err(problem) if names.are_in(&self.text) => {
                 let message = format!("`{}` is no expression: {problem}", self.text);

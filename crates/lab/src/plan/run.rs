@@ -46,18 +46,9 @@ impl RunOptions {
 
     /// Changes one of them.
     pub(crate) fn set(&mut self, entry: &Entry) -> Result<(), PlanError> {
-        let whole = || {
-            let text = entry.text()?;
-            parse_count(text).map_err(|error| entry.error(format!("must be a number: {error}")))
-        };
         match entry.key.as_str() {
-            "repeats" => {
-                self.repeats = u32::try_from(whole()?)
-                    .ok()
-                    .filter(|repeats| (1..=1_000_000).contains(repeats))
-                    .ok_or_else(|| entry.error("must be 1 to 1000000"))?;
-            }
-            "seed" => self.seed = whole()?,
+            "repeats" => self.repeats = repeats(entry)?,
+            "seed" => self.seed = whole(entry)?,
             "backends" => self.backends = entry.texts()?,
             "series" => {
                 let period = parse_duration_in(entry.text()?, Duration::from_millis(1))
@@ -75,6 +66,18 @@ impl RunOptions {
         }
         Ok(())
     }
+}
+
+fn whole(entry: &Entry) -> Result<u64, PlanError> {
+    parse_count(entry.text()?).map_err(|error| entry.error(format!("must be a number: {error}")))
+}
+
+/// Reads how often each combination of values is run.
+pub(crate) fn repeats(entry: &Entry) -> Result<u32, PlanError> {
+    u32::try_from(whole(entry)?)
+        .ok()
+        .filter(|repeats| (1..=1_000_000).contains(repeats))
+        .ok_or_else(|| entry.error("must be 1 to 1000000"))
 }
 
 /// Programs of others that run a plan: what to type at each end.

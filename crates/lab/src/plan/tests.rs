@@ -160,6 +160,29 @@ fn words_of_a_command_line_replace_values() {
 }
 
 #[test]
+fn an_experiment_may_have_repeats_of_its_own() {
+    let mut plan = plan(
+        "name = 'n'\n[run]\nrepeats = 3\n\
+         [[experiment]]\nname = 'a'\nrepeats = 20\n[[experiment]]\nname = 'b'\n",
+    );
+    let repeats = |plan: &Plan| {
+        plan.experiments.iter().map(|experiment| plan.repeats(experiment)).collect::<Vec<_>>()
+    };
+    assert_eq!(repeats(&plan), [20, 3]);
+    plan.overlay(&Overlay::words(["repeats=2"]).unwrap()).unwrap();
+    assert_eq!(repeats(&plan), [2, 2], "what is said for a run holds for all");
+}
+
+#[test]
+fn minus_one_is_no_limit() {
+    let plan = plan("name = 'n'\n[options]\nmaxbw = '-1'\nmaxrexmitbw = ['-1', '2 * 1Mbps']");
+    let values: Vec<String> = (plan.experiments[0].grid.combinations().unwrap().iter())
+        .map(|values| values.iter().map(|(_, value)| value.to_string() + " ").collect())
+        .collect();
+    assert_eq!(values, ["-1 -1 ", "-1 2 Mb/s "]);
+}
+
+#[test]
 fn the_example_in_the_documentation_is_a_plan() {
     let page = include_str!("../../../../docs/plans.md");
     let text = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();

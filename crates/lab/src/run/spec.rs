@@ -90,7 +90,7 @@ pub fn runs(plan: &Plan, selection: &Selection) -> Result<Vec<RunSpec>, PlanErro
         let plan = plan.on(backend)?;
         for experiment in &plan.experiments {
             for values in experiment.grid.combinations()? {
-                for repeat in 1..=plan.run.repeats {
+                for repeat in 1..=plan.repeats(experiment) {
                     let name = &experiment.name;
                     let seed = hash(&canonical(plan.run.seed, name, &values, Some(repeat)));
                     let setup = Setup::new(&plan, experiment, &values, seed)?;
