@@ -260,7 +260,8 @@ impl Grid {
 fn experiments(tables: &[&Table], base: &Grid) -> Result<Vec<Experiment>, PlanError> {
     let mut experiments: Vec<Experiment> = Vec::new();
     for table in tables {
-        let known = [&["name", "title", "repeats", "together", "exclude"][..], &keys::SECTIONS].concat();
+        let known =
+            [&["name", "title", "repeats", "together", "exclude"][..], &keys::SECTIONS].concat();
         table.only("[[experiment]]", &known)?;
         let name = table.required("an experiment", "name")?;
         check_name(table, &name)?;
