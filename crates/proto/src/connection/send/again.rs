@@ -183,6 +183,7 @@ impl SendHalf {
         let mut view = self.view(rtt);
         while let Some(seq) = self.buffer.take_lost() {
             let behind = self.buffer.behind_lost(seq);
+            let next = self.buffer.get(seq.next()).map(|packet| packet.origin);
             // What asks whether the peer is there may be as old as it likes.
             let probes = self.probes(seq);
             let Some(packet) = self.buffer.get_mut(seq) else { continue };
@@ -197,6 +198,7 @@ impl SendHalf {
                 last_retransmit: packet.last_retransmit,
                 retransmissions: packet.retransmissions,
                 deadline: useful_age.map(|age| behind.unwrap_or(packet.origin) + age),
+                next_deadline: useful_age.map(|age| next.unwrap_or(packet.origin) + age),
             };
             if reported.retransmissions == 0 && !probes {
                 self.reported.hit(1);

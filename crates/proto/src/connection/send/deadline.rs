@@ -198,12 +198,11 @@ impl RetransmitPolicy for Deadline {
         self.follow(view);
         let rtt = view.rtt;
         let swing = (rtt.variance * 4).min(rtt.smoothed / 2);
-        let left = match packet.deadline {
-            Some(deadline) if now > deadline + LATE + swing => return Answer::TooLate,
-            Some(deadline) => deadline.saturating_since(now),
-            None => Duration::MAX,
-        };
-        let is_last = left <= view.round;
+        if packet.deadline.is_some_and(|deadline| now > deadline + LATE + swing) {
+            return Answer::TooLate;
+        }
+        let left = packet.next_deadline.map_or(Duration::MAX, |until| until.saturating_since(now));
+        let is_last = !left.is_zero() && left <= view.round;
         if let Some(last) = packet.last_retransmit.filter(|&last| now < last + rtt.smoothed - swing)
         {
             let was_last = left.saturating_add(now - last) <= view.round;
@@ -280,6 +279,7 @@ mod tests {
             last_retransmit: last.map(Instant::from_millis),
             retransmissions,
             deadline: Some(Instant::from_millis(DEADLINE)),
+            next_deadline: Some(Instant::from_millis(DEADLINE)),
         }
     }
 
@@ -294,7 +294,7 @@ mod tests {
     fn experienced(target: Option<f64>, ceiling: Option<f64>) -> Deadline {
         let mut policy = Deadline::new(target, ceiling);
         for i in 1..=100 {
-            let early = ReportedPacket { deadline: None, ..packet(None, 0) };
+            let early = ReportedPacket { deadline: None, next_deadline: None, ..packet(None, 0) };
             assert_eq!(policy.answer(Instant::ORIGIN, &early, &view(i * 20)), Answer::ONCE);
         }
         policy
@@ -332,6 +332,35 @@ mod tests {
         assert_eq!(answer, Answer::ONCE, "24 ms leave another round");
         let answer = policy.answer(Instant::from_millis(984), &packet(None, 0), &view(8_002));
         assert_eq!(answer, Answer::Send { more: 1, apart: MS(14) });
+    }
+
+    #[test]
+    fn copies_leave_before_the_packet_behind_is_due_if_that_is_answered() {
+        let mut policy = experienced(None, None);
+        let next_deadline = Some(Instant::from_millis(992));
+        let reported = ReportedPacket { next_deadline, ..packet(None, 0) };
+        let answer = policy.answer(Instant::from_millis(984), &reported, &view(8_001));
+        assert_eq!(answer, Answer::Send { more: 1, apart: MS(7) });
+        let next_deadline = Some(Instant::from_millis(980));
+        let reported = ReportedPacket { next_deadline, ..packet(None, 0) };
+        let answer = policy.answer(Instant::from_millis(984), &reported, &view(8_002));
+        assert_eq!(answer, Answer::ONCE, "what comes after the packet behind it is of no use");
+    }
+
+    #[test]
+    fn bursts_earn_half_as_many_copies() {
+        let copies_of = |apart: u32| {
+            let mut policy = Deadline::new(None, None);
+            let copies = (0..20_000u32).map(|i| {
+                let seq = SeqNo::new(1 + i * apart);
+                let reported = ReportedPacket { seq, ..packet(None, 0) };
+                let view = view(u64::from(i) * 20);
+                copies(policy.answer(Instant::from_millis(984), &reported, &view))
+            });
+            f64::from(copies.sum::<u32>())
+        };
+        let (alone, in_bursts) = (copies_of(20), copies_of(1));
+        assert!((0.45..0.55).contains(&(in_bursts / alone)), "{in_bursts} to {alone}");
     }
 
     #[test]

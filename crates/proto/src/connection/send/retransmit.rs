@@ -27,6 +27,9 @@ pub struct ReportedPacket {
     /// for everything, and where nothing was reported: the packet asks a silent peer whether it is
     /// still there.
     pub deadline: Option<Instant>,
+    /// The same for what leaves after the packet behind it: if that one arrives first, this one is
+    /// given up when that one is due.
+    pub next_deadline: Option<Instant>,
 }
 
 /// What a sender knows of its stream and path when it answers a report.
@@ -141,6 +144,7 @@ mod tests {
             last_retransmit: last.map(Instant::from_millis),
             retransmissions: u32::from(last.is_some()),
             deadline: None,
+            next_deadline: None,
         };
         let rtt = Rtt { smoothed: MS(rtt), variance: MS(var) };
         let view = SenderView { rtt, originals: 0, loss: 0.0, limit: None, round: rtt.bound() };
