@@ -64,10 +64,9 @@ impl Estimate {
         if share.interval.is_none() {
             return Some(share);
         }
-        let quantile = |a: f64, b: f64, at: f64| Beta::new(a, b).map(|beta| beta.inverse_cdf(at));
         let rest = whole - part;
-        // The search for quantiles takes seconds where both counts are large, and the two intervals
-        // differ by less than a percent of their width.
+        // Where both counts are large the two intervals differ by less than a percent of their
+        // width, and the distribution function takes long.
         if part.min(rest) > MANY {
             return Some(share);
         }
@@ -126,6 +125,25 @@ impl Estimate {
         }
     }
 }
+
+/// Where the beta distribution reaches `at`; `None` if there is none with these parameters. Found
+/// by halving, which ends: the library's own search does not where one of them is millions.
+fn quantile(a: f64, b: f64, at: f64) -> Option<f64> {
+    let beta = Beta::new(a, b).ok()?;
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..HALVINGS {
+        let middle = f64::midpoint(low, high);
+        if beta.cdf(middle) < at {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Some(f64::midpoint(low, high))
+}
+
+/// As many as tell a share of 1e-12 to nine digits.
+const HALVINGS: u32 = 70;
 
 #[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 runs")]
 fn precise(count: usize) -> f64 {
@@ -202,6 +220,22 @@ mod tests {
         }
         let all = Estimate::exact_share(20.0, 20.0, 1).unwrap().interval.unwrap();
         close(all, (1.0 - 0.168_4, 1.0), 5e-5);
+    }
+
+    #[test]
+    fn exact_intervals_of_some_of_millions_are_found() {
+        // SciPy 1: beta.ppf(0.025, k, n - k + 1) and beta.ppf(0.975, k + 1, n - k).
+        for (part, low, high) in [
+            (1.0, 2.220860347e-09, 4.887405503e-07),
+            (19.0, 1.003442496e-06, 2.602705235e-06),
+            (210.0, 1.601371215e-05, 2.108814064e-05),
+            (1999.0, 1.677480538e-04, 1.832094141e-04),
+            (4999.0, 4.264387880e-04, 4.508336322e-04),
+        ] {
+            let (found_low, found_high) =
+                Estimate::exact_share(part, 11_400_000.0, 200).unwrap().interval.unwrap();
+            close((found_low / low, found_high / high), (1.0, 1.0), 1e-6);
+        }
     }
 
     #[test]
