@@ -55,19 +55,24 @@ const SPAN: u16 = 20_000;
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_port_is_seen_as_bound_while_somebody_holds_it() {
-        let port = free_port();
-        assert!(!is_bound(port));
-        let held = UdpSocket::bind(("127.0.0.1", port)).unwrap();
-        wait_until_bound(port);
-        drop(held);
-        // A program that another test starts holds it as well, for a moment, until it is executed.
+    /// A program that another test starts holds the port as well, for a moment, until it is
+    /// executed.
+    fn wait_until_free(port: u16) {
         let deadline = Instant::now() + Duration::from_secs(10);
         while is_bound(port) {
             assert!(Instant::now() < deadline, "port {port} is still seen as bound");
             thread::sleep(Duration::from_millis(10));
         }
+    }
+
+    #[test]
+    fn a_port_is_seen_as_bound_while_somebody_holds_it() {
+        let port = free_port();
+        wait_until_free(port);
+        let held = UdpSocket::bind(("127.0.0.1", port)).unwrap();
+        wait_until_bound(port);
+        drop(held);
+        wait_until_free(port);
         assert_ne!(free_port(), port, "ports are not handed out twice");
     }
 }
