@@ -248,7 +248,8 @@ async fn lax(ours: Option<&str>, theirs: Option<&str>, role: Role, direction: Di
             assert_eq!(info.receive_key_state, reason, "{row}");
         }
         Direction::FromUs => {
-            assert_eq!(statistics.packets_retransmitted, 0, "{row}: {statistics:?}");
+            // A few ask whether a peer is there that a busy machine lets answer late.
+            assert!(statistics.packets_retransmitted < 20, "{row}: {statistics:?}");
             assert_eq!(info.send_key_state, reason, "{row}");
             session.wait_for_line("can't decrypt");
         }
