@@ -1,5 +1,6 @@
 //! Plans in words.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use punctual_lab::plan::Plan;
@@ -53,12 +54,15 @@ pub(super) fn plan(plan: &Plan) -> Result<String, Failure> {
         }
     }
     let streaming: f64 = sweep.runs().iter().map(|run| run.setup.duration.as_secs_f64()).sum();
+    let repeats: BTreeSet<u32> =
+        plan.experiments.iter().map(|experiment| plan.repeats(experiment)).collect();
+    let repeats: Vec<String> = repeats.iter().map(u32::to_string).collect();
     let _ = write!(
         text,
         "\n{} runs on {}, {} repeats each, {:.0} minutes of streaming; {} figures, {} tables\n",
         sweep.runs().len(),
         plan.run.backends.join(", "),
-        plan.run.repeats,
+        repeats.join(" or "),
         streaming / 60.0,
         plan.figures.len(),
         plan.tables.len(),

@@ -66,7 +66,7 @@ impl Estimate {
         }
         let rest = whole - part;
         // Where both counts are large the two intervals differ by less than a percent of their
-        // width, and the distribution function takes long.
+        // width.
         if part.min(rest) > MANY {
             return Some(share);
         }
@@ -127,7 +127,7 @@ impl Estimate {
 }
 
 /// Where the beta distribution reaches `at`; `None` if there is none with these parameters. Found
-/// by halving, which ends: the library's own search does not where one of them is millions.
+/// by halving, which ends: the library's own search does not for few of many millions.
 fn quantile(a: f64, b: f64, at: f64) -> Option<f64> {
     let beta = Beta::new(a, b).ok()?;
     let (mut low, mut high) = (0.0, 1.0);

@@ -55,8 +55,8 @@ pub struct ReceiverView {
     pub loss: f64,
     /// Whether the peer takes copies of a report for one.
     pub copied: bool,
-    /// Copies of reports that may be sent besides the usual ones: they are three in twenty
-    /// packets that come.
+    /// Copies of reports that may be sent besides the usual ones: three of them for each
+    /// twenty packets that come.
     pub spare: f64,
 }
 
