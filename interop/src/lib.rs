@@ -30,6 +30,6 @@ pub use middle::{Middle, Place, Side};
 pub use ports::{free_port, wait_until_bound};
 pub use process::Process;
 pub use program::{Direction, End, Program, Role, emulator, punctual};
-pub use stalls::undisturbed;
+pub use stalls::{undisturbed, undisturbed_async};
 pub use tap::Tap;
 pub use tool::{Tool, have_all};

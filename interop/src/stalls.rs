@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
 /// Runs a test that needs a machine with time to spare. If it fails while the machine kept its
 /// programs waiting for 50 ms or more, the failure says nothing about the programs, and the test is
 /// run again, up to three times in all.
@@ -31,33 +33,74 @@ pub fn undisturbed(test: impl Fn()) {
     }
 }
 
-/// Notices when a thread that asks for 5 ms of sleep gets far more.
+/// [`undisturbed`] for a test that waits for sockets; each run has a runtime of its own.
+///
+/// # Panics
+///
+/// As [`undisturbed`] does.
+pub fn undisturbed_async(test: impl AsyncFn()) {
+    undisturbed(|| {
+        let runtime = tokio::runtime::Runtime::new().expect("threads can be started");
+        runtime.block_on(test());
+    });
+}
+
+/// Notices when a thread that asks for 5 ms of sleep gets far more. There is one on each processor:
+/// where the machine is a guest, its host may stop one processor and leave the others.
 struct Watch {
     stop: Arc<AtomicBool>,
-    thread: thread::JoinHandle<Duration>,
+    threads: Vec<thread::JoinHandle<Duration>>,
 }
 
 impl Watch {
     fn start() -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
-        let thread = thread::spawn(move || {
-            let mut longest = Duration::ZERO;
-            while !stopped.load(Ordering::Relaxed) {
-                let asleep = Instant::now();
-                thread::sleep(NAP);
-                longest = longest.max(asleep.elapsed().saturating_sub(NAP));
-            }
-            longest
-        });
-        Self { stop, thread }
+        let watch = |place: Option<CpuSet>| {
+            let stopped = stop.clone();
+            thread::spawn(move || {
+                if let Some(place) = place {
+                    // Where it may not stay it watches wherever it is put.
+                    let _ = sched_setaffinity(None, &place);
+                }
+                longest_stall(&stopped)
+            })
+        };
+        let threads = match processors() {
+            places if places.is_empty() => vec![watch(None)],
+            places => places.into_iter().map(|place| watch(Some(place))).collect(),
+        };
+        Self { stop, threads }
     }
 
-    /// The longest time that it had to wait.
+    /// The longest time that any of them had to wait.
     fn stop(self) -> Duration {
         self.stop.store(true, Ordering::Relaxed);
-        self.thread.join().expect("watching does not panic")
+        let waits = self.threads.into_iter().map(thread::JoinHandle::join);
+        waits.map(|wait| wait.expect("watching does not panic")).max().unwrap_or_default()
     }
+}
+
+/// The processors that this program may use, each alone in a set.
+fn processors() -> Vec<CpuSet> {
+    let Ok(allowed) = sched_getaffinity(None) else { return Vec::new() };
+    let alone = |processor| {
+        let mut set = CpuSet::new();
+        set.set(processor);
+        set
+    };
+    (0..CpuSet::MAX_CPU).filter(|&processor| allowed.is_set(processor)).map(alone).collect()
+}
+
+/// Sleeps again and again until it is stopped, and says how much longer a sleep took than it should
+/// have.
+fn longest_stall(stopped: &AtomicBool) -> Duration {
+    let mut longest = Duration::ZERO;
+    while !stopped.load(Ordering::Relaxed) {
+        let asleep = Instant::now();
+        thread::sleep(NAP);
+        longest = longest.max(asleep.elapsed().saturating_sub(NAP));
+    }
+    longest
 }
 
 const NAP: Duration = Duration::from_millis(5);
@@ -67,6 +110,14 @@ const ATTEMPTS: u32 = 3;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_processor_is_watched() {
+        let places = processors();
+        let allowed = sched_getaffinity(None).expect("a thread may ask where it may run");
+        assert_eq!(u32::try_from(places.len()), Ok(allowed.count()));
+        assert!(places.iter().all(|place| place.count() == 1), "{places:?}");
+    }
 
     #[test]
     fn a_watch_sees_how_long_it_waited() {

@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use bytes::Bytes;
-use interop::{Folder, Process, Tap, Tool, free_port, have_all, wait_until_bound};
+use interop::{
+    Folder, Process, Tap, Tool, free_port, have_all, undisturbed_async, wait_until_bound,
+};
 use punctual::{Config, Error, Listener, RejectReason, Socket, Statistics};
 use tokio::time::{sleep, timeout};
 
@@ -32,80 +34,102 @@ const ONE_A_ROW: Loss = |place| place % 10 == place / 10 % 10;
 /// Ten packets in a row, in every tenth row.
 const BURSTS: Loss = |place| (40..50).contains(&(place % 100));
 
-#[tokio::test(flavor = "multi_thread")]
-async fn rows_that_we_send_repair_what_srt_live_transmit_misses() {
-    send("rows_that_we_send", Caller::Us, "fec,cols:10,arq:never", "", ONE_A_ROW).await;
+#[test]
+fn rows_that_we_send_repair_what_srt_live_transmit_misses() {
+    undisturbed_async(async || {
+        send("rows_that_we_send", Caller::Us, "fec,cols:10,arq:never", "", ONE_A_ROW).await;
+    });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn staircase_columns_that_we_send_repair_bursts() {
-    let filter = "fec,cols:10,rows:5,layout:staircase,arq:never";
-    send("staircase_columns_that_we_send", Caller::Us, filter, "", BURSTS).await;
+#[test]
+fn staircase_columns_that_we_send_repair_bursts() {
+    undisturbed_async(async || {
+        let filter = "fec,cols:10,rows:5,layout:staircase,arq:never";
+        send("staircase_columns_that_we_send", Caller::Us, filter, "", BURSTS).await;
+    });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn even_columns_that_we_send_repair_bursts() {
-    let filter = "fec,cols:10,rows:5,layout:even,arq:never";
-    send("even_columns_that_we_send", Caller::Us, filter, "fec", BURSTS).await;
+#[test]
+fn even_columns_that_we_send_repair_bursts() {
+    undisturbed_async(async || {
+        let filter = "fec,cols:10,rows:5,layout:even,arq:never";
+        send("even_columns_that_we_send", Caller::Us, filter, "fec", BURSTS).await;
+    });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn columns_alone_that_we_send_to_a_caller_repair_bursts() {
-    let filter = "fec,cols:10,rows:-5,arq:never";
-    send("columns_alone_that_we_send", Caller::Peer, "", filter, BURSTS).await;
+#[test]
+fn columns_alone_that_we_send_to_a_caller_repair_bursts() {
+    undisturbed_async(async || {
+        let filter = "fec,cols:10,rows:-5,arq:never";
+        send("columns_alone_that_we_send", Caller::Peer, "", filter, BURSTS).await;
+    });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn rows_of_srt_live_transmit_repair_what_we_miss() {
-    receive("rows_of_srt", Caller::Peer, "", "fec,cols:10,arq:never", ONE_A_ROW).await;
+#[test]
+fn rows_of_srt_live_transmit_repair_what_we_miss() {
+    undisturbed_async(async || {
+        receive("rows_of_srt", Caller::Peer, "", "fec,cols:10,arq:never", ONE_A_ROW).await;
+    });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn staircase_columns_of_srt_live_transmit_repair_bursts() {
-    let filter = "fec,cols:10,rows:5,layout:staircase,arq:never";
-    receive("staircase_columns_of_srt", Caller::Peer, "fec", filter, BURSTS).await;
+#[test]
+fn staircase_columns_of_srt_live_transmit_repair_bursts() {
+    undisturbed_async(async || {
+        let filter = "fec,cols:10,rows:5,layout:staircase,arq:never";
+        receive("staircase_columns_of_srt", Caller::Peer, "fec", filter, BURSTS).await;
+    });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn even_columns_of_srt_live_transmit_repair_bursts() {
-    let filter = "fec,cols:10,rows:5,layout:even,arq:never";
-    receive("even_columns_of_srt", Caller::Us, filter, "fec,cols:10", BURSTS).await;
+#[test]
+fn even_columns_of_srt_live_transmit_repair_bursts() {
+    undisturbed_async(async || {
+        let filter = "fec,cols:10,rows:5,layout:even,arq:never";
+        receive("even_columns_of_srt", Caller::Us, filter, "fec,cols:10", BURSTS).await;
+    });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn columns_alone_of_srt_live_transmit_repair_bursts() {
-    let filter = "fec,cols:10,rows:-5,layout:even,arq:never";
-    receive("columns_alone_of_srt", Caller::Us, "fec,cols:10,rows:-5", filter, BURSTS).await;
+#[test]
+fn columns_alone_of_srt_live_transmit_repair_bursts() {
+    undisturbed_async(async || {
+        let filter = "fec,cols:10,rows:-5,layout:even,arq:never";
+        receive("columns_alone_of_srt", Caller::Us, "fec,cols:10,rows:-5", filter, BURSTS).await;
+    });
 }
 
 /// A burst longer than the code's power is asked for by either end when its groups are over.
-#[tokio::test(flavor = "multi_thread")]
-async fn on_request_both_ends_ask_for_what_they_cannot_rebuild() {
-    const LONG: Loss = |place| (40..65).contains(&(place % 300));
-    let filter = "fec,cols:10,rows:3,arq:onreq";
-    if let Some(sender) = send("on_request_we_send", Caller::Us, filter, "", LONG).await {
-        assert!(sender.naks_received > 0 && sender.packets_retransmitted >= 20, "{sender:?}");
-    }
-    if let Some(receiver) = receive("on_request_they_send", Caller::Us, filter, "", LONG).await {
-        assert!(receiver.naks_sent > 0 && receiver.packets_filter_lost >= 20, "{receiver:?}");
-    }
+#[test]
+fn on_request_both_ends_ask_for_what_they_cannot_rebuild() {
+    undisturbed_async(async || {
+        const LONG: Loss = |place| (40..65).contains(&(place % 300));
+        let filter = "fec,cols:10,rows:3,arq:onreq";
+        if let Some(sender) = send("on_request_we_send", Caller::Us, filter, "", LONG).await {
+            assert!(sender.naks_received > 0 && sender.packets_retransmitted >= 20, "{sender:?}");
+        }
+        if let Some(receiver) = receive("on_request_they_send", Caller::Us, filter, "", LONG).await
+        {
+            assert!(receiver.naks_sent > 0 && receiver.packets_filter_lost >= 20, "{receiver:?}");
+        }
+    });
 }
 
 /// Parity is taken of what is encrypted, so it repairs what it cannot read.
-#[tokio::test(flavor = "multi_thread")]
-async fn encrypted_streams_are_repaired_in_both_directions() {
-    let filter = "fec,cols:10,rows:5,arq:never";
-    let secret = format!("{filter}&passphrase=correct-horse");
-    let plain = "&passphrase=correct-horse";
-    for (test, who) in [("encrypted_we_call", Caller::Us), ("encrypted_it_calls", Caller::Peer)] {
-        if let Some(sender) = send(test, who, &secret, &secret, BURSTS).await {
-            assert_eq!(sender.packets_undecrypted, 0);
+#[test]
+fn encrypted_streams_are_repaired_in_both_directions() {
+    undisturbed_async(async || {
+        let filter = "fec,cols:10,rows:5,arq:never";
+        let secret = format!("{filter}&passphrase=correct-horse");
+        let plain = "&passphrase=correct-horse";
+        for (test, who) in [("encrypted_we_call", Caller::Us), ("encrypted_it_calls", Caller::Peer)]
+        {
+            if let Some(sender) = send(test, who, &secret, &secret, BURSTS).await {
+                assert_eq!(sender.packets_undecrypted, 0);
+            }
+            if let Some(receiver) = receive(test, who, &secret, &secret, ONE_A_ROW).await {
+                assert_eq!(receiver.packets_undecrypted, 0, "{receiver:?}");
+            }
         }
-        if let Some(receiver) = receive(test, who, &secret, &secret, ONE_A_ROW).await {
-            assert_eq!(receiver.packets_undecrypted, 0, "{receiver:?}");
-        }
-    }
-    send("encrypted_adopted", Caller::Us, &secret, plain, BURSTS).await;
+        send("encrypted_adopted", Caller::Us, &secret, plain, BURSTS).await;
+    });
 }
 
 #[tokio::test(flavor = "multi_thread")]

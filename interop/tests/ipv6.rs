@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use bytes::Bytes;
-use interop::{Folder, Process, Tool, free_port, have_all, wait_until_bound};
+use interop::{Folder, Process, Tool, free_port, have_all, undisturbed_async, wait_until_bound};
 use punctual::{Config, Listener, Socket};
 use tokio::time::timeout;
 
@@ -17,38 +17,43 @@ use tokio::time::timeout;
 const LARGEST: usize = 1_436;
 const MESSAGES: u32 = 200;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn srt_live_transmit_listens() {
-    let Some(folder) = prepare("srt_live_transmit_listens") else { return };
-    let port = free_port();
-    let received = folder.file("received");
-    let uri = format!("srt://[::1]:{port}?mode=listener&latency=250&payloadsize={LARGEST}");
-    let _peer = Process::start_with_output("peer", receiver(&uri), &folder, Some(&received));
-    wait_until_bound(port);
-    let remote = SocketAddr::from((Ipv6Addr::LOCALHOST, port));
-    let socket = Socket::connect(remote, config()).await.expect("the peer accepts");
-    assert_carries(&socket, &received).await;
+#[test]
+fn srt_live_transmit_listens() {
+    undisturbed_async(async || {
+        let Some(folder) = prepare("srt_live_transmit_listens") else { return };
+        let port = free_port();
+        let received = folder.file("received");
+        let uri = format!("srt://[::1]:{port}?mode=listener&latency=250&payloadsize={LARGEST}");
+        let _peer = Process::start_with_output("peer", receiver(&uri), &folder, Some(&received));
+        wait_until_bound(port);
+        let remote = SocketAddr::from((Ipv6Addr::LOCALHOST, port));
+        let socket = Socket::connect(remote, config()).await.expect("the peer accepts");
+        assert_carries(&socket, &received).await;
+    });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn srt_live_transmit_calls_a_listener_of_both_families() {
-    let Some(folder) = prepare("srt_live_transmit_calls_a_listener_of_both_families") else {
-        return;
-    };
-    let both = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
-    let listener = Listener::bind(both, config()).await.expect("a port is free");
-    let port = listener.local_addr().port();
-    for (host, largest) in [("[::1]", LARGEST), ("127.0.0.1", LARGEST + 20)] {
-        let received = folder.file(&format!("received-by-{largest}"));
-        let uri = format!("srt://{host}:{port}?latency=250&payloadsize={largest}");
-        let _peer = Process::start_with_output("peer", receiver(&uri), &folder, Some(&received));
-        let accepted = timeout(PATIENCE, listener.accept()).await.expect("the peer calls");
-        let socket = accepted.expect("the peer still waits");
-        let ip: IpAddr = host.trim_matches(['[', ']']).parse().expect("an address");
-        assert_eq!(socket.peer_addr().ip(), ip, "IPv4 shows as IPv4");
-        assert_eq!(socket.info().max_payload, largest);
-        assert_carries(&socket, &received).await;
-    }
+#[test]
+fn srt_live_transmit_calls_a_listener_of_both_families() {
+    undisturbed_async(async || {
+        let Some(folder) = prepare("srt_live_transmit_calls_a_listener_of_both_families") else {
+            return;
+        };
+        let both = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
+        let listener = Listener::bind(both, config()).await.expect("a port is free");
+        let port = listener.local_addr().port();
+        for (host, largest) in [("[::1]", LARGEST), ("127.0.0.1", LARGEST + 20)] {
+            let received = folder.file(&format!("received-by-{largest}"));
+            let uri = format!("srt://{host}:{port}?latency=250&payloadsize={largest}");
+            let _peer =
+                Process::start_with_output("peer", receiver(&uri), &folder, Some(&received));
+            let accepted = timeout(PATIENCE, listener.accept()).await.expect("the peer calls");
+            let socket = accepted.expect("the peer still waits");
+            let ip: IpAddr = host.trim_matches(['[', ']']).parse().expect("an address");
+            assert_eq!(socket.peer_addr().ip(), ip, "IPv4 shows as IPv4");
+            assert_eq!(socket.info().max_payload, largest);
+            assert_carries(&socket, &received).await;
+        }
+    });
 }
 
 /// `None` where the peer is not installed or the system has no IPv6.

@@ -13,76 +13,95 @@ use std::{fs, thread};
 
 use bytes::Bytes;
 use interop::{
-    Direction, Folder, Middle, Place, Process, Side, Tool, have_all, punctual, wait_until_bound,
+    Direction, Folder, Middle, Place, Process, Side, Tool, have_all, punctual, undisturbed,
+    undisturbed_async, wait_until_bound,
 };
 use punctual::{Config, KeyState, Socket};
 use tokio::time::timeout;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn srt_live_transmit_sends_to_us_in_both_roles() {
-    meet("sends_to_us_in_both_roles", Direction::ToUs, false, "").await;
+#[test]
+fn srt_live_transmit_sends_to_us_in_both_roles() {
+    undisturbed_async(async || {
+        meet("sends_to_us_in_both_roles", Direction::ToUs, false, "").await;
+    });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn srt_live_transmit_sends_to_us_in_both_roles_under_loss() {
-    meet("sends_to_us_in_both_roles_under_loss", Direction::ToUs, true, "").await;
+#[test]
+fn srt_live_transmit_sends_to_us_in_both_roles_under_loss() {
+    undisturbed_async(async || {
+        meet("sends_to_us_in_both_roles_under_loss", Direction::ToUs, true, "").await;
+    });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn srt_live_transmit_receives_from_us_in_both_roles() {
-    meet("receives_from_us_in_both_roles", Direction::FromUs, false, "").await;
+#[test]
+fn srt_live_transmit_receives_from_us_in_both_roles() {
+    undisturbed_async(async || {
+        meet("receives_from_us_in_both_roles", Direction::FromUs, false, "").await;
+    });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn srt_live_transmit_receives_from_us_in_both_roles_under_loss() {
-    meet("receives_from_us_in_both_roles_under_loss", Direction::FromUs, true, "").await;
+#[test]
+fn srt_live_transmit_receives_from_us_in_both_roles_under_loss() {
+    undisturbed_async(async || {
+        meet("receives_from_us_in_both_roles_under_loss", Direction::FromUs, true, "").await;
+    });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn srt_live_transmit_sends_encrypted_to_us_in_both_roles() {
-    let options = "&passphrase=correct-horse&pbkeylen=32";
-    meet("sends_encrypted_to_us", Direction::ToUs, false, options).await;
+#[test]
+fn srt_live_transmit_sends_encrypted_to_us_in_both_roles() {
+    undisturbed_async(async || {
+        let options = "&passphrase=correct-horse&pbkeylen=32";
+        meet("sends_encrypted_to_us", Direction::ToUs, false, options).await;
+    });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn srt_live_transmit_receives_encrypted_from_us_in_both_roles_under_loss() {
-    let options = "&passphrase=correct-horse";
-    meet("receives_encrypted_from_us", Direction::FromUs, true, options).await;
+#[test]
+fn srt_live_transmit_receives_encrypted_from_us_in_both_roles_under_loss() {
+    undisturbed_async(async || {
+        let options = "&passphrase=correct-horse";
+        meet("receives_encrypted_from_us", Direction::FromUs, true, options).await;
+    });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn srt_live_transmit_sends_with_a_packet_filter_in_both_roles_under_loss() {
-    meet("sends_with_a_packet_filter", Direction::ToUs, true, FILTER).await;
+#[test]
+fn srt_live_transmit_sends_with_a_packet_filter_in_both_roles_under_loss() {
+    undisturbed_async(async || {
+        meet("sends_with_a_packet_filter", Direction::ToUs, true, FILTER).await;
+    });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn srt_live_transmit_receives_encrypted_with_a_packet_filter_in_both_roles() {
-    let options = &format!("{FILTER}&passphrase=correct-horse");
-    meet("receives_with_a_packet_filter", Direction::FromUs, false, options).await;
+#[test]
+fn srt_live_transmit_receives_encrypted_with_a_packet_filter_in_both_roles() {
+    undisturbed_async(async || {
+        let options = &format!("{FILTER}&passphrase=correct-horse");
+        meet("receives_with_a_packet_filter", Direction::FromUs, false, options).await;
+    });
 }
 
 /// The program, by a URI that srt-live-transmit understands as well.
 #[test]
 fn our_program_meets_srt_live_transmit() {
-    if !have_all(&[Tool::SrtLiveTransmit]) {
-        return;
-    }
-    let folder = Folder::of("our_program_meets_srt_live_transmit");
-    let middle = Middle::start(false, 0);
-    let received = folder.file("received");
-    let mut ours = Command::new(punctual());
-    ours.args(["route", &uri(middle.here)]).arg(format!("file://{}", received.display()));
-    let mut ours = Process::start("punctual", ours, &folder);
-    let mut peer = sender(middle.there, "", &folder);
-    ours.wait_for_line("connected with");
-    peer.wait_for_line("SRT target connected");
-    let mut input = peer.stdin();
-    for number in 0..MESSAGES {
-        input.write_all(&message(number)).expect("the peer reads");
-        thread::sleep(INTERVAL);
-    }
-    wait_for_size(&received);
-    assert!(fs::read(&received).expect("it was written").starts_with(&all_messages()));
+    undisturbed(|| {
+        if !have_all(&[Tool::SrtLiveTransmit]) {
+            return;
+        }
+        let folder = Folder::of("our_program_meets_srt_live_transmit");
+        let middle = Middle::start(false, 0);
+        let received = folder.file("received");
+        let mut ours = Command::new(punctual());
+        ours.args(["route", &uri(middle.here)]).arg(format!("file://{}", received.display()));
+        let mut ours = Process::start("punctual", ours, &folder);
+        let mut peer = sender(middle.there, "", &folder);
+        ours.wait_for_line("connected with");
+        peer.wait_for_line("SRT target connected");
+        let mut input = peer.stdin();
+        for number in 0..MESSAGES {
+            input.write_all(&message(number)).expect("the peer reads");
+            thread::sleep(INTERVAL);
+        }
+        wait_for_size(&received);
+        assert!(fs::read(&received).expect("it was written").starts_with(&all_messages()));
+    });
 }
 
 /// Meets a new peer again and again until each end has won the contest, with a stream each time.

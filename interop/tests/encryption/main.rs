@@ -11,7 +11,10 @@
 
 mod session;
 
-use interop::{Direction, Folder, LibsrtPeer, Process, Program, Role, Tool, have_all, undisturbed};
+use interop::{
+    Direction, Folder, LibsrtPeer, Process, Program, Role, Tool, have_all, undisturbed,
+    undisturbed_async,
+};
 use punctual::{AcceptError, CipherMode, CloseReason, Error, KeyLength, KeyState, RejectReason};
 
 use self::session::{Peer, call_for, config, secret};
@@ -19,9 +22,11 @@ use self::session::{Peer, call_for, config, secret};
 /// One test for each peer and direction: a stream in both roles with each key length.
 macro_rules! streams {
     ($($name:ident: $peer:ident $direction:ident;)*) => {
-        $(#[tokio::test(flavor = "multi_thread")]
-        async fn $name() {
-            all_key_lengths(stringify!($name), Program::$peer, Direction::$direction).await;
+        $(#[test]
+        fn $name() {
+            undisturbed_async(async || {
+                all_key_lengths(stringify!($name), Program::$peer, Direction::$direction).await;
+            });
         })*
     };
 }
@@ -63,29 +68,33 @@ async fn all_key_lengths(test: &str, program: Program, direction: Direction) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_listeners_wish_for_a_key_length_comes_first() {
-    if !have_all(&[Tool::SrtLiveTransmit]) {
-        return;
-    }
-    for (role, options) in [(Role::Caller, "pbkeylen=16"), (Role::Listener, "pbkeylen=32")] {
-        let folder = Folder::of(&format!("the_listeners_wish_{role:?}"));
-        let wish = if role == Role::Caller { KeyLength::Aes256 } else { KeyLength::Aes128 };
-        let (program, direction) = (Program::SrtLiveTransmit, Direction::FromUs);
-        let peer = Peer { program, role, direction, passphrase: Some(SECRET), options };
-        let ours = secret(SECRET).with_key_length(Some(wish));
-        let mut session = peer.meet(ours, &folder).await.expect("one passphrase");
-        session.stream(direction, 100).await;
-        assert_eq!(session.socket.info().cipher, Some((CipherMode::Ctr, KeyLength::Aes256)));
-    }
+#[test]
+fn the_listeners_wish_for_a_key_length_comes_first() {
+    undisturbed_async(async || {
+        if !have_all(&[Tool::SrtLiveTransmit]) {
+            return;
+        }
+        for (role, options) in [(Role::Caller, "pbkeylen=16"), (Role::Listener, "pbkeylen=32")] {
+            let folder = Folder::of(&format!("the_listeners_wish_{role:?}"));
+            let wish = if role == Role::Caller { KeyLength::Aes256 } else { KeyLength::Aes128 };
+            let (program, direction) = (Program::SrtLiveTransmit, Direction::FromUs);
+            let peer = Peer { program, role, direction, passphrase: Some(SECRET), options };
+            let ours = secret(SECRET).with_key_length(Some(wish));
+            let mut session = peer.meet(ours, &folder).await.expect("one passphrase");
+            session.stream(direction, 100).await;
+            assert_eq!(session.socket.info().cipher, Some((CipherMode::Ctr, KeyLength::Aes256)));
+        }
+    });
 }
 
 /// One test for each peer and direction: a new key each 200 packets, over a link that loses.
 macro_rules! refreshes {
     ($($name:ident: $peer:ident $direction:ident;)*) => {
-        $(#[tokio::test(flavor = "multi_thread")]
-        async fn $name() {
-            refresh(stringify!($name), Program::$peer, Direction::$direction).await;
+        $(#[test]
+        fn $name() {
+            undisturbed_async(async || {
+                refresh(stringify!($name), Program::$peer, Direction::$direction).await;
+            });
         })*
     };
 }
