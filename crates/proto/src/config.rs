@@ -305,8 +305,8 @@ options! {
     /// as the ceiling lets.
     loss_target / with_loss_target: f64 = 0.0, "losstarget" in 0.0..=0.1, "a share up to 10%";
     /// Packets that the deadline-aware algorithm may send again for each original, our own
-    /// \[rexmitceiling\]: it sends no copies beyond that. Up to 1; 0, the default, for what the
-    /// efficient algorithm would send.
+    /// \[rexmitceiling\]: it sends no copies beyond that. Up to 1; 0, the default, for about
+    /// what the efficient algorithm would send.
     retransmit_ceiling / with_retransmit_ceiling: f64 = 0.0, "rexmitceiling" in 0.0..=1.0, "a share up to 100%";
     /// How round-trip samples become an estimate. Default: the draft's estimator.
     rtt_algorithm / with_rtt_algorithm: RttAlgorithm = RttAlgorithm::Classic;

@@ -177,7 +177,7 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
         => Effect::Set(|keys, value| { let target = parse_share(value)?;
             set(keys, |config| config.with_loss_target(target)) });
     "rexmitceiling": "shares like 12%, up to 100%; default 0",
-        "for retransmitalgo=deadline or auto: packets sent again for each original, at most; 0: as retransmitalgo=1"
+        "for retransmitalgo=deadline or auto: packets sent again for each original, at most; 0: about as retransmitalgo=1"
         ["share", Sender]
         => Effect::Set(|keys, value| { let ceiling = parse_share(value)?;
             set(keys, |config| config.with_retransmit_ceiling(ceiling)) });

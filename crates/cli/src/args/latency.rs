@@ -40,7 +40,7 @@ pub(crate) struct LatencyArgs {
           value_parser = target)]
     pub(crate) target_loss: f64,
     /// Let `retransmitalgo=deadline` send so much again for each original, for a lower latency
-    /// [default: what `retransmitalgo=1` would send]
+    /// [default: about what `retransmitalgo=1` would send]
     #[arg(long, value_name = "SHARE", value_parser = punctual_units::parse_share)]
     pub(crate) ceiling: Option<f64>,
     /// The longest latency that is acceptable, up to 65530ms. A bare number is ms

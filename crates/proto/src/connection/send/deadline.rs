@@ -31,7 +31,9 @@ const MOST_UNASKED: u32 = 3;
 const QUEUE: Duration = Duration::from_millis(10);
 /// What the efficient algorithm sends again of a stream that loses the share p is about
 /// p (1 + (a - b p) p). These are a and b, by the round trips that are left when a loss is first
-/// reported: what the lab measures on the published grid, rounded down.
+/// reported: what the lab measures on the published grid, rounded down. The grid's round trip is as
+/// long as the period of reports, which makes it answer more: at 10 % of loss a point more than with
+/// others.
 const EFFICIENT: [(f64, f64, f64); 5] = [
     (0.9, 0.85, 2.5),
     (1.4, 2.25, 6.5),
@@ -56,8 +58,8 @@ const EFFICIENT_TWICE: f64 = 0.5;
 pub struct Deadline {
     /// Share of packets that may be missing at last; `None` for as few as the ceiling lets.
     target: Option<f64>,
-    /// Packets that may be sent again for each original; `None` for what the efficient algorithm
-    /// would send.
+    /// Packets that may be sent again for each original; `None` for about what the efficient
+    /// algorithm would send.
     ceiling: Option<f64>,
     /// Answers that were asked for again.
     lost_again: Share,
@@ -76,8 +78,8 @@ pub struct Deadline {
 
 impl Deadline {
     /// With this target, a share of all packets, and this ceiling, packets sent again for each
-    /// original. Without either it sends no more than the
-    /// [efficient one](crate::RetransmitAlgorithm::Efficient) would.
+    /// original. Without either it sends about what the
+    /// [efficient one](crate::RetransmitAlgorithm::Efficient) would at a round trip of 20 ms.
     pub fn new(target: Option<f64>, ceiling: Option<f64>) -> Self {
         Self {
             target,
