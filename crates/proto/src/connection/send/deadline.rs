@@ -32,8 +32,8 @@ const QUEUE: Duration = Duration::from_millis(10);
 /// What the efficient algorithm sends again of a stream that loses the share p is about
 /// p (1 + (a - b p) p). These are a and b, by the round trips that are left when a loss is first
 /// reported: what the lab measures on the published grid, rounded down. The grid's round trip is as
-/// long as the period of reports, which makes it answer more: at 10 % of loss a point more than with
-/// others.
+/// long as the period of reports, which makes it answer more: at 10 % of loss a point more than
+/// with others.
 const EFFICIENT: [(f64, f64, f64); 5] = [
     (0.9, 0.85, 2.5),
     (1.4, 2.25, 6.5),
