@@ -1,5 +1,7 @@
 //! `punctual probe`, from end to end.
 
+use interop::undisturbed;
+
 use crate::program::{Program, free_port, run};
 
 /// A quick probe: two steps of a second and no more.
@@ -54,19 +56,21 @@ fn a_link_is_measured_from_both_ends_and_a_setup_recommended() {
 
 #[test]
 fn a_listener_of_another_kind_is_measured_from_this_end() {
-    let port = free_port();
-    let mut receiver = Program::start(&["receive", &format!("srt://:{port}")]);
-    receiver.wait_for("listening");
-    let uri = format!("srt://127.0.0.1:{port}");
-    let mut args = vec!["probe", &uri, "--soak", "0"];
-    args.extend(QUICK);
-    let probe = run(&args, b"");
-    let text = String::from_utf8(probe.stdout).expect("text");
-    assert_eq!(probe.code, Some(0), "{}", probe.stderr);
-    assert!(text.contains("seen from this end only"), "{text}");
-    assert!(text.contains("not measured"), "{text}");
-    assert!(text.contains("Recommended for"), "{text}");
-    assert!(probe.stderr.contains("going by what this end sees"), "{}", probe.stderr);
+    undisturbed(|| {
+        let port = free_port();
+        let mut receiver = Program::start(&["receive", &format!("srt://:{port}")]);
+        receiver.wait_for("listening");
+        let uri = format!("srt://127.0.0.1:{port}");
+        let mut args = vec!["probe", &uri, "--soak", "0"];
+        args.extend(QUICK);
+        let probe = run(&args, b"");
+        let text = String::from_utf8(probe.stdout).expect("text");
+        assert_eq!(probe.code, Some(0), "{}", probe.stderr);
+        assert!(text.contains("seen from this end only"), "{text}");
+        assert!(text.contains("not measured"), "{text}");
+        assert!(text.contains("Recommended for"), "{text}");
+        assert!(probe.stderr.contains("going by what this end sees"), "{}", probe.stderr);
+    });
 }
 
 #[test]
