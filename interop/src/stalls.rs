@@ -55,20 +55,15 @@ struct Watch {
 impl Watch {
     fn start() -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let watch = |place: Option<CpuSet>| {
+        let watch = |place: CpuSet| {
             let stopped = stop.clone();
             thread::spawn(move || {
-                if let Some(place) = place {
-                    // Where it may not stay it watches wherever it is put.
-                    let _ = sched_setaffinity(None, &place);
-                }
+                // Where it may not stay it watches wherever it is put.
+                let _ = sched_setaffinity(None, &place);
                 longest_stall(&stopped)
             })
         };
-        let threads = match processors() {
-            places if places.is_empty() => vec![watch(None)],
-            places => places.into_iter().map(|place| watch(Some(place))).collect(),
-        };
+        let threads = processors().into_iter().map(watch).collect();
         Self { stop, threads }
     }
 
@@ -82,7 +77,7 @@ impl Watch {
 
 /// The processors that this program may use, each alone in a set.
 fn processors() -> Vec<CpuSet> {
-    let Ok(allowed) = sched_getaffinity(None) else { return Vec::new() };
+    let allowed = sched_getaffinity(None).expect("a thread may ask where it may run");
     let alone = |processor| {
         let mut set = CpuSet::new();
         set.set(processor);

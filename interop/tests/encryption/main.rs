@@ -12,8 +12,7 @@
 mod session;
 
 use interop::{
-    Direction, Folder, LibsrtPeer, Process, Program, Role, Tool, have_all, undisturbed,
-    undisturbed_async,
+    Direction, Folder, LibsrtPeer, Process, Program, Role, Tool, have_all, undisturbed_async,
 };
 use punctual::{AcceptError, CipherMode, CloseReason, Error, KeyLength, KeyState, RejectReason};
 
@@ -217,13 +216,12 @@ fn without_enforcement_who_has_a_passphrase_sends_encrypted() {
     if !have_all(&[Tool::SrtLiveTransmit]) {
         return;
     }
-    let runtime = tokio::runtime::Runtime::new().unwrap();
     for (ours, theirs) in [(Some(SECRET), None), (None, Some(SECRET)), (Some(SECRET), Some(OTHER))]
     {
         for role in [Role::Caller, Role::Listener] {
             for direction in [Direction::ToUs, Direction::FromUs] {
                 // A peer that stands still is asked whether it is there, by what is sent again.
-                undisturbed(|| runtime.block_on(lax(ours, theirs, role, direction)));
+                undisturbed_async(async || lax(ours, theirs, role, direction).await);
             }
         }
     }
