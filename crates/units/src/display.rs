@@ -3,7 +3,8 @@
 use std::fmt::{self, Alignment, Formatter};
 use std::time::Duration;
 
-/// Prints a duration as `63 µs`, `20.5 ms` or `2 s`: in ns, µs, ms or s.
+/// Prints a duration as `63 µs`, `20.5 ms` or `2 s`: in ns, µs, ms or s. `{:#}`, for people, goes
+/// on with minutes and hours: `2 min 5 s`, `3 h 20 min`. No time at all is `0 s`.
 ///
 /// See the crate's documentation for what precision and `#` do.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -11,9 +12,31 @@ pub struct DisplayDuration(pub Duration);
 
 impl fmt::Display for DisplayDuration {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.0.is_zero() && f.precision().is_none() {
+            return pad(f, "0 s");
+        }
+        if f.alternate() && self.0 >= FROM_HERE_IN_MINUTES {
+            return pad(f, &in_minutes(self.0));
+        }
         write_quantity(f, self.0.as_nanos(), &["ns", "µs", "ms", "s"])
     }
 }
+
+/// Minutes and seconds, or hours and minutes.
+fn in_minutes(time: Duration) -> String {
+    let seconds = time.as_secs() + u64::from(time.subsec_millis() >= 500);
+    let (larger, unit, smaller, least) = match seconds {
+        0..3_600 => (seconds / 60, "min", seconds % 60, "s"),
+        _ => (seconds / 3_600, "h", seconds / 60 % 60, "min"),
+    };
+    match smaller {
+        0 => format!("{larger} {unit}"),
+        _ => format!("{larger} {unit} {smaller} {least}"),
+    }
+}
+
+/// Fewer seconds than that are understood as they are.
+const FROM_HERE_IN_MINUTES: Duration = Duration::from_secs(120);
 
 /// Prints a number of bytes as `188 B`, `1.316 kB` or `64 MB`: in B, kB, MB or GB, 1000 each.
 ///
@@ -40,6 +63,20 @@ pub fn percent(part: u64, whole: u64) -> String {
         0.1..10.0 => format!("{percent:.2} %"),
         _ => format!("{percent:.1} %"),
     }
+}
+
+/// A count with a comma between each three digits: `4,212`.
+#[must_use]
+pub fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// Writes `value` in one of `units`, each of which is 1000 of the one before it.
@@ -119,8 +156,17 @@ mod tests {
     }
 
     #[test]
+    fn counts_have_a_comma_between_each_three_digits() {
+        let cases = [(0, "0"), (999, "999"), (1_000, "1,000"), (142_836, "142,836")];
+        for (count, text) in cases {
+            assert_eq!(grouped(count), text);
+        }
+        assert_eq!(grouped(u64::MAX), "18,446,744,073,709,551,615");
+    }
+
+    #[test]
     fn prints_every_digit_by_default() {
-        assert_eq!(ns(0).to_string(), "0 ns");
+        assert_eq!(ns(0).to_string(), "0 s");
         assert_eq!(ns(63_000).to_string(), "63 µs");
         assert_eq!(ns(20_500_000).to_string(), "20.5 ms");
         assert_eq!(ns(120_000_000).to_string(), "120 ms");
@@ -152,6 +198,11 @@ mod tests {
         assert_eq!(format!("{:#}", ns(999_600_000)), "1 s");
         assert_eq!(format!("{:#}", ns(120_000_000)), "120 ms");
         assert_eq!(format!("{:#}", ns(7)), "7 ns");
+        assert_eq!(format!("{:#}", ns(0)), "0 s");
+        assert_eq!(format!("{:#}", ns(5_000_069_897)), "5 s");
+        let people = |seconds| format!("{:#}", DisplayDuration(Duration::from_secs(seconds)));
+        assert_eq!([119, 125, 300].map(people), ["119 s", "2 min 5 s", "5 min"]);
+        assert_eq!([3_599, 3_600, 12_000].map(people), ["59 min 59 s", "1 h", "3 h 20 min"]);
         assert_eq!(format!("{:#}", DisplayBytes(1_316)), "1.32 kB");
     }
 

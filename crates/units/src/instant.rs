@@ -51,6 +51,18 @@ impl Instant {
         }
     }
 
+    /// The time between this instant and `other`, whichever is later.
+    pub const fn abs_diff(self, other: Self) -> Duration {
+        Duration::from_nanos(self.0.abs_diff(other.0))
+    }
+
+    /// The first multiple of `period`, counted from the origin, that lies after this instant: the
+    /// same for everybody who shares the clock. The next nanosecond if the period is zero.
+    pub fn next_multiple_of(self, period: Duration) -> Self {
+        let period = nanos(period).max(1);
+        Self((self.0 / period).saturating_add(1).saturating_mul(period))
+    }
+
     /// This instant less `duration`, or the origin if that lies before it.
     pub fn saturating_sub(self, duration: Duration) -> Self {
         Self(self.0.saturating_sub(nanos(duration)))
@@ -120,6 +132,15 @@ mod tests {
         );
         assert_eq!(Instant::ORIGIN - t, Duration::ZERO);
         assert_eq!(Instant::ORIGIN.checked_since(t), None);
+    }
+
+    #[test]
+    fn multiples_of_a_period_are_the_same_for_everybody() {
+        let period = Duration::from_millis(5);
+        let tick = Instant::from_millis(15);
+        assert_eq!(Instant::from_millis(10).next_multiple_of(period), tick);
+        assert_eq!(Instant::from_nanos(14_999_999).next_multiple_of(period), tick);
+        assert_eq!(tick.next_multiple_of(Duration::ZERO), Instant::from_nanos(15_000_001));
     }
 
     #[test]

@@ -30,12 +30,14 @@ mod display;
 mod error;
 mod instant;
 mod parse;
+mod text;
 
 pub use bitrate::Bitrate;
-pub use display::{DisplayBytes, DisplayDuration, percent};
+pub use display::{DisplayBytes, DisplayDuration, grouped, percent};
 pub use error::ParseUnitError;
 pub use instant::Instant;
 pub use parse::{
     parse_bitrate, parse_bitrate_in, parse_bytes, parse_bytes_in, parse_count, parse_duration,
     parse_duration_in, parse_share,
 };
+pub use text::{one_line, without_os_error};

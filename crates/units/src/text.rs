@@ -1,0 +1,62 @@
+//! Text of others, as people are shown it.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// `text` with every character escaped that would break a line, move a terminal's cursor or turn
+/// the direction of what follows: `a\nb`. For names that somebody else chose.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    if !text.contains(breaks) {
+        return Cow::Borrowed(text);
+    }
+    let mut line = String::with_capacity(text.len() + 8);
+    for letter in text.chars() {
+        if breaks(letter) {
+            let _ = write!(line, "{}", letter.escape_default());
+        } else {
+            line.push(letter);
+        }
+    }
+    Cow::Owned(line)
+}
+
+/// `text` without the numbers of errors that the standard library puts behind the system's words:
+/// `No such file or directory (os error 2)` is said twice.
+pub fn without_os_error(text: &str) -> Cow<'_, str> {
+    const MARK: &str = " (os error ";
+    let Some((before, after)) = text.split_once(MARK) else { return Cow::Borrowed(text) };
+    let rest = match after.split_once(')') {
+        Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => rest,
+        _ => return Cow::Borrowed(text),
+    };
+    Cow::Owned(format!("{before}{}", without_os_error(rest)))
+}
+
+fn breaks(letter: char) -> bool {
+    let separator = matches!(letter, '\u{2028}' | '\u{2029}');
+    let direction = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    letter.is_control() || separator || direction
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_a_systems_error_is_left_out() {
+        let error = std::io::Error::from_raw_os_error(2).to_string();
+        assert!(error.ends_with("(os error 2)"), "{error}");
+        assert_eq!(without_os_error(&error), error.trim_end_matches(" (os error 2)"));
+        let twice = "a: gone (os error 2); b: full (os error 28), ended";
+        assert_eq!(without_os_error(twice), "a: gone; b: full, ended");
+        assert_eq!(without_os_error("(os error x) (os error "), "(os error x) (os error ");
+    }
+
+    #[test]
+    fn what_breaks_a_line_or_commands_a_terminal_is_escaped() {
+        assert_eq!(one_line("live/é ✓"), "live/é ✓");
+        assert_eq!(one_line("a\nb\r\t\0"), "a\\nb\\r\\t\\u{0}");
+        assert_eq!(one_line("\u{1b}[2J\u{9b}\u{7f}"), "\\u{1b}[2J\\u{9b}\\u{7f}");
+        assert_eq!(one_line("a\u{202e}b\u{2028}"), "a\\u{202e}b\\u{2028}");
+    }
+}
