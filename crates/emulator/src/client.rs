@@ -5,15 +5,16 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
 use bytes::{Bytes, BytesMut};
-use punctual::{Instant, Timer, now};
+use punctual_io::{ReceiveBuffers, SendBuffer, Timer, UdpSocket, now};
 use punctual_netem::Packet;
+use punctual_units::Instant;
 use tokio::sync::mpsc;
 
 use crate::EmulatorConfig;
 use crate::direction::Direction;
 use crate::emulator::{Arrivals, Shared, lock};
 use crate::report::EmulatorReport;
-use crate::udp::{Buffers, Udp};
+use crate::udp::{bind, send};
 
 /// The links of one client, and how exactly they are kept.
 #[derive(Debug)]
@@ -91,7 +92,8 @@ pub(super) struct Client {
     links: Arc<Mutex<Links>>,
     inbox: mpsc::Receiver<Arrivals>,
     /// The client's port towards the target.
-    socket: Udp,
+    socket: UdpSocket,
+    send_buffer: SendBuffer,
     timer: Timer,
 }
 
@@ -115,14 +117,22 @@ impl Client {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
-        let socket = Udp::bind((any, 0).into())?;
-        Ok(Self { shared, address, links, inbox, socket, timer: Timer::new()? })
+        let socket = bind((any, 0).into())?;
+        Ok(Self {
+            shared,
+            address,
+            links,
+            inbox,
+            socket,
+            send_buffer: SendBuffer::default(),
+            timer: Timer::new()?,
+        })
     }
 
     /// Relays until both ends are silent or the emulator ends.
     pub(super) async fn run(mut self) {
         let headers = if self.shared.config.target.is_ipv4() { 28 } else { 48 };
-        let mut buffers = Buffers::default();
+        let mut buffers = ReceiveBuffers::default();
         let (mut up, mut down) = (Due::default(), Due::default());
         let mut heard = now();
         loop {
@@ -159,7 +169,7 @@ impl Client {
     }
 
     /// Waits for datagrams, for the next that is due, or until it is time to forget the client.
-    async fn wait(&mut self, forget: Instant, buffers: &mut Buffers) -> Woken {
+    async fn wait(&mut self, forget: Instant, buffers: &mut ReceiveBuffers) -> Woken {
         let next = {
             let links = lock(&self.links);
             let times = [links.up.link.poll_timeout(), links.down.link.poll_timeout()];
@@ -168,34 +178,30 @@ impl Client {
         let mut datagrams = Vec::new();
         let target = self.shared.config.target;
         // An address that came from elsewhere than the target is nobody's business.
-        let take = |from, datagram| {
-            if from == target {
-                datagrams.push(datagram);
+        let take = |datagram: punctual_io::Datagram| {
+            if datagram.from == target {
+                datagrams.push(datagram.payload);
             }
         };
+        let report = |error: &io::Error| tracing::debug!("from {target}: {error}");
         tokio::select! {
             biased;
             () = self.timer.sleep_until(next) => Woken::Time,
             arrivals = self.inbox.recv() => arrivals.map_or(Woken::End, Woken::FromClient),
-            received = self.socket.receive(buffers, take) => {
-                if let Err(error) = received {
-                    tracing::debug!("from {target}: {error}");
-                }
-                Woken::FromTarget(datagrams)
-            }
+            _ = buffers.wait(&self.socket, take, report) => Woken::FromTarget(datagrams),
         }
     }
 
     /// Sends what is due, and records how late that was.
-    async fn send(&self, up: &mut Due, down: &mut Due) {
-        let Shared { config, socket, .. } = &*self.shared;
+    async fn send(&mut self, up: &mut Due, down: &mut Due) {
+        let Self { shared, address, links, socket, send_buffer, .. } = self;
         if !up.datagrams.is_empty() {
-            self.socket.send(config.target, &up.datagrams).await;
-            lock(&self.links).up.record_all(now(), up);
+            send(socket, send_buffer, shared.config.target, &up.datagrams).await;
+            lock(links).up.record_all(now(), up);
         }
         if !down.datagrams.is_empty() {
-            socket.send(self.address, &down.datagrams).await;
-            lock(&self.links).down.record_all(now(), down);
+            send(&shared.socket, send_buffer, *address, &down.datagrams).await;
+            lock(links).down.record_all(now(), down);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! One direction of an emulated link, and how exactly its times are kept.
 
-use punctual::Instant;
 use punctual_metrics::Quantiles;
 use punctual_netem::{Link, LinkProfile, Packet};
+use punctual_units::Instant;
 
 use crate::report::DirectionReport;
 

@@ -8,15 +8,16 @@ use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
-use punctual::{Instant, now};
+use punctual_io::{Datagram, ReceiveBuffers, UdpSocket, now};
 use punctual_netem::LinkProfile;
+use punctual_units::Instant;
 use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::client::{Client, Links};
 use crate::realtime::run_before_others;
 use crate::report::EmulatorReport;
-use crate::udp::{Buffers, Udp};
+use crate::udp::bind;
 
 /// What an [`Emulator`] relays, and through which links.
 #[derive(Clone, Debug)]
@@ -131,7 +132,7 @@ impl Emulator {
 pub(super) struct Shared {
     pub(super) config: EmulatorConfig,
     /// Where clients are heard, and from where answers are sent to them.
-    pub(super) socket: Udp,
+    pub(super) socket: UdpSocket,
     start: Instant,
     clients: Mutex<HashMap<SocketAddr, Handle>>,
     /// What is known apart from the present clients' links.
@@ -150,8 +151,8 @@ pub(super) type Arrivals = (Instant, Vec<Bytes>);
 
 impl Shared {
     fn bind(config: EmulatorConfig) -> io::Result<(Arc<Self>, SocketAddr)> {
-        let socket = Udp::bind(config.listen)?;
-        let local = socket.local_addr()?;
+        let socket = bind(config.listen)?;
+        let local = socket.local_addr();
         let (clients, gone) = (Mutex::default(), Mutex::default());
         Ok((Arc::new(Self { config, socket, start: now(), clients, gone }), local))
     }
@@ -211,19 +212,18 @@ impl Shared {
 
 /// Hears clients until it is aborted.
 async fn hear(shared: Arc<Shared>) {
-    let mut buffers = Buffers::default();
+    let mut buffers = ReceiveBuffers::default();
     let mut arrived: Vec<(SocketAddr, Vec<Bytes>)> = Vec::new();
     loop {
-        let received = shared.socket.receive(&mut buffers, |from, datagram| {
-            match arrived.last_mut().filter(|(client, _)| *client == from) {
-                Some((_, datagrams)) => datagrams.push(datagram),
-                None => arrived.push((from, vec![datagram])),
-            }
-        });
-        if let Err(error) = received.await {
-            tracing::debug!("receiving: {error}");
-            continue;
-        }
+        let take = |Datagram { from, payload, .. }: Datagram| match arrived
+            .last_mut()
+            .filter(|(client, _)| *client == from)
+        {
+            Some((_, datagrams)) => datagrams.push(payload),
+            None => arrived.push((from, vec![payload])),
+        };
+        let report = |error: &io::Error| tracing::debug!("receiving: {error}");
+        buffers.wait(&shared.socket, take, report).await;
         let at = now();
         for (from, datagrams) in arrived.drain(..) {
             if let Err(error) = shared.hand_over(from, (at, datagrams)) {

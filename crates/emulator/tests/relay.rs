@@ -24,12 +24,12 @@ async fn datagrams_go_both_ways_and_clients_are_told_apart() {
     for name in [b"one", b"two"] {
         let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         client.connect(emulator.local_addr()).await.unwrap();
-        let start = punctual::now();
+        let start = punctual_io::now();
         client.send(name).await.unwrap();
         let mut buffer = [0; 10];
         let size = client.recv(&mut buffer).await.unwrap();
         assert_eq!(&buffer[..size], name);
-        assert!(punctual::now() - start >= Duration::from_millis(50));
+        assert!(punctual_io::now() - start >= Duration::from_millis(50));
     }
     let third = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     third.send_to(b"three", emulator.local_addr()).await.unwrap();

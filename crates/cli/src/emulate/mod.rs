@@ -13,7 +13,7 @@ use punctual_uri::split_host_port;
 use crate::args::EmulateArgs;
 use crate::endpoint::resolve;
 use crate::exit::Failure;
-use crate::live::line;
+use crate::live::{LineText, line};
 use crate::print::print;
 use crate::stop::Stop;
 
@@ -93,23 +93,26 @@ async fn show(names: [&str; 2], report: impl Fn() -> [DirectionReport; 2]) {
         let report = report();
         let mut late = report[0].lateness.clone();
         late.merge(&report[1].lateness);
-        let mut text = String::new();
+        let mut text = LineText::default();
         for (name, (now, before)) in names.iter().zip(report.iter().zip(&before)) {
             let rate =
                 Bitrate::of(now.link.sent_bytes.saturating_sub(before.link.sent_bytes), time);
             let lost = percent(now.link.dropped(), now.link.sent);
-            text += &format!("{name} {rate:#}, lost {lost}  |  ");
+            text.push(90, format!("{name} {rate:#}, lost {lost}"));
         }
         before = report;
         let late = DisplayDuration(Duration::from_nanos(late.p99()?));
-        Some(format!("{text}late p99 {late:#}"))
+        text.push(50, format!("late p99 {late:#}"));
+        Some(text)
     })
     .await;
 }
 
 async fn address(what: &str, text: &str) -> Result<std::net::SocketAddr, Failure> {
     let text = text.strip_prefix("udp://").unwrap_or(text);
-    let wrong = |problem: &str| Failure::usage(format!("{what} `{text}`: {problem}"));
+    let wrong = |problem: &str| {
+        Failure::usage(format!("{what} `{}`: {problem}", punctual_uri::redacted(text)))
+    };
     let (host, port) = split_host_port(text).map_err(|problem| wrong(&problem.to_string()))?;
     let port = port.ok_or_else(|| wrong("the port is missing; write it like `:5000`"))?;
     resolve(host, port, None).await
@@ -126,5 +129,7 @@ mod tests {
         let failure = address("TARGET", "127.0.0.1").await.unwrap_err();
         assert_eq!(failure.code(), 2);
         assert!(failure.to_string().contains("TARGET `127.0.0.1`: the port is missing"));
+        let failure = address("TARGET", "srt://h:1?passphrase=hush").await.unwrap_err();
+        assert!(!failure.to_string().contains("hush"), "{failure}");
     }
 }

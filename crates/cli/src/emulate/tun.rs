@@ -97,7 +97,10 @@ impl Command {
             Failure::runtime(format!("the {side} side cannot run a command: {error}"))
         })?;
         match text {
-            Some(text) => tracing::info!("{side} ({}): {}", side.ipv4(), text.display()),
+            Some(text) => {
+                let shown = punctual_uri::redacted_words(&text.to_string_lossy());
+                tracing::info!("{side} ({}): {shown}", side.ipv4());
+            }
             None => tracing::info!(
                 "for a shell on the {side} side ({}): nsenter -t {} -n -m -p",
                 side.ipv4(),

@@ -15,8 +15,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use punctual::{Instant, now};
+use punctual_io::now;
 use punctual_netem::LinkProfile;
+use punctual_units::Instant;
 
 use crate::realtime::run_before_others;
 use crate::report::{DirectionReport, TunReport};

@@ -4,7 +4,7 @@
 //! is a timerfd on `CLOCK_MONOTONIC`, registered with tokio's reactor; elsewhere it is tokio's
 //! timer and has tokio's grain.
 
-pub(crate) use imp::Alarm;
+pub use imp::Alarm;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod imp {
@@ -20,20 +20,26 @@ mod imp {
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
 
+    use crate::registration::register;
+
+    /// A timer that any thread may set and one task waits for.
+    ///
+    /// On Linux it goes off within some tens of microseconds of its deadline, never before it;
+    /// elsewhere it has the grain of tokio's timer, which is 1 ms.
     #[derive(Debug)]
-    pub(crate) struct Alarm(AsyncFd<OwnedFd>);
+    pub struct Alarm(AsyncFd<OwnedFd>);
 
     impl Alarm {
         /// An alarm that is not set. Must be called within a tokio runtime.
-        pub(crate) fn new() -> io::Result<Self> {
+        pub fn new() -> io::Result<Self> {
             let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
             let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-            register(fd).map(Self)
+            register(fd, Interest::READABLE).map(Self)
         }
 
         /// Sets the alarm to go off at `deadline` instead of whenever it was set to before. A
         /// deadline in the past goes off at once.
-        pub(crate) fn set(&self, deadline: Instant) {
+        pub fn set(&self, deadline: Instant) {
             // Zero would stop the timer.
             let nanos = deadline.as_nanos().clamp(1, i64::MAX.cast_unsigned()).cast_signed();
             let at = Timespec { tv_sec: nanos / 1_000_000_000, tv_nsec: nanos % 1_000_000_000 };
@@ -51,7 +57,7 @@ mod imp {
         /// The timer's counter is never read. The reactor is edge-triggered, and setting the timer
         /// resets the counter, so each expiry makes an edge of its own: one system call less for
         /// every wake-up.
-        pub(crate) fn poll_gone_off(&self, cx: &mut Context<'_>) -> Poll<()> {
+        pub fn poll_gone_off(&self, cx: &mut Context<'_>) -> Poll<()> {
             let mut gone_off = Poll::Pending;
             while let Poll::Ready(Ok(mut guard)) = self.0.poll_read_ready(cx) {
                 guard.clear_ready();
@@ -59,15 +65,6 @@ mod imp {
             }
             gone_off
         }
-    }
-
-    #[expect(unsafe_code, reason = "tokio offers no other way to register a file descriptor")]
-    fn register(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-        // SAFETY: `fd` is open and owned; it stays inside the `AsyncFd`, whose `OwnedFd` is never
-        // replaced, until both are dropped, and `OwnedFd::as_raw_fd` always returns the same
-        // number.
-        let registered = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
-        Ok(registered?)
     }
 }
 
@@ -85,25 +82,26 @@ mod imp {
 
     use crate::clock::imp::to_std;
 
+    /// A timer that any thread may set and one task waits for, with the grain of tokio's timer.
     #[derive(Debug)]
-    pub(crate) struct Alarm(Mutex<Pin<Box<Sleep>>>);
+    pub struct Alarm(Mutex<Pin<Box<Sleep>>>);
 
     impl Alarm {
         /// An alarm that is not set. Must be called within a tokio runtime.
         #[expect(clippy::unnecessary_wraps, reason = "a timerfd can fail")]
-        pub(crate) fn new() -> io::Result<Self> {
+        pub fn new() -> io::Result<Self> {
             Ok(Self(Mutex::new(Box::pin(tokio::time::sleep(UNSET)))))
         }
 
         /// Sets the alarm to go off at `deadline` instead of whenever it was set to before. A
         /// deadline in the past goes off at once.
-        pub(crate) fn set(&self, deadline: Instant) {
+        pub fn set(&self, deadline: Instant) {
             let deadline = tokio::time::Instant::from_std(to_std(deadline));
             self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut().reset(deadline);
         }
 
         /// Ready if the alarm went off since the last call; else the task is woken when it does.
-        pub(crate) fn poll_gone_off(&self, cx: &mut Context<'_>) -> Poll<()> {
+        pub fn poll_gone_off(&self, cx: &mut Context<'_>) -> Poll<()> {
             let mut sleep = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let mut gone_off = Poll::Pending;
             while sleep.as_mut().poll(cx).is_ready() {

@@ -2,14 +2,10 @@
 
 use punctual_units::Instant;
 
-/// The process's monotonic clock as an [`Instant`]: what [`Message::origin`] and [`Message::due`]
-/// refer to.
+/// The process's monotonic clock as an [`Instant`].
 ///
 /// On Linux and Android it is `CLOCK_MONOTONIC`, so every process of the machine reads the same
 /// value; elsewhere it starts at the first call.
-///
-/// [`Message::origin`]: crate::Message::origin
-/// [`Message::due`]: crate::Message::due
 pub fn now() -> Instant {
     imp::now()
 }

@@ -1,19 +1,18 @@
 //! Sending with control messages on Linux: several datagrams in one call, and the source address.
 //!
 //! quinn-udp's `try_send` writes a traffic class into every datagram, for ECN, and so would undo
-//! the port's [`tos`](crate::PortConfig::tos). SRT has no use for ECN; what is left is little.
+//! the type of service that was set for the socket.
 
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, SocketAddr};
 
-use socket2::{MsgHdr, SockAddr, SockRef};
-use tokio::net::UdpSocket;
+use socket2::{MsgHdr, SockAddr, Socket};
 
-/// Sends `contents` to `remote`, cut into datagrams of `segment_size` bytes if that is given (GSO),
-/// from the address `source` if that is given.
-pub(crate) fn send(
-    socket: &UdpSocket,
-    remote: SocketAddr,
+/// Sends `contents` to `remote`, or to the peer of a connected socket, cut into datagrams of
+/// `segment_size` bytes if that is given (GSO), from the address `source` if that is given.
+pub(super) fn send(
+    socket: &Socket,
+    remote: Option<SocketAddr>,
     contents: &[u8],
     segment_size: Option<u16>,
     source: Option<IpAddr>,
@@ -38,14 +37,17 @@ pub(crate) fn send(
         }
         None => {}
     }
-    let remote = SockAddr::from(remote);
+    let remote = remote.map(SockAddr::from);
     let buffers = [IoSlice::new(contents)];
-    let mut message = MsgHdr::new().with_addr(&remote).with_buffers(&buffers);
+    let mut message = MsgHdr::new().with_buffers(&buffers);
+    if let Some(remote) = &remote {
+        message = message.with_addr(remote);
+    }
     if control.len > 0 {
         message = message.with_control(&control.bytes[..control.len]);
     }
     loop {
-        match SockRef::from(socket).sendmsg(&message, 0) {
+        match socket.sendmsg(&message, 0) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             result => return result.map(drop),
         }
@@ -78,7 +80,10 @@ const WORD: usize = size_of::<usize>();
 const HEADER: usize = WORD + 8;
 
 #[cfg(test)]
+#[expect(clippy::disallowed_types, reason = "a socket that waits is enough here")]
 mod tests {
+    use std::net::UdpSocket;
+
     use super::*;
 
     #[test]
@@ -94,16 +99,17 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn segments_arrive_as_datagrams() {
-        let receiver = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-        let sender = UdpSocket::bind("0.0.0.0:0").await.unwrap();
+    #[test]
+    fn segments_arrive_as_datagrams() {
+        let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let sender = Socket::from(UdpSocket::bind("0.0.0.0:0").unwrap());
         let contents: Vec<u8> = (0..25).collect();
         let source = Some("127.0.0.9".parse().unwrap());
-        send(&sender, receiver.local_addr().unwrap(), &contents, Some(10), source).unwrap();
+        let remote = Some(receiver.local_addr().unwrap());
+        send(&sender, remote, &contents, Some(10), source).unwrap();
         let mut buffer = [0; 100];
         for datagram in contents.chunks(10) {
-            let (len, remote) = receiver.recv_from(&mut buffer).await.unwrap();
+            let (len, remote) = receiver.recv_from(&mut buffer).unwrap();
             assert_eq!(&buffer[..len], datagram);
             assert_eq!(Some(remote.ip()), source);
         }

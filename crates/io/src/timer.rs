@@ -1,8 +1,9 @@
-//! A timer for people who send at exact times.
+//! A timer for tasks that act at exact times.
 
 use std::future::poll_fn;
 use std::io;
 use std::task::{Poll, ready};
+use std::time::Duration;
 
 use punctual_units::Instant;
 use tokio::runtime::Handle;
@@ -21,12 +22,12 @@ use crate::clock::now;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> std::io::Result<()> {
-/// let mut timer = punctual::Timer::new()?;
-/// let mut next = punctual::now();
+/// let mut timer = punctual_io::Timer::new()?;
+/// let mut next = punctual_io::now();
 /// for _ in 0..10 {
 ///     next += Duration::from_micros(250);
 ///     timer.sleep_until(next).await;
-///     assert!(punctual::now() >= next);
+///     assert!(punctual_io::now() >= next);
 /// }
 /// # Ok(())
 /// # }
@@ -34,6 +35,9 @@ use crate::clock::now;
 #[derive(Debug)]
 pub struct Timer {
     alarm: Alarm,
+    period: Duration,
+    /// No sleep ends before: a period after the last one ended.
+    ready: Instant,
 }
 
 impl Timer {
@@ -41,34 +45,54 @@ impl Timer {
     /// more timers to give.
     pub fn new() -> io::Result<Self> {
         Handle::try_current().map_err(io::Error::other)?;
-        Ok(Self { alarm: Alarm::new()? })
+        Ok(Self { alarm: Alarm::new()?, period: Duration::ZERO, ready: Instant::ORIGIN })
     }
 
-    /// Sleeps until `deadline`, which may lie in the past.
+    /// The same, with at least a `period` from the end of one sleep to that of the next: so a task
+    /// that has something to do more often than that does all of a period at once.
+    #[must_use]
+    pub fn with_period(self, period: Duration) -> Self {
+        Self { period, ..self }
+    }
+
+    /// Sleeps until `deadline`, which may lie in the past, and at least for a
+    /// [period](Self::with_period) from the end of the last sleep on.
     ///
     /// Cancel safe: a sleep that was dropped leaves nothing behind.
     pub async fn sleep_until(&mut self, deadline: Instant) {
         coop::consume_budget().await;
-        if now() >= deadline {
-            return;
+        let deadline = deadline.max(self.ready);
+        let mut woken = now();
+        if woken < deadline {
+            self.alarm.set(deadline);
+            poll_fn(|cx| {
+                // The alarm may still have an earlier, abandoned deadline to tell of.
+                while woken < deadline {
+                    ready!(self.alarm.poll_gone_off(cx));
+                    woken = now();
+                }
+                Poll::Ready(())
+            })
+            .await;
         }
-        self.alarm.set(deadline);
-        poll_fn(|cx| {
-            // The alarm may still have an earlier, abandoned deadline to tell of.
-            while now() < deadline {
-                ready!(self.alarm.poll_gone_off(cx));
-            }
-            Poll::Ready(())
-        })
-        .await;
+        self.ready = woken + self.period;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
+
+    #[tokio::test]
+    async fn with_a_period_sleeps_end_no_closer_to_each_other() {
+        let period = Duration::from_millis(3);
+        let mut timer = Timer::new().unwrap().with_period(period);
+        let start = now();
+        for _ in 0..4 {
+            timer.sleep_until(start).await;
+        }
+        assert!(now() - start >= 3 * period, "the first is not put off");
+    }
 
     #[tokio::test]
     async fn a_sleep_never_ends_before_its_deadline() {

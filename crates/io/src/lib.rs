@@ -1,0 +1,31 @@
+//! What an operating system gives to a program that must be on time: one clock, timers far more
+//! exact than tokio's, and UDP sockets that send and receive many datagrams a call.
+//!
+//! - [`now`] reads the process's clock as an [`Instant`](punctual_units::Instant).
+//! - [`Timer`] sleeps until an instant, [`SharedTimer`] does so for many tasks at once, and
+//!   [`Alarm`] is a timer that any thread may set.
+//! - [`UdpSocket`] sends and receives in batches (GSO and GRO on Linux), and [`Gather`] lets
+//!   datagrams gather before a task wakes up for them.
+//!
+//! The rest of the workspace that touches the system does it through here, so this is the only
+//! crate with `unsafe` code.
+#![deny(unsafe_code)]
+#![expect(clippy::disallowed_types, reason = "this crate is below the ban on locks and sockets")]
+
+mod alarm;
+mod clock;
+mod memory;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod registration;
+mod shared_timer;
+mod timer;
+mod udp;
+
+pub use alarm::Alarm;
+pub use clock::now;
+pub use memory::give_back_memory;
+pub use shared_timer::{SharedTimer, Sleeper};
+pub use timer::Timer;
+pub use udp::{
+    Datagram, Gather, ReceiveBuffers, Received, Room, SendBuffer, UdpOptions, UdpSocket, canonical,
+};
