@@ -101,23 +101,34 @@ impl KekCache {
     /// Keys that are kept.
     pub const LIMIT: usize = 32;
 
+    /// Whether the key is here.
+    pub fn contains(&self, passphrase: &Passphrase, salt: &Salt, length: KeyLength) -> bool {
+        self.place(passphrase, salt, length).is_some()
+    }
+
+    /// Takes in a key that was derived elsewhere.
+    pub fn insert(&mut self, passphrase: &Passphrase, salt: &Salt, kek: Kek) {
+        if let Some(place) = self.place(passphrase, salt, kek.length) {
+            self.entries.remove(place);
+        }
+        self.entries.truncate(Self::LIMIT - 1);
+        let mut part = [0; SALT_PART];
+        part.copy_from_slice(&salt[SALT_PART..]);
+        self.entries.push_front((passphrase.clone(), part, kek));
+    }
+
     /// As [`Kek::derive`], if the key is not here.
     pub fn derive(&mut self, passphrase: &Passphrase, salt: &Salt, length: KeyLength) -> Kek {
-        let place = self.entries.iter().position(|(known, part, kek)| {
-            part[..] == salt[SALT_PART..] && kek.length == length && known == passphrase
-        });
-        let entry = match place.and_then(|place| self.entries.remove(place)) {
-            Some(entry) => entry,
-            None => {
-                self.entries.truncate(Self::LIMIT - 1);
-                let mut part = [0; SALT_PART];
-                part.copy_from_slice(&salt[SALT_PART..]);
-                (passphrase.clone(), part, Kek::derive(passphrase, salt, length))
-            }
-        };
-        let kek = entry.2.clone();
-        self.entries.push_front(entry);
+        let known = self.place(passphrase, salt, length).map(|place| self.entries[place].2.clone());
+        let kek = known.unwrap_or_else(|| Kek::derive(passphrase, salt, length));
+        self.insert(passphrase, salt, kek.clone());
         kek
+    }
+
+    fn place(&self, passphrase: &Passphrase, salt: &Salt, length: KeyLength) -> Option<usize> {
+        self.entries.iter().position(|(known, part, kek)| {
+            part[..] == salt[SALT_PART..] && kek.length == length && known == passphrase
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use punctual_wire::{
     HS_MAGIC, Handshake, HandshakeRequest, PeerIp, RejectReason, SeqNo, SocketId, Timestamp,
 };
 
+use super::repetition::{Repetition, Requests};
 use super::terms::{Blocks, FixedPart, Offer, TimeBase, wire_mss, wire_window};
 use super::{MAX_MSS, Negotiated, Step};
 use crate::chance::Chance;
@@ -28,13 +29,14 @@ pub(crate) struct Caller {
 
 #[derive(Debug)]
 enum Phase {
-    Induction,
+    Induction(Requests),
     Conclusion { cookie: u32, offer: Box<Offer> },
 }
 
 impl Caller {
-    pub(crate) const fn new(socket_id: SocketId, isn: SeqNo, chance: Chance) -> Self {
-        Self { socket_id, isn, phase: Phase::Induction, chance, membership: None }
+    pub(crate) fn new(socket_id: SocketId, isn: SeqNo, chance: Chance) -> Self {
+        let phase = Phase::Induction(Requests::default());
+        Self { socket_id, isn, phase, chance, membership: None }
     }
 
     /// A call whose connection is to be a link of a group.
@@ -48,12 +50,38 @@ impl Caller {
         self.membership.as_deref()
     }
 
-    /// The request that is to be sent, and repeated, in this phase.
-    pub(crate) fn request(&self, config: &Config, remote: SocketAddr) -> Handshake {
+    /// The request that is sent, or repeated, now.
+    pub(crate) fn request(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        remote: SocketAddr,
+    ) -> Handshake {
+        let mark = match &mut self.phase {
+            Phase::Induction(requests) => requests.send(now),
+            Phase::Conclusion { .. } => 0,
+        };
         match &self.phase {
-            Phase::Induction => self.induction(config, remote),
+            Phase::Induction(_) => self.induction(mark, config, remote),
             Phase::Conclusion { cookie, offer } => self.conclusion(*cookie, offer, config, remote),
         }
+    }
+
+    /// Whether the listener has shown that it is there.
+    pub(crate) const fn is_induced(&self) -> bool {
+        matches!(self.phase, Phase::Conclusion { .. })
+    }
+
+    /// What tells the listener that this end has given up, if it may have taken the call.
+    pub(crate) fn withdrawal(&self, config: &Config, remote: SocketAddr) -> Option<Box<Handshake>> {
+        let Phase::Conclusion { cookie, .. } = self.phase else { return None };
+        Some(Box::new(Handshake {
+            version: 5,
+            extension_field: 0,
+            request: HandshakeRequest::Rejection(RejectReason::CLOSE),
+            cookie,
+            ..self.induction(0, config, remote)
+        }))
     }
 
     /// Takes in the listener's answer.
@@ -68,7 +96,11 @@ impl Caller {
             (_, HandshakeRequest::Rejection(reason)) => {
                 Step::Failed(CloseReason::Rejected(reason), None)
             }
-            (Phase::Induction, HandshakeRequest::Induction) => self.induced(answer, config),
+            (Phase::Induction(requests), HandshakeRequest::Induction) => {
+                let mark = wire_window(config).checked_sub(answer.flow_window);
+                let rtt = requests.round_trip(now, mark);
+                self.induced(answer, config, rtt.map_or(Repetition::EARLY, Repetition::after))
+            }
             // The answer to a repeated induction: its cookie is as good as the first.
             (Phase::Conclusion { .. }, HandshakeRequest::Induction) => Step::Ignore,
             (Phase::Conclusion { offer, .. }, HandshakeRequest::Conclusion) => {
@@ -84,7 +116,7 @@ impl Caller {
         }
     }
 
-    fn induced(&mut self, answer: &Handshake, config: &Config) -> Step {
+    fn induced(&mut self, answer: &Handshake, config: &Config, pace: Repetition) -> Step {
         let incompatible = |reason| Step::Failed(CloseReason::Incompatible(reason), None);
         if answer.version < 5 {
             // A listener before SRT 1.3.0, or UDT.
@@ -97,17 +129,18 @@ impl Caller {
         let mut offer = Box::new(Offer::new(config, wished, &mut self.chance));
         offer.blocks.group = self.membership().map(|membership| membership.extension);
         self.phase = Phase::Conclusion { cookie: answer.cookie, offer };
-        Step::Request
+        Step::Request(Some(pace))
     }
 
-    fn induction(&self, config: &Config, remote: SocketAddr) -> Handshake {
+    fn induction(&self, mark: u32, config: &Config, remote: SocketAddr) -> Handshake {
         Handshake {
             version: 4,
             encryption: 0,
             extension_field: UDT_DATAGRAM,
             isn: self.isn,
             mss: wire_mss(config),
-            flow_window: wire_window(config),
+            // Less the mark: the listener gives it back, and goes by the one of the conclusion.
+            flow_window: wire_window(config).saturating_sub(mark),
             request: HandshakeRequest::Induction,
             socket_id: self.socket_id,
             cookie: 0,
@@ -129,7 +162,7 @@ impl Caller {
             extension_field: 0,
             request: HandshakeRequest::Conclusion,
             cookie,
-            ..self.induction(config, remote)
+            ..self.induction(0, config, remote)
         };
         offer.blocks.write(&mut conclusion);
         conclusion

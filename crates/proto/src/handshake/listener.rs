@@ -10,6 +10,8 @@ use super::keys::KeyTools;
 use super::terms::{Blocks, FixedPart, Request, TimeBase, wire_mss, wire_window};
 use super::{MAX_MSS, Negotiated};
 use crate::config::Config;
+use crate::endpoint::KeyDerivation;
+use crate::event::IncomingId;
 use crate::group::Membership;
 
 /// A caller's conclusion that passed the checks and waits for the application's answer.
@@ -64,6 +66,11 @@ impl Proposal {
             }
             Err(reason) => Err((conclusion, reason)),
         }
+    }
+
+    /// The derivation of the key that accepting this under `config` takes, if it takes one.
+    pub(crate) fn key_derivation(&self, id: IncomingId, config: &Config) -> Option<KeyDerivation> {
+        self.request.key_derivation(id, config)
     }
 
     /// Whether `other` is the same caller's conclusion once more.

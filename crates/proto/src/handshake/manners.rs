@@ -46,6 +46,11 @@ impl Manners {
         self.credit = (self.credit + DataHeader::LEN + bytes).min(MOST_CREDIT);
     }
 
+    /// Whether the peer has shown that it hears this end.
+    pub(super) const fn is_heard(&self) -> bool {
+        self.hears_us
+    }
+
     /// Whether a peer that was not met yet is met now.
     pub(super) const fn meets_newcomer(&mut self) -> bool {
         let meets = self.newcomers > 0;

@@ -8,6 +8,7 @@ pub(crate) mod keys;
 pub(crate) mod listener;
 mod manners;
 pub(crate) mod rendezvous;
+pub(crate) mod repetition;
 pub(crate) mod terms;
 
 use std::net::{IpAddr, SocketAddr};
@@ -16,14 +17,14 @@ use std::time::Duration;
 use punctual_crypto::{CipherMode, KeyLength};
 use punctual_wire::{Handshake, RejectReason, SeqNo, SocketId};
 
+pub(crate) use self::repetition::REPEAT;
+use self::repetition::Repetition;
 use self::terms::TimeBase;
 use crate::config::{Config, SRT_HEADER, UDP_IPV4_OVERHEAD, UDP_IPV6_OVERHEAD};
 use crate::connection::crypt::Crypt;
 use crate::error::CloseReason;
 use crate::filter::Fec;
 
-/// A request is repeated after so long without an answer.
-pub(crate) const REPEAT: Duration = Duration::from_millis(250);
 /// The largest MSS that a peer may name.
 const MAX_MSS: u32 = 1_500;
 
@@ -32,8 +33,8 @@ const MAX_MSS: u32 = 1_500;
 pub(crate) enum Step {
     /// Nothing: it is no answer to what was asked.
     Ignore,
-    /// The next request is to be sent now.
-    Request,
+    /// The next request is to be sent now, and repeated at this pace; `None` for the pace so far.
+    Request(Option<Repetition>),
     /// The next repetition is to be sent now, and the one behind it when it would be anyway.
     RequestInAdvance,
     /// The connection stands.
@@ -77,6 +78,8 @@ pub(crate) struct Negotiated {
     pub(crate) receive_latency: Duration,
     /// Delay that the peer's receiver applies.
     pub(crate) peer_latency: Duration,
+    /// The larger delay that a caller asked this listener for, if it did.
+    pub(crate) caller_latency: Option<Duration>,
     /// Whether this end delivers by timestamps.
     pub(crate) tsbpd_receive: bool,
     /// Whether the peer skips what is late: it needs our timestamps for that.

@@ -18,6 +18,7 @@ use self::State::{Attention, Connected, Fine, Initiated, Waving};
 use super::keys::KeyTools;
 use super::listener::rejection;
 use super::manners::{Manners, Turn};
+use super::repetition::Repetition;
 use super::terms::{Blocks, FixedPart, Offer, Request, TimeBase, wire_mss, wire_window};
 use super::{MAX_MSS, Negotiated, REPEAT, Step};
 use crate::chance::Chance;
@@ -364,7 +365,8 @@ impl Rendezvous {
             self.say = say;
             let (answer, _) = self.request(config, remote);
             return match self.manners.turn(answer.emitted_len()) {
-                Turn::Now => Step::Request,
+                // Whoever was heard by the peer is answered by it.
+                Turn::Now => Step::Request(self.manners.is_heard().then_some(Repetition::EARLY)),
                 Turn::InAdvance => Step::RequestInAdvance,
             };
         }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use punctual_crypto::KeyLength;
+use punctual_crypto::{KeyLength, KeyMessage};
 use punctual_units::Instant;
 use punctual_wire::{
     Extension, GroupExtension, HS_EXT_CONFIG, HS_EXT_HSREQ, HS_EXT_KMREQ, Handshake, HsExtension,
@@ -16,6 +16,8 @@ use super::{MAX_MSS, Negotiated, RequestStyle};
 use crate::chance::Chance;
 use crate::config::{Config, RequestAlgorithm, RetransmitAlgorithm, Transmission};
 use crate::connection::crypt::Crypt;
+use crate::endpoint::KeyDerivation;
+use crate::event::IncomingId;
 use crate::filter::{Fec, FilterConfig};
 use crate::group::GroupOffer;
 
@@ -259,6 +261,15 @@ impl Request {
         self.km_req.is_some()
     }
 
+    /// The derivation of the key that accepting this under `config` takes, if it takes one.
+    pub(crate) fn key_derivation(&self, id: IncomingId, config: &Config) -> Option<KeyDerivation> {
+        let passphrase = config.passphrase()?;
+        let message = KeyMessage::parse(self.km_req.as_deref()?).ok()?;
+        let allowed = config.crypto_mode().allows(message.mode());
+        let job = || KeyDerivation::new(id, passphrase.clone(), *message.salt(), message.length());
+        allowed.then(job)
+    }
+
     /// The filter that the initiator asked for, as this end completes it, and the answer that says
     /// so. Without being asked this end uses none, whatever it wishes.
     fn agree_on_filter(
@@ -271,6 +282,16 @@ impl Request {
         }
         let (answer, fec) = FilterConfig::merge(config.filter(), wish)?;
         Ok((Some(answer), Some(fec)))
+    }
+
+    /// The configuration of a connection with this initiator: where both ways to carry files are
+    /// right, it is the initiator's.
+    pub(crate) fn suit(&self, config: Config) -> Config {
+        if !follows_caller(&config) {
+            return config;
+        }
+        let stream = self.hs.flags.contains(HsFlags::STREAM);
+        config.with_transmission(if stream { Transmission::Stream } else { Transmission::Messages })
     }
 
     /// The answer that accepts the offer under `config`, which may be another one than the offer
@@ -314,7 +335,11 @@ impl Request {
         };
         let stream_id = self.stream_id.clone();
         let agreed = negotiated(fixed, &self.hs, stream_id, latency, crypt, config);
-        Ok((blocks, Negotiated { filter, ..agreed }))
+        let asked = wish(self.hs.send_latency_ms).max(wish(self.hs.receive_latency_ms));
+        let timed = self.hs.flags.contains(HsFlags::TSBPD_SEND)
+            || self.hs.flags.contains(HsFlags::TSBPD_RECEIVE);
+        let caller_latency = (config.is_timed() && timed).then_some(asked);
+        Ok((blocks, Negotiated { filter, caller_latency, ..agreed }))
     }
 }
 
@@ -344,6 +369,7 @@ fn negotiated(
         peer_flow_window: fixed.peer_flow_window,
         receive_latency: latency.receive,
         peer_latency: latency.peer,
+        caller_latency: None,
         tsbpd_receive: config.is_timed() && peer.flags.contains(HsFlags::TSBPD_SEND),
         peer_too_late_drop: config.is_timed() && peer.flags.contains(HsFlags::TOO_LATE_DROP),
         peer_periodic_nak: peer.flags.contains(HsFlags::PERIODIC_NAK),
@@ -390,13 +416,13 @@ fn can_time_requests(config: &Config) -> bool {
 
 /// Whether this end's sender is deadline-aware toward a peer that knows timed requests.
 fn offers_deadline(config: &Config) -> bool {
-    let auto = config.is_timed() && config.retransmit_algorithm() == RetransmitAlgorithm::Auto;
+    let auto = config.is_timed() && *config.retransmit_algorithm() == RetransmitAlgorithm::Auto;
     config.timed_requests() && (auto || sends_by_deadline(config))
 }
 
 /// Whether it is so toward all.
 fn sends_by_deadline(config: &Config) -> bool {
-    config.is_timed() && config.retransmit_algorithm() == RetransmitAlgorithm::Deadline
+    config.is_timed() && *config.retransmit_algorithm() == RetransmitAlgorithm::Deadline
 }
 
 fn peer(hs: &HsExtension) -> Peer {
@@ -444,10 +470,15 @@ fn check_hs(extension: &HsExtension, config: &Config) -> Result<(), RejectReason
     Ok(())
 }
 
+/// Whether a listener with this configuration carries files as its caller does.
+fn follows_caller(config: &Config) -> bool {
+    config.either_file_mode() && config.transmission() != Transmission::Live
+}
+
 /// Both sides must send messages, or both a stream.
 fn check_kind(peer: &HsExtension, config: &Config) -> Result<(), RejectReason> {
     let stream = config.transmission() == Transmission::Stream;
-    if peer.flags.contains(HsFlags::STREAM) == stream {
+    if peer.flags.contains(HsFlags::STREAM) == stream || follows_caller(config) {
         Ok(())
     } else {
         Err(RejectReason::MESSAGE_API)

@@ -7,6 +7,7 @@ use punctual_wire::HandshakeRequest;
 
 use crate::datagram::{Kind, handshake, kind};
 use crate::pair::{Pair, Side};
+use crate::record::Record;
 use crate::{MS, SECS, latency, link, lossy};
 
 #[test]
@@ -118,13 +119,47 @@ fn any_handshake_packet_may_be_lost() {
             kind(datagram) == Kind::Handshake && seen == lost + 1
         });
         pair.connect(latency(120), latency(120));
-        assert_eq!(pair.elapsed(), MS(40 + 250), "packet {lost}");
+        // The first pause of an induction; of a conclusion, one and a half of the round trip.
+        let pause = if lost < 2 { MS(50) } else { MS(30) };
+        assert_eq!(pair.elapsed(), MS(40) + pause, "packet {lost}");
         pair.untap();
         pair.stream(Side::Caller, 100, MS(2));
         pair.run_for(MS(500));
         pair.assert_complete(Side::Caller);
         assert_eq!(pair.listener.endpoint.connection_count(), 1);
     }
+}
+
+/// The answer to the second induction tells the time since that one.
+#[test]
+fn a_round_trip_is_measured_although_the_induction_was_repeated() {
+    let mut pair = Pair::symmetric(1, LinkConfig::default().with_delay(MS(30)));
+    let (mut requests, record) = (0, Record::default());
+    let writer = record.clone();
+    pair.tap(move |at, side, datagram| {
+        writer.push(at, side, &datagram);
+        requests += usize::from(side == Side::Caller);
+        // The first induction and the first conclusion.
+        if side == Side::Caller && [1, 3].contains(&requests) { Vec::new() } else { vec![datagram] }
+    });
+    pair.connect(latency(120), latency(120));
+    let times: Vec<_> = record.handshakes(Side::Caller).iter().map(|(at, ..)| *at).collect();
+    // The round trip takes 60 ms: its answer comes at 110 ms, and the repetition 90 ms later.
+    assert_eq!(times, [MS(0), MS(50), MS(110), MS(200)]);
+}
+
+/// What a listener answers more than once costs it little, and is bounded.
+#[test]
+fn a_long_round_trip_makes_few_repetitions() {
+    let mut pair = Pair::symmetric(1, LinkConfig::default().with_delay(MS(150)));
+    let record = pair.record();
+    pair.connect(latency(120), latency(120));
+    let requests: Vec<_> =
+        record.handshakes(Side::Caller).iter().map(|(at, hs, _)| (*at, hs.request)).collect();
+    let (induction, conclusion) = (HandshakeRequest::Induction, HandshakeRequest::Conclusion);
+    let inductions = [0, 50, 150].map(|at| (MS(at), induction));
+    let conclusions = [300, 550].map(|at| (MS(at), conclusion));
+    assert_eq!(requests, [&inductions[..], &conclusions[..]].concat());
 }
 
 #[test]
@@ -199,7 +234,7 @@ fn data_that_overtakes_the_response_is_kept() {
     pair.drop_where(move |side, datagram| {
         let response = side == Side::Listener && kind(datagram) == Kind::Handshake;
         responses += usize::from(response);
-        response && responses == 2
+        response && (2..=4).contains(&responses)
     });
     pair.call(latency(400), latency(400));
     pair.run_while(SECS(1), |pair| pair.listener.connection.is_none());
@@ -257,6 +292,8 @@ fn the_larger_latency_counts_in_each_direction() {
         let [at_caller, at_listener] = [Side::Caller, Side::Listener].map(|side| pair.info(side));
         assert_eq!((at_caller.receive_latency, at_caller.peer_latency), (MS(back), MS(there)));
         assert_eq!((at_listener.receive_latency, at_listener.peer_latency), (MS(there), MS(back)));
+        assert_eq!(at_listener.caller_latency, Some(MS(caller.0.max(caller.1))));
+        assert_eq!(at_caller.caller_latency, None);
         for (side, ms) in [(Side::Caller, there), (Side::Listener, back)] {
             assert!(pair.send_next(side));
             pair.run_for(MS(ms + 50));
