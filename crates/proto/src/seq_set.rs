@@ -35,13 +35,15 @@ impl SeqSet {
             summary: vec![0; capacity / SUMMARY_SPAN],
             len: 0,
         };
-        let mut next = self.first_from(first);
-        while let Some(seq) = next {
-            self.remove(seq);
-            larger.insert(seq);
-            next = self.first_from(seq);
+        for (start, end) in self.ranges_from(first) {
+            larger.insert_run(start, end.distance_from(start).unsigned_abs() + 1);
         }
         *self = larger;
+    }
+
+    /// The span of numbers that fits now.
+    pub(crate) const fn capacity(&self) -> usize {
+        self.words.len() * 64
     }
 
     pub(crate) fn contains(&self, seq: SeqNo) -> bool {
@@ -75,6 +77,50 @@ impl SeqSet {
         true
     }
 
+    /// Adds `count` numbers from `first` on, for which there is room; returns how many are new. It
+    /// costs a step for each 64 of them, as do the other calls for runs.
+    pub(crate) fn insert_run(&mut self, first: SeqNo, count: u32) -> u32 {
+        let before = self.len;
+        for (word, mask) in self.masks(first, count) {
+            self.len += (mask & !self.words[word]).count_ones() as usize;
+            self.words[word] |= mask;
+            self.summary[word / 64] |= 1 << (word % 64);
+        }
+        u32::try_from(self.len - before).unwrap_or(u32::MAX)
+    }
+
+    /// Takes out `count` numbers from `first` on; returns how many were members.
+    pub(crate) fn remove_run(&mut self, first: SeqNo, count: u32) -> u32 {
+        if self.len == 0 {
+            return 0;
+        }
+        let before = self.len;
+        for (word, mask) in self.masks(first, count) {
+            self.len -= (mask & self.words[word]).count_ones() as usize;
+            self.words[word] &= !mask;
+            if self.words[word] == 0 {
+                self.summary[word / 64] &= !(1 << (word % 64));
+            }
+        }
+        u32::try_from(before - self.len).unwrap_or(u32::MAX)
+    }
+
+    /// The words that `count` numbers from `first` on lie in, and their bits there.
+    fn masks(&self, first: SeqNo, count: u32) -> impl Iterator<Item = (usize, u64)> + use<> {
+        let capacity = self.capacity();
+        let (mut bit, mut left) = (self.bit(first), (count as usize).min(capacity));
+        std::iter::from_fn(move || {
+            if left == 0 {
+                return None;
+            }
+            let bits = left.min(64 - bit % 64);
+            let word = (bit / 64, u64::MAX >> (64 - bits) << (bit % 64));
+            left -= bits;
+            bit = (bit + bits) & (capacity - 1);
+            Some(word)
+        })
+    }
+
     /// The first member at or after `seq`; if there is none, a number beyond the window or `None`.
     pub(crate) fn first_from(&self, seq: SeqNo) -> Option<SeqNo> {
         if self.len == 0 {
@@ -95,15 +141,32 @@ impl SeqSet {
         if self.is_empty() {
             return seq;
         }
+        self.first_unset(seq, |word| self.words[word])
+    }
+
+    /// The first number at or after `seq` that is a member of neither set; `other` is empty, or has
+    /// as much room as this one.
+    pub(crate) fn first_outside(&self, other: &Self, seq: SeqNo) -> SeqNo {
+        match (self.is_empty(), other.is_empty()) {
+            (_, true) => self.first_gap_from(seq),
+            (true, _) => other.first_gap_from(seq),
+            _ => self.first_unset(seq, |word| self.words[word] | other.words[word]),
+        }
+    }
+
+    /// The first number at or after `seq` whose bit is not set in `words`; one behind the window if
+    /// all are.
+    fn first_unset(&self, seq: SeqNo, words: impl Fn(usize) -> u64) -> SeqNo {
         let mut at = seq;
-        loop {
+        for _ in 0..=self.words.len() {
             let bit = self.bit(at);
-            let run = (self.words[bit / 64] >> (bit % 64)).trailing_ones();
+            let run = (words(bit / 64) >> (bit % 64)).trailing_ones();
             at = at.plus(run);
             if (run as usize) < 64 - bit % 64 {
-                return at;
+                break;
             }
         }
+        at
     }
 
     /// Runs of members at or after `first`, as (first, last), in order.
@@ -134,10 +197,6 @@ impl SeqSet {
             bits = self.summary[index];
         }
         None
-    }
-
-    const fn capacity(&self) -> usize {
-        self.words.len() * 64
     }
 
     const fn bit(&self, seq: SeqNo) -> usize {
@@ -172,6 +231,7 @@ mod tests {
         fn behaves_as_an_ordered_set(
             base in 0u32..=0x7FFF_FFFF,
             steps in prop::collection::vec((any::<bool>(), 0u32..9_000), 1..200),
+            runs in prop::collection::vec((any::<bool>(), 0u32..9_000, 0u32..700), 0..20),
             from in 0u32..9_000,
         ) {
             let base = SeqNo::new(base);
@@ -185,12 +245,28 @@ mod tests {
                     prop_assert_eq!(set.remove(base.plus(offset)), model.remove(&offset));
                 }
             }
-            set.reserve(base, 9_001);
+            set.reserve(base, 9_701);
+            for (insert, first, count) in runs {
+                let change = |offset| if insert { model.insert(offset) } else { model.remove(&offset) };
+                let changed = (first..first + count).map(change).filter(|changed| *changed).count();
+                let first = base.plus(first);
+                let told = if insert { set.insert_run(first, count) } else { set.remove_run(first, count) };
+                prop_assert_eq!(told as usize, changed);
+            }
             prop_assert_eq!(set.len(), model.len());
+            let gap = (from..).find(|offset| !model.contains(offset));
+            let told = set.first_gap_from(base.plus(from)).distance_from(base).unsigned_abs();
+            prop_assert_eq!(Some(told), gap);
+            let mut odd = SeqSet::default();
+            odd.reserve(base, set.capacity());
+            (0..4_500).for_each(|i| { odd.insert(base.plus(2 * i + 1)); });
+            let outside = (from..).find(|offset| !model.contains(offset) && (offset % 2 == 0 || *offset >= 9_000));
+            let told = set.first_outside(&odd, base.plus(from)).distance_from(base).unsigned_abs();
+            prop_assert_eq!(Some(told), outside);
             let first = model.range(from..).next().copied();
             // Behind the last member the search wraps and finds what lies beyond the window.
             let found = set.first_from(base.plus(from)).map(|seq| seq.distance_from(base).unsigned_abs());
-            prop_assert_eq!(found.filter(|&offset| offset <= 9_000), first);
+            prop_assert_eq!(found.filter(|&offset| offset <= 9_700), first);
             let listed: Vec<u32> = set
                 .ranges_from(base)
                 .flat_map(|(a, b)| (0..=b.distance_from(a)).map(move |i| a.plus(i.unsigned_abs())))

@@ -8,11 +8,21 @@ use punctual_wire::{DataHeader, Handshake, SocketId, Timestamp};
 use super::timer::Timer;
 use super::{Connection, State};
 use crate::config::Config;
+use crate::error::CloseReason;
 use crate::handshake::caller::Caller;
 use crate::handshake::rendezvous::{Rendezvous, TIMEOUT_FACTOR};
+use crate::handshake::repetition::Repetition;
 use crate::handshake::{REPEAT, Step};
 
 impl Connection {
+    /// Sends the next request now, and repeats it at `pace` if that is another one.
+    pub(super) fn request_now(&mut self, now: Instant, pace: Option<Repetition>) {
+        if let (State::Calling(calling), Some(pace)) = (&mut self.state, pace) {
+            calling.set_pace(pace);
+        }
+        self.timers.set(Timer::Handshake, now);
+    }
+
     /// Sends the next repetition now and moves those behind it by none: the one after it comes when
     /// it would have come anyway. Nothing happens while one is ahead already.
     pub(super) fn request_in_advance(&mut self, now: Instant) {
@@ -33,6 +43,7 @@ const KEPT: usize = 64;
 pub(crate) struct Calling {
     role: Role,
     pub(crate) request_due: bool,
+    repetition: Repetition,
     early: Vec<(DataHeader, Bytes)>,
 }
 
@@ -47,7 +58,32 @@ pub(crate) enum Role {
 
 impl Calling {
     pub(crate) const fn new(role: Role) -> Self {
-        Self { role, request_due: true, early: Vec::new() }
+        let repetition = match role {
+            Role::Caller(_) => Repetition::EARLY,
+            // The other end may come much later.
+            Role::Rendezvous(_) => Repetition::STEADY,
+        };
+        Self { role, request_due: true, repetition, early: Vec::new() }
+    }
+
+    /// The request is due; the time until it is due again.
+    pub(crate) fn repeat(&mut self) -> Duration {
+        self.request_due = true;
+        self.repetition.next()
+    }
+
+    /// Repeats what is said at this pace from now on.
+    pub(crate) const fn set_pace(&mut self, pace: Repetition) {
+        self.repetition = pace;
+    }
+
+    /// Why it is given up when nobody has answered for as long as this end tries.
+    pub(crate) fn no_answer(&self, config: &Config) -> CloseReason {
+        let timeout = self.timeout(config);
+        match &self.role {
+            Role::Caller(caller) if caller.is_induced() => CloseReason::ConclusionTimeout(timeout),
+            Role::Caller(_) | Role::Rendezvous(_) => CloseReason::ConnectTimeout(timeout),
+        }
     }
 
     /// Whether this is a rendezvous.
@@ -64,9 +100,14 @@ impl Calling {
     }
 
     /// What is said, and repeated, now, and to which socket.
-    pub(crate) fn request(&self, config: &Config, remote: SocketAddr) -> (Handshake, SocketId) {
-        match &self.role {
-            Role::Caller(caller) => (caller.request(config, remote), SocketId::LISTENER),
+    pub(crate) fn request(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        remote: SocketAddr,
+    ) -> (Handshake, SocketId) {
+        match &mut self.role {
+            Role::Caller(caller) => (caller.request(now, config, remote), SocketId::LISTENER),
             Role::Rendezvous(rendezvous) => rendezvous.request(config, remote),
         }
     }
@@ -108,6 +149,14 @@ impl Calling {
         match &self.role {
             Role::Caller(_) => None,
             Role::Rendezvous(rendezvous) => rendezvous.hopeful_peer(),
+        }
+    }
+
+    /// What tells a listener that may have taken the call that this end has given up.
+    pub(crate) fn withdrawal(&self, config: &Config, remote: SocketAddr) -> Option<Box<Handshake>> {
+        match &self.role {
+            Role::Caller(caller) => caller.withdrawal(config, remote),
+            Role::Rendezvous(_) => None,
         }
     }
 

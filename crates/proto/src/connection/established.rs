@@ -188,7 +188,7 @@ impl Established {
             let size = payload.len();
             match open(self.crypt.as_deref(), header, payload) {
                 Ok(payload) => self.receiver.handle_data(now, heard_before, header, payload, rtt),
-                Err(why) => self.receiver.refuse(header, size, why),
+                Err(why) => self.receiver.refuse(now, header, size, why),
             }
         };
         if moved && self.receiver.take_quick_ack() {
@@ -367,9 +367,10 @@ impl Established {
     pub(crate) fn recv(
         &mut self,
         now: Instant,
+        due_by: Instant,
         timers: &mut TimerTable,
     ) -> Result<Option<Message>, RecvError> {
-        let next = match self.receiver.recv(now) {
+        let next = match self.receiver.recv(now, due_by) {
             Ok(message) => {
                 if self.receiver.ack_is_urgent() {
                     self.pending.ack = true;
@@ -469,14 +470,18 @@ impl Established {
         timers: &mut TimerTable,
         signals: &mut Signals,
     ) {
-        let delivery = if self.told_readable { None } else { self.receiver.next_delivery() };
+        if self.told_readable {
+            return;
+        }
+        let mut delivery = self.receiver.next_delivery();
         if delivery.is_some_and(|at| at <= now) {
             self.told_readable = true;
             signals.readable = true;
-            timers.stop(Timer::Deliver);
-        } else {
-            timers.assign(Timer::Deliver, delivery);
+            // The driver sets its alarm once: when the application has taken the message that is
+            // due, it is set for the next one already. After several the alarm is set anew.
+            delivery = self.receiver.second_delivery_after(now);
         }
+        timers.assign(Timer::Deliver, delivery);
     }
 
     /// Sets the timers that a submitted message may change.
@@ -497,6 +502,7 @@ impl Established {
         info.path_update = self.negotiated.path_update;
         info.receive_latency = self.negotiated.receive_latency;
         info.peer_latency = self.negotiated.peer_latency;
+        info.caller_latency = self.negotiated.caller_latency;
         info.max_payload = self.max_message(config, self.negotiated.max_payload(config, remote));
         info.rtt = self.rtt.estimate().smoothed;
         info.peer_error = self.troubles.of_peer();

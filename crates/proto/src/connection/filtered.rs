@@ -18,7 +18,10 @@ impl Established {
         let rtt = self.rtt.estimate();
         let Some(filtering) = &mut self.filter else { return false };
         let findings = &mut filtering.findings;
-        filtering.filter.handle(header, &payload, findings);
+        // Of a packet that may lead astray the filter hears when it is believed.
+        if header.msgno == MsgNo::CONTROL || !self.receiver.is_far_ahead(header.seq) {
+            filtering.filter.handle(header, &payload, findings);
+        }
         filtering.ignored += u64::from(std::mem::take(&mut findings.odd));
         let mut moved = !findings.rebuilt.is_empty() || !findings.lost.is_empty();
         // What came before what it brought about: the gap that a rebuilt packet fills is found.
@@ -28,14 +31,14 @@ impl Established {
             let size = payload.len();
             moved |= match open(self.crypt.as_deref(), header, payload) {
                 Ok(payload) => self.receiver.handle_data(now, heard_before, header, payload, rtt),
-                Err(why) => self.receiver.refuse(header, size, why),
+                Err(why) => self.receiver.refuse(now, header, size, why),
             };
         }
         for (header, payload) in findings.rebuilt.drain(..) {
             let size = payload.len();
             match open(self.crypt.as_deref(), &header, payload) {
                 Ok(payload) => self.receiver.handle_rebuilt(now, &header, payload, rtt),
-                Err(why) => self.receiver.refuse_rebuilt(&header, size, why),
+                Err(why) => self.receiver.refuse_rebuilt(now, &header, size, why),
             }
         }
         for (first, last) in findings.lost.drain(..) {

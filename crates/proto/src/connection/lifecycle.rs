@@ -10,7 +10,6 @@ use super::timer::{Timer, TimerTable};
 use super::{Connection, Signals, State, send};
 use crate::config::Config;
 use crate::error::CloseReason;
-use crate::handshake::LastWord;
 
 /// After so long without sending anything a keepalive goes out.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(1);
@@ -22,6 +21,29 @@ const READING_TIME: Duration = Duration::from_millis(100);
 /// How often an orderly close says SHUTDOWN. It is not answered, and one that is lost leaves the
 /// peer waiting until it takes this end for dead, which it tells as a failure; libsrt says it once.
 const SHUTDOWNS: u8 = 3;
+
+/// What a peer is told with which this end will have no connection.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    handshake: Box<Handshake>,
+    dest: SocketId,
+    /// How often it is to be sent still.
+    due: u8,
+}
+
+impl Refusal {
+    pub(crate) const fn is_due(&self) -> bool {
+        self.due > 0
+    }
+}
+
+/// Who has a connection of a listener.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tenant<'a> {
+    pub(crate) stream_id: &'a str,
+    pub(crate) last_heard: Instant,
+    pub(crate) round_trip: Duration,
+}
 
 /// How far an established connection has come.
 #[derive(Clone, Debug)]
@@ -59,31 +81,67 @@ impl Connection {
     /// Ends an attempt whose peer is told by `handshake` why it is refused.
     pub(crate) fn refuse(&mut self, reason: RejectReason, handshake: Box<Handshake>) {
         self.fail(CloseReason::Incompatible(reason), None);
-        self.refusal = Some(LastWord { handshake, due: true });
+        let dest = handshake.socket_id;
+        self.refusal = Some(Refusal { handshake, dest, due: 1 });
+    }
+
+    /// Ends an attempt of its own accord; a listener that may have taken the call is told.
+    pub(crate) fn give_up(&mut self, reason: CloseReason) {
+        let State::Calling(calling) = &self.state else { return };
+        let peer = calling.hopeful_peer();
+        let withdrawal = calling.withdrawal(&self.config, self.remote);
+        self.fail(reason, peer);
+        let dest = SocketId::LISTENER;
+        self.refusal = withdrawal.map(|handshake| Refusal { handshake, dest, due: SHUTDOWNS });
     }
 
     /// The peer goes on, unless it refuses in turn: it did not get the refusal.
     pub(crate) fn repeat_refusal(&mut self, handshake: &Handshake) {
         match &mut self.refusal {
             Some(refusal) if !matches!(handshake.request, HandshakeRequest::Rejection(_)) => {
-                refusal.due = true;
+                refusal.due = refusal.due.max(1);
             }
             _ => self.ignored += 1,
         }
     }
 
-    /// The refusal that is to be sent now.
-    pub(crate) fn due_refusal(&mut self) -> Option<Box<Handshake>> {
+    /// The refusal that is to be sent now, and to which socket.
+    pub(crate) fn due_refusal(&mut self) -> Option<(Box<Handshake>, SocketId)> {
         let refusal = self.refusal.as_mut()?;
-        std::mem::take(&mut refusal.due).then(|| refusal.handshake.clone())
+        refusal.due = refusal.due.checked_sub(1)?;
+        Some((refusal.handshake.clone(), refusal.dest))
+    }
+
+    /// Ends a connection that its peer has no more, without a word.
+    pub(crate) fn abandon(&mut self, reason: CloseReason) {
+        if let State::Established(live) = &mut self.state
+            && live.is_live()
+        {
+            live.end(reason, &mut self.timers, &mut self.signals);
+        }
+    }
+
+    /// Who has this connection, if it is one of its own that is not about to end.
+    pub(crate) fn tenant(&self) -> Option<Tenant<'_>> {
+        match &self.state {
+            State::Established(live)
+                if matches!(live.phase, Phase::Open) && self.link.is_none() =>
+            {
+                Some(Tenant {
+                    stream_id: &live.negotiated.stream_id,
+                    last_heard: live.last_heard,
+                    round_trip: live.rtt.estimate().smoothed,
+                })
+            }
+            _ => None,
+        }
     }
 
     /// Closes as the application wishes: what is buffered may go out for `linger`.
     pub(crate) fn close(&mut self, now: Instant) {
         match &mut self.state {
-            State::Calling(calling) => {
-                let peer = calling.hopeful_peer();
-                self.fail(CloseReason::Local, peer);
+            State::Calling(_) => {
+                self.give_up(CloseReason::Local);
             }
             State::Established(live) => {
                 if matches!(live.phase, Phase::Open) {
@@ -95,19 +153,30 @@ impl Connection {
         }
     }
 
+    /// Closes at once: what is buffered is not waited for.
+    pub(crate) fn abort(&mut self, now: Instant) {
+        self.close(now);
+        if let State::Established(live) = &mut self.state
+            && let Phase::Closing { until } = &mut live.phase
+        {
+            *until = now;
+            live.schedule(now, &mut self.timers, &mut self.signals);
+        }
+    }
+
     /// What is still to be said by a connection that is forgotten: a refusal, or a SHUTDOWN if it
     /// was not closed.
     pub(crate) fn farewell(&mut self, now: Instant) -> Option<Vec<u8>> {
         let mut out = Vec::new();
-        if let Some(refusal) = self.due_refusal() {
-            self.write_handshake(now, refusal.socket_id, refusal, &mut out);
+        self.give_up(CloseReason::Local);
+        if let Some((refusal, dest)) = self.due_refusal() {
+            self.write_handshake(now, dest, refusal, &mut out);
             return Some(out);
         }
         let peer = match &self.state {
             State::Established(live) if live.is_live() => live.peer,
             State::Failed(_) => self.orphan?,
-            State::Calling(calling) => calling.hopeful_peer()?,
-            State::Established(_) => return None,
+            State::Calling(_) | State::Established(_) => return None,
         };
         ControlPacket {
             timestamp: send::timestamp(self.start, now),

@@ -25,6 +25,7 @@ use punctual_wire::{Control, ControlPacket, DataHeader, Handshake, MsgNo, Socket
 use self::batch::Batch;
 use self::calling::{Calling, Role};
 use self::established::Established;
+use self::lifecycle::Refusal;
 use self::link::Enlistment;
 use self::timer::{Timer, TimerTable};
 use crate::config::Config;
@@ -33,7 +34,7 @@ use crate::error::{CloseReason, PeerError, RecvError, SendError};
 use crate::event::{ConnectionInfo, Message, SendOptions};
 use crate::handshake::caller::Caller;
 use crate::handshake::rendezvous::Rendezvous;
-use crate::handshake::{LastWord, Negotiated, REPEAT, Step};
+use crate::handshake::{LastWord, Negotiated, Step};
 use crate::statistics::Statistics;
 
 /// What the application is to be told since it was last asked.
@@ -77,8 +78,8 @@ pub(crate) struct Connection {
     link: Option<Enlistment>,
     /// The number of its first message.
     first_message: MsgNo,
-    /// The handshake that told the peer why this end refused it.
-    refusal: Option<LastWord>,
+    /// What the peer is told of a connection that did not come to be.
+    refusal: Option<Refusal>,
     ignored: u64,
 }
 
@@ -119,6 +120,8 @@ impl Connection {
         socket_id: SocketId,
         config: Config,
     ) -> Self {
+        // There is no caller to follow.
+        let config = config.with_either_file_mode(false);
         let calling = Calling::new(role);
         let mut timers = TimerTable::default();
         timers.set(Timer::ConnectTimeout, now + calling.timeout(&config));
@@ -236,7 +239,7 @@ impl Connection {
     fn proceed(&mut self, now: Instant, step: Step) {
         match step {
             Step::Ignore => self.ignored += 1,
-            Step::Request => self.timers.set(Timer::Handshake, now),
+            Step::Request(pace) => self.request_now(now, pace),
             Step::RequestInAdvance => self.request_in_advance(now),
             Step::Failed(reason, peer) => self.fail(reason, peer),
             Step::Refused(reason, handshake) => self.refuse(reason, handshake),
@@ -276,12 +279,11 @@ impl Connection {
         match &mut self.state {
             State::Calling(calling) => {
                 if self.timers.fired(Timer::ConnectTimeout, now) {
-                    let reason = CloseReason::ConnectTimeout(calling.timeout(&self.config));
-                    let peer = calling.hopeful_peer();
-                    self.fail(reason, peer);
+                    let reason = calling.no_answer(&self.config);
+                    self.give_up(reason);
                 } else if self.timers.fired(Timer::Handshake, now) {
-                    calling.request_due = true;
-                    self.timers.set(Timer::Handshake, now + REPEAT);
+                    let pause = calling.repeat();
+                    self.timers.set(Timer::Handshake, now + pause);
                 }
             }
             State::Established(live) => {
@@ -303,6 +305,11 @@ impl Connection {
         self.timers.next()
     }
 
+    /// Whether a message is to be delivered at exactly this time.
+    pub(crate) fn delivers_at(&self, at: Instant) -> bool {
+        self.timers.at(Timer::Deliver) == Some(at)
+    }
+
     /// Appends its datagrams to `out` as far as `batch` has room; whether it has.
     pub(crate) fn write_datagrams(
         &mut self,
@@ -316,7 +323,7 @@ impl Connection {
                 if !std::mem::take(&mut calling.request_due) {
                     return true;
                 }
-                let (request, dest) = calling.request(&self.config, self.remote);
+                let (request, dest) = calling.request(now, &self.config, self.remote);
                 self.write_handshake(now, dest, Box::new(request), out);
                 batch.take(out.len() - before)
             }
@@ -329,8 +336,8 @@ impl Connection {
                 goes_on
             }
             State::Failed(_) => {
-                let Some(refusal) = self.due_refusal() else { return true };
-                self.write_handshake(now, refusal.socket_id, refusal, out);
+                let Some((refusal, dest)) = self.due_refusal() else { return true };
+                self.write_handshake(now, dest, refusal, out);
                 batch.take(out.len() - before)
             }
         }
@@ -352,7 +359,7 @@ impl Connection {
         match &self.state {
             State::Calling(calling) => calling.request_due,
             State::Established(live) => live.wants_to_write(now),
-            State::Failed(_) => self.refusal.as_ref().is_some_and(|refusal| refusal.due),
+            State::Failed(_) => self.refusal.as_ref().is_some_and(Refusal::is_due),
         }
     }
 
@@ -388,11 +395,16 @@ impl Connection {
         }
     }
 
-    pub(crate) fn recv(&mut self, now: Instant) -> Result<Option<Message>, RecvError> {
+    /// The next message, if it is due at `due_by`.
+    pub(crate) fn recv(
+        &mut self,
+        now: Instant,
+        due_by: Instant,
+    ) -> Result<Option<Message>, RecvError> {
         match &mut self.state {
             State::Calling(_) => Ok(None),
             State::Failed(reason) => Err(RecvError::Closed(CloseReason::clone(reason))),
-            State::Established(live) => live.recv(now, &mut self.timers),
+            State::Established(live) => live.recv(now, due_by, &mut self.timers),
         }
     }
 
@@ -449,8 +461,10 @@ impl Connection {
             connected: false,
             receive_latency: self.config.receive_latency(),
             peer_latency: self.config.peer_latency(),
+            caller_latency: None,
             max_payload: self.config.payload_size(),
             rtt: rtt::Rtt::INITIAL.smoothed,
+            transmission: self.config.transmission(),
             peer_error: None,
             send_key_state: self.first_key_state(),
             receive_key_state: self.first_key_state(),

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::factory::Factory;
+
 /// A smoothed round-trip time and its mean deviation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Rtt {
@@ -56,30 +58,25 @@ impl RttEstimator for ClassicRtt {
 }
 
 /// Which estimator a connection uses.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum RttAlgorithm {
     /// The draft's, [`ClassicRtt`].
     #[default]
     Classic,
-    /// The one that this function makes for each connection.
-    Custom(fn() -> Box<dyn RttEstimator>),
+    /// The one that the factory makes for each connection.
+    Custom(Factory<dyn RttEstimator>),
 }
 
 impl RttAlgorithm {
-    fn build(self) -> Box<dyn RttEstimator> {
+    /// The estimator that `make` gives for each connection; the closure holds its parameters.
+    pub fn custom<E: RttEstimator + 'static>(make: impl Fn() -> E + Send + Sync + 'static) -> Self {
+        Self::Custom(Factory::<dyn RttEstimator>::new(move || Box::new(make())))
+    }
+
+    fn build(&self) -> Box<dyn RttEstimator> {
         match self {
             Self::Classic => Box::<ClassicRtt>::default(),
-            Self::Custom(make) => make(),
-        }
-    }
-}
-
-impl PartialEq for RttAlgorithm {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Classic, Self::Classic) => true,
-            (Self::Custom(a), Self::Custom(b)) => std::ptr::fn_addr_eq(*a, *b),
-            _ => false,
+            Self::Custom(factory) => factory.make(),
         }
     }
 }
@@ -101,7 +98,7 @@ pub(crate) struct RttTracker {
 }
 
 impl RttTracker {
-    pub(crate) fn new(algorithm: RttAlgorithm) -> Self {
+    pub(crate) fn new(algorithm: &RttAlgorithm) -> Self {
         Self {
             estimator: algorithm.build(),
             reported: None,
@@ -151,7 +148,7 @@ mod tests {
 
     #[test]
     fn the_first_sample_replaces_the_initial_values_and_later_ones_are_smoothed() {
-        let mut tracker = RttTracker::new(RttAlgorithm::Classic);
+        let mut tracker = RttTracker::new(&RttAlgorithm::Classic);
         assert_eq!(tracker.estimate(), Rtt::INITIAL);
         tracker.sample(MS(20));
         assert_eq!(tracker.estimate(), Rtt { smoothed: MS(20), variance: MS(10) });
@@ -164,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_side_without_samples_takes_the_reports_but_not_the_initial_ones() {
-        let mut tracker = RttTracker::new(RttAlgorithm::Classic);
+        let mut tracker = RttTracker::new(&RttAlgorithm::Classic);
         let report = Rtt { smoothed: MS(33), variance: MS(2) };
         tracker.report(report);
         tracker.report(Rtt::INITIAL);

@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -7,14 +7,18 @@ use punctual_wire::{
     Control, ControlPacket, Handshake, HandshakeRequest, RejectReason, SocketId, Timestamp,
 };
 
-use super::Endpoint;
+use super::{DerivedKey, Endpoint};
 use crate::config::Config;
+use crate::error::CloseReason;
 use crate::event::{Event, Incoming, IncomingId};
 use crate::handshake::cookie::CookieJar;
 use crate::handshake::listener::{Proposal, induction_response, rejection};
 
-/// A caller that has not repeated its request for so long has given up.
+/// A caller that has not repeated its request for so long has given up: some never repeat it.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// One that has repeated it does so each 250 ms at least, unless it has given up.
+const PATIENCE_AFTER_REPETITION: Duration = Duration::from_secs(1);
 
 /// The listener's side of an endpoint: callers that wait for the application's answer.
 #[derive(Debug)]
@@ -25,7 +29,7 @@ pub(crate) struct Listener {
     next_id: u64,
     waiting: BTreeMap<IncomingId, Waiting>,
     by_caller: BTreeMap<(SocketAddr, SocketId), IncomingId>,
-    expiry: VecDeque<(Instant, IncomingId)>,
+    expiry: BTreeSet<(Instant, IncomingId)>,
 }
 
 /// A caller that waits.
@@ -34,7 +38,20 @@ pub(crate) struct Waiting {
     pub(crate) remote: SocketAddr,
     pub(crate) proposal: Proposal,
     pub(crate) config: Config,
+    /// The key that its request takes under `config`, where it was derived before.
+    pub(crate) derived: Option<DerivedKey>,
+    /// Whether the application was told of it.
+    announced: bool,
     last_heard: Instant,
+    repeats: bool,
+}
+
+impl Waiting {
+    /// When it has given up, unless it is heard before.
+    fn until(&self) -> Instant {
+        let patience = if self.repeats { PATIENCE_AFTER_REPETITION } else { PATIENCE };
+        self.last_heard + patience
+    }
 }
 
 impl Listener {
@@ -46,7 +63,7 @@ impl Listener {
             next_id: 0,
             waiting: BTreeMap::new(),
             by_caller: BTreeMap::new(),
-            expiry: VecDeque::new(),
+            expiry: BTreeSet::new(),
         }
     }
 
@@ -68,6 +85,34 @@ impl Listener {
         self.cookies.nonces(now, remote, purpose)
     }
 
+    /// A caller that waits.
+    pub(crate) fn get(&self, id: IncomingId) -> Option<&Waiting> {
+        self.waiting.get(&id)
+    }
+
+    /// Keeps a key for a caller that waits; what the application is told of it, if it was not yet.
+    pub(crate) fn learn(&mut self, id: IncomingId, derived: DerivedKey) -> Option<Incoming> {
+        let waiting = self.waiting.get_mut(&id)?;
+        waiting.derived = Some(derived);
+        self.announce(id)
+    }
+
+    /// What the application is told of a caller, if it was not yet.
+    pub(crate) fn announce(&mut self, id: IncomingId) -> Option<Incoming> {
+        let waiting = self.waiting.get_mut(&id).filter(|waiting| !waiting.announced)?;
+        waiting.announced = true;
+        let Waiting { remote, proposal, .. } = waiting;
+        Some(Incoming {
+            id,
+            remote: *remote,
+            stream_id: proposal.request.stream_id().to_owned(),
+            peer_version: proposal.request.peer_version(),
+            peer_socket_id: proposal.conclusion.socket_id,
+            encrypted: proposal.request.is_encrypted(),
+            group: proposal.request.group(),
+        })
+    }
+
     /// The caller that is to be answered now.
     pub(crate) fn take(&mut self, id: IncomingId) -> Option<Waiting> {
         let waiting = self.waiting.remove(&id)?;
@@ -77,19 +122,23 @@ impl Listener {
 
     /// When the next caller's patience may be over.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
-        self.expiry.front().map(|&(at, _)| at)
+        self.expiry.first().map(|&(at, _)| at)
     }
 
     /// A caller that gave up, if there is one.
     pub(crate) fn expire(&mut self, now: Instant) -> Option<IncomingId> {
         while self.next_expiry()? <= now {
-            let (_, id) = self.expiry.pop_front()?;
+            let (_, id) = self.expiry.pop_first()?;
             let Some(waiting) = self.waiting.get(&id) else { continue };
-            if now >= waiting.last_heard + PATIENCE {
-                self.take(id);
-                return Some(id);
+            let until = waiting.until();
+            if now >= until {
+                // Of one that nobody was told of, nobody need know.
+                if self.take(id).is_some_and(|waiting| waiting.announced) {
+                    return Some(id);
+                }
+                continue;
             }
-            self.expiry.push_back((now + PATIENCE, id));
+            self.expiry.insert((until, id));
         }
         None
     }
@@ -108,8 +157,24 @@ impl Listener {
             return false;
         }
         waiting.last_heard = now;
+        if !std::mem::replace(&mut waiting.repeats, true) {
+            self.expiry.insert((waiting.until(), *id));
+        }
         waiting.proposal.base.refine(now, timestamp);
         true
+    }
+
+    /// The caller that says so of itself, if it waits.
+    fn withdraw(&self, remote: SocketAddr, withdrawal: &Handshake) -> Option<IncomingId> {
+        let id = *self.by_caller.get(&(remote, withdrawal.socket_id))?;
+        let gave_up = self.waiting.get(&id)?.proposal.is_repeated_by(withdrawal);
+        gave_up.then_some(id)
+    }
+
+    /// Callers that wait for an answer and are links of no group.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (IncomingId, &Waiting)> {
+        let single = self.waiting.iter().filter(|(_, it)| it.proposal.request.group().is_none());
+        single.map(|(&id, waiting)| (id, waiting))
     }
 
     fn admit(
@@ -118,22 +183,22 @@ impl Listener {
         remote: SocketAddr,
         proposal: Proposal,
         config: Config,
-    ) -> Incoming {
+    ) -> IncomingId {
         let id = IncomingId(self.next_id);
         self.next_id += 1;
-        let incoming = Incoming {
-            id,
-            remote,
-            stream_id: proposal.request.stream_id().to_owned(),
-            peer_version: proposal.request.peer_version(),
-            peer_socket_id: proposal.conclusion.socket_id,
-            encrypted: proposal.request.is_encrypted(),
-            group: proposal.request.group(),
-        };
         self.by_caller.insert((remote, proposal.conclusion.socket_id), id);
-        self.waiting.insert(id, Waiting { remote, proposal, config, last_heard: now });
-        self.expiry.push_back((now + PATIENCE, id));
-        incoming
+        let waiting = Waiting {
+            remote,
+            proposal,
+            config,
+            derived: None,
+            announced: false,
+            last_heard: now,
+            repeats: false,
+        };
+        self.waiting.insert(id, waiting);
+        self.expiry.insert((now + PATIENCE, id));
+        id
     }
 }
 
@@ -164,10 +229,14 @@ impl Endpoint {
                     self.handle_conclusion(now, remote, timestamp, handshake);
                 }
             }
+            HandshakeRequest::Rejection(_) => {
+                if self.listener.verifies(now, remote, handshake.cookie) {
+                    self.handle_withdrawal(now, remote, &handshake);
+                }
+            }
             // Nobody here has a rendezvous with them; or it is something else.
             HandshakeRequest::WaveAHand
             | HandshakeRequest::Agreement
-            | HandshakeRequest::Rejection(_)
             | HandshakeRequest::Unknown(_) => {}
         }
     }
@@ -188,8 +257,9 @@ impl Endpoint {
         self.answer(remote, Timestamp::default(), dest, rejection(handshake, reason));
     }
 
-    /// Callers repeat their conclusion each 250 ms, so repetitions are normal and get the same
-    /// answer as the first, also when nobody listens any more: the answer may have been lost.
+    /// Callers repeat their conclusion until they are answered, so repetitions are normal and get
+    /// the same answer as the first, also when nobody listens any more: the answer may have been
+    /// lost.
     fn handle_conclusion(
         &mut self,
         now: Instant,
@@ -205,23 +275,86 @@ impl Endpoint {
                 return;
             }
         }
-        if self.listener.waits(now, remote, timestamp, &conclusion) {
+        if self.listener.waits(now, remote, timestamp, &conclusion)
+            || self.claims.waits(now, remote, timestamp, &conclusion)
+            || self.departed.contains(now, &(remote, conclusion.socket_id, conclusion.isn))
+        {
             return;
         }
         let Some(config) = self.listener.config.clone() else { return };
+        if !self.admission.admits(now, remote) {
+            return;
+        }
         if self.listener.waiting.len() >= self.listener.backlog {
             self.refuse(remote, &conclusion, RejectReason::BACKLOG);
             return;
         }
         match Proposal::check(now, timestamp, conclusion, &config) {
-            Ok(proposal) => {
-                let incoming = self.listener.admit(now, remote, proposal, config);
-                self.events.push_back(Event::Incoming(incoming));
+            Ok(proposal) => self.place(now, remote, proposal, config),
+            Err((conclusion, reason)) => self.turn_away(remote, &conclusion, reason),
+        }
+    }
+
+    /// Forgets a caller that waits.
+    pub(super) fn dismiss(&mut self, id: IncomingId) -> Option<Waiting> {
+        let waiting = self.listener.take(id)?;
+        // Of one that nobody was told of, nobody need know.
+        if waiting.announced {
+            self.events.push_back(Event::IncomingGone(id));
+        }
+        Some(waiting)
+    }
+
+    /// Refuses a caller without asking the application, and tells that it was.
+    pub(super) fn turn_away(
+        &mut self,
+        remote: SocketAddr,
+        conclusion: &Handshake,
+        reason: RejectReason,
+    ) {
+        self.refuse(remote, conclusion, reason);
+        self.events.push_back(Event::CallerRefused(remote, reason));
+    }
+
+    /// A caller says that it has given up. Ours do, by a rejection of what they asked for; whoever
+    /// does not know that takes it for a conclusion without a sense, and refuses it.
+    fn handle_withdrawal(&mut self, now: Instant, remote: SocketAddr, withdrawal: &Handshake) {
+        let caller = (remote, withdrawal.socket_id);
+        self.departed.insert(now, (remote, withdrawal.socket_id, withdrawal.isn));
+        if let Some(&index) = self.by_caller.get(&caller) {
+            let slot = &mut self.connections[index];
+            if slot.caller.is_some_and(|(_, _, isn)| isn == withdrawal.isn) {
+                slot.connection.abandon(CloseReason::Withdrawn);
+                self.settle(now, index);
+                return;
             }
-            Err((conclusion, reason)) => {
-                self.refuse(remote, &conclusion, reason);
-                self.events.push_back(Event::CallerRefused(remote, reason));
-            }
+        }
+        if let Some(gone) = self.listener.withdraw(remote, withdrawal) {
+            self.dismiss(gone);
+        }
+        self.claims.withdraw(remote, withdrawal);
+    }
+
+    /// Takes a caller in: the application is told of it, once its key was derived if that is to
+    /// be done before. Where too many wait for that, the caller is passed over until it repeats.
+    pub(super) fn admit(
+        &mut self,
+        now: Instant,
+        remote: SocketAddr,
+        proposal: Proposal,
+        config: Config,
+    ) {
+        let waits_for_key = self.derivations.is_wanted()
+            && proposal.request.is_encrypted()
+            && config.passphrase().is_some();
+        if waits_for_key && !self.derivations.has_room(remote) {
+            return;
+        }
+        let id = self.listener.admit(now, remote, proposal, config);
+        if waits_for_key {
+            self.derivations.push(id, remote);
+        } else if let Some(incoming) = self.listener.announce(id) {
+            self.events.push_back(Event::Incoming(incoming));
         }
     }
 
@@ -235,7 +368,7 @@ impl Endpoint {
         self.say(remote, timestamp, dest, Control::Handshake(Box::new(handshake)));
     }
 
-    fn say(
+    pub(super) fn say(
         &mut self,
         remote: SocketAddr,
         timestamp: Timestamp,

@@ -1,15 +1,21 @@
 //! One UDP port's worth of protocol.
 
+mod admission;
+mod allowance;
+mod departed;
+mod derivations;
 mod incoming;
 mod links;
 mod meeting;
 mod path;
+mod places;
 mod timers;
 mod transmit;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use punctual_crypto::KekCache;
@@ -17,15 +23,20 @@ use punctual_units::Instant;
 use punctual_wire::{Control, ControlPacket, DataHeader, Packet, RejectReason, SeqNo, SocketId};
 use slab::Slab;
 
+use self::admission::Admission;
+use self::departed::{Call, Departed};
+use self::derivations::Derivations;
+pub use self::derivations::{DerivedKey, KeyDerivation};
 use self::incoming::Listener;
 use self::path::Stray;
+use self::places::Claims;
 use self::timers::TimerQueue;
 use self::transmit::Outbox;
 pub use self::transmit::Transmit;
 use crate::chance::Chance;
 use crate::config::{Config, EndpointConfig};
 use crate::connection::{Connection, Signals};
-use crate::error::{AcceptError, ConnectError, PeerError, RecvError, SendError};
+use crate::error::{AcceptError, CloseReason, ConnectError, PeerError, RecvError, SendError};
 use crate::event::{ConnectionInfo, Event, IncomingId, Message, SendOptions};
 use crate::group::Membership;
 use crate::handshake::caller::Caller;
@@ -67,8 +78,14 @@ pub struct Endpoint {
     /// The newest rendezvous with each address, under way or not.
     meetings: BTreeMap<SocketAddr, usize>,
     listener: Listener,
+    admission: Admission,
+    derivations: Derivations,
+    claims: Claims,
+    departed: Departed,
     timers: TimerQueue,
     outbox: Outbox,
+    /// How long before its time a message is delivered together with others.
+    early_delivery: Duration,
     events: VecDeque<Event>,
 }
 
@@ -76,7 +93,7 @@ pub struct Endpoint {
 struct Slot {
     id: ConnectionId,
     connection: Box<Connection>,
-    caller: Option<(SocketAddr, SocketId, SeqNo)>,
+    caller: Option<Call>,
     /// With whom the rendezvous was, wherever that end has moved since.
     meeting: Option<SocketAddr>,
     queued: bool,
@@ -90,9 +107,13 @@ impl Endpoint {
         chance.fill(&mut key);
         Self {
             listener: Listener::new(key, now, config.backlog),
+            admission: Admission::new(now, config.callers_per_second),
+            derivations: Derivations::new(now, config.key_derivations),
             config,
             chance,
             keks: KekCache::default(),
+            claims: Claims::default(),
+            departed: Departed::default(),
             connections: Slab::new(),
             next_serial: 0,
             by_socket: HashMap::default(),
@@ -100,6 +121,7 @@ impl Endpoint {
             meetings: BTreeMap::new(),
             timers: TimerQueue::default(),
             outbox: Outbox::default(),
+            early_delivery: Duration::ZERO,
             events: VecDeque::new(),
         }
     }
@@ -133,6 +155,7 @@ impl Endpoint {
         while let Some(gone) = self.listener.expire(now) {
             self.events.push_back(Event::IncomingGone(gone));
         }
+        self.look_at_claims(now);
     }
 
     /// The next event, if any.
@@ -146,10 +169,25 @@ impl Endpoint {
         if self.outbox.is_waiting() {
             return Some(Instant::ORIGIN);
         }
-        match (self.timers.next(), self.listener.next_expiry()) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        let earlier = |first: Option<Instant>, other: Option<Instant>| match (first, other) {
+            (Some(first), Some(other)) => Some(first.min(other)),
+            (first, other) => first.or(other),
+        };
+        let first = earlier(self.timers.next(), self.listener.next_expiry());
+        earlier(earlier(first, self.derivations.next()), self.next_claim())
+    }
+
+    /// When the next message is to be delivered at its time, if that comes before everything else
+    /// that connections wait for: a driver that wakes up then may do other work together with it.
+    pub fn next_delivery(&self) -> Option<Instant> {
+        let (at, index) = self.timers.first()?;
+        self.connections[index].connection.delivers_at(at).then_some(at)
+    }
+
+    /// From now on [`recv`](Self::recv) gives live messages together with others up to this time
+    /// before they are due, so that fast streams need fewer wake-ups. Zero at first.
+    pub fn set_early_delivery(&mut self, early: Duration) {
+        self.early_delivery = early;
     }
 
     /// Answers callers from now on, with `config` as the default of accepted connections; `None`
@@ -204,8 +242,12 @@ impl Endpoint {
         config: Option<Config>,
         membership: Option<&Membership>,
     ) -> Result<ConnectionId, AcceptError> {
-        let Some(waiting) = self.listener.take(id) else { return Err(AcceptError::Gone) };
+        let Some(mut waiting) = self.listener.take(id) else { return Err(AcceptError::Gone) };
+        if let Some(derived) = waiting.derived.take() {
+            derived.store(&mut self.keks);
+        }
         let config = config.unwrap_or_else(|| waiting.config.clone());
+        let config = waiting.proposal.request.suit(config);
         if self.is_full() {
             self.refuse(waiting.remote, &waiting.proposal.conclusion, RejectReason::RESOURCE);
             return Err(AcceptError::TooManyConnections(self.config.max_connections));
@@ -287,7 +329,7 @@ impl Endpoint {
         let Some(index) = self.index(id) else { return Ok(None) };
         let connection = &mut self.connections[index].connection;
         // Only the end of what is due moves a timer; an ACK that tells of room is written at once.
-        match connection.recv(now) {
+        match connection.recv(now, now + self.early_delivery) {
             Ok(Some(message)) => {
                 if connection.owes_ack() {
                     self.enqueue(now, index);
@@ -321,6 +363,16 @@ impl Endpoint {
         }
     }
 
+    /// Closes a connection at once: what is buffered does not go out, whatever the configured
+    /// linger, and SHUTDOWN is what the peer hears next. It ends a [`close`](Self::close) that
+    /// waits, too. Received messages may still be read.
+    pub fn abort(&mut self, now: Instant, id: ConnectionId) {
+        if let Some(index) = self.index(id) {
+            self.connections[index].connection.abort(now);
+            self.settle(now, index);
+        }
+    }
+
     /// Forgets a connection, saying SHUTDOWN first if it was not closed. No event follows.
     pub fn release(&mut self, now: Instant, id: ConnectionId) {
         let Some(index) = self.index(id) else { return };
@@ -346,6 +398,16 @@ impl Endpoint {
     /// What the ends of a connection agreed on; `None` for a connection that was released.
     pub fn info(&self, id: ConnectionId) -> Option<ConnectionInfo> {
         Some(self.connections[self.index(id)?].connection.info())
+    }
+
+    /// Gives the memory back that tables hold for connections which are gone: for whoever has seen
+    /// many of them go.
+    pub fn shrink(&mut self) {
+        self.connections.shrink_to_fit();
+        self.by_socket.shrink_to_fit();
+        self.timers.shrink();
+        self.outbox.shrink();
+        self.events.shrink_to_fit();
     }
 
     /// A snapshot of a connection's statistics; `None` for a connection that was released.
@@ -401,7 +463,7 @@ impl Endpoint {
         &mut self,
         now: Instant,
         mut connection: Connection,
-        caller: Option<(SocketAddr, SocketId, SeqNo)>,
+        caller: Option<Call>,
     ) -> ConnectionId {
         connection.count_messages_from(self.config.first_message);
         let socket_id = connection.socket_id;
@@ -434,6 +496,9 @@ impl Endpoint {
         self.timers.set(index, slot.connection.next_timeout());
         if slot.connection.signals.any() {
             let signals = std::mem::take(&mut slot.connection.signals);
+            if let (Some(call), Some(CloseReason::Peer)) = (slot.caller, &signals.closed) {
+                self.departed.insert(now, call);
+            }
             tell(&mut self.events, slot.id, slot.connection.remote, signals);
         }
         self.enqueue(now, index);

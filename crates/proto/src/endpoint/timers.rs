@@ -14,7 +14,12 @@ const NOWHERE: usize = usize::MAX;
 impl TimerQueue {
     /// The first deadline.
     pub(crate) fn next(&self) -> Option<Instant> {
-        self.heap.first().map(|&(at, _)| at)
+        self.first().map(|(at, _)| at)
+    }
+
+    /// The first deadline and its key.
+    pub(crate) fn first(&self) -> Option<(Instant, usize)> {
+        self.heap.first().copied()
     }
 
     /// Takes out a key whose deadline is `now` or earlier.
@@ -60,6 +65,14 @@ impl TimerQueue {
                 }
             }
         }
+    }
+
+    /// Gives the memory back that it holds for keys above the highest one in use.
+    pub(crate) fn shrink(&mut self) {
+        let used = self.places.iter().rposition(|&place| place != NOWHERE);
+        self.places.truncate(used.map_or(0, |last| last + 1));
+        self.places.shrink_to_fit();
+        self.heap.shrink_to_fit();
     }
 
     fn rise(&mut self, mut place: usize) {
@@ -109,6 +122,9 @@ mod tests {
             let mut model = [None; 40];
             for (key, at) in steps {
                 queue.set(key, at.map(Instant::from_nanos));
+                if key % 4 == 0 {
+                    queue.shrink();
+                }
                 model[key] = at;
                 prop_assert_eq!(queue.next(), model.iter().flatten().min().map(|&at| Instant::from_nanos(at)));
             }

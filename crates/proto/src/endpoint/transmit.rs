@@ -45,6 +45,11 @@ impl Outbox {
         self.ready.push_back(index);
     }
 
+    pub(crate) fn shrink(&mut self) {
+        self.replies.shrink_to_fit();
+        self.ready.shrink_to_fit();
+    }
+
     pub(crate) fn forget(&mut self, index: usize) {
         self.ready.retain(|&ready| ready != index);
     }

@@ -189,7 +189,7 @@ fn a_call_is_not_multiplied_by_answers() {
         pair.run_for(MS(1));
     }
     let calls = counted.handshakes(Side::Caller);
-    assert!((1..=6).contains(&calls.len()), "{} calls in a second", calls.len());
+    assert!((1..=8).contains(&calls.len()), "{} calls in a second", calls.len());
 }
 
 /// Reports of packets that were acknowledged long ago or never existed, in the peer's name.
@@ -350,13 +350,12 @@ fn a_recorded_session_is_not_the_session_again() {
     }
     assert_eq!(pair.listener.received.len(), received);
     assert_eq!(pair.listener.endpoint.connection_count(), 0);
-    // The cookie is good for a while, so the caller seems to be here once more, and no more often.
-    assert_eq!(pair.listener.incoming.len(), 1);
-    assert_eq!(pair.listener.incoming[0].remote, caller);
+    // The cookie is good for a while, but its caller has ended that call.
+    assert_eq!(pair.listener.incoming.len(), 0);
     // An hour later it is worth nothing.
     pair.run_for(SECS(3_600));
     let conclusion = record.handshakes(Side::Caller).pop().expect("a conclusion").2;
     assert!(handshake(&conclusion).is_some());
     pair.inject(Side::Listener, caller, conclusion);
-    assert_eq!(pair.listener.incoming.len(), 1);
+    assert_eq!(pair.listener.incoming.len(), 0);
 }

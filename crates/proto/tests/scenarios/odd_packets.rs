@@ -97,6 +97,23 @@ fn odd_drop_requests_are_ignored() {
 }
 
 #[test]
+fn drop_requests_count_only_packets_that_existed() {
+    let mut pair = streaming(1);
+    let (next, _, at_listener) = state(&mut pair);
+    let remote = pair.caller.address;
+    let stamp = Timestamp::from_micros(600_000);
+    for i in 0..2_000 {
+        let first = next.plus(i * 60_000);
+        let request = DropRequest { msgno: MsgNo::CONTROL, first, last: first.plus(59_999) };
+        let request = forged(at_listener, stamp, Control::DropRequest(request));
+        pair.inject(Side::Listener, remote, request);
+    }
+    let statistics = pair.statistics(Side::Listener);
+    assert_eq!((statistics.packets_receive_dropped, statistics.packets_receive_lost), (0, 0));
+    expect_no_harm(&mut pair);
+}
+
+#[test]
 fn a_single_packet_far_ahead_does_not_lead_astray() {
     for ahead in [64, 100, 1_000, 100_000, 200_000, 0x2000_0000, 0x3FFF_FFFF, 0x4000_0000] {
         let mut pair = streaming(1);

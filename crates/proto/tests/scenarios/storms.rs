@@ -38,7 +38,7 @@ fn the_automatic_budget_prevents_a_storm_and_costs_next_to_nothing() {
         for ms in [120, 300, 600] {
             for mbps in [1, 3, 5] {
                 let rate = Bitrate::from_mbps(mbps);
-                let with = limited(ms, algorithm);
+                let with = limited(ms, algorithm.clone());
                 let without =
                     with.clone().with_max_retransmit_bandwidth(RetransmitBandwidth::Unlimited);
                 let ((kept, again), (kept_without, again_without)) =

@@ -137,7 +137,13 @@ impl AckState {
     /// The peer acknowledged an ACK: the round-trip time, or `None` for a number never sent or
     /// answered before.
     pub(crate) fn acknowledged(&mut self, now: Instant, number: AckNo) -> Option<Duration> {
-        let index = self.sent.iter().position(|ack| ack.number == number)?;
+        // The newest has the number before the next; where numbers begin anew, one is left out.
+        let back = self.next_number.value().wrapping_sub(number.value()) & 0x7FFF_FFFF;
+        let places = [back, back.saturating_sub(1)];
+        let index = places
+            .into_iter()
+            .filter_map(|back| self.sent.len().checked_sub(back as usize))
+            .find(|&index| self.sent.get(index).is_some_and(|ack| ack.number == number))?;
         let ack = self.sent[index];
         self.sent.drain(..=index);
         let knows_the_room = ack.room >= self.told || ack.room > self.told / 4;

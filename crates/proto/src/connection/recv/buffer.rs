@@ -73,7 +73,8 @@ pub(crate) enum Insert {
 /// Packets from arrival to delivery, and which are missing between them.
 ///
 /// `head` is the next to be delivered and `end` follows the newest one. A number between them is
-/// stored, missing, or given up: neither, and never missing again.
+/// stored, missing, or gone: given up, or delivered before its turn. Runs of missing and gone
+/// numbers are handled as runs, so that what one packet costs hardly grows with what it skips.
 #[derive(Debug)]
 pub(crate) struct ReceiveBuffer {
     ring: SeqRing<Stored>,
@@ -85,7 +86,9 @@ pub(crate) struct ReceiveBuffer {
     limit: usize,
     /// Numbers passed since the last delivery because they were given up.
     given_up: u32,
-    /// Numbers that were delivered before their turn.
+    /// Numbers that are neither stored nor missing.
+    gone: SeqSet,
+    /// Those of them that were delivered before their turn.
     read_ahead: SeqSet,
 }
 
@@ -100,6 +103,7 @@ impl ReceiveBuffer {
             bytes: 0,
             limit,
             given_up: 0,
+            gone: SeqSet::default(),
             read_ahead: SeqSet::default(),
         }
     }
@@ -128,6 +132,19 @@ impl ReceiveBuffer {
     /// How many more packets fit.
     pub(crate) const fn room(&self) -> usize {
         self.limit.saturating_sub(self.end.distance_from(self.head).unsigned_abs() as usize)
+    }
+
+    /// The most numbers that it spans.
+    pub(crate) const fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Whether the packet would come when its place is passed.
+    pub(crate) fn has_passed(&self, seq: SeqNo) -> bool {
+        seq.is_before(self.head)
+            || seq.is_before(self.end)
+                && !self.missing.contains(seq)
+                && self.ring.get(seq).is_none()
     }
 
     /// The first missing number, or the one after the newest: what an ACK says.
@@ -161,38 +178,37 @@ impl ReceiveBuffer {
         self.reserve(span);
         let gap = seq.distance_from(self.end).unsigned_abs();
         if gap > 0 {
-            self.missing.reserve(self.head, self.ring.capacity());
-            for i in 0..gap {
-                self.missing.insert(self.end.plus(i));
-            }
+            self.reserve_sets();
+            self.missing.insert_run(self.end, gap);
         }
         self.end = seq.next();
         self.store(seq, stored);
         Insert::Newest { gap }
     }
 
-    /// Starts over at `seq`; nothing may be stored. Returns how many numbers are passed over.
-    pub(crate) fn jump(&mut self, seq: SeqNo) -> u32 {
-        let skipped = self.missing.len();
+    /// Starts over at `seq`; nothing may be stored. Of what is passed over, all that was missing
+    /// and `beyond` more numbers count as given up; returns how many these are.
+    pub(crate) fn jump(&mut self, seq: SeqNo, beyond: u32) -> u32 {
+        let skipped = u32::try_from(self.missing.len()).unwrap_or(u32::MAX);
         self.give_up_before(self.end);
-        let beyond = seq.distance_from(self.end).unsigned_abs();
-        self.given_up += self.end.distance_from(self.head).unsigned_abs() + beyond;
+        self.pass_gone();
+        self.given_up = self.given_up.saturating_add(beyond);
         self.head = seq;
         self.end = seq;
-        u32::try_from(skipped).unwrap_or(u32::MAX) + beyond
+        skipped + beyond
+    }
+
+    /// Begins anew at `seq`, which may lie before all that was delivered, and forgets what is
+    /// stored; returns how many packets that were.
+    pub(crate) fn restart(&mut self, seq: SeqNo) -> usize {
+        let stored = self.packets;
+        *self = Self::new(seq, self.limit);
+        stored
     }
 
     /// Gives up every missing number before `seq`; returns how many there were.
     pub(crate) fn give_up_before(&mut self, seq: SeqNo) -> u32 {
-        let mut count = 0;
-        while let Some(missing) = self.missing.first_from(self.head) {
-            if !missing.is_before(seq) {
-                break;
-            }
-            self.missing.remove(missing);
-            count += 1;
-        }
-        count
+        self.give_up(self.head, seq.minus(1))
     }
 
     /// Gives up the missing numbers that lie too far back for `seq` to find a place with them, and
@@ -204,37 +220,49 @@ impl ReceiveBuffer {
         count
     }
 
-    /// Gives up the missing numbers from `first` to `last`; returns how many there were. The sender
-    /// may say so before anything behind them came: then they reach beyond the newest one.
+    /// Gives up what is missing from `first` to `last`; returns how many numbers that were. It
+    /// reaches no further than the newest packet.
     pub(crate) fn give_up(&mut self, first: SeqNo, last: SeqNo) -> u32 {
-        let mut seq = if first.is_before(self.head) { self.head } else { first };
-        let mut count = 0;
-        while seq.is_before(self.end) && !seq.is_after(last) {
-            count += u32::from(self.missing.remove(seq));
-            seq = seq.next();
+        let first = if first.is_before(self.head) { self.head } else { first };
+        let last = if last.is_before(self.end) { last } else { self.end.minus(1) };
+        if self.missing.is_empty() || last.is_before(first) {
+            return 0;
         }
+        self.reserve_sets();
+        for (start, end) in self.missing.ranges_from(first) {
+            if start.is_after(last) || start.is_before(first) {
+                break;
+            }
+            let end = if end.is_after(last) { last } else { end };
+            self.gone.insert_run(start, count(start, end));
+        }
+        self.missing.remove_run(first, count(first, last))
+    }
+
+    /// The same where it is known that nothing up to `last` comes any more, although nothing behind
+    /// it has come yet: the numbers beyond the newest packet count, too, if there is room for them.
+    pub(crate) fn give_up_beyond(&mut self, first: SeqNo, last: SeqNo) -> u32 {
+        let given_up = self.give_up(first, last);
         let follows = !first.is_after(self.end) && !last.is_before(self.end);
         let beyond = last.next().distance_from(self.end).unsigned_abs();
-        if follows && beyond as usize <= self.room() {
-            self.end = last.next();
-            self.reserve(self.end.distance_from(self.head).unsigned_abs() as usize);
-            count += beyond;
+        if !follows || beyond as usize > self.room() {
+            return given_up;
         }
-        count
+        let from = self.end;
+        self.end = last.next();
+        self.reserve(self.end.distance_from(self.head).unsigned_abs() as usize);
+        self.reserve_sets();
+        self.gone.insert_run(from, beyond);
+        given_up + beyond
     }
 
     /// The first packet stored behind a missing number: when it is due, that number is too late.
     pub(crate) fn first_behind_gap(&self) -> Option<(SeqNo, &Stored)> {
-        let mut seq = self.missing.first_from(self.head)?;
+        let missing = self.missing.first_from(self.head)?;
         // Numbers given up lie behind a gap only after a drop request in the middle.
-        while seq.is_before(self.end) {
-            seq = self.missing.first_gap_from(seq);
-            if let Some(stored) = self.ring.get(seq) {
-                return Some((seq, stored));
-            }
-            seq = seq.next();
-        }
-        None
+        let seq = self.missing.first_outside(&self.gone, missing);
+        let stored = self.ring.get(seq).filter(|_| seq.is_before(self.end))?;
+        Some((seq, stored))
     }
 
     /// The next packet to be delivered, unless a missing one comes first.
@@ -247,16 +275,24 @@ impl ReceiveBuffer {
         Some((self.head, stored))
     }
 
+    /// The packet behind the front, if it is here.
+    pub(crate) fn second(&self) -> Option<&Stored> {
+        self.ring.get(self.head.next())
+    }
+
     /// Moves past numbers that were given up, or read before their turn.
     #[inline(never)]
     fn pass_gone(&mut self) {
-        while self.ring.get(self.head).is_none()
-            && self.head.is_before(self.end)
-            && !self.missing.contains(self.head)
-        {
-            self.given_up += u32::from(!self.read_ahead.remove(self.head));
-            self.head = self.head.next();
+        if self.gone.is_empty() {
+            return;
         }
+        let to = self.gone.first_gap_from(self.head);
+        let to = if to.is_after(self.end) { self.end } else { to };
+        let passed = to.distance_from(self.head).unsigned_abs();
+        self.gone.remove_run(self.head, passed);
+        let read = self.read_ahead.remove_run(self.head, passed);
+        self.given_up = self.given_up.saturating_add(passed - read);
+        self.head = to;
     }
 
     /// Takes the packet that `front` shows, with how many were given up just before it.
@@ -283,6 +319,8 @@ impl ReceiveBuffer {
         let stored = self.ring.take(seq)?;
         self.packets -= 1;
         self.bytes -= stored.payload.len() as u64;
+        self.reserve_sets();
+        self.gone.insert(seq);
         self.read_ahead.reserve(self.head, self.ring.capacity());
         self.read_ahead.insert(seq);
         Some(stored)
@@ -293,6 +331,8 @@ impl ReceiveBuffer {
         let Some(stored) = self.ring.take(seq) else { return false };
         self.packets -= 1;
         self.bytes -= stored.payload.len() as u64;
+        self.reserve_sets();
+        self.gone.insert(seq);
         true
     }
 
@@ -301,8 +341,7 @@ impl ReceiveBuffer {
         let (Some(tsbpd), Some(newest)) = (tsbpd, self.ring.get(self.end.minus(1))) else {
             return Duration::ZERO;
         };
-        let span = self.end.distance_from(self.head);
-        let oldest = (0..span).find_map(|i| self.ring.get(self.head.plus(i.unsigned_abs())));
+        let oldest = self.ring.get(self.missing.first_outside(&self.gone, self.head));
         oldest.map_or(Duration::ZERO, |oldest| {
             tsbpd.origin(newest.time).saturating_since(tsbpd.origin(oldest.time))
         })
@@ -320,11 +359,21 @@ impl ReceiveBuffer {
     #[cold]
     fn grow(&mut self, span: usize) {
         self.ring.reserve(self.head, span);
-        for set in [&mut self.missing, &mut self.read_ahead] {
-            if !set.is_empty() {
-                set.reserve(self.head, self.ring.capacity());
-            }
+        if !self.missing.is_empty() || !self.gone.is_empty() {
+            self.reserve_sets();
         }
+        if !self.read_ahead.is_empty() {
+            self.read_ahead.reserve(self.head, self.ring.capacity());
+        }
+    }
+
+    /// Gives the sets of missing and of gone numbers the same room, which is the ring's at least:
+    /// they are looked through together.
+    fn reserve_sets(&mut self) {
+        let sets = self.missing.capacity().max(self.gone.capacity());
+        let span = self.ring.capacity().max(sets);
+        self.missing.reserve(self.head, span);
+        self.gone.reserve(self.head, span);
     }
 
     fn store(&mut self, seq: SeqNo, stored: Stored) {
@@ -332,6 +381,11 @@ impl ReceiveBuffer {
         self.bytes += stored.payload.len() as u64;
         self.ring.insert(seq, stored);
     }
+}
+
+/// How many numbers there are from `first` to `last`.
+const fn count(first: SeqNo, last: SeqNo) -> u32 {
+    last.distance_from(first).unsigned_abs() + 1
 }
 
 #[cfg(test)]
@@ -386,14 +440,28 @@ mod tests {
     }
 
     #[test]
+    fn the_second_packet_is_the_one_behind_the_front() {
+        let isn = SeqNo::new(0x7FFF_FFFE);
+        let mut buffer = ReceiveBuffer::new(isn, 100);
+        for number in [0, 1, 3] {
+            buffer.insert(isn.plus(number), stored(number));
+        }
+        let second = |buffer: &ReceiveBuffer| buffer.second().map(|it| it.payload.clone());
+        assert_eq!(second(&buffer), Some(stored(1).payload));
+        buffer.pop();
+        assert_eq!(second(&buffer), None, "it is missing");
+    }
+
+    #[test]
     fn numbers_given_up_before_anything_came_behind_them() {
         let isn = SeqNo::new(0x7FFF_FFFE);
         let mut buffer = ReceiveBuffer::new(isn, 100);
         buffer.insert(isn, stored(0));
-        assert_eq!(buffer.give_up(isn.plus(2), isn.plus(3)), 0, "1 may still come");
-        assert_eq!(buffer.give_up(isn, isn.plus(2)), 2);
+        assert_eq!(buffer.give_up_beyond(isn.plus(2), isn.plus(3)), 0, "1 may still come");
+        assert_eq!(buffer.give_up(isn, isn.plus(2)), 0, "nothing came behind them");
+        assert_eq!(buffer.give_up_beyond(isn, isn.plus(2)), 2);
         assert_eq!((buffer.acknowledged(), buffer.end()), (isn.plus(3), isn.plus(3)));
-        assert_eq!(buffer.give_up(isn.plus(3), isn.plus(100)), 0, "beyond the capacity");
+        assert_eq!(buffer.give_up_beyond(isn.plus(3), isn.plus(100)), 0, "beyond the capacity");
         assert_eq!(buffer.insert(isn.plus(2), stored(2)), Insert::Belated);
         assert_eq!(buffer.insert(isn.plus(3), stored(3)), Insert::Newest { gap: 0 });
         assert_eq!(buffer.pop().map(|(seq, _, lost)| (seq, lost)), Some((isn, 0)));
@@ -407,7 +475,7 @@ mod tests {
         buffer.insert(isn.plus(1), stored(1));
         buffer.give_up_before(isn.plus(1));
         buffer.pop();
-        assert_eq!(buffer.jump(isn.plus(5_000)), 4_998);
+        assert_eq!(buffer.jump(isn.plus(5_000), 4_998), 4_998);
         assert_eq!(buffer.insert(isn.plus(5_000), stored(2)), Insert::Newest { gap: 0 });
         assert_eq!(buffer.pop().map(|(_, _, lost)| lost), Some(4_998));
     }

@@ -79,6 +79,11 @@ impl Counts {
         self.dropped += packets;
     }
 
+    /// What was passed over had not been sent: the stream goes on there.
+    pub(crate) const fn went_back(&mut self) {
+        self.jumps += 1;
+    }
+
     pub(crate) const fn undecrypted(&mut self, payload: usize) {
         self.undecrypted += 1;
         self.bytes_undecrypted += payload as u64;

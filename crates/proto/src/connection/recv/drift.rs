@@ -17,6 +17,8 @@ const PATH_WINDOWS: u32 = 4;
 const SETTLING: Duration = Duration::from_secs(8);
 /// The correction moves by a thousandth of the time at most, five times what a bad clock drifts.
 const MAX_SLEW_DIVISOR: i64 = 1_000;
+/// A packet that is so much earlier than all others of its window is not the peer's.
+const OUTLIER: i64 = 50_000_000;
 /// It never moves further at once: what waits would be late. A window of a link that stands by
 /// takes eight seconds, in which a bad clock drifts less than this.
 const MAX_STEP: i64 = 2_000_000;
@@ -24,7 +26,8 @@ const MAX_STEP: i64 = 2_000_000;
 /// Follows the drift of the peer's clock against ours.
 ///
 /// Each control packet tells how late it came against the time base. The least lateness in a window
-/// is free of queueing and of most jitter, which libsrt's mean is not. What is left is the drift
+/// is free of queueing and of most jitter, which libsrt's mean is not; where it lies far below the
+/// second least, that one counts, since one packet alone says nothing. What is left is the drift
 /// and the path; half of a change of the least RTT is the path's. A change that jitter does not
 /// explain and that stays starts from anew, so that a new route is not taken for a wrong clock.
 #[derive(Debug)]
@@ -43,7 +46,8 @@ pub(crate) struct DriftTracer {
 struct Window {
     start: Instant,
     samples: u32,
-    least_lateness: i64,
+    /// The least and the second least.
+    least: [i64; 2],
     least_rtt: Option<Duration>,
 }
 
@@ -81,11 +85,12 @@ impl DriftTracer {
         let window = self.window.get_or_insert(Window {
             start: now,
             samples: 0,
-            least_lateness: i64::MAX,
+            least: [i64::MAX; 2],
             least_rtt: None,
         });
         window.samples += 1;
-        window.least_lateness = window.least_lateness.min(lateness);
+        let [first, second] = window.least;
+        window.least = [first.min(lateness), second.min(first.max(lateness))];
         window.least_rtt = match (window.least_rtt, rtt) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
@@ -99,10 +104,12 @@ impl DriftTracer {
 
     fn close(&mut self, window: &Window, length: Duration) -> Option<i64> {
         let rtt = window.least_rtt.unwrap_or_default();
+        let [least, second] = window.least;
+        let lateness = if second.saturating_sub(least) > OUTLIER { second } else { least };
         let usual_change = self.rtt_noise * NOISE_FACTOR;
         let last_rtt = std::mem::replace(&mut self.last_rtt, rtt);
         let Some(reference) = &mut self.reference else {
-            self.reference = Some(Reference { lateness: window.least_lateness, rtt });
+            self.reference = Some(Reference { lateness, rtt });
             // As little is known of the first RTT as of its variance.
             self.rtt_noise = rtt / 2;
             return None;
@@ -113,13 +120,13 @@ impl DriftTracer {
             self.changed += 1;
             if self.changed == PATH_WINDOWS {
                 self.changed = 0;
-                *reference = Reference { lateness: window.least_lateness - self.drift, rtt };
+                *reference = Reference { lateness: lateness - self.drift, rtt };
             }
             return None;
         }
         self.changed = 0;
         let path = (nanos(rtt) - nanos(reference.rtt)) / 2;
-        let target = window.least_lateness - reference.lateness - path;
+        let target = lateness - reference.lateness - path;
         let share = nanos(length.min(SETTLING)) / 1_000_000;
         let step = (target - self.drift) / (nanos(SETTLING) / 1_000_000) * share;
         let slew = (nanos(length) / MAX_SLEW_DIVISOR).min(MAX_STEP);

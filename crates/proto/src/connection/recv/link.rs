@@ -16,12 +16,16 @@ const PROBES: usize = 64;
 pub(crate) struct LinkEstimate {
     arrivals: [Instant; ARRIVALS],
     arrived: usize,
+    /// When the first original arrived.
+    first: Instant,
     /// Gaps of probe pairs in nanoseconds, scaled to a full payload. Made when the first comes.
     gaps: Vec<u64>,
     next_gap: usize,
     /// The same gaps by their size.
     sorted: Vec<u64>,
     probe_started: Option<Instant>,
+    /// The longest time between two arrivals, of late.
+    usual_pause: Duration,
 }
 
 impl LinkEstimate {
@@ -29,10 +33,12 @@ impl LinkEstimate {
         Self {
             arrivals: [Instant::ORIGIN; ARRIVALS],
             arrived: 0,
+            first: Instant::ORIGIN,
             gaps: Vec::new(),
             next_gap: 0,
             sorted: Vec::new(),
             probe_started: None,
+            usual_pause: Duration::ZERO,
         }
     }
 
@@ -42,10 +48,48 @@ impl LinkEstimate {
     pub(crate) fn arrived(&mut self, now: Instant, probe: Probe, payload: usize, full: usize) {
         self.arrivals[self.arrived % ARRIVALS] = now;
         self.arrived += 1;
+        if self.arrived.is_multiple_of(ARRIVALS) {
+            self.note_pauses();
+        }
         match probe {
             Probe::First => self.probe_started = Some(now),
             Probe::Second => self.end_probe(now, payload, full),
             Probe::None => self.probe_started = None,
+        }
+    }
+
+    /// The longest time between two originals, of late.
+    pub(crate) const fn usual_pause(&self) -> Duration {
+        self.usual_pause
+    }
+
+    /// Looks at the last arrivals, the oldest first.
+    #[inline(never)]
+    fn note_pauses(&mut self) {
+        if self.arrived == ARRIVALS {
+            self.first = self.arrivals[0];
+        }
+        // In nanoseconds, since a `Duration` costs several times as much to divide and to compare.
+        let arrivals = self.arrivals.map(Instant::as_nanos);
+        let pauses = arrivals.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
+        let usual = u64::try_from(self.usual_pause.as_nanos()).unwrap_or(u64::MAX);
+        let longest = pauses.fold(usual - usual / 16, u64::max);
+        self.usual_pause = Duration::from_nanos(longest);
+    }
+
+    /// The mean time between two originals since the first; `None` before there are some.
+    pub(crate) fn mean_pause(&self) -> Option<Duration> {
+        let pauses = u32::try_from(self.arrived.checked_sub(1)?).unwrap_or(u32::MAX);
+        (self.arrived >= ARRIVALS).then(|| {
+            self.newest_arrival().unwrap_or_default().saturating_since(self.first) / pauses
+        })
+    }
+
+    /// When the newest original came.
+    pub(crate) const fn newest_arrival(&self) -> Option<Instant> {
+        match self.arrived.checked_sub(1) {
+            Some(newest) => Some(self.arrivals[newest % ARRIVALS]),
+            None => None,
         }
     }
 

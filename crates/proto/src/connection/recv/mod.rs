@@ -2,11 +2,14 @@
 //! and NAKs that the sender needs.
 
 pub(crate) mod ack;
+mod announced;
 pub(crate) mod buffer;
 mod counts;
 mod delivery_rate;
 pub(crate) mod drift;
+mod earliness;
 mod early;
+mod elsewhere;
 mod file;
 pub(crate) mod link;
 mod overtaken;
@@ -25,10 +28,13 @@ use punctual_units::Instant;
 use punctual_wire::{Ack, AckLink, AckNo, AckRates, DataHeader, DropRequest, SeqNo, Timestamp};
 
 use self::ack::{AckKind, AckState};
+use self::announced::Announced;
 use self::buffer::{Insert, Place, ReceiveBuffer, Stored};
 use self::counts::Counts;
 use self::drift::DriftTracer;
+use self::earliness::Earliness;
 use self::early::Early;
+use self::elsewhere::{Arrived, Elsewhere};
 use self::file::FileReceipt;
 use self::link::{LinkEstimate, Probe};
 use self::reorder::Reordering;
@@ -50,14 +56,17 @@ use crate::statistics::Statistics;
 
 /// A gap of so many packets is believed when a second packet confirms it.
 const SUSPICIOUS_GAP: u32 = 64;
-/// How far in the future a packet's origin may seem to lie: the handshake that fixed the time base
-/// may have been delayed by so much.
-const FUTURE: Duration = Duration::from_secs(2);
+/// So long after a packet that can be read, one that never can changes nothing.
+const READABLE: Duration = Duration::from_secs(1);
+
 #[derive(Debug)]
 pub(crate) struct ReceiveHalf {
     buffer: ReceiveBuffer,
     tsbpd: Option<Tsbpd>,
     drift: Option<DriftTracer>,
+    /// How early data may seem to come, and control packets.
+    data_earliness: Earliness,
+    control_earliness: Earliness,
     /// Whether a group sets the correction for the drift, by what its links trace.
     drift_is_shared: bool,
     reordering: Reordering,
@@ -76,7 +85,12 @@ pub(crate) struct ReceiveHalf {
     requests: Option<Box<Requests>>,
     /// When the packet before the present one came in.
     heard_before: Instant,
-    suspect: Option<(SeqNo, Stored)>,
+    /// When the connection began.
+    started: Instant,
+    /// What came elsewhere than where the stream stands.
+    elsewhere: Option<Box<Elsewhere>>,
+    /// What the sender gave up beyond the newest packet.
+    announced: Announced,
     /// What a group takes that balances its links.
     early: Option<Box<Early>>,
     /// The last of those that nobody here can read.
@@ -100,6 +114,8 @@ impl ReceiveHalf {
             buffer: ReceiveBuffer::new(negotiated.receive_isn, config.receive_window()),
             drift: (config.drift_tracer() && tsbpd.is_some()).then(DriftTracer::new),
             drift_is_shared: false,
+            data_earliness: Earliness::new(negotiated.receive_latency),
+            control_earliness: Earliness::new(negotiated.receive_latency),
             too_late_drop: config.too_late_drop() && tsbpd.is_some(),
             tsbpd,
             reordering: Reordering::new(if negotiated.peer_retransmit_flag {
@@ -119,7 +135,9 @@ impl ReceiveHalf {
             next_nak: None,
             requests: requests(config, negotiated).map(Box::new),
             heard_before: now,
-            suspect: None,
+            started: now,
+            elsewhere: None,
+            announced: Announced::default(),
             early: None,
             unreadable: None,
             file: FileReceipt::new(config, negotiated),
@@ -168,12 +186,16 @@ impl ReceiveHalf {
     /// both ends agreed so. If they agreed that nothing is sent again, nobody gives up what is late
     /// and nothing says that all must come, a stream would wait for them for ever (libsrt's does).
     pub(crate) fn handle_filter_loss(&mut self, now: Instant, first: SeqNo, last: SeqNo, rtt: Rtt) {
+        let most = self.buffer.end().plus(self.room()).minus(1);
+        let last = if last.is_after(most) { most } else { last };
+        if last.is_before(first) {
+            return;
+        }
         self.counts.filter_lost(last.distance_from(first).unsigned_abs() + 1);
         match self.arq {
             Arq::OnRequest => self.report(now, first, last, rtt),
             Arq::Never if !self.too_late_drop && !self.keeps_all() => {
-                let count = self.buffer.give_up(first, last);
-                self.counts.dropped(u64::from(count));
+                self.forgo(first, last);
             }
             Arq::Always | Arq::Never => {}
         }
@@ -191,12 +213,15 @@ impl ReceiveHalf {
         };
         let stored = Stored { payload, time: self.plausible_time(now, header.timestamp), place };
         let gap = header.seq.distance_from(self.buffer.end());
-        if gap >= SUSPICIOUS_GAP.cast_signed() {
-            self.handle_far(now, header, stored, rtt);
+        if !(0..SUSPICIOUS_GAP.cast_signed()).contains(&gap)
+            && self.leads_elsewhere(now, header, &stored)
+        {
+            let packet = Arrived { seq: header.seq, retransmitted: header.retransmitted, stored };
+            self.take_elsewhere(now, packet, rtt);
             return true;
         }
-        if gap >= 0 {
-            self.suspect = None;
+        if gap >= 0 && self.elsewhere.is_some() && !header.retransmitted {
+            self.forget_elsewhere();
         }
         let joins = gap == 0 && self.buffer.has_place_for(header.seq) && self.only_waits();
         self.store(now, header.seq, header.retransmitted, stored, rtt);
@@ -211,24 +236,42 @@ impl ReceiveHalf {
     }
 
     /// A data packet came in that cannot be read. Whether it may call for an answer.
-    pub(crate) fn refuse(&mut self, header: &DataHeader, payload: usize, why: Refusal) -> bool {
+    pub(crate) fn refuse(
+        &mut self,
+        now: Instant,
+        header: &DataHeader,
+        payload: usize,
+        why: Refusal,
+    ) -> bool {
         self.counts.arrived(payload, header.retransmitted);
-        self.turn_away(header, payload, why)
+        self.turn_away(now, header, payload, why)
     }
 
     /// The filter rebuilt a packet that cannot be read.
     #[cold]
-    pub(crate) fn refuse_rebuilt(&mut self, header: &DataHeader, payload: usize, why: Refusal) {
+    pub(crate) fn refuse_rebuilt(
+        &mut self,
+        now: Instant,
+        header: &DataHeader,
+        payload: usize,
+        why: Refusal,
+    ) {
         self.counts.rebuilt();
-        self.turn_away(header, payload, why);
+        self.turn_away(now, header, payload, why);
     }
 
-    fn turn_away(&mut self, header: &DataHeader, payload: usize, why: Refusal) -> bool {
+    fn turn_away(
+        &mut self,
+        now: Instant,
+        header: &DataHeader,
+        payload: usize,
+        why: Refusal,
+    ) -> bool {
         self.counts.undecrypted(payload);
         match why {
             Refusal::NotAuthentic => self.counts.not_authentic += 1,
             Refusal::NotReadable => {}
-            Refusal::NoKeys => return self.give_up_unreadable(header.seq),
+            Refusal::NoKeys => return self.give_up_unreadable(now, header.seq),
         }
         false
     }
@@ -236,7 +279,12 @@ impl ReceiveHalf {
     /// Without any key a packet and its like will never be readable, and need not come again, nor
     /// need those before it. As with others, a large gap is believed when a second packet confirms
     /// it.
-    fn give_up_unreadable(&mut self, seq: SeqNo) -> bool {
+    fn give_up_unreadable(&mut self, now: Instant, seq: SeqNo) -> bool {
+        let heard = self.link.newest_arrival();
+        if heard.is_some_and(|at| now < at + READABLE) {
+            // What can be read goes on: this is somebody else's.
+            return false;
+        }
         let end = self.buffer.end();
         let gap = seq.distance_from(end);
         if gap >= SUSPICIOUS_GAP.cast_signed() {
@@ -245,12 +293,11 @@ impl ReceiveHalf {
                 return false;
             }
             if gap.unsigned_abs() as usize >= self.buffer.room() && self.buffer.packets() == 0 {
-                let skipped = self.buffer.jump(seq);
-                self.counts.jumped(u64::from(skipped));
+                self.jump(now, seq);
             }
         }
         let first = if gap > 0 { self.buffer.end() } else { seq };
-        let given_up = self.buffer.give_up(first, seq);
+        let given_up = self.buffer.give_up_beyond(first, seq);
         self.counts.dropped(u64::from(given_up.saturating_sub(1)));
         given_up > 0
     }
@@ -276,8 +323,18 @@ impl ReceiveHalf {
         timestamp: Timestamp,
         rtt: Option<Duration>,
     ) {
-        if let (Some(tracer), Some(tsbpd)) = (&mut self.drift, &mut self.tsbpd)
-            && let Some(drift) = tracer.sample(now, tsbpd.lateness(now, timestamp), rtt)
+        let Some(tsbpd) = &mut self.tsbpd else { return };
+        let lateness = tsbpd.lateness(now, timestamp);
+        let early = tsbpd.drift().saturating_sub(lateness);
+        if early > nanos(self.control_earliness.limit()) {
+            if !self.control_earliness.believes(early.unsigned_abs()) {
+                return;
+            }
+        } else {
+            self.control_earliness.note(-early);
+        }
+        if let Some(tracer) = &mut self.drift
+            && let Some(drift) = tracer.sample(now, lateness, rtt)
             && !self.drift_is_shared
         {
             tsbpd.set_drift(drift);
@@ -312,18 +369,35 @@ impl ReceiveHalf {
         self.tsbpd = Some(tsbpd);
     }
 
-    /// The sender will not send these packets again.
+    /// The sender will not send these packets again. What is missing of them is given up; what lies
+    /// beyond the newest packet is remembered until one comes behind it. `false` for nonsense.
     pub(crate) fn handle_drop_request(&mut self, request: &DropRequest) -> bool {
+        let DropRequest { first, last, .. } = *request;
         let most = self.buffer.end().plus(self.room()).minus(1);
-        let is_far = request.last.is_after(most);
+        let is_far = last.is_after(most);
         let stream = self.file.as_ref().is_some_and(|file| file.is_stream());
-        if request.last.is_before(request.first) || is_far && !self.believes(request) || stream {
+        if last.is_before(first) || is_far && !self.believes(request) || stream {
             return false;
         }
-        let last = if is_far { most } else { request.last };
-        let count = self.buffer.give_up(request.first, last);
+        if self.file.is_some() {
+            // Its sender may wait for the acknowledgement, and send nothing behind them before.
+            let count = self.buffer.give_up_beyond(first, if is_far { most } else { last });
+            self.counts.dropped(u64::from(count));
+            return true;
+        }
+        self.forgo(first, last)
+    }
+
+    /// Gives up what is missing from `first` to `last`, now or when a packet behind it comes.
+    /// `false` if that is no longer remembered.
+    fn forgo(&mut self, first: SeqNo, last: SeqNo) -> bool {
+        let count = self.buffer.give_up(first, last);
         self.counts.dropped(u64::from(count));
-        true
+        let end = self.buffer.end();
+        if last.is_before(end) {
+            return true;
+        }
+        self.announced.note(if first.is_before(end) { end } else { first }, last)
     }
 
     /// Whether a request that goes beyond the room is one that an honest sender makes: of a file,
@@ -338,21 +412,25 @@ impl ReceiveHalf {
         self.acks.acknowledged(now, number)
     }
 
-    /// The next message if it is due, or else the instant when one will be, as
+    /// The next message if it is due at `due_by`, or else the instant when one will be, as
     /// [`next_delivery`](Self::next_delivery) tells it.
-    pub(crate) fn recv(&mut self, now: Instant) -> Result<Message, Option<Instant>> {
+    pub(crate) fn recv(
+        &mut self,
+        now: Instant,
+        due_by: Instant,
+    ) -> Result<Message, Option<Instant>> {
         if self.file.is_some() {
             return self.recv_of_file(now);
         }
-        self.recv_packet(now)
+        self.recv_packet(now, due_by)
     }
 
     /// The next packet, which is a message or a piece of a stream.
     #[inline(always)]
-    fn recv_packet(&mut self, now: Instant) -> Result<Message, Option<Instant>> {
+    fn recv_packet(&mut self, now: Instant, due_by: Instant) -> Result<Message, Option<Instant>> {
         let next = self.next_packet();
         let Some((seq, stored, lost_before)) =
-            next.filter(|&at| at <= now).and_then(|_| self.buffer.pop())
+            next.filter(|&at| at <= due_by).and_then(|_| self.buffer.pop())
         else {
             return Err(next);
         };
@@ -373,7 +451,7 @@ impl ReceiveHalf {
     #[inline(never)]
     fn recv_of_file(&mut self, now: Instant) -> Result<Message, Option<Instant>> {
         let Some(messages) = self.file.as_mut().and_then(|file| file.messages()) else {
-            return self.recv_packet(now);
+            return self.recv_packet(now, now);
         };
         let whole = messages.take(&mut self.buffer);
         self.counts.dropped(messages.take_discarded());
@@ -387,6 +465,12 @@ impl ReceiveHalf {
             return messages.is_readable(&mut self.buffer).then_some(Instant::ORIGIN);
         }
         self.next_packet()
+    }
+
+    /// When the live message behind the front is due, if it is not due at `now` yet.
+    pub(crate) fn second_delivery_after(&self, now: Instant) -> Option<Instant> {
+        let tsbpd = self.tsbpd.as_ref().filter(|_| self.file.is_none())?;
+        self.buffer.second().map(|stored| tsbpd.due(stored.time)).filter(|&due| due > now)
     }
 
     #[inline(always)]
@@ -504,32 +588,16 @@ impl ReceiveHalf {
         }
     }
 
-    /// A packet far ahead is either the first after an outage or nonsense: the next one tells.
-    #[cold]
-    fn handle_far(&mut self, now: Instant, header: &DataHeader, stored: Stored, rtt: Rtt) {
-        // A network may double a packet, but only its sender marks it as sent again.
-        let confirmed = self.suspect.take().filter(|(seq, _)| {
-            let behind = header.seq.distance_from(*seq);
-            (1..SUSPICIOUS_GAP.cast_signed()).contains(&behind)
-                || behind == 0 && header.retransmitted
-        });
-        let Some((seq, first)) = confirmed else {
-            self.suspect = Some((header.seq, stored));
-            return;
-        };
-        let beyond = seq.distance_from(self.buffer.end()).unsigned_abs() as usize;
-        // A sender that goes beyond the room has given up what lies before. libsrt closes the
-        // connection here ("sequence discrepancy"). What is stored is delivered first; then the
-        // receiver goes on where the sender is.
-        if !self.keeps_all() && beyond >= self.buffer.room() && self.buffer.packets() == 0 {
-            let skipped = self.buffer.jump(seq);
-            self.counts.jumped(u64::from(skipped));
-            self.next_nak = None;
-        }
-        let packets = [(seq, false, first), (header.seq, header.retransmitted, stored)];
-        for (seq, retransmitted, stored) in packets {
-            self.store(now, seq, retransmitted, stored, rtt);
-        }
+    /// Goes on at `seq`. What is passed over counts as lost as far as it can have been sent: no
+    /// more than a packet a microsecond since the newest one.
+    fn jump(&mut self, now: Instant, seq: SeqNo) {
+        let beyond = seq.distance_from(self.buffer.end()).unsigned_abs();
+        let silence = now.saturating_since(self.link.newest_arrival().unwrap_or(self.started));
+        let existed = u128::from(beyond) <= silence.as_micros();
+        let skipped = self.buffer.jump(seq, if existed { beyond } else { 0 });
+        self.counts.jumped(u64::from(skipped));
+        self.announced.clear();
+        self.next_nak = None;
     }
 
     /// A sender goes no further ahead of the first packet that it keeps than this end's buffer is
@@ -571,10 +639,8 @@ impl ReceiveHalf {
                 self.note_stored(seq);
                 self.counts.stored(payload);
                 self.acks.count_packet(self.room());
-                if gap > 0 {
-                    self.counts.lost(u64::from(gap));
-                    self.link.disturbed();
-                    self.handle_gap(now, previous_end, seq.minus(1), rtt);
+                if gap > 0 || !self.announced.is_empty() {
+                    self.skip_numbers(now, previous_end, seq, rtt);
                 } else if !retransmitted {
                     self.reordering.arrived_in_order();
                     if self.reordering.next_ripe().is_some() {
@@ -584,7 +650,9 @@ impl ReceiveHalf {
                 if !retransmitted {
                     self.link.arrived(now, probe(seq), payload, self.full_payload);
                     if let Some(tsbpd) = &self.tsbpd {
-                        self.transit_micros = tsbpd.transit(now, time) / 1_000;
+                        let transit = tsbpd.transit(now, time);
+                        self.transit_micros = transit / 1_000;
+                        self.data_earliness.note(transit);
                     }
                 }
             }
@@ -616,6 +684,29 @@ impl ReceiveHalf {
         }
     }
 
+    /// The newest packet, `seq`, came behind `end`, and may leave numbers out: those that the
+    /// sender has said not to send any more are given up, and the others are missing.
+    #[cold]
+    fn skip_numbers(&mut self, now: Instant, end: SeqNo, seq: SeqNo, rtt: Rtt) {
+        for (first, last) in self.announced.settle(seq) {
+            let count = self.buffer.give_up(first, last);
+            self.counts.dropped(u64::from(count));
+        }
+        let mut from = end;
+        while from.is_before(seq) {
+            let run = self.buffer.missing().ranges_from(from).next();
+            let Some((first, last)) = run.filter(|(first, _)| !first.is_before(from)) else {
+                break;
+            };
+            self.counts.lost(u64::from(last.distance_from(first).unsigned_abs()) + 1);
+            self.handle_gap(now, first, last, rtt);
+            from = last.next();
+        }
+        if seq != end {
+            self.link.disturbed();
+        }
+    }
+
     /// Tells who puts messages together of a packet that came.
     #[inline(always)]
     fn note_stored(&mut self, seq: SeqNo) {
@@ -625,10 +716,23 @@ impl ReceiveHalf {
     }
 
     /// The packet's time, unless it lies where an honest sender's cannot: then the present.
-    fn plausible_time(&self, now: Instant, timestamp: Timestamp) -> PeerTime {
+    #[inline(always)]
+    fn plausible_time(&mut self, now: Instant, timestamp: Timestamp) -> PeerTime {
         let Some(tsbpd) = &self.tsbpd else { return PeerTime::default() };
         let time = tsbpd.peer_time(now, timestamp);
-        if tsbpd.origin(time) > now + FUTURE { tsbpd.peer_time_at(now) } else { time }
+        if tsbpd.origin(time) > now + self.data_earliness.limit() {
+            return self.judge_early(now, time);
+        }
+        time
+    }
+
+    /// The time of a packet that seems to come from the future.
+    #[cold]
+    #[inline(never)]
+    fn judge_early(&mut self, now: Instant, time: PeerTime) -> PeerTime {
+        let Some(tsbpd) = &self.tsbpd else { return time };
+        let early = tsbpd.transit(now, time).unsigned_abs();
+        if self.data_earliness.believes(early) { time } else { tsbpd.peer_time_at(now) }
     }
 
     fn lateness(&self, now: Instant, time: PeerTime) -> Duration {
@@ -664,7 +768,7 @@ fn requests(config: &Config, negotiated: &Negotiated) -> Option<Requests> {
     };
     let policy = match config.request_algorithm() {
         RequestAlgorithm::Standard => Box::<TimedRequests>::default(),
-        RequestAlgorithm::Custom(make) => make(),
+        RequestAlgorithm::Custom(factory) => factory.make(),
     };
     Some(Requests::new(policy, negotiated.receive_isn, copied))
 }
@@ -675,6 +779,10 @@ const fn probe(seq: SeqNo) -> Probe {
         1 => Probe::Second,
         _ => Probe::None,
     }
+}
+
+fn nanos(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
 
 fn micros(duration: Duration) -> u32 {

@@ -102,14 +102,19 @@ impl ReceiveHalf {
         }
     }
 
-    /// When a loss that may have been reordering is to be reported.
+    /// When a loss that may have been reordering is to be reported, or what came elsewhere is to be
+    /// believed.
     pub(crate) fn next_ripe(&self) -> Option<Instant> {
-        self.reordering.next_ripe()
+        let elsewhere = self.elsewhere.as_ref().and_then(|elsewhere| elsewhere.next());
+        self.reordering.next_ripe().into_iter().chain(elsewhere).min()
     }
 
     pub(crate) fn report_ripe(&mut self, now: Instant, rtt: Rtt) {
         while let Some((first, last)) = self.reordering.take_ripe(now) {
             self.report(now, first, last, rtt);
+        }
+        if self.elsewhere.as_ref().is_some_and(|it| it.next().is_some_and(|at| at <= now)) {
+            self.look_elsewhere(now, rtt);
         }
     }
 

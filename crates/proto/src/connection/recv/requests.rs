@@ -27,6 +27,10 @@ const SPARE: f64 = 0.15;
 const MOST_SPARE: f64 = 128.0;
 /// Among so many of the oldest requests the one is looked for that a packet answers.
 const SEARCHED: usize = 64;
+/// So much may be asked for at once, and the rest a little later: a peer that answers nothing makes
+/// no more work than that.
+const AT_ONCE: usize = 1_024;
+const REST: Duration = Duration::from_millis(1);
 /// Rounds that are told apart in the statistics; the last stands for all further ones.
 const ROUNDS: usize = 4;
 
@@ -48,6 +52,8 @@ pub(crate) struct Requests {
     response: ResponseTime,
     /// When the newest request was made that has been answered: earlier ones should have been.
     answered: Instant,
+    /// Nothing is asked for again before.
+    rests_until: Instant,
     /// When the last answer came: many of them come one behind the other.
     last_answer: Instant,
     /// Copies of reports that may still be sent besides the usual ones.
@@ -97,6 +103,7 @@ impl Requests {
             gaps: Gaps::new(first),
             response: ResponseTime::default(),
             answered: Instant::ORIGIN,
+            rests_until: Instant::ORIGIN,
             last_answer: Instant::ORIGIN,
             spare: MOST_SPARE / 2.0,
             repeated: 0,
@@ -206,7 +213,8 @@ impl Requests {
     fn next_request(&self, rtt: Rtt) -> Option<Instant> {
         let held = self.held.front().map(|&(due, _)| due);
         let [passed, asked] = [&self.passed, &self.asked].map(|queue| self.due(queue, rtt));
-        held.into_iter().chain(passed).chain(asked).min()
+        let due = held.into_iter().chain(passed).chain(asked).min();
+        due.map(|due| due.max(self.rests_until))
     }
 
     /// When the first of these is to be asked for again.
@@ -267,7 +275,11 @@ impl Requests {
     fn pass_over(&mut self, now: Instant, index: usize, seq: SeqNo) {
         let at = self.asked[index].at;
         let mut i = self.asked.partition_point(|asked| asked.at < at);
-        while let Some(asked) = self.asked.get_mut(i).filter(|asked| asked.at == at) {
+        // What lies behind what is searched keeps its turn.
+        let end = i.max(index) + SEARCHED;
+        while i < end
+            && let Some(asked) = self.asked.get_mut(i).filter(|asked| asked.at == at)
+        {
             let missing = asked.missing;
             if !missing.first.is_before(seq) && missing.first != seq {
                 i += 1;
@@ -302,7 +314,14 @@ impl ReceiveHalf {
     /// Asks for what is due and can still be in time.
     pub(super) fn ask_due(&mut self, now: Instant, rtt: Rtt) {
         let Some(mut requests) = self.requests.take() else { return };
-        while let Some(due) = requests.take_due(now, rtt) {
+        let mut asked = 0;
+        while now >= requests.rests_until
+            && let Some(due) = requests.take_due(now, rtt)
+        {
+            asked += 1;
+            if asked == AT_ONCE {
+                requests.rests_until = now + REST;
+            }
             let mut from = due.first;
             while let Some((first, last)) = self.first_missing(from, due.last) {
                 if self.can_be_in_time(now, last, rtt) {

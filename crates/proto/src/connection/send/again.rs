@@ -60,6 +60,7 @@ impl SendHalf {
         if honest && self.heard.again(timestamp, list) {
             return Verdict::Repeated;
         }
+        self.report_budget.refill(now, self.buffer.flight());
         let mut verdict = Verdict::Repeated;
         let (mut first_lost, mut newly_lost) = (None, 0);
         for (first, last) in list.ranges() {
@@ -67,6 +68,7 @@ impl SendHalf {
                 verdict = Verdict::Odd;
                 continue;
             }
+            let Some((first, last)) = self.within_budget(first, last) else { continue };
             let added = self.report_lost(now, first, last, rtt);
             if added > 0 {
                 newly_lost += added;
@@ -85,6 +87,23 @@ impl SendHalf {
             self.return_lost(now);
         }
         verdict
+    }
+
+    /// What of a reported run can be missing at the peer, and may be looked at: nothing that lies
+    /// farther back than this end keeps packets, and no more than an honest peer reports.
+    fn within_budget(&mut self, first: SeqNo, last: SeqNo) -> Option<(SeqNo, SeqNo)> {
+        let limit = u32::try_from(self.buffer.limit()).unwrap_or(u32::MAX);
+        let least = self.buffer.first().minus(limit);
+        let first = if first.is_before(least) { least } else { first };
+        if last.is_before(first) {
+            return None;
+        }
+        // What is gone is one answer, however much it is.
+        let kept = if first.is_before(self.buffer.first()) { self.buffer.first() } else { first };
+        let packets = last.distance_from(kept).max(-1) + 1;
+        let taken = self.report_budget.take(packets.unsigned_abs().max(1));
+        let lookable = kept.plus(taken).minus(1);
+        (taken > 0).then(|| (first, if lookable.is_before(last) { lookable } else { last }))
     }
 
     /// When something in flight is to be sent again because nothing was acknowledged.
@@ -181,8 +200,14 @@ impl SendHalf {
 
     fn choose_lost(&mut self, now: Instant, rtt: Rtt) -> Option<SeqNo> {
         let mut view = self.view(rtt);
+        // A run of lost packets has one end, which is looked for once.
+        let mut run_end = self.buffer.first();
         while let Some(seq) = self.buffer.take_lost() {
-            let behind = self.buffer.behind_lost(seq);
+            if !run_end.is_after(seq) {
+                run_end = self.buffer.behind_lost(seq);
+            }
+            // When the packet there is due, the peer gives up what is missing before it.
+            let behind = self.buffer.sent_origin(run_end);
             let next = self.buffer.get(seq.next()).map(|packet| packet.origin);
             // What asks whether the peer is there may be as old as it likes.
             let probes = self.probes(seq);

@@ -313,11 +313,14 @@ impl SendBuffer {
         None
     }
 
-    /// The origin of the first packet behind `seq` that is not reported lost, if it was sent: when
-    /// it is due, the peer gives up what is missing before it.
-    pub(crate) fn behind_lost(&self, seq: SeqNo) -> Option<Instant> {
-        let behind = self.lost.first_gap_from(seq.next());
-        self.ring.get(behind).filter(|_| behind.is_before(self.next_new)).map(|next| next.origin)
+    /// The first number behind `seq` that is not reported lost.
+    pub(crate) fn behind_lost(&self, seq: SeqNo) -> SeqNo {
+        self.lost.first_gap_from(seq.next())
+    }
+
+    /// The origin of a packet, if it was sent.
+    pub(crate) fn sent_origin(&self, seq: SeqNo) -> Option<Instant> {
+        self.ring.get(seq).filter(|_| seq.is_before(self.next_new)).map(|packet| packet.origin)
     }
 
     /// Gives up the oldest message that was reported lost; its number.
@@ -340,6 +343,15 @@ impl SendBuffer {
         let mut seq = if run.is_some() { self.first } else { first };
         self.lost.reserve(self.first, self.ring.capacity());
         let mut added = 0;
+        if self.packets == self.span() && seq.is_before(self.next_new) && !seq.is_after(last) {
+            // Nothing was given up in the middle.
+            let to = if last.is_before(self.next_new) { last.next() } else { self.next_new };
+            added = self.lost.insert_run(seq, to.distance_from(seq).unsigned_abs()).into();
+            if let Some(start) = run.take() {
+                gone(start, seq.minus(1));
+            }
+            seq = to;
+        }
         while seq.is_before(self.next_new) && !seq.is_after(last) {
             if self.ring.get(seq).is_none() {
                 run = run.or(Some(seq));

@@ -1,6 +1,7 @@
 //! The sending half of a connection: from the application's messages to paced packets, and what the
 //! peer's ACKs and NAKs do to them.
 
+mod ack_order;
 mod again;
 pub(crate) mod budget;
 pub(crate) mod buffer;
@@ -9,22 +10,23 @@ pub(crate) mod deadline;
 pub(crate) mod drop_request;
 mod numbered;
 pub(crate) mod pacer;
+mod report_budget;
 pub(crate) mod retransmit;
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_units::{Bitrate, Instant};
-use punctual_wire::{
-    Ack, AckNo, DataHeader, DropRequest, KeyFlag, MsgNo, SeqNo, SocketId, Timestamp,
-};
+use punctual_wire::{Ack, DataHeader, DropRequest, KeyFlag, MsgNo, SeqNo, SocketId, Timestamp};
 
+use self::ack_order::{AckOrder, Order};
 use self::again::Heard;
 use self::budget::{Rates, RetransmitBudget};
 use self::buffer::SendBuffer;
 use self::copies::Copies;
 use self::drop_request::DropRequests;
 use self::pacer::Pacer;
+use self::report_budget::ReportBudget;
 use self::retransmit::RetransmitPolicy;
 use crate::config::{Config, MaxBandwidth, PACKET_OVERHEAD, Transmission};
 use crate::congestion::{Controller, PathState};
@@ -39,8 +41,8 @@ use crate::statistics::Statistics;
 /// Least age at which the sender drops, before the margin (draft section 4.6; libsrt).
 const LEAST_DROP_AGE: Duration = Duration::from_secs(1);
 const DROP_MARGIN: Duration = Duration::from_millis(20);
-/// So many ACKs may be overtaken by a later one; a number further back is no older one, but odd.
-const OVERTAKEN_ACKS: u32 = 1_024;
+/// So long after the peer's last word a closed window is tried.
+const WINDOW_PROBE: Duration = Duration::from_millis(50);
 /// A packet whose number is divisible by this starts a probe pair.
 pub(crate) const PROBE_INTERVAL: u32 = 16;
 
@@ -66,6 +68,7 @@ pub(crate) struct SendHalf {
     copies: Copies,
     /// The newest loss reports.
     heard: Heard,
+    report_budget: ReportBudget,
     /// How old a packet is that leaves just in time to be played; `None` if the peer waits for all.
     useful_age: Option<Duration>,
     /// Whether the peer asks for what is lost by clocks of its own, not once a period.
@@ -80,8 +83,8 @@ pub(crate) struct SendHalf {
     congestion_window: u32,
     /// The smaller of both windows.
     window: u32,
-    /// The newest ACK that told of the peer's room.
-    newest_ack: AckNo,
+    /// Which ACK tells of the peer's room now.
+    ack_order: AckOrder,
     /// All packets before this one have been acknowledged; the buffer's first may lie behind it.
     acknowledged: SeqNo,
     /// Age at which messages are dropped; `None` if the sender does not drop.
@@ -149,6 +152,7 @@ impl SendHalf {
             reported: Share::default(),
             copies: Copies::default(),
             heard: Heard::default(),
+            report_budget: ReportBudget::new(now),
             useful_age: drops.then_some(negotiated.peer_latency),
             peer_times_requests: negotiated.peer_times_requests,
             budget: RetransmitBudget::new(
@@ -160,7 +164,7 @@ impl SendHalf {
             returned: None,
             filter: negotiated.filter.map(|fec| fec.sender(negotiated.send_isn)),
             flow_window: negotiated.peer_flow_window,
-            newest_ack: AckNo::default(),
+            ack_order: AckOrder::new(now),
             acknowledged: negotiated.send_isn,
             drop_age: config.send_drop_delay().filter(|_| drops).map(age),
             originals_first: drops,
@@ -267,8 +271,14 @@ impl SendHalf {
 
     /// When something may be sent; `None` while there is nothing, or the peer's buffer is full.
     pub(crate) fn next_send(&self) -> Option<Instant> {
-        let ready = self.filter_owes() || self.buffer.has_new() && self.window_is_open();
-        let original = ready.then_some(Instant::ORIGIN);
+        let has_new = self.buffer.has_new();
+        let original = if self.filter_owes() || has_new && self.window_is_open() {
+            Some(Instant::ORIGIN)
+        } else if has_new {
+            self.window_probe()
+        } else {
+            None
+        };
         let again = self.next_again();
         let sendable = match (original, again) {
             (Some(a), Some(b)) => a.min(b),
@@ -358,7 +368,7 @@ impl SendHalf {
         // Even an ACK for less than what this end gave up tells of room: the sender may wait for
         // it.
         match ack.link() {
-            Some(link) if self.is_newest(ack) => self.flow_window = link.free_buffer,
+            Some(link) if self.is_newest(now, ack) => self.flow_window = link.free_buffer,
             Some(_) => {}
             None => {
                 let steps = next.distance_from(self.buffer.first()).max(0);
@@ -491,7 +501,8 @@ impl SendHalf {
     }
 
     fn choose(&mut self, now: Instant, rtt: Rtt) -> Option<(SeqNo, bool)> {
-        let original = self.buffer.has_new() && self.window_is_open();
+        let original = self.buffer.has_new()
+            && (self.window_is_open() || self.window_probe().is_some_and(|at| at <= now));
         if original && self.originals_first {
             return self.buffer.take_new().map(|seq| (seq, false));
         }
@@ -503,28 +514,35 @@ impl SendHalf {
         if original { self.buffer.take_new().map(|seq| (seq, false)) } else { None }
     }
 
-    /// Whether no later ACK overtook this one.
-    fn is_newest(&mut self, ack: &Ack) -> bool {
+    /// Whether an ACK tells how much room there is now: no later one overtook it. Whatever their
+    /// numbers say, one that acknowledges more than all before is newer than those.
+    fn is_newest(&mut self, now: Instant, ack: &Ack) -> bool {
         let Some(number) = ack.number() else { return true };
-        let behind = self.newest_ack.value().wrapping_sub(number.value());
-        let overtaken = (1..OVERTAKEN_ACKS).contains(&behind);
-        if overtaken {
-            self.counts.acks_missed = self.counts.acks_missed.saturating_sub(1);
-        } else {
-            let ahead = number.value().wrapping_sub(self.newest_ack.value());
-            // What lies farther ahead is no loss, but a peer that counts in its own way.
-            if (1..OVERTAKEN_ACKS).contains(&ahead) {
-                self.counts.acks_expected += u64::from(ahead);
-                self.counts.acks_missed += u64::from(ahead - 1);
-                self.counts.ack_gaps += u64::from(ahead > 1);
+        match self.ack_order.note(now, number) {
+            Order::Newest(steps) => {
+                self.counts.acks_expected += u64::from(steps);
+                self.counts.acks_missed += u64::from(steps.saturating_sub(1));
+                self.counts.ack_gaps += u64::from(steps > 1);
+                true
             }
-            self.newest_ack = number;
+            Order::Overtaken => {
+                self.counts.acks_missed = self.counts.acks_missed.saturating_sub(1);
+                ack.next().is_after(self.acknowledged)
+            }
+            Order::Leap => false,
         }
-        !overtaken
     }
 
     fn window_is_open(&self) -> bool {
         self.buffer.flight() < self.window
+    }
+
+    /// When a live packet goes out although the peer has told of no room: with nothing in flight,
+    /// nothing else would make it tell again, and it may never have said so.
+    #[cold]
+    fn window_probe(&self) -> Option<Instant> {
+        let stuck = self.originals_first && self.buffer.flight() == 0;
+        stuck.then(|| self.last_response + WINDOW_PROBE)
     }
 
     fn account(&mut self, now: Instant, seq: SeqNo, payload: usize, retransmitted: bool) {
@@ -568,12 +586,17 @@ fn rates(control: &Controller) -> Rates {
     Rates { input: control.input(), limit: control.get().max_bandwidth() }
 }
 
+/// What one ACK tells counts for so many times the mean at most.
+const MOST_OF_MEAN: u32 = 8;
+
 /// Smooths what the peer's ACKs tell; zero tells nothing.
 const fn smooth(mean: &mut u32, reported: u32) {
     *mean = match (*mean, reported) {
         (old, 0) => old,
         (0, new) => new,
         (old, new) => {
+            let most = old.saturating_mul(MOST_OF_MEAN);
+            let new = if new > most { most } else { new };
             #[expect(clippy::cast_possible_truncation, reason = "a mean of two u32")]
             {
                 ((old as u64 * 7 + new as u64) / 8) as u32

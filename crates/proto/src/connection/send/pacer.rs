@@ -10,6 +10,10 @@ const CREDIT: Duration = Duration::from_millis(10);
 /// sends, so packets that are due within this time of each other leave together.
 const QUANTUM: Duration = Duration::from_micros(100);
 
+/// The same at a pace that keeps to no limit: about what one batch takes at 1 Gb/s that the system
+/// cuts into datagrams (GSO).
+const LOOSE_QUANTUM: Duration = Duration::from_micros(500);
+
 /// How long the sender waits after a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pace {
@@ -17,23 +21,45 @@ pub(crate) enum Pace {
     Packet(Duration),
     /// What the packet takes at a rate: nanoseconds for 65,536 bytes.
     Bytes(u64),
+    /// The same at a rate that nobody set as a limit: it only spreads what comes in long bursts.
+    Loose(u64),
 }
 
 impl Pace {
     /// The pace that keeps to `rate`, headers included.
     pub(crate) fn at(rate: Bitrate) -> Self {
-        // No more than 2^48, three days: the product with a packet's size stays far below 2^64.
-        let nanos = rate.time_for(1 << 16).as_nanos().min(1 << 48);
-        Self::Bytes(u64::try_from(nanos).unwrap_or(1 << 48))
+        Self::Bytes(nanos_at(rate))
+    }
+
+    /// The pace that goes by `rate`, headers included, and need not keep to it.
+    pub(crate) fn about(rate: Bitrate) -> Self {
+        Self::Loose(nanos_at(rate))
     }
 
     /// The time after a packet of `bytes`, headers included.
     fn after(self, bytes: usize) -> Duration {
         match self {
             Self::Packet(period) => period,
-            Self::Bytes(nanos) => Duration::from_nanos((bytes as u64).saturating_mul(nanos) >> 16),
+            Self::Bytes(nanos) | Self::Loose(nanos) => {
+                Duration::from_nanos((bytes as u64).saturating_mul(nanos) >> 16)
+            }
         }
     }
+
+    /// How far ahead of its time a packet may go out.
+    const fn quantum(self) -> Duration {
+        match self {
+            Self::Packet(_) | Self::Bytes(_) => QUANTUM,
+            Self::Loose(_) => LOOSE_QUANTUM,
+        }
+    }
+}
+
+/// Nanoseconds for 65,536 bytes.
+fn nanos_at(rate: Bitrate) -> u64 {
+    // No more than 2^48, three days: the product with a packet's size stays far below 2^64.
+    let nanos = rate.time_for(1 << 16).as_nanos().min(1 << 48);
+    u64::try_from(nanos).unwrap_or(1 << 48)
 }
 
 /// Spaces packets, originals and retransmissions alike, at the pace that congestion control sets.
@@ -62,7 +88,7 @@ impl Pacer {
 
     /// When the next packet may go out.
     pub(crate) fn next(&self) -> Instant {
-        self.next - QUANTUM
+        self.next - self.pace.quantum()
     }
 
     /// There was nothing to send: time that passes from here on is not made up for.
@@ -137,6 +163,25 @@ mod tests {
         assert!(pacer.allows(start));
         pacer.sent(start, 1_360, false);
         assert_eq!(pacer.next(), Instant::from_millis(102) - QUANTUM);
+    }
+
+    #[test]
+    fn without_a_limit_a_batch_leaves_together_and_the_rate_is_kept() {
+        // Packets of 1,375 bytes: 11 µs each.
+        let mut pacer = Pacer::new(Pace::about(Bitrate::from_mbps(1_000)));
+        let start = Instant::from_millis(100);
+        let mut burst = |now| {
+            let allowed = |_: &u32| {
+                let allowed = pacer.allows(now);
+                if allowed {
+                    pacer.sent(now, 1_375, false);
+                }
+                allowed
+            };
+            (0..1_000).take_while(allowed).count()
+        };
+        assert_eq!(burst(start), 46);
+        assert_eq!(burst(start + Duration::from_millis(1)), 91);
     }
 
     #[test]

@@ -109,7 +109,7 @@ pub(crate) fn policy(config: &Config, peer: &Negotiated) -> Box<dyn RetransmitPo
         RetransmitAlgorithm::Deadline => deadline(config),
         RetransmitAlgorithm::Auto if peer.peer_times_requests => deadline(config),
         RetransmitAlgorithm::Auto => efficient(peer.peer_periodic_nak),
-        RetransmitAlgorithm::Custom(make) => make(),
+        RetransmitAlgorithm::Custom(factory) => factory.make(),
     }
 }
 

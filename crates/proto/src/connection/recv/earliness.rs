@@ -1,0 +1,127 @@
+use std::time::Duration;
+
+/// How far in the future a packet's origin may seem to lie at most: the handshake that fixed the
+/// time base may have been delayed by so much.
+const MOST: Duration = Duration::from_secs(2);
+/// So many packets tell how far it does lie there.
+const LEARNT: u32 = 64;
+/// A path may become shorter by so much at once, or by the latency if that is more …
+const LEAST_MARGIN: Duration = Duration::from_millis(50);
+/// … or by more, when so many packets in a row say so.
+const IN_A_ROW: u32 = 16;
+
+/// How far ahead of its arrival the origin of a packet may seem to lie.
+///
+/// A packet cannot have been on its way for less time than the path takes. One that says so is not
+/// the peer's, or its clock is wrong: played at the time that it says, all behind it would wait.
+#[derive(Debug)]
+pub(super) struct Earliness {
+    limit: Duration,
+    margin: Duration,
+    earliest: Duration,
+    /// The same as the least transit that was learnt, nanoseconds.
+    lowest: i64,
+    seen: u32,
+    in_a_row: u32,
+}
+
+impl Earliness {
+    /// For a stream of this latency: a queue that empties makes a path shorter by hundreds of
+    /// milliseconds, and a message that is held back by less than the latency holds up none for
+    /// longer.
+    pub(super) fn new(latency: Duration) -> Self {
+        Self {
+            limit: MOST,
+            margin: latency.max(LEAST_MARGIN),
+            earliest: Duration::ZERO,
+            lowest: 0,
+            seen: 0,
+            in_a_row: 0,
+        }
+    }
+
+    /// What is believed.
+    pub(super) const fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    /// A packet came within the limit that was so many nanoseconds longer on its way than the one
+    /// that fixed the time base; negative if it was faster.
+    #[inline(always)]
+    pub(super) fn note(&mut self, transit: i64) {
+        self.in_a_row = 0;
+        if self.seen < LEARNT || transit < self.lowest {
+            self.learn(transit);
+        }
+    }
+
+    #[inline(never)]
+    fn learn(&mut self, transit: i64) {
+        let early = Duration::from_nanos(transit.min(0).unsigned_abs());
+        self.earliest = self.earliest.max(early).min(MOST);
+        self.lowest = self.lowest.min(transit);
+        self.seen = (self.seen + 1).min(LEARNT);
+        if self.seen == LEARNT {
+            self.limit = (self.earliest + self.margin).min(MOST);
+        }
+    }
+
+    /// A packet came beyond the limit, early by so many nanoseconds; whether it is believed.
+    #[cold]
+    pub(super) fn believes(&mut self, early: u64) -> bool {
+        let early = Duration::from_nanos(early);
+        if early > MOST {
+            return false;
+        }
+        self.in_a_row += 1;
+        if self.in_a_row < IN_A_ROW {
+            return false;
+        }
+        self.in_a_row = 0;
+        self.earliest = early;
+        self.limit = (early + self.margin).min(MOST);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn learnt(transit: i64) -> Earliness {
+        let mut earliness = Earliness::new(Duration::ZERO);
+        (0..LEARNT).for_each(|_| earliness.note(transit));
+        earliness
+    }
+
+    #[test]
+    fn after_some_packets_no_other_may_be_much_earlier() {
+        assert_eq!(Earliness::new(Duration::ZERO).limit(), MOST);
+        assert_eq!(learnt(3_000_000).limit(), LEAST_MARGIN);
+        assert_eq!(learnt(-300_000_000).limit(), Duration::from_millis(350));
+        let mut patient = Earliness::new(Duration::from_millis(750));
+        (0..LEARNT).for_each(|_| patient.note(0));
+        assert_eq!(patient.limit(), Duration::from_millis(750));
+    }
+
+    #[test]
+    fn a_path_that_becomes_shorter_is_believed_when_packets_in_a_row_say_so() {
+        let mut earliness = learnt(0);
+        let believed = (0..40).filter(|_| earliness.believes(900 * MS)).count();
+        assert_eq!(believed, 2, "each sixteenth that is beyond the limit");
+        assert_eq!(earliness.limit(), Duration::from_millis(950));
+        assert!((0..100).all(|_| !earliness.believes(2_001 * MS)));
+    }
+
+    #[test]
+    fn single_early_packets_among_others_are_not_believed() {
+        let mut earliness = learnt(0);
+        for _ in 0..100 {
+            earliness.note(0);
+            assert!(!earliness.believes(900 * MS));
+        }
+        assert_eq!(earliness.limit(), LEAST_MARGIN);
+    }
+}

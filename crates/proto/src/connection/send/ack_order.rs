@@ -1,0 +1,91 @@
+use punctual_units::Instant;
+use punctual_wire::AckNo;
+
+/// So many ACKs may be overtaken by a later one; a number further back is no older one, but odd.
+const OVERTAKEN: u32 = 1_024;
+/// So many ACKs may come at once, or be lost one after the other, besides those that the time
+/// since the last one explains: a receiver sends one in 10 ms, and more while it frees room.
+const AT_ONCE: u64 = 16;
+const A_MILLISECOND: u64 = 2;
+
+/// Which of the peer's ACKs is the newest, by their numbers.
+///
+/// A number far ahead is believed when the next one goes on from there: one that somebody made up
+/// would let all that follow look old.
+#[derive(Debug)]
+pub(super) struct AckOrder {
+    newest: Option<AckNo>,
+    at: Instant,
+    leap: Option<AckNo>,
+}
+
+/// What an ACK's number says.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Order {
+    /// It is the newest, so many after the one before; 0 if that cannot be said.
+    Newest(u32),
+    /// A later one came before.
+    Overtaken,
+    /// It is too far ahead to be believed now.
+    Leap,
+}
+
+impl AckOrder {
+    pub(super) const fn new(now: Instant) -> Self {
+        Self { newest: None, at: now, leap: None }
+    }
+
+    /// An ACK with this number came.
+    pub(super) fn note(&mut self, now: Instant, number: AckNo) -> Order {
+        let ahead = |of: AckNo| number.value().wrapping_sub(of.value()) & MASK;
+        let newest = self.newest.unwrap_or_default();
+        let behind = newest.value().wrapping_sub(number.value()) & MASK;
+        if (1..OVERTAKEN).contains(&behind) {
+            return Order::Overtaken;
+        }
+        let steps = ahead(newest);
+        let millis = u64::try_from(now.saturating_since(self.at).as_millis()).unwrap_or(u64::MAX);
+        let expected = millis.saturating_mul(A_MILLISECOND).saturating_add(AT_ONCE);
+        let goes_on = self.leap.is_some_and(|leap| (1..=MASK / 2).contains(&ahead(leap)));
+        if self.newest.is_some() && u64::from(steps) > expected && !goes_on {
+            self.leap = Some(number);
+            return Order::Leap;
+        }
+        (self.newest, self.at, self.leap) = (Some(number), now, None);
+        // What lies farther ahead is no loss, but a peer that counts in its own way.
+        Order::Newest(if steps < OVERTAKEN { steps } else { 0 })
+    }
+}
+
+/// ACK numbers have 31 bits.
+const MASK: u32 = 0x7FFF_FFFF;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Instant = Instant::from_millis;
+
+    #[test]
+    fn a_single_number_far_ahead_makes_no_other_one_old() {
+        for ahead in [900, 1_023, 1 << 30] {
+            let mut order = AckOrder::new(MS(0));
+            for i in 1..10 {
+                assert_eq!(order.note(MS(u64::from(i) * 10), AckNo::new(i)), Order::Newest(1));
+            }
+            assert_eq!(order.note(MS(95), AckNo::new(9 + ahead)), Order::Leap);
+            assert_eq!(order.note(MS(100), AckNo::new(10)), Order::Newest(1));
+            assert_eq!(order.note(MS(110), AckNo::new(9)), Order::Overtaken);
+        }
+    }
+
+    #[test]
+    fn numbers_that_go_on_far_ahead_are_believed() {
+        let mut order = AckOrder::new(MS(0));
+        order.note(MS(0), AckNo::new(1));
+        assert_eq!(order.note(MS(10), AckNo::new(5_000)), Order::Leap);
+        assert_eq!(order.note(MS(20), AckNo::new(5_001)), Order::Newest(0));
+        assert_eq!(order.note(MS(30), AckNo::new(5_002)), Order::Newest(1));
+        assert_eq!(order.note(MS(400), AckNo::new(5_039)), Order::Newest(37), "an outage");
+    }
+}

@@ -1,0 +1,136 @@
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use punctual_units::Instant;
+
+use super::allowance::Allowance;
+
+/// How many new callers a listener takes in a second, so that masses of them cannot keep it from
+/// its connections. Whoever is passed over repeats his request, and may be lucky then.
+///
+/// Callers from an address that has had several already leave the others a reserve.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    allowance: Allowance,
+    reserve: u32,
+    /// When counting began anew.
+    since: Instant,
+    /// Callers that were taken since then, by their network. Bounded by the allowance.
+    taken: BTreeMap<IpAddr, u32>,
+}
+
+impl Admission {
+    /// For `per_second` callers, a quarter of them at once.
+    pub(crate) fn new(now: Instant, per_second: u32) -> Self {
+        let burst = (per_second / 4).max(1);
+        let allowance = Allowance::new(now, per_second, burst);
+        Self { allowance, reserve: burst / 2, since: now, taken: BTreeMap::new() }
+    }
+
+    /// Whether a caller from `remote` is taken in now.
+    pub(crate) fn admits(&mut self, now: Instant, remote: SocketAddr) -> bool {
+        if now.saturating_since(self.since) >= PERIOD {
+            self.since = now;
+            self.taken.clear();
+        }
+        let network = network(remote.ip());
+        let taken = self.taken.get(&network).copied().unwrap_or_default();
+        let reserve = if taken < FEW { 0 } else { self.reserve };
+        let admitted = self.allowance.take(now, reserve);
+        if admitted {
+            self.taken.insert(network, taken + 1);
+        }
+        admitted
+    }
+}
+
+/// What one host can be expected to have at its disposal: an address, or 2^64 of them.
+pub(crate) fn network(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(address) => match address.to_ipv4_mapped() {
+            Some(address) => address.into(),
+            None => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
+        },
+    }
+}
+
+/// For how long callers are counted by their address.
+const PERIOD: Duration = Duration::from_secs(1);
+/// Callers of one address in that time that are not many.
+const FEW: u32 = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Instant = Instant::from_millis(9_000);
+
+    fn from(host: u8, port: u16) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, host], port))
+    }
+
+    /// Callers taken of a flood from one address, 20 a millisecond, and of callers from other
+    /// addresses, one each 20 ms.
+    fn flood(millis: u64) -> (u32, u32) {
+        let mut admission = Admission::new(START, 1_000);
+        let (mut taken, mut others) = (0, 0);
+        for millis in 0..millis {
+            let now = START + Duration::from_millis(millis);
+            for port in 0..20 {
+                taken += u32::from(admission.admits(now, from(1, port)));
+            }
+            if millis % 20 == 0 {
+                let host = u8::try_from(2 + millis / 20 % 50).expect("it is below 52");
+                others += u32::from(admission.admits(now, from(host, 1)));
+            }
+        }
+        (taken, others)
+    }
+
+    #[test]
+    fn of_a_flood_no_more_callers_are_taken_than_allowed() {
+        let (taken, others) = flood(10_000);
+        assert!((9_000..=10_250).contains(&(taken + others)), "{taken} and {others}");
+    }
+
+    #[test]
+    fn a_flood_from_one_address_does_not_keep_others_out() {
+        let (_, others) = flood(10_000);
+        assert_eq!(others, 500);
+    }
+
+    #[test]
+    fn many_callers_of_one_address_come_in_within_a_second() {
+        let mut admission = Admission::new(START, 1_000);
+        let mut left = 700;
+        // All repeat their requests at the same times.
+        for millis in [0, 20, 60, 140, 300, 550, 800, 1_050] {
+            let now = START + Duration::from_millis(millis);
+            left = (0..left).filter(|_| !admission.admits(now, from(1, 1))).count();
+        }
+        assert_eq!(left, 0);
+    }
+
+    #[test]
+    fn what_is_kept_of_addresses_is_bounded() {
+        let mut admission = Admission::new(START, 1_000);
+        for number in 0..200_000_u32 {
+            let now = START + Duration::from_micros(50 * u64::from(number));
+            let address = IpAddr::V4(number.into());
+            admission.admits(now, SocketAddr::new(address, 1));
+            assert!(admission.taken.len() <= 1_250);
+        }
+    }
+
+    #[test]
+    fn addresses_of_one_ipv6_network_count_together() {
+        let [a, b, c] = ["2001:db8::1", "2001:db8::ffff:1:2", "2001:db8:0:1::1"]
+            .map(|address| network(address.parse().expect("an address")));
+        assert_eq!(a, b);
+        assert_ne!(a, c);
+        let mapped = network("::ffff:192.0.2.1".parse().expect("an address"));
+        assert_eq!(mapped, "192.0.2.1".parse::<IpAddr>().expect("an address"));
+    }
+}

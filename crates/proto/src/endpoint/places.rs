@@ -1,0 +1,203 @@
+//! A listener that takes only so many callers at a time.
+//!
+//! Who comes when all places are taken is refused at once, unless one is taken by a caller of the
+//! same host and stream: then it may be the same program, started anew. It waits until that one is
+//! heard again, and is refused, or has been silent for longer than any peer is, and takes its
+//! place.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use punctual_units::Instant;
+use punctual_wire::{Control, Handshake, RejectReason, SocketId, Timestamp};
+
+use super::{ConnectionId, Endpoint};
+use crate::config::Config;
+use crate::error::CloseReason;
+use crate::event::IncomingId;
+use crate::handshake::listener::Proposal;
+
+/// A peer that has been silent for so long is taken for dead when its host calls again: those that
+/// live say so each second.
+const SILENCE: Duration = Duration::from_millis(1_200);
+
+/// How soon it is looked whether a place is taken by somebody who lives; then after twice as long
+/// each time.
+const FIRST_LOOK: Duration = Duration::from_millis(10);
+/// The longest time between two looks.
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+
+/// What is on its way from a peer that has ended arrives within so long at most.
+const LONGEST_WAY: Duration = Duration::from_millis(250);
+
+/// Callers that may get the place of another one, one for each connection at most.
+#[derive(Debug, Default)]
+pub(super) struct Claims(Vec<Claim>);
+
+/// A caller that may get the place of a connection.
+#[derive(Debug)]
+struct Claim {
+    rival: ConnectionId,
+    remote: SocketAddr,
+    proposal: Proposal,
+    config: Config,
+    since: Instant,
+    look: Instant,
+    pause: Duration,
+}
+
+/// Where a caller may go.
+enum Place {
+    Free,
+    None,
+    /// That of a caller who waits for an answer.
+    OfWaiting(IncomingId),
+    /// That of a connection.
+    OfConnection(ConnectionId),
+}
+
+impl Claims {
+    /// When a claim is to be looked at next.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        self.0.iter().map(|claim| claim.look).min()
+    }
+
+    /// Whether the caller has a claim already.
+    pub(super) fn waits(
+        &mut self,
+        now: Instant,
+        remote: SocketAddr,
+        timestamp: Timestamp,
+        conclusion: &Handshake,
+    ) -> bool {
+        let Some(claim) = self.0.iter_mut().find(|claim| claim.is_of(remote, conclusion)) else {
+            return false;
+        };
+        claim.proposal.base.refine(now, timestamp);
+        true
+    }
+
+    /// Forgets the claim of a caller that has given up.
+    pub(super) fn withdraw(&mut self, remote: SocketAddr, withdrawal: &Handshake) {
+        self.0.retain(|claim| !claim.is_of(remote, withdrawal));
+    }
+
+    fn pop_due(&mut self, now: Instant) -> Option<Claim> {
+        let due = self.0.iter().position(|claim| claim.look <= now)?;
+        Some(self.0.swap_remove(due))
+    }
+}
+
+impl Claim {
+    fn is_of(&self, remote: SocketAddr, handshake: &Handshake) -> bool {
+        self.remote == remote && self.proposal.is_repeated_by(handshake)
+    }
+}
+
+impl Endpoint {
+    /// Takes no more than so many callers at a time from now on, links of groups not counted: see
+    /// [`EndpointConfig::max_callers`](crate::EndpointConfig::max_callers). Connections that stand
+    /// are not touched.
+    pub fn limit_callers(&mut self, limit: Option<usize>) {
+        self.config.max_callers = limit;
+    }
+
+    /// When a caller that claims the place of another one is to be looked at.
+    pub(super) fn next_claim(&self) -> Option<Instant> {
+        self.claims.next_look()
+    }
+
+    /// Finds a place for a caller whose handshake fits.
+    pub(super) fn place(
+        &mut self,
+        now: Instant,
+        remote: SocketAddr,
+        proposal: Proposal,
+        config: Config,
+    ) {
+        match self.place_for(remote, &proposal) {
+            Place::Free => self.admit(now, remote, proposal, config),
+            Place::None => self.turn_away(remote, &proposal.conclusion, RejectReason::BACKLOG),
+            Place::OfWaiting(older) => {
+                if let Some(older) = self.dismiss(older) {
+                    self.refuse(older.remote, &older.proposal.conclusion, RejectReason::BACKLOG);
+                }
+                self.admit(now, remote, proposal, config);
+            }
+            Place::OfConnection(rival) => {
+                if let Some(at) = self.claims.0.iter().position(|claim| claim.rival == rival) {
+                    let older = self.claims.0.swap_remove(at);
+                    self.turn_away(older.remote, &older.proposal.conclusion, RejectReason::BACKLOG);
+                }
+                let (since, pause) = (now, FIRST_LOOK);
+                let look = now + pause;
+                self.claims.0.push(Claim { rival, remote, proposal, config, since, look, pause });
+            }
+        }
+    }
+
+    fn place_for(&self, remote: SocketAddr, proposal: &Proposal) -> Place {
+        let Some(limit) = self.config.max_callers else { return Place::Free };
+        if proposal.request.group().is_some() {
+            return Place::Free;
+        }
+        let stream = proposal.request.stream_id();
+        let mut taken = 0;
+        let mut found = Place::None;
+        for (id, waiting) in self.listener.waiting() {
+            taken += 1;
+            let same = waiting.remote.ip() == remote.ip();
+            if same && waiting.proposal.request.stream_id() == stream {
+                found = Place::OfWaiting(id);
+            }
+        }
+        for (_, slot) in self.connections.iter().filter(|(_, slot)| slot.caller.is_some()) {
+            let Some(tenant) = slot.connection.tenant() else { continue };
+            taken += 1;
+            let same = slot.connection.remote.ip() == remote.ip() && tenant.stream_id == stream;
+            if same && matches!(found, Place::None) {
+                found = Place::OfConnection(slot.id);
+            }
+        }
+        match taken < limit {
+            true => Place::Free,
+            // Nobody is taken any more.
+            false if limit == 0 => Place::None,
+            false => found,
+        }
+    }
+
+    /// Decides on the callers that claim the place of another one.
+    pub(super) fn look_at_claims(&mut self, now: Instant) {
+        while let Some(mut claim) = self.claims.pop_due(now) {
+            let index = self.index(claim.rival);
+            let tenant = index.and_then(|index| self.connections[index].connection.tenant());
+            let (Some(index), Some(tenant)) = (index, tenant) else {
+                self.place(now, claim.remote, claim.proposal, claim.config);
+                continue;
+            };
+            let silent_from = tenant.last_heard + SILENCE;
+            if tenant.last_heard > claim.since + tenant.round_trip.min(LONGEST_WAY) {
+                self.turn_away(claim.remote, &claim.proposal.conclusion, RejectReason::BACKLOG);
+            } else if now >= silent_from {
+                self.evict(now, index);
+                self.place(now, claim.remote, claim.proposal, claim.config);
+            } else {
+                claim.look = (now + claim.pause).min(silent_from);
+                claim.pause = (2 * claim.pause).min(LONGEST_PAUSE);
+                self.claims.0.push(claim);
+            }
+        }
+    }
+
+    /// Ends a connection whose peer has called anew.
+    fn evict(&mut self, now: Instant, index: usize) {
+        let slot = &mut self.connections[index];
+        let (remote, timestamp) = (slot.connection.remote, slot.connection.timestamp(now));
+        let peer = slot.caller.map_or(SocketId::LISTENER, |(_, peer, _)| peer);
+        slot.connection.abandon(CloseReason::Replaced);
+        self.settle(now, index);
+        // If it is silent and lives, it should know.
+        self.say(remote, timestamp, peer, Control::Shutdown);
+    }
+}

@@ -1,0 +1,169 @@
+//! An endpoint with one connection, and whatever its peer likes to send it.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use punctual_proto::{Config, ConnectionId, Endpoint, EndpointConfig, Event, SendOptions, SeqNo};
+use punctual_units::Instant;
+use punctual_wire::{
+    Control, ControlPacket, DataHeader, KeyFlag, MsgNo, Packet, Position, SocketId, Timestamp,
+};
+
+/// The endpoint, and what its peer knows of the connection.
+pub struct Bed {
+    pub victim: Endpoint,
+    pub id: ConnectionId,
+    /// The victim's socket.
+    pub dest: SocketId,
+    /// The next number that the peer would send, and the victim.
+    pub next: SeqNo,
+    pub theirs: SeqNo,
+    /// The conclusion that the peer began with.
+    pub conclusion: Vec<u8>,
+    now: Instant,
+    start: Instant,
+    buffer: Vec<u8>,
+}
+
+impl Bed {
+    /// A connection on which a few packets have come, and with `sent` packets of the victim's own
+    /// in flight.
+    pub fn new(config: &Config, sent: u32) -> Self {
+        let mut now = Instant::from_millis(10_000);
+        let mut peer = Endpoint::new(EndpointConfig::new([1; 32]), now);
+        let mut victim = Endpoint::new(EndpointConfig::new([2; 32]), now);
+        victim.listen(Some(config.clone()));
+        let call = peer.connect(now, there(), config.clone()).expect("an address");
+        let (mut id, mut conclusion) = (None, Vec::new());
+        while id.is_none() || !peer.info(call).is_some_and(|info| info.connected) {
+            now += Duration::from_millis(1);
+            peer.handle_timeout(now);
+            for datagram in taken_from(&mut peer, now) {
+                conclusion.clone_from(&datagram);
+                victim.handle_datagram(now, here(), datagram.into());
+            }
+            while let Some(event) = victim.poll_event() {
+                if let Event::Incoming(incoming) = event {
+                    id = Some(victim.accept(now, incoming.id, None).expect("room"));
+                }
+            }
+            for datagram in taken_from(&mut victim, now) {
+                peer.handle_datagram(now, there(), datagram.into());
+            }
+        }
+        let id = id.expect("a caller");
+        let mut bed = Self {
+            dest: victim.info(id).expect("a connection").socket_id,
+            victim,
+            id,
+            next: SeqNo::new(0),
+            theirs: SeqNo::new(0),
+            conclusion,
+            now,
+            start: now,
+            buffer: Vec::new(),
+        };
+        bed.learn_numbers(&mut peer, call);
+        bed.send(sent);
+        bed
+    }
+
+    fn learn_numbers(&mut self, peer: &mut Endpoint, call: ConnectionId) {
+        let message = Bytes::from_static(&[7; 1_316]);
+        peer.send(self.now, call, message.clone(), SendOptions::default()).expect("room");
+        self.victim.send(self.now, self.id, message, SendOptions::default()).expect("room");
+        let number = |datagrams: &[Vec<u8>]| {
+            let data = datagrams.iter().find_map(|datagram| match Packet::parse(datagram) {
+                Ok(Packet::Data(data)) => Some(data.header.seq),
+                _ => None,
+            });
+            data.expect("a data packet").next()
+        };
+        let datagrams = taken_from(peer, self.now);
+        self.next = number(&datagrams);
+        for datagram in datagrams {
+            self.victim.handle_datagram(self.now, here(), datagram.into());
+        }
+        self.theirs = number(&taken_from(&mut self.victim, self.now));
+    }
+
+    /// Lets the victim send so many packets, which nobody acknowledges.
+    fn send(&mut self, packets: u32) {
+        for _ in 0..packets {
+            self.now += Duration::from_micros(100);
+            let message = Bytes::from_static(&[7; 1_316]);
+            self.victim.send(self.now, self.id, message, SendOptions::default()).expect("room");
+            self.drain();
+        }
+        self.theirs = self.theirs.plus(packets);
+    }
+
+    /// The victim takes in a datagram, answers it, does what is due, and reads.
+    pub fn take(&mut self, datagram: Bytes) {
+        self.now += Duration::from_micros(200);
+        self.victim.handle_datagram(self.now, here(), datagram);
+        if self.victim.poll_timeout().is_some_and(|due| due <= self.now) {
+            self.victim.handle_timeout(self.now);
+        }
+        self.drain();
+        while self.victim.poll_event().is_some() {}
+        while let Ok(Some(_)) = self.victim.recv(self.now, self.id) {}
+    }
+
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn drain(&mut self) {
+        self.buffer.clear();
+        while self.victim.poll_transmit(self.now, 44, &mut self.buffer).is_some() {
+            self.buffer.clear();
+        }
+    }
+
+    /// A time stamp that fits the packet that comes `packets` from now.
+    pub fn stamp(&self, packets: u32) -> Timestamp {
+        let at = self.now + Duration::from_micros(200) * packets;
+        Timestamp::from_micros(u32::try_from((at - self.start).as_micros()).expect("a short run"))
+    }
+
+    pub fn data(&self, seq: SeqNo, packets: u32) -> Bytes {
+        let header = DataHeader {
+            seq,
+            position: Position::Solo,
+            in_order: false,
+            key: KeyFlag::Clear,
+            retransmitted: false,
+            msgno: MsgNo::FIRST,
+            timestamp: self.stamp(packets),
+            dest: self.dest,
+        };
+        [&header.to_bytes()[..], &[7; 1_316]].concat().into()
+    }
+
+    pub fn control(&self, control: Control<'_>, packets: u32) -> Bytes {
+        let mut datagram = Vec::new();
+        ControlPacket { timestamp: self.stamp(packets), dest: self.dest, control }
+            .emit(&mut datagram);
+        datagram.into()
+    }
+}
+
+fn taken_from(endpoint: &mut Endpoint, now: Instant) -> Vec<Vec<u8>> {
+    let mut datagrams = Vec::new();
+    loop {
+        let mut buffer = Vec::new();
+        let Some(transmit) = endpoint.poll_transmit(now, 1, &mut buffer) else { return datagrams };
+        datagrams.extend(buffer.chunks(transmit.segment_size).map(<[u8]>::to_vec));
+    }
+}
+
+/// Where the peer is.
+pub fn here() -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, 1], 5_000))
+}
+
+fn there() -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, 2], 5_000))
+}

@@ -1,0 +1,204 @@
+//! Complete handshakes in masses: how much work they cause is bounded, and others come in.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use punctual_proto::{Config, Endpoint, Event};
+use punctual_units::Instant;
+
+use crate::chance::Chance;
+use crate::node::endpoint_config;
+use crate::{MS, latency};
+
+const START: Instant = Instant::from_millis(1_000);
+
+/// The two requests of a caller with a passphrase, to be made anybody's.
+struct Requests {
+    induction: Vec<u8>,
+    conclusion: Vec<u8>,
+}
+
+impl Requests {
+    fn record(caller: Config) -> Self {
+        let mut listener = listener(caller.clone());
+        let mut calling = Endpoint::new(endpoint_config(7, 1), START);
+        calling.connect(START, from(1, 1), caller).expect("it can be called");
+        let mut requests = Vec::new();
+        for milli in 0.. {
+            let now = START + MS(milli);
+            calling.handle_timeout(now);
+            for (_, request) in sent(&mut calling, now) {
+                listener.handle_datagram(now, from(9, 9), request.clone().into());
+                requests.push(request);
+            }
+            let Ok([induction, conclusion]) = <[_; 2]>::try_from(requests.clone()) else {
+                for (_, answer) in sent(&mut listener, now) {
+                    calling.handle_datagram(now, from(1, 1), answer.into());
+                }
+                continue;
+            };
+            return Self { induction, conclusion };
+        }
+        unreachable!("a caller sends its second request once the first is answered")
+    }
+
+    /// Asks for a cookie from `remote`, and knocks with it as a caller of its own.
+    fn knock(&self, now: Instant, listener: &mut Endpoint, remote: SocketAddr, caller: u32) {
+        listener.handle_datagram(now, remote, self.induction.clone().into());
+        let answer = sent(listener, now).pop().expect("an induction is answered").1;
+        let mut conclusion = self.conclusion.clone();
+        conclusion[40..44].copy_from_slice(&caller.to_be_bytes());
+        conclusion[44..48].copy_from_slice(&answer[44..48]);
+        let salt = self.salt();
+        conclusion[salt + 12..salt + 16].copy_from_slice(&caller.to_be_bytes());
+        listener.handle_datagram(now, remote, conclusion.into());
+    }
+
+    /// Where the salt of the key message begins.
+    fn salt(&self) -> usize {
+        let (mut at, conclusion) = (64, &self.conclusion);
+        let half = |at: usize| u16::from_be_bytes([conclusion[at], conclusion[at + 1]]);
+        while half(at) != 3 {
+            at += 4 + 4 * usize::from(half(at + 2));
+        }
+        at + 4 + 16
+    }
+}
+
+fn encrypted() -> Config {
+    latency(120).with_passphrase("a passphrase of callers").expect("it is long enough")
+}
+
+fn listener(config: Config) -> Endpoint {
+    let limits = endpoint_config(7, 2);
+    let mut listener = Endpoint::new(
+        punctual_proto::EndpointConfig { key_derivations: Some(500), ..limits },
+        START,
+    );
+    listener.listen(Some(config));
+    listener
+}
+
+fn from(host: u8, port: u16) -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, host], port))
+}
+
+fn sent(endpoint: &mut Endpoint, now: Instant) -> Vec<(SocketAddr, Vec<u8>)> {
+    let (mut sent, mut buffer) = (Vec::new(), Vec::new());
+    while let Some(transmit) = endpoint.poll_transmit(now, 1, &mut buffer) {
+        sent.push((transmit.remote, std::mem::take(&mut buffer)));
+    }
+    sent
+}
+
+/// What a flood of callers with passphrases caused, each with a salt of its own.
+#[derive(Default)]
+struct Caused {
+    derivations: u32,
+    told_of: u32,
+}
+
+/// 20 callers a millisecond from `hosts` addresses; what is told of them is rejected at once. At
+/// `honest`, in milliseconds, a caller from another address comes, and repeats until it is told of;
+/// how many milliseconds that took.
+fn flood(millis: u64, hosts: u8, honest: u64) -> (Caused, Option<u64>) {
+    let requests = Requests::record(encrypted());
+    let mut listener = listener(encrypted());
+    let (mut caused, mut chance, mut waited) = (Caused::default(), Chance(3), None);
+    for milli in 0..millis {
+        let now = START + MS(milli);
+        for _ in 0..20 {
+            let remote = from((chance.next() % u32::from(hosts)) as u8, chance.next() as u16);
+            requests.knock(now, &mut listener, remote, chance.next() >> 2);
+        }
+        if milli >= honest && waited.is_none() && (milli - honest).is_multiple_of(20) {
+            requests.knock(now, &mut listener, from(200, 1), 77);
+        }
+        listener.handle_timeout(now);
+        while let Some(job) = listener.poll_key_derivation(now) {
+            caused.derivations += 1;
+            listener.handle_derived_key(job.run());
+        }
+        while let Some(event) = listener.poll_event() {
+            if let Event::Incoming(incoming) = event {
+                caused.told_of += 1;
+                if incoming.remote == from(200, 1) {
+                    waited = Some(milli - honest);
+                }
+                listener.reject(incoming.id, punctual_proto::RejectReason::PEER);
+            }
+        }
+        sent(&mut listener, now);
+    }
+    (caused, waited)
+}
+
+#[test]
+fn callers_in_masses_cause_no_more_key_derivations_than_allowed() {
+    let (caused, _) = flood(2_000, 200, u64::MAX);
+    assert!((900..=1_032).contains(&caused.derivations), "{}", caused.derivations);
+    assert_eq!(caused.told_of, caused.derivations);
+}
+
+#[test]
+fn one_address_in_masses_does_not_keep_others_out() {
+    let (_, waited) = flood(1_000, 1, 500);
+    assert!(waited.is_some_and(|waited| waited <= 200), "{waited:?}");
+}
+
+#[test]
+fn a_listener_takes_so_many_new_callers_a_second() {
+    let requests = Requests::record(encrypted());
+    let mut listener = Endpoint::new(endpoint_config(7, 2), START);
+    listener.listen(Some(encrypted()));
+    let (mut chance, mut told_of) = (Chance(4), 0);
+    for milli in 0..3_000 {
+        let now = START + MS(milli);
+        for _ in 0..20 {
+            let remote = SocketAddr::from((chance.next().to_be_bytes(), chance.next() as u16));
+            requests.knock(now, &mut listener, remote, chance.next() >> 2);
+        }
+        sent(&mut listener, now);
+        while let Some(event) = listener.poll_event() {
+            if let Event::Incoming(incoming) = event {
+                told_of += 1;
+                listener.reject(incoming.id, punctual_proto::RejectReason::PEER);
+            }
+        }
+    }
+    assert!((3_000..=3_250).contains(&told_of), "{told_of}");
+}
+
+#[test]
+fn a_key_that_was_derived_before_is_that_of_the_caller() {
+    let mut listener = listener(encrypted());
+    let mut caller = Endpoint::new(endpoint_config(7, 1), START);
+    let id = caller.connect(START, from(1, 1), encrypted()).expect("it can be called");
+    let mut connected = false;
+    for milli in 0..50 {
+        let now = START + MS(milli);
+        for (_, datagram) in sent(&mut caller, now) {
+            listener.handle_datagram(now, from(2, 2), Bytes::from(datagram));
+        }
+        if let Some(job) = listener.poll_key_derivation(now) {
+            assert!(listener.poll_event().is_none(), "nobody hears of it before");
+            listener.handle_derived_key(job.run());
+        }
+        while let Some(event) = listener.poll_event() {
+            if let Event::Incoming(incoming) = event {
+                assert!(listener.key_derivation_for(incoming.id, &encrypted()).is_none());
+                let other = latency(120).with_passphrase("the passphrase of others").unwrap();
+                assert!(listener.key_derivation_for(incoming.id, &other).is_some());
+                listener.accept(now, incoming.id, None).expect("it fits");
+            }
+        }
+        for (_, datagram) in sent(&mut listener, now) {
+            caller.handle_datagram(now, from(1, 1), Bytes::from(datagram));
+        }
+        caller.handle_timeout(now);
+        while let Some(event) = caller.poll_event() {
+            connected |= matches!(event, Event::Connected(it) if it == id);
+        }
+    }
+    assert!(connected);
+}
