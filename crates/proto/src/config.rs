@@ -15,6 +15,7 @@ use crate::connection::rtt::RttAlgorithm;
 use crate::connection::send::retransmit::RetransmitPolicy;
 use crate::encryption::CryptoMode;
 use crate::error::ConfigError;
+use crate::factory::Factory;
 use crate::filter::FilterConfig;
 
 /// Bytes of a UDP datagram over IPv4 that are not SRT's: IP and UDP headers.
@@ -37,7 +38,7 @@ const FILE_LINGER: Duration = Duration::from_secs(180);
 const BUFFER_UNIT: usize = 1_472;
 
 /// Which policy decides on retransmissions \[retransmitalgo\].
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum RetransmitAlgorithm {
     /// [`Deadline`](Self::Deadline) toward a peer that knows timed requests, which is one of this
     /// implementation; [`Efficient`](Self::Efficient) toward others.
@@ -51,42 +52,37 @@ pub enum RetransmitAlgorithm {
     /// Asks for each lost packet by a clock of its own, answers each request once, and more often
     /// where it is the last that can be in time ([`Deadline`](crate::Deadline)).
     Deadline,
-    /// The policy that this function makes for each connection.
-    Custom(fn() -> Box<dyn RetransmitPolicy>),
+    /// The policy that the factory makes for each connection.
+    Custom(Factory<dyn RetransmitPolicy>),
 }
 
-impl PartialEq for RetransmitAlgorithm {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Auto, Self::Auto)
-            | (Self::Aggressive, Self::Aggressive)
-            | (Self::Efficient, Self::Efficient)
-            | (Self::Deadline, Self::Deadline) => true,
-            (Self::Custom(a), Self::Custom(b)) => std::ptr::fn_addr_eq(*a, *b),
-            _ => false,
-        }
+impl RetransmitAlgorithm {
+    /// The policy that `make` gives for each connection; the closure holds its parameters.
+    pub fn custom<P: RetransmitPolicy + 'static>(
+        make: impl Fn() -> P + Send + Sync + 'static,
+    ) -> Self {
+        Self::Custom(Factory::<dyn RetransmitPolicy>::new(move || Box::new(make())))
     }
 }
 
 /// How a receiver asks for what it misses, our own.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum RequestAlgorithm {
     /// As the sender's [`RetransmitAlgorithm`] wants it: by periodic loss reports, or by
     /// [`TimedRequests`](crate::TimedRequests) where either end is deadline-aware.
     #[default]
     Standard,
-    /// By the clocks of single packets, with the policy that this function makes for each
+    /// By the clocks of single packets, with the policy that the factory makes for each
     /// connection.
-    Custom(fn() -> Box<dyn RequestPolicy>),
+    Custom(Factory<dyn RequestPolicy>),
 }
 
-impl PartialEq for RequestAlgorithm {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Standard, Self::Standard) => true,
-            (Self::Custom(a), Self::Custom(b)) => std::ptr::fn_addr_eq(*a, *b),
-            _ => false,
-        }
+impl RequestAlgorithm {
+    /// The policy that `make` gives for each connection; the closure holds its parameters.
+    pub fn custom<P: RequestPolicy + 'static>(
+        make: impl Fn() -> P + Send + Sync + 'static,
+    ) -> Self {
+        Self::Custom(Factory::<dyn RequestPolicy>::new(move || Box::new(make())))
     }
 }
 
@@ -103,22 +99,21 @@ pub enum Transmission {
 }
 
 /// What decides on the rate at which files and streams are sent; live has its own.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum CongestionAlgorithm {
     /// libsrt's (FileCC).
     #[default]
     Standard,
-    /// The one that this function makes for each connection.
-    Custom(fn() -> Box<dyn CongestionControl>),
+    /// The one that the factory makes for each connection.
+    Custom(Factory<dyn CongestionControl>),
 }
 
-impl PartialEq for CongestionAlgorithm {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Standard, Self::Standard) => true,
-            (Self::Custom(a), Self::Custom(b)) => std::ptr::fn_addr_eq(*a, *b),
-            _ => false,
-        }
+impl CongestionAlgorithm {
+    /// The policy that `make` gives for each connection; the closure holds its parameters.
+    pub fn custom<P: CongestionControl + 'static>(
+        make: impl Fn() -> P + Send + Sync + 'static,
+    ) -> Self {
+        Self::Custom(Factory::<dyn CongestionControl>::new(move || Box::new(make())))
     }
 }
 
@@ -187,12 +182,14 @@ impl BufferSize {
 }
 
 macro_rules! options {
-    ($( $(#[$doc:meta])* $field:ident / $with:ident : $type:ty = $default:expr
-        $(, $name:literal in $range:expr, $expected:literal)? ; )*) => {
+    (plain { $( $(#[$doc:meta])* $field:ident / $with:ident : $type:ty = $default:expr
+        $(, $name:literal in $range:expr, $expected:literal)? ; )* }
+    algorithms { $( $(#[$adoc:meta])* $algorithm:ident / $awith:ident : $atype:ty ; )* }) => {
         /// The options of one connection. The default is libsrt's live profile.
         #[derive(Clone, Debug, PartialEq)]
         pub struct Config {
             $( $field: $type, )*
+            $( $algorithm: $atype, )*
             stream_id: String,
             passphrase: Option<Passphrase>,
             packet_filter: Option<FilterConfig>,
@@ -202,6 +199,7 @@ macro_rules! options {
             fn default() -> Self {
                 Self {
                     $( $field: $default, )*
+                    $( $algorithm: <$atype>::default(), )*
                     stream_id: String::new(),
                     passphrase: None,
                     packet_filter: None,
@@ -215,6 +213,17 @@ macro_rules! options {
                 pub const fn $field(&self) -> $type { self.$field }
 
                 options!(@setter $(#[$doc])* $field, $with, $type $(, $name, $range, $expected)?);
+            )*
+            $(
+                $(#[$adoc])*
+                pub const fn $algorithm(&self) -> &$atype { &self.$algorithm }
+
+                $(#[$adoc])*
+                #[must_use]
+                pub fn $awith(mut self, algorithm: $atype) -> Self {
+                    self.$algorithm = algorithm;
+                    self
+                }
             )*
         }
     };
@@ -237,16 +246,18 @@ macro_rules! options {
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
-options! {
+options! { plain {
     /// How data travel; both ends must have the same \[congestion\]. Default live
     /// messages. [`Config::file`] sets what else belongs to files.
     transmission / with_transmission: Transmission = Transmission::Live;
+    /// As the listener, carry files as the caller does, in messages or as a stream of bytes: if the
+    /// [transmission](Self::transmission) is either of these, the caller's counts. Default false:
+    /// who sends the other way is rejected.
+    either_file_mode / with_either_file_mode: bool = false;
     /// Whether a message of several packets is read before older ones that miss a packet, where its
     /// sender does not ask for order (libsrt's `srt_sendmsg2` does so only if told). Default true,
     /// as in libsrt; else messages are read in the order in which they were sent.
     overtaking / with_overtaking: bool = true;
-    /// What decides on the rate of files and streams. Default: libsrt's FileCC.
-    congestion_algorithm / with_congestion_algorithm: CongestionAlgorithm = CongestionAlgorithm::Standard;
     /// Largest UDP datagram with IP and UDP headers, bytes \[mss\]. 76 to 1500, default 1500; the
     /// smaller of both ends counts.
     mss / with_mss: usize = 1500, "mss" in 76..=1500, "76 to 1500 bytes";
@@ -291,15 +302,10 @@ options! {
     /// Packets of reordering to wait for before a loss is reported, at most \[lossmaxttl\]. Default
     /// 0: report at once.
     reorder_tolerance / with_reorder_tolerance: u32 = 0, "lossmaxttl" in 0..=1_000_000, "0 to 1000000 packets";
-    /// Which packets are retransmitted on a loss report \[retransmitalgo\]. Default automatic.
-    retransmit_algorithm / with_retransmit_algorithm: RetransmitAlgorithm = RetransmitAlgorithm::Auto;
     /// Tell the peer that this end knows timed requests, and heed what it says of them, our own
     /// \[timedrequests\]: a receiver then asks as a deadline-aware sender wants it, and a file's
     /// receiver in any case. Default true.
     timed_requests / with_timed_requests: bool = true;
-    /// How the receiver asks for what it misses, our own. Default: as the sender's algorithm wants
-    /// it.
-    request_algorithm / with_request_algorithm: RequestAlgorithm = RequestAlgorithm::Standard;
     /// Share of packets that may be missing at last: the deadline-aware algorithm sends as many
     /// copies as that needs, our own \[losstarget\]. Up to 0.1; 0, the default, for as few missing
     /// as the ceiling lets.
@@ -308,8 +314,6 @@ options! {
     /// \[rexmitceiling\]: it sends no copies beyond that. Up to 1; 0, the default, for about
     /// what the efficient algorithm would send.
     retransmit_ceiling / with_retransmit_ceiling: f64 = 0.0, "rexmitceiling" in 0.0..=1.0, "a share up to 100%";
-    /// How round-trip samples become an estimate. Default: the draft's estimator.
-    rtt_algorithm / with_rtt_algorithm: RttAlgorithm = RttAlgorithm::Classic;
     /// Follow the drift of the peer's clock \[drifttracer\]. Default true.
     drift_tracer / with_drift_tracer: bool = true;
     /// How long a caller tries to connect \[conntimeo\]. Default 3 s.
@@ -339,7 +343,17 @@ options! {
     /// How many packets before that the peer is told the new key \[kmpreannounce\]. 1 to 2^29,
     /// default 65,536; no more than half the refresh rate counts.
     key_pre_announce / with_key_pre_announce: u32 = 1 << 16, "kmpreannounce" in 1..=1 << 29, "1 to 536870912 packets";
-}
+} algorithms {
+    /// What decides on the rate of files and streams. Default: libsrt's FileCC.
+    congestion_algorithm / with_congestion_algorithm: CongestionAlgorithm;
+    /// Which packets are retransmitted on a loss report \[retransmitalgo\]. Default automatic.
+    retransmit_algorithm / with_retransmit_algorithm: RetransmitAlgorithm;
+    /// How the receiver asks for what it misses, our own. Default: as the sender's algorithm wants
+    /// it.
+    request_algorithm / with_request_algorithm: RequestAlgorithm;
+    /// How round-trip samples become an estimate. Default: the draft's estimator.
+    rtt_algorithm / with_rtt_algorithm: RttAlgorithm;
+} }
 
 impl Config {
     /// Longest stream ID, bytes.
@@ -487,6 +501,23 @@ pub struct EndpointConfig {
     pub backlog: usize,
     /// Most connections at once. Default 65,536.
     pub max_connections: usize,
+    /// New callers that a listener takes in a second, a quarter of them at once; the requests of
+    /// more are passed over, which callers repeat. Half of those at once are kept for addresses
+    /// that few callers come from. Default 1000.
+    pub callers_per_second: u32,
+    /// Keys that are derived a second at most for callers of a listener with a passphrase, before
+    /// anybody hears of them, by whoever drives the endpoint: see
+    /// [`poll_key_derivation`](crate::Endpoint::poll_key_derivation). `None`, the default: a key is
+    /// derived as its caller is accepted.
+    pub key_derivations: Option<u32>,
+    /// Callers that are taken at a time, waiting ones included, links of groups not; `None`
+    /// (default) for any number. More are refused at once with
+    /// [`RejectReason::BACKLOG`](punctual_wire::RejectReason::BACKLOG). But one of the same host
+    /// and with the same stream ID as another takes the place of that one, if that is not heard any
+    /// more (1.2 s) or waits for an answer itself: a program that was started anew need not wait
+    /// until the peer's idle timeout is over. Which connection ends by it is told with
+    /// [`CloseReason::Replaced`](crate::CloseReason::Replaced).
+    pub max_callers: Option<usize>,
     /// Which of several endpoints that share a port this is; see [`Shard`].
     pub shard: Shard,
     /// The number of each connection's first message. Default 1, as libsrt has it; 0, which is no
@@ -548,6 +579,9 @@ impl EndpointConfig {
             seed,
             backlog: 1_024,
             max_connections: 65_536,
+            callers_per_second: 1_000,
+            key_derivations: None,
+            max_callers: None,
             shard: Shard::default(),
             first_message: MsgNo::FIRST,
         }

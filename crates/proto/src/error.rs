@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use punctual_units::DisplayDuration;
 use punctual_wire::RejectReason;
 use thiserror::Error;
 
@@ -128,12 +129,27 @@ pub enum CloseReason {
     /// The peer said SHUTDOWN.
     #[error("closed by the peer")]
     Peer,
+    /// The caller gave up before it had heard that it was accepted.
+    #[error("the caller gave up before it heard that it was accepted")]
+    Withdrawn,
+    /// The peer was silent, and its host called again for the same stream: the new call has its
+    /// place (see [`EndpointConfig::max_callers`](crate::EndpointConfig::max_callers)).
+    #[error("the peer was silent and called again")]
+    Replaced,
     /// The peer was silent for too long.
-    #[error("the peer was silent for {0:?}")]
+    #[error("the peer was silent for {time:#}", time = DisplayDuration(*.0))]
     Idle(Duration),
     /// The peer did not answer the call in time.
-    #[error("no answer within {0:?}")]
+    #[error("no answer within {time:#}", time = DisplayDuration(*.0))]
     ConnectTimeout(Duration),
+    /// The listener is there, for it answered the first handshake, but no answer came to the second
+    /// one in time. It may have taken the call: then its answers got lost on the way, and one that
+    /// closed at once gives no more.
+    #[error(
+        "no answer within {time:#}, though the listener is there and may have taken the call",
+        time = DisplayDuration(*.0)
+    )]
+    ConclusionTimeout(Duration),
     /// The peer refused the call.
     #[error("{0}")]
     Rejected(RejectReason),

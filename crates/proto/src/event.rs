@@ -8,6 +8,7 @@ use punctual_crypto::{CipherMode, KeyLength};
 use punctual_units::Instant;
 use punctual_wire::{MsgNo, RejectReason, SeqNo, SocketId};
 
+use crate::config::Transmission;
 use crate::encryption::KeyState;
 use crate::endpoint::ConnectionId;
 use crate::error::{CloseReason, PeerError};
@@ -89,10 +90,15 @@ pub struct ConnectionInfo {
     pub receive_latency: Duration,
     /// Delay that the peer's receiver applies (negotiated).
     pub peer_latency: Duration,
+    /// The larger of the two delays that the caller asked for, before this end's own counted; known
+    /// to a listener's end of a live stream alone.
+    pub caller_latency: Option<Duration>,
     /// Largest payload of one message, bytes.
     pub max_payload: usize,
     /// The smoothed round-trip time.
     pub rtt: Duration,
+    /// How data travel.
+    pub transmission: Transmission,
     /// What the peer said last of what went wrong there: see [`SendError::PeerError`].
     ///
     /// [`SendError::PeerError`]: crate::SendError::PeerError

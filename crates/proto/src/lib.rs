@@ -83,6 +83,7 @@ mod encryption;
 mod endpoint;
 mod error;
 mod event;
+mod factory;
 mod filter;
 mod group;
 mod handshake;
@@ -106,11 +107,12 @@ pub use connection::send::retransmit::{
     Aggressive, Answer, Efficient, ReportedPacket, RetransmitPolicy, SenderView,
 };
 pub use encryption::{CryptoMode, KeyState};
-pub use endpoint::{ConnectionId, Endpoint, Transmit};
+pub use endpoint::{ConnectionId, DerivedKey, Endpoint, KeyDerivation, Transmit};
 pub use error::{
     AcceptError, CloseReason, ConfigError, ConnectError, PeerError, RecvError, SendError,
 };
 pub use event::{ConnectionInfo, Event, Incoming, IncomingId, Message, SendOptions};
+pub use factory::Factory;
 pub use group::{
     Group, GroupKind, GroupMessage, GroupOffer, LinkAction, LinkId, LinkState, LinkStatus,
     LinkTerms, Membership,

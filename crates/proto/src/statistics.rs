@@ -31,6 +31,15 @@ macro_rules! statistics {
                 }
             }
 
+            /// These statistics with the totals of `other` added; instants stay as they are here.
+            #[must_use]
+            pub fn plus_totals(&self, other: &Self) -> Self {
+                Self {
+                    $( $total: self.$total.saturating_add(other.$total), )*
+                    $( $instant: self.$instant.clone(), )*
+                }
+            }
+
             /// Every statistic with its name, as it stands in this page, in this page's order.
             pub fn fields(&self) -> impl Iterator<Item = (&'static str, StatisticValue)> {
                 [

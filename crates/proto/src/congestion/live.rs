@@ -73,7 +73,10 @@ impl LiveControl {
     /// Recomputes pace and period; done on each ACK as in LiveCC, and often enough without.
     fn update(&mut self) {
         let limit = self.max_bandwidth();
-        self.pace = Pace::at(limit);
+        self.pace = match self.limit {
+            MaxBandwidth::Unlimited => Pace::about(limit),
+            MaxBandwidth::Absolute(_) | MaxBandwidth::Relative => Pace::at(limit),
+        };
         self.period = limit.time_for(self.mean_payload / 128 + PACKET_OVERHEAD as u64);
     }
 }

@@ -92,7 +92,7 @@ impl Controller {
                     Chance::new(seed),
                 )))
             }
-            CongestionAlgorithm::Custom(make) => Self::Other(make()),
+            CongestionAlgorithm::Custom(factory) => Self::Other(factory.make()),
         }
     }
 

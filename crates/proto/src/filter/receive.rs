@@ -15,6 +15,8 @@ const SUSPICIOUS_GAP: u32 = 64;
 const MISFITS: u32 = 3;
 /// A parity packet may be so many packets and two lines ahead of all packets.
 const PARITY_AHEAD: u64 = 16;
+/// A longer gap is passed over at once: stepping through it would be work for nothing.
+const LONGEST_STEP: u64 = 1_024;
 /// Lines that are kept beside two matrices.
 const SPARE_LINES: u64 = 6;
 
@@ -100,7 +102,7 @@ impl FecReceiver {
 
     fn take_packet(&mut self, held: Held, findings: &mut Findings) {
         let Some(position) = self.position(held.header.seq) else { return };
-        if position >= self.data_end + self.window() {
+        if position >= self.data_end + self.window().min(LONGEST_STEP) {
             self.start_over(self.grid.line(position), findings);
         }
         while position >= self.data_end {
