@@ -144,7 +144,7 @@ fn a_flapping_link_loses_nothing_and_is_used_again() {
         let mut chance = Chance(seed);
         let flapping = narrow(8_000, 30);
         let algorithms = [RetransmitAlgorithm::Auto, RetransmitAlgorithm::Efficient];
-        let config = latency(400).with_retransmit_algorithm(algorithms[seed as usize % 2]);
+        let config = latency(400).with_retransmit_algorithm(algorithms[seed as usize % 2].clone());
         let mut bond = bond_with(seed, &config, &[narrow(8_000, 10), flapping.clone()]);
         for _ in 0..8 {
             bond.cut(1);

@@ -45,7 +45,7 @@ impl Trial {
     }
 
     fn both(mut self, algorithm: RetransmitAlgorithm) -> Self {
-        self.sender = self.sender.with_retransmit_algorithm(algorithm);
+        self.sender = self.sender.with_retransmit_algorithm(algorithm.clone());
         self.receiver = self.receiver.with_retransmit_algorithm(algorithm);
         self
     }
@@ -152,9 +152,9 @@ fn a_sender_alone_is_no_worse_than_the_efficient_one_and_better_for_a_price() {
 fn by_default_only_peers_that_know_it_are_sent_to_by_deadline() {
     let trial = Trial::new(50, lossy(0.05));
     let auto = RetransmitAlgorithm::Auto;
-    let known = trial.clone().both(auto).run();
+    let known = trial.clone().both(auto.clone()).run();
     assert!(known.sender.packets_copied > 0 && known.receiver.packets_requested_again > 0);
-    let strangers = trial.clone().strangers(auto, auto).run();
+    let strangers = trial.clone().strangers(auto.clone(), auto).run();
     let efficient = trial.strangers(Efficient, Efficient).run();
     assert_eq!(strangers.sender, efficient.sender);
     assert_eq!(strangers.receiver, efficient.receiver);
@@ -165,8 +165,8 @@ fn by_default_only_peers_that_know_it_are_sent_to_by_deadline() {
 fn a_receiver_alone_keeps_either_sender_from_answering_old_news() {
     let trial = Trial::new(50, lossy(0.05));
     for sender in [Aggressive, Efficient] {
-        let plain = trial.clone().strangers(sender, Efficient).run();
-        let timed = trial.clone().strangers(sender, Deadline).run();
+        let plain = trial.clone().strangers(sender.clone(), Efficient).run();
+        let timed = trial.clone().strangers(sender.clone(), Deadline).run();
         assert!(timed.receiver.packets_requested_again > 0);
         assert!(timed.overhead < 0.055, "{sender:?}: {timed:?}");
         assert!(timed.overhead <= plain.overhead, "{sender:?}: {timed:?} {plain:?}");

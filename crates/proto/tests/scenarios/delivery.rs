@@ -41,6 +41,27 @@ fn a_perfect_link_delivers_each_message_at_its_tick() {
 }
 
 #[test]
+fn messages_are_given_early_only_as_far_as_the_driver_says() {
+    let mut pair = Pair::symmetric(1, link());
+    pair.connect(untraced(120), untraced(120));
+    pair.stream(Side::Caller, 3, MS(2));
+    // The handshake's transit, the latency and the first message's two milliseconds.
+    pair.run_for(MS(110));
+    let listener = &mut pair.listener;
+    let id = listener.connection.expect("accepted");
+    let first = listener.endpoint.next_delivery().expect("a message waits");
+    let mut take = |at, early| {
+        listener.endpoint.set_early_delivery(early);
+        listener.endpoint.recv(at, id).expect("open").map(|message| message.due)
+    };
+    assert_eq!(take(first - MS(3), MS(2)), None);
+    assert_eq!(take(first - MS(2), MS(2)), Some(first));
+    assert_eq!(take(first, MS(2)), Some(first + MS(2)));
+    assert_eq!(take(first, MS(2)), None);
+    assert_eq!(take(first + MS(4), MS(0)), Some(first + MS(4)));
+}
+
+#[test]
 fn jitter_does_not_move_the_tick() {
     for seed in 0..6 {
         let jitter = Jitter::Uniform { spread: MS(10) };

@@ -281,6 +281,26 @@ fn a_linger_that_is_over_cuts_the_stream_off() {
 }
 
 #[test]
+fn an_abort_says_farewell_at_once_whatever_is_buffered() {
+    for closes_first in [false, true] {
+        let slow = link().with_rate(Some(Bitrate::from_mbps(2)));
+        let mut pair = connected(1, slow, &Config::file());
+        write_all(&mut pair, &contents(4_000_000, 1), || usize::MAX);
+        if closes_first {
+            pair.close(Side::Caller);
+            pair.run_for(SECS(1));
+        }
+        assert_eq!(pair.caller.closed(), None);
+        pair.abort(Side::Caller);
+        assert_eq!(pair.caller.closed(), Some(&CloseReason::Local));
+        // What is in the link's queue comes before it.
+        let heard = pair.run_while(SECS(2), |pair| pair.listener.closed().is_none());
+        assert!(heard && pair.listener.closed() == Some(&CloseReason::Peer));
+        assert!(read(&pair).len() < 1_500_000);
+    }
+}
+
+#[test]
 fn behind_a_gap_nothing_is_delivered_and_the_reader_is_told() {
     for config in [Config::file(), messages()] {
         let mut pair = connected(1, link(), &config);
@@ -355,6 +375,32 @@ fn ends_that_do_not_send_alike_refuse_each_other() {
         pair.run_for(SECS(1));
         let closed = pair.caller.closed();
         assert_eq!(closed, Some(&CloseReason::Rejected(reason)), "{caller:?} to {listener:?}");
+    }
+}
+
+#[test]
+fn a_listener_of_either_file_mode_carries_files_as_the_caller_does() {
+    use Transmission::{Live, Messages, Stream};
+    let either = |kind| Config::file().with_transmission(kind).with_either_file_mode(true);
+    for (caller, listener) in
+        [(Stream, Messages), (Messages, Stream), (Stream, Stream), (Messages, Messages)]
+    {
+        let mut pair = Pair::symmetric(1, link());
+        pair.connect(Config::file().with_transmission(caller), either(listener));
+        for side in [Side::Caller, Side::Listener] {
+            assert_eq!(pair.info(side).transmission, caller);
+        }
+        // Only a stream may be cut anywhere.
+        let mut data = contents(10_000, 1);
+        assert_eq!(pair.write(Side::Caller, &mut data).is_ok(), caller == Stream);
+    }
+    // A live stream is no file, and a live listener takes none.
+    for (caller, listener) in [(Config::default(), either(Messages)), (messages(), either(Live))] {
+        let mut pair = Pair::symmetric(1, link());
+        pair.call(caller, listener);
+        pair.run_for(SECS(1));
+        let refused = CloseReason::Rejected(RejectReason::CONGESTION);
+        assert_eq!(pair.caller.closed(), Some(&refused));
     }
 }
 

@@ -212,8 +212,8 @@ fn without_a_limit_a_burst_goes_out_at_ten_gigabits() {
     pair.assert_complete(Side::Caller);
     let departures = departures(&record);
     let took = departures[999].0 - departures[0].0;
-    // 1000 packets of 1360 bytes at 10 Gb/s are 1.09 ms, and the last 0.1 ms go out together.
-    assert!((Duration::from_micros(980)..MS(2)).contains(&took), "{took:?}");
+    // 1000 packets of 1360 bytes at 10 Gb/s are 1.09 ms, and the last 0.5 ms go out together.
+    assert!((Duration::from_micros(580)..MS(2)).contains(&took), "{took:?}");
 }
 
 #[test]

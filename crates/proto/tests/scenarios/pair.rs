@@ -40,6 +40,8 @@ pub struct Pair {
     pub listener: Node,
     /// Whether the listener accepts whoever comes.
     pub accepts: bool,
+    /// Whether the listener is gone as soon as it has accepted: whoever calls then is not heard.
+    pub closes: bool,
     /// Datagrams for addresses that are neither end's.
     pub strays: Vec<(SocketAddr, Vec<u8>)>,
     /// Both hosts look at what happened only once in so long, as drivers under load do: all that
@@ -58,6 +60,7 @@ impl Pair {
             caller: Node::new(seed, 1, there),
             listener: Node::new(seed, 2, back),
             accepts: true,
+            closes: false,
             strays: Vec::new(),
             grain: None,
             tap: Box::new(|_, _, datagram| vec![datagram]),
@@ -254,6 +257,14 @@ impl Pair {
         self.exchange();
     }
 
+    pub fn abort(&mut self, side: Side) {
+        let world = self.now;
+        let node = self.node(side);
+        let now = node.local(world);
+        node.endpoint.abort(now, node.connection.expect("a connection"));
+        self.exchange();
+    }
+
     pub fn release(&mut self, side: Side) {
         let world = self.now;
         let node = self.node(side);
@@ -380,6 +391,11 @@ impl Pair {
         self.now - EPOCH
     }
 
+    /// Whether the listener is gone.
+    fn has_closed(&self) -> bool {
+        self.closes && self.listener.connection.is_some()
+    }
+
     /// Goes to the next thing that happens, but not beyond `end`; `false` at the end.
     fn step_until(&mut self, end: Instant) -> bool {
         self.exchange();
@@ -404,6 +420,9 @@ impl Pair {
             for from in [Side::Caller, Side::Listener] {
                 let remote = self.node(from).address;
                 while let Some(arrival) = self.node(from).outgoing.recv(now) {
+                    if from == Side::Caller && self.has_closed() && is_call(&arrival.packet) {
+                        continue;
+                    }
                     let node = self.node(from.other());
                     let local = node.local(now);
                     node.endpoint.handle_datagram(local, remote, Bytes::from(arrival.packet));
@@ -430,6 +449,11 @@ impl Pair {
         }
         panic!("the pair does not come to rest");
     }
+}
+
+/// Whether a datagram is for whoever listens.
+fn is_call(datagram: &[u8]) -> bool {
+    datagram.get(12..16) == Some(&[0; 4])
 }
 
 /// The first look at what is due `at`, `grain` apart since the epoch.

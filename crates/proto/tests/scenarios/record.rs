@@ -27,6 +27,11 @@ impl Record {
         self.0.borrow().len()
     }
 
+    /// Shows each datagram of both sides to `look`.
+    pub fn each(&self, mut look: impl FnMut(Duration, Side, &[u8])) {
+        self.0.borrow().iter().for_each(|(at, side, datagram)| look(*at, *side, datagram));
+    }
+
     /// All datagrams from `side`.
     pub fn from(&self, side: Side) -> Vec<(Duration, Vec<u8>)> {
         let all = self.0.borrow();

@@ -9,7 +9,8 @@ use punctual_proto::{
 };
 use punctual_units::{Bitrate, Instant};
 
-use super::pair::Pair;
+use super::datagram::data_header;
+use super::pair::{Pair, Side};
 use super::{MS, SECS, latency, lossy};
 
 /// Streams over a link with a round trip of 60 ms, and returns what both ends count.
@@ -54,10 +55,27 @@ fn waiting_for_what_was_overtaken_costs_no_losses() {
     assert!(with < without * 5 / 4, "{with} sent again, {without} where all keep their order");
 }
 
+/// A queue that overflows loses a hundred packets, and those behind them come without a pause. The
+/// latency leaves time for one round, and not for waiting until the stream has been silent.
+#[test]
+fn a_long_burst_that_no_silence_announces_is_asked_for_at_once() {
+    let mut pair = Pair::symmetric(1, LinkConfig::default().with_delay(MS(150)));
+    pair.connect(latency(450), latency(450));
+    pair.drop_where(|_, datagram| {
+        data_header(datagram).is_some_and(|header| {
+            !header.retransmitted && (1_000..1_100).contains(&header.msgno.value())
+        })
+    });
+    pair.stream(Side::Caller, 2_000, MS(1));
+    pair.run_for(SECS(2));
+    pair.assert_complete(Side::Caller);
+    assert_eq!(pair.statistics(Side::Listener).packets_receive_dropped, 0);
+}
+
 /// Where one round fits, and nothing can be waited for, a packet that others overtook is asked for.
 #[test]
 fn what_costs_a_round_is_not_waited_for() {
-    let (sender, receiver) = stream(0, &overtaken(0.0), &deadline(62));
+    let (sender, receiver) = stream(1, &overtaken(0.0), &deadline(62));
     let reordered = receiver.packets_reordered;
     assert!(sender.packets_retransmitted > reordered / 2, "{sender:?} {reordered}");
 }
@@ -80,7 +98,7 @@ impl RequestPolicy for Impatient {
 
 #[test]
 fn a_request_policy_of_ones_own_decides() {
-    let custom = RequestAlgorithm::Custom(|| Box::new(Impatient));
+    let custom = RequestAlgorithm::custom(|| Impatient);
     let sender = RetransmitAlgorithm::Aggressive;
     let config = latency(200).with_retransmit_algorithm(sender).with_request_algorithm(custom);
     for seed in 0..3 {

@@ -45,7 +45,7 @@ fn the_cost_of_both_policies_is_what_others_measured() {
     {
         let (mut sent, mut again, mut dropped) = (0, 0, 0);
         for seed in 0..4 {
-            let (sender, receiver) = two_minutes(seed, algorithm);
+            let (sender, receiver) = two_minutes(seed, algorithm.clone());
             let overhead = percent(sender.packets_retransmitted, sender.packets_sent_unique);
             assert!(overheads.contains(&overhead), "{algorithm:?}, seed {seed}: {overhead} %");
             sent += sender.packets_sent_unique;
@@ -147,7 +147,7 @@ impl RetransmitPolicy for OnceWhileFresh {
 #[test]
 fn a_policy_of_ones_own_decides() {
     for seed in 0..3 {
-        let custom = RetransmitAlgorithm::Custom(|| Box::new(OnceWhileFresh));
+        let custom = RetransmitAlgorithm::custom(|| OnceWhileFresh);
         let config = latency(200).with_retransmit_algorithm(custom);
         let mut pair = Pair::symmetric(seed, lossy(0.1));
         pair.connect(config, latency(200));
@@ -188,7 +188,7 @@ impl RttEstimator for Stubborn {
 
 #[test]
 fn an_rtt_estimator_of_ones_own_decides() {
-    let custom = RttAlgorithm::Custom(|| Box::new(Stubborn::default()));
+    let custom = RttAlgorithm::custom(Stubborn::default);
     let mut pair = Pair::symmetric(1, link());
     pair.connect(latency(120), latency(120).with_rtt_algorithm(custom));
     let record = pair.record();
@@ -199,7 +199,7 @@ fn an_rtt_estimator_of_ones_own_decides() {
     let Some(Control::Ack(ack)) = control(&told) else { panic!("no ACK") };
     assert_eq!(ack.link().expect("full or small").rtt_us, 70_000, "and the peer hears of it");
     assert_eq!(pair.statistics(Side::Caller).rtt, MS(70), "a sender takes the receiver's figure");
-    let classic = RttAlgorithm::Custom(|| Box::<ClassicRtt>::default());
+    let classic = RttAlgorithm::custom(ClassicRtt::default);
     let mut pair = Pair::symmetric(1, link());
     pair.connect(latency(120), latency(120).with_rtt_algorithm(classic));
     pair.stream(Side::Caller, 100, MS(2));
