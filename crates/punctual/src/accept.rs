@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use punctual_proto::{Config, GroupOffer, IncomingId};
 use tokio::sync::Notify;
 
+use crate::caller_log::CallerLog;
 use crate::error::Error;
 use crate::group::{self, Group};
 use crate::listener::IncomingCall;
@@ -24,6 +25,7 @@ pub(crate) struct AcceptQueue {
     admission: Mutex<()>,
     /// Whether somebody decides on the further links, too.
     asks_for_links: AtomicBool,
+    log: CallerLog,
 }
 
 impl AcceptQueue {
@@ -31,14 +33,18 @@ impl AcceptQueue {
         let joins = !self.asks_for_links.load(Ordering::Relaxed);
         if let (true, Some(group), Some(offer)) = (joins, self.group_of(&call), call.group()) {
             let remote = call.remote();
-            match group.join(call, &offer) {
-                Ok(()) => tracing::info!(%remote, "a link joined its group"),
-                Err(error) => tracing::debug!(%remote, %error, "a link did not join its group"),
+            if let Err(error) = group.join(call, &offer) {
+                self.log.not_joined(remote, &error);
             }
             return;
         }
         self.lock().push_back(call);
         self.signal();
+    }
+
+    /// Where it is said what becomes of callers.
+    pub(crate) const fn log(&self) -> &CallerLog {
+        &self.log
     }
 
     /// The group that stands already and that `call` is a link of.

@@ -5,22 +5,22 @@
 //! datagram comes, something is due, or a call of the application makes something due.
 
 use std::cell::Cell;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use bytes::Bytes;
+use punctual_io::{Datagram, Gather, ReceiveBuffers, Room, UdpSocket};
+use punctual_proto::KeyDerivation;
 use punctual_units::Instant;
 
-use crate::clock;
-use crate::inbox::Inbox;
+use crate::key_task::{derive, is_knock};
 use crate::outbox::{Outbox, Sender};
-use crate::schedule::Action;
+use crate::schedule::{Action, Work};
 use crate::shared::{Notice, Shared, State};
+use crate::shares::Shares;
 use crate::sources::Sources;
 use crate::statistics::PortStatistics;
-use crate::udp::Udp;
 
 /// Runs a port until nobody holds it and its connections are closed, and those of its other shards.
 pub(crate) struct Driver {
@@ -29,20 +29,34 @@ pub(crate) struct Driver {
     sources: Option<Sources>,
     /// What the socket did not take yet. While there is any, the machine is not asked for more.
     backlog: Outbox,
-    max_segments: usize,
+    /// When the socket is to be read.
+    gather: Gather,
+    /// Whose datagrams the machine takes in this turn.
+    shares: Shares,
+    /// Watches for room to send while the socket has none.
+    room: Option<Room>,
     statistics: PortStatistics,
     /// The sockets that share the port: when one is closed, the kernel deals all peers out anew, so
     /// they are closed together, after the last driver has ended.
-    _shards: Arc<[Arc<Udp>]>,
+    _shards: Arc<[Arc<UdpSocket>]>,
 }
 
 impl Driver {
-    pub(crate) fn new(shared: Arc<Shared>, shards: Arc<[Arc<Udp>]>) -> Self {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        shards: Arc<[Arc<UdpSocket>]>,
+        coalesce: Duration,
+    ) -> Self {
         let wildcard = shared.udp.local_addr().ip().is_unspecified();
         Self {
             sources: wildcard.then(Sources::default),
             backlog: Outbox::default(),
-            max_segments: shared.udp.max_segments(),
+            gather: match coalesce.is_zero() {
+                true => Gather::until_work(LONGEST_WAIT),
+                false => Gather::new(coalesce),
+            },
+            shares: Shares::default(),
+            room: None,
             statistics: PortStatistics::default(),
             shared,
             _shards: shards,
@@ -53,15 +67,17 @@ impl Driver {
         // Asking before looking for work leaves the task's waker with both, so what comes from here
         // on causes another turn.
         let _ = self.shared.alarm.poll_gone_off(cx);
-        let more_to_receive = self.receive(cx, &mut scratch.inbox);
+        let more_to_receive = self.receive(cx, scratch);
         let blocked = !self.flush(None);
 
         let rest = self.exchange(cx, scratch, blocked);
         // Without the own lock: two shards may pass something to each other.
-        for (owner, remote, datagram) in scratch.misdealt.drain(..) {
-            owner.call_and_wake(|state, now| {
-                state.endpoint.handle_datagram(now, remote, datagram);
-            });
+        for (owner, datagram) in scratch.misdealt.drain(..) {
+            owner.call_and_wake(|state, _| state.handle_datagram(datagram));
+        }
+
+        if let Some(job) = scratch.derivation.take() {
+            derive(&self.shared, job);
         }
 
         let sent = !blocked && self.flush(Some(&mut scratch.outbox));
@@ -71,9 +87,7 @@ impl Driver {
         if rest.finished && self.backlog.is_empty() && self.shared.finish() {
             return Poll::Ready(());
         }
-        // Readiness may have changed since the socket refused.
-        let writable = !sent && self.shared.udp.poll_writable(cx).is_ready();
-        if more_to_receive || rest.more_to_do || writable {
+        if more_to_receive || rest.more_to_do || self.has_room_again(cx, sent) {
             // Other tasks of this thread have their turn first: they may be the ones that the
             // work of this turn was for.
             cx.waker().wake_by_ref();
@@ -82,40 +96,95 @@ impl Driver {
     }
 
     /// Receives one batch if there is any; says whether there may be more.
-    fn receive(&mut self, cx: &mut Context<'_>, inbox: &mut Inbox) -> bool {
-        let udp = &self.shared.udp;
-        udp.poll_readable(cx).is_ready()
-            && (inbox.receive(udp, self.sources.as_mut(), &mut self.statistics)
-                || udp.poll_readable(cx).is_ready())
+    fn receive(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> bool {
+        let Self { shared, sources, statistics, gather, .. } = self;
+        let Scratch { buffers, datagrams, .. } = scratch;
+        let now = punctual_io::now();
+        if gather.poll(cx, &shared.udp, now).is_pending() {
+            return false;
+        }
+        let received = buffers.receive(
+            cx,
+            &shared.udp,
+            |datagram| {
+                if let (Some(sources), Some(local)) = (sources.as_mut(), datagram.to) {
+                    sources.learn(datagram.from, local.to_canonical());
+                }
+                datagrams.push(datagram);
+            },
+            |error| statistics.receive_failed(error),
+        );
+        statistics.received(received);
+        if received.drained {
+            gather.emptied(&shared.udp, now, received.datagrams);
+        }
+        // Read again now, a socket that is not watched would be empty.
+        let watched = gather.next().is_none();
+        !received.drained || watched && gather.poll(cx, &shared.udp, now).is_ready()
+    }
+
+    /// Whether the socket took nothing in this turn and does again.
+    fn has_room_again(&mut self, cx: &mut Context<'_>, sent: bool) -> bool {
+        if sent {
+            self.room = None;
+            return false;
+        }
+        if self.room.is_none() {
+            // Without a watch the next attempt is a matter of time: see `Schedule`.
+            self.room = self.shared.udp.room().ok();
+        }
+        let has_room = self.room.as_ref().is_some_and(|room| room.poll(cx).is_ready());
+        if has_room {
+            // A watch tells once.
+            self.room = None;
+        }
+        has_room
     }
 
     /// Everything that needs the lock.
     fn exchange(&mut self, cx: &Context<'_>, scratch: &mut Scratch, blocked: bool) -> Rest {
         let mut state = self.shared.lock();
-        let now = clock::now();
+        let now = punctual_io::now();
         state.schedule.begin(now);
-        for (remote, datagram) in scratch.inbox.datagrams.drain(..) {
-            match self.shared.other_owner(&datagram) {
-                None => state.endpoint.handle_datagram(now, remote, datagram),
-                Some(owner) => scratch.misdealt.push((owner, remote, datagram)),
-            }
-        }
+        // What connections get comes before what strangers want.
+        let knocks = scratch.datagrams.extract_if(.., |datagram| is_knock(datagram));
+        scratch.knocks.extend(knocks);
+        let Scratch { datagrams, knocks, misdealt, .. } = &mut *scratch;
+        let mut take = |datagram: Datagram| match self.shared.other_owner(&datagram.payload) {
+            None => state.handle_datagram(datagram),
+            Some(owner) => misdealt.push((owner, datagram)),
+        };
+        self.shares.serve(datagrams, &mut take);
+        knocks.drain(..).for_each(take);
+        state.has_reached(now);
+        self.statistics.datagrams_over_share = self.shares.dropped();
         if state.endpoint.poll_timeout().is_some_and(|due| due <= now) {
             state.endpoint.handle_timeout(now);
         }
+        scratch.derivation = state.endpoint.poll_key_derivation(now);
         let more_to_send = self.drain(&mut state, now, scratch, blocked);
         if !state.driver.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
             state.driver = Some(cx.waker().clone());
         }
-        let due = state.endpoint.poll_timeout();
+        let mut work = state.next_work();
+        if let Some(delivery) = work.filter(|work| work.is_delivery) {
+            self.gather.expect_work(&self.shared.udp, now, delivery.due);
+        }
+        if let Some(reading) = self.gather.next()
+            && work.is_none_or(|work| reading < work.due)
+        {
+            work = Some(Work { due: reading, is_delivery: false });
+        }
         let action = match more_to_send {
             true => state.schedule.hurry(now),
-            false => state.schedule.end(now, due, blocked),
+            false => state.schedule.end(now, work, blocked),
         };
+        let early = state.schedule.early_delivery();
+        state.endpoint.set_early_delivery(early);
         if let Action::SetAlarm(at) = action {
             self.shared.alarm.set(at);
         }
-        let more_to_do = more_to_send || action == Action::Wake;
+        let more_to_do = more_to_send || action == Action::Wake || self.shares.has_waiting();
         Rest { finished: state.is_finished() && !more_to_send, more_to_do }
     }
 
@@ -137,8 +206,9 @@ impl Driver {
 
     /// Says whether that was everything.
     fn drain_transmits(&self, state: &mut State, now: Instant, outbox: &mut Outbox) -> bool {
+        let max_segments = self.shared.udp.max_segments();
         while !outbox.is_full() {
-            match state.endpoint.poll_transmit(now, self.max_segments, &mut outbox.bytes) {
+            match state.endpoint.poll_transmit(now, max_segments, &mut outbox.bytes) {
                 Some(transmit) => outbox.push(transmit),
                 None => return true,
             }
@@ -152,7 +222,6 @@ impl Driver {
         let mut sender = Sender {
             udp: &self.shared.udp,
             sources: self.sources.as_mut(),
-            max_segments: &mut self.max_segments,
             statistics: &mut self.statistics,
         };
         let send = |remote, datagrams: &[u8], size| sender.send(remote, datagrams, size);
@@ -195,6 +264,10 @@ impl Drop for Driver {
     }
 }
 
+/// The longest time for which datagrams wait to be taken in together with the next delivery, where
+/// one is near: they bear the time of their arrival, so nothing but the report of a loss is later.
+const LONGEST_WAIT: Duration = Duration::from_millis(2);
+
 /// What is left after the lock is released.
 struct Rest {
     /// Nobody holds the shard, and its connections are gone.
@@ -206,11 +279,17 @@ struct Rest {
 /// What a turn needs and leaves empty.
 #[derive(Default)]
 struct Scratch {
-    inbox: Inbox,
+    buffers: ReceiveBuffers,
+    /// Datagrams that were received and not handed to the machine yet.
+    datagrams: Vec<Datagram>,
+    /// Those of them that belong to no connection.
+    knocks: Vec<Datagram>,
+    /// The key that is to be derived next.
+    derivation: Option<KeyDerivation>,
     outbox: Outbox,
     notices: Vec<Notice>,
     /// Datagrams for connections of other shards.
-    misdealt: Vec<(Arc<Shared>, SocketAddr, Bytes)>,
+    misdealt: Vec<(Arc<Shared>, Datagram)>,
 }
 
 thread_local! {

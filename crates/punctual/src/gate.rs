@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use punctual_proto::{Config, RejectReason};
-use tokio::task::JoinSet;
-use tokio::time::timeout;
 
+use crate::decisions::Decisions;
 use crate::error::Error;
-use crate::listener::{Accepted, CallerInfo, IncomingCall, Listener, not_accepted};
+use crate::listener::{Accepted, CallerInfo, Listener};
 use crate::socket::Socket;
 
 /// A listener whose callers a hook decides on, which may take its time: it may ask a database, a
@@ -29,7 +28,7 @@ use crate::socket::Socket;
 /// let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), Config::default()).await?;
 /// let address = listener.local_addr();
 /// let mut gate = listener.gate(|caller| async move {
-///     let id = caller.stream().map_err(|error| error.reject_reason())?;
+///     let id = caller.parsed_stream_id().map_err(|error| error.reject_reason())?;
 ///     // Here the database answers, in its time.
 ///     tokio::time::sleep(Duration::from_millis(5)).await;
 ///     match (id.user(), id.mode()) {
@@ -53,11 +52,8 @@ use crate::socket::Socket;
 /// ```
 #[derive(Debug)]
 pub struct Gate<H> {
-    listener: Listener,
     hook: H,
-    decisions: JoinSet<Option<Accepted>>,
-    limit: usize,
-    deadline: Duration,
+    decisions: Decisions<()>,
 }
 
 impl<H, D> Gate<H>
@@ -66,23 +62,24 @@ where
     D: Future<Output = Result<Config, RejectReason>> + Send + 'static,
 {
     pub(crate) fn new(listener: Listener, hook: H) -> Self {
-        let decisions = JoinSet::new();
-        Self { listener, hook, decisions, limit: LIMIT, deadline: DEADLINE }
+        Self { hook, decisions: Decisions::new(listener) }
     }
 
     /// Lets so many decisions run at once, at least one; default 1024. More callers wait for their
     /// turn, and those beyond the listener's [backlog](crate::ListenerConfig::backlog) are
     /// rejected.
     #[must_use]
-    pub fn with_limit(self, limit: usize) -> Self {
-        Self { limit: limit.max(1), ..self }
+    pub fn with_limit(mut self, limit: usize) -> Self {
+        self.decisions.set_limit(limit);
+        self
     }
 
     /// Gives each decision so much time; default 10 s. Then the caller is rejected with
     /// [`RejectReason::GATEWAY_TIMEOUT`]. Callers themselves wait three seconds by default.
     #[must_use]
-    pub fn with_deadline(self, deadline: Duration) -> Self {
-        Self { deadline, ..self }
+    pub fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.decisions.set_deadline(deadline);
+        self
     }
 
     /// The next caller that the hook lets in. Decisions run on between two calls of this, but
@@ -106,50 +103,95 @@ where
     /// if it lets them in, with the options of the first. Errors as [`accept`](Self::accept);
     /// cancel safe as that is.
     pub async fn accept_any(&mut self) -> Result<Accepted, Error> {
+        let Self { hook, decisions } = self;
+        let decide = |caller| {
+            let decision = hook(caller);
+            async { decision.await.map(|config| (config, ())) }
+        };
+        let (accepted, ()) = decisions.next(decide).await?;
+        Ok(accepted)
+    }
+
+    /// The listener behind the gate, for its address.
+    pub fn listener(&self) -> &Listener {
+        self.decisions.listener()
+    }
+}
+
+/// A [`Gate`] whose hook hands over a value of its own with each caller that it lets in: the
+/// account that a token belongs to, say, which need not be looked up a second time.
+///
+/// ```
+/// use punctual::{Config, Error, Listener, RejectReason, Socket};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Error> {
+/// let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), Config::default()).await?;
+/// let address = listener.local_addr();
+/// let mut gate = listener.gate_with_value(|caller| async move {
+///     // Here the database answers with the account.
+///     let account = caller.stream_id.strip_prefix("token-").ok_or(RejectReason::UNAUTHORIZED)?;
+///     Ok((Config::default(), account.to_owned()))
+/// });
+/// let call = Socket::connect(address, Config::default().with_stream_id("token-ann")?);
+/// let (accepted, _caller) = tokio::try_join!(gate.accept(), call)?;
+/// let (_socket, account) = accepted;
+/// assert_eq!(account, "ann");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct ValueGate<H, T> {
+    hook: H,
+    decisions: Decisions<T>,
+}
+
+impl<H, D, T> ValueGate<H, T>
+where
+    H: Fn(CallerInfo) -> D,
+    D: Future<Output = Result<(Config, T), RejectReason>> + Send + 'static,
+    T: Send + 'static,
+{
+    pub(crate) fn new(listener: Listener, hook: H) -> Self {
+        Self { hook, decisions: Decisions::new(listener) }
+    }
+
+    /// As [`Gate::with_limit`].
+    #[must_use]
+    pub fn with_limit(mut self, limit: usize) -> Self {
+        self.decisions.set_limit(limit);
+        self
+    }
+
+    /// As [`Gate::with_deadline`].
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.decisions.set_deadline(deadline);
+        self
+    }
+
+    /// The next caller that the hook lets in, with the hook's value, otherwise as
+    /// [`Gate::accept`].
+    pub async fn accept(&mut self) -> Result<(Socket, T), Error> {
         loop {
-            tokio::select! {
-                Some(decided) = self.decisions.join_next() => match decided {
-                    Ok(Some(accepted)) => return Ok(accepted),
-                    Ok(None) => {}
-                    // The call was dropped with the hook's task, and so rejected.
-                    Err(error) => tracing::warn!(%error, "a decision on a caller failed"),
-                },
-                call = self.listener.incoming(), if self.decisions.len() < self.limit => {
-                    let call = call?;
-                    let decision = (self.hook)(call.info());
-                    self.decisions.spawn(decide(call, decision, self.deadline));
+            match self.accept_any().await? {
+                (Accepted::Socket(socket), value) => return Ok((socket, value)),
+                // Dropped, it closes.
+                (Accepted::Group(_), _) => {
+                    tracing::debug!("a group called where nobody takes any");
                 }
             }
         }
     }
 
+    /// The next caller that the hook lets in, or the next group, with the hook's value for its
+    /// first link, otherwise as [`Gate::accept_any`].
+    pub async fn accept_any(&mut self) -> Result<(Accepted, T), Error> {
+        self.decisions.next(&self.hook).await
+    }
+
     /// The listener behind the gate, for its address.
     pub fn listener(&self) -> &Listener {
-        &self.listener
+        self.decisions.listener()
     }
 }
-
-/// Answers a caller as the hook decides.
-async fn decide(
-    call: IncomingCall,
-    decision: impl Future<Output = Result<Config, RejectReason>>,
-    deadline: Duration,
-) -> Option<Accepted> {
-    let remote = call.remote();
-    let decided = timeout(deadline, decision).await.unwrap_or(Err(RejectReason::GATEWAY_TIMEOUT));
-    match decided {
-        Ok(config) => match call.answer_any(Some(config)) {
-            Ok(accepted) => return accepted,
-            Err(Error::Accept(reason)) => not_accepted(remote, &reason),
-            Err(error) => tracing::warn!(%remote, %error, "a caller could not be accepted"),
-        },
-        Err(reason) => {
-            tracing::info!(%remote, %reason, "a caller was refused");
-            call.reject(reason);
-        }
-    }
-    None
-}
-
-const LIMIT: usize = 1_024;
-const DEADLINE: Duration = Duration::from_secs(10);

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread;
 
+use punctual_io::UdpSocket;
 use punctual_proto::{
     AcceptError, Config, EndpointConfig, GroupOffer, Incoming, IncomingId, Membership,
     RejectReason, Shard, StreamId, StreamIdError,
@@ -12,12 +13,13 @@ use punctual_proto::{
 use crate::accept::AcceptQueue;
 use crate::config::{ListenerConfig, PortConfig};
 use crate::error::Error;
-use crate::gate::Gate;
+use crate::gate::{Gate, ValueGate};
 use crate::group::Group;
+use crate::key_task::{DERIVATIONS, derive_here};
 use crate::port::{seed, start};
 use crate::shared::{GroupSignals, Handle, Phase, Shared};
 use crate::socket::Socket;
-use crate::udp::Udp;
+use crate::udp;
 
 /// Listens for callers on one UDP port.
 ///
@@ -82,6 +84,7 @@ impl Listener {
         }
         let no_port = || std::io::Error::new(std::io::ErrorKind::InvalidInput, "no port to bind");
         let local = *locals.first().ok_or_else(no_port)?;
+        callers.log().listens_at(local);
         Ok(Self { callers, shards: handles, local })
     }
 
@@ -95,6 +98,7 @@ impl Listener {
             0 => thread::available_parallelism().map_or(1, usize::from),
             shards => shards,
         };
+        let coalesce = config.port.coalesce;
         let sockets = bind_shards(config.port, shards)?;
         let local = sockets[0].local_addr();
         let before = handles.len();
@@ -106,7 +110,12 @@ impl Listener {
                 .unwrap_or_default();
             endpoint.backlog = config.backlog.unwrap_or(endpoint.backlog);
             endpoint.max_connections = config.max_connections.unwrap_or(endpoint.max_connections);
-            let handle = start(Arc::clone(socket), Arc::clone(&sockets), endpoint)?;
+            if let Some(callers) = config.callers_per_second {
+                endpoint.callers_per_second = callers;
+            }
+            endpoint.key_derivations = Some(DERIVATIONS);
+            endpoint.max_callers = config.max_callers;
+            let handle = start(Arc::clone(socket), Arc::clone(&sockets), endpoint, coalesce)?;
             handle.shared().call_and_wake(|state, _| {
                 state.endpoint.listen(Some(config.connection.clone()));
                 state.set_callers(Some(Arc::clone(callers)));
@@ -136,7 +145,7 @@ impl Listener {
             let call = self.incoming().await?;
             let remote = call.remote();
             match call.accept().await {
-                Err(Error::Accept(reason)) => not_accepted(remote, &reason),
+                Err(Error::Accept(reason)) => self.callers.log().not_accepted(remote, &reason),
                 result => return result,
             }
         }
@@ -162,7 +171,7 @@ impl Listener {
             };
             let remote = call.remote();
             match call.accept_with(config).await {
-                Err(Error::Accept(reason)) => not_accepted(remote, &reason),
+                Err(Error::Accept(reason)) => self.callers.log().not_accepted(remote, &reason),
                 result => return result,
             }
         }
@@ -178,7 +187,7 @@ impl Listener {
             match call.answer_any(None) {
                 Ok(Some(accepted)) => return Ok(accepted),
                 Ok(None) => {}
-                Err(Error::Accept(reason)) => not_accepted(remote, &reason),
+                Err(Error::Accept(reason)) => self.callers.log().not_accepted(remote, &reason),
                 Err(error) => return Err(error),
             }
         }
@@ -193,6 +202,32 @@ impl Listener {
     {
         self.callers.ask_for_links();
         Gate::new(self, hook)
+    }
+
+    /// The queue that callers wait in.
+    pub(crate) const fn callers(&self) -> &Arc<AcceptQueue> {
+        &self.callers
+    }
+
+    /// Takes no more than so many callers at a time from now on, on each shard: see
+    /// [`ListenerConfig::max_callers`]. With zero, everybody is refused; connections that were
+    /// accepted live on.
+    pub fn limit_callers(&self, limit: Option<usize>) {
+        for shard in &self.shards {
+            shard.shared().call_and_wake(|state, _| state.endpoint.limit_callers(limit));
+        }
+    }
+
+    /// The same with a `hook` that also hands over a value of its own for each caller that it lets
+    /// in.
+    pub fn gate_with_value<H, D, T>(self, hook: H) -> ValueGate<H, T>
+    where
+        H: Fn(CallerInfo) -> D,
+        D: Future<Output = Result<(Config, T), RejectReason>> + Send + 'static,
+        T: Send + 'static,
+    {
+        self.callers.ask_for_links();
+        ValueGate::new(self, hook)
     }
 
     /// The local address, of the first one if there are several. The IP address is unspecified if
@@ -216,21 +251,13 @@ impl Drop for Listener {
     }
 }
 
-/// Tells whoever runs the listener why a caller was not accepted. One that left is no news.
-pub(crate) fn not_accepted(remote: SocketAddr, reason: &AcceptError) {
-    match reason {
-        AcceptError::Gone => tracing::debug!(%remote, "a caller did not wait for its answer"),
-        reason => tracing::info!(%remote, %reason, "a caller was refused"),
-    }
-}
-
 /// Binds the first socket where the configuration says, and the others to the same port.
-fn bind_shards(mut port: PortConfig, shards: usize) -> Result<Arc<[Arc<Udp>]>, Error> {
+fn bind_shards(mut port: PortConfig, shards: usize) -> Result<Arc<[Arc<UdpSocket>]>, Error> {
     let shared = shards > 1;
-    let mut sockets = vec![Arc::new(Udp::bind(&port, shared)?)];
+    let mut sockets = vec![Arc::new(udp::bind(&port, shared)?)];
     port.local = Some(sockets[0].local_addr());
     for _ in 1..shards {
-        sockets.push(Arc::new(Udp::bind(&port, shared)?));
+        sockets.push(Arc::new(udp::bind(&port, shared)?));
     }
     Ok(sockets.into())
 }
@@ -269,8 +296,8 @@ pub struct CallerInfo {
 }
 
 impl CallerInfo {
-    /// What the stream ID says; see [`IncomingCall::stream`], also for the errors.
-    pub fn stream(&self) -> Result<StreamId, StreamIdError> {
+    /// What the stream ID says; see [`IncomingCall::parsed_stream_id`], also for the errors.
+    pub fn parsed_stream_id(&self) -> Result<StreamId, StreamIdError> {
         StreamId::parse(&self.stream_id)
     }
 }
@@ -294,7 +321,7 @@ impl IncomingCall {
     ///
     /// Errors: it begins as one of these forms and breaks its rules. The error has a
     /// [code](StreamIdError::reject_reason) to refuse the caller with.
-    pub fn stream(&self) -> Result<StreamId, StreamIdError> {
+    pub fn parsed_stream_id(&self) -> Result<StreamId, StreamIdError> {
         StreamId::parse(self.stream_id())
     }
 
@@ -362,6 +389,7 @@ impl IncomingCall {
     ) -> Result<Socket, Error> {
         self.answered = true;
         let shared = self.port.shared();
+        derive_here(shared, self.incoming.id, Some(config));
         let (id, signals) = shared.call_and_wake(|state, now| {
             let config = Some(config.clone());
             let id = state.endpoint.accept_link(now, self.incoming.id, config, membership)?;
@@ -393,6 +421,7 @@ impl IncomingCall {
     fn answer(mut self, config: Option<Config>) -> Result<Socket, Error> {
         self.answered = true;
         let shared = self.port.shared();
+        derive_here(shared, self.incoming.id, config.as_ref());
         let (id, signals) = shared.call_and_wake(|state, now| {
             let id = state.endpoint.accept(now, self.incoming.id, config)?;
             Ok::<_, Error>((id, state.open(id, Phase::Connected)))

@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
+use punctual_io::UdpSocket;
 use punctual_proto::Transmit;
 
 use crate::sources::Sources;
 use crate::statistics::PortStatistics;
-use crate::udp::Udp;
 
 /// Datagrams that the machine gave out and that wait for the socket to take them.
 #[derive(Debug, Default)]
@@ -62,10 +62,8 @@ impl Outbox {
 
 /// What sending needs besides the datagrams.
 pub(crate) struct Sender<'a> {
-    pub(crate) udp: &'a Udp,
+    pub(crate) udp: &'a UdpSocket,
     pub(crate) sources: Option<&'a mut Sources>,
-    /// Most datagrams in one call; becomes 1 when the network device turns out not to cut.
-    pub(crate) max_segments: &'a mut usize,
     pub(crate) statistics: &'a mut PortStatistics,
 }
 
@@ -78,64 +76,30 @@ impl Sender<'_> {
         contents: &[u8],
         segment_size: usize,
     ) -> Option<usize> {
-        let batch = &contents[..contents.len().min(segment_size * *self.max_segments)];
         let source = self.sources.as_deref().and_then(|sources| sources.of(remote));
-        match self.udp.send(remote, batch, segment_size, source) {
-            Ok(()) => {
-                self.statistics.sent(batch.len(), segment_size);
-                Some(batch.len())
+        match self.udp.send(Some(remote), contents, segment_size, source) {
+            Ok(sent) => {
+                self.statistics.sent(sent, segment_size);
+                Some(sent)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
-            Err(error) => self.send_otherwise(&error, remote, batch, segment_size, source),
+            Err(error) => Some(self.refused(&error, remote, contents.len().min(segment_size))),
         }
     }
 
-    /// What the system refused in one way may go in another: without naming the source, if that
-    /// address is gone, and one datagram at a time, if the device or the path cannot cut them.
+    /// The system refused a datagram of `size` bytes. Perhaps the address to send it from is gone:
+    /// then it is sent again without one.
     #[cold]
-    fn send_otherwise(
-        &mut self,
-        error: &io::Error,
-        remote: SocketAddr,
-        batch: &[u8],
-        segment_size: usize,
-        source: Option<IpAddr>,
-    ) -> Option<usize> {
-        if source.is_some() {
-            if let Some(sources) = self.sources.as_deref_mut() {
-                sources.forget(remote);
-            }
-            return Some(0);
-        }
-        let first = &batch[..batch.len().min(segment_size)];
-        if first.len() < batch.len() {
-            if is_io_error(error) {
-                tracing::info!(%error, "this device does not cut datagrams: sending one at a time");
-                *self.max_segments = 1;
-            }
-            match self.udp.send(remote, first, segment_size, None) {
-                Ok(()) => {
-                    self.statistics.sent(first.len(), segment_size);
-                    return Some(first.len());
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
-                Err(_) => {}
-            }
+    fn refused(&mut self, error: &io::Error, remote: SocketAddr, size: usize) -> usize {
+        if let Some(sources) = self.sources.as_deref_mut()
+            && sources.of(remote).is_some()
+        {
+            sources.forget(remote);
+            return 0;
         }
         self.statistics.send_failed(error, remote);
-        Some(first.len())
+        size
     }
-}
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn is_io_error(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(libc::EIO)
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn is_io_error(_error: &io::Error) -> bool {
-    // quinn-udp stops cutting by itself.
-    false
 }
 
 /// Bytes after which sending starts: a few full calls, so that the lock is not held for long.
@@ -147,6 +111,7 @@ mod tests {
 
     use super::*;
     use crate::config::PortConfig;
+    use crate::udp::bind;
 
     fn peer(n: u16) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], 10_000 + n))
@@ -184,9 +149,8 @@ mod tests {
     }
 
     struct Bench {
-        udp: Udp,
+        udp: punctual_io::UdpSocket,
         sources: Sources,
-        max_segments: usize,
         statistics: PortStatistics,
         peer: UdpSocket,
     }
@@ -194,11 +158,8 @@ mod tests {
     impl Bench {
         async fn new() -> Self {
             let local = Some("0.0.0.0:0".parse().unwrap());
-            let udp = Udp::bind(&PortConfig { local, ..PortConfig::default() }, false).unwrap();
-            std::future::poll_fn(|cx| udp.poll_writable(cx)).await;
             Self {
-                max_segments: udp.max_segments(),
-                udp,
+                udp: bind(&PortConfig { local, ..PortConfig::default() }, false).unwrap(),
                 sources: Sources::default(),
                 statistics: PortStatistics::default(),
                 peer: UdpSocket::bind("127.0.0.1:0").await.unwrap(),
@@ -213,7 +174,6 @@ mod tests {
             let mut sender = Sender {
                 udp: &self.udp,
                 sources: Some(&mut self.sources),
-                max_segments: &mut self.max_segments,
                 statistics: &mut self.statistics,
             };
             assert!(outbox.flush(|remote, it, size| sender.send(remote, it, size)));

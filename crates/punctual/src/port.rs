@@ -2,19 +2,19 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
+use punctual_io::{Alarm, UdpSocket, canonical};
 use punctual_proto::{Config, ConnectError, ConnectionId, Endpoint, EndpointConfig, Membership};
 use punctual_units::Instant;
 
-use crate::alarm::Alarm;
-use crate::clock::now;
 use crate::config::PortConfig;
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::shared::{GroupSignals, Handle, Phase, Shared};
 use crate::socket::Socket;
 use crate::statistics::PortStatistics;
-use crate::udp::{Udp, canonical};
+use crate::udp;
 
 /// A UDP port from which calls are made. Clones share it.
 ///
@@ -52,9 +52,10 @@ impl Port {
     /// Errors: an option out of range, or what the system says, for example that the address is in
     /// use.
     pub async fn bind(config: PortConfig) -> Result<Self, Error> {
-        let udp = Arc::new(Udp::bind(&config, false)?);
+        let udp = Arc::new(udp::bind(&config, false)?);
         let shards = Arc::from([Arc::clone(&udp)]);
-        Ok(Self { handle: start(udp, shards, EndpointConfig::new(seed()?))? })
+        let endpoint = EndpointConfig::new(seed()?);
+        Ok(Self { handle: start(udp, shards, endpoint, config.coalesce)? })
     }
 
     /// Calls the listener at `remote` and waits for the answer.
@@ -153,15 +154,16 @@ impl Port {
 
 /// Starts the driver of a port. The port is open as long as the handle or a connection is.
 pub(crate) fn start(
-    udp: Arc<Udp>,
-    shards: Arc<[Arc<Udp>]>,
+    udp: Arc<UdpSocket>,
+    shards: Arc<[Arc<UdpSocket>]>,
     config: EndpointConfig,
+    coalesce: Duration,
 ) -> Result<Handle, Error> {
     let shard = config.shard;
-    let endpoint = Endpoint::new(config, now());
-    let shared = Arc::new(Shared::new(udp, Alarm::new()?, endpoint, shard));
+    let endpoint = Endpoint::new(config, punctual_io::now());
+    let shared = Arc::new(Shared::new(udp, Alarm::new()?, endpoint, shard, coalesce));
     let handle = Handle::new(&shared);
-    tokio::spawn(Driver::new(shared, shards));
+    tokio::spawn(Driver::new(shared, shards, coalesce));
     Ok(handle)
 }
 

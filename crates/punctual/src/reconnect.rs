@@ -26,7 +26,7 @@ use crate::socket::Socket;
 ///     ..Reconnect::default()
 /// };
 /// let error = reconnect.connect(nobody, config).await.unwrap_err();
-/// assert_eq!(error.to_string(), "no answer within 50ms");
+/// assert_eq!(error.to_string(), "no answer within 50 ms");
 /// # Ok(())
 /// # }
 /// ```

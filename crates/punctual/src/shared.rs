@@ -2,21 +2,22 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::Waker;
+use std::time::Duration;
 
-use punctual_proto::{CloseReason, ConnectionId, Endpoint, Event, IncomingId, Shard};
+use punctual_io::{Alarm, Datagram, UdpSocket};
+use punctual_proto::{CloseReason, ConnectionId, Endpoint, Event, IncomingId, RejectReason, Shard};
 use punctual_units::Instant;
 use tokio::sync::Notify;
 
 use crate::accept::AcceptQueue;
-use crate::alarm::Alarm;
-use crate::clock;
+use crate::crowd::{self, Crowd};
 use crate::listener::IncomingCall;
-use crate::schedule::{Action, Schedule};
+use crate::schedule::{Action, Schedule, Work};
 use crate::statistics::PortStatistics;
-use crate::udp::Udp;
 
 /// One UDP port as its driver and its sockets see it.
 ///
@@ -24,7 +25,7 @@ use crate::udp::Udp;
 /// system call but the setting of the alarm.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) udp: Arc<Udp>,
+    pub(crate) udp: Arc<UdpSocket>,
     pub(crate) alarm: Alarm,
     shard: Shard,
     /// The shards of the same port by their index, this one too; empty where it is the only one.
@@ -36,14 +37,22 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(udp: Arc<Udp>, alarm: Alarm, endpoint: Endpoint, shard: Shard) -> Self {
+    pub(crate) fn new(
+        udp: Arc<UdpSocket>,
+        alarm: Alarm,
+        endpoint: Endpoint,
+        shard: Shard,
+        coalesce: Duration,
+    ) -> Self {
         let state = State {
             endpoint,
+            reached: Instant::ORIGIN,
             connections: HashMap::default(),
             handles: 0,
             callers: None,
             releases: Vec::new(),
-            schedule: Schedule::default(),
+            crowd: Crowd::default(),
+            schedule: Schedule::new(coalesce),
             driver: None,
             stopped: false,
         };
@@ -93,8 +102,8 @@ impl Shared {
     /// Does something in the application's name, and sees to it that the driver wakes up in time
     /// for what follows from it.
     pub(crate) fn call<R>(&self, call: impl FnOnce(&mut State, Instant) -> R) -> R {
-        self.call_and(call, |state, now| match state.endpoint.poll_timeout() {
-            Some(due) => state.schedule.advance(now, due),
+        self.call_and(call, |state, now| match state.next_work() {
+            Some(work) => state.schedule.advance(now, work),
             None => Action::None,
         })
     }
@@ -111,7 +120,8 @@ impl Shared {
     ) -> R {
         let mut state = self.lock();
         // Read under the lock, so that the machine's time never runs backwards.
-        let now = clock::now();
+        let now = punctual_io::now();
+        state.has_reached(now);
         let result = call(&mut state, now);
         let driver = match then(&mut state, now) {
             Action::None => None,
@@ -145,6 +155,8 @@ impl Shared {
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) endpoint: Endpoint,
+    /// The latest time that the machine was told of.
+    reached: Instant,
     /// Every connection that the machine holds.
     connections: HashMap<ConnectionId, Connection, BuildHasherDefault<IdHasher>>,
     /// How many [`Handle`]s there are.
@@ -153,6 +165,7 @@ pub(crate) struct State {
     callers: Option<Arc<AcceptQueue>>,
     /// Connections that nobody can use any more.
     releases: Vec<ConnectionId>,
+    crowd: Crowd,
     pub(crate) schedule: Schedule,
     pub(crate) driver: Option<Waker>,
     /// Whether the driver is gone, which happens before its time when a runtime is shut down.
@@ -282,6 +295,24 @@ impl Signals {
 }
 
 impl State {
+    /// It is `now`; the machine's time never runs backwards.
+    pub(crate) fn has_reached(&mut self, now: Instant) {
+        self.reached = self.reached.max(now);
+    }
+
+    /// What the machine has to do next.
+    pub(crate) fn next_work(&self) -> Option<Work> {
+        let due = self.endpoint.poll_timeout()?;
+        Some(Work { due, is_delivery: self.endpoint.next_delivery() == Some(due) })
+    }
+
+    /// Takes in a datagram as of the time when it came, or of what the machine was told since.
+    pub(crate) fn handle_datagram(&mut self, datagram: Datagram) {
+        let Datagram { from, arrived, payload, .. } = datagram;
+        self.has_reached(arrived);
+        self.endpoint.handle_datagram(self.reached, from, payload);
+    }
+
     /// Takes in a new connection of the machine.
     pub(crate) fn open(&mut self, id: ConnectionId, phase: Phase) -> Arc<Signals> {
         let signals = Arc::new(Signals::new());
@@ -289,6 +320,7 @@ impl State {
         let connection =
             Connection { signals: Arc::clone(&signals), phase, connected, orphaned: false };
         self.connections.insert(id, connection);
+        self.crowd.grow(self.connections.len());
         signals
     }
 
@@ -353,7 +385,10 @@ impl State {
                         Notice::Closed(signals)
                     });
                 }
-                Event::PeerMoved(_, remote) => tracing::info!("the peer is at {remote} now"),
+                Event::PeerMoved(_, remote) => match &self.callers {
+                    Some(callers) => notices.push(Notice::Moved(Arc::clone(callers), remote)),
+                    None => tracing::info!("the peer is at {remote} now"),
+                },
                 Event::Incoming(incoming) => {
                     let call = IncomingCall::new(Handle::adopt(shared, self), incoming);
                     match &self.callers {
@@ -368,7 +403,9 @@ impl State {
                     }
                 }
                 Event::CallerRefused(remote, reason) => {
-                    tracing::info!(%remote, %reason, "a caller was refused");
+                    if let Some(callers) = &self.callers {
+                        notices.push(Notice::Refused(Arc::clone(callers), remote, reason));
+                    }
                 }
                 other => tracing::debug!(event = ?other, "an event that nobody waits for"),
             }
@@ -381,6 +418,12 @@ impl State {
         for id in self.releases.drain(..) {
             self.endpoint.release(now, id);
             self.connections.remove(&id);
+        }
+        if any && self.crowd.has_gone(self.connections.len()) {
+            self.endpoint.shrink();
+            self.connections.shrink_to_fit();
+            self.releases.shrink_to_fit();
+            crowd::give_back_memory_soon();
         }
         any
     }
@@ -452,6 +495,10 @@ pub(crate) enum Notice {
     CallerGone(Arc<AcceptQueue>, Arc<Shared>, IncomingId),
     /// A caller that came after the listener went. It is rejected as this is dropped.
     Unwanted(IncomingCall),
+    /// The machine refused a caller.
+    Refused(Arc<AcceptQueue>, SocketAddr, RejectReason),
+    /// A peer of the listener has another address now.
+    Moved(Arc<AcceptQueue>, SocketAddr),
 }
 
 impl Notice {
@@ -465,6 +512,8 @@ impl Notice {
             Self::Caller(callers, call) => callers.push(call),
             Self::CallerGone(callers, port, id) => callers.remove(&port, id),
             Self::Unwanted(call) => drop(call),
+            Self::Refused(callers, remote, reason) => callers.log().refused(remote, reason),
+            Self::Moved(callers, remote) => callers.log().moved(remote),
         }
     }
 }

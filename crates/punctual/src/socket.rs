@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use futures_core::future::BoxFuture;
 use punctual_proto::{
     CloseReason, Config, ConnectionId, ConnectionInfo, Endpoint, Message, PeerError, SendOptions,
-    Statistics,
+    Statistics, StreamId, StreamIdError,
 };
 use punctual_units::Instant;
 use tokio::sync::Notify;
@@ -17,6 +17,7 @@ use tokio::task::coop;
 use crate::byte_stream::ByteStream;
 use crate::config::PortConfig;
 use crate::error::{Error, Sent, sent, written};
+use crate::outgoing::Outgoing;
 use crate::port::Port;
 use crate::shared::{Phase, Shared, Signals, State};
 use crate::statistics::PortStatistics;
@@ -69,7 +70,8 @@ impl Socket {
     }
 
     pub(crate) fn new(shared: Arc<Shared>, id: ConnectionId, signals: Arc<Signals>) -> Self {
-        Self { connection: Arc::new(Connection { shared, id, signals }) }
+        let stream_id = OnceLock::new();
+        Self { connection: Arc::new(Connection { shared, id, signals, stream_id }) }
     }
 
     /// Sends one message of 1 to [`max_payload`](ConnectionInfo::max_payload) bytes; waits while
@@ -95,24 +97,28 @@ impl Socket {
         .await
     }
 
-    /// Sends messages from the front of `payloads`: waits until there is room for one, then takes
-    /// as many as there is room for, and gives their number. Costs less than sending one by one.
+    /// Sends messages from the front of `messages`, payloads or [`Outgoing`] with options: waits
+    /// until there is room for one, then takes as many as there is room for, and gives their
+    /// number. Costs less than sending one by one.
     ///
     /// Errors as [`send`](Self::send). If a message has a wrong size, those before it are sent, and
     /// the error comes with the call that finds it at the front. Nothing to send is `Ok(0)`.
     ///
-    /// Cancel safe: what was not taken is still in `payloads`.
-    pub async fn send_many(&self, payloads: &mut VecDeque<Bytes>) -> Result<usize, Error> {
-        if payloads.is_empty() {
+    /// Cancel safe: what was not taken is still in `messages`.
+    pub async fn send_many<M>(&self, messages: &mut VecDeque<M>) -> Result<usize, Error>
+    where
+        M: Clone + Into<Outgoing>,
+    {
+        if messages.is_empty() {
             return Ok(0);
         }
         self.until(Signals::writable, |state, now, id| {
             let mut taken = 0;
-            while let Some(payload) = payloads.front() {
-                let options = SendOptions::default();
-                match sent(state.endpoint.send(now, id, payload.clone(), options)) {
+            while let Some(message) = messages.front() {
+                let Outgoing { payload, options } = message.clone().into();
+                match sent(state.endpoint.send(now, id, payload, options)) {
                     Ok(Sent::Taken) => {
-                        payloads.pop_front();
+                        messages.pop_front();
                         taken += 1;
                     }
                     Err(error) if taken == 0 => return Err(error),
@@ -241,6 +247,21 @@ impl Socket {
         self.closed().await;
     }
 
+    /// Closes the connection at once: what is buffered and not acknowledged is given up, and the
+    /// peer is told. It ends a [`close`](Self::close) that waits, too. What was received can still
+    /// be read.
+    ///
+    /// Cancel safe: once begun, the connection closes whether this is waited for or not.
+    pub async fn abort(&self) {
+        let Connection { shared, id, .. } = &*self.connection;
+        shared.call_and_wake(|state, now| {
+            if !matches!(state.phase(*id), Phase::Closed(_)) {
+                state.endpoint.abort(now, *id);
+            }
+        });
+        self.closed().await;
+    }
+
     pub(crate) fn begin_close(&self) {
         let Connection { shared, id, .. } = &*self.connection;
         shared.call_and_wake(|state, now| {
@@ -348,8 +369,14 @@ impl Socket {
     }
 
     /// The stream ID that the caller sent; empty if it sent none.
-    pub fn stream_id(&self) -> String {
-        self.info().stream_id
+    pub fn stream_id(&self) -> &str {
+        self.connection.stream_id.get_or_init(|| self.info().stream_id)
+    }
+
+    /// What the stream ID says, whichever of the usual forms it has. Errors are those of
+    /// [`IncomingCall::parsed_stream_id`](crate::IncomingCall::parsed_stream_id).
+    pub fn parsed_stream_id(&self) -> Result<StreamId, StreamIdError> {
+        StreamId::parse(self.stream_id())
     }
 
     /// Tries again and again, after each announcement, until an attempt succeeds or fails.
@@ -407,6 +434,8 @@ struct Connection {
     shared: Arc<Shared>,
     id: ConnectionId,
     signals: Arc<Signals>,
+    /// It does not change once the connection stands; before, nobody has a socket to ask.
+    stream_id: OnceLock<String>,
 }
 
 impl Drop for Connection {

@@ -3,6 +3,8 @@
 use std::io;
 use std::net::SocketAddr;
 
+use punctual_io::Received;
+
 /// What a UDP port counts. All values are totals since it was bound.
 ///
 /// The machine's own view of a connection is in [`Statistics`](crate::Statistics).
@@ -21,6 +23,9 @@ pub struct PortStatistics {
     pub datagrams_received: u64,
     /// Bytes of those, without IP and UDP headers.
     pub bytes_received: u64,
+    /// Datagrams of those that were dropped because their sender sent more than its share of the
+    /// time that the port has for all.
+    pub datagrams_over_share: u64,
     /// System calls that asked for them.
     pub receive_calls: u64,
     /// Errors that the system reported instead, such as a peer's ICMP messages.
@@ -34,6 +39,12 @@ impl PortStatistics {
         self.datagrams_sent += bytes.div_ceil(segment_size) as u64;
         self.bytes_sent += bytes as u64;
         self.send_calls += 1;
+    }
+
+    pub(crate) fn received(&mut self, received: Received) {
+        self.receive_calls += 1;
+        self.datagrams_received += received.datagrams as u64;
+        self.bytes_received += received.bytes as u64;
     }
 
     pub(crate) fn send_failed(&mut self, error: &io::Error, remote: SocketAddr) {

@@ -1,12 +1,12 @@
 use std::sync::{Arc, Weak};
 
-use punctual_proto::{LinkId, LinkState};
+use punctual_io::Timer;
+use punctual_proto::{CloseReason, LinkId, LinkState};
 
-use super::Inner;
-use crate::clock;
+use super::{Inner, State};
 use crate::error::Error;
 use crate::shared::GroupSignals;
-use crate::timer::Timer;
+use crate::socket::Socket;
 
 /// Starts the task of a group: it looks at the links when the machine wants it or when something
 /// happens to one, until nobody holds the group.
@@ -47,19 +47,18 @@ impl Inner {
             .collect();
         let any_ended = !ended.is_empty();
         for (id, reason) in ended {
-            tracing::debug!(link = ?id, %reason, "a link of the group ended");
-            state.machine.link_down(clock::now(), id);
+            state.tell_end(id, &reason);
+            state.machine.link_down(punctual_io::now(), id);
             state.last_end = Some(reason);
             // Nothing is left to deliver: no reader need take note of it.
             if state.members.get(&id).is_some_and(|it| it.statistics().receive_buffer_packets == 0)
             {
-                state.members.remove(&id);
-                state.machine.remove_link(clock::now(), id);
+                state.forget(id);
             }
         }
         state.ask_links();
         state.take_losses();
-        let now = clock::now();
+        let now = punctual_io::now();
         state.machine.handle_timeout(now);
         state.carry_out();
         let told = state.told_due;
@@ -79,5 +78,18 @@ impl Inner {
             self.signals.readable.notify_waiters();
         }
         next
+    }
+}
+
+impl State {
+    /// Says which link has ended, and why.
+    fn tell_end(&self, id: LinkId, reason: &CloseReason) {
+        let Some(remote) = self.members.get(&id).map(Socket::peer_addr) else { return };
+        match reason {
+            _ if self.closing => tracing::debug!("a link of the group ended: {remote}: {reason}"),
+            // So a stream ends.
+            CloseReason::Peer => tracing::info!("a link of the group ended: {remote}: {reason}"),
+            _ => tracing::warn!("a link of the group ended: {remote}: {reason}"),
+        }
     }
 }

@@ -6,7 +6,7 @@ use punctual_proto::{CloseReason, GroupOffer, LinkId, LinkState, Statistics};
 use tokio::task::JoinHandle;
 
 use super::Inner;
-use crate::clock;
+use super::calls::CallId;
 use crate::config::PortConfig;
 use crate::error::Error;
 use crate::listener::IncomingCall;
@@ -64,6 +64,19 @@ pub struct LinkReport {
     pub statistics: Statistics,
 }
 
+/// How a [`Group`](super::Group) is, all at one moment.
+#[derive(Clone, Debug)]
+pub struct GroupReport {
+    /// What is counted of the stream as a whole, each message once.
+    pub stream: Statistics,
+    /// The links that stand or have something left to deliver.
+    pub links: Vec<LinkReport>,
+    /// The links that have ended: their totals are sums, their instants those of the last one.
+    pub ended: Statistics,
+    /// The same by the address of the peer, for the last 16 of these.
+    pub ended_links: Vec<LinkReport>,
+}
+
 impl LinkReport {
     pub(super) fn new(id: LinkId, weight: u16, state: LinkState, socket: &Socket) -> Self {
         Self {
@@ -82,16 +95,19 @@ impl LinkReport {
 /// Completes with the first call.
 pub(super) fn call(inner: &Arc<Inner>, link: GroupLink) -> JoinHandle<Result<LinkId, Error>> {
     let group = Arc::downgrade(inner);
+    let call = inner.lock().calls.begin();
     tokio::spawn(async move {
-        let called = call_once(&group, &link).await;
+        let called = call_once(&group, call, &link).await;
         match called {
             Ok((id, socket)) => {
-                tokio::spawn(keep(group, link, Some((id, socket))));
+                tokio::spawn(keep(group, call, link, Some(socket)));
                 Ok(id)
             }
             Err(error) => {
-                tracing::debug!(remote = %link.remote, %error, "no link yet");
-                tokio::spawn(keep(group, link, None));
+                if is_wanted(&group, call) {
+                    tracing::warn!("no link with {} yet; calling again: {error}", link.remote);
+                }
+                tokio::spawn(keep(group, call, link, None));
                 Err(error)
             }
         }
@@ -99,38 +115,37 @@ pub(super) fn call(inner: &Arc<Inner>, link: GroupLink) -> JoinHandle<Result<Lin
 }
 
 /// Calls again whenever the link has ended, until the group has, or the link was removed.
-async fn keep(group: Weak<Inner>, link: GroupLink, mut stands: Option<(LinkId, Socket)>) {
+async fn keep(group: Weak<Inner>, call: CallId, link: GroupLink, mut stands: Option<Socket>) {
     loop {
-        if let Some((id, socket)) = stands.take() {
-            let reason = socket.closed().await;
-            drop(socket);
-            let Some(inner) = group.upgrade() else { return };
-            let state = inner.lock();
-            if state.closing || !state.machine.links().any(|it| it.0 == id) {
-                return;
-            }
-            tracing::warn!(remote = %link.remote, %reason, "a link of the group ended");
+        if let Some(socket) = stands.take() {
+            socket.closed().await;
         }
         tokio::time::sleep(PAUSE).await;
-        let wanted = |inner: &Inner| {
-            let state = inner.lock();
-            !state.closing && state.machine.is_up()
-        };
-        if !group.upgrade().is_some_and(|inner| wanted(&inner)) {
+        if !is_wanted(&group, call) {
             return;
         }
-        match call_once(&group, &link).await {
-            Ok(called) => {
-                tracing::info!(remote = %link.remote, "a link joined its group");
-                stands = Some(called);
-            }
+        match call_once(&group, call, &link).await {
+            Ok((_, socket)) => stands = Some(socket),
             Err(error) => tracing::debug!(remote = %link.remote, %error, "no link yet"),
         }
     }
 }
 
+/// Whether the group wants the link. It does until the user removes the link, the group closes, or
+/// no link of it stands any more.
+fn is_wanted(group: &Weak<Inner>, call: CallId) -> bool {
+    group.upgrade().is_some_and(|inner| {
+        let state = inner.lock();
+        state.check_open().is_ok() && state.calls.wants(call)
+    })
+}
+
 /// One attempt to make a link.
-async fn call_once(group: &Weak<Inner>, link: &GroupLink) -> Result<(LinkId, Socket), Error> {
+async fn call_once(
+    group: &Weak<Inner>,
+    call: CallId,
+    link: &GroupLink,
+) -> Result<(LinkId, Socket), Error> {
     let port = Port::bind(link.port.clone()).await?;
     let (id, socket) = {
         let inner = group.upgrade().ok_or(Error::Stopped)?;
@@ -141,16 +156,22 @@ async fn call_once(group: &Weak<Inner>, link: &GroupLink) -> Result<(LinkId, Soc
         match port.call_link(link.remote, inner.config.clone(), &membership, &inner.signals) {
             Ok(socket) => (id, socket),
             Err(error) => {
-                inner.lock().machine.remove_link(clock::now(), id);
+                inner.lock().machine.remove_link(punctual_io::now(), id);
                 return Err(error);
             }
         }
     };
     let connected = socket.connected().await;
     let inner = group.upgrade().ok_or(Error::Stopped)?;
-    let result = connected.and_then(|()| inner.enlist(id, &socket));
+    let result = connected.and_then(|()| {
+        if inner.lock().calls.made(call, id) {
+            inner.enlist(id, &socket)
+        } else {
+            Err(Error::Closed(CloseReason::Local))
+        }
+    });
     if let Err(error) = result {
-        inner.lock().machine.remove_link(clock::now(), id);
+        inner.lock().machine.remove_link(punctual_io::now(), id);
         return Err(error);
     }
     Ok((id, socket))
@@ -164,12 +185,13 @@ impl Inner {
         let Some(terms) = terms else {
             return Err(Error::Closed(socket.ended().unwrap_or(CloseReason::Local)));
         };
-        let up = state.machine.link_up(clock::now(), id, &terms);
+        let up = state.machine.link_up(punctual_io::now(), id, &terms);
         up.map_err(|reason| Error::Closed(CloseReason::Incompatible(reason)))?;
         state.members.insert(id, socket.clone());
         state.was_up = true;
         state.carry_out();
         drop(state);
+        tracing::info!("a link joined its group: {}", socket.peer_addr());
         self.signals.wake();
         Ok(())
     }
@@ -185,7 +207,7 @@ impl Inner {
             .answer_link(&self.config, &membership, &self.signals)
             .and_then(|socket| self.enlist(id, &socket));
         if joined.is_err() {
-            self.lock().machine.remove_link(clock::now(), id);
+            self.lock().machine.remove_link(punctual_io::now(), id);
         }
         joined
     }

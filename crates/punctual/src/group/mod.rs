@@ -1,6 +1,8 @@
 //! One stream over several links.
 
+mod calls;
 mod drive;
+mod ended;
 mod link;
 
 use std::collections::BTreeMap;
@@ -13,8 +15,9 @@ use punctual_proto::{
 };
 use punctual_units::Instant;
 
-pub use self::link::{GroupLink, LinkReport};
-use crate::clock;
+use self::calls::Calls;
+use self::ended::EndedLinks;
+pub use self::link::{GroupLink, GroupReport, LinkReport};
 use crate::error::{Error, Sent, sent};
 use crate::shared::GroupSignals;
 use crate::socket::Socket;
@@ -68,6 +71,8 @@ pub(crate) struct Inner {
 struct State {
     machine: punctual_proto::Group,
     members: BTreeMap<LinkId, Socket>,
+    calls: Calls,
+    ended: EndedLinks,
     was_up: bool,
     /// Why the last link ended.
     last_end: Option<CloseReason>,
@@ -135,11 +140,13 @@ impl Group {
             kind,
             config.group_min_stability(),
             u64::from_ne_bytes(random),
-            clock::now(),
+            punctual_io::now(),
         );
         let state = State {
             machine,
             members: BTreeMap::new(),
+            calls: Calls::default(),
+            ended: EndedLinks::default(),
             was_up: false,
             last_end: None,
             closing: false,
@@ -160,9 +167,15 @@ impl Group {
     ///
     /// Cancel safe: either the message was taken and this has completed, or it was not.
     pub async fn send(&self, payload: Bytes) -> Result<(), Error> {
+        self.send_with(payload, SendOptions::default()).await
+    }
+
+    /// Sends one message with options of its own, such as a time to live; else as
+    /// [`send`](Self::send).
+    pub async fn send_with(&self, payload: Bytes, options: SendOptions) -> Result<(), Error> {
         loop {
             let ticket = self.inner.signals.writable.notified();
-            if self.try_send(&payload)? {
+            if self.try_send_with(&payload, options)? {
                 return Ok(());
             }
             ticket.await;
@@ -171,11 +184,15 @@ impl Group {
 
     /// Sends one message if there is room for it now. Errors as [`send`](Self::send).
     pub fn try_send(&self, payload: &Bytes) -> Result<bool, Error> {
+        self.try_send_with(payload, SendOptions::default())
+    }
+
+    fn try_send_with(&self, payload: &Bytes, options: SendOptions) -> Result<bool, Error> {
         let mut state = self.inner.lock();
         state.check_open()?;
         state.ask_links();
-        let now = clock::now();
-        let answer = state.machine.send(now, payload.clone(), SendOptions::default());
+        let now = punctual_io::now();
+        let answer = state.machine.send(now, payload.clone(), options);
         state.carry_out();
         // The group may have to look at its links earlier than it thought.
         let next = state.machine.poll_timeout();
@@ -217,7 +234,7 @@ impl Group {
             // What falls due while the links are asked has its turn in the next round: another
             // link, asked already, may have something that comes before it. Nobody tells of it
             // again, so the round that finds nothing more is not the last look.
-            state.collected = clock::now();
+            state.collected = punctual_io::now();
             complete = !state.collect();
         }
         if state.is_drained() {
@@ -239,15 +256,18 @@ impl Group {
         link::call(&self.inner, link)
     }
 
-    /// Closes a link and does not call over it again.
+    /// Closes a link and does not call over it again. A link that was called again has a new ID;
+    /// the one that it had first still names it.
     pub fn remove_link(&self, id: LinkId) {
         let mut state = self.inner.lock();
-        let socket = state.members.remove(&id);
-        state.machine.remove_link(clock::now(), id);
+        let id = state.calls.remove(id);
+        let socket = state.forget(id);
         state.carry_out();
         drop(state);
-        // Dropped here, without the lock, it closes.
-        drop(socket);
+        // Others may hold it: the task that waits for its end.
+        if let Some(socket) = socket {
+            socket.begin_close();
+        }
         self.inner.signals.wake();
     }
 
@@ -293,18 +313,23 @@ impl Group {
 
     /// What is counted of the stream as a whole, each message once.
     pub fn statistics(&self) -> Statistics {
-        self.inner.lock().machine.statistics(clock::now())
+        self.inner.lock().machine.statistics(punctual_io::now())
     }
 
     /// The links that stand or have something left to deliver, and how they are.
     pub fn links(&self) -> Vec<LinkReport> {
+        self.inner.lock().reports()
+    }
+
+    /// The stream, its links, and those that have ended, at one moment.
+    pub fn report(&self) -> GroupReport {
         let state = self.inner.lock();
-        let links = state.machine.links();
-        let reports = links.filter_map(|(id, weight, state_of_it)| {
-            let socket = state.members.get(&id)?;
-            Some(LinkReport::new(id, weight, state_of_it, socket))
-        });
-        reports.collect()
+        GroupReport {
+            stream: state.machine.statistics(punctual_io::now()),
+            links: state.reports(),
+            ended: state.ended.together().clone(),
+            ended_links: state.ended.links(),
+        }
     }
 
     pub(crate) fn inner(&self) -> &Arc<Inner> {
@@ -341,6 +366,24 @@ impl State {
         Ok(())
     }
 
+    fn reports(&self) -> Vec<LinkReport> {
+        let reports = self.machine.links().filter_map(|(id, weight, state)| {
+            Some(LinkReport::new(id, weight, state, self.members.get(&id)?))
+        });
+        reports.collect()
+    }
+
+    /// Nothing more comes from a link, or is to come. What it counted is kept.
+    fn forget(&mut self, id: LinkId) -> Option<Socket> {
+        let socket = self.members.remove(&id);
+        let weight = self.machine.links().find(|link| link.0 == id).map_or(0, |link| link.1);
+        if let Some(socket) = &socket {
+            self.ended.add(LinkReport::new(id, weight, LinkState::Gone, socket));
+        }
+        self.machine.remove_link(punctual_io::now(), id);
+        socket
+    }
+
     fn end(&self) -> Error {
         Error::Closed(self.last_end.clone().unwrap_or(CloseReason::Local))
     }
@@ -369,7 +412,7 @@ impl State {
         }
         for (&link, socket) in &self.members {
             let lost = socket.with_endpoint(|endpoint, _, id| endpoint.take_link_losses(id));
-            self.machine.handle_losses(clock::now(), link, lost);
+            self.machine.handle_losses(punctual_io::now(), link, lost);
         }
     }
 
@@ -395,7 +438,7 @@ impl State {
         let balances = machine.kind() == GroupKind::Balance;
         let mut any = false;
         let mut drained = Vec::new();
-        members.retain(|&link, socket| {
+        for (&link, socket) in members.iter() {
             if balances {
                 let early = socket.with_endpoint(|endpoint, _, id| endpoint.take_link_messages(id));
                 any |= !early.is_empty();
@@ -409,20 +452,20 @@ impl State {
                         machine.handle_message(link, message);
                         any = true;
                     }
-                    Ok(None) => return true,
+                    Ok(None) => break,
                     // Nothing more will come, unless nobody has noticed its end yet.
                     Err(_) => {
                         let mut links = machine.links();
                         let gone = links.any(|it| it.0 == link && it.2 == LinkState::Gone);
                         drained.extend(gone.then_some(link));
-                        return !gone;
+                        break;
                     }
                 }
             }
-        });
+        }
         if !drained.is_empty() {
             for link in drained {
-                self.machine.remove_link(clock::now(), link);
+                self.forget(link);
             }
             self.carry_out();
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::common::{config, local, message, pair, prompt, within};
 use bytes::Bytes;
-use punctual::{BufferSize, Error, Listener, SendOptions, Socket, now};
+use punctual::{BufferSize, Error, Listener, Outgoing, SendOptions, Socket, now};
 
 #[tokio::test]
 async fn all_messages_arrive_in_order_both_ways() {
@@ -55,7 +55,7 @@ async fn batches_arrive_in_order() {
 #[tokio::test]
 async fn empty_batches_do_not_wait() {
     let (a, _b) = pair(config()).await;
-    assert_eq!(within(a.send_many(&mut VecDeque::new())).await.unwrap(), 0);
+    assert_eq!(within(a.send_many(&mut VecDeque::<Bytes>::new())).await.unwrap(), 0);
     assert_eq!(within(a.recv_many(&mut Vec::new(), 0)).await.unwrap(), 0);
 }
 
@@ -67,6 +67,25 @@ async fn a_message_comes_when_it_is_due() {
         let received = within(b.recv()).await.unwrap();
         assert!(received.due <= now());
         assert_eq!(received.due - received.origin, Duration::from_millis(20));
+    }
+}
+
+#[tokio::test]
+async fn each_message_of_a_batch_has_an_origin_of_its_own() {
+    let (a, b) = pair(config()).await;
+    let start = now();
+    let outgoing = |n: u32| {
+        let origin = Some(start - (9 - n) * Duration::from_millis(1));
+        let options = SendOptions { origin, ..SendOptions::default() };
+        Outgoing { payload: message(n), options }
+    };
+    let mut batch: VecDeque<Outgoing> = (0..10).map(outgoing).collect();
+    assert_eq!(within(a.send_many(&mut batch)).await.unwrap(), 10);
+    let first = within(b.recv()).await.unwrap().origin;
+    for n in 1..10 {
+        let apart = within(b.recv()).await.unwrap().origin - first;
+        // On the wire it is in whole microseconds.
+        assert!(apart.abs_diff(Duration::from_millis(n)) <= Duration::from_micros(1), "{apart:?}");
     }
 }
 

@@ -36,10 +36,38 @@ async fn a_slow_decision_holds_nobody_up() {
     let gate = async {
         let first = gate.accept().await.unwrap();
         let second = gate.accept().await.unwrap();
-        [first.stream_id(), second.stream_id()]
+        [first, second].map(|socket| socket.stream_id().to_owned())
     };
     let (_, order) = within(async { tokio::join!(calls, gate) }).await;
     assert_eq!(order, ["quick", "slow"]);
+}
+
+#[tokio::test]
+async fn each_caller_comes_with_the_value_that_the_hook_gave_for_it() {
+    let listener = Listener::bind(local(), config()).await.unwrap();
+    let address = listener.local_addr();
+    let mut gate = listener.gate_with_value(|caller| async move {
+        match caller.stream_id.strip_prefix("token-") {
+            Some(account) => Ok((config(), account.to_owned())),
+            None => Err(RejectReason::UNAUTHORIZED),
+        }
+    });
+    let calls = async {
+        let refused = Socket::connect(address, caller("ann")).await.unwrap_err();
+        assert_eq!(refused.reject_reason(), Some(RejectReason::UNAUTHORIZED));
+        tokio::try_join!(
+            Socket::connect(address, caller("token-ann")),
+            Socket::connect(address, caller("token-bob"))
+        )
+    };
+    let serve = async {
+        for _ in 0..2 {
+            let (socket, account) = gate.accept().await.unwrap();
+            assert_eq!(socket.stream_id(), format!("token-{account}"));
+        }
+    };
+    let (callers, ()) = within(async { tokio::join!(calls, serve) }).await;
+    callers.unwrap();
 }
 
 #[tokio::test]
@@ -47,7 +75,7 @@ async fn each_caller_gets_its_own_options_or_its_own_reason() {
     let listener = Listener::bind(local(), config()).await.unwrap();
     let address = listener.local_addr();
     let mut gate = listener.gate(|caller| async move {
-        let stream = caller.stream().map_err(|error| error.reject_reason())?;
+        let stream = caller.parsed_stream_id().map_err(|error| error.reject_reason())?;
         match (stream.user(), stream.mode()) {
             (Some("ann"), AccessMode::Publish) => {
                 Ok(config().with_latency(Duration::from_millis(400)).unwrap())
@@ -69,7 +97,13 @@ async fn each_caller_gets_its_own_options_or_its_own_reason() {
     }
     let ann = within(Socket::connect(address, caller("#!::u=ann,r=a,m=publish"))).await.unwrap();
     assert_eq!(ann.info().peer_latency, Duration::from_millis(400));
-    within(serve).await.unwrap().unwrap();
+    let (accepted, _gate) = within(serve).await.unwrap().unwrap();
+    for socket in [accepted, ann] {
+        let text: &str = socket.stream_id();
+        assert_eq!(text, "#!::u=ann,r=a,m=publish");
+        let parsed = socket.parsed_stream_id().unwrap();
+        assert_eq!((parsed.user(), parsed.resource()), (Some("ann"), Some("a")));
+    }
 }
 
 #[tokio::test]

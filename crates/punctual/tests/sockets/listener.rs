@@ -75,8 +75,8 @@ async fn callers_that_gave_up_are_forgotten() {
     tokio::time::sleep(Duration::from_millis(200)).await;
     taken_call.abort();
     queued_call.abort();
-    // They do not say that they go; the machine waits for their repetitions for three seconds.
-    tokio::time::sleep(Duration::from_millis(3_500)).await;
+    // They say that they go. Were that lost, the machine would miss them after a second.
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
     let gone = Error::Accept(AcceptError::Gone).to_string();
     assert_eq!(within(taken.accept()).await.unwrap_err().to_string(), gone);
     let late_call = call("late");

@@ -1,0 +1,62 @@
+//! A retransmission policy of one's own: each lost packet is retransmitted a limited number of
+//! times, for links where every byte is paid for.
+//!
+//! ```sh
+//! punctual receive 'srt://:4200' &
+//! cargo run --example own_retransmission -- 127.0.0.1:4200 2
+//! ```
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use punctual::{
+    Answer, Config, Error, Instant, ReportedPacket, RetransmitAlgorithm, RetransmitPolicy,
+    SenderView, Socket,
+};
+
+/// Retransmits each packet at most `limit` times.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AtMost {
+    pub(crate) limit: u32,
+}
+
+impl RetransmitPolicy for AtMost {
+    fn answer(&mut self, now: Instant, packet: &ReportedPacket, view: &SenderView) -> Answer {
+        // The report was sent before the last retransmission can have arrived.
+        let is_answered = packet.last_retransmit.is_some_and(|at| now < at + view.rtt.smoothed);
+        if is_answered {
+            Answer::Old
+        } else if packet.retransmissions >= self.limit {
+            Answer::TooLate
+        } else {
+            Answer::ONCE
+        }
+    }
+}
+
+/// The default options with this policy for each connection.
+pub(crate) fn at_most(limit: u32) -> Config {
+    Config::default()
+        .with_retransmit_algorithm(RetransmitAlgorithm::custom(move || AtMost { limit }))
+}
+
+/// Sends a thousand messages to the address in the first argument; the second one is the limit.
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let mut arguments = std::env::args().skip(1);
+    let address = arguments.next().and_then(|text| text.parse().ok());
+    let limit = arguments.next().and_then(|text| text.parse().ok());
+    let (Some(address), Some(limit)) = (address, limit) else {
+        eprintln!("usage: own_retransmission ADDRESS:PORT LIMIT");
+        std::process::exit(2);
+    };
+    let socket = Socket::connect(address, at_most(limit)).await?;
+    for number in 0..1_000_u32 {
+        socket.send(Bytes::copy_from_slice(&number.to_be_bytes())).await?;
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let statistics = socket.statistics();
+    println!("retransmitted {} packets", statistics.packets_retransmitted);
+    socket.close().await;
+    Ok(())
+}

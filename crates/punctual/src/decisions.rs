@@ -1,0 +1,96 @@
+//! Decisions on callers that run at the same time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use punctual_proto::{Config, RejectReason};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::accept::AcceptQueue;
+use crate::error::Error;
+use crate::listener::{Accepted, CallerInfo, IncomingCall, Listener};
+
+/// Decides on the callers of a listener at once, so that a slow decision holds nobody else up. A
+/// decision gives the options of a caller and a value for whoever takes the connection.
+#[derive(Debug)]
+pub(crate) struct Decisions<T> {
+    listener: Listener,
+    under_way: JoinSet<Option<(Accepted, T)>>,
+    /// Decisions under way at most.
+    limit: usize,
+    /// The time that each has.
+    deadline: Duration,
+}
+
+impl<T: Send + 'static> Decisions<T> {
+    pub(crate) fn new(listener: Listener) -> Self {
+        Self { listener, under_way: JoinSet::new(), limit: LIMIT, deadline: DEADLINE }
+    }
+
+    pub(crate) fn set_limit(&mut self, limit: usize) {
+        self.limit = limit.max(1);
+    }
+
+    pub(crate) fn set_deadline(&mut self, deadline: Duration) {
+        self.deadline = deadline;
+    }
+
+    pub(crate) fn listener(&self) -> &Listener {
+        &self.listener
+    }
+
+    /// The next caller that `hook` lets in, and the value that it gave. Cancel safe.
+    ///
+    /// Errors: [`Error::Stopped`] when the runtime is shut down.
+    pub(crate) async fn next<D>(
+        &mut self,
+        hook: impl Fn(CallerInfo) -> D,
+    ) -> Result<(Accepted, T), Error>
+    where
+        D: Future<Output = Result<(Config, T), RejectReason>> + Send + 'static,
+    {
+        loop {
+            tokio::select! {
+                Some(decided) = self.under_way.join_next() => match decided {
+                    Ok(Some(accepted)) => return Ok(accepted),
+                    Ok(None) => {}
+                    // The call was dropped with the hook's task, and so rejected.
+                    Err(error) => tracing::warn!(%error, "a decision on a caller failed"),
+                },
+                call = self.listener.incoming(), if self.under_way.len() < self.limit => {
+                    let call = call?;
+                    let decision = hook(call.info());
+                    let callers = Arc::clone(self.listener.callers());
+                    self.under_way.spawn(decide(callers, call, decision, self.deadline));
+                }
+            }
+        }
+    }
+}
+
+/// Answers a caller as the hook decides.
+async fn decide<T>(
+    callers: Arc<AcceptQueue>,
+    call: IncomingCall,
+    decision: impl Future<Output = Result<(Config, T), RejectReason>>,
+    deadline: Duration,
+) -> Option<(Accepted, T)> {
+    let remote = call.remote();
+    let decided = timeout(deadline, decision).await.unwrap_or(Err(RejectReason::GATEWAY_TIMEOUT));
+    match decided {
+        Ok((config, value)) => match call.answer_any(Some(config)) {
+            Ok(accepted) => return accepted.map(|accepted| (accepted, value)),
+            Err(Error::Accept(reason)) => callers.log().not_accepted(remote, &reason),
+            Err(error) => callers.log().failed(remote, &error),
+        },
+        Err(reason) => {
+            callers.log().refused(remote, reason);
+            call.reject(reason);
+        }
+    }
+    None
+}
+
+const LIMIT: usize = 1_024;
+const DEADLINE: Duration = Duration::from_secs(10);

@@ -1,0 +1,92 @@
+//! Which links a group calls again.
+
+use std::collections::BTreeMap;
+
+use punctual_proto::LinkId;
+
+/// Names a call that is repeated whenever its link has ended.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct CallId(u64);
+
+/// The calls of a group, each with the links that it has made one after the other. A link that ends
+/// is called again under a new [`LinkId`]; every one that its call ever had still names it.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    next: u64,
+    links: BTreeMap<CallId, Vec<LinkId>>,
+}
+
+impl Calls {
+    /// A call begins, which has no link yet.
+    pub(super) fn begin(&mut self) -> CallId {
+        let id = CallId(self.next);
+        self.next += 1;
+        self.links.insert(id, Vec::new());
+        id
+    }
+
+    /// The call has made this link; whether the call is still wanted.
+    pub(super) fn made(&mut self, call: CallId, link: LinkId) -> bool {
+        let links = self.links.get_mut(&call);
+        links.map(|links| links.push(link)).is_some()
+    }
+
+    /// Whether the call is to be repeated when its link ends: the user has not removed it.
+    pub(super) fn wants(&self, call: CallId) -> bool {
+        self.links.contains_key(&call)
+    }
+
+    /// The user removes a link, by the name that it has or once had: it is not called again. Gives
+    /// the name that it has now.
+    pub(super) fn remove(&mut self, link: LinkId) -> LinkId {
+        let call = self.links.iter().find(|(_, links)| links.contains(&link)).map(|it| *it.0);
+        let links = call.and_then(|call| self.links.remove(&call));
+        links.and_then(|links| links.last().copied()).unwrap_or(link)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use punctual_proto::{Group, GroupKind};
+    use punctual_units::Instant;
+
+    use super::*;
+
+    fn ids<const N: usize>() -> [LinkId; N] {
+        let least = Duration::from_millis(60);
+        let mut group = Group::new(GroupKind::Broadcast, least, 1, Instant::ORIGIN);
+        std::array::from_fn(|_| group.add_link(0))
+    }
+
+    #[test]
+    fn a_link_that_ended_is_still_wanted() {
+        let [first, second] = ids();
+        let mut calls = Calls::default();
+        let call = calls.begin();
+        assert!(calls.made(call, first) && calls.made(call, second));
+        assert!(calls.wants(call));
+    }
+
+    #[test]
+    fn every_name_that_a_link_had_removes_it() {
+        let [first, second, other] = ids();
+        for name in [first, second] {
+            let mut calls = Calls::default();
+            let (call, stays) = (calls.begin(), calls.begin());
+            calls.made(call, first);
+            calls.made(stays, other);
+            calls.made(call, second);
+            assert_eq!(calls.remove(name), second);
+            assert!(!calls.wants(call) && calls.wants(stays));
+            assert!(!calls.made(call, second), "a call that was under way makes no link");
+        }
+    }
+
+    #[test]
+    fn a_link_that_the_peer_called_has_one_name() {
+        let [theirs] = ids();
+        assert_eq!(Calls::default().remove(theirs), theirs);
+    }
+}

@@ -1,0 +1,48 @@
+//! The example of one stream for many.
+
+use punctual::{CloseReason, Listener, Socket};
+use tokio::sync::broadcast;
+
+use crate::common::{local, message, pair, prompt, within};
+use crate::fan_out_example::{End, serve, view};
+
+#[tokio::test]
+async fn everybody_who_calls_gets_the_stream_from_then_on() {
+    let listener = Listener::bind(local(), prompt()).await.unwrap();
+    let address = listener.local_addr();
+    let (stream, _) = broadcast::channel(100);
+    let serving = tokio::spawn(serve(listener, stream.clone()));
+    let mut viewers = Vec::new();
+    for number in 0..3 {
+        viewers.push(within(Socket::connect(address, prompt())).await.unwrap());
+        while stream.receiver_count() < viewers.len() {
+            tokio::task::yield_now().await;
+        }
+        stream.send(message(number)).unwrap();
+    }
+    for (first, viewer) in (0..).zip(&viewers) {
+        for number in first..3 {
+            assert_eq!(within(viewer.recv()).await.unwrap().payload, message(number));
+        }
+    }
+    serving.abort();
+}
+
+#[tokio::test]
+async fn who_is_slow_is_dropped_and_nobody_else_waits() {
+    let (slow_socket, slow_viewer) = pair(prompt()).await;
+    let (quick_socket, quick_viewer) = pair(prompt()).await;
+    let (stream, slow_messages) = broadcast::channel(10);
+    let quick_messages = stream.subscribe();
+    let quick = tokio::spawn(view(quick_socket, quick_messages));
+    for number in 0..50 {
+        stream.send(message(number)).unwrap();
+        assert_eq!(within(quick_viewer.recv()).await.unwrap().payload, message(number));
+    }
+    // It has looked for nothing all the while.
+    assert_eq!(within(view(slow_socket, slow_messages)).await, End::Slow);
+    let told = within(slow_viewer.recv()).await.unwrap_err();
+    assert_eq!(told.close_reason(), Some(&CloseReason::Peer));
+    drop(stream);
+    assert_eq!(within(quick).await.unwrap(), End::Over);
+}
