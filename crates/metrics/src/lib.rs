@@ -39,6 +39,7 @@
 
 #![forbid(unsafe_code)]
 
+mod checksum;
 mod delay_factor;
 mod integrity;
 mod jitter;
@@ -49,6 +50,7 @@ mod quantiles;
 mod sequence;
 mod stamp;
 
+pub use checksum::Checksum;
 pub use delay_factor::DelayFactor;
 pub use integrity::Integrity;
 pub use jitter::Jitter;
@@ -56,4 +58,7 @@ pub use latency::Latency;
 pub use meter::{CSV_HEADER, Meter, Report};
 pub use quantiles::Quantiles;
 pub use sequence::{Arrival, Sequence, SequenceCounts};
-pub use stamp::{MIN_PAYLOAD, PayloadTooShort, ReadStampError, Stamp, fill, write_stamp};
+pub use stamp::{
+    MIN_PAYLOAD, PayloadTooShort, ReadStampError, Stamp, StampReader, StampWriter, fill,
+    write_stamp,
+};

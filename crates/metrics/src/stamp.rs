@@ -1,4 +1,4 @@
-use md5::{Digest, Md5};
+use crate::checksum::{Checksum, Checksums};
 
 /// The stamp at the head of a measuring payload: which one it is, and when it was sent.
 ///
@@ -12,10 +12,11 @@ use md5::{Digest, Md5};
 /// | 16 | 8 | monotonic clock, µs, signed |
 /// | 24 | 8 | filler |
 /// | 32 | 8 | length of the payload in bytes |
-/// | 40 | 16 | MD5 of bytes 0 to 39 and 56 to the end |
+/// | 40 | 16 | MD5 of bytes 0 to 39 and 56 to the end, or zeros |
 /// | 56 | | filler |
 ///
-/// The checksum finds damage, not forgery.
+/// The checksum finds damage, not forgery. Zeros say that the sender computed none
+/// ([`Checksum::None`]); srt-xtransmit takes them for damage.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Stamp {
     /// Number of the payload, from 0, one more for each payload of a stream.
@@ -35,21 +36,135 @@ impl Stamp {
     /// The first of these that holds: the payload cannot hold a stamp; it has another length than
     /// its stamp says; its bytes do not match the checksum.
     pub fn read(payload: &[u8]) -> Result<Self, ReadStampError> {
-        let Some((head, filler)) = payload.split_first_chunk::<MIN_PAYLOAD>() else {
+        let mut stamp = Err(ReadStampError::WrongChecksum);
+        StampReader::default().read(&[payload], |read| stamp = read);
+        stamp
+    }
+
+    /// Reads the stamp and checks the length alone.
+    fn read_unchecked(payload: &[u8]) -> Result<(Self, &Head, &[u8]), ReadStampError> {
+        let Some((head, filler)) = payload.split_first_chunk() else {
             return Err(ReadStampError::TooShort { length: payload.len() });
         };
         let stamped = u64::from_le_bytes(field(head, LENGTH_AT));
         if usize::try_from(stamped) != Ok(payload.len()) {
             return Err(ReadStampError::WrongLength { length: payload.len(), stamped });
         }
-        if checksum(head, filler) != head[CHECKSUM_AT..] {
-            return Err(ReadStampError::WrongChecksum);
-        }
-        Ok(Self {
+        let stamp = Self {
             seq: u64::from_le_bytes(field(head, SEQ_AT)),
             system_time_us: i64::from_le_bytes(field(head, SYSTEM_TIME_AT)),
             monotonic_us: i64::from_le_bytes(field(head, MONOTONIC_AT)),
-        })
+        };
+        Ok((stamp, head, filler))
+    }
+}
+
+/// Reads the stamps of payloads that came together, and checks all their checksums at once.
+#[derive(Clone, Debug, Default)]
+pub struct StampReader {
+    checksum: Checksum,
+    checksums: Checksums,
+    read: Vec<ReadStamp>,
+}
+
+/// A stamp whose checksum was not compared yet.
+#[derive(Clone, Copy, Debug)]
+struct ReadStamp {
+    stamp: Result<Stamp, ReadStampError>,
+    /// The checksum in it, if it is to be compared.
+    checksum: Option<[u8; 16]>,
+}
+
+impl StampReader {
+    /// A reader that checks checksums, or with [`Checksum::None`] does not look at them.
+    pub fn new(checksum: Checksum) -> Self {
+        Self { checksum, ..Self::default() }
+    }
+
+    /// Gives the stamp of each payload to `take`, in their order, or the first of these that holds:
+    /// the payload cannot hold a stamp; it has another length than its stamp says; its bytes do not
+    /// match the checksum.
+    pub fn read(
+        &mut self,
+        payloads: &[impl AsRef<[u8]>],
+        mut take: impl FnMut(Result<Stamp, ReadStampError>),
+    ) {
+        for payload in payloads {
+            let read = match Stamp::read_unchecked(payload.as_ref()) {
+                Ok((stamp, head, filler)) => {
+                    let checksum = self.stamped(head);
+                    if checksum.is_some() {
+                        self.checksums.add(&head[..CHECKSUM_AT], filler);
+                    }
+                    ReadStamp { stamp: Ok(stamp), checksum }
+                }
+                Err(error) => ReadStamp { stamp: Err(error), checksum: None },
+            };
+            self.read.push(read);
+        }
+        let mut computed = self.checksums.take().iter();
+        for ReadStamp { stamp, checksum } in self.read.drain(..) {
+            let matches = checksum.is_none() || checksum.as_ref() == computed.next();
+            take(if matches { stamp } else { Err(ReadStampError::WrongChecksum) });
+        }
+    }
+
+    /// The checksum in a stamp, if it is to be compared.
+    fn stamped(&self, head: &Head) -> Option<[u8; 16]> {
+        let mut stamped = NO_CHECKSUM;
+        stamped.copy_from_slice(&head[CHECKSUM_AT..]);
+        Some(stamped).filter(|stamped| self.checksum == Checksum::Md5 && *stamped != NO_CHECKSUM)
+    }
+}
+
+/// Writes the stamps of payloads that are sent together, and computes all their checksums at once.
+#[derive(Clone, Debug, Default)]
+pub struct StampWriter {
+    checksum: Checksum,
+    checksums: Checksums,
+}
+
+impl StampWriter {
+    /// A writer whose payloads have this checksum.
+    pub fn new(checksum: Checksum) -> Self {
+        Self { checksum, ..Self::default() }
+    }
+
+    /// Makes the first of `payloads` the one that `first` tells of, and each further one that with
+    /// the next number and the same times: [filler](fill) and a [stamp](Stamp).
+    ///
+    /// # Errors
+    ///
+    /// A payload has fewer than [`MIN_PAYLOAD`] bytes; all are left as they were.
+    pub fn write<P: AsMut<[u8]> + AsRef<[u8]>>(
+        &mut self,
+        payloads: &mut [P],
+        first: Stamp,
+    ) -> Result<(), PayloadTooShort> {
+        let mut lengths = payloads.iter().map(|payload| payload.as_ref().len());
+        if let Some(length) = lengths.find(|&length| length < MIN_PAYLOAD) {
+            return Err(PayloadTooShort { length });
+        }
+        for (payload, seq) in payloads.iter_mut().zip(first.seq..) {
+            let payload = payload.as_mut();
+            let length = payload.len() as u64;
+            fill(payload, seq);
+            let Some((head, filler)) = payload.split_first_chunk_mut::<MIN_PAYLOAD>() else {
+                continue;
+            };
+            head[SEQ_AT..][..8].copy_from_slice(&seq.to_le_bytes());
+            head[SYSTEM_TIME_AT..][..8].copy_from_slice(&first.system_time_us.to_le_bytes());
+            head[MONOTONIC_AT..][..8].copy_from_slice(&first.monotonic_us.to_le_bytes());
+            head[LENGTH_AT..][..8].copy_from_slice(&length.to_le_bytes());
+            head[CHECKSUM_AT..].copy_from_slice(&NO_CHECKSUM);
+            if self.checksum == Checksum::Md5 {
+                self.checksums.add(&head[..CHECKSUM_AT], filler);
+            }
+        }
+        for (payload, checksum) in payloads.iter_mut().zip(self.checksums.take()) {
+            payload.as_mut()[CHECKSUM_AT..MIN_PAYLOAD].copy_from_slice(checksum);
+        }
+        Ok(())
     }
 }
 
@@ -65,20 +180,7 @@ pub fn write_stamp(
     system_time_us: i64,
     monotonic_us: i64,
 ) -> Result<(), PayloadTooShort> {
-    let length = payload.len();
-    if length < MIN_PAYLOAD {
-        return Err(PayloadTooShort { length });
-    }
-    fill(payload, seq);
-    if let Some((head, filler)) = payload.split_first_chunk_mut::<MIN_PAYLOAD>() {
-        head[SEQ_AT..][..8].copy_from_slice(&seq.to_le_bytes());
-        head[SYSTEM_TIME_AT..][..8].copy_from_slice(&system_time_us.to_le_bytes());
-        head[MONOTONIC_AT..][..8].copy_from_slice(&monotonic_us.to_le_bytes());
-        head[LENGTH_AT..][..8].copy_from_slice(&(length as u64).to_le_bytes());
-        let checksum = checksum(head, filler);
-        head[CHECKSUM_AT..].copy_from_slice(&checksum);
-    }
-    Ok(())
+    StampWriter::default().write(&mut [payload], Stamp { seq, system_time_us, monotonic_us })
 }
 
 /// Fills `payload` with the pattern of payload number `seq`: byte i is the low byte of `seq + i`.
@@ -133,17 +235,16 @@ const MONOTONIC_AT: usize = 16;
 const LENGTH_AT: usize = 32;
 const CHECKSUM_AT: usize = 40;
 
-fn field(head: &[u8; MIN_PAYLOAD], at: usize) -> [u8; 8] {
+/// In the place of a checksum: there is none.
+const NO_CHECKSUM: [u8; 16] = [0; 16];
+
+/// The part of a payload that holds the stamp.
+type Head = [u8; MIN_PAYLOAD];
+
+fn field(head: &Head, at: usize) -> [u8; 8] {
     let mut bytes = [0; 8];
     bytes.copy_from_slice(&head[at..at + 8]);
     bytes
-}
-
-fn checksum(head: &[u8; MIN_PAYLOAD], filler: &[u8]) -> [u8; 16] {
-    let mut md5 = Md5::new();
-    md5.update(&head[..CHECKSUM_AT]);
-    md5.update(filler);
-    md5.finalize().into()
 }
 
 #[cfg(test)]
@@ -211,6 +312,58 @@ mod tests {
         );
         payload[99] ^= 1;
         assert_eq!(Stamp::read(&payload), Err(ReadStampError::WrongChecksum));
+    }
+
+    #[test]
+    fn a_batch_is_stamped_and_read_as_its_payloads_are() {
+        let first = Stamp { seq: 40, system_time_us: 8, monotonic_us: 9 };
+        let mut together = vec![vec![0; 1_316]; 35];
+        StampWriter::default().write(&mut together, first).unwrap();
+        for (payload, seq) in together.iter().zip(first.seq..) {
+            let mut alone = vec![0; 1_316];
+            write_stamp(&mut alone, seq, 8, 9).unwrap();
+            assert_eq!(*payload, alone);
+        }
+        together[7][1_000] ^= 1;
+        together[20].pop();
+        let mut read = Vec::new();
+        StampReader::default().read(&together, |stamp| read.push(stamp));
+        let faults: Vec<usize> = (0..35).filter(|&number| read[number].is_err()).collect();
+        assert_eq!(faults, [7, 20]);
+        assert_eq!(read[34], Ok(Stamp { seq: 74, ..first }));
+    }
+
+    #[test]
+    fn a_payload_too_short_leaves_its_batch_as_it_was() {
+        let mut batch = [vec![1; 100], vec![1; 55]];
+        let first = Stamp { seq: 0, system_time_us: 0, monotonic_us: 0 };
+        let written = StampWriter::default().write(&mut batch, first);
+        assert_eq!(written, Err(PayloadTooShort { length: 55 }));
+        assert_eq!(batch[0], [1; 100]);
+    }
+
+    #[test]
+    fn without_a_checksum_damage_shows_in_the_length_alone() {
+        let stamp = Stamp { seq: 7, system_time_us: 8, monotonic_us: 9 };
+        let mut payload = vec![0; 100];
+        StampWriter::new(Checksum::None).write(&mut [&mut payload[..]], stamp).unwrap();
+        assert_eq!(Stamp::read(&payload), Ok(stamp));
+        payload[99] ^= 1;
+        assert_eq!(Stamp::read(&payload), Ok(stamp), "there is nothing to compare it with");
+        assert!(Stamp::read(&payload[..99]).is_err());
+    }
+
+    #[test]
+    fn a_reader_may_ignore_checksums() {
+        let mut payload = [0; 100];
+        write_stamp(&mut payload, 7, 8, 9).unwrap();
+        payload[99] ^= 1;
+        let read = |checksum| {
+            let mut stamp = None;
+            StampReader::new(checksum).read(&[payload], |read| stamp = Some(read.is_ok()));
+            stamp.unwrap()
+        };
+        assert_eq!([Checksum::Md5, Checksum::None].map(read), [false, true]);
     }
 
     proptest! {

@@ -29,16 +29,17 @@ pub fn csv_row(now: &str, id: u32, sample: &Sample) -> String {
     row
 }
 
-/// [`csv_header`] with srt-xtransmit's column for the weight of a link in its group.
+/// [`csv_header`] with srt-xtransmit's column for the weight of a link in its group, and at the end
+/// ours for the peer's address.
 pub fn csv_header_with_weight() -> String {
-    csv_header().replacen("SocketID", "SocketID,weight", 1)
+    csv_header().replacen("SocketID", "SocketID,weight", 1) + ",peer"
 }
 
-/// A row under [`csv_header_with_weight`].
-pub fn csv_row_with_weight(now: &str, id: u32, weight: u16, sample: &Sample) -> String {
+/// A row under [`csv_header_with_weight`]; `peer` is an address, or empty for a group.
+pub fn csv_row_with_weight(now: &str, id: u32, weight: u16, peer: &str, sample: &Sample) -> String {
     let row = csv_row(now, id, sample);
     let head = format!("{now},{},{id}", sample.total.elapsed.as_millis());
-    format!("{head},{weight}{}", &row[head.len()..])
+    format!("{head},{weight}{},{peer}", &row[head.len()..])
 }
 
 /// libsrt's JSON: an object for each group, in one line, without a line end. Ours is the group
@@ -67,31 +68,32 @@ pub fn json_row(now: &str, id: u32, sample: &Sample) -> String {
 }
 
 /// A row as srt-xtransmit's JSON has it where groups may be: the whole, and each link of a group
-/// with its socket and weight; `None` for a connection of its own. The names are those of the CSV.
-/// In one line, without a line end.
+/// with its socket, weight and peer's address; `None` for a connection of its own. The names are
+/// those of the CSV. In one line, without a line end.
 pub fn json_group_row(
     now: &str,
     id: u32,
     whole: &Sample,
-    links: Option<&[(u32, u16, Sample)]>,
+    links: Option<&[(u32, u16, String, Sample)]>,
 ) -> String {
     let mut row = "{\"ConnStats\":".to_owned();
-    push_object(&mut row, now, id, 0, whole);
+    push_object(&mut row, now, (id, 0, ""), whole);
     row += ",\"LinksStats\":";
     let Some(links) = links else { return row + "null}" };
-    for (index, (id, weight, sample)) in links.iter().enumerate() {
+    for (index, (id, weight, peer, sample)) in links.iter().enumerate() {
         row += if index == 0 { "[" } else { "," };
-        push_object(&mut row, now, *id, *weight, sample);
+        push_object(&mut row, now, (*id, *weight, peer), sample);
     }
     row + if links.is_empty() { "[]}" } else { "]}" }
 }
 
-fn push_object(row: &mut String, now: &str, id: u32, weight: u16, sample: &Sample) {
+fn push_object(row: &mut String, now: &str, (id, weight, peer): (u32, u16, &str), sample: &Sample) {
     let _ = write!(row, "{{\"Timepoint\":\"{now}\",\"SocketID\":{id},\"weight\":{weight}");
     for Field { csv, value, .. } in FIELDS {
         let _ = write!(row, ",\"{csv}\":{}", value(sample));
     }
-    row.push('}');
+    // An address has nothing that JSON would not take as it is.
+    let _ = write!(row, ",\"peer\":\"{peer}\"}}");
 }
 
 #[cfg(test)]
@@ -136,7 +138,8 @@ mod tests {
     #[test]
     fn a_weight_stands_behind_the_socket_id() {
         assert!(csv_header_with_weight().starts_with("Timepoint,Time,SocketID,weight,Time,"));
-        let row = csv_row_with_weight("now", 7, 50, &sample());
+        let row = csv_row_with_weight("now", 7, 50, "[::1]:9", &sample());
+        assert!(row.ends_with(",[::1]:9") && csv_header_with_weight().ends_with(",peer"));
         assert!(row.starts_with("now,2000,7,50,2000,0,"), "{row}");
         let columns = |row: &str| row.split(',').count();
         assert_eq!(columns(&csv_header_with_weight()), columns(&row));
@@ -169,12 +172,13 @@ mod tests {
         assert_eq!(alone["ConnStats"]["pktSent"], 520);
         let ended = parse(json_group_row("now", 7, &sample(), Some(&[])));
         assert_eq!(ended["LinksStats"], serde_json::json!([]));
-        let links = [(8, 50, sample()), (9, 0, sample())];
+        let links = [(8, 50, "[::1]:9".to_owned(), sample()), (9, 0, String::new(), sample())];
         let group = parse(json_group_row("now", 7, &sample(), Some(&links)));
         assert_eq!(group["ConnStats"]["SocketID"], 7);
         let links = group["LinksStats"].as_array().unwrap();
         assert_eq!(links.len(), 2);
         assert_eq!((&links[0]["SocketID"], &links[0]["weight"]), (&8.into(), &50.into()));
+        assert_eq!(links[0]["peer"], "[::1]:9");
         assert_eq!(links[1]["msRTT"], 20.125);
         assert_eq!(links[1]["Timepoint"], "now");
     }

@@ -1,6 +1,7 @@
 //! Reading what the SRT tools write: files of statistics and of metrics, ours, libsrt's and
 //! srt-xtransmit's, told apart by their columns.
 
+mod json;
 mod number;
 mod timepoint;
 
@@ -35,6 +36,8 @@ pub enum TableKind {
 pub struct ConnectionRows {
     /// Its socket ID or, in metrics, its number. Empty where the file does not tell.
     pub id: String,
+    /// The peer's address, where the file tells it; empty for a group.
+    pub peer: String,
     /// When each row was written, in microseconds since 1970-01-01 UTC; empty where the file has
     /// no `Timepoint`.
     pub timepoints_us: Vec<i64>,
@@ -55,7 +58,8 @@ pub struct ReadStatsError {
 }
 
 impl StatsTable {
-    /// Reads the text of a file.
+    /// Reads the text of a file: CSV, or JSON as libsrt's tools and ours write it, which gets the
+    /// columns of the CSV.
     ///
     /// Values that are missing, or are no finite numbers, are not there. A last line that was cut
     /// off, as of a program that still writes, is left out with a warning. The header may be
@@ -64,9 +68,26 @@ impl StatsTable {
     /// # Errors
     ///
     /// [`ReadStatsError`] when the columns are unknown, a line has more or fewer fields than the
-    /// header, or a known column has something else than a number.
+    /// header, a known column has something else than a number, or the JSON is none.
     pub fn parse(text: &str) -> Result<Self, ReadStatsError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        if text.trim_start().starts_with(['{', '[']) {
+            return Self::from_json(text);
+        }
+        Self::from_csv(text)
+    }
+
+    fn from_json(text: &str) -> Result<Self, ReadStatsError> {
+        let json::Records { names, records, warnings } = json::Records::read(text)?;
+        let mut rows = Rows::new(&names)?;
+        rows.table.warnings = warnings;
+        for (line, record) in &records {
+            rows.add(record, *line)?;
+        }
+        Ok(rows.finish())
+    }
+
+    fn from_csv(text: &str) -> Result<Self, ReadStatsError> {
         let mut reader = csv::ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
@@ -166,6 +187,7 @@ struct Rows {
     timepoint: Option<usize>,
     time: Option<usize>,
     id: Option<usize>,
+    peer: Option<usize>,
     /// Milliseconds of each row of each connection, where the file has them.
     times_ms: Vec<Vec<Option<f64>>>,
 }
@@ -191,7 +213,8 @@ impl Rows {
         }
         let id = if kind == TableKind::Metrics { find("iConn") } else { find("SocketID") };
         let table = StatsTable { kind, connections: Vec::new(), warnings: Vec::new() };
-        Ok(Self { table, names, timepoint, time, id, times_ms: Vec::new() })
+        let peer = find("peer");
+        Ok(Self { table, names, timepoint, time, id, peer, times_ms: Vec::new() })
     }
 
     fn add(&mut self, record: &csv::StringRecord, line: u64) -> Result<(), ReadStatsError> {
@@ -203,6 +226,9 @@ impl Rows {
         let id = self.id.map_or("", |index| &record[index]);
         let position = self.table.connections.iter().position(|rows| rows.id == id);
         let index = position.unwrap_or_else(|| self.open(id));
+        if let Some(column) = self.peer {
+            record[column].clone_into(&mut self.table.connections[index].peer);
+        }
         let fault = |column: usize, what: String| ReadStatsError {
             line,
             column: Some(self.names[column].clone()),

@@ -39,6 +39,8 @@ pub(crate) enum Problem {
     Mode(&'static str),
     #[error("the host is missing; {0}")]
     NoHost(&'static str),
+    #[error("`{written}` lacks the `//`: write `{scheme}://{rest}`, or `./{written}` for a file")]
+    NoSlashes { scheme: String, rest: String, written: String },
     #[error("the port is missing; write it after the host, like `:4200`")]
     NoPort,
     #[error("{key}={value}: {reason}")]

@@ -3,7 +3,7 @@
 
 use crate::error::{Complaint, Problem, UriError};
 use crate::parts::Parts;
-use crate::redact::is_secret;
+use crate::redact::{is_secret, shown_key, speaks_of_secrets};
 use crate::suggest::did_you_mean;
 
 /// One key of the query of URIs that become a `T`.
@@ -101,10 +101,18 @@ pub(crate) fn apply_one<T>(
 
 /// Does what `key`, written as `name`, does with this value.
 fn apply<T>(key: &Key<T>, name: &str, value: &str, target: &mut T) -> Result<(), Problem> {
-    let shown = if is_secret(key.name) { "…" } else { value };
+    let hides = is_secret(key.name) || speaks_of_secrets(value);
+    let shown = if hides { "…" } else { value };
     let (name, owned) = (name.to_owned(), shown.to_owned());
     match key.effect {
         Effect::Set(set) => set(target, value).map_err(|complaint| {
+            // A separator that is wrong may bring a passphrase into the value of another key.
+            let complaint = match hides && !is_secret(key.name) {
+                true => {
+                    Complaint("there seems to be a passphrase in it; `&` parts keys".to_owned())
+                }
+                false => complaint,
+            };
             let complaint = with_form(complaint, key.value);
             Problem::BadValue { key: name, value: owned, complaint }
         }),
@@ -125,13 +133,14 @@ fn find<'a, T>(table: &'a [Key<T>], name: &str) -> Option<&'a Key<T>> {
 
 fn unknown<T>(table: &[Key<T>], key: &str) -> Problem {
     let names = table.iter().flat_map(|key| key.aliases.iter().copied().chain([key.name]));
-    Problem::UnknownKey { key: key.to_owned(), suggestion: did_you_mean(key, names) }
+    Problem::UnknownKey { key: shown_key(key), suggestion: did_you_mean(key, names) }
 }
 
 /// Adds how the value is written to what is wrong with it, unless that says it already.
 fn with_form(complaint: Complaint, form: &str) -> Complaint {
     let range = form.split(';').next().unwrap_or(form);
-    if complaint.0.contains(range) {
+    // What is wrong with a file or a variable is not how its name is written.
+    if complaint.0.contains(range) || ["path", "name"].contains(&range) {
         return complaint;
     }
     Complaint(format!("{} ({form})", complaint.0))

@@ -38,7 +38,7 @@ use std::str::FromStr;
 
 pub use error::UriError;
 pub use options::{OptionStatus, UriOption, options};
-pub use redact::redacted;
+pub use redact::{redacted, redacted_line, redacted_words};
 pub use srt::{Mode, SrtTarget, set_option};
 pub use suggest::did_you_mean;
 pub use tcp::TcpTarget;
@@ -92,8 +92,11 @@ impl Uri {
         let error = |problem| UriError { uri: redacted(text), problem };
         let target = match text.split_once("://") {
             None if text == "-" => Target::Stdio,
+            None if let Some((scheme, rest)) = scheme_without_slashes(text) => {
+                return Err(error(Problem::NoSlashes { scheme, rest, written: redacted(text) }));
+            }
             None if looks_like_host_port(text) => {
-                return Err(error(Problem::Bare(text.to_owned())));
+                return Err(error(Problem::Bare(redacted(text))));
             }
             None => Target::File(text.into()),
             Some((scheme, rest)) => match scheme.to_lowercase().as_str() {
@@ -140,12 +143,24 @@ impl fmt::Display for Uri {
 ///
 /// The text has another form, or a port outside 1 to 65535.
 pub fn split_host_port(text: &str) -> Result<(&str, Option<u16>), UriError> {
-    parts::split_host_port(text).map_err(|problem| UriError { uri: text.to_owned(), problem })
+    parts::split_host_port(text).map_err(|problem| UriError { uri: redacted(text), problem })
 }
 
 /// Whether a text without a scheme is more likely an address than a file.
 fn looks_like_host_port(text: &str) -> bool {
-    !text.contains('/') && matches!(split_host_port(text), Ok((_, Some(_))))
+    let place = text.split_once('?').map_or(text, |(place, _)| place);
+    !place.contains('/') && matches!(split_host_port(place), Ok((_, Some(_))))
+}
+
+/// The scheme of a text such as `srt:host:4200`, and what should have stood behind its `//`.
+fn scheme_without_slashes(text: &str) -> Option<(String, String)> {
+    let (scheme, rest) = text.split_once(':')?;
+    let scheme = scheme.to_lowercase();
+    let rest = rest.trim_start_matches('/');
+    let place = rest.split_once('?').map_or(rest, |(place, _)| place);
+    let is_stream = ["srt", "udp", "tcp"].contains(&scheme.as_str());
+    let has_port = matches!(split_host_port(place), Ok((_, Some(_))));
+    (is_stream && has_port).then(|| (scheme, redacted(rest)))
 }
 
 #[cfg(test)]
@@ -192,6 +207,27 @@ mod tests {
     }
 
     #[test]
+    fn a_scheme_without_its_slashes_is_no_file() {
+        let error = |text: &str| text.parse::<Uri>().unwrap_err().to_string();
+        assert_eq!(
+            error("srt:127.0.0.1:4200"),
+            "`srt:127.0.0.1:4200` lacks the `//`: write `srt://127.0.0.1:4200`, or \
+             `./srt:127.0.0.1:4200` for a file"
+        );
+        assert!(error("UDP:/:5000").contains("write `udp://:5000`"));
+        assert!(error("host:4200?latency=1").contains("`srt://host:4200?latency=1` or"));
+        assert_eq!(file("srt:clip.ts"), "srt:clip.ts");
+    }
+
+    #[test]
+    fn a_passphrase_in_a_uri_is_pointed_out_with_what_hides_it() {
+        let warnings = |text: &str| text.parse::<Uri>().unwrap().warnings().join("\n");
+        let told = warnings("srt://h:1?passphrase=hush, hush");
+        assert!(told.contains("`passphrase-file=PATH`") && told.contains("`ps`"), "{told}");
+        assert_eq!(warnings("srt://h:1?passphrase="), "");
+    }
+
+    #[test]
     fn no_passphrase_is_shown_whatever_is_right_or_wrong() {
         let uri: Uri = "srt://h:1?passphrase=hush, hush&latency=1".parse().unwrap();
         assert_eq!(uri.to_string(), "srt://h:1?passphrase=…&latency=1");
@@ -206,6 +242,21 @@ mod tests {
             "srtt://h:1?passphrase=hush, hush",
             "udp://h:1?passphrase=hush, hush",
             "file:///%ff?passphrase=hush, hush",
+            "srt:h:1?passphrase=hush, hush",
+            "srt:/h:1?passphrase=hush, hush",
+            "h:1?passphrase=hush, hush",
+            "srt://h:1?pasphrase=hush",
+            "srt://h:1?pasphrase=hush%ff",
+            "srt://h:1?pw=hush",
+            "srt://h:1?passphrase:hush",
+            "srt://h:1?latency=120;passphrase=hush",
+            "srt://h:1?latency=120ms%26passphrase=hush",
+            "srt://h:1&passphrase=hush",
+            "srt://h:1/passphrase=hush",
+            "srt://h&passphrase=hush:1?fc=1",
+            "srt://u:hush@h:1",
+            "srt://h:1?mode=passphrase=hush",
+            "tcp://h:1?passphrase=hush",
         ] {
             let error = wrong.parse::<Uri>().unwrap_err();
             let shown = format!("{error} {error:?} {}", error.uri());

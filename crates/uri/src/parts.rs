@@ -1,7 +1,7 @@
 //! A URI taken apart: scheme, host, port and query, with percent-decoding.
 
 use crate::error::{Problem, UriError};
-use crate::redact::{is_secret, redacted};
+use crate::redact::{is_secret, redacted, shown_key};
 
 /// The parts of `scheme://host:port?key=value&…`.
 #[derive(Debug, Eq, PartialEq)]
@@ -64,32 +64,32 @@ impl<'a> Parts<'a> {
 pub(crate) fn split_host_port(place: &str) -> Result<(&str, Option<u16>), Problem> {
     if place.contains('/') {
         let hint = "the address of a stream has no path; stream names go into `streamid`";
-        return Err(Problem::BadHost { host: place.to_owned(), hint });
+        return Err(Problem::BadHost { host: redacted(place), hint });
     }
     let (host, port) = if let Some(bracketed) = place.strip_prefix('[') {
         let (host, rest) = bracketed
             .split_once(']')
-            .ok_or_else(|| Problem::BadHost { host: place.to_owned(), hint: "`]` is missing" })?;
+            .ok_or_else(|| Problem::BadHost { host: redacted(place), hint: "`]` is missing" })?;
         match rest.strip_prefix(':') {
             Some(port) => (host, Some(port)),
             None if rest.is_empty() => (host, None),
             None => {
                 let hint = "after `]` comes `:` and the port";
-                return Err(Problem::BadHost { host: place.to_owned(), hint });
+                return Err(Problem::BadHost { host: redacted(place), hint });
             }
         }
     } else {
         match place.rsplit_once(':') {
             Some((host, _)) if host.contains(':') => {
                 let hint = "an IPv6 address is written in brackets: `[::1]:4200`";
-                return Err(Problem::BadHost { host: place.to_owned(), hint });
+                return Err(Problem::BadHost { host: redacted(place), hint });
             }
             Some((host, port)) => (host, Some(port)),
             None => (place, None),
         }
     };
     let port = port
-        .map(|port| port.parse().map_err(|_| Problem::BadPort { port: port.to_owned() }))
+        .map(|port| port.parse().map_err(|_| Problem::BadPort { port: redacted(port) }))
         .transpose()?;
     Ok((host, port))
 }
@@ -104,7 +104,8 @@ fn parse_query(query: &str) -> Result<Vec<(String, String)>, Problem> {
                 true => Problem::BadPercent { text: "…".to_owned() },
                 false => problem,
             })?;
-            Ok((percent_decode(key)?.to_lowercase(), value))
+            let shown = |_| Problem::BadPercent { text: shown_key(key) };
+            Ok((percent_decode(key).map_err(shown)?.to_lowercase(), value))
         })
         .collect()
 }
@@ -126,7 +127,7 @@ pub(crate) fn percent_decode(text: &str) -> Result<String, Problem> {
             }
         }
     }
-    String::from_utf8(bytes).map_err(|_| Problem::BadPercent { text: text.to_owned() })
+    String::from_utf8(bytes).map_err(|_| Problem::BadPercent { text: redacted(text) })
 }
 
 fn hexadecimal(digits: &[u8; 2]) -> Option<u8> {

@@ -1,24 +1,107 @@
-/// A URI, or a query, without its passphrase: what may be shown and written down.
+//! What may be shown and written down of a URI: no passphrase, however it is misspelt.
+
+use strsim::osa_distance;
+
+use crate::key::Key;
+use crate::srt_keys::SRT_KEYS;
+use crate::tcp::TCP_KEYS;
+use crate::udp::UDP_KEYS;
+
+/// A URI, or a query, without what may be a secret: the passphrase, the value of a key that is
+/// none (it may be a passphrase under a misspelt name), and a password before the host. Control
+/// characters are written as escapes.
 pub fn redacted(text: &str) -> String {
-    // Without a `?` it is all query.
-    let query = text.find('?').map_or(0, |at| at + 1);
-    let (place, query) = text.split_at(query);
-    let pairs: Vec<String> = query.split('&').map(redact_pair).collect();
-    place.to_owned() + &pairs.join("&")
+    let shown = match text.split_once('?') {
+        // Without a `?` it is all query, or no URI at all.
+        None => redact_place(text),
+        Some((place, query)) => {
+            let pairs: Vec<String> = query.split('&').map(redact_pair).collect();
+            format!("{}?{}", redact_place(place), pairs.join("&"))
+        }
+    };
+    punctual_units::one_line(&shown).into_owned()
+}
+
+/// A command line whose words may be URIs, without what may be a secret in them.
+pub fn redacted_words(text: &str) -> String {
+    if !speaks_of_secrets(text) {
+        return punctual_units::one_line(text).into_owned();
+    }
+    text.split(' ').map(redacted).collect::<Vec<_>>().join(" ")
+}
+
+/// A line of a file, without the value in it if it is about a passphrase.
+pub fn redacted_line(text: &str) -> String {
+    if speaks_of_secrets(text) { redacted(text) } else { text.to_owned() }
+}
+
+/// Whether the value of this key, as it is written, is nobody's business: that of the passphrase,
+/// and that of any key which no URI has.
+pub(crate) fn is_secret(key: &str) -> bool {
+    let lower = key.to_lowercase();
+    lower == "passphrase" || !is_known(&lower)
+}
+
+/// A key as it may be shown. One that holds more than a name may hold a value.
+pub(crate) fn shown_key(key: &str) -> String {
+    match key.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))) {
+        None => key.to_owned(),
+        Some(end) => format!("{}…", &key[..end]),
+    }
+}
+
+/// Whether a text has a word in it that looks like the key of a passphrase.
+pub(crate) fn speaks_of_secrets(text: &str) -> bool {
+    text.split(|c: char| !c.is_ascii_alphanumeric()).any(looks_secret)
+}
+
+/// What stands before the `?`: a scheme, a host and a port; or pairs of keys and values, where the
+/// `?` was forgotten.
+fn redact_place(place: &str) -> String {
+    let (scheme, rest) = match place.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), place),
+    };
+    // FFmpeg and VLC put a mere `@` before a multicast group.
+    let rest = match rest.split_once('@') {
+        Some((user, host)) if user.contains(':') => format!("…@{host}"),
+        _ => rest.to_owned(),
+    };
+    let pair = |pair: &str| {
+        let ends = pair.match_indices(['=', ':']).map(|(at, _)| at);
+        let mut secret = ends.filter(|at| {
+            let word = pair[..*at].trim_end().rsplit(|c: char| !c.is_ascii_alphanumeric()).next();
+            word.is_some_and(looks_secret) && at + 1 < pair.len()
+        });
+        secret.next().map_or_else(|| pair.to_owned(), |at| format!("{}…", &pair[..=at]))
+    };
+    scheme + &rest.split('&').map(pair).collect::<Vec<_>>().join("&")
 }
 
 fn redact_pair(pair: &str) -> String {
     match pair.split_once('=') {
-        Some((key, value)) if is_secret(key) && !value.is_empty() => format!("{key}=…"),
-        _ => pair.to_owned(),
+        Some((key, "")) => format!("{}=", shown_key(key)),
+        Some((key, value)) if is_secret(key) || speaks_of_secrets(value) => {
+            format!("{}=…", shown_key(key))
+        }
+        Some(_) => pair.to_owned(),
+        None => shown_key(pair),
     }
 }
 
-/// Whether the value of this key, as it is written, is nobody's business: also where the key is
-/// misspelt or written with `%`.
-pub(crate) fn is_secret(key: &str) -> bool {
-    let passphrase = key.to_lowercase().starts_with("pass") && !key.contains(['-', '_']);
-    passphrase || key.contains('%')
+fn is_known(key: &str) -> bool {
+    fn has<T>(table: &[Key<T>], name: &str) -> bool {
+        table.iter().any(|key| key.name == name || key.aliases.contains(&name))
+    }
+    has(SRT_KEYS, key) || has(UDP_KEYS, key) || has(TCP_KEYS, key)
+}
+
+/// Whether a word is `passphrase`, a part of it, or near to it.
+fn looks_secret(word: &str) -> bool {
+    let lower = word.to_lowercase();
+    lower.starts_with("pass")
+        || ["pwd", "pw", "secret"].contains(&lower.as_str())
+        || osa_distance(&lower, "passphrase") <= 3
 }
 
 #[cfg(test)]
@@ -29,17 +112,54 @@ mod tests {
     fn the_passphrase_is_left_out_wherever_it_stands() {
         for (written, shown) in [
             ("srt://h:1?passphrase=hush, hush", "srt://h:1?passphrase=…"),
-            ("srt://h:1?a=1&passphrase=x=y?z&b=2", "srt://h:1?a=1&passphrase=…&b=2"),
-            ("srt://h:1?passphrasse=x", "srt://h:1?passphrasse=…"),
-            ("srt://h:1?PassPhrase=x&b=2", "srt://h:1?PassPhrase=…&b=2"),
-            ("srt://h:1?%70assphrase=x&b=2", "srt://h:1?%70assphrase=…&b=2"),
+            (
+                "srt://h:1?pbkeylen=16&passphrase=x=y?z&tlpktdrop=1",
+                "srt://h:1?pbkeylen=16&passphrase=…&tlpktdrop=1",
+            ),
+            ("srt://h:1?PassPhrase=x&fc=2", "srt://h:1?PassPhrase=…&fc=2"),
             ("passphrase=x", "passphrase=…"),
-            ("srt://h:1?passphrase=&b=2", "srt://h:1?passphrase=&b=2"),
-            ("srt://h:1?passphrase-file=/run/x&b", "srt://h:1?passphrase-file=/run/x&b"),
+            ("srt://h:1?passphrase=&fc=2", "srt://h:1?passphrase=&fc=2"),
+            ("srt://h:1?passphrase-file=/run/x", "srt://h:1?passphrase-file=/run/x"),
+            ("srt://u:hush@h:1?fc=2", "srt://…@h:1?fc=2"),
+            ("udp://@239.1.1.1:5000?ttl=3", "udp://@239.1.1.1:5000?ttl=3"),
             ("-", "-"),
             ("", ""),
         ] {
             assert_eq!(redacted(written), shown);
         }
+    }
+
+    #[test]
+    fn what_may_be_a_secret_under_another_name_is_left_out_too() {
+        for written in [
+            "srt://h:1?pasphrase=hush",
+            "srt://h:1?pass=hush",
+            "srt://h:1?key=hush",
+            "srt://h:1?%70assphrase=hush",
+            "srt://h:1?latency=1;passphrase=hush",
+            "srt://h:1?passphrase:hush",
+            "srt://h:1?passphrase%3Dhush",
+            "srt://h:1&passphrase=hush",
+            "srt://h:1/passphrase=hush",
+            "srt:h:1?pasphrase=hush",
+            "h:1?pw=hush",
+            "pasphrase=hush",
+            "--pasphrase=hush",
+        ] {
+            assert!(!redacted(written).contains("hush"), "{}", redacted(written));
+        }
+        let words = "ffmpeg -i in.ts -f mpegts srt://h:1?passphrase=hush&fc=9 -y out.ts";
+        let shown = "ffmpeg -i in.ts -f mpegts srt://h:1?passphrase=…&fc=9 -y out.ts";
+        assert_eq!(redacted_words(words), shown);
+        assert_eq!(redacted_line("passphrase = \"hush\""), "passphrase =…");
+        assert_eq!(redacted_line("title = \"Why? Why not?\""), "title = \"Why? Why not?\"");
+    }
+
+    #[test]
+    fn files_and_known_keys_stay_as_they_are() {
+        for text in ["take=2.ts", "a&b=c.ts", "./clip?.ts", "srt://h:1?latency=1ms&streamid=a"] {
+            assert_eq!(redacted(text), text);
+        }
+        assert_eq!(redacted("a\nb\u{1b}[2J.ts"), "a\\nb\\u{1b}[2J.ts");
     }
 }

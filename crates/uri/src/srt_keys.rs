@@ -193,7 +193,8 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
             set(keys, |config| Ok(config.with_path_update(on))) });
     "passphrase": "10 to 80 bytes; default none",
         "what both ends know, or no encryption; all see it in the list of processes: rather say where it is"
-        ["bytes", Both] => Effect::Set(|keys, value| passphrase(keys, value.as_bytes()));
+        ["bytes", Both] => Effect::Set(|keys, value| { warn_of_processes(keys, value);
+            passphrase(keys, value.as_bytes()) });
     "passphrase-file" | "passphrase_file": "path; default none",
         "a file that holds the passphrase" ["text", Both] => Effect::Set(passphrase_file);
     "passphrase-env" | "passphrase_env": "name; default none",
@@ -400,6 +401,16 @@ fn latency(keys: &mut SrtKeys, key: &str, value: &str) -> Result<Duration, Compl
             spell_micros(micros)
         )));
     }
+    if latency.as_millis() > MAX_LATENCY_MS {
+        let number: String = value.chars().take_while(char::is_ascii_digit).collect();
+        let likely = number.parse().is_ok_and(|ms: u128| ms > 0 && ms <= MAX_LATENCY_MS);
+        let hint =
+            if likely { format!("; did you mean `{key}={number}ms`?") } else { String::new() };
+        return Err(Complaint(format!(
+            "{} is too long: it must be 0 to {MAX_LATENCY_MS} ms{hint}",
+            DisplayDuration(latency)
+        )));
+    }
     warn_of_micros(keys, key, value, latency);
     Ok(latency)
 }
@@ -545,10 +556,24 @@ fn passphrase(keys: &mut SrtKeys, value: &[u8]) -> Done {
     set(keys, |config| config.with_passphrase(value))
 }
 
+/// Says once where a passphrase that stands in a URI can be read, and how that is avoided.
+fn warn_of_processes(keys: &mut SrtKeys, value: &str) {
+    if !value.is_empty() {
+        keys.warnings.push(
+            "all users of this machine see the passphrase in the list of processes (`ps`); \
+             `passphrase-file=PATH` or `passphrase-env=NAME` in its place keeps it out"
+                .to_owned(),
+        );
+    }
+}
+
 /// A line end after the passphrase is not part of it: editors and `echo` leave one.
 fn passphrase_file(keys: &mut SrtKeys, path: &str) -> Done {
     let read = std::fs::read(path).map(Zeroizing::new);
-    let text = read.map_err(|error| Complaint(format!("it cannot be read: {error}")))?;
+    let text = read.map_err(|error| {
+        let why = error.to_string();
+        Complaint(format!("it cannot be read: {}", punctual_units::without_os_error(&why)))
+    })?;
     let line = text.strip_suffix(b"\n").unwrap_or(&text);
     found(keys, line.strip_suffix(b"\r").unwrap_or(line))
 }

@@ -26,7 +26,18 @@ const CASES: &[Case] = &[
     ("adapter", "10.0.0.1", &[]),
     ("port", "5000", &[("0", "1 to 65535"), ("65536", "1 to 65535")]),
     ("bind", "10.0.0.1:5000", &[("::1:5000", "brackets"), ("a:b", "not a port")]),
-    ("latency", "200ms", &[("66s", "0 to 65535 ms"), ("200mss", "did you mean `ms`")]),
+    (
+        "latency",
+        "200ms",
+        &[
+            ("66s", "0 to 65535 ms"),
+            ("200mss", "did you mean `ms`"),
+            (
+                "200sec",
+                "200 s is too long: it must be 0 to 65535 ms; did you mean `latency=200ms`?",
+            ),
+        ],
+    ),
     ("tsbpddelay", "120000", &[("66s", "0 to 65535 ms"), ("-1", "never negative")]),
     ("rcvlatency", "200", &[("120000", "did you mean `rcvlatency=120ms`")]),
     ("peerlatency", "0.2s", &[("-1", "never negative")]),
@@ -168,11 +179,11 @@ fn values_reach_the_config() {
     assert_eq!(config("minversion=1.3.0").min_version(), 0x01_03_00);
     assert_eq!(config("minversion=0x010401").min_version(), 0x01_04_01);
     assert_eq!(
-        config("retransmitalgo=aggressive").retransmit_algorithm(),
+        *config("retransmitalgo=aggressive").retransmit_algorithm(),
         RetransmitAlgorithm::Aggressive
     );
     let deadline = config("retransmitalgo=deadline&losstarget=0.01%&rexmitceiling=12%");
-    assert_eq!(deadline.retransmit_algorithm(), RetransmitAlgorithm::Deadline);
+    assert_eq!(*deadline.retransmit_algorithm(), RetransmitAlgorithm::Deadline);
     assert_eq!(deadline.loss_target().to_bits(), 1e-4_f64.to_bits());
     assert_eq!(deadline.retransmit_ceiling().to_bits(), 0.12_f64.to_bits());
     assert!(!config("tlpktdrop=0").too_late_drop());
