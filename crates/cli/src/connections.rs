@@ -39,6 +39,11 @@ pub(crate) async fn run_all<C: Streams>(
     let mut streams = JoinSet::new();
     for opener in openers {
         let command = Arc::clone(command);
+        let count = command.connections().concurrent_streams.get();
+        let mut opener = opener.with_max_callers(count);
+        if count > 1 {
+            opener = opener.with_shared_port();
+        }
         streams.spawn(async move {
             let carry = |uri, connection| Arc::clone(&command).carry(uri, connection);
             run(opener, command.connections(), command.stop(), carry).await
@@ -79,12 +84,12 @@ where
                 opened += 1;
                 let uri = opener.uri().clone();
                 let stream = carry(uri.clone(), connection);
-                let says = args.reconnect();
+                let says = args.reconnect().then(|| Arc::clone(opener.log()));
                 streams.spawn(async move {
                     let result = stream.await.map_err(|failure| failure.at(uri));
                     drop(place);
-                    if let (Err(failure), true) = (&result, says) {
-                        tracing::warn!("{failure}");
+                    if let (Err(failure), Some(log)) = (&result, says) {
+                        log.lost(failure);
                     }
                     result
                 });
@@ -106,7 +111,8 @@ where
             stop.or(sleep_until(next_call)).await;
         }
     }
-    drop(opener);
+    // Whoever calls now should know at once that nobody will answer.
+    opener.refuse_callers();
     while let Some(ended) = streams.join_next().await {
         let result = ended.unwrap_or_else(|error| Err(Failure::runtime(error.to_string())));
         if !args.reconnect() {

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use punctual::{CloseReason, RejectReason};
+use punctual_units::{one_line, without_os_error};
 
 /// Why a command could not do its work.
 #[derive(Debug)]
@@ -18,8 +19,10 @@ pub(crate) struct Failure {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
     Runtime,
+    /// The disk, here or at the other end, does not take what is to be written.
+    Unwritable,
     Usage,
-    Rejected,
+    Rejected(RejectReason),
     NoAnswer,
 }
 
@@ -39,13 +42,13 @@ impl Failure {
 
     /// A file could not be opened, read or written.
     pub(crate) fn file(path: &Path, error: &io::Error) -> Self {
-        Self::runtime(format!("{}: {error}", path.display()))
+        Self::runtime(format!("{}: {error}", one_line(&path.display().to_string())))
     }
 
     /// Nobody called within the time that a listener was to wait.
     pub(crate) fn nobody_called(limit: Duration) -> Self {
         let limit = punctual_units::DisplayDuration(limit);
-        Self { kind: Kind::NoAnswer, message: format!("nobody called within {limit}") }
+        Self { kind: Kind::NoAnswer, message: format!("nobody called within {limit:#}") }
     }
 
     /// The same failure, with the place or the work where it happened in front of it.
@@ -65,12 +68,35 @@ impl Failure {
         self.kind == Kind::Usage
     }
 
+    /// The same failure, where it came from files that cannot be written.
+    pub(crate) fn unwritable(self) -> Self {
+        Self { kind: Kind::Unwritable, ..self }
+    }
+
+    /// Whether files could not be written, here or at the other end.
+    pub(crate) fn is_unwritable(&self) -> bool {
+        self.kind == Kind::Unwritable
+    }
+
+    /// Why the call was refused, by the other end or by this one, if it was.
+    pub(crate) fn refusal(&self) -> Option<RejectReason> {
+        match self.kind {
+            Kind::Rejected(reason) => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// Whether nobody answered or called in time.
+    pub(crate) fn is_no_answer(&self) -> bool {
+        self.kind == Kind::NoAnswer
+    }
+
     /// The exit code.
     pub(crate) fn code(&self) -> u8 {
         match self.kind {
-            Kind::Runtime => 1,
+            Kind::Runtime | Kind::Unwritable => 1,
             Kind::Usage => 2,
-            Kind::Rejected => 3,
+            Kind::Rejected(_) => 3,
             Kind::NoAnswer => 4,
         }
     }
@@ -78,7 +104,7 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&for_people(&self.message))
     }
 }
 
@@ -91,8 +117,8 @@ impl From<io::Error> for Failure {
 impl From<CloseReason> for Failure {
     fn from(reason: CloseReason) -> Self {
         let kind = match reason {
-            CloseReason::Rejected(_) | CloseReason::Incompatible(_) => Kind::Rejected,
-            CloseReason::ConnectTimeout(_) => Kind::NoAnswer,
+            CloseReason::Rejected(code) | CloseReason::Incompatible(code) => Kind::Rejected(code),
+            CloseReason::ConnectTimeout(_) | CloseReason::ConclusionTimeout(_) => Kind::NoAnswer,
             _ => Kind::Runtime,
         };
         let message = match reason {
@@ -105,7 +131,14 @@ impl From<CloseReason> for Failure {
             CloseReason::ConnectTimeout(time) => {
                 let time = punctual_units::DisplayDuration(time);
                 format!(
-                    "no answer within {time} (is somebody listening there? is UDP let through?)"
+                    "no answer within {time:#} (is somebody listening there? is UDP let through?)"
+                )
+            }
+            CloseReason::ConclusionTimeout(time) => {
+                let time = punctual_units::DisplayDuration(time);
+                format!(
+                    "no answer within {time:#} (the listener is there: it answered the first \
+                     handshake, and may have taken the call; call again)"
                 )
             }
             other => other.to_string(),
@@ -124,6 +157,13 @@ impl From<punctual::Error> for Failure {
     }
 }
 
+/// A message without what would command the terminal, and without the numbers of system errors,
+/// whose words are there. Lines stay: some messages have several.
+fn for_people(message: &str) -> String {
+    let lines = message.split('\n').map(|line| one_line(&without_os_error(line)).into_owned());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// Why a call was refused, with the number by which users of libsrt know it: on the wire the
 /// numbers of applications are 1000 above those of libsrt's API.
 fn explain(reason: RejectReason) -> String {
@@ -137,7 +177,8 @@ fn explain(reason: RejectReason) -> String {
 /// where the other end refused this one.
 fn advice(reason: RejectReason, by_peer: bool) -> &'static str {
     match reason {
-        RejectReason::BACKLOG | RejectReason::RESOURCE => "; it may have room later",
+        RejectReason::BACKLOG => "; it has all the callers that it takes, and may have room later",
+        RejectReason::RESOURCE => "; it may have room later",
         RejectReason::VERSION if by_peer => "; its `minversion` is above 1.5.5, which this end has",
         RejectReason::VERSION => "; it is older than `minversion` allows",
         RejectReason::BAD_SECRET => "; both ends need the same `passphrase`",
@@ -173,6 +214,25 @@ mod tests {
         assert_eq!(Failure::usage("").code(), 2);
         assert_eq!(code(CloseReason::Rejected(RejectReason::NOT_FOUND)), 3);
         assert_eq!(code(CloseReason::ConnectTimeout(Duration::from_secs(3))), 4);
+        assert_eq!(code(CloseReason::ConclusionTimeout(Duration::from_secs(3))), 4);
+    }
+
+    #[test]
+    fn a_call_that_was_half_answered_says_that_the_listener_is_there() {
+        let limit = Duration::from_secs(3);
+        let silent = Failure::from(CloseReason::ConnectTimeout(limit)).to_string();
+        assert!(silent.contains("is somebody listening there?"), "{silent}");
+        let half = Failure::from(CloseReason::ConclusionTimeout(limit)).to_string();
+        assert!(half.starts_with("no answer within 3 s"), "{half}");
+        assert!(half.contains("the listener is there"), "{half}");
+        assert!(half.contains("may have taken the call"), "{half}");
+    }
+
+    #[test]
+    fn a_failure_is_told_in_words_and_commands_no_terminal() {
+        let error = io::Error::from_raw_os_error(2);
+        let text = Failure::file(Path::new("a\nb\u{1b}[2J"), &error).to_string();
+        assert!(text.starts_with("a\\nb\\u{1b}[2J: ") && !text.contains("os error"), "{text}");
     }
 
     #[test]

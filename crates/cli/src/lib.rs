@@ -16,6 +16,7 @@ mod exit;
 mod file;
 mod generate;
 mod lab;
+mod last_rows;
 mod latency;
 mod live;
 mod log;
@@ -27,12 +28,15 @@ mod receive;
 mod route;
 mod stats;
 mod stop;
+mod stream_ids;
 mod timepoint;
+mod usage;
+mod warnings;
 
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser};
 
 use args::{Cli, Command};
@@ -41,11 +45,12 @@ use print::print;
 
 /// Runs the program with this command line, its own name first, and gives its exit code.
 pub fn run(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(command_line) {
+    let command_line: Vec<OsString> = command_line.into_iter().collect();
+    let cli = match Cli::try_parse_from(&command_line) {
         Ok(cli) => cli,
         Err(error) => {
             // Nothing can be done if even that cannot be printed.
-            let error = without_secrets(error);
+            let error = usage::explained(error, &command_line);
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
@@ -65,17 +70,6 @@ pub fn run(command_line: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// What was typed may be a URI with a passphrase, which is not to be shown on a screen or in a log.
-fn without_secrets(mut error: clap::Error) -> clap::Error {
-    for kind in [ContextKind::InvalidValue, ContextKind::InvalidArg] {
-        if let Some(ContextValue::String(typed)) = error.get(kind) {
-            let shown = punctual_uri::redacted(typed);
-            error.insert(kind, ContextValue::String(shown));
-        }
-    }
-    error
-}
-
 fn execute(cli: Cli) -> Result<(), Failure> {
     let quiet = cli.log.quiet;
     // The demonstration has a story of its own to tell.
@@ -91,9 +85,9 @@ fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Options(args) => options::run(&args),
         Command::Latency(args) => latency::run(&args),
         Command::Uri => print(punctual_uri::topic() + "\n"),
-        Command::Generate(args) => on_runtime(generate::run(args, quiet)),
-        Command::Receive(args) => on_runtime(receive::run(args, quiet)),
-        Command::Route(args) => on_runtime(route::run(args, quiet)),
+        Command::Generate(args) => on_threads(args.threads(), generate::run(args, quiet)),
+        Command::Receive(args) => on_threads(args.threads(), receive::run(args, quiet)),
+        Command::Route(args) => on_threads(args.threads(), route::run(args, quiet)),
         Command::File(args) => on_runtime(file::run(args, quiet)),
         Command::Probe(args) => on_runtime(probe::run(args, quiet)),
         Command::Emulate(args) => on_runtime(emulate::run(args, quiet)),
@@ -104,12 +98,24 @@ fn execute(cli: Cli) -> Result<(), Failure> {
     }
 }
 
-/// Runs a command's work to its end.
+/// Runs a command's work to its end, on all cores.
 fn on_runtime<W>(work: W) -> Result<(), Failure>
 where
     W: Future<Output = Result<(), Failure>> + Send + 'static,
 {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    on_threads(None, work)
+}
+
+/// Runs a command's work to its end on this number of threads; `None` for one for each core.
+fn on_threads<W>(threads: Option<NonZeroUsize>, work: W) -> Result<(), Failure>
+where
+    W: Future<Output = Result<(), Failure>> + Send + 'static,
+{
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    if let Some(threads) = threads {
+        runtime.worker_threads(threads.get());
+    }
+    let runtime = runtime.enable_all().build()?;
     // On a thread of the runtime: one that only waits for it would be woken by the sockets' drivers
     // for each message, which costs half as much again.
     let task = runtime.spawn(work);

@@ -1,10 +1,14 @@
 //! Messages on standard error, around the live line.
 
+use std::fmt::Debug;
 use std::io::{self, IsTerminal, Write};
 
+use punctual_units::{one_line, without_os_error};
+use tracing::field::Field;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::field::MakeExt;
 use tracing_subscriber::fmt::MakeWriter;
-use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use tracing_subscriber::fmt::time::FormatTime;
 
 use crate::args::LogArgs;
@@ -17,6 +21,7 @@ pub(crate) fn start(args: &LogArgs, default: &str) -> Result<(), Failure> {
     let format = tracing_subscriber::fmt()
         .with_env_filter(filter(args, default)?)
         .with_target(false)
+        .fmt_fields(debug_fn(write_field).delimited(" "))
         .with_ansi(io::stderr().is_terminal())
         .with_writer(AroundLiveLine);
     match io::stderr().is_terminal() {
@@ -40,6 +45,16 @@ fn filter(args: &LogArgs, default: &str) -> Result<EnvFilter, Failure> {
         let levels = "error, warn, info, debug or trace";
         Failure::usage(format!("the log level `{level}` must be {levels}: {error}"))
     })
+}
+
+/// Writes a message or a field as one line: names in it were chosen by others.
+fn write_field(out: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> std::fmt::Result {
+    let text = format!("{value:?}");
+    let text = one_line(&without_os_error(&text)).into_owned();
+    match field.name() {
+        "message" => out.write_str(&text),
+        name => write!(out, "{name}={text}"),
+    }
 }
 
 /// Writes above the live line, if there is one.

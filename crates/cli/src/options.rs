@@ -13,7 +13,8 @@ use crate::print::print;
 pub(crate) fn run(args: &OptionsArgs) -> Result<(), Failure> {
     let chosen = choose(&args.words);
     if chosen.is_empty() {
-        let words = args.words.join("` and `");
+        let words: Vec<_> = args.words.iter().map(|word| punctual_uri::redacted(word)).collect();
+        let words = words.join("` and `");
         let message = format!("no option has `{words}` in it; `punctual options` lists all");
         return Err(Failure::usage(message));
     }

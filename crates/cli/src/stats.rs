@@ -16,6 +16,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use crate::args::{StatsArgs, StatsFormat};
 use crate::endpoint::{Row, SrtEnd};
 use crate::exit::Failure;
+use crate::last_rows::LastRows;
 use crate::timepoint::timepoint;
 
 /// A file that gets a row for each connection once a period.
@@ -24,6 +25,7 @@ pub(crate) struct StatsFile {
     period: Duration,
     /// Whether rows tell the weight of a link, as srt-xtransmit's do: where groups may be.
     weights: bool,
+    last_rows: LastRows,
     out: Mutex<Box<dyn Write + Send>>,
 }
 
@@ -41,7 +43,8 @@ impl StatsFile {
             writeln!(out, "{header}").map_err(|error| Failure::file(path, &error))?;
         }
         let (format, period) = (args.statsformat, args.statsfreq);
-        Ok(Some(Self { format, period, weights, out: Mutex::new(out) }))
+        let last_rows = LastRows::new("statistics");
+        Ok(Some(Self { format, period, weights, last_rows, out: Mutex::new(out) }))
     }
 
     /// Runs `work`, and meanwhile writes a row for `socket` once a period, and a last one at the
@@ -55,7 +58,10 @@ impl StatsFile {
             tokio::select! {
                 biased;
                 result = &mut work => {
-                    self.rows(socket, &mut before);
+                    let total = socket.statistics();
+                    let carried = total.packets_sent + total.packets_received > 0;
+                    let had_rows = !before.is_empty();
+                    self.last_rows.write(had_rows, carried, || self.rows(socket, &mut before));
                     return result;
                 }
                 _ = ticks.tick() => self.rows(socket, &mut before),
@@ -64,18 +70,18 @@ impl StatsFile {
     }
 
     fn rows(&self, end: &SrtEnd, before: &mut HashMap<u32, Statistics>) {
-        let rows: Vec<(u32, u16, Sample)> = end
+        let rows: Vec<(u32, u16, String, Sample)> = end
             .rows()
             .into_iter()
-            .map(|Row { id, weight, statistics: total }| {
+            .map(|Row { id, weight, peer, statistics: total }| {
                 let interval = total.since(before.get(&id).unwrap_or(&Statistics::default()));
                 before.insert(id, total.clone());
-                (id, weight, Sample { total, interval })
+                (id, weight, peer, Sample { total, interval })
             })
             .collect();
         let now = timepoint(SystemTime::now());
         match (self.format, rows.split_first()) {
-            (StatsFormat::Json, Some(((id, _, whole), links))) if self.weights => {
+            (StatsFormat::Json, Some(((id, .., whole), links))) if self.weights => {
                 // No socket's ID has the bit of a group's.
                 let links = (id >> 30 == 1).then_some(links);
                 self.write(&json_group_row(&now, *id, whole, links));
@@ -84,9 +90,11 @@ impl StatsFile {
         }
     }
 
-    fn row(&self, now: &str, (id, weight, sample): &(u32, u16, Sample)) -> String {
+    fn row(&self, now: &str, (id, weight, peer, sample): &(u32, u16, String, Sample)) -> String {
         match self.format {
-            StatsFormat::Csv if self.weights => csv_row_with_weight(now, *id, *weight, sample),
+            StatsFormat::Csv if self.weights => {
+                csv_row_with_weight(now, *id, *weight, peer, sample)
+            }
             StatsFormat::Csv => csv_row(now, *id, sample),
             StatsFormat::Json => json_row(now, *id, sample),
         }

@@ -1,5 +1,6 @@
 //! Ending in good order: on Ctrl-C, on SIGTERM, or after a time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -10,6 +11,7 @@ use crate::exit::INTERRUPTED;
 #[derive(Clone, Debug)]
 pub(crate) struct Stop {
     told: watch::Receiver<bool>,
+    teller: Arc<watch::Sender<bool>>,
 }
 
 impl Stop {
@@ -17,18 +19,27 @@ impl Stop {
     /// program at once.
     pub(crate) fn on_signals(duration: Option<Duration>) -> Self {
         let (teller, told) = watch::channel(false);
+        let teller = Arc::new(teller);
+        let by_signal = Arc::clone(&teller);
+        // Made here: one that comes before the task runs counts as well.
+        let mut signals = Signals::new();
         tokio::spawn(async move {
             tokio::select! {
-                () = signal() => tracing::info!("stopping; once more to end at once"),
+                () = signals.next() => tracing::info!("stopping; once more to end at once"),
                 () = after(duration) => tracing::debug!("the time is over"),
                 // Nobody is left who could be told.
-                () = teller.closed() => return,
+                () = by_signal.closed() => return,
             }
-            let _ = teller.send(true);
-            signal().await;
+            by_signal.send_replace(true);
+            signals.next().await;
             std::process::exit(INTERRUPTED.into());
         });
-        Self { told }
+        Self { told, teller }
+    }
+
+    /// Tells everyone that it is time to end.
+    pub(crate) fn tell(&self) {
+        self.teller.send_replace(true);
     }
 
     /// Completes when it is time to end.
@@ -58,25 +69,35 @@ async fn after(duration: Option<Duration>) {
     }
 }
 
-/// Completes on Ctrl-C or SIGTERM; never where signals cannot be had.
-async fn signal() {
+/// Ctrl-C and SIGTERM, from the moment on at which this is made.
+struct Signals {
     #[cfg(unix)]
-    let terminated = async {
-        use tokio::signal::unix::{SignalKind, signal};
-        match signal(SignalKind::terminate()) {
-            Ok(mut signals) => signals.recv().await,
-            Err(_) => std::future::pending().await,
-        };
-    };
-    #[cfg(not(unix))]
-    let terminated = std::future::pending::<()>();
-    let interrupted = async {
+    signals: Vec<tokio::signal::unix::Signal>,
+}
+
+impl Signals {
+    fn new() -> Self {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            let kinds = [SignalKind::interrupt(), SignalKind::terminate()];
+            Self { signals: kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect() }
+        }
+        #[cfg(not(unix))]
+        Self {}
+    }
+
+    /// Completes on the next one; never where signals cannot be had.
+    async fn next(&mut self) {
+        #[cfg(unix)]
+        std::future::poll_fn(|context| {
+            let came = self.signals.iter_mut().any(|it| it.poll_recv(context).is_ready());
+            if came { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        })
+        .await;
+        #[cfg(not(unix))]
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
-    };
-    tokio::select! {
-        () = interrupted => {}
-        () = terminated => {}
     }
 }

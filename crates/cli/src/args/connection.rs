@@ -25,7 +25,7 @@ pub(crate) struct ConnectionArgs {
     /// Stop listening once --concurrent-streams callers have been taken
     #[arg(long, overrides_with = "_no_close_listener")]
     close_listener: bool,
-    /// Go on listening: callers beyond the limits wait for their turn (default)
+    /// Go on listening: callers beyond the limits are refused (default)
     #[arg(long = "no-close-listener", overrides_with = "close_listener")]
     _no_close_listener: bool,
 }

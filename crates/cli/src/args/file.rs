@@ -74,7 +74,7 @@ pub(crate) struct FileReceiveArgs {
     /// The folder that they go to; it is made if there is none
     #[arg(value_name = "DIR")]
     pub(crate) dst: PathBuf,
-    /// How files travel: as the sender does it
+    /// How files travel [default: as the sender sends them]
     #[arg(long, value_name = "PROTOCOL")]
     pub(crate) protocol: Option<Protocol>,
     /// Replace files that are there; otherwise they are kept, and those of the same name refused

@@ -1,12 +1,14 @@
 //! `punctual generate`.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use punctual::Bitrate;
+use punctual_metrics::Checksum;
 
 use crate::args::value::{self, Limit};
-use crate::args::{ConnectionArgs, StatsArgs};
+use crate::args::{ConnectionArgs, OutputArgs, StatsArgs, ThreadArgs};
 use punctual_uri::Uri;
 
 /// Send a generated stream at an exact rate
@@ -45,22 +47,49 @@ pub(crate) struct GenerateArgs {
     /// Stamp each message so that the receiver can measure delay, jitter and loss
     #[arg(long)]
     pub(crate) enable_metrics: bool,
+    /// Stamp without a checksum, which takes most of the time that a message takes: the receiver
+    /// then sees damage in a message's length only. srt-xtransmit's receiver counts a checksum
+    /// error for each
+    #[arg(long, requires = "enable_metrics")]
+    pub(crate) no_checksum: bool,
     /// Receive as well, and count what comes back
     #[arg(long)]
     pub(crate) twoway: bool,
+    /// Send messages together that are due within this time, up to this much late: fewer wake-ups
+    /// at high rates; 0 for each at its own time. A bare number is ms
+    #[arg(long, value_name = "TIME", default_value = "500us", value_parser = value::coalesce)]
+    pub(crate) coalesce: Duration,
     /// Spin instead of sleeping until a message is due: a core for some microseconds of precision
-    #[arg(long)]
+    #[arg(long, conflicts_with = "coalesce")]
     pub(crate) spin_wait: bool,
     #[command(flatten)]
+    threads: ThreadArgs,
+    #[command(flatten)]
     pub(crate) connections: ConnectionArgs,
+    #[command(flatten)]
+    pub(crate) output_files: OutputArgs,
     #[command(flatten)]
     pub(crate) stats: StatsArgs,
 }
 
 impl GenerateArgs {
+    /// Threads that carry the streams; `None` for one for each core.
+    pub(crate) fn threads(&self) -> Option<NonZeroUsize> {
+        // All streams leave through one port: only their checksums are work for several cores.
+        let is_work = self.stamped().is_some_and(|checksum| checksum != Checksum::None);
+        let streams = if is_work { self.connections.concurrent_streams.get() } else { 1 };
+        self.threads.number(streams.saturating_mul(self.destinations().count()))
+    }
+
     /// Where to send.
     pub(crate) fn destinations(&self) -> impl Iterator<Item = &Uri> {
         self.positional.iter().chain(&self.output)
+    }
+
+    /// The checksum of the stamps, if messages are stamped.
+    pub(crate) fn stamped(&self) -> Option<Checksum> {
+        let checksum = if self.no_checksum { Checksum::None } else { Checksum::Md5 };
+        self.enable_metrics.then_some(checksum)
     }
 
     /// Messages to send; `None` for no limit or a limit in time.

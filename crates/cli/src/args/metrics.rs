@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use punctual_metrics::Checksum;
+
 use crate::args::value;
 
 /// What is measured from the payloads, and where it is written.
@@ -13,6 +15,10 @@ pub(crate) struct MetricsArgs {
     /// `generate --enable-metrics` or srt-xtransmit's must have made
     #[arg(long)]
     pub(crate) enable_metrics: bool,
+    /// Do not check the checksums of the payloads, which takes most of the time that a message
+    /// takes. Those that `generate --no-checksum` made have none
+    #[arg(long, requires = "enable_metrics")]
+    pub(crate) no_checksum: bool,
     /// Write them to this file [default: standard output]
     #[arg(long, value_name = "FILE", requires = "enable_metrics")]
     pub(crate) metricsfile: Option<PathBuf>,
@@ -25,4 +31,11 @@ pub(crate) struct MetricsArgs {
         requires = "enable_metrics"
     )]
     pub(crate) metricsfreq: Duration,
+}
+
+impl MetricsArgs {
+    /// The checksum that payloads are checked by.
+    pub(crate) fn checksum(&self) -> Checksum {
+        if self.no_checksum { Checksum::None } else { Checksum::Md5 }
+    }
 }

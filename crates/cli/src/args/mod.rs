@@ -1,5 +1,6 @@
 //! What can be typed: one file a command, and the help that teaches it.
 
+mod callers;
 mod connection;
 mod demo;
 mod emulate;
@@ -10,17 +11,20 @@ mod latency;
 mod link;
 mod metrics;
 mod options;
+mod output;
 mod plot;
 mod probe;
 mod receive;
 mod route;
 mod stats;
+mod threads;
 mod tun;
 mod value;
 
 use clap::{ArgAction, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use callers::CallerArgs;
 pub(crate) use connection::ConnectionArgs;
 pub(crate) use demo::DemoArgs;
 pub(crate) use emulate::EmulateArgs;
@@ -30,11 +34,13 @@ pub(crate) use lab::{LabArgs, LabCommand, MergeArgs, RunArgs};
 pub(crate) use latency::LatencyArgs;
 pub(crate) use metrics::MetricsArgs;
 pub(crate) use options::OptionsArgs;
+pub(crate) use output::OutputArgs;
 pub(crate) use plot::{Align, PlotArgs, PlotFormat};
 pub(crate) use probe::ProbeArgs;
 pub(crate) use receive::ReceiveArgs;
-pub(crate) use route::{Pace, RouteArgs};
+pub(crate) use route::{EndOfRoute, Pace, RouteArgs};
 pub(crate) use stats::{StatsArgs, StatsFormat};
+pub(crate) use threads::ThreadArgs;
 #[cfg(target_os = "linux")]
 pub(crate) use tun::{TunArgs, Until};
 

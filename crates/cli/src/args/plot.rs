@@ -4,14 +4,15 @@ use std::path::PathBuf;
 
 /// Draw statistics and metrics files: packets, rates, RTT, buffers, latency, jitter
 ///
-/// Reads the CSV files of --statsfile and --metricsfile, ours, srt-xtransmit's and those of
-/// libsrt's tools (srt-live-transmit -statsout FILE -pf:csv), told apart by their columns. Each
+/// Reads the files of --statsfile and --metricsfile, ours, srt-xtransmit's and those of libsrt's
+/// tools (srt-live-transmit -statsout FILE -pf:csv), as CSV and JSON, told apart by what they hold.
+/// Each
 /// connection of each file becomes a series; several files are laid over each other. The report is
 /// one HTML file that needs no network and can be read on a screen, a phone and on paper.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct PlotArgs {
-    /// CSV files of statistics or metrics
+    /// Files of statistics (CSV or JSON) or of metrics (CSV)
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Where to write: a file for html (`-` for standard output), a folder for svg and png. By

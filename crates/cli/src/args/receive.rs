@@ -1,8 +1,9 @@
 //! `punctual receive`.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use crate::args::{ConnectionArgs, MetricsArgs, StatsArgs, value};
+use crate::args::{CallerArgs, ConnectionArgs, MetricsArgs, StatsArgs, ThreadArgs, value};
 use punctual_uri::Uri;
 
 /// Receive a stream, measure it, and throw it away
@@ -29,11 +30,20 @@ pub(crate) struct ReceiveArgs {
     /// Answer each message with `Message received`
     #[arg(long)]
     pub(crate) twoway: bool,
+    /// Let work gather for this time: a message is early or late by half of it at most, and fewer
+    /// wake-ups take a fraction of the CPU time; 5ms is about what srt-live-transmit takes without
+    /// being asked. A bare number is ms
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = value::coalesce)]
+    pub(crate) coalesce: Duration,
     /// End after this time: 60s, 2min; a bare number is seconds; 0 for no limit
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = value::seconds)]
     duration: Duration,
     #[command(flatten)]
+    pub(crate) callers: CallerArgs,
+    #[command(flatten)]
     pub(crate) metrics: MetricsArgs,
+    #[command(flatten)]
+    threads: ThreadArgs,
     #[command(flatten)]
     pub(crate) connections: ConnectionArgs,
     #[command(flatten)]
@@ -41,6 +51,12 @@ pub(crate) struct ReceiveArgs {
 }
 
 impl ReceiveArgs {
+    /// Threads that carry the streams; `None` for one for each core.
+    pub(crate) fn threads(&self) -> Option<NonZeroUsize> {
+        let streams = self.connections.concurrent_streams.get();
+        self.threads.number(streams.saturating_mul(self.sources().count()))
+    }
+
     /// Where to receive from.
     pub(crate) fn sources(&self) -> impl Iterator<Item = &Uri> {
         self.positional.iter().chain(&self.input)

@@ -1,10 +1,11 @@
 //! `punctual route`.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use punctual::Bitrate;
 
-use crate::args::{StatsArgs, value};
+use crate::args::{CallerArgs, OutputArgs, StatsArgs, ThreadArgs, value};
 use punctual_uri::Uri;
 
 /// Carry a stream from one place to another, or to several
@@ -41,23 +42,53 @@ pub(crate) struct RouteArgs {
     /// Bytes of a message: the most that one has, and where a stream of bytes is cut
     #[arg(long, value_name = "BYTES", default_value = "1316", value_parser = value::message_size)]
     pub(crate) msgsize: usize,
+    /// Let work gather for this time: a message is early or late by half of it at most, and fewer
+    /// wake-ups take a fraction of the CPU time; 5ms is about what srt-live-transmit takes without
+    /// being asked. A bare number is ms
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = value::coalesce)]
+    pub(crate) coalesce: Duration,
     /// End after this time: 60s, 2min; a bare number is seconds; 0 for no limit
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = value::seconds)]
     duration: Duration,
-    /// Connect, or wait for a caller, again after either end was lost; at most once a second
+    /// Which lost destinations end the command, as the end of the source does: `all` of them, or
+    /// `any` one. Until then the others go on
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t = EndOfRoute::All)]
+    pub(crate) end: EndOfRoute,
+    /// Connect, or wait for a caller, again after an end was lost, the source or a destination; at
+    /// most once a second
     #[arg(long, overrides_with = "_no_reconnect")]
     pub(crate) reconnect: bool,
-    /// End when either end is lost (default)
+    /// End when the source is lost, and when destinations are as --end says (default)
     #[arg(long = "no-reconnect", overrides_with = "reconnect")]
     _no_reconnect: bool,
     /// Stop listening once a caller has been taken
     #[arg(long, overrides_with = "_no_close_listener")]
     pub(crate) close_listener: bool,
-    /// Go on listening: further callers wait for their turn (default)
+    /// Go on listening: further callers are refused (default)
     #[arg(long = "no-close-listener", overrides_with = "close_listener")]
     _no_close_listener: bool,
+    /// Give the stream to up to this many callers at once of each DST that listens, to each from
+    /// the moment when it called; further callers are refused. A viewer that does not keep up
+    /// delays nobody and is disconnected
+    #[arg(long, value_name = "N", conflicts_with_all = ["bidir", "close_listener"])]
+    pub(crate) viewers: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub(crate) callers: CallerArgs,
+    #[command(flatten)]
+    threads: ThreadArgs,
+    #[command(flatten)]
+    pub(crate) output_files: OutputArgs,
     #[command(flatten)]
     pub(crate) stats: StatsArgs,
+}
+
+/// Which lost destinations end a route.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
+pub(crate) enum EndOfRoute {
+    /// All of them.
+    All,
+    /// Any one.
+    Any,
 }
 
 /// How fast a file is sent.
@@ -80,6 +111,11 @@ impl RouteArgs {
     /// Where it goes to.
     pub(crate) fn destinations(&self) -> impl Iterator<Item = &Uri> {
         self.dst.iter().chain(&self.output)
+    }
+
+    /// Threads that carry the streams; `None` for one for each core.
+    pub(crate) fn threads(&self) -> Option<NonZeroUsize> {
+        self.threads.number(self.viewers.map_or(1, NonZeroUsize::get))
     }
 
     /// Time to run for; `None` for no limit.
@@ -114,4 +150,8 @@ Examples:
       punctual route 'srt://:4200' 'udp://239.2.2.2:5000?ttl=8' --reconnect
 
   Record a stream and pass it on at the same time:
-      punctual route 'srt://:4200' udp://127.0.0.1:1234 recording.ts";
+      punctual route 'srt://:4200' udp://127.0.0.1:1234 recording.ts
+
+  Give one stream to up to 50 viewers, and publish under names that a file lists:
+      punctual route udp://:5000 'srt://:4200' --viewers 50
+      punctual route 'srt://:4201' 'srt://:4200' --viewers 50 --allow-streamids streamids.txt";

@@ -24,6 +24,15 @@ pub(crate) fn period(text: &str) -> Result<Duration, String> {
     Ok(period)
 }
 
+/// A time for which work may gather: 0 to 100 ms, bare numbers are milliseconds.
+pub(crate) fn coalesce(text: &str) -> Result<Duration, String> {
+    let time = milliseconds(text).map_err(|error| error.to_string())?;
+    if time > LONGEST_COALESCE {
+        return Err(format!("`{text}` is too long; it must be 0 to 100ms"));
+    }
+    Ok(time)
+}
+
 /// A bit rate whose bare numbers are bits per second.
 pub(crate) fn rate(text: &str) -> Result<Bitrate, ParseUnitError> {
     punctual_units::parse_bitrate_in(text, Bitrate::from_bits_per_sec(1))
@@ -54,6 +63,9 @@ impl FromStr for Limit {
     }
 }
 
+/// More than that and ACKs, which are due each 10 ms, come too late for any sender.
+const LONGEST_COALESCE: Duration = Duration::from_millis(100);
+
 const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
 
 /// What a live message holds at most: an Ethernet frame less the headers of IP, UDP and SRT.
@@ -80,6 +92,8 @@ mod tests {
         assert!(message_size("1457").unwrap_err().contains("1 to 1456"));
         assert!(message_size("0").unwrap_err().contains("1 to 1456"));
         assert!(period("1ms").unwrap_err().contains("at least 10ms"));
+        assert_eq!(coalesce("200us"), Ok(Duration::from_micros(200)));
+        assert!(coalesce("101").unwrap_err().contains("0 to 100ms"));
         for wrong in ["0", "-2", "1.5", "many"] {
             assert!(wrong.parse::<Limit>().unwrap_err().contains("-1 for no limit"));
         }

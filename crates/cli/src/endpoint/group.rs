@@ -1,8 +1,6 @@
 //! Groups: several URIs that are one end of a stream.
 
-use punctual::{
-    Accepted, Group, GroupKind, GroupLink, Listener, ListenerConfig, PortConfig, RejectReason,
-};
+use punctual::{Group, GroupKind, GroupLink, Listener, ListenerConfig, PortConfig, RejectReason};
 use punctual_uri::{Mode, SrtTarget, Target, Uri};
 
 use crate::endpoint::resolve::{resolve, unspecified};
@@ -92,19 +90,9 @@ pub(crate) async fn listen(links: &[Uri], payload_size: usize) -> Result<Listene
 }
 
 /// Says who is there.
-pub(crate) fn announce(accepted: &Accepted) {
-    match accepted {
-        // It is announced as any connection.
-        Accepted::Socket(_) => {}
-        Accepted::Group(group) => {
-            for link in group.links() {
-                tracing::info!(
-                    "a group called from {}, with a weight of {}",
-                    link.remote,
-                    link.weight
-                );
-            }
-        }
+pub(crate) fn announce(group: &Group) {
+    for link in group.links() {
+        tracing::info!("a group called from {}, with a weight of {}", link.remote, link.weight);
     }
 }
 

@@ -1,11 +1,16 @@
 //! The ends of a stream as commands use them: messages in, messages out, whatever carries them.
 
+mod admission;
+mod byte_writer;
 mod bytes;
 mod cut;
+mod datagrams;
+mod end_log;
 mod group;
 mod open;
 mod paced;
 mod reader;
+mod recording;
 mod resolve;
 pub(crate) mod srt;
 mod srt_end;
@@ -18,8 +23,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use punctual::Listener;
 
+pub(crate) use end_log::EndLog;
 pub(crate) use open::{Opener, Pacing, Role};
 pub(crate) use reader::Reader;
+pub(crate) use recording::{Existing, is_same_file};
 pub(crate) use resolve::resolve;
 pub(crate) use srt_end::{Row, SrtEnd};
 pub(crate) use writer::Writer;
@@ -38,6 +45,8 @@ pub(crate) struct Connection {
     pub(crate) _listener: Option<Arc<Listener>>,
     /// What it carried so far.
     pub(crate) traffic: Arc<Traffic>,
+    /// Where it is said what becomes of it.
+    pub(crate) log: Arc<EndLog>,
 }
 
 /// What a connection carried, without anything that its protocol adds.

@@ -1,21 +1,28 @@
 //! Opening the end of a stream: calling, listening, binding, opening files.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use bytes::BytesMut;
-use punctual::{Accepted, Group, Listener, Socket};
+use punctual::{Accepted, Group, Listener, Port, Socket};
 use tokio::fs::File;
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 
 use crate::args::Pace;
+use crate::endpoint::admission::Admission;
+use crate::endpoint::byte_writer::ByteWriter;
 use crate::endpoint::bytes::{ByteReader, ByteStream};
 use crate::endpoint::cut::starts_like_transport_stream;
+use crate::endpoint::datagrams::{DatagramReader, DatagramWriter};
 use crate::endpoint::paced::{Clock, PacedReader};
-use crate::endpoint::reader::LastPeer;
-use crate::endpoint::{Connection, Reader, SrtEnd, Writer, group, srt, tcp, udp};
+use crate::endpoint::recording::{Existing, Recording};
+use crate::endpoint::{Connection, EndLog, Reader, SrtEnd, Writer, group, srt, tcp, udp};
 use crate::exit::Failure;
+use crate::stream_ids::AllowedStreamIds;
+use crate::warnings;
 use punctual_uri::{Mode, SrtTarget, Target, TcpTarget, UdpTarget, Uri};
 
 /// What a command does with an end.
@@ -43,8 +50,24 @@ pub(crate) struct Opener {
     links: Vec<Uri>,
     role: Role,
     message_size: usize,
+    /// How long work may gather at this end.
+    coalesce: Duration,
+    /// How long datagrams of a UDP source may gather at least.
+    gather: Duration,
     pacing: Pacing,
+    existing: Existing,
+    admission: Admission,
     listener: AnyListener,
+    calls: CallPort,
+    log: Arc<EndLog>,
+}
+
+/// The UDP port that calls start from.
+enum CallPort {
+    /// One of its own for each call.
+    Own,
+    /// A common one, bound by the first call.
+    Shared(Option<Port>),
 }
 
 enum AnyListener {
@@ -56,12 +79,22 @@ enum AnyListener {
 impl Opener {
     /// For messages of at most `message_size` bytes.
     pub(crate) fn new(uri: &Uri, role: Role, message_size: usize) -> Self {
-        for warning in uri.warnings() {
-            tracing::warn!("{uri}: {warning}");
-        }
+        warnings::of(uri);
         let pacing = Pacing { pace: Some(Pace::None), repeat: false };
-        let (uri, links) = (uri.clone(), Vec::new());
-        Self { uri, links, role, message_size, pacing, listener: AnyListener::None }
+        Self {
+            uri: uri.clone(),
+            links: Vec::new(),
+            role,
+            message_size,
+            coalesce: Duration::ZERO,
+            gather: Duration::ZERO,
+            pacing,
+            existing: Existing::default(),
+            admission: Admission::default(),
+            listener: AnyListener::None,
+            calls: CallPort::Own,
+            log: Arc::new(EndLog::new(uri, calls(uri))),
+        }
     }
 
     /// An opener for each end that `uris` name: one for all the links of a group.
@@ -83,9 +116,52 @@ impl Opener {
         }
     }
 
+    /// The same, letting work gather for this time.
+    pub(crate) fn with_coalesce(mut self, coalesce: Duration) -> Self {
+        self.coalesce = coalesce;
+        for uri in std::iter::once(&mut self.uri).chain(&mut self.links) {
+            if let Target::Srt(target) = &mut uri.target {
+                target.port_config.coalesce = coalesce;
+            }
+        }
+        self
+    }
+
+    /// The same, letting datagrams of a UDP source gather for this time, which they bear with them.
+    pub(crate) fn with_gather(self, gather: Duration) -> Self {
+        Self { gather, ..self }
+    }
+
     /// The same, reading files and pipes at a pace.
     pub(crate) fn with_pacing(self, pacing: Pacing) -> Self {
         Self { pacing, ..self }
+    }
+
+    /// The same, with one UDP port for all its calls: connections of one port leave in common
+    /// batches, which costs far less than a port for each.
+    pub(crate) fn with_shared_port(self) -> Self {
+        Self { calls: CallPort::Shared(None), ..self }
+    }
+
+    /// The same, doing this with a file that is there already.
+    pub(crate) fn with_existing(self, existing: Existing) -> Self {
+        Self { existing, ..self }
+    }
+
+    /// The same, taking only callers with these stream IDs.
+    pub(crate) fn with_stream_ids(self, allowed: Arc<AllowedStreamIds>) -> Self {
+        Self { admission: self.admission.with_stream_ids(allowed), ..self }
+    }
+
+    /// The same, taking only as many callers as there are places. Whoever opens a connection takes
+    /// a place for it before it opens another.
+    pub(crate) fn with_places(self, places: Arc<Semaphore>) -> Self {
+        Self { admission: self.admission.with_places(places), ..self }
+    }
+
+    /// The same, taking so many callers at a time in place of one.
+    pub(crate) fn with_max_callers(self, count: usize) -> Self {
+        Self { admission: self.admission.with_max_callers(count), ..self }
     }
 
     /// Whether it opens groups.
@@ -100,29 +176,59 @@ impl Opener {
 
     /// Whether opening is a call or the like, not waiting for callers.
     pub(crate) fn calls(&self) -> bool {
-        match &self.uri.target {
-            Target::Srt(target) => target.mode != Mode::Listener,
-            Target::Tcp(target) => !target.listen,
-            Target::File(_) | Target::Stdio | Target::Udp(_) => true,
-        }
+        calls(&self.uri)
+    }
+
+    /// Where it is said what becomes of its connections.
+    pub(crate) const fn log(&self) -> &Arc<EndLog> {
+        &self.log
+    }
+
+    /// Whether callers of SRT are waited for.
+    pub(crate) fn listens_for_srt(&self) -> bool {
+        matches!(&self.uri.target, Target::Srt(target) if target.mode == Mode::Listener)
+    }
+
+    /// Begins to listen, if callers are waited for and nothing listens yet.
+    pub(crate) async fn listen(&mut self) -> Result<(), Failure> {
+        let Self { uri, links, message_size, listener, admission, .. } = self;
+        let listened = match &uri.target {
+            Target::Srt(target) if target.mode == Mode::Listener => {
+                let most = admission.max_callers();
+                listen_srt(target, links, *message_size, listener, most).await.map(|_| ())
+            }
+            Target::Tcp(target) if target.listen => listen_tcp(target, listener).await.map(|_| ()),
+            _ => Ok(()),
+        };
+        listened.map_err(|failure| failure.at(&self.uri))
     }
 
     /// Calls, or waits for the next caller, or opens what needs no peer.
     pub(crate) async fn open(&mut self) -> Result<Connection, Failure> {
-        let Self { uri, links, role, message_size, pacing, listener } = self;
-        let opened = match &uri.target {
-            Target::File(_) | Target::Stdio => match role {
-                Role::Source => open_input(uri, *message_size, *pacing).await,
-                Role::Destination => open_output(uri).await,
+        let (size, log) = (self.message_size, &self.log);
+        let opened = match &self.uri.target {
+            Target::File(_) | Target::Stdio => match self.role {
+                Role::Source => open_input(&self.uri, size, self.pacing, self.coalesce, log).await,
+                Role::Destination => open_output(&self.uri, self.existing, log),
             },
-            Target::Srt(target) if !links.is_empty() => {
-                open_group(target, links, *message_size, listener).await
+            Target::Srt(target) if target.mode == Mode::Listener => {
+                let Self { links, listener, admission, .. } = self;
+                accept_srt(target, links, size, listener, admission, log).await
             }
-            Target::Srt(target) => open_srt(target, *message_size, listener).await,
-            Target::Tcp(target) => open_tcp(target, *message_size, listener).await,
-            Target::Udp(target) => open_udp(target, *role).await,
+            Target::Srt(target) => call_srt(target, &self.links, size, &mut self.calls, log).await,
+            Target::Tcp(target) => open_tcp(target, size, &mut self.listener, log).await,
+            Target::Udp(target) => {
+                open_udp(target, self.role, self.coalesce.max(self.gather), log).await
+            }
         };
         opened.map_err(|failure| failure.at(&self.uri))
+    }
+
+    /// Refuses all further callers.
+    pub(crate) fn refuse_callers(&self) {
+        if let AnyListener::Srt(listener) = &self.listener {
+            listener.limit_callers(Some(0));
+        }
     }
 
     /// Takes no more callers.
@@ -132,115 +238,155 @@ impl Opener {
 }
 
 impl Connection {
-    fn new(reader: Reader, writer: Writer) -> Self {
+    fn new(reader: Reader, writer: Writer, log: &Arc<EndLog>) -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(1);
         let id = COUNT.fetch_add(1, Ordering::Relaxed);
-        Self { id, reader, writer, socket: None, _listener: None, traffic: Arc::default() }
+        let (traffic, log) = (Arc::default(), Arc::clone(log));
+        Self { id, reader, writer, socket: None, _listener: None, traffic, log }
     }
 
-    fn srt(socket: Socket) -> Self {
-        srt::announce(&socket);
+    fn srt(socket: Socket, log: &Arc<EndLog>) -> Self {
+        log.connected(|| srt::announce(&socket));
         let reader = Reader::Srt { socket: socket.clone(), messages: Vec::new() };
-        let mut connection = Self::new(reader, Writer::Srt(socket.clone()));
+        let mut connection = Self::new(reader, Writer::Srt(socket.clone()), log);
         connection.id = socket.info().socket_id.value().into();
         connection.socket = Some(SrtEnd::Socket(socket));
         connection
     }
 
-    fn group(group: Group) -> Self {
+    fn group(group: Group, log: &Arc<EndLog>) -> Self {
         let reader = Reader::Group(group.clone());
-        let mut connection = Self::new(reader, Writer::Group(group.clone()));
+        let mut connection = Self::new(reader, Writer::Group(group.clone()), log);
         connection.id = group.id().into();
         connection.socket = Some(SrtEnd::Group(group));
         connection
     }
 
-    fn tcp(stream: TcpStream, message_size: usize) -> Self {
+    fn tcp(stream: TcpStream, message_size: usize, log: &Arc<EndLog>) -> Self {
         let (read, write) = stream.into_split();
         Self::new(
             Reader::Bytes(ByteReader::new(Box::new(read), message_size)),
-            Writer::Bytes(Box::new(write)),
+            Writer::Bytes(ByteWriter::new(Box::new(write))),
+            log,
         )
     }
 }
 
-async fn open_srt(
+async fn call_srt(
     target: &SrtTarget,
+    links: &[Uri],
     message_size: usize,
-    listener: &mut AnyListener,
+    calls: &mut CallPort,
+    log: &Arc<EndLog>,
 ) -> Result<Connection, Failure> {
-    if target.mode != Mode::Listener {
-        return Ok(Connection::srt(srt::call(target, message_size).await?));
+    if let Some(kind) = target.group {
+        let group = group::call(kind, links, message_size).await?;
+        return Ok(Connection::group(group, log));
     }
-    if !matches!(listener, AnyListener::Srt(_)) {
-        *listener = AnyListener::Srt(Arc::new(srt::listen(target, message_size).await?));
-    }
-    let AnyListener::Srt(listener) = listener else { unreachable!("it was set just now") };
-    let Some(limit) = target.listen_timeout else {
-        return Ok(Connection::srt(listener.accept().await?));
+    let socket = match calls {
+        CallPort::Own => srt::call(target, message_size).await?,
+        CallPort::Shared(port) => srt::call_from(port, target, message_size).await?,
     };
-    match tokio::time::timeout(limit, listener.accept()).await {
-        Ok(accepted) => Ok(Connection::srt(accepted?)),
-        Err(_) => Err(Failure::nobody_called(limit)),
-    }
+    Ok(Connection::srt(socket, log))
 }
 
-async fn open_group(
+async fn listen_srt<'a>(
+    target: &SrtTarget,
+    links: &[Uri],
+    message_size: usize,
+    listener: &'a mut AnyListener,
+    max_callers: Option<usize>,
+) -> Result<&'a Arc<Listener>, Failure> {
+    if !matches!(listener, AnyListener::Srt(_)) {
+        *listener = AnyListener::Srt(Arc::new(match links.is_empty() {
+            true => srt::listen(target, message_size, max_callers).await?,
+            false => group::listen(links, message_size).await?,
+        }));
+    }
+    let AnyListener::Srt(listener) = listener else { unreachable!("it was set just now") };
+    Ok(listener)
+}
+
+async fn accept_srt(
     target: &SrtTarget,
     links: &[Uri],
     message_size: usize,
     listener: &mut AnyListener,
+    admission: &Admission,
+    log: &Arc<EndLog>,
 ) -> Result<Connection, Failure> {
-    if let Some(kind) = target.group {
-        return Ok(Connection::group(group::call(kind, links, message_size).await?));
-    }
-    if !matches!(listener, AnyListener::Srt(_)) {
-        *listener = AnyListener::Srt(Arc::new(group::listen(links, message_size).await?));
-    }
-    let AnyListener::Srt(listener) = listener else { unreachable!("it was set just now") };
-    let accepted = listener.accept_any().await?;
-    group::announce(&accepted);
+    let most = admission.max_callers();
+    let listener = listen_srt(target, links, message_size, listener, most).await?;
+    let accept = admission.accept(listener, log);
+    let accepted = match target.listen_timeout {
+        None => accept.await?,
+        Some(limit) => match tokio::time::timeout(limit, accept).await {
+            Ok(accepted) => accepted?,
+            Err(_) => return Err(Failure::nobody_called(limit)),
+        },
+    };
     Ok(match accepted {
         Accepted::Group(group) => {
+            log.connected(|| group::announce(&group));
             let listener = Some(Arc::clone(listener));
-            Connection { _listener: listener, ..Connection::group(group) }
+            Connection { _listener: listener, ..Connection::group(group, log) }
         }
-        Accepted::Socket(socket) => Connection::srt(socket),
+        Accepted::Socket(socket) => Connection::srt(socket, log),
     })
+}
+
+async fn listen_tcp<'a>(
+    target: &TcpTarget,
+    listener: &'a mut AnyListener,
+) -> Result<&'a TcpListener, Failure> {
+    if !matches!(listener, AnyListener::Tcp(_)) {
+        *listener = AnyListener::Tcp(tcp::listen(target).await?);
+    }
+    let AnyListener::Tcp(listener) = listener else { unreachable!("it was set just now") };
+    Ok(listener)
 }
 
 async fn open_tcp(
     target: &TcpTarget,
     message_size: usize,
     listener: &mut AnyListener,
+    log: &Arc<EndLog>,
 ) -> Result<Connection, Failure> {
     if !target.listen {
-        return Ok(Connection::tcp(tcp::connect(target).await?, message_size));
+        return Ok(Connection::tcp(tcp::connect(target).await?, message_size, log));
     }
-    if !matches!(listener, AnyListener::Tcp(_)) {
-        *listener = AnyListener::Tcp(tcp::listen(target).await?);
-    }
-    let AnyListener::Tcp(listener) = listener else { unreachable!("it was set just now") };
-    Ok(Connection::tcp(tcp::accept(listener, target).await?, message_size))
+    let listener = listen_tcp(target, listener).await?;
+    Ok(Connection::tcp(tcp::accept(listener, target, log).await?, message_size, log))
 }
 
-async fn open_udp(target: &UdpTarget, role: Role) -> Result<Connection, Failure> {
-    let last_peer = LastPeer::default();
-    let socket = match role {
+async fn open_udp(
+    target: &UdpTarget,
+    role: Role,
+    gather: Duration,
+    log: &Arc<EndLog>,
+) -> Result<Connection, Failure> {
+    let (socket, answers) = match role {
         Role::Destination if target.host.is_empty() => {
             return Err(Failure::usage("the host to send to is missing: `udp://host:1234`"));
         }
-        Role::Destination => Arc::new(udp::send_to(target).await?),
-        Role::Source => Arc::new(udp::receive_at(target).await?),
+        Role::Destination => (Arc::new(udp::send_to(target).await?), false),
+        Role::Source => (Arc::new(udp::receive_at(target, !gather.is_zero()).await?), true),
     };
-    let writer = match role {
-        Role::Destination => Writer::Udp(Arc::clone(&socket)),
-        Role::Source => Writer::UdpAnswer(Arc::clone(&socket), Arc::clone(&last_peer)),
+    let reader = DatagramReader::new(Arc::clone(&socket), gather)?;
+    let writer = match answers {
+        true => DatagramWriter::to_last_sender(socket, reader.last_sender()),
+        false => DatagramWriter::to_peer(socket),
     };
-    Ok(Connection::new(Reader::Udp { socket, last_peer, buffer: BytesMut::new() }, writer))
+    Ok(Connection::new(Reader::Udp(Box::new(reader)), Writer::Udp(writer), log))
 }
 
-async fn open_input(uri: &Uri, message_size: usize, pacing: Pacing) -> Result<Connection, Failure> {
+async fn open_input(
+    uri: &Uri,
+    message_size: usize,
+    pacing: Pacing,
+    coalesce: Duration,
+    log: &Arc<EndLog>,
+) -> Result<Connection, Failure> {
     let (stream, path, is_ts): (ByteStream, _, _) = match &uri.target {
         Target::File(path) => {
             let mut start = [0; TS_EVIDENCE];
@@ -254,27 +400,52 @@ async fn open_input(uri: &Uri, message_size: usize, pacing: Pacing) -> Result<Co
         Some(Pace::Pcr) => Some(Clock::pcr(message_size)),
         Some(Pace::Rate(rate)) => Some(Clock::rate(rate, message_size)),
         None if is_ts => Some(Clock::pcr(message_size)),
-        None | Some(Pace::None) => None,
+        None => {
+            warn_of_no_clock(path);
+            None
+        }
+        Some(Pace::None) => None,
     };
     let reader = match clock {
         Some(clock) => {
             let again = path.filter(|_| pacing.repeat).cloned();
-            Reader::Paced(Box::new(PacedReader::new(stream, clock, again)?))
+            Reader::Paced(Box::new(PacedReader::new(stream, clock, again, coalesce)?))
         }
         None if pacing.repeat => {
             return Err(Failure::usage("--loop needs a file with a pace: MPEG-TS, or --pace RATE"));
         }
         None => Reader::Bytes(ByteReader::new(stream, message_size)),
     };
-    Ok(Connection::new(reader, Writer::None))
+    Ok(Connection::new(reader, Writer::None, log))
 }
 
-async fn open_output(uri: &Uri) -> Result<Connection, Failure> {
+/// Says that a file is sent faster than a receiver in live mode plays it.
+fn warn_of_no_clock(path: Option<&PathBuf>) {
+    if let Some(path) = path {
+        tracing::warn!(
+            "{} is no MPEG-TS and has no clock to go by: it is sent as fast as it goes, which \
+             receivers of live streams drop; set the rate by --pace, such as --pace 5Mbps, or let \
+             `ffmpeg -re -i FILE -c copy -f mpegts -` make MPEG-TS of it",
+            path.display()
+        );
+    }
+}
+
+fn open_output(uri: &Uri, existing: Existing, log: &Arc<EndLog>) -> Result<Connection, Failure> {
     let writer = match &uri.target {
-        Target::File(path) => Writer::Bytes(Box::new(File::create(path).await?)),
-        _ => Writer::Bytes(Box::new(tokio::io::stdout())),
+        Target::File(path) => Writer::File(Recording::new(path, existing)?),
+        _ => Writer::Bytes(ByteWriter::new(Box::new(tokio::io::stdout()))),
     };
-    Ok(Connection::new(Reader::None, writer))
+    Ok(Connection::new(Reader::None, writer, log))
+}
+
+/// Whether opening what `uri` names is a call or the like, not waiting for callers.
+fn calls(uri: &Uri) -> bool {
+    match &uri.target {
+        Target::Srt(target) => target.mode != Mode::Listener,
+        Target::Tcp(target) => !target.listen,
+        Target::File(_) | Target::Stdio | Target::Udp(_) => true,
+    }
 }
 
 /// Bytes at the start of a file that show whether it is MPEG-TS: those up to its third packet.

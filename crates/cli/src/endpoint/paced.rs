@@ -143,13 +143,15 @@ fn no_clock(why: &str) -> Failure {
 
 impl PacedReader {
     /// Reads `stream` at the pace of `clock`; and then, if `again` is given, the file there, over
-    /// and over.
+    /// and over. Messages that are due within `coalesce` of each other, or [`GRAIN`] if that is
+    /// longer, are read together.
     pub(crate) fn new(
         stream: ByteStream,
         clock: Clock,
         again: Option<PathBuf>,
+        coalesce: Duration,
     ) -> Result<Self, Failure> {
-        let (ready, timer) = (VecDeque::new(), Timer::new()?);
+        let (ready, timer) = (VecDeque::new(), Timer::new()?.with_period(coalesce.max(GRAIN)));
         Ok(Self { stream, again, clock, ready, timer, start: None, is_ended: false })
     }
 
@@ -214,6 +216,9 @@ impl PacedReader {
     }
 }
 
+/// Messages of a fast stream are read together that are due within this time.
+const GRAIN: Duration = Duration::from_micros(200);
+
 /// How late a stream may be and still catch up.
 const CATCH_UP: Duration = Duration::from_millis(200);
 
@@ -238,7 +243,8 @@ mod tests {
         let bytes: &'static [u8] = &[7; 10_000];
         let clock = Clock::rate(Bitrate::from_mbps(8), 1_000);
         let start = now();
-        let messages = all(PacedReader::new(Box::new(bytes), clock, None).unwrap()).await;
+        let messages =
+            all(PacedReader::new(Box::new(bytes), clock, None, Duration::ZERO).unwrap()).await;
         assert!(now() - start >= Duration::from_millis(9));
         assert_eq!((messages.len(), messages.concat()), (10, bytes.to_vec()));
     }
@@ -248,7 +254,8 @@ mod tests {
         // The first 50 ms of a clip at 2 Mb/s.
         let clip: &'static [u8] = &include_bytes!("../../../../assets/clip.ts")[..70 * 188];
         let start = now();
-        let reader = PacedReader::new(Box::new(clip), Clock::pcr(1316), None).unwrap();
+        let reader =
+            PacedReader::new(Box::new(clip), Clock::pcr(1316), None, Duration::ZERO).unwrap();
         let messages = all(reader).await;
         let last = Bitrate::from_mbps(2).time_for(9 * 1316);
         assert!(now() - start >= last, "{:?}", now() - start);
@@ -258,10 +265,13 @@ mod tests {
     #[tokio::test]
     async fn bytes_without_a_clock_have_no_pace() {
         let bytes: &'static [u8] = &include_bytes!("../../../../assets/clip.ts")[..3 * 188];
-        let mut reader = PacedReader::new(Box::new(bytes), Clock::pcr(1316), None).unwrap();
+        let mut reader =
+            PacedReader::new(Box::new(bytes), Clock::pcr(1316), None, Duration::ZERO).unwrap();
         let failure = reader.read(&mut Vec::new()).await.unwrap_err().to_string();
         assert!(failure.contains("--pace 5Mbps"), "{failure}");
-        let mut reader = PacedReader::new(Box::new(&b"text"[..]), Clock::pcr(1316), None).unwrap();
+        let mut reader =
+            PacedReader::new(Box::new(&b"text"[..]), Clock::pcr(1316), None, Duration::ZERO)
+                .unwrap();
         let failure = reader.read(&mut Vec::new()).await.unwrap_err().to_string();
         assert!(failure.starts_with("this is no MPEG-TS"), "{failure}");
     }

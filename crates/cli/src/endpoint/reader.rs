@@ -1,14 +1,10 @@
 //! Where messages come from.
 
-use std::io;
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
-
-use bytes::{Bytes, BytesMut};
-use punctual::{CloseReason, Error, Group, Message, Socket};
-use tokio::net::UdpSocket;
+use bytes::Bytes;
+use punctual::{CloseReason, Error, Group, Message, Outgoing, Socket};
 
 use crate::endpoint::bytes::ByteReader;
+use crate::endpoint::datagrams::DatagramReader;
 use crate::endpoint::paced::PacedReader;
 use crate::exit::Failure;
 
@@ -25,11 +21,8 @@ pub(crate) enum Reader {
     /// From an SRT peer.
     Srt { socket: Socket, messages: Vec<Message> },
     /// From a UDP socket.
-    Udp { socket: Arc<UdpSocket>, last_peer: LastPeer, buffer: BytesMut },
+    Udp(Box<DatagramReader>),
 }
-
-/// Who sent the last datagram, for answers.
-pub(crate) type LastPeer = Arc<Mutex<Option<SocketAddr>>>;
 
 impl Reader {
     /// Reads at least one message, or gives `false` if no more will come. Cancel safe.
@@ -59,54 +52,33 @@ impl Reader {
                 Err(Error::Closed(CloseReason::Peer | CloseReason::Local)) => Ok(false),
                 Err(error) => Err(error.into()),
             },
-            Self::Udp { socket, last_peer, buffer } => {
-                loop {
-                    socket.readable().await?;
-                    match read_datagrams(socket, last_peer, buffer, batch) {
-                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                        // What an ICMP message says of an earlier datagram; the socket goes on.
-                        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
-                        result => return Ok(result.map(|()| true)?),
-                    }
-                }
+            Self::Udp(reader) => {
+                reader.read(batch).await;
+                Ok(true)
             }
         }
+    }
+
+    /// As [`read`](Self::read), with the time when each message originated where that is known
+    /// better than by when it was read.
+    pub(crate) async fn read_timed(&mut self, batch: &mut Vec<Outgoing>) -> Result<bool, Failure> {
+        if let Self::Udp(reader) = self {
+            reader.read_timed(batch).await;
+            return Ok(true);
+        }
+        let mut messages = Vec::new();
+        let more = self.read(&mut messages).await?;
+        batch.extend(messages.into_iter().map(Outgoing::from));
+        Ok(more)
     }
 
     /// Throws away what waits already, so that a stream begins with what arrives from now on.
-    pub(crate) fn skip_old(&mut self) {
-        if let Self::Udp { socket, last_peer, buffer } = self {
-            let mut old = Vec::new();
-            while read_datagrams(socket, last_peer, buffer, &mut old).is_ok() {
-                old.clear();
-            }
+    pub(crate) async fn skip_old(&mut self) {
+        if let Self::Udp(reader) = self {
+            reader.skip().await;
         }
     }
-}
-
-/// Reads the datagrams that are there, at least one.
-fn read_datagrams(
-    socket: &UdpSocket,
-    last_peer: &LastPeer,
-    buffer: &mut BytesMut,
-    batch: &mut Vec<Bytes>,
-) -> io::Result<()> {
-    for read in 0..BATCH {
-        buffer.reserve(LARGEST_DATAGRAM);
-        match socket.try_recv_buf_from(buffer) {
-            Ok((_, peer)) => {
-                *last_peer.lock().unwrap_or_else(PoisonError::into_inner) = Some(peer);
-                batch.push(buffer.split().freeze());
-            }
-            Err(error) if read == 0 => return Err(error),
-            Err(_) => break,
-        }
-    }
-    Ok(())
 }
 
 /// Messages to read at once.
 const BATCH: usize = 64;
-
-/// No UDP datagram is larger.
-const LARGEST_DATAGRAM: usize = 65_535;

@@ -1,5 +1,7 @@
 //! SRT connections: calling, meeting and listening.
 
+use std::net::SocketAddr;
+
 use punctual::{Listener, ListenerConfig, Port, PortConfig, Socket};
 use punctual_units::DisplayDuration;
 
@@ -9,14 +11,21 @@ use punctual_uri::{Mode, SrtTarget};
 
 /// Calls the listener that `target` names, or meets the end that does the same.
 pub(crate) async fn call(target: &SrtTarget, payload_size: usize) -> Result<Socket, Failure> {
+    call_from(&mut None, target, payload_size).await
+}
+
+/// The same from `port`; if there is none, one is bound and left there.
+pub(crate) async fn call_from(
+    port: &mut Option<Port>,
+    target: &SrtTarget,
+    payload_size: usize,
+) -> Result<Socket, Failure> {
     let remote = resolve(&target.host, target.port, None).await?;
-    let local = match &target.local_host {
-        Some(host) => resolve(host, 0, Some(remote.ip())).await?.ip(),
-        None => unspecified(Some(remote.ip())),
-    };
     let config = target.config_for_payload(payload_size).map_err(punctual::Error::from)?;
-    let local = Some((local, target.local_port.unwrap_or(0)).into());
-    let port = Port::bind(PortConfig { local, ..target.port_config.clone() }).await?;
+    let port = match port {
+        Some(port) => &*port,
+        None => port.insert(bind(target, remote).await?),
+    };
     if target.mode == Mode::Rendezvous {
         tracing::info!("meeting {remote} from {}", port.local_addr());
         return Ok(port.rendezvous(remote, config).await?);
@@ -25,12 +34,27 @@ pub(crate) async fn call(target: &SrtTarget, payload_size: usize) -> Result<Sock
     Ok(port.connect(remote, config).await?)
 }
 
-/// Listens where `target` says.
-pub(crate) async fn listen(target: &SrtTarget, payload_size: usize) -> Result<Listener, Failure> {
+/// Binds the port that a call to `remote` starts from.
+async fn bind(target: &SrtTarget, remote: SocketAddr) -> Result<Port, Failure> {
+    let local = match &target.local_host {
+        Some(host) => resolve(host, 0, Some(remote.ip())).await?.ip(),
+        None => unspecified(Some(remote.ip())),
+    };
+    let local = Some((local, target.local_port.unwrap_or(0)).into());
+    Ok(Port::bind(PortConfig { local, ..target.port_config.clone() }).await?)
+}
+
+/// Listens where `target` says, for so many callers at a time.
+pub(crate) async fn listen(
+    target: &SrtTarget,
+    payload_size: usize,
+    max_callers: Option<usize>,
+) -> Result<Listener, Failure> {
     let local = Some(resolve(&target.host, target.port, None).await?);
     let listener = Listener::bind_with(ListenerConfig {
         port: PortConfig { local, ..target.port_config.clone() },
         connection: target.config_for_payload(payload_size).map_err(punctual::Error::from)?,
+        max_callers,
         ..ListenerConfig::default()
     })
     .await?;
@@ -50,9 +74,16 @@ pub(crate) fn announce(socket: &Socket) {
     let delayed = !(info.receive_latency.is_zero() && info.peer_latency.is_zero());
     let (here, there) = (info.receive_latency, info.peer_latency);
     let latency = if delayed {
-        format!(", latency {} here and {} there", DisplayDuration(here), DisplayDuration(there))
+        format!(", latency {:#} here and {:#} there", DisplayDuration(here), DisplayDuration(there))
     } else {
         String::new()
     };
     tracing::info!("connected with {} (SRT {major}.{minor}.{patch}{stream}){latency}", info.remote);
+    if info.caller_latency.is_some_and(|asked| asked.is_zero()) {
+        tracing::warn!(
+            "{} asked for no latency: in OBS and FFmpeg `latency` counts microseconds, so that \
+             `latency=200` is 0.2 ms, and `latency=200000` is 200 ms",
+            info.remote
+        );
+    }
 }

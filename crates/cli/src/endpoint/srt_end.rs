@@ -1,6 +1,8 @@
 //! What carries an SRT stream, as statistics see it.
 
-use punctual::{Group, LinkReport, Socket, Statistics};
+use punctual::{Group, GroupReport, LinkReport, Socket, Statistics};
+
+use crate::endpoint::Writer;
 
 /// A connection, or a group of them.
 #[derive(Clone)]
@@ -15,15 +17,57 @@ pub(crate) struct Row {
     pub(crate) id: u32,
     /// A link's weight.
     pub(crate) weight: u16,
+    /// The peer's address; empty for a group, which has several.
+    pub(crate) peer: String,
     pub(crate) statistics: Statistics,
 }
 
 impl SrtEnd {
+    /// Writes to it.
+    pub(crate) fn writer(&self) -> Writer {
+        match self {
+            Self::Socket(socket) => Writer::Srt(socket.clone()),
+            Self::Group(group) => Writer::Group(group.clone()),
+        }
+    }
+
+    /// The address of the peer; of a group, those of its links.
+    pub(crate) fn peer(&self) -> String {
+        match self {
+            Self::Socket(socket) => socket.peer_addr().to_string(),
+            Self::Group(group) => {
+                let links = group.links();
+                let links: Vec<_> = links.iter().map(|link| link.remote.to_string()).collect();
+                links.join(" + ")
+            }
+        }
+    }
+
     /// The statistics of the whole.
     pub(crate) fn statistics(&self) -> Statistics {
         match self {
             Self::Socket(socket) => socket.statistics(),
-            Self::Group(group) => whole(group.statistics(), &group.links()),
+            Self::Group(group) => whole(&group.report()),
+        }
+    }
+
+    /// The links of a group, and those that have ended and do not stand again.
+    pub(crate) fn links(&self) -> Vec<LinkReport> {
+        let Self::Group(group) = self else { return Vec::new() };
+        let GroupReport { mut links, ended_links, .. } = group.report();
+        for ended in ended_links {
+            if links.iter().all(|link| link.remote != ended.remote) {
+                links.push(ended);
+            }
+        }
+        links
+    }
+
+    /// The links of a group by their addresses, with all that was counted at each.
+    pub(crate) fn links_in_all(&self) -> Vec<LinkReport> {
+        match self {
+            Self::Socket(_) => Vec::new(),
+            Self::Group(group) => by_address(group.report()),
         }
     }
 
@@ -32,15 +76,17 @@ impl SrtEnd {
         match self {
             Self::Socket(socket) => {
                 let id = socket.info().socket_id.value();
-                vec![Row { id, weight: 0, statistics: socket.statistics() }]
+                let peer = socket.peer_addr().to_string();
+                vec![Row { id, weight: 0, peer, statistics: socket.statistics() }]
             }
             Self::Group(group) => {
-                let links = group.links();
-                let statistics = whole(group.statistics(), &links);
-                let all = Row { id: group.id(), weight: 0, statistics };
-                let links = links.into_iter().map(|link| Row {
+                let report = group.report();
+                let statistics = whole(&report);
+                let all = Row { id: group.id(), weight: 0, peer: String::new(), statistics };
+                let links = report.links.into_iter().map(|link| Row {
                     id: link.socket_id,
                     weight: link.weight,
+                    peer: link.remote.to_string(),
                     statistics: link.statistics,
                 });
                 std::iter::once(all).chain(links).collect()
@@ -49,21 +95,66 @@ impl SrtEnd {
     }
 }
 
-/// A group's statistics, with what only its links count: packets sent over them, those that got
-/// lost on the way, and the longest round trip.
-fn whole(group: Statistics, links: &[LinkReport]) -> Statistics {
-    links.iter().map(|link| &link.statistics).fold(group, |mut sum, link| {
+/// One report for each address: that of the link which stands, with what was counted before it.
+fn by_address(report: GroupReport) -> Vec<LinkReport> {
+    let GroupReport { mut links, ended_links, .. } = report;
+    for ended in ended_links {
+        match links.iter_mut().find(|link| link.remote == ended.remote) {
+            Some(link) => link.statistics = link.statistics.plus_totals(&ended.statistics),
+            None => links.push(ended),
+        }
+    }
+    links
+}
+
+/// A group's statistics, with what only its links count, those that have ended as well: packets
+/// sent over them, those that got lost on the way, and the longest round trip.
+fn whole(report: &GroupReport) -> Statistics {
+    let add = |mut sum: Statistics, link: &Statistics| {
         sum.packets_sent += link.packets_sent;
         sum.bytes_sent += link.bytes_sent;
         sum.packets_retransmitted += link.packets_retransmitted;
+        sum.bytes_retransmitted += link.bytes_retransmitted;
         sum.packets_send_lost += link.packets_send_lost;
         sum.packets_received += link.packets_received;
         sum.bytes_received += link.bytes_received;
         sum.packets_receive_lost += link.packets_receive_lost;
+        sum.bytes_receive_lost += link.bytes_receive_lost;
         sum.packets_received_retransmitted += link.packets_received_retransmitted;
-        sum.rtt = sum.rtt.max(link.rtt);
-        sum.receive_buffer_span = sum.receive_buffer_span.max(link.receive_buffer_span);
-        sum.send_buffer_span = sum.send_buffer_span.max(link.send_buffer_span);
+        // What was agreed on holds for all links.
+        sum.peer_latency = sum.peer_latency.max(link.peer_latency);
         sum
-    })
+    };
+    report.links.iter().map(|link| &link.statistics).fold(
+        add(report.stream.clone(), &report.ended),
+        |sum, link| {
+            let mut sum = add(sum, link);
+            sum.rtt = sum.rtt.max(link.rtt);
+            sum.receive_buffer_span = sum.receive_buffer_span.max(link.receive_buffer_span);
+            sum.send_buffer_span = sum.send_buffer_span.max(link.send_buffer_span);
+            sum
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn links_that_ended_count_in_the_whole_of_a_group() {
+        let mut stream = Statistics::default();
+        stream.packets_sent_unique = 474;
+        let mut ended = Statistics::default();
+        (ended.packets_sent, ended.packets_receive_lost) = (948, 90);
+        ended.peer_latency = Duration::from_millis(120);
+        ended.send_buffer_span = Duration::from_millis(1_017);
+        let all = whole(&GroupReport { stream, links: Vec::new(), ended, ended_links: Vec::new() });
+        assert_eq!((all.packets_sent_unique, all.packets_sent), (474, 948));
+        assert_eq!(all.packets_receive_lost, 90);
+        assert_eq!(all.peer_latency, Duration::from_millis(120));
+        assert_eq!(all.send_buffer_span, Duration::ZERO, "nothing waits where no link is");
+    }
 }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
+use crate::endpoint::EndLog;
 use crate::endpoint::resolve::resolve;
 use crate::exit::Failure;
 use punctual_uri::TcpTarget;
@@ -32,10 +33,11 @@ pub(crate) async fn listen(target: &TcpTarget) -> Result<TcpListener, Failure> {
 pub(crate) async fn accept(
     listener: &TcpListener,
     target: &TcpTarget,
+    log: &EndLog,
 ) -> Result<TcpStream, Failure> {
     let (stream, remote) = listener.accept().await?;
     stream.set_nodelay(target.no_delay)?;
-    tracing::info!("connected with {remote}");
+    log.connected(|| tracing::info!("connected with {remote}"));
     Ok(stream)
 }
 

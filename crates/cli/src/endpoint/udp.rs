@@ -3,20 +3,22 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use punctual_io::{UdpOptions, UdpSocket};
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
-use tokio::net::{UdpSocket, lookup_host};
+use tokio::net::lookup_host;
 
 use crate::endpoint::resolve::{resolve, unspecified};
 use crate::exit::Failure;
 use punctual_uri::UdpTarget;
 
-/// A socket that receives what is sent to the address, group or port of `target`.
-pub(crate) async fn receive_at(target: &UdpTarget) -> Result<UdpSocket, Failure> {
+/// A socket that receives what is sent to the address, group or port of `target`; `pausable` if its
+/// datagrams may gather.
+pub(crate) async fn receive_at(target: &UdpTarget, pausable: bool) -> Result<UdpSocket, Failure> {
     let mut address = resolve(&target.host, target.port, None).await?;
     let socket = new_socket(target, address)?;
     if !address.ip().is_multicast() {
         socket.bind(&address.into()).map_err(|error| failed("bind to", address, &error))?;
-        return into_tokio(socket);
+        return in_batches(socket, target, pausable);
     }
     let interface = interface(target, address.ip()).await?;
     interface.set_zone(&mut address);
@@ -28,7 +30,7 @@ pub(crate) async fn receive_at(target: &UdpTarget) -> Result<UdpSocket, Failure>
     socket.bind(&local.into()).map_err(|error| failed("bind to", local, &error))?;
     join(&socket, address, &target.sources, interface)
         .map_err(|error| failed("join the group", address, &error))?;
-    into_tokio(socket)
+    in_batches(socket, target, pausable)
 }
 
 /// A socket that sends to `target`, and receives what comes back from there.
@@ -54,7 +56,7 @@ pub(crate) async fn send_to(target: &UdpTarget) -> Result<UdpSocket, Failure> {
     let own = SocketAddr::new(own, target.local_port.unwrap_or(0));
     socket.bind(&own.into()).map_err(|error| failed("bind to", own, &error))?;
     socket.connect(&address.into()).map_err(|error| failed("send to", address, &error))?;
-    into_tokio(socket)
+    in_batches(socket, target, false)
 }
 
 /// Through which interface multicast goes.
@@ -158,7 +160,6 @@ fn send_through(socket: &Socket, index: u32) -> Result<(), Failure> {
 fn new_socket(target: &UdpTarget, address: SocketAddr) -> Result<Socket, Failure> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     socket.set_reuse_address(true)?;
-    socket.set_nonblocking(true)?;
     if let Some(size) = target.send_buffer {
         socket.set_send_buffer_size(size)?;
     }
@@ -194,8 +195,9 @@ fn set_v6_options(socket: &Socket, target: &UdpTarget) -> io::Result<()> {
     target.multicast_loop.map_or(Ok(()), |on| socket.set_multicast_loop_v6(on))
 }
 
-fn into_tokio(socket: Socket) -> Result<UdpSocket, Failure> {
-    Ok(UdpSocket::from_std(socket.into())?)
+fn in_batches(socket: Socket, target: &UdpTarget, pausable: bool) -> Result<UdpSocket, Failure> {
+    let options = UdpOptions { keeps_tos: target.tos.is_some(), pausable };
+    Ok(UdpSocket::new(socket, options)?)
 }
 
 fn failed(what: &str, address: SocketAddr, error: &io::Error) -> Failure {

@@ -1,46 +1,44 @@
 //! Where messages go to.
 
 use std::collections::VecDeque;
-use std::io;
-use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
-use punctual::{Error, Group, Socket};
-use tokio::io::{AsyncWrite, AsyncWriteExt};
-use tokio::net::UdpSocket;
+use punctual::{Error, Group, Outgoing, Socket};
 
-use crate::endpoint::reader::LastPeer;
+use crate::endpoint::byte_writer::ByteWriter;
+use crate::endpoint::datagrams::DatagramWriter;
+use crate::endpoint::recording::Recording;
 use crate::exit::Failure;
 
 /// Writes messages.
 pub(crate) enum Writer {
-    /// To a file, a pipe or TCP.
-    Bytes(Box<dyn AsyncWrite + Send + Sync + Unpin>),
+    /// To a pipe or TCP.
+    Bytes(ByteWriter),
+    /// To a file.
+    File(Recording),
     /// To an SRT peer by several links.
     Group(Group),
     /// To nowhere: this end only reads.
     None,
     /// To an SRT peer.
     Srt(Socket),
-    /// To the peer of a UDP socket.
-    Udp(Arc<UdpSocket>),
-    /// To who sent the last datagram to a UDP socket.
-    UdpAnswer(Arc<UdpSocket>, LastPeer),
+    /// To a UDP socket.
+    Udp(DatagramWriter),
 }
 
 impl Writer {
     /// Writes all of `batch`, waiting for room as long as it takes.
-    pub(crate) async fn write(&mut self, batch: &mut VecDeque<Bytes>) -> Result<(), Failure> {
+    pub(crate) async fn write<M>(&mut self, batch: &mut VecDeque<M>) -> Result<(), Failure>
+    where
+        M: Clone + Into<Outgoing>,
+    {
         match self {
-            Self::Bytes(stream) => {
-                for message in batch.drain(..) {
-                    stream.write_all(&message).await?;
-                }
-                stream.flush().await?;
-            }
+            Self::Bytes(writer) => writer.write(&mut payloads(batch)).await?,
+            Self::File(recording) => recording.write(&mut payloads(batch)).await?,
             Self::Group(group) => {
                 while let Some(message) = batch.front() {
-                    match group.send(message.clone()).await {
+                    let Outgoing { payload, options } = message.clone().into();
+                    match group.send_with(payload, options).await {
                         Ok(()) => {}
                         Err(Error::Size { size, max }) => tracing::warn!(
                             "a message of {size} bytes is left out: SRT carries at most {max}"
@@ -65,19 +63,7 @@ impl Writer {
                     }
                 }
             }
-            Self::Udp(socket) => {
-                for message in batch.drain(..) {
-                    ignore_refusal(socket.send(&message).await)?;
-                }
-            }
-            Self::UdpAnswer(socket, last_peer) => {
-                let peer = *last_peer.lock().unwrap_or_else(PoisonError::into_inner);
-                for message in batch.drain(..) {
-                    if let Some(peer) = peer {
-                        ignore_refusal(socket.send_to(&message, peer).await)?;
-                    }
-                }
-            }
+            Self::Udp(writer) => writer.write(&mut payloads(batch)).await?,
         }
         Ok(())
     }
@@ -85,7 +71,8 @@ impl Writer {
     /// Ends the stream in good order: what is buffered is still sent.
     pub(crate) async fn close(&mut self) {
         let closed = match self {
-            Self::Bytes(stream) => stream.shutdown().await,
+            Self::Bytes(writer) => writer.shutdown().await,
+            Self::File(recording) => recording.shutdown().await,
             Self::Srt(socket) => {
                 socket.close().await;
                 Ok(())
@@ -94,7 +81,7 @@ impl Writer {
                 group.close().await;
                 Ok(())
             }
-            Self::None | Self::Udp(_) | Self::UdpAnswer(..) => Ok(()),
+            Self::None | Self::Udp(_) => Ok(()),
         };
         if let Err(error) = closed {
             tracing::debug!("closing: {error}");
@@ -102,10 +89,7 @@ impl Writer {
     }
 }
 
-/// Nobody listens at a UDP port: for a sender that is no reason to stop.
-fn ignore_refusal(sent: io::Result<usize>) -> io::Result<()> {
-    match sent {
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
-        result => result.map(|_| ()),
-    }
+/// Takes out what the messages carry.
+fn payloads<M: Into<Outgoing>>(batch: &mut VecDeque<M>) -> VecDeque<Bytes> {
+    batch.drain(..).map(|message| message.into().payload).collect()
 }

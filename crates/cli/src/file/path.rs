@@ -1,6 +1,8 @@
 //! Where a file that somebody sends may lie: below the target folder, and nowhere else.
 
 use std::fmt;
+
+use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
 /// The path of a file below a folder, as it travels: UTF-8 with slashes between its parts, none of
@@ -71,9 +73,22 @@ impl RelativePath {
         self.0.rsplit_once('/').map_or(&*self.0, |(_, name)| name)
     }
 
-    /// The name that the file has until it is whole.
+    /// The name that the file has until it is whole. Of a long name it holds as much as a file
+    /// system takes, and a digest in place of the rest.
     pub(crate) fn part_name(&self) -> String {
-        format!(".{}{PART_SUFFIX}", self.name())
+        let name = self.name();
+        let room = MAX_NAME - 1 - PART_SUFFIX.len();
+        if name.len() <= room {
+            return format!(".{name}{PART_SUFFIX}");
+        }
+        let digest = Sha256::digest(name);
+        let digest: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut end = room - 1 - digest.len();
+        while !name.is_char_boundary(end) {
+            end -= 1;
+        }
+        let start = &name[..end];
+        format!(".{start}~{digest}{PART_SUFFIX}")
     }
 }
 
@@ -85,6 +100,9 @@ impl fmt::Display for RelativePath {
 
 /// Bytes of a path at most, as on Linux.
 const MAX_PATH: usize = 4_096;
+
+/// Bytes of a name at most, on nearly all file systems.
+const MAX_NAME: usize = 255;
 
 /// How the name of a file ends that is not whole yet.
 const PART_SUFFIX: &str = ".part";
@@ -122,6 +140,23 @@ mod tests {
         assert_eq!((path.name(), path.part_name().as_str()), ("c.ts", ".c.ts.part"));
         assert_eq!(below(&path), Path::new("/target/a/b/c.ts"));
         assert_eq!(RelativePath::parse(b"c.ts").unwrap().folders().count(), 0);
+    }
+
+    #[test]
+    fn a_long_name_has_a_temporary_one_that_is_not_too_long() {
+        let part = |name: &str| RelativePath::parse(name.as_bytes()).unwrap().part_name();
+        let long = |end: &str| format!("{}{end}", "a".repeat(255 - end.len()));
+        assert_eq!(part(&"a".repeat(249)).len(), 255);
+        assert_eq!(part(&long("1.ts")).len(), 255);
+        assert_ne!(part(&long("1.ts")), part(&long("2.ts")));
+        // Not cut within a letter.
+        for pad in 0..3 {
+            let name = format!("{}{}", "a".repeat(pad), "日".repeat(84));
+            assert!((250..=255).contains(&part(&name).len()), "{name}");
+        }
+        for name in ["short", &long("1.ts")] {
+            assert_eq!(RelativePath::parse(part(name).as_bytes()), Err(PathError::Part));
+        }
     }
 
     #[test]

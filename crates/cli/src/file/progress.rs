@@ -4,22 +4,27 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use punctual::Bitrate;
-use punctual_units::{DisplayBytes, DisplayDuration};
+use punctual::{Bitrate, Socket};
+use punctual_units::{DisplayBytes, DisplayDuration, one_line};
+use tokio::task::JoinHandle;
 
-use crate::live::line;
+use crate::live::{LineText, line};
 
 /// Watches a transfer.
-#[derive(Clone, Debug)]
-pub(crate) struct Progress(Arc<Mutex<State>>);
+#[derive(Debug)]
+pub(crate) struct Progress {
+    state: Arc<Mutex<State>>,
+    /// What shows it, with the socket in it, unless nothing is to be shown.
+    shown: Option<JoinHandle<()>>,
+}
 
 #[derive(Debug)]
 struct State {
     /// Bytes in all, as far as they are known.
     total: Option<u64>,
-    /// Bytes that are over the link, or need not go.
+    /// Bytes that were handed over, or need not go.
     done: u64,
-    /// Those that went.
+    /// Those that were handed over.
     carried: u64,
     file: String,
     files: u64,
@@ -31,10 +36,22 @@ struct State {
 }
 
 impl Progress {
-    /// Begins to show how things are, unless `quiet`.
-    pub(crate) fn start(total: Option<u64>, quiet: bool) -> Self {
+    /// Begins to show how sending over `socket` is, unless `quiet`: what the other end has
+    /// acknowledged is over the link, and no more.
+    pub(crate) fn of_sender(total: u64, socket: &Socket, quiet: bool) -> Self {
+        let socket = socket.clone();
+        Self::start(Some(total), quiet, move || socket.statistics().send_buffer_bytes)
+    }
+
+    /// Begins to show how receiving is, unless `quiet`.
+    pub(crate) fn of_receiver(quiet: bool) -> Self {
+        Self::start(None, quiet, || 0)
+    }
+
+    /// `waiting` tells how many of the bytes that were handed over are not over the link.
+    fn start(total: Option<u64>, quiet: bool, waiting: impl Fn() -> u64 + Send + 'static) -> Self {
         let start = Instant::now();
-        let progress = Self(Arc::new(Mutex::new(State {
+        let state = Arc::new(Mutex::new(State {
             total,
             done: 0,
             carried: 0,
@@ -44,12 +61,16 @@ impl Progress {
             problems: 0,
             start,
             marks: VecDeque::from([(start, 0)]),
-        })));
-        if !quiet {
-            let shown = progress.clone();
-            tokio::spawn(line::show(move |_| shown.lock().describe(Instant::now())));
-        }
-        progress
+        }));
+        let shown = (!quiet).then(|| {
+            let state = Arc::clone(&state);
+            tokio::spawn(line::show(move |_| {
+                // Asked first: what is handed over meanwhile is not over the link either.
+                let waiting = waiting();
+                lock(&state).describe(Instant::now(), waiting)
+            }))
+        });
+        Self { state, shown }
     }
 
     /// More was announced.
@@ -60,10 +81,10 @@ impl Progress {
 
     /// A file begins.
     pub(crate) fn begin(&self, file: &str) {
-        file.clone_into(&mut self.lock().file);
+        self.lock().file = one_line(file).into_owned();
     }
 
-    /// These bytes were carried.
+    /// These bytes came, or were handed over to be sent.
     pub(crate) fn carried(&self, bytes: usize) {
         let mut state = self.lock();
         state.done += bytes as u64;
@@ -103,7 +124,7 @@ impl Progress {
         let files =
             |count: u64| if count == 1 { "1 file".into() } else { format!("{count} files") };
         let mut text = format!(
-            "{}, {:.1} in {:.1} ({:.1})",
+            "{}, {:.1} in {:#} ({:#})",
             files(state.files),
             DisplayBytes(state.carried),
             DisplayDuration(Duration::from_millis(time.as_millis().try_into().unwrap_or(0))),
@@ -116,13 +137,32 @@ impl Progress {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 
+impl Drop for Progress {
+    /// Nothing is shown any more of a transfer that is over, and its socket is let go, with what
+    /// waits in its buffers.
+    fn drop(&mut self) {
+        if let Some(shown) = &self.shown {
+            shown.abort();
+        }
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl State {
-    fn describe(&mut self, now: Instant) -> Option<String> {
-        self.marks.push_back((now, self.carried));
+    /// Where the transfer is at `now`, with so many bytes `waiting` to get over the link.
+    fn describe(&mut self, now: Instant, waiting: u64) -> Option<LineText> {
+        // The protocol's own bytes wait as well, at the start and at the end more of them than of
+        // the files.
+        let done = self.done.saturating_sub(waiting);
+        let carried = self.carried.saturating_sub(waiting);
+        self.marks.push_back((now, carried));
         while self.marks.len() > 2 && now - self.marks[1].0 > RATE_SPAN {
             self.marks.pop_front();
         }
@@ -130,19 +170,23 @@ impl State {
             return None;
         }
         let (since, before) = *self.marks.front()?;
-        let rate = Bitrate::of(self.carried - before, now - since);
-        let mut text = match self.total {
-            Some(total) => format!("{:.1} of {:.1}", DisplayBytes(self.done), DisplayBytes(total)),
-            None => format!("{:.1}", DisplayBytes(self.done)),
-        };
-        text += &format!("  {rate:.1}");
-        if let Some(left) = self.total.and_then(|total| total.checked_sub(self.done))
+        let rate = Bitrate::of(carried.saturating_sub(before), now - since);
+        let mut line = LineText::default();
+        let shown = DisplayBytes(done);
+        match self.total {
+            Some(total) => line.push(100, format!("{shown:.1} of {:.1}", DisplayBytes(total))),
+            None => line.push(100, format!("{shown:.1}")),
+        }
+        line.push(80, format!("{rate:#}"));
+        if let Some(left) = self.total.and_then(|total| total.checked_sub(done))
+            && left > 0
             && rate > Bitrate::ZERO
         {
             let seconds = left.saturating_mul(8).div_ceil(rate.as_bits_per_sec());
-            text += &format!("  {:.0} left", DisplayDuration(Duration::from_secs(seconds)));
+            line.push(90, format!("{:#} left", DisplayDuration(Duration::from_secs(seconds))));
         }
-        Some(format!("{text}  {}", self.file))
+        line.push_name(&self.file);
+        Some(line)
     }
 }
 
@@ -153,10 +197,9 @@ const RATE_SPAN: Duration = Duration::from_secs(5);
 mod tests {
     use super::*;
 
-    #[test]
-    fn rate_and_time_left_are_those_of_the_last_seconds() {
-        let start = Instant::now();
-        let mut state = State {
+    /// 100 MB, of which 40 were there before.
+    fn resumed(start: Instant) -> State {
+        State {
             total: Some(100_000_000),
             done: 40_000_000,
             carried: 0,
@@ -166,15 +209,53 @@ mod tests {
             problems: 0,
             start,
             marks: VecDeque::from([(start, 0)]),
-        };
+        }
+    }
+
+    #[test]
+    fn rate_and_time_left_are_those_of_the_last_seconds() {
+        let start = Instant::now();
+        let mut state = resumed(start);
         for second in 1..=20 {
             // 1 MB a second, and from the tenth second on 2.
             let bytes = if second > 10 { 2_000_000 } else { 1_000_000 };
             state.carried += bytes;
             state.done += bytes;
-            state.describe(start + Duration::from_secs(second));
+            state.describe(start + Duration::from_secs(second), 0);
         }
-        let text = state.describe(start + Duration::from_secs(20));
-        assert_eq!(text.as_deref(), Some("70.0 MB of 100.0 MB  16.0 Mb/s  15 s left  a.ts"));
+        let text = state.describe(start + Duration::from_secs(20), 0).unwrap().to_string();
+        assert_eq!(text, "70.0 MB of 100.0 MB  16 Mb/s  15 s left  a.ts");
+    }
+
+    #[tokio::test]
+    async fn what_shows_a_transfer_ends_with_it_and_lets_its_socket_go() {
+        let socket = Arc::new(());
+        let held = Arc::clone(&socket);
+        let progress = Progress::start(None, false, move || {
+            let _socket = &held;
+            0
+        });
+        assert_eq!(Arc::strong_count(&socket), 2);
+        drop(progress);
+        while Arc::strong_count(&socket) > 1 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[test]
+    fn what_nobody_has_acknowledged_does_not_count() {
+        let start = Instant::now();
+        let mut state = resumed(start);
+        // All is handed over at once, and goes at 8 Mb/s.
+        state.carried += 60_000_000;
+        state.done += 60_000_000;
+        for second in 0..=20 {
+            state.describe(start + Duration::from_secs(second), 60_000_000 - second * 1_000_000);
+        }
+        let text = state.describe(start + Duration::from_secs(20), 40_000_000).unwrap().to_string();
+        assert_eq!(text, "60.0 MB of 100.0 MB  8 Mb/s  40 s left  a.ts");
+        // Nothing is left, and no time is told for it.
+        let text = state.describe(start + Duration::from_secs(60), 0).unwrap().to_string();
+        assert!(text.starts_with("100.0 MB of 100.0 MB  ") && !text.contains("left"), "{text}");
     }
 }

@@ -47,6 +47,7 @@ pub(crate) async fn receive(
             }
             Err(_) if receiver.finished => return Ok(()),
             Err(punctual::Error::Closed(CloseReason::Peer)) => return receiver.end(),
+            Err(punctual::Error::Truncated) => return Err(receiver.interrupted("the sender left")),
             Err(error) => return Err(receiver.interrupted(&error.to_string())),
         }
     }
@@ -186,7 +187,7 @@ impl Receiver<'_> {
         // out at the end.
         let why = format!("{path}: {error}");
         self.unwritable = true;
-        Err(self.interrupted(&why))
+        Err(self.interrupted(&why).unwritable())
     }
 
     /// The file is over: is it what the sender has?

@@ -42,7 +42,7 @@ pub(crate) async fn receive(
     name: Option<&str>,
     progress: &Progress,
 ) -> Result<(), Failure> {
-    let path = file_name(name, &socket.stream_id())?;
+    let path = file_name(name, socket.stream_id())?;
     progress.begin(path.as_str());
     let mut incoming = match block_in_place(|| store.begin(&path, Prefix::default())) {
         Ok(incoming) => incoming,
@@ -57,15 +57,15 @@ pub(crate) async fn receive(
                 progress.carried(message.payload.len());
                 if let Err(error) = block_in_place(|| incoming.write(&message.payload)) {
                     refuse_rest(socket).await;
-                    return Err(Failure::file(Path::new(path.as_str()), &error));
+                    return Err(Failure::file(Path::new(path.as_str()), &error).unwritable());
                 }
             }
-            Err(punctual::Error::Closed(CloseReason::Peer)) => break,
+            Err(punctual::Error::Closed(CloseReason::Peer)) if !gave_up(socket) => break,
             Err(error) => {
+                let why = if gave_up(socket) { GAVE_UP.to_owned() } else { error.to_string() };
                 let kept = path.part_name();
                 return Err(Failure::runtime(format!(
-                    "{error}; what came of {path} is in {kept}, and must be sent again from its \
-                     start"
+                    "{why}; what came of {path} is in {kept}, and must be sent again from its start"
                 )));
             }
         }
@@ -75,6 +75,13 @@ pub(crate) async fn receive(
     progress.whole();
     Ok(())
 }
+
+/// Whether the sender has said that the end of the stream is not the end of the file.
+fn gave_up(socket: &Socket) -> bool {
+    socket.info().peer_error.is_some()
+}
+
+const GAVE_UP: &str = "the sender gave up in the middle";
 
 /// Where the file is to lie: `given`, or what the stream ID says.
 fn file_name(given: Option<&str>, stream_id: &str) -> Result<RelativePath, Failure> {

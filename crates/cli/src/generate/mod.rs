@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use punctual::{Timer, now};
+use punctual::now;
+use punctual_io::{SharedTimer, Sleeper};
 
 use crate::args::{ConnectionArgs, GenerateArgs};
 use crate::connections::{self, Streams};
@@ -28,19 +29,25 @@ pub(crate) async fn run(args: GenerateArgs, quiet: bool) -> Result<(), Failure> 
     let pace = Pace::new(&args)?;
     let openers = Opener::each(args.destinations(), Role::Destination, args.msgsize)?;
     let grouped = openers.iter().any(Opener::is_grouped);
+    let existing = args.output_files.existing();
+    let openers = openers.into_iter().map(move |opener| opener.with_existing(existing));
     let command = Arc::new(Generate {
         stats: StatsFile::open(&args.stats, grouped)?,
         live: Live::start(quiet),
         stop: Stop::on_signals(None),
+        timer: SharedTimer::new(args.coalesce)?,
         pace,
         args,
     });
-    connections::run_all(&command, openers.into_iter()).await
+    let result = connections::run_all(&command, openers).await;
+    command.live.say_totals();
+    result
 }
 
 struct Generate {
     args: GenerateArgs,
     pace: Pace,
+    timer: SharedTimer,
     stats: Option<StatsFile>,
     live: Live,
     stop: Stop,
@@ -91,22 +98,30 @@ impl Generate {
 
     /// Sends messages at their times until there are enough.
     async fn send(&self, writer: &mut Writer, mut count: impl FnMut(usize)) -> Result<(), Failure> {
-        let mut payloads = Payloads::new(self.args.msgsize, self.args.enable_metrics);
+        let mut payloads = Payloads::new(self.args.msgsize, self.args.stamped());
         let mut schedule = self.pace.start(now());
-        let mut timer = Timer::new()?;
+        let mut sleeper = self.timer.sleeper();
         let mut batch: VecDeque<Bytes> = VecDeque::with_capacity(BATCH);
+        let mut has_more_due = !schedule.is_paced();
+        // Asked again and again, so it is made once.
+        let mut told = std::pin::pin!(self.stop.told());
         while let Some(due) = schedule.next() {
-            if due > now() && self.stop.or(self.wait(&mut timer, due)).await.is_none() {
-                break;
+            if !has_more_due {
+                tokio::select! {
+                    biased;
+                    () = self.wait(&mut sleeper, due) => {}
+                    () = &mut told => break,
+                }
             }
             let now = now();
-            while batch.len() < BATCH && schedule.take(now) {
-                batch.push_back(payloads.next());
-                count(self.args.msgsize);
-            }
-            match self.stop.or(writer.write(&mut batch)).await {
-                None => break,
-                Some(result) => result?,
+            let taken = (0..BATCH).take_while(|_| schedule.take(now)).count();
+            has_more_due = taken == BATCH || !schedule.is_paced();
+            payloads.make(taken, &mut batch);
+            batch.iter().for_each(|message| count(message.len()));
+            tokio::select! {
+                biased;
+                written = writer.write(&mut batch) => written?,
+                () = &mut told => break,
             }
         }
         if let Some(behind) = schedule.fell_behind() {
@@ -115,13 +130,13 @@ impl Generate {
         Ok(())
     }
 
-    async fn wait(&self, timer: &mut Timer, due: punctual::Instant) {
+    async fn wait(&self, sleeper: &mut Sleeper, due: punctual::Instant) {
         if self.args.spin_wait {
             while now() < due {
                 tokio::task::yield_now().await;
             }
         } else {
-            timer.sleep_until(due).await;
+            sleeper.sleep_until(due).await;
         }
     }
 }

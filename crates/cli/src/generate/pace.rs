@@ -83,11 +83,17 @@ impl Schedule<'_> {
     /// When the next message is due; `None` if there is none.
     pub(crate) fn next(&self) -> Option<Instant> {
         let time = self.pace.time(self.taken)?;
-        let is_over = |duration| self.now >= self.start + duration;
-        if self.pace.duration.is_some_and(is_over) {
-            return None;
-        }
-        Some(self.origin + time)
+        let due = match self.pace.times {
+            Times::Now => self.now,
+            Times::Rate { .. } | Times::Playback(_) => self.origin + time,
+        };
+        let is_over = |duration| due >= self.start + duration;
+        (!self.pace.duration.is_some_and(is_over)).then_some(due)
+    }
+
+    /// Whether messages are sent at times of their own, not as fast as they go.
+    pub(crate) fn is_paced(&self) -> bool {
+        !matches!(self.pace.times, Times::Now)
     }
 
     /// Takes the next message if it is due at `now`.
@@ -98,7 +104,7 @@ impl Schedule<'_> {
         self.now = now;
         let Some(due) = self.next().filter(|due| *due <= now) else { return false };
         let late = now.saturating_since(due);
-        if late > CATCH_UP && !matches!(self.pace.times, Times::Now) {
+        if late > CATCH_UP && self.is_paced() {
             self.origin += late;
             self.behind += late;
         }

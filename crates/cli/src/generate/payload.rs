@@ -1,25 +1,45 @@
-//! What is sent: a pattern, with a stamp in front if it is to be measured.
+//! The payloads that are sent: a pattern, with a stamp in front if they are to be measured.
 
+use std::collections::VecDeque;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::{Bytes, BytesMut};
-use punctual_metrics::{MIN_PAYLOAD, fill, write_stamp};
+use punctual_metrics::{Checksum, MIN_PAYLOAD, Stamp, StampWriter, fill};
 
 use crate::exit::Failure;
 
 /// Makes one payload after the other.
 pub(crate) struct Payloads {
     size: usize,
-    is_stamped: bool,
+    contents: Contents,
     next: u64,
-    /// Room for many payloads, so that not each needs an allocation.
-    room: BytesMut,
+}
+
+enum Contents {
+    /// Each payload has a stamp in front.
+    Stamped {
+        stamps: StampWriter,
+        /// Payloads that are being made.
+        making: Vec<BytesMut>,
+    },
+    /// The pattern alone, which repeats after [`PERIOD`] bytes: each payload is a part of this.
+    Pattern(Bytes),
 }
 
 impl Payloads {
-    /// Payloads of `size` bytes, stamped or not.
-    pub(crate) fn new(size: usize, is_stamped: bool) -> Self {
-        Self { size, is_stamped, next: 0, room: BytesMut::new() }
+    /// Payloads of `size` bytes, stamped with this checksum or not at all.
+    pub(crate) fn new(size: usize, stamped: Option<Checksum>) -> Self {
+        let contents = match stamped {
+            Some(checksum) => {
+                Contents::Stamped { stamps: StampWriter::new(checksum), making: Vec::new() }
+            }
+            None => {
+                let mut pattern = vec![0; PERIOD + size];
+                fill(&mut pattern, 0);
+                Contents::Pattern(pattern.into())
+            }
+        };
+        Self { size, contents, next: 0 }
     }
 
     /// Whether messages of this size can be stamped.
@@ -32,44 +52,61 @@ impl Payloads {
         )))
     }
 
-    /// The next payload; its stamp says that it is sent now.
-    pub(crate) fn next(&mut self) -> Bytes {
-        if self.room.capacity() < self.size {
-            self.room = BytesMut::with_capacity(self.size * PAYLOADS_A_ROOM);
+    /// Adds the next `count` payloads to `batch`; their stamps say that they are sent now.
+    pub(crate) fn make(&mut self, count: usize, batch: &mut VecDeque<Bytes>) {
+        let first = self.next;
+        self.next += count as u64;
+        match &mut self.contents {
+            Contents::Stamped { stamps, making } => {
+                let mut room = BytesMut::zeroed(count * self.size);
+                making.extend((0..count).map(|_| room.split_to(self.size)));
+                stamps.write(making, stamp_of_now(first)).expect("the size was checked before");
+                batch.extend(making.drain(..).map(BytesMut::freeze));
+            }
+            Contents::Pattern(pattern) => batch.extend((first..self.next).map(|number| {
+                let [start, ..] = number.to_le_bytes();
+                pattern.slice(usize::from(start)..usize::from(start) + self.size)
+            })),
         }
-        self.room.resize(self.size, 0);
-        if self.is_stamped {
-            let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            let system = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX);
-            let monotonic = i64::try_from(punctual::now().as_micros()).unwrap_or(i64::MAX);
-            write_stamp(&mut self.room, self.next, system, monotonic)
-                .expect("the size was checked before the start");
-        } else {
-            fill(&mut self.room, self.next);
-        }
-        self.next += 1;
-        self.room.split().freeze()
     }
 }
 
-const PAYLOADS_A_ROOM: usize = 64;
+/// After so many bytes, and payloads, the pattern begins anew.
+const PERIOD: usize = 256;
+
+fn stamp_of_now(seq: u64) -> Stamp {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Stamp {
+        seq,
+        system_time_us: i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX),
+        monotonic_us: i64::try_from(punctual::now().as_micros()).unwrap_or(i64::MAX),
+    }
+}
 
 #[cfg(test)]
 mod tests {
-    use punctual_metrics::Stamp;
-
     use super::*;
+
+    fn make(payloads: &mut Payloads, count: usize) -> VecDeque<Bytes> {
+        let mut batch = VecDeque::new();
+        payloads.make(count, &mut batch);
+        batch
+    }
 
     #[test]
     fn payloads_are_numbered_from_zero() {
-        let mut payloads = Payloads::new(1316, true);
-        for seq in 0..200 {
-            let payload = payloads.next();
-            assert_eq!((payload.len(), Stamp::read(&payload).unwrap().seq), (1316, seq));
+        let mut payloads = Payloads::new(1316, Some(Checksum::Md5));
+        let made = [3, 1, 64].map(|count| make(&mut payloads, count));
+        for (payload, seq) in made.iter().flatten().zip(0..) {
+            assert_eq!((payload.len(), Stamp::read(payload).unwrap().seq), (1316, seq));
         }
-        let mut pattern = Payloads::new(4, false);
-        pattern.next();
-        assert_eq!(pattern.next(), [1, 2, 3, 4][..]);
+        let mut pattern = Payloads::new(4, None);
+        assert_eq!(make(&mut pattern, 2)[1], [1, 2, 3, 4][..]);
+        for (payload, number) in make(&mut pattern, 600).iter().zip(2..) {
+            let mut expected = [0; 4];
+            fill(&mut expected, number);
+            assert_eq!(payload, &expected[..]);
+        }
     }
 
     #[test]

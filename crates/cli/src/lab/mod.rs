@@ -50,7 +50,8 @@ pub(crate) async fn run(args: LabArgs, quiet: bool) -> Result<(), Failure> {
         LabCommand::Report(args) => {
             let results = Results::load(&args.folder).map_err(Failure::runtime)?;
             print(summary::of(&results))?;
-            report::write(&results, &args.folder, args.format)
+            report::write(&results, &args.folder, args.format)?;
+            all_ended_well(&results)
         }
     }
 }
@@ -124,10 +125,24 @@ fn sweep(args: RunArgs, quiet: bool, stop: &AtomicBool) -> Result<(), Failure> {
         };
         eprintln!("{done} runs{skipped}, in {:#}", DisplayDuration(took));
     }
-    match args.no_report {
-        true => Ok(()),
-        false => report::write(&ended.results, &folder, PlotFormat::Html),
+    if !args.no_report {
+        report::write(&ended.results, &folder, PlotFormat::Html)?;
     }
+    all_ended_well(&ended.results)
+}
+
+/// What scripts are told of runs that failed, though the rest have their results.
+fn all_ended_well(results: &Results) -> Result<(), Failure> {
+    let failed = results.failed_runs();
+    let Some(first) = failed.first() else { return Ok(()) };
+    let text = |column| results.sheet.text(*first, column);
+    Err(Failure::runtime(format!(
+        "{} of {} runs failed; {}: {}",
+        failed.len(),
+        results.sheet.rows().len(),
+        text("run"),
+        text("status")
+    )))
 }
 
 fn put_together(args: &MergeArgs) -> Result<(), Failure> {
@@ -136,7 +151,8 @@ fn put_together(args: &MergeArgs) -> Result<(), Failure> {
     if results.sheet.rows().len() < results.meta.runs {
         eprintln!("{} of {} runs are there", results.sheet.rows().len(), results.meta.runs);
     }
-    report::write(&results, &args.output, PlotFormat::Html)
+    report::write(&results, &args.output, PlotFormat::Html)?;
+    all_ended_well(&results)
 }
 
 fn cores() -> usize {

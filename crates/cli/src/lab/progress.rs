@@ -15,7 +15,7 @@ impl Progress {
     /// Of a sweep of so many runs.
     pub(super) fn new(runs: usize, quiet: bool) -> Self {
         let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(runs as u64) };
-        let template = "{elapsed_precise} {wide_bar} {pos}/{len} runs, {eta} left, {msg}";
+        let template = "{elapsed_precise}  {pos} of {len} runs  {eta} left  {wide_msg}";
         bar.set_style(ProgressStyle::with_template(template).expect("the template is sound"));
         bar.enable_steady_tick(Duration::from_millis(200));
         Self { bar, start: Instant::now() }

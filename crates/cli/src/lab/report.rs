@@ -13,13 +13,13 @@ use crate::exit::Failure;
 /// Writes the report, or a file for each figure, into the folder of the results, and tells where
 /// everything lies.
 pub(super) fn write(results: &Results, folder: &Path, format: PlotFormat) -> Result<(), Failure> {
-    eprintln!("results: {}", folder.join("results.csv").display());
+    eprintln!("results: {}", shown(&folder.join("results.csv")));
     match format {
         PlotFormat::Html => {
             let path = folder.join("report.html");
             let html = report::page(results).to_html();
             fs::write(&path, html).map_err(|error| Failure::file(&path, &error))?;
-            eprintln!("report: {}", path.display());
+            eprintln!("report: {}", shown(&path));
             Ok(())
         }
         PlotFormat::Svg => {
@@ -33,6 +33,11 @@ pub(super) fn write(results: &Results, folder: &Path, format: PlotFormat) -> Res
             })
         }
     }
+}
+
+/// A path in one line, whatever it is made of.
+fn shown(path: &Path) -> String {
+    punctual_units::one_line(&path.display().to_string()).into_owned()
 }
 
 fn write_each(
@@ -50,6 +55,6 @@ fn write_each(
         let content = draw(&figure.chart)?;
         fs::write(&path, content).map_err(|error| Failure::file(&path, &error))?;
     }
-    eprintln!("{} figures: {}", figures.len(), folder.display());
+    eprintln!("{} figures: {}", figures.len(), shown(&folder));
     Ok(())
 }

@@ -23,10 +23,8 @@ pub(super) fn of(results: &Results) -> String {
             values.chain(cells.iter().map(|cell| cell.map_or("-".to_owned(), shown))).collect(),
         );
     }
-    let mut text = aligned(&rows);
-    let failed: Vec<usize> = (0..results.sheet.rows().len())
-        .filter(|row| results.sheet.text(*row, "status") != "ok")
-        .collect();
+    let mut text = fitting(&aligned(&rows), columns());
+    let failed = results.failed_runs();
     for row in failed.iter().take(MOST_TOLD) {
         let (run, status) = (results.sheet.text(*row, "run"), results.sheet.text(*row, "status"));
         let _ = writeln!(text, "{run}: {status}");
@@ -45,6 +43,24 @@ pub(super) fn of(results: &Results) -> String {
         let _ = writeln!(text, "and in {} runs more it stalled", late.len() - MOST_TOLD);
     }
     text
+}
+
+/// The table if the terminal is wide enough, or else how wide it is; it stands in the report.
+fn fitting(table: &str, columns: Option<usize>) -> String {
+    let width = table.lines().map(|line| line.chars().count()).max().unwrap_or_default();
+    match columns {
+        Some(columns) if width > columns => format!(
+            "The table of results is {width} columns wide, and the terminal {columns}: the report \
+             has it.\n"
+        ),
+        _ => table.to_owned(),
+    }
+}
+
+/// How wide the terminal is; `None` if what is printed goes elsewhere.
+fn columns() -> Option<usize> {
+    terminal_size::terminal_size_of(std::io::stdout())
+        .map(|(terminal_size::Width(columns), _)| columns.into())
 }
 
 /// An estimate with what its interval adds to it.
@@ -82,6 +98,15 @@ const MOST_TOLD: usize = 10;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_wider_than_the_terminal_is_left_to_the_report() {
+        let table = "loss  overhead\n  5%      5.78\n";
+        assert_eq!(fitting(table, None), table);
+        assert_eq!(fitting(table, Some(14)), table);
+        let told = fitting(table, Some(13));
+        assert!(told.contains("14 columns wide, and the terminal 13"), "{told}");
+    }
 
     #[test]
     fn estimates_are_shown_with_their_intervals() {

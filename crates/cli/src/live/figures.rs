@@ -1,12 +1,11 @@
 //! The figures of streams, as they are shown.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use punctual::{Bitrate, Statistics};
 use punctual_units::{DisplayDuration, percent};
 
-use crate::live::{Watched, Way};
+use crate::live::{LineText, Watched, Way};
 
 /// What is shown of a connection's statistics, from the side that the stream goes to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,11 +55,13 @@ pub(super) struct Sum {
     bytes: u64,
     messages: u64,
     srt: Option<(Duration, Figures)>,
+    /// How each link of each group is.
+    links: Vec<String>,
 }
 
 impl Sum {
-    /// Adds a connection, and what it carried since it was last added to a sum.
-    pub(super) fn add(&mut self, watched: &mut Watched) {
+    /// Adds a connection, and what it carried since it was last added to a sum, `time` ago.
+    pub(super) fn add(&mut self, watched: &mut Watched, time: Duration) {
         let bytes = watched.traffic.bytes();
         self.connections += 1;
         self.bytes += bytes - watched.bytes_before;
@@ -69,6 +70,7 @@ impl Sum {
         if let Some(socket) = &watched.socket {
             let statistics = socket.statistics();
             let figures = Figures::of(&statistics, watched.way);
+            self.links.extend(watched.links.describe(&socket.links(), time, watched.way));
             let (rtt, sum) = self.srt.get_or_insert_default();
             *rtt = (*rtt).max(statistics.rtt);
             sum.packets += figures.packets;
@@ -89,42 +91,32 @@ impl Sum {
     }
 
     /// How the connections of this `way` are, over the last `time`; `None` without any.
-    pub(super) fn describe(&self, time: Duration, way: Way) -> Option<String> {
+    pub(super) fn describe(&self, time: Duration, way: Way) -> Option<LineText> {
         if self.connections == 0 {
             return None;
         }
-        let mut text = String::new();
+        let mut line = LineText::default();
         if self.connections > 1 {
-            let _ = write!(text, "{} connections  ", self.connections);
+            line.push(80, format!("{} connections", self.connections));
         }
-        let _ = write!(text, "{:#}", Bitrate::of(self.bytes, time));
-        match &self.srt {
-            Some((rtt, figures)) => {
-                let _ = write!(
-                    text,
-                    "  RTT {:#}  {} {}  retransmitted {}",
-                    DisplayDuration(*rtt),
-                    lost_by(way),
-                    percent(figures.lost, figures.packets),
-                    percent(figures.retransmitted, figures.packets),
-                );
-                if let Some(packets) = figures.filter {
-                    let share = percent(packets, figures.packets);
-                    let _ = write!(text, "  {} {share}", filtered_by(way));
-                }
-                let _ = write!(
-                    text,
-                    "  unrecovered {}  buffer {} of {} ms",
-                    figures.unrecovered,
-                    figures.buffer.as_millis(),
-                    figures.latency.as_millis(),
-                );
-            }
-            None => {
-                let _ = write!(text, "  {} messages", self.messages);
-            }
+        line.push(100, format!("{:#}", Bitrate::of(self.bytes, time)));
+        let Some((rtt, figures)) = &self.srt else {
+            line.push(30, format!("{} messages", self.messages));
+            return Some(line);
+        };
+        line.push(70, format!("RTT {:#}", DisplayDuration(*rtt)));
+        line.push(60, format!("{} {}", lost_by(way), percent(figures.lost, figures.packets)));
+        let again = percent(figures.retransmitted, figures.packets);
+        line.push(40, format!("retransmitted {again}"));
+        if let Some(packets) = figures.filter {
+            let share = percent(packets, figures.packets);
+            line.push(30, format!("{} {share}", filtered_by(way)));
         }
-        Some(text)
+        line.push(90, format!("unrecovered {}", figures.unrecovered));
+        let (buffer, latency) = (figures.buffer.as_millis(), figures.latency.as_millis());
+        line.push(50, format!("buffer {buffer} of {latency} ms"));
+        self.links.iter().for_each(|link| line.push(20, link.clone()));
+        Some(line)
     }
 }
 
@@ -149,7 +141,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::endpoint::Traffic;
+    use crate::endpoint::{EndLog, Traffic};
 
     #[test]
     fn all_connections_make_one_line() {
@@ -161,15 +153,17 @@ mod tests {
             way: Way::Out,
             socket: None,
             traffic: Arc::clone(&traffic),
+            log: Arc::new(EndLog::new("here", true)),
             bytes_before: 0,
+            links: crate::live::Links::default(),
         };
         let mut sum = Sum::default();
         assert_eq!(sum.describe(Duration::ZERO, Way::Out), None);
-        sum.add(&mut watched(1));
+        sum.add(&mut watched(1), Duration::ZERO);
         let second = Duration::from_secs(1);
-        assert_eq!(sum.describe(second, Way::Out).unwrap(), "5 Mb/s  475 messages");
-        sum.add(&mut watched(2));
-        let line = sum.describe(second, Way::Out).unwrap();
+        assert_eq!(sum.describe(second, Way::Out).unwrap().to_string(), "5 Mb/s  475 messages");
+        sum.add(&mut watched(2), Duration::ZERO);
+        let line = sum.describe(second, Way::Out).unwrap().to_string();
         assert_eq!(line, "2 connections  10 Mb/s  950 messages");
         sum.srt = Some((
             Duration::from_micros(20_312),
@@ -182,17 +176,25 @@ mod tests {
             },
         ));
         assert_eq!(
-            sum.describe(second, Way::Out).unwrap(),
+            sum.describe(second, Way::Out).unwrap().to_string(),
             "2 connections  10 Mb/s  RTT 20.3 ms  reported lost 2.10 %  retransmitted 2.30 %  \
              unrecovered 0  buffer 0 of 120 ms"
         );
+        let line = |columns| sum.describe(second, Way::Out).unwrap().fit(columns);
+        assert_eq!(
+            line(100),
+            "2 connections  10 Mb/s  RTT 20.3 ms  reported lost 2.10 %  unrecovered 0  buffer 0 of \
+             120 ms"
+        );
+        assert_eq!(line(70), "2 connections  10 Mb/s  RTT 20.3 ms  unrecovered 0");
+        assert_eq!(line(50), "2 connections  10 Mb/s  RTT 20.3 ms  unrecovered 0");
         sum.srt = Some((
             Duration::from_millis(20),
             Figures { packets: 1_000, lost: 21, filter: Some(19), ..Figures::default() },
         ));
-        let line = sum.describe(second, Way::In).unwrap();
+        let line = sum.describe(second, Way::In).unwrap().to_string();
         assert!(line.contains("retransmitted 0 %  rebuilt 1.90 %  unrecovered 0"), "{line}");
-        let line = sum.describe(second, Way::Out).unwrap();
+        let line = sum.describe(second, Way::Out).unwrap().to_string();
         assert!(line.contains("  parity 1.90 %  "), "{line}");
     }
 }

@@ -6,8 +6,11 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Shows again and again what `describe` gives for the time since it was last asked.
-pub(crate) async fn show(mut describe: impl FnMut(Duration) -> Option<String>) {
+use crate::live::LineText;
+
+/// Shows again and again what `describe` gives for the time since it was last asked: on a terminal
+/// as much of it as fits.
+pub(crate) async fn show(mut describe: impl FnMut(Duration) -> Option<LineText>) {
     let on_terminal = std::io::stderr().is_terminal();
     let period = if on_terminal { REDRAW } else { MESSAGE };
     let line = on_terminal.then(|| LINE.get_or_init(new_line));
@@ -19,7 +22,11 @@ pub(crate) async fn show(mut describe: impl FnMut(Duration) -> Option<String>) {
         let text = describe(now - before);
         before = now;
         match (line, text) {
-            (Some(line), Some(text)) => line.set_message(format!("{}  {text}", clock(now - start))),
+            (Some(line), Some(text)) => {
+                let clock = clock(now - start);
+                let room = columns().saturating_sub(clock.len() + 2);
+                line.set_message(format!("{clock}  {}", text.fit(room)));
+            }
             (Some(line), None) => line.set_message(""),
             (None, Some(text)) => tracing::info!("{text}"),
             (None, None) => {}
@@ -51,12 +58,21 @@ fn new_line() -> ProgressBar {
     line.with_style(style)
 }
 
+/// How wide the terminal is now.
+fn columns() -> usize {
+    terminal_size::terminal_size_of(std::io::stderr())
+        .map_or(USUAL_COLUMNS, |(terminal_size::Width(columns), _)| columns.into())
+}
+
 /// Hours, minutes and seconds.
 fn clock(time: Duration) -> String {
     let seconds = time.as_secs();
     let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
     format!("{hours:02}:{minutes:02}:{seconds:02}")
 }
+
+/// How wide a terminal is that does not tell.
+const USUAL_COLUMNS: usize = 80;
 
 /// How often the line changes.
 const REDRAW: Duration = Duration::from_millis(500);

@@ -1,18 +1,26 @@
 //! How the streams are doing, now and at the end.
 
+mod absent;
 mod figures;
+mod fit;
 pub(crate) mod line;
+mod links;
+mod totals;
 
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use punctual::Bitrate;
-use punctual_units::{DisplayBytes, DisplayDuration, percent};
+use punctual_units::{DisplayBytes, DisplayDuration, one_line, percent};
 use punctual_uri::Uri;
 
-use crate::endpoint::{Connection, SrtEnd, Traffic};
+use crate::endpoint::{Connection, EndLog, SrtEnd, Traffic};
+use absent::{Absence, Absences};
 use figures::{Figures, Sum, filtered_by, lost_by};
+pub(crate) use fit::LineText;
+use links::Links;
+use totals::Totals;
 
 /// Which way a stream goes at a connection: what its statistics are taken from.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -25,6 +33,9 @@ pub(crate) enum Way {
 #[derive(Clone)]
 pub(crate) struct Live {
     watched: Arc<Mutex<Vec<Watched>>>,
+    absences: Absences,
+    /// Of incoming and outgoing connections.
+    totals: Arc<Mutex<[Totals; 2]>>,
 }
 
 /// A connection that is watched.
@@ -34,7 +45,9 @@ struct Watched {
     way: Way,
     socket: Option<SrtEnd>,
     traffic: Arc<Traffic>,
+    log: Arc<EndLog>,
     bytes_before: u64,
+    links: Links,
 }
 
 /// Stops watching a connection when it is dropped, and says what it carried.
@@ -47,7 +60,8 @@ pub(crate) struct Watch {
 impl Live {
     /// Begins to show how things are, unless `quiet`.
     pub(crate) fn start(quiet: bool) -> Self {
-        let live = Self { watched: Arc::default() };
+        let live =
+            Self { watched: Arc::default(), absences: Absences::default(), totals: Arc::default() };
         if !quiet {
             let shown = live.clone();
             tokio::spawn(line::show(move |time| shown.describe(time)));
@@ -57,32 +71,80 @@ impl Live {
 
     /// Watches `connection`, made with what `uri` names, until what this gives is dropped.
     pub(crate) fn watch(&self, uri: &Uri, connection: &Connection, way: Way) -> Watch {
+        self.watch_as(&uri.to_string(), connection, way)
+    }
+
+    /// The same under this name.
+    pub(crate) fn watch_as(&self, name: &str, connection: &Connection, way: Way) -> Watch {
         self.lock().push(Watched {
             id: connection.id,
-            name: uri.to_string(),
+            name: one_line(name).into_owned(),
             way,
             socket: connection.socket.clone(),
             traffic: Arc::clone(&connection.traffic),
+            log: Arc::clone(&connection.log),
             bytes_before: 0,
+            links: Links::default(),
         });
         Watch { live: self.clone(), id: connection.id, since: Instant::now() }
     }
 
+    /// Names an end that is not there, until what this gives is dropped.
+    pub(crate) fn absent(&self, uri: &Uri) -> Absence {
+        self.absences.add(one_line(&uri.to_string()).into_owned())
+    }
+
+    /// Names an end that is not there and does not come back.
+    pub(crate) fn lost(&self, uri: &Uri) {
+        self.absences.add_for_good(one_line(&uri.to_string()).into_owned());
+    }
+
+    /// Says what all connections that have ended carried together, if there were several.
+    pub(crate) fn say_totals(&self) {
+        let totals = *self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        for (totals, way) in totals.iter().zip([Way::In, Way::Out]) {
+            if let Some(text) = totals.describe(way) {
+                tracing::info!("{text}");
+            }
+        }
+    }
+
+    fn add_to_totals(&self, watched: &Watched) {
+        let unrecovered = watched
+            .socket
+            .as_ref()
+            .map_or(0, |socket| Figures::of(&socket.statistics(), watched.way).unrecovered);
+        let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        let traffic = &watched.traffic;
+        totals[watched.way as usize].add(traffic.messages(), traffic.bytes(), unrecovered);
+    }
+
+    /// How all connections are, over the last `time`, and who is absent; `None` if there is neither
+    /// a connection nor anybody absent.
+    fn describe(&self, time: Duration) -> Option<LineText> {
+        let mut line = self.describe_connections(time);
+        if let Some(absent) = self.absences.describe() {
+            line.get_or_insert_default().push(ABSENT_WORTH, absent);
+        }
+        line
+    }
+
     /// How all connections are, over the last `time`; `None` without any.
-    fn describe(&self, time: Duration) -> Option<String> {
+    fn describe_connections(&self, time: Duration) -> Option<LineText> {
         let (mut incoming, mut outgoing) = (Sum::default(), Sum::default());
         for watched in self.lock().iter_mut() {
             match watched.way {
-                Way::In => incoming.add(watched),
-                Way::Out => outgoing.add(watched),
+                Way::In => incoming.add(watched, time),
+                Way::Out => outgoing.add(watched, time),
             }
         }
         match (incoming.has_srt(), outgoing.has_srt()) {
-            (true, true) => Some(format!(
-                "in {}  |  out {}",
-                incoming.describe(time, Way::In)?,
-                outgoing.describe(time, Way::Out)?
-            )),
+            (true, true) => {
+                let mut both = LineText::default();
+                both.append("in", incoming.describe(time, Way::In)?);
+                both.append("out", outgoing.describe(time, Way::Out)?);
+                Some(both)
+            }
             (false, true) => outgoing.describe(time, Way::Out),
             _ => incoming.describe(time, Way::In).or_else(|| outgoing.describe(time, Way::Out)),
         }
@@ -99,7 +161,8 @@ impl Drop for Watch {
         let Some(place) = all.iter().position(|watched| watched.id == self.id) else { return };
         let watched = all.swap_remove(place);
         drop(all);
-        tracing::info!("{}", watched.summary(self.since.elapsed()));
+        self.live.add_to_totals(&watched);
+        watched.log.ended(|| watched.summary(self.since.elapsed()));
     }
 }
 
@@ -130,7 +193,29 @@ impl Watched {
                 let _ = write!(text, ", {} {packets} ({share})", filtered_by(self.way));
             }
             let _ = write!(text, ", unrecovered {}", figures.unrecovered);
+            for link in socket.links_in_all() {
+                let _ = write!(text, "; {}", links::summary(&link, time, self.way));
+            }
         }
         text
+    }
+}
+
+/// What the names of absent ends are worth: more than any figure but the rate.
+const ABSENT_WORTH: u8 = 95;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_live_line_names_a_destination_that_is_absent() {
+        let live = Live::start(true);
+        assert_eq!(live.describe(Duration::from_secs(1)), None);
+        let absence = live.absent(&"srt://host:4200".parse().expect("it is a URI"));
+        let line = live.describe(Duration::from_secs(1)).map(|line| line.to_string());
+        assert_eq!(line.as_deref(), Some("absent: srt://host:4200"));
+        drop(absence);
+        assert_eq!(live.describe(Duration::from_secs(1)), None);
     }
 }

@@ -64,7 +64,7 @@ pub(super) fn load(files: &[PathBuf], align: Option<Align>) -> Result<Loaded, Fa
         };
         let several = table.connections.len() > 1;
         for rows in table.connections {
-            let name = if several { format!("{name} #{}", rows.id) } else { name.clone() };
+            let name = if several { name_of(&name, &rows, &sources) } else { name.clone() };
             let counts_go_on = table.kind == TableKind::Metrics || go_on(&rows);
             if counts_go_on && table.kind == TableKind::Statistics {
                 warnings.push(format!(
@@ -174,6 +174,25 @@ fn period(rows: &ConnectionRows) -> f64 {
     steps.retain(|step| *step > 0.0);
     steps.sort_by(f64::total_cmp);
     steps.get(steps.len() / 2).copied().unwrap_or(1.0)
+}
+
+/// The name of one of several connections of a file: by its peer's address where the file tells
+/// it, with a number where a link was called again.
+fn name_of(file: &str, rows: &ConnectionRows, named: &[Source]) -> String {
+    let is_group = rows.id.parse().is_ok_and(|id: u32| id >> 30 == 1);
+    let name = match &*rows.peer {
+        "" if is_group => format!("{file} group"),
+        "" => return format!("{file} #{}", rows.id),
+        peer => format!("{file} {peer}"),
+    };
+    let before = named.iter().filter(|it| {
+        let rest = it.name.strip_prefix(&name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(" ("))
+    });
+    match before.count() {
+        0 => name,
+        count => format!("{name} ({})", count + 1),
+    }
 }
 
 /// Names of the files without their extension; with their folder where two are alike.

@@ -22,6 +22,28 @@ fn counts_that_go_on_are_told_from_counts_of_a_row() {
 }
 
 #[test]
+fn links_of_a_group_are_named_by_their_addresses() {
+    let rows = |id: u32, peer: &str| {
+        let text = format!("Timepoint,SocketID,msRTT,peer\n2026-01-02T03:04:00Z,{id},1,{peer}\n");
+        StatsTable::parse(&text).unwrap().connections.remove(0)
+    };
+    let mut sources: Vec<Source> = Vec::new();
+    for (id, peer, expected) in [
+        (1 << 30 | 5, "", "run group"),
+        (2_018_481, "10.0.0.1:4200", "run 10.0.0.1:4200"),
+        (2_018_482, "10.0.0.1:42001", "run 10.0.0.1:42001"),
+        // It was called again.
+        (2_018_483, "10.0.0.1:4200", "run 10.0.0.1:4200 (2)"),
+        (2_018_484, "10.0.0.1:4200", "run 10.0.0.1:4200 (3)"),
+        (7, "", "run #7"),
+    ] {
+        let name = name_of("run", &rows(id, peer), &sources);
+        assert_eq!(name, expected);
+        sources.push(Source { name, ..source("Time,msRTT\n0,1\n") });
+    }
+}
+
+#[test]
 fn files_whose_times_overlap_are_laid_by_the_clock_and_others_from_their_start() {
     let files = [PathBuf::from("a.csv"), PathBuf::from("b.csv")];
     let one = table("2026-01-02T03:04:00Z", "2026-01-02T03:05:00Z");

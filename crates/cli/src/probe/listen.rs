@@ -5,7 +5,7 @@ use punctual_probe::Reporter;
 use punctual_units::DisplayBytes;
 use punctual_uri::{Mode, SrtTarget};
 
-use crate::endpoint::srt;
+use crate::endpoint::{EndLog, srt};
 use crate::exit::Failure;
 use crate::stop::Stop;
 
@@ -20,22 +20,23 @@ pub(super) async fn run(target: SrtTarget, once: bool) -> Result<(), Failure> {
         let socket = met?;
         srt::announce(&socket);
         let served = stop.or(serve(&socket)).await;
-        sum_up(&socket);
+        tracing::info!("{}", sum_up(&socket));
         return served.unwrap_or(Ok(()));
     }
-    let listener = srt::listen(&target, super::LARGEST_PAYLOAD).await?;
+    let listener = srt::listen(&target, super::LARGEST_PAYLOAD, None).await?;
+    let log = EndLog::new(listener.local_addr(), false);
     while let Some(accepted) = stop.or(listener.accept()).await {
         let socket = accepted?;
-        srt::announce(&socket);
-        let busy = turn_away(&listener);
+        log.connected(|| srt::announce(&socket));
+        let busy = turn_away(&listener, &log);
         let served = tokio::select! {
             served = stop.or(serve(&socket)) => served,
             error = busy => return Err(error),
         };
-        sum_up(&socket);
+        log.ended(|| sum_up(&socket));
         match served {
             None => break,
-            Some(Err(failure)) => tracing::warn!("{failure}"),
+            Some(Err(failure)) => log.lost(failure),
             Some(Ok(())) => {}
         }
         if once {
@@ -46,23 +47,24 @@ pub(super) async fn run(target: SrtTarget, once: bool) -> Result<(), Failure> {
 }
 
 /// Says what has arrived.
-fn sum_up(socket: &Socket) {
+fn sum_up(socket: &Socket) -> String {
     let statistics = socket.statistics();
-    tracing::info!(
+    format!(
         "{}: {} packets arrived, {:#}; {} were missing on the way",
         socket.peer_addr(),
         statistics.packets_received_unique,
         DisplayBytes(statistics.bytes_received),
         statistics.packets_receive_lost,
-    );
+    )
 }
 
 /// Two probes at once would measure each other: whoever calls meanwhile is told to come later.
-async fn turn_away(listener: &Listener) -> Failure {
+async fn turn_away(listener: &Listener, log: &EndLog) -> Failure {
     loop {
         match listener.incoming().await {
             Ok(call) => {
-                tracing::info!("{} must wait: a probe is under way", call.remote());
+                let remote = call.remote();
+                log.refused(format_args!("{remote} must wait: a probe is under way"));
                 call.reject(RejectReason::OVERLOAD);
             }
             Err(error) => return error.into(),

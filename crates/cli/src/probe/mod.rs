@@ -14,9 +14,10 @@ use punctual_uri::{Mode, SrtTarget, Target, Uri};
 use crate::args::ProbeArgs;
 use crate::endpoint::srt;
 use crate::exit::Failure;
-use crate::live::line;
+use crate::live::{LineText, line};
 use crate::print::print;
 use crate::stop::Stop;
+use crate::warnings;
 
 /// Runs the command until the link is measured, or as a listener until it is stopped.
 pub(crate) async fn run(args: Box<ProbeArgs>, quiet: bool) -> Result<(), Failure> {
@@ -158,7 +159,7 @@ impl Drop for Watch {
     }
 }
 
-fn describe(progress: &Progress) -> String {
+fn describe(progress: &Progress) -> LineText {
     let doing = match progress.stage {
         Stage::Greeting => "who is there?".to_owned(),
         Stage::Ramp(rate) => format!("trying {rate:#}"),
@@ -168,11 +169,16 @@ fn describe(progress: &Progress) -> String {
     };
     let rtt = DisplayDuration(progress.rtt);
     let lost = punctual_probe::percent(progress.loss);
-    let usable = match progress.usable {
-        Some(rate) => format!("  carried so far: {rate:#}"),
-        None => String::new(),
-    };
-    format!("{doing}  RTT {rtt:#}  lost {lost}{usable}")
+    let mut line = LineText::default();
+    line.push(100, doing);
+    if !progress.rtt.is_zero() {
+        line.push(80, format!("RTT {rtt:#}"));
+    }
+    line.push(70, format!("lost {lost}"));
+    if let Some(rate) = progress.usable {
+        line.push(90, format!("carried so far: {rate:#}"));
+    }
+    line
 }
 
 /// What was found out, as text or as JSON.
@@ -224,9 +230,7 @@ fn srt_target(uri: &Uri) -> Result<SrtTarget, Failure> {
     let Target::Srt(target) = &uri.target else {
         return Err(Failure::usage(format!("`{uri}` is no SRT peer: `srt://host:4200`")));
     };
-    for warning in uri.warnings() {
-        tracing::warn!("{warning}");
-    }
+    warnings::of(uri);
     let mut target = SrtTarget::clone(target);
     let text = uri.to_string().to_lowercase();
     if !text.contains("latency=") && !text.contains("tsbpddelay=") {
@@ -234,7 +238,7 @@ fn srt_target(uri: &Uri) -> Result<SrtTarget, Failure> {
         target.config = config.map_err(punctual::Error::from)?;
     }
     target.config = target.config.with_linger(Duration::ZERO);
-    if target.config.retransmit_algorithm() == RetransmitAlgorithm::Auto {
+    if *target.config.retransmit_algorithm() == RetransmitAlgorithm::Auto {
         // What it measures must not depend on who the peer is.
         let efficient = RetransmitAlgorithm::Efficient;
         target.config = target.config.with_retransmit_algorithm(efficient);

@@ -7,7 +7,7 @@ use punctual_probe::{
     Distribution, LinkKind, Measurement, NotEnough, Peer, Recommendation, StepResult, Uris,
     Verdict, describe, percent,
 };
-use punctual_units::{Bitrate, DisplayBytes, DisplayDuration};
+use punctual_units::{DisplayBytes, DisplayDuration};
 
 /// One rate that was tried, in a line.
 pub(super) fn step(step: &StepResult) -> String {
@@ -129,9 +129,7 @@ fn rates(text: &mut String, measurement: &Measurement) {
     if let Some(usable) = measurement.usable {
         row(text, "usable", &format!("{usable:#}"));
     }
-    // Pairs that were torn apart on the way tell less than what the link carried.
-    let told = |capacity: &Bitrate| measurement.usable.is_none_or(|usable| *capacity >= usable);
-    if let Some(capacity) = measurement.capacity.filter(told) {
+    if let Some(capacity) = measurement.capacity {
         row(text, "capacity", &format!("{capacity:#} by packet pairs, a rough estimate"));
     }
 }

@@ -2,26 +2,31 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use punctual_metrics::{CSV_HEADER, Meter};
+use punctual_metrics::{CSV_HEADER, Checksum, Meter};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::args::MetricsArgs;
 use crate::exit::Failure;
+use crate::last_rows::LastRows;
 use crate::timepoint::timepoint;
 
 /// A file that gets a row for each connection once a period.
 pub(crate) struct MetricsFile {
     period: Duration,
+    last_rows: LastRows,
     out: Mutex<Box<dyn Write + Send>>,
 }
 
 /// The meter of one connection.
 pub(crate) struct Measurement {
     connection: u64,
+    /// Whether anything arrived.
+    has_any: AtomicBool,
     meter: Mutex<Meter>,
 }
 
@@ -38,7 +43,8 @@ impl MetricsFile {
             _ => Box::new(io::stdout()),
         };
         writeln!(out, "{CSV_HEADER}")?;
-        Ok(Some(Self { period: args.metricsfreq, out: Mutex::new(out) }))
+        let last_rows = LastRows::new("metrics");
+        Ok(Some(Self { period: args.metricsfreq, last_rows, out: Mutex::new(out) }))
     }
 
     /// Runs `work`, and meanwhile writes a row of `measurement` once a period, and a last one at
@@ -51,14 +57,19 @@ impl MetricsFile {
         let mut work = std::pin::pin!(work);
         let mut ticks = interval_at(Instant::now() + self.period, self.period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let mut had_rows = false;
         loop {
             tokio::select! {
                 biased;
                 result = &mut work => {
-                    self.row(measurement);
+                    let carried = measurement.has_any();
+                    self.last_rows.write(had_rows, carried, || self.row(measurement));
                     return result;
                 }
-                _ = ticks.tick() => self.row(measurement),
+                _ = ticks.tick() => {
+                    had_rows = true;
+                    self.row(measurement);
+                }
             }
         }
     }
@@ -75,21 +86,26 @@ impl MetricsFile {
 
 impl Measurement {
     /// Of the connection with this number.
-    pub(crate) fn new(connection: u64) -> Self {
-        Self { connection, meter: Mutex::default() }
+    pub(crate) fn new(connection: u64, checksum: Checksum) -> Self {
+        Self {
+            connection,
+            has_any: AtomicBool::new(false),
+            meter: Mutex::new(Meter::new(checksum)),
+        }
     }
 
     /// Measures payloads that arrived just now.
     pub(crate) fn submit(&self, batch: &[Bytes]) {
+        self.has_any.store(true, Ordering::Relaxed);
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let system = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX);
         let monotonic = i64::try_from(punctual::now().as_micros()).unwrap_or(i64::MAX);
-        let mut meter = self.lock();
-        for payload in batch {
-            if let Err(error) = meter.submit(payload, system, monotonic) {
-                tracing::debug!("payload: {error}");
-            }
-        }
+        let damaged = |error| tracing::debug!("payload: {error}");
+        self.lock().submit_all(batch, system, monotonic, damaged);
+    }
+
+    fn has_any(&self) -> bool {
+        self.has_any.load(Ordering::Relaxed)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Meter> {

@@ -21,7 +21,9 @@ use punctual_uri::Uri;
 /// Runs the command until all its streams have ended.
 pub(crate) async fn run(args: ReceiveArgs, quiet: bool) -> Result<(), Failure> {
     let openers = Opener::each(args.sources(), Role::Source, args.msgsize)?;
+    let openers = args.callers.admit(openers)?;
     let grouped = openers.iter().any(Opener::is_grouped);
+    let coalesce = args.coalesce;
     let command = Arc::new(Receive {
         stats: StatsFile::open(&args.stats, grouped)?,
         metrics: MetricsFile::open(&args.metrics)?,
@@ -29,7 +31,10 @@ pub(crate) async fn run(args: ReceiveArgs, quiet: bool) -> Result<(), Failure> {
         stop: Stop::on_signals(args.duration()),
         args,
     });
-    connections::run_all(&command, openers.into_iter()).await
+    let openers = openers.into_iter().map(|opener| opener.with_coalesce(coalesce));
+    let result = connections::run_all(&command, openers).await;
+    command.live.say_totals();
+    result
 }
 
 struct Receive {
@@ -52,7 +57,7 @@ impl Streams for Receive {
     /// Receives one stream.
     async fn carry(self: Arc<Self>, uri: Uri, connection: Connection) -> Result<(), Failure> {
         let watch = self.live.watch(&uri, &connection, Way::In);
-        let measurement = Measurement::new(connection.id);
+        let measurement = Measurement::new(connection.id, self.args.metrics.checksum());
         let socket = connection.socket.clone();
         let mut work: Work<'_> = Box::pin(self.stream(connection, &measurement));
         if let Some(metrics) = &self.metrics {

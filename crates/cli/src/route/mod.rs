@@ -1,98 +1,195 @@
 //! `punctual route`: carries a stream from one place to another, or to several.
 
-mod end;
+mod carry;
+mod destination;
+mod fanout;
+mod gather;
+mod openings;
+mod source;
+mod viewers;
 
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::sync::mpsc;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
 
-use crate::args::{Pace, RouteArgs};
-use crate::endpoint::{Connection, Opener, Pacing, Role};
+use crate::args::{EndOfRoute, Pace, RouteArgs};
+use crate::endpoint::{Connection, Opener, Pacing, Role, is_same_file};
 use crate::exit::Failure;
 use crate::live::{Live, Way};
 use crate::stats::StatsFile;
 use crate::stop::Stop;
-use end::{End, Outbox, Shared};
+use carry::Flow;
+use destination::Destination;
+use fanout::Fanout;
+use gather::gather_for;
+use openings::Openings;
 use punctual_uri::{Target, Uri};
+use source::Source;
+use viewers::Viewers;
 
 /// Runs the command until the stream has ended.
 pub(crate) async fn run(args: Box<RouteArgs>, quiet: bool) -> Result<(), Failure> {
-    let destinations: Vec<Uri> = args.destinations().cloned().collect();
-    let size = LARGEST_PAYLOAD.max(args.msgsize);
-    let sinks = Opener::each(destinations.iter(), Role::Destination, size)?;
-    let sources = Opener::each(args.sources(), Role::Source, args.msgsize)?;
-    let grouped = sources.iter().chain(&sinks).any(Opener::is_grouped);
-    let Ok([source]) = <[Opener; 1]>::try_from(sources) else {
-        return Err(Failure::usage("there can be several sources only as the links of a group"));
-    };
-    if args.bidir && sinks.len() > 1 {
-        return Err(Failure::usage("--bidir needs exactly one destination"));
-    }
+    let (source, sinks) = openers(&args)?;
+    let grouped = std::iter::once(&source).chain(&sinks).any(Opener::is_grouped);
     let shared = Arc::new(Shared {
         stats: StatsFile::open(&args.stats, grouped)?,
-        live: Live::start(quiet || destinations.iter().all(is_terminal_output)),
+        live: Live::start(quiet || sinks.iter().all(|sink| is_terminal_output(sink.uri()))),
         stop: Stop::on_signals(args.duration()),
         reconnect: args.reconnect,
         close_listener: args.close_listener,
     });
+    carry(source, sinks, &args, &shared).await
+}
+
+/// The source, and an opener for each destination.
+fn openers(args: &RouteArgs) -> Result<(Opener, Vec<Opener>), Failure> {
+    let destinations: Vec<Uri> = args.destinations().cloned().collect();
+    let size = LARGEST_PAYLOAD.max(args.msgsize);
+    let sinks = Opener::each(destinations.iter(), Role::Destination, size)?;
+    let sources = Opener::each(args.sources(), Role::Source, args.msgsize)?;
+    if sources.len() > 1 {
+        return Err(Failure::usage("there can be several sources only as the links of a group"));
+    }
+    let mut sinks = args.callers.admit(sources.into_iter().chain(sinks).collect())?;
+    let source = sinks.remove(0);
+    check_files(source.uri(), &destinations)?;
+    if args.viewers.is_some() && !sinks.iter().any(Opener::listens_for_srt) {
+        return Err(Failure::usage("--viewers needs a destination that listens: srt://:4200"));
+    }
+    if args.bidir && sinks.len() > 1 {
+        return Err(Failure::usage("--bidir needs exactly one destination"));
+    }
     let pace = args.pace.or((!destinations.iter().any(is_network)).then_some(Pace::None));
     let pacing = Pacing { pace, repeat: args.repeat };
-    let source = source.with_pacing(pacing);
-
-    // A caller at one end must not wait for the other end to be there.
-    let opening: Vec<Opening> =
-        std::iter::once(source).chain(sinks).map(|opener| open(opener, &shared)).collect();
-    let mut opened = Vec::new();
-    for opening in opening {
-        match opening.await.map_err(|error| Failure::runtime(error.to_string()))?? {
-            Some(end) => opened.push(end),
-            None => return Ok(()),
-        }
-    }
-    carry(opened, args.bidir, &shared).await
+    let source = source.with_pacing(pacing).with_coalesce(args.coalesce);
+    let source = source.with_gather(gather_for(&destinations));
+    let sinks = sinks
+        .into_iter()
+        .map(|sink| sink.with_coalesce(args.coalesce).with_existing(args.output_files.existing()));
+    Ok((source, sinks.collect()))
 }
 
-type Opening = JoinHandle<Result<Option<(Opener, Connection)>, Failure>>;
-
-/// Opens an end; with --reconnect it tries until it succeeds. `None` if it is time to stop first.
-fn open(mut opener: Opener, shared: &Arc<Shared>) -> Opening {
-    let shared = Arc::clone(shared);
-    tokio::spawn(async move {
-        let connection = shared.stop.or(shared.open(&mut opener)).await.transpose()?;
-        Ok(connection.map(|connection| (opener, connection)))
-    })
-}
-
-/// Carries the stream from the first end to the others.
+/// Carries the stream from the source to each sink.
+///
+/// The failure is the first one that nothing follows, of the source or a destination.
 async fn carry(
-    ends: Vec<(Opener, Connection)>,
-    bidir: bool,
+    source: Opener,
+    sinks: Vec<Opener>,
+    args: &RouteArgs,
     shared: &Arc<Shared>,
 ) -> Result<(), Failure> {
-    let mut ends = ends.into_iter();
-    let (opener, mut connection) = ends.next().expect("the source was opened");
-    connection.reader.skip_old();
-    let (back, from_back) = mpsc::channel(QUEUE);
-    let mut tasks = JoinSet::new();
-    let mut outboxes = Vec::new();
-    for (opener, connection) in ends {
-        let (outbox, inbox) = mpsc::channel(QUEUE);
-        outboxes.push(outbox);
-        let outbox = Outbox::new(if bidir { vec![back.clone()] } else { Vec::new() }, false);
-        let end = End { opener, way: Way::Out, inbox: Some(inbox), outbox };
-        tasks.spawn(end.run(connection, Arc::clone(shared)));
+    let names = sinks.iter().map(|sink| sink.uri().to_string()).collect();
+    let (outbox, inboxes) = Fanout::to(names, is_live(source.uri()));
+    let (mut back, mut from_back) = (Fanout::to_nobody(), None);
+    if args.bidir {
+        let (fanout, mut inbox) = Fanout::to(vec![source.uri().to_string()], false);
+        (back, from_back) = (fanout, inbox.pop());
     }
-    drop(back);
-    let outbox = Outbox::new(outboxes, is_live(opener.uri()));
-    let inbox = bidir.then_some(from_back);
-    let source = End { opener, way: Way::In, inbox, outbox };
-    let mut result = source.run(connection, Arc::clone(shared)).await;
-    while let Some(ended) = tasks.join_next().await {
+    let openings = Openings::new(sinks.len());
+    let among = (sinks.len() > 1).then_some(args.end);
+    let mut ends = JoinSet::new();
+    for (opener, inbox) in sinks.into_iter().zip(inboxes) {
+        if let Some(limit) = args.viewers.filter(|_| opener.listens_for_srt()) {
+            let viewers = Viewers::new(opener, limit, inbox, openings.opening());
+            ends.spawn(end(viewers.run(Arc::clone(shared)), among, Arc::clone(shared)));
+            continue;
+        }
+        let outbox = std::mem::replace(&mut back, Fanout::to_nobody());
+        let flow = Flow { way: Way::Out, inbox: Some(inbox), outbox };
+        let destination = Destination { opener, flow, opening: openings.opening() };
+        ends.spawn(end(destination.run(Arc::clone(shared)), among, Arc::clone(shared)));
+    }
+    let flow = Flow { way: Way::In, inbox: from_back, outbox };
+    let source = Source { opener: source, flow, openings };
+    ends.spawn(source.run(Arc::clone(shared)));
+
+    let mut result = Ok(());
+    while let Some(ended) = ends.join_next().await {
         let ended = ended.unwrap_or_else(|error| Err(Failure::runtime(error.to_string())));
+        if ended.as_ref().is_err_and(Failure::is_usage) {
+            // What was asked for is wrong: nothing of it is done.
+            return ended;
+        }
         result = result.and(ended);
     }
     result
+}
+
+/// Waits for the end of a destination. Among others it says so at once, and ends them all if that
+/// is asked for.
+async fn end(
+    destination: impl Future<Output = Result<(), Failure>>,
+    among: Option<EndOfRoute>,
+    shared: Arc<Shared>,
+) -> Result<(), Failure> {
+    let ended = destination.await;
+    let lost = ended.as_ref().err().filter(|lost| !lost.is_usage());
+    match (lost, among) {
+        (Some(lost), Some(EndOfRoute::All)) => tracing::warn!("{lost}; the others go on"),
+        (Some(lost), Some(EndOfRoute::Any)) => {
+            tracing::warn!("{lost}; the others end too, as --end any says");
+            shared.stop.tell();
+        }
+        (Some(_), None) | (None, _) => {}
+    }
+    ended
+}
+
+/// What all ends of a route share.
+struct Shared {
+    stats: Option<StatsFile>,
+    live: Live,
+    stop: Stop,
+    reconnect: bool,
+    close_listener: bool,
+}
+
+impl Shared {
+    /// Opens a connection; with --reconnect it tries again, once a second, until it succeeds.
+    async fn open(&self, opener: &mut Opener) -> Result<Connection, Failure> {
+        loop {
+            let next = Instant::now() + PAUSE;
+            match opener.open().await {
+                Ok(connection) => {
+                    if self.close_listener {
+                        opener.close_listener();
+                    }
+                    return Ok(connection);
+                }
+                Err(failure) if self.reconnect && !failure.is_usage() => {
+                    tracing::warn!("{failure}; trying again");
+                    sleep_until(next).await;
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    /// Whether what `uri` names is opened again when it was lost.
+    fn returns(&self, uri: &Uri) -> bool {
+        self.reconnect && !matches!(uri.target, Target::File(_) | Target::Stdio)
+    }
+}
+
+/// An error if a file is written that is read or written by another end.
+fn check_files(source: &Uri, destinations: &[Uri]) -> Result<(), Failure> {
+    let mut files: Vec<&Path> = Vec::new();
+    for uri in std::iter::once(source).chain(destinations) {
+        let Target::File(path) = &uri.target else { continue };
+        // A device such as /dev/null may be written to by several.
+        if path.exists() && !path.is_file() {
+            continue;
+        }
+        if files.iter().any(|file| is_same_file(file, path)) {
+            let path = path.display();
+            return Err(Failure::usage(format!("{path} is at both ends, or twice a destination")));
+        }
+        files.push(path);
+    }
+    Ok(())
 }
 
 /// Whether a file should be sent there at the pace of its clock.
@@ -111,8 +208,8 @@ fn is_terminal_output(uri: &Uri) -> bool {
     matches!(uri.target, Target::Stdio) && std::io::stdout().is_terminal()
 }
 
-/// Batches of messages that wait for each destination.
-const QUEUE: usize = 64;
-
 /// What an SRT packet holds at most: datagrams that come from elsewhere may be larger than 1316.
 const LARGEST_PAYLOAD: usize = 1_456;
+
+/// The least time from one attempt to connect to the next.
+const PAUSE: Duration = Duration::from_secs(1);

@@ -1,24 +1,25 @@
 //! Two sides and the commands on them.
 
 use std::fs;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::program::{Folder, Program, run};
+use interop::{Tool, have_all, skip};
 use punctual_emulator::check_tun;
 
-/// Whether this process may make two sides. If not, says so past the test harness's capture, so
-/// that nobody takes a skipped test for a passed one.
-fn allowed() -> bool {
-    let Err(error) = check_tun() else { return true };
-    let problem = format!("{}: {error}", thread::current().name().unwrap_or("test"));
-    assert!(std::env::var("PUNCTUAL_REQUIRE_PEERS").as_deref() != Ok("1"), "{problem}");
-    // The harness may be in the middle of a line.
-    let _ = writeln!(io::stdout(), "\nskipped: {problem}");
-    false
+/// Whether this process may make two sides, and the programs are there that run on them. If not,
+/// says so.
+fn allowed(tools: &[Tool]) -> bool {
+    match check_tun() {
+        Ok(()) => have_all(tools),
+        Err(error) => {
+            skip(&error.to_string());
+            false
+        }
+    }
 }
 
 /// Runs two sides with these options.
@@ -28,7 +29,7 @@ fn emulate(options: &[&str]) -> crate::program::Ended {
 
 #[test]
 fn a_ping_takes_the_round_trip_time_with_either_version_of_ip() {
-    if !allowed() {
+    if !allowed(&[Tool::Ping]) {
         return;
     }
     let ping = "ping -c 5 -i 0.1 $PUNCTUAL_PEER && ping -c 5 -i 0.1 $PUNCTUAL_PEER6";
@@ -49,7 +50,7 @@ fn a_ping_takes_the_round_trip_time_with_either_version_of_ip() {
 
 #[test]
 fn commands_learn_the_addresses_and_write_where_they_are_told() {
-    if !allowed() {
+    if !allowed(&[]) {
         return;
     }
     let folder = Folder::new("sides");
@@ -69,7 +70,7 @@ fn commands_learn_the_addresses_and_write_where_they_are_told() {
 
 #[test]
 fn a_command_that_fails_ends_the_run_and_is_told_of() {
-    if !allowed() {
+    if !allowed(&[Tool::Sleep]) {
         return;
     }
     let ended = emulate(&["--left", "exit 7", "--right", "sleep 1000"]);
@@ -89,7 +90,7 @@ fn a_command_that_fails_ends_the_run_and_is_told_of() {
 
 #[test]
 fn ctrl_c_ends_the_commands_and_tells_what_the_links_did() {
-    if !allowed() {
+    if !allowed(&[Tool::Sleep]) {
         return;
     }
     let mut emulator = Program::start(&["emulate", "--tun", "--right", "sleep 1000"]);
@@ -104,7 +105,7 @@ fn ctrl_c_ends_the_commands_and_tells_what_the_links_did() {
 
 #[test]
 fn an_emulator_that_is_killed_leaves_no_process_and_no_namespace_behind() {
-    if !allowed() {
+    if !allowed(&[Tool::Setsid, Tool::Sleep]) {
         return;
     }
     let named = names("/run/netns");
@@ -135,7 +136,7 @@ fn an_emulator_that_is_killed_leaves_no_process_and_no_namespace_behind() {
 
 #[test]
 fn a_side_that_deletes_its_device_harms_nobody_else() {
-    if !allowed() {
+    if !allowed(&[Tool::Ip, Tool::Ping]) {
         return;
     }
     let left = "ip link delete punctual0; ! ping -c 1 -W 1 $PUNCTUAL_PEER 2>&1";
@@ -149,6 +150,9 @@ fn without_the_privilege_it_says_what_is_needed() {
     // Root without the right to make namespaces; who is not root has it not either.
     let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
     if check_tun().is_ok() {
+        if !have_all(&[Tool::Setpriv]) {
+            return;
+        }
         command = Command::new("setpriv");
         command.args(["--bounding-set=-sys_admin", env!("CARGO_BIN_EXE_punctual")]);
     }

@@ -142,3 +142,20 @@ fn a_playback_file_sets_the_times() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stderr.contains("sent 6 messages"), "{}", ended.stderr);
 }
+
+#[test]
+fn a_file_without_a_clock_is_sent_with_a_warning_that_asks_for_a_pace() {
+    let folder = Folder::new("no-clock");
+    let (file, copy) = (folder.file("in.mp4"), folder.file("copy.mp4"));
+    std::fs::write(&file, vec![7; 5_000]).unwrap();
+    let udp = format!("udp://127.0.0.1:{}", free_port());
+    let warns = |args: &[&str]| {
+        let ended = run(args, b"");
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        ended.stderr.contains("--pace")
+    };
+    assert!(warns(&["route", &file, &udp]));
+    assert!(!warns(&["route", &file, &udp, "--pace", "none"]));
+    assert!(!warns(&["route", &file, &udp, "--pace", "5Mbps"]));
+    assert!(!warns(&["route", &file, &copy]));
+}

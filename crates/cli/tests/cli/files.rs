@@ -9,7 +9,7 @@ use bytes::Bytes;
 use punctual::{Config, SendOptions, Socket, Transmission};
 
 /// Bytes that no other part of a file is like.
-fn contents(len: usize, seed: u64) -> Vec<u8> {
+pub(crate) fn contents(len: usize, seed: u64) -> Vec<u8> {
     let mut state = seed * 2 + 1;
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
@@ -62,7 +62,7 @@ fn transfer(source: &str, target: &str, query: &str, both: &[&str], sender: &[&s
     [sent, receiver.end()]
 }
 
-fn assert_well(ends: [Ended; 2]) -> [String; 2] {
+pub(crate) fn assert_well(ends: [Ended; 2]) -> [String; 2] {
     ends.map(|end| {
         assert_eq!(end.code, Some(0), "{}", end.stderr);
         end.stderr

@@ -41,6 +41,12 @@ fn several_uris_of_a_group_are_one_stream_over_all_of_them() {
         b"",
     );
     assert_eq!(generator.code, Some(0), "{}", generator.stderr);
+    // The summary names each link by its address, and its state if it has one still.
+    for port in [first, second] {
+        let link = format!("; 127.0.0.1:{port}");
+        let (_, rest) = generator.stderr.split_once(&link).expect(&generator.stderr);
+        assert!(rest.starts_with(": ") || rest.starts_with(" stable: "), "{}", generator.stderr);
+    }
     receiver.end().text();
 
     let metrics = rows(&std::fs::read_to_string(metrics).unwrap());
@@ -54,8 +60,12 @@ fn several_uris_of_a_group_are_one_stream_over_all_of_them() {
     let unique: u64 =
         sent.iter().filter(of_group).map(|row| row["pktSentUnique"].parse::<u64>().unwrap()).sum();
     assert_eq!(unique, 500);
-    for weight in ["7", "0"] {
-        assert!(sent.iter().any(|row| !of_group(&row) && row["weight"] == weight), "{weight}");
+    for (weight, port) in [("7", first), ("0", second)] {
+        let peer = format!("127.0.0.1:{port}");
+        let is_link = |row: &std::collections::BTreeMap<String, String>| {
+            !of_group(&row) && row["weight"] == weight && row["peer"] == peer
+        };
+        assert!(sent.iter().any(is_link), "{weight}");
     }
     let received = rows(&std::fs::read_to_string(received).unwrap());
     let unique: u64 = received

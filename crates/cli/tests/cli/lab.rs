@@ -148,6 +148,39 @@ fn a_mistake_names_itself_its_line_and_what_was_meant() {
 }
 
 #[test]
+fn a_misspelt_name_of_a_figure_is_an_error_before_anything_runs() {
+    let folder = Folder::new("name");
+    fs::write(folder.0.join("x.toml"), PLAN.replace("x = \"loss\"", "x = \"lss\"")).unwrap();
+    let (told, code) = folder.refused(&["run", "x.toml"]);
+    assert_eq!(code, 2);
+    assert!(told.contains("no parameter, metric or column `lss`; did you mean `loss`?"), "{told}");
+    assert!(told.contains("| x = \"lss\""), "{told}");
+    assert!(!folder.0.join("tiny").exists(), "nothing ran");
+}
+
+#[test]
+fn a_run_that_failed_is_said_at_the_end_and_by_the_exit_code() {
+    let folder = Folder::new("failed");
+    let deaf = PLAN.replace("[\"0\", \"5%\"]", "[\"0\", \"100%\"]");
+    fs::write(folder.0.join("tiny.toml"), deaf).unwrap();
+    let output = folder.lab(&["run", "tiny.toml", "-o", "out"]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    let last = told.lines().last().unwrap();
+    assert!(last.contains("2 of 4 runs failed; ") && last.contains("no answer"), "{told}");
+    assert!(folder.read("out/report.html").contains("2 of 4 runs did not end well"));
+    let (told, code) = folder.refused(&["report", "out"]);
+    assert!(told.contains("2 of 4 runs failed; ") && code == 1, "{told}");
+    for part in ["1", "2"] {
+        let (told, code) =
+            folder.refused(&["run", "tiny.toml", "-o", part, "--shard", &format!("{part}/2")]);
+        assert!(code == 0 || told.contains("runs failed"), "{code} {told}");
+    }
+    let (told, code) = folder.refused(&["merge", "1", "2", "-o", "merged"]);
+    assert!(told.contains("2 of 4 runs failed") && code == 1, "{told}");
+}
+
+#[test]
 fn results_do_not_depend_on_jobs_or_parts() {
     let folder = Folder::new("parts");
     folder.told(&["run", "tiny.toml", "-o", "one", "--jobs", "1"]);
@@ -195,8 +228,7 @@ fn ctrl_c_leaves_a_folder_that_can_be_resumed() {
     while rows(&partial) < 3 && child.try_wait().unwrap().is_none() {
         std::thread::yield_now();
     }
-    let id = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    interop::send(child.id(), interop::Signal::INT);
     let output = child.wait_with_output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{told}");
@@ -215,4 +247,32 @@ fn programs_that_are_not_installed_are_named() {
     fs::write(folder.0.join("tiny.toml"), format!("{PLAN}\n{external}")).unwrap();
     let (told, code) = folder.refused(&["run", "tiny.toml", "--backend", "external"]);
     assert!(told.contains("`no-such-receiver` is not installed") && code == 1, "{told}");
+}
+
+#[test]
+fn results_hold_no_passphrase_and_can_be_reported_and_merged() {
+    let folder = Folder::new("passphrase");
+    let hush = "hush, hush, hush";
+    let plan =
+        PLAN.replace("[options]\n", &format!("[options]\npassphrase = [\"\", \"{hush}\"]\n"));
+    fs::write(folder.0.join("secret.toml"), plan).unwrap();
+    for part in ["1", "2"] {
+        folder.told(&["run", "secret.toml", "-o", part, "--shard", &format!("{part}/2")]);
+        folder.told(&["report", part]);
+    }
+    let summary = folder.told(&["merge", "1", "2", "-o", "whole"]);
+    assert!(summary.contains('…') && !summary.contains("hush"), "{summary}");
+    assert_eq!(folder.read("whole/results.csv").lines().count(), 9);
+    let set = format!("passphrase={hush}");
+    folder.told(&["run", "secret.toml", "-o", "set", "--set", &set]);
+    folder.told(&["merge", "set", "-o", "again"]);
+    for name in ["1", "2", "whole", "set", "again"] {
+        for file in ["plan.toml", "meta.json", "results.csv", "report.html"] {
+            let text = folder.read(&format!("{name}/{file}"));
+            assert!(!text.contains("hush"), "{name}/{file}: {text}");
+        }
+    }
+    let several = "passphrase=[\"hush, hush, hush\", \"hash, hash, hash\"]";
+    let (told, code) = folder.refused(&["run", "secret.toml", "-o", "out", "--set", several]);
+    assert!(told.contains("may be one passphrase") && code == 2, "{told}");
 }

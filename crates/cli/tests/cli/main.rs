@@ -6,15 +6,22 @@
     reason = "tests of a program start it, and wait for it"
 )]
 
+mod callers;
+mod destinations;
 mod emulate;
 #[cfg(target_os = "linux")]
 mod emulate_tun;
 mod ends;
+mod file_ends;
 mod files;
 mod groups;
 mod lab;
 mod latency;
+mod masses;
 mod plot;
 mod probe;
 mod program;
+mod recordings;
+mod secrets;
 mod streams;
+mod viewers;

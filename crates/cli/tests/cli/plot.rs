@@ -16,6 +16,8 @@ impl Folder {
 
     fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.0.join(name);
+        let parent = path.parent().expect("it lies in the folder");
+        std::fs::create_dir_all(parent).expect("a folder can be made");
         std::fs::write(&path, text).expect("a file can be written");
         path
     }
@@ -101,4 +103,32 @@ fn a_file_that_is_still_written_is_drawn_with_a_warning() {
     assert!(told.contains("line 21: the last line has no end"), "{told}");
     let html = std::fs::read_to_string(folder.0.join("stats.html")).unwrap();
     assert!(html.contains("the last line has no end"));
+}
+
+#[test]
+fn statistics_as_json_are_drawn_as_those_in_csv_are() {
+    let folder = Folder::new("json");
+    let json: String = (0..20)
+        .map(|second| {
+            format!(
+                "{{\"sid\":7,\"timepoint\":\"2026-01-02T03:04:{second:02}.000000+0000\",\
+                 \"time\":{},\"link\":{{\"rtt\":20.5}},\"send\":{{\"packets\":480,\
+                 \"packetsRetransmitted\":{},\"mbitRate\":5.0{second}}}}}\n",
+                second * 1000,
+                second % 3
+            )
+        })
+        .collect();
+    let csv = folder.write("a/one.csv", &statistics(4));
+    let json = folder.write("b/one.json", &json);
+    let drawn = |file: &Path| {
+        let out = file.with_extension("out");
+        let output = plot(&["--format", "svg", "-o", out.to_str().unwrap()], &[file]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let mut files: Vec<_> =
+            std::fs::read_dir(&out).unwrap().map(|f| f.unwrap().path()).collect();
+        files.sort();
+        files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(drawn(&json), drawn(&csv));
 }

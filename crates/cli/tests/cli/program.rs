@@ -25,7 +25,7 @@ impl Program {
     /// seems so: writing beyond them fails.
     pub(crate) fn start_on_small_disk(blocks: u32, args: &[&str]) -> Self {
         let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
-        let mut shell = Command::new("sh");
+        let mut shell = Command::new("/bin/sh");
         shell.args(["-c", &script, env!("CARGO_BIN_EXE_punctual")]).args(args);
         shell.env_remove("RUST_LOG");
         Self::spawn(shell)
@@ -63,11 +63,14 @@ impl Program {
         }
     }
 
+    /// What it has said so far, as far as it was waited for.
+    pub(crate) fn heard(&self) -> &str {
+        &self.heard
+    }
+
     /// Asks it to end as Ctrl-C does.
     pub(crate) fn interrupt(&self) {
-        let id = self.id().to_string();
-        let sent = Command::new("kill").args(["-INT", &id]).status().expect("kill runs");
-        assert!(sent.success());
+        interop::send(self.id(), interop::Signal::INT);
     }
 
     /// Its process ID.

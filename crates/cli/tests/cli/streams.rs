@@ -296,3 +296,18 @@ fn two_programs_whose_passphrases_differ_do_not_meet() {
     );
     assert!(said.iter().all(|said| !said.contains("horse") && !said.contains("staple")));
 }
+
+#[test]
+fn a_listener_warns_of_a_caller_that_asks_for_no_latency() {
+    let port = free_port();
+    for (latency, warns) in [("0", true), ("120", false)] {
+        let mut receiver = Program::start(&["route", &format!("srt://:{port}"), "-"]);
+        receiver.wait_for("listening");
+        let uri = format!("srt://127.0.0.1:{port}?latency={latency}");
+        let sent = run(&["generate", &uri, "--num", "1"], b"");
+        assert_eq!(sent.code, Some(0), "{}", sent.stderr);
+        let told = receiver.end().stderr;
+        assert!(told.contains("connected with"), "{told}");
+        assert_eq!(told.contains("`latency=200` is 0.2 ms"), warns, "{told}");
+    }
+}

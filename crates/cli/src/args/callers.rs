@@ -1,0 +1,36 @@
+//! Which callers are taken where a command listens.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::endpoint::Opener;
+use crate::exit::Failure;
+use crate::stream_ids::AllowedStreamIds;
+
+/// Which callers are taken where a command listens.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct CallerArgs {
+    /// Where SRT listens, take only callers whose stream ID this file allows: one pattern a line;
+    /// `*` stands for any text and `?` for one character; `#` begins a comment. A pattern is
+    /// compared with the whole stream ID and with the resource in it. SIGHUP reads the file again
+    #[arg(long, value_name = "FILE")]
+    allow_streamids: Option<PathBuf>,
+}
+
+impl CallerArgs {
+    /// Reads the file of stream IDs, if there is one, and has each of `openers` that listens ask
+    /// it. Needs a runtime.
+    ///
+    /// Errors: it cannot be read, or nothing listens.
+    pub(crate) fn admit(&self, openers: Vec<Opener>) -> Result<Vec<Opener>, Failure> {
+        let Some(path) = &self.allow_streamids else { return Ok(openers) };
+        if !openers.iter().any(Opener::listens_for_srt) {
+            let failure = "--allow-streamids needs an end that listens, such as srt://:4200";
+            return Err(Failure::usage(failure));
+        }
+        let allowed = Arc::new(AllowedStreamIds::read(path)?);
+        allowed.read_again_on_hangup();
+        let admit = |opener: Opener| opener.with_stream_ids(Arc::clone(&allowed));
+        Ok(openers.into_iter().map(admit).collect())
+    }
+}

@@ -1,0 +1,96 @@
+//! Which callers a listener takes.
+
+use std::sync::Arc;
+
+use punctual::{Accepted, IncomingCall, Listener, RejectReason};
+use tokio::sync::Semaphore;
+
+use crate::endpoint::EndLog;
+use crate::stream_ids::AllowedStreamIds;
+
+/// Which callers a listener takes: by their stream IDs, and by how many are there already.
+#[derive(Clone, Debug)]
+pub(crate) struct Admission {
+    /// The stream IDs that are allowed; `None` for all.
+    stream_ids: Option<Arc<AllowedStreamIds>>,
+    /// Places for callers, which those hold that are there; `None` for any number.
+    places: Option<Arc<Semaphore>>,
+    /// Callers that the listener takes at a time, and refuses the others at once; `None` for any
+    /// number.
+    max_callers: Option<usize>,
+}
+
+impl Default for Admission {
+    /// One caller at a time, whoever it is.
+    fn default() -> Self {
+        Self { stream_ids: None, places: None, max_callers: Some(1) }
+    }
+}
+
+impl Admission {
+    /// The same, for callers with these stream IDs.
+    pub(super) fn with_stream_ids(self, allowed: Arc<AllowedStreamIds>) -> Self {
+        Self { stream_ids: Some(allowed), ..self }
+    }
+
+    /// The same, for no more callers than there are free places. Whoever is let in must be given
+    /// one of them before the next caller is waited for.
+    pub(super) fn with_places(self, places: Arc<Semaphore>) -> Self {
+        Self { places: Some(places), max_callers: None, ..self }
+    }
+
+    /// The same, for at most this number of callers at a time.
+    pub(super) fn with_max_callers(self, max_callers: usize) -> Self {
+        Self { max_callers: Some(max_callers), ..self }
+    }
+
+    /// Callers that the listener takes at a time, if that is limited.
+    pub(super) const fn max_callers(&self) -> Option<usize> {
+        self.max_callers
+    }
+
+    /// Waits for the next caller that may come in; the others are refused with a code. A group is
+    /// taken by its first link where `listener` takes groups; its further links join by
+    /// themselves.
+    ///
+    /// Cancel safe.
+    pub(super) async fn accept(
+        &self,
+        listener: &Listener,
+        log: &EndLog,
+    ) -> Result<Accepted, punctual::Error> {
+        loop {
+            let call = listener.incoming().await?;
+            let remote = call.remote();
+            if let Err(reason) = self.check(&call) {
+                let id = call.stream_id().escape_debug();
+                let why = format_args!("{remote} was refused, stream ID `{id}`: {reason}");
+                log.refused(why);
+                call.reject(reason);
+                continue;
+            }
+            let answer = match call.group() {
+                Some(_) => call.accept_group().map(|group| group.map(Accepted::Group)),
+                None => call.accept().await.map(|socket| Some(Accepted::Socket(socket))),
+            };
+            match answer {
+                Ok(Some(accepted)) => return Ok(accepted),
+                Ok(None) => {}
+                Err(punctual::Error::Accept(reason)) => {
+                    log.refused(format_args!("{remote} was not accepted: {reason}"));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn check(&self, call: &IncomingCall) -> Result<(), RejectReason> {
+        if let Some(allowed) = &self.stream_ids {
+            allowed.check(call.stream_id())?;
+        }
+        match &self.places {
+            Some(places) if places.available_permits() == 0 => Err(RejectReason::OVERLOAD),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Messages as the datagrams of a UDP socket.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use punctual::{Outgoing, SendOptions, Timer, now};
+use punctual_io::{Datagram, Gather, ReceiveBuffers, Received, SendBuffer, UdpSocket};
+
+/// Reads messages from a UDP socket.
+pub(crate) struct DatagramReader {
+    socket: Arc<UdpSocket>,
+    last_sender: LastSender,
+    buffers: ReceiveBuffers,
+    gather: Gather,
+    timer: Timer,
+}
+
+/// Writes messages to a UDP socket.
+pub(crate) struct DatagramWriter {
+    socket: Arc<UdpSocket>,
+    to: To,
+    buffer: SendBuffer,
+}
+
+/// The sender of the last datagram that came, for answers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LastSender(Arc<Mutex<Option<SocketAddr>>>);
+
+/// The addressee of what is written.
+enum To {
+    /// The peer of a connected socket.
+    Peer,
+    LastSender(LastSender),
+}
+
+impl DatagramReader {
+    /// Reads once a `period` while datagrams keep coming; zero for each time that some came.
+    pub(crate) fn new(socket: Arc<UdpSocket>, period: Duration) -> io::Result<Self> {
+        Ok(Self {
+            socket,
+            last_sender: LastSender::default(),
+            buffers: ReceiveBuffers::default(),
+            gather: Gather::new(period),
+            timer: Timer::new()?,
+        })
+    }
+
+    /// The sender of the last datagram, for a writer that answers it.
+    pub(crate) fn last_sender(&self) -> LastSender {
+        self.last_sender.clone()
+    }
+
+    /// Reads at least one message. Cancel safe.
+    pub(crate) async fn read(&mut self, batch: &mut Vec<Bytes>) {
+        self.read_each(|datagram| batch.push(datagram.payload)).await;
+    }
+
+    /// Reads at least one message, and when each arrived. Cancel safe.
+    pub(crate) async fn read_timed(&mut self, batch: &mut Vec<Outgoing>) {
+        self.read_each(|Datagram { payload, arrived, .. }| {
+            let options = SendOptions { origin: Some(arrived), ..SendOptions::default() };
+            batch.push(Outgoing { payload, options });
+        })
+        .await;
+    }
+
+    async fn read_each(&mut self, mut take: impl FnMut(Datagram)) {
+        loop {
+            self.gather.wait(&self.socket, &mut self.timer).await;
+            let received = self.receive(&mut take).await;
+            if received.drained {
+                self.gather.emptied(&self.socket, now(), received.datagrams);
+            }
+            if received.datagrams > 0 {
+                return;
+            }
+        }
+    }
+
+    /// Throws away what has come so far.
+    pub(crate) async fn skip(&mut self) {
+        while self.receive(drop).await.datagrams > 0 {}
+    }
+
+    /// Takes what is there, without waiting.
+    async fn receive(&mut self, mut take: impl FnMut(Datagram)) -> Received {
+        let Self { socket, last_sender, buffers, .. } = self;
+        let mut sender = None;
+        let received = poll_fn(|cx| {
+            let take = |datagram: Datagram| {
+                sender = Some(datagram.from);
+                take(datagram);
+            };
+            Poll::Ready(buffers.receive(cx, socket, take, report))
+        })
+        .await;
+        last_sender.set(sender);
+        received
+    }
+}
+
+impl DatagramWriter {
+    /// Writes to the peer that `socket` is connected to.
+    pub(crate) fn to_peer(socket: Arc<UdpSocket>) -> Self {
+        Self { socket, to: To::Peer, buffer: SendBuffer::default() }
+    }
+
+    /// Answers whoever has sent last. Before anybody has, messages are thrown away.
+    pub(crate) fn to_last_sender(socket: Arc<UdpSocket>, sender: LastSender) -> Self {
+        Self { socket, to: To::LastSender(sender), buffer: SendBuffer::default() }
+    }
+
+    /// Writes all of `batch`.
+    pub(crate) async fn write(&mut self, batch: &mut VecDeque<Bytes>) -> io::Result<()> {
+        let remote = match &self.to {
+            To::Peer => None,
+            To::LastSender(sender) => match sender.get() {
+                Some(sender) => Some(sender),
+                None => {
+                    batch.clear();
+                    return Ok(());
+                }
+            },
+        };
+        let mut failure = None;
+        let refused = |error: io::Error| {
+            // Nobody listens at a UDP port: for a sender that is no reason to stop.
+            if error.kind() != io::ErrorKind::ConnectionRefused {
+                failure.get_or_insert(error);
+            }
+        };
+        self.buffer.send(&self.socket, remote, batch.make_contiguous(), refused).await?;
+        batch.clear();
+        failure.map_or(Ok(()), Err)
+    }
+}
+
+impl LastSender {
+    fn get(&self) -> Option<SocketAddr> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, sender: Option<SocketAddr>) {
+        if sender.is_some() {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = sender;
+        }
+    }
+}
+
+/// The system reports an error of a datagram that was sent before; the socket goes on.
+fn report(error: &io::Error) {
+    if error.kind() != io::ErrorKind::ConnectionRefused {
+        tracing::warn!("receiving UDP: {error}");
+    }
+}

@@ -1,0 +1,231 @@
+//! Files that streams are written to.
+
+use std::collections::VecDeque;
+use std::fs::Metadata;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use tokio::fs::OpenOptions;
+
+use crate::endpoint::byte_writer::ByteWriter;
+use crate::exit::Failure;
+
+/// How a file is treated that exists already and is not empty.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Existing {
+    /// Nothing: it is kept, and the command does not start.
+    #[default]
+    Keep,
+    /// It is emptied when the first bytes come.
+    Overwrite,
+    /// The stream is written behind its end.
+    Append,
+}
+
+/// A file that is opened when the first bytes come: while nobody sends anything, nothing happens to
+/// it.
+pub(crate) struct Recording {
+    path: PathBuf,
+    existing: Existing,
+    file: Option<ByteWriter>,
+}
+
+impl Recording {
+    /// A recording at `path`.
+    ///
+    /// Errors: there is a file already that is to be kept, or the folder does not exist.
+    pub(crate) fn new(path: &Path, existing: Existing) -> Result<Self, Failure> {
+        match std::fs::metadata(path) {
+            Ok(found) if existing == Existing::Keep && holds_something(&found) => {
+                return Err(kept(path));
+            }
+            Ok(found) if found.is_dir() => {
+                return Err(Failure::usage(format!("{} is a folder", path.display())));
+            }
+            Ok(_) => {}
+            Err(_) => check_folder(path)?,
+        }
+        Ok(Self { path: path.to_owned(), existing, file: None })
+    }
+
+    /// Writes all of `batch`.
+    pub(crate) async fn write(&mut self, batch: &mut VecDeque<Bytes>) -> Result<(), Failure> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            None if batch.iter().all(Bytes::is_empty) => {
+                batch.clear();
+                return Ok(());
+            }
+            None => self.file.insert(open(&self.path, self.existing).await?),
+        };
+        file.write(batch).await.map_err(|error| Failure::file(&self.path, &error))
+    }
+
+    /// Ends the stream.
+    pub(crate) async fn shutdown(&mut self) -> io::Result<()> {
+        match &mut self.file {
+            Some(file) => file.shutdown().await,
+            None => {
+                tracing::info!("nothing came: {} was not written", self.path.display());
+                Ok(())
+            }
+        }
+    }
+}
+
+async fn open(path: &Path, existing: Existing) -> Result<ByteWriter, Failure> {
+    let mut options = OpenOptions::new();
+    match existing {
+        // It may have been made since the start.
+        Existing::Keep => options.write(true).create(true),
+        Existing::Overwrite => options.write(true).create(true).truncate(true),
+        Existing::Append => options.append(true).create(true),
+    };
+    let failed = |error| Failure::file(path, &error);
+    let file = options.open(path).await.map_err(failed)?;
+    if existing == Existing::Keep && holds_something(&file.metadata().await.map_err(failed)?) {
+        return Err(kept(path));
+    }
+    Ok(ByteWriter::new(Box::new(file)))
+}
+
+/// Whether something would be lost. Devices and pipes hold nothing.
+fn holds_something(found: &Metadata) -> bool {
+    found.is_file() && found.len() > 0
+}
+
+fn kept(path: &Path) -> Failure {
+    Failure::usage(format!(
+        "{} exists already and is kept; --overwrite replaces it, --append writes behind its end",
+        path.display()
+    ))
+}
+
+fn check_folder(path: &Path) -> Result<(), Failure> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    match std::fs::metadata(folder) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(Failure::runtime(format!("{} is no folder", folder.display()))),
+        Err(error) => Err(Failure::file(path, &error)),
+    }
+}
+
+/// Whether both paths lead to the same file, also where there is none yet.
+pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
+    match same_file::is_same_file(one, other) {
+        Ok(same) => same,
+        Err(_) => place(one).is_some_and(|one| place(other) == Some(one)),
+    }
+}
+
+/// Where a file would be made.
+fn place(path: &Path) -> Option<PathBuf> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    Some(folder.canonicalize().ok()?.join(path.file_name()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = format!("punctual-recording-{name}-{}", std::process::id());
+            let path = std::env::temp_dir().join(path);
+            std::fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+
+        fn file(&self, name: &str, content: &str) -> PathBuf {
+            let path = self.0.join(name);
+            std::fs::write(&path, content).unwrap();
+            path
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            std::fs::remove_dir_all(&self.0).unwrap();
+        }
+    }
+
+    async fn record(path: &Path, existing: Existing, content: &'static str) {
+        let mut recording = Recording::new(path, existing).unwrap();
+        recording.write(&mut VecDeque::from([content.into()])).await.unwrap();
+        recording.shutdown().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_file_that_holds_something_is_kept_unless_told_otherwise() {
+        let folder = Folder::new("kept");
+        let path = folder.file("a.ts", "before ");
+        let error = Recording::new(&path, Existing::Keep).err().unwrap();
+        assert_eq!(error.code(), 2);
+        assert!(
+            error.to_string().contains("--overwrite") && error.to_string().contains("--append")
+        );
+        record(&path, Existing::Append, "after").await;
+        assert_eq!(std::fs::read(&path).unwrap(), b"before after");
+        record(&path, Existing::Overwrite, "new").await;
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+        record(&folder.file("empty.ts", ""), Existing::Keep, "first").await;
+        record(&folder.0.join("none.ts"), Existing::Keep, "first").await;
+    }
+
+    #[tokio::test]
+    async fn without_a_byte_nothing_happens_to_a_file() {
+        let folder = Folder::new("untouched");
+        let path = folder.file("a.ts", "before");
+        for existing in [Existing::Overwrite, Existing::Append] {
+            let mut recording = Recording::new(&path, existing).unwrap();
+            recording.write(&mut VecDeque::new()).await.unwrap();
+            recording.write(&mut VecDeque::from([Bytes::new()])).await.unwrap();
+            recording.shutdown().await.unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), b"before");
+        }
+        let new = folder.0.join("new.ts");
+        Recording::new(&new, Existing::Keep).unwrap().shutdown().await.unwrap();
+        assert!(!new.exists());
+    }
+
+    #[tokio::test]
+    async fn a_file_that_was_made_since_the_start_is_kept() {
+        let folder = Folder::new("meanwhile");
+        let path = folder.0.join("a.ts");
+        let mut recording = Recording::new(&path, Existing::Keep).unwrap();
+        folder.file("a.ts", "another's");
+        let error = recording.write(&mut VecDeque::from(["mine".into()])).await.unwrap_err();
+        assert!(error.to_string().contains("exists already"), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), b"another's");
+    }
+
+    #[test]
+    fn a_folder_that_does_not_exist_is_told_at_the_start() {
+        let error = Recording::new(Path::new("/nowhere/a.ts"), Existing::Keep).err().unwrap();
+        assert!(error.to_string().contains("/nowhere/a.ts"), "{error}");
+        assert!(Recording::new(Path::new("/dev/null"), Existing::Keep).is_ok());
+        assert!(Recording::new(Path::new("/"), Existing::Overwrite).is_err());
+    }
+
+    #[test]
+    fn paths_to_one_file_are_known_by_whatever_way_they_lead_there() {
+        let folder = Folder::new("same");
+        let path = folder.file("a.ts", "a");
+        let (dotted, new) = (folder.0.join("./a.ts"), folder.0.join("new.ts"));
+        std::os::unix::fs::symlink(&path, folder.0.join("link.ts")).unwrap();
+        assert!(is_same_file(&path, &dotted));
+        assert!(is_same_file(&path, &folder.0.join("link.ts")));
+        assert!(is_same_file(&new, &folder.0.join("./new.ts")));
+        assert!(!is_same_file(&path, &new));
+        assert!(!is_same_file(&path, &folder.file("b.ts", "a")));
+    }
+}

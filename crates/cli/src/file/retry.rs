@@ -1,0 +1,68 @@
+//! Whether a transfer that failed is tried again.
+
+use crate::exit::Failure;
+
+/// How many connections may end one after the other because the files cannot be written, before
+/// that is the end: what the disk did not take three times it will not take.
+const UNWRITABLE: u32 = 3;
+
+/// The tries of one transfer.
+#[derive(Debug)]
+pub(crate) struct Retries {
+    /// Whether a failed transfer is to be tried again at all.
+    wanted: bool,
+    /// How many tries in a row have ended because the files cannot be written.
+    unwritable: u32,
+}
+
+impl Retries {
+    pub(crate) fn new(wanted: bool) -> Self {
+        Self { wanted, unwritable: 0 }
+    }
+
+    /// What follows from a failure: `Ok` with the words to warn with if it is tried again, and else
+    /// the failure that the command ends with.
+    pub(crate) fn after(&mut self, failure: Failure) -> Result<String, Failure> {
+        if !self.wanted || failure.is_usage() {
+            return Err(failure);
+        }
+        self.unwritable = if failure.is_unwritable() { self.unwritable + 1 } else { 0 };
+        if self.unwritable >= UNWRITABLE {
+            return Err(failure
+                .but(&format!("given up after {UNWRITABLE} tries: make room and run it again")));
+        }
+        Ok(format!("{failure}; trying again"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_tried_again_that_is_not_to_be() {
+        assert!(Retries::new(false).after(Failure::runtime("it broke")).is_err());
+        assert!(Retries::new(true).after(Failure::usage("it is wrong")).is_err());
+    }
+
+    #[test]
+    fn a_broken_connection_is_tried_again_for_ever() {
+        let mut retries = Retries::new(true);
+        for _ in 0..1_000 {
+            let warning = retries.after(Failure::runtime("it broke")).expect("another try");
+            assert_eq!(warning, "it broke; trying again");
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_tried_three_times() {
+        let full = || Failure::runtime("disk full").unwritable();
+        let mut retries = Retries::new(true);
+        // A connection that ends otherwise has had room to write.
+        for failure in [full(), full(), Failure::runtime("it broke"), full(), full()] {
+            assert!(retries.after(failure).is_ok());
+        }
+        let end = retries.after(full()).expect_err("the third in a row").to_string();
+        assert!(end.starts_with("disk full (given up after 3 tries"), "{end}");
+    }
+}

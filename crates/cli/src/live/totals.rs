@@ -1,0 +1,53 @@
+//! What all connections of a command carried together.
+
+use punctual_units::DisplayBytes;
+
+use crate::live::Way;
+
+/// What the connections of one way carried that have ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Totals {
+    connections: u64,
+    messages: u64,
+    bytes: u64,
+    unrecovered: u64,
+}
+
+impl Totals {
+    /// A connection has ended.
+    pub(super) fn add(&mut self, messages: u64, bytes: u64, unrecovered: u64) {
+        self.connections += 1;
+        self.messages += messages;
+        self.bytes += bytes;
+        self.unrecovered += unrecovered;
+    }
+
+    /// What they carried; `None` for fewer than two connections, of which one has said it.
+    pub(super) fn describe(&self, way: Way) -> Option<String> {
+        let verb = if way == Way::In { "received" } else { "sent" };
+        (self.connections > 1).then(|| {
+            format!(
+                "{} connections in all: {verb} {} messages, {:#}, unrecovered {}",
+                self.connections,
+                self.messages,
+                DisplayBytes(self.bytes),
+                self.unrecovered
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_connections_are_summed_and_one_is_not_said_twice() {
+        let mut totals = Totals::default();
+        totals.add(10, 13_160, 1);
+        assert_eq!(totals.describe(Way::In), None);
+        totals.add(20, 26_320, 2);
+        let said = totals.describe(Way::In).expect("there are two");
+        assert_eq!(said, "2 connections in all: received 30 messages, 39.5 kB, unrecovered 3");
+    }
+}

@@ -1,0 +1,116 @@
+//! Work with one connection of an end until it ends.
+
+use std::collections::VecDeque;
+
+use tokio::sync::mpsc::Receiver;
+
+use crate::endpoint::{Connection, Reader, Traffic, Writer};
+use crate::exit::Failure;
+use crate::live::Way;
+use crate::route::Shared;
+use crate::route::fanout::{Batch, Fanout};
+use punctual_uri::Uri;
+
+/// What goes through an end of a route, whatever connection it has.
+pub(super) struct Flow {
+    /// Which way the stream goes here.
+    pub(super) way: Way,
+    /// Messages that are to be written, if any ever are.
+    pub(super) inbox: Option<Receiver<Batch>>,
+    /// Where messages go that are read.
+    pub(super) outbox: Fanout,
+}
+
+/// How work with a connection ended.
+pub(super) enum Ended {
+    /// There is no more to do at this end.
+    Done,
+    /// The peer, or the end of a file, ended it.
+    ByPeer,
+}
+
+impl Flow {
+    /// Works with `connection`, made with what `uri` names, until it ends.
+    pub(super) async fn carry(
+        &mut self,
+        uri: &Uri,
+        connection: Connection,
+        shared: &Shared,
+    ) -> Result<Ended, Failure> {
+        let watch = shared.live.watch(uri, &connection, self.way);
+        let Connection { mut reader, mut writer, socket, traffic, .. } = connection;
+        let Self { way, inbox, outbox } = self;
+        let (read_traffic, write_traffic) = match way {
+            Way::In => (Some(&*traffic), None),
+            Way::Out => (None, Some(&*traffic)),
+        };
+        let is_source = *way == Way::In;
+        let abandoned = outbox.abandoned();
+        let work = async {
+            let ended = tokio::select! {
+                biased;
+                result = write_all(&mut writer, inbox, write_traffic) => {
+                    result.map(|()| Ended::Done)
+                }
+                result = read_all(&mut reader, outbox, read_traffic) => result,
+                () = abandoned, if is_source => Ok(Ended::Done),
+                () = shared.stop.told(), if is_source => Ok(Ended::Done),
+            };
+            writer.close().await;
+            ended
+        };
+        let ended = match (&shared.stats, &socket) {
+            (Some(stats), Some(socket)) => stats.observe(socket, work).await,
+            _ => work.await,
+        };
+        drop(watch);
+        ended
+    }
+
+    /// Throws away what is to be written, until no more will come; for ever if nothing ever does.
+    pub(super) async fn discard(&mut self) {
+        match &mut self.inbox {
+            Some(inbox) => while inbox.recv().await.is_some() {},
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// Writes what comes, until nothing more will; forever if nothing is to be written here.
+async fn write_all(
+    writer: &mut Writer,
+    inbox: &mut Option<Receiver<Batch>>,
+    traffic: Option<&Traffic>,
+) -> Result<(), Failure> {
+    let Some(inbox) = inbox else { return std::future::pending().await };
+    let mut waiting = VecDeque::new();
+    while let Some(batch) = inbox.recv().await {
+        count(traffic, &batch);
+        waiting.extend(batch);
+        writer.write(&mut waiting).await?;
+    }
+    Ok(())
+}
+
+/// Reads and hands over, until the peer ends it or nobody takes it any more.
+async fn read_all(
+    reader: &mut Reader,
+    outbox: &mut Fanout,
+    traffic: Option<&Traffic>,
+) -> Result<Ended, Failure> {
+    let mut batch = Vec::new();
+    while reader.read_timed(&mut batch).await? {
+        count(traffic, &batch);
+        if !outbox.send(&batch).await {
+            return Ok(Ended::Done);
+        }
+        batch.clear();
+    }
+    Ok(Ended::ByPeer)
+}
+
+fn count(traffic: Option<&Traffic>, batch: &Batch) {
+    if let Some(traffic) = traffic {
+        batch.iter().for_each(|message| traffic.count(message.payload.len()));
+    }
+}

@@ -1,0 +1,66 @@
+//! The source of a route, with the connections that it has one after the other.
+
+use std::sync::Arc;
+
+use crate::endpoint::{Connection, Opener};
+use crate::exit::Failure;
+use crate::route::carry::{Ended, Flow};
+use crate::route::openings::Openings;
+use crate::route::{Shared, is_live};
+
+/// The source of a route.
+pub(super) struct Source {
+    pub(super) opener: Opener,
+    pub(super) flow: Flow,
+    pub(super) openings: Openings,
+}
+
+impl Source {
+    /// Reads from one connection, with --reconnect from those that follow it, until the stream has
+    /// ended or nobody takes it any more.
+    pub(super) async fn run(mut self, shared: Arc<Shared>) -> Result<(), Failure> {
+        let Some(mut connection) = self.first(&shared).await? else { return Ok(()) };
+        loop {
+            let uri = self.opener.uri().clone();
+            let lost = match self.flow.carry(&uri, connection, &shared).await {
+                Ok(Ended::Done) => return Ok(()),
+                // A source that ends is done, unless another stream may follow.
+                Ok(Ended::ByPeer) if !shared.returns(&uri) => return Ok(()),
+                Ok(Ended::ByPeer) => Failure::runtime("the peer ended the connection").at(&uri),
+                Err(failure) => failure.at(&uri),
+            };
+            if !shared.returns(&uri) || shared.stop.is_told() {
+                return Err(lost);
+            }
+            self.opener.log().lost(format_args!("{lost}; waiting for it to come back"));
+            match self.next(&shared).await? {
+                Some(reopened) => connection = reopened,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// The first connection, when the destinations are ready for what comes; `None` if it is time
+    /// to stop first, or nobody is left who would take it.
+    async fn first(&mut self, shared: &Shared) -> Result<Option<Connection>, Failure> {
+        let Some(mut connection) = self.next(shared).await? else { return Ok(None) };
+        let begin = self.openings.begin(is_live(self.opener.uri()));
+        if shared.stop.or(begin).await.is_none() {
+            connection.writer.close().await;
+            return Ok(None);
+        }
+        connection.reader.skip_old().await;
+        Ok(Some(connection))
+    }
+
+    async fn next(&mut self, shared: &Shared) -> Result<Option<Connection>, Failure> {
+        let abandoned = self.flow.outbox.abandoned();
+        let open = shared.open(&mut self.opener);
+        tokio::select! {
+            opened = shared.stop.or(open) => opened.transpose(),
+            () = abandoned => Ok(None),
+            // With --bidir the other end writes to nobody meanwhile.
+            () = self.flow.discard() => Ok(None),
+        }
+    }
+}

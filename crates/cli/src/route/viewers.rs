@@ -1,0 +1,306 @@
+//! A destination of a route that listens and gives the stream to each of its callers.
+
+use std::collections::VecDeque;
+use std::num::NonZeroUsize;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use punctual::Outgoing;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::endpoint::{Connection, EndLog, Opener, SrtEnd, Traffic, Writer};
+use crate::exit::Failure;
+use crate::live::Way;
+use crate::route::Shared;
+use crate::route::fanout::Batch;
+use crate::route::openings::Opening;
+use punctual_uri::Uri;
+
+/// A destination of a route that listens and gives the stream to each of its callers, from the
+/// moment when it is there.
+pub(super) struct Viewers {
+    door: Door,
+    inbox: Receiver<Batch>,
+    opening: Opening,
+}
+
+/// Where callers come in.
+struct Door {
+    opener: Opener,
+    /// A place for each viewer that may be there at a time.
+    places: Arc<Semaphore>,
+    limit: usize,
+}
+
+/// A caller that was let in, and the place that it holds.
+type Newcomer = (Connection, OwnedSemaphorePermit);
+
+impl Viewers {
+    /// At most `limit` viewers at a time; further callers are refused.
+    pub(super) fn new(
+        opener: Opener,
+        limit: NonZeroUsize,
+        inbox: Receiver<Batch>,
+        opening: Opening,
+    ) -> Self {
+        let limit = limit.get().min(Semaphore::MAX_PERMITS);
+        let places = Arc::new(Semaphore::new(limit));
+        let opener = opener.with_places(Arc::clone(&places));
+        Self { door: Door { opener, places, limit }, inbox, opening }
+    }
+
+    /// Takes callers and hands out the stream, until no more comes.
+    pub(super) async fn run(self, shared: Arc<Shared>) -> Result<(), Failure> {
+        let Self { mut door, inbox, mut opening } = self;
+        door.opener.listen().await?;
+        opening.done();
+        let (welcome, newcomers) = channel(1);
+        let audience = Audience::new(&door.opener, shared);
+        tokio::select! {
+            failure = door.take_callers(welcome) => Err(failure),
+            () = audience.serve(inbox, newcomers) => Ok(()),
+        }
+    }
+}
+
+impl Door {
+    /// Takes callers for ever; gives the failure after which the listener takes no more.
+    async fn take_callers(&mut self, welcome: Sender<Newcomer>) -> Failure {
+        loop {
+            let connection = match self.opener.open().await {
+                Ok(connection) => connection,
+                // Somebody is watching: nobody else need call.
+                Err(failure) if failure.is_no_answer() && self.is_in_use() => continue,
+                Err(failure) => return failure,
+            };
+            let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+                unreachable!("callers are let in while there is a place, one at a time");
+            };
+            if welcome.send((connection, place)).await.is_err() {
+                return Failure::runtime("nobody hands out the stream");
+            }
+        }
+    }
+
+    fn is_in_use(&self) -> bool {
+        self.places.available_permits() < self.limit
+    }
+}
+
+/// Those who get the stream now.
+struct Audience {
+    uri: Uri,
+    log: Arc<EndLog>,
+    shared: Arc<Shared>,
+    viewers: Vec<Viewer>,
+    /// A task for each viewer, until its connection has ended.
+    attending: JoinSet<()>,
+}
+
+/// One who gets the stream.
+struct Viewer {
+    name: String,
+    end: SrtEnd,
+    writer: Writer,
+    traffic: Arc<Traffic>,
+    /// Messages that did not fit into its send buffer yet.
+    queue: VecDeque<Outgoing>,
+    /// Messages that were thrown away since the queue was full.
+    missed: u64,
+    patience: Patience,
+    /// Tells the task that attends to it how to part.
+    parting: oneshot::Sender<Parting>,
+}
+
+/// How a viewer is parted from.
+enum Parting {
+    /// What is buffered is still sent.
+    AtTheEnd,
+    /// At once.
+    TooSlow,
+}
+
+impl Audience {
+    fn new(opener: &Opener, shared: Arc<Shared>) -> Self {
+        let (uri, log) = (opener.uri().clone(), Arc::clone(opener.log()));
+        Self { uri, log, shared, viewers: Vec::new(), attending: JoinSet::new() }
+    }
+
+    /// Hands out what comes to whoever is there, until no more comes; then it waits until the
+    /// viewers have what is buffered.
+    async fn serve(mut self, mut inbox: Receiver<Batch>, mut newcomers: Receiver<Newcomer>) {
+        let mut look = interval(LOOK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                batch = inbox.recv() => match batch {
+                    Some(batch) => self.viewers.retain_mut(|viewer| viewer.hand(&batch)),
+                    None => break,
+                },
+                Some(newcomer) = newcomers.recv() => self.welcome(newcomer),
+                _ = look.tick() => self.part_from_slow(),
+                Some(_) = self.attending.join_next() => {}
+            }
+        }
+        for viewer in self.viewers.drain(..) {
+            let _ = viewer.parting.send(Parting::AtTheEnd);
+        }
+        while self.attending.join_next().await.is_some() {}
+    }
+
+    fn welcome(&mut self, (connection, place): Newcomer) {
+        let (parting, told) = oneshot::channel();
+        if let Some(viewer) = Viewer::new(&connection, parting) {
+            let name = format!("{}, viewer {}", self.uri, viewer.name);
+            self.viewers.push(viewer);
+            self.attending.spawn(attend(name, connection, told, place, Arc::clone(&self.shared)));
+        }
+    }
+
+    fn part_from_slow(&mut self) {
+        for viewer in self.viewers.extract_if(.., Viewer::is_too_slow) {
+            self.log.lost(format_args!(
+                "{}: viewer {} takes the stream too slowly, {} packets were dropped for it: it is \
+                 disconnected",
+                self.uri,
+                viewer.name,
+                viewer.dropped(),
+            ));
+            let _ = viewer.parting.send(Parting::TooSlow);
+        }
+    }
+}
+
+impl Viewer {
+    /// `None` for a connection that is not SRT's.
+    fn new(connection: &Connection, parting: oneshot::Sender<Parting>) -> Option<Self> {
+        let end = connection.socket.clone()?;
+        Some(Self {
+            name: end.peer(),
+            writer: end.writer(),
+            end,
+            traffic: Arc::clone(&connection.traffic),
+            queue: VecDeque::new(),
+            missed: 0,
+            patience: Patience::default(),
+            parting,
+        })
+    }
+
+    /// Hands messages over as far as there is room; whether it is still there.
+    fn hand(&mut self, batch: &Batch) -> bool {
+        batch.iter().for_each(|message| self.traffic.count(message.payload.len()));
+        self.queue.extend(batch.iter().cloned());
+        let is_there = self.write_what_fits();
+        let excess = self.queue.len().saturating_sub(QUEUE);
+        self.queue.drain(..excess);
+        self.missed += excess as u64;
+        is_there
+    }
+
+    /// Writes without waiting for room: the next messages come soon and try again. Gives whether
+    /// the viewer is still there.
+    fn write_what_fits(&mut self) -> bool {
+        let write = pin!(self.writer.write(&mut self.queue));
+        let written = write.poll(&mut Context::from_waker(Waker::noop()));
+        !matches!(written, Poll::Ready(Err(_)))
+    }
+
+    /// Messages of the stream that it will never have since it did not take them in time.
+    fn dropped(&self) -> u64 {
+        self.end.statistics().packets_send_dropped + self.missed
+    }
+
+    fn is_too_slow(&mut self) -> bool {
+        let dropped = self.dropped();
+        self.patience.ends_with(dropped)
+    }
+}
+
+/// Attends to one viewer until it leaves or is parted from: reads what it sends, which is for
+/// nobody, and keeps its statistics.
+async fn attend(
+    name: String,
+    connection: Connection,
+    told: oneshot::Receiver<Parting>,
+    place: OwnedSemaphorePermit,
+    shared: Arc<Shared>,
+) {
+    let watch = shared.live.watch_as(&name, &connection, Way::Out);
+    let Connection { mut reader, mut writer, socket, .. } = connection;
+    let read = async {
+        let mut messages = Vec::new();
+        while matches!(reader.read(&mut messages).await, Ok(true)) {
+            messages.clear();
+        }
+    };
+    let work = async {
+        let ends_well = tokio::select! {
+            () = read => true,
+            parting = told => matches!(parting, Ok(Parting::AtTheEnd)),
+        };
+        if ends_well {
+            writer.close().await;
+        }
+    };
+    match (&shared.stats, &socket) {
+        (Some(stats), Some(socket)) => stats.observe(socket, work).await,
+        _ => work.await,
+    }
+    drop(watch);
+    drop(place);
+}
+
+/// How long a viewer is borne with that loses packets since it does not take them.
+#[derive(Debug, Default)]
+struct Patience {
+    dropped: u64,
+    looks: u32,
+}
+
+impl Patience {
+    /// Looks once more, at the number of packets `dropped` since the start; whether it ends: some
+    /// were dropped before each of the last looks.
+    fn ends_with(&mut self, dropped: u64) -> bool {
+        self.looks = if dropped > self.dropped { self.looks + 1 } else { 0 };
+        self.dropped = dropped;
+        self.looks >= BAD_LOOKS
+    }
+}
+
+/// Time between two looks at how viewers keep up.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Looks in a row that find new drops after which a viewer is parted from. One that stalls for
+/// some seconds, as a modem that changes its cell does, is borne with.
+const BAD_LOOKS: u32 = 5;
+
+/// Messages that wait for one viewer at most, beside those in its send buffer.
+const QUEUE: usize = 1_024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patience_ends_when_drops_go_on() {
+        let mut patience = Patience::default();
+        for second in 1..5 {
+            assert!(!patience.ends_with(second * 100));
+        }
+        assert!(patience.ends_with(500));
+    }
+
+    #[test]
+    fn a_second_without_drops_begins_patience_anew() {
+        let mut patience = Patience::default();
+        let dropped = [0, 10, 20, 30, 40, 40, 41, 42, 43, 44];
+        assert!(!dropped.into_iter().any(|dropped| patience.ends_with(dropped)));
+        assert!(patience.ends_with(45));
+    }
+}

@@ -1,0 +1,154 @@
+//! Which stream IDs callers may have, as a file lists them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use punctual::{RejectReason, StreamId};
+use wildmatch::WildMatch;
+
+use crate::exit::Failure;
+
+/// The stream IDs that callers may have: one pattern a line, in which `*` stands for any text and
+/// `?` for one character. Empty lines, and what follows a `#` at the start of a line or behind a
+/// space, mean nothing.
+///
+/// A pattern allows a stream ID that it matches, and one whose resource it matches: `live/*` allows
+/// `live/one`, `publish:live/one` and `#!::r=live/one,m=publish`.
+#[derive(Debug)]
+pub(crate) struct AllowedStreamIds {
+    path: PathBuf,
+    patterns: RwLock<Vec<WildMatch>>,
+}
+
+impl AllowedStreamIds {
+    /// Reads the file at `path`.
+    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+        let patterns = RwLock::new(patterns(path)?);
+        Ok(Self { path: path.to_owned(), patterns })
+    }
+
+    /// Reads the file again at each SIGHUP, for as long as anybody asks. A file that cannot be read
+    /// changes nothing.
+    pub(crate) fn read_again_on_hangup(self: &Arc<Self>) {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+
+            let allowed = Arc::downgrade(self);
+            tokio::spawn(async move {
+                let Ok(mut hangups) = signal(SignalKind::hangup()) else { return };
+                while hangups.recv().await.is_some() {
+                    let Some(allowed) = allowed.upgrade() else { return };
+                    allowed.read_again();
+                }
+            });
+        }
+    }
+
+    fn read_again(&self) {
+        match patterns(&self.path) {
+            Ok(patterns) => {
+                let (count, path) = (patterns.len(), self.path.display());
+                tracing::info!("{path} was read again: {count} patterns of stream IDs");
+                *self.patterns.write().unwrap_or_else(PoisonError::into_inner) = patterns;
+            }
+            Err(failure) => tracing::warn!("{failure}; the stream IDs allowed before stay"),
+        }
+    }
+
+    /// Decides on a caller.
+    ///
+    /// Errors: the code to refuse it with.
+    pub(crate) fn check(&self, stream_id: &str) -> Result<(), RejectReason> {
+        let parsed = StreamId::parse(stream_id).ok();
+        let resource = parsed.as_ref().and_then(StreamId::resource);
+        let patterns = self.patterns.read().unwrap_or_else(PoisonError::into_inner);
+        let is_allowed = patterns.iter().any(|pattern| {
+            pattern.matches(stream_id) || resource.is_some_and(|it| pattern.matches(it))
+        });
+        if is_allowed { Ok(()) } else { Err(RejectReason::FORBIDDEN) }
+    }
+}
+
+fn patterns(path: &Path) -> Result<Vec<WildMatch>, Failure> {
+    let text = fs::read_to_string(path).map_err(|error| Failure::file(path, &error))?;
+    Ok(text
+        .lines()
+        .map(pattern)
+        .filter(|pattern| !pattern.is_empty())
+        .map(WildMatch::new)
+        .collect())
+}
+
+/// The pattern of a line, without a comment. A `#` within a word belongs to it: the standard form
+/// of a stream ID begins with `#!`.
+fn pattern(line: &str) -> &str {
+    let line = line.trim();
+    if line.starts_with('#') && !line.starts_with("#!") {
+        return "";
+    }
+    line.split_once(" #").map_or(line, |(pattern, _)| pattern).trim_end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct File(PathBuf);
+
+    impl File {
+        fn new(name: &str, text: &str) -> Self {
+            let name = format!("punctual-stream-ids-{name}-{}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            fs::write(&path, text).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for File {
+        fn drop(&mut self) {
+            let _ = fs::remove_file(&self.0);
+        }
+    }
+
+    fn allows(allowed: &AllowedStreamIds, stream_id: &str) -> bool {
+        allowed.check(stream_id).is_ok()
+    }
+
+    #[test]
+    fn a_pattern_allows_what_it_matches_in_every_form() {
+        let file =
+            File::new("forms", "# who may send\nlive/*\n\ncam ?  # one to nine\n#!::u=ann*\n");
+        let allowed = AllowedStreamIds::read(&file.0).unwrap();
+        for id in ["live/one", "publish:live/one", "#!::r=live/one,m=publish", "cam 7", "#!::u=ann"]
+        {
+            assert!(allows(&allowed, id), "{id}");
+        }
+        for id in ["", "live", "cam 10", "other/live/one", "who may send", "#!::r=sports"] {
+            assert_eq!(allowed.check(id), Err(RejectReason::FORBIDDEN), "{id}");
+        }
+    }
+
+    #[test]
+    fn an_empty_list_allows_nobody_and_a_star_everybody() {
+        let nobody = File::new("nobody", "\n# nobody\n");
+        assert!(!allows(&AllowedStreamIds::read(&nobody.0).unwrap(), ""));
+        let everybody = File::new("everybody", "*\n");
+        let allowed = AllowedStreamIds::read(&everybody.0).unwrap();
+        assert!(allows(&allowed, "") && allows(&allowed, "#!broken"));
+    }
+
+    #[test]
+    fn a_list_that_is_read_again_counts_and_a_missing_one_changes_nothing() {
+        let file = File::new("again", "one\n");
+        let allowed = AllowedStreamIds::read(&file.0).unwrap();
+        fs::write(&file.0, "two\n").unwrap();
+        allowed.read_again();
+        assert!(allows(&allowed, "two") && !allows(&allowed, "one"));
+        fs::remove_file(&file.0).unwrap();
+        allowed.read_again();
+        assert!(allows(&allowed, "two"));
+        assert!(AllowedStreamIds::read(&file.0).unwrap_err().to_string().contains("stream-ids"));
+    }
+}

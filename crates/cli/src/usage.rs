@@ -1,0 +1,123 @@
+//! What is said of a command line that cannot be understood.
+
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue};
+use punctual_uri::redacted;
+
+/// The error as it may be shown: without what may be a passphrase, and with where the options of a
+/// connection belong, if one of them was typed as an option of the program.
+pub(crate) fn explained(mut error: clap::Error, command_line: &[OsString]) -> clap::Error {
+    for kind in TYPED {
+        let shown = match error.get(kind) {
+            Some(ContextValue::String(typed)) => ContextValue::String(redacted(typed)),
+            Some(ContextValue::Strings(typed)) => {
+                ContextValue::Strings(typed.iter().map(|typed| redacted(typed)).collect())
+            }
+            _ => continue,
+        };
+        error.insert(kind, shown);
+    }
+    let unknown = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(typed)) => typed.clone(),
+        _ => return error,
+    };
+    let is_unknown = error.kind() == clap::error::ErrorKind::UnknownArgument;
+    if let Some(tip) = tip(&unknown, command_line).filter(|_| is_unknown) {
+        for kind in [ContextKind::SuggestedArg, ContextKind::SuggestedValue] {
+            error.remove(kind);
+        }
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
+/// Where an option of SRT belongs that was typed as an option of this command.
+fn tip(typed: &str, command_line: &[OsString]) -> Option<String> {
+    let name = typed.strip_prefix("--")?.to_lowercase();
+    let option = punctual_uri::options()
+        .find(|option| option.name == name || option.aliases.contains(&name.as_str()))?;
+    let words: Vec<&str> = command_line.iter().skip(1).filter_map(|word| word.to_str()).collect();
+    let command = words.iter().find(|word| !word.starts_with('-'))?;
+    let form = |value: &str| match *command {
+        "lab" => Some(format!("write it as `--set {name}={value}`")),
+        "generate" | "receive" | "route" | "file" | "probe" => {
+            Some(format!("write it into the URI: `srt://…?{name}={value}`"))
+        }
+        _ => None,
+    };
+    if option.name == "passphrase" {
+        let advice = form("…")?.replace("passphrase=…", "passphrase-file=PATH");
+        return Some(format!("`{name}` is an option of the connection; {advice}"));
+    }
+    let value = value_of(typed, &words).unwrap_or_else(|| "VALUE".to_owned());
+    Some(format!("`{name}` is an option of the connection; {}", form(&value)?))
+}
+
+/// What was typed behind an option.
+fn value_of(typed: &str, words: &[&str]) -> Option<String> {
+    let place = words.iter().position(|word| word.split('=').next() == Some(typed))?;
+    let value = match words[place].split_once('=') {
+        Some((_, value)) => value,
+        None => words.get(place + 1).filter(|next| !next.starts_with('-'))?,
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-%".contains(c);
+    (value.len() <= 20 && value.chars().all(plain)).then(|| value.to_owned())
+}
+
+/// What of an error was typed.
+const TYPED: [ContextKind; 5] = [
+    ContextKind::InvalidArg,
+    ContextKind::InvalidSubcommand,
+    ContextKind::InvalidValue,
+    ContextKind::PriorArg,
+    ContextKind::TrailingArg,
+];
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::Cli;
+
+    fn told(words: &[&str]) -> String {
+        let line: Vec<OsString> = ["punctual"].iter().chain(words).map(OsString::from).collect();
+        let error = Cli::try_parse_from(&line).expect_err("it is wrong");
+        explained(error, &line).to_string()
+    }
+
+    #[test]
+    fn an_option_of_the_connection_is_sent_into_the_uri() {
+        let uri = "srt://h:1";
+        let text = told(&["generate", uri, "--latency", "200"]);
+        assert!(text.contains("into the URI: `srt://…?latency=200`"), "{text}");
+        assert!(!text.contains("-- --latency"), "{text}");
+        let text = told(&["receive", uri, "--rcvlatency=80ms"]);
+        assert!(text.contains("`srt://…?rcvlatency=80ms`"), "{text}");
+        let text = told(&["lab", "run", "srt-4g", "--latency", "200ms"]);
+        assert!(text.contains("`--set latency=200ms`"), "{text}");
+        let text = told(&["route", uri, "-", "--latncy", "200"]);
+        assert!(!text.contains("option of the connection"), "{text}");
+    }
+
+    #[test]
+    fn no_passphrase_is_shown_wherever_it_was_typed() {
+        for words in [
+            &["srt://h:1?passphrase=hush, hush"][..],
+            &["route", "--passphrase", "hush, hush", "udp://:1", "srt://h:1"],
+            &["route", "--passphrase=hush", "udp://:1", "srt://h:1"],
+            &["route", "--pasphrase=hush", "udp://:1", "srt://h:1"],
+            &["route", "srt://h:1?pasphrase=hush", "-"],
+            &["route", "srt:h:1?pasphrase=hush", "-"],
+            &["route", "--chunk", "passphrase=hush", "-"],
+            &["file", "srt://h:1?passphrase=hush"],
+            &["probe", "h:1?pw=hush"],
+        ] {
+            let text = told(words);
+            assert!(!text.contains("hush"), "{words:?}: {text}");
+        }
+        let text = told(&["route", "--passphrase", "hush", "udp://:1", "srt://h:1"]);
+        assert!(text.contains("`srt://…?passphrase-file=PATH`"), "{text}");
+    }
+}
