@@ -37,16 +37,17 @@ pub(crate) fn better(plan: &Plan<'_>, latency: Duration, others: &Expected) -> O
 }
 
 /// The least latency that is to be thought of: that two requests can be answered in, also behind
-/// what was worst while it was measured. A link that varies has as many round trips as with any
-/// other algorithm: it may do worse than it did.
+/// what was worst while it was measured. A link whose room changes from second to second has as
+/// many round trips as with any other algorithm: it may do worse than it did. Where round trips
+/// merely vary, the model's own figures tell by how much, as those of `punctual latency` do.
 fn least(plan: &Plan<'_>) -> Duration {
     let rounds = plan.timed_rounds();
     let two_rounds = rounds.detection + rounds.rtt + rounds.period() + rounds.last_request();
     let reasons = plan.reasons();
     let least = two_rounds.max(reasons.by_spike).max(reasons.burst + two_rounds);
     let least = match plan.kind {
-        LinkKind::Mobile => least.max(reasons.by_rtt),
-        LinkKind::Steady => least,
+        LinkKind::Mobile if plan.measurement.changes => least.max(reasons.by_rtt),
+        LinkKind::Mobile | LinkKind::Steady => least,
     };
     least.min(LONGEST_LATENCY)
 }

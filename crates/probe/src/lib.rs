@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod both_ends;
+mod capacity;
 mod config;
 mod course;
 mod events;

@@ -22,7 +22,7 @@ pub(crate) fn explain(
         ("reorder_tolerance", reordering(recommendation, measurement)),
         ("algorithm", algorithm(recommendation, measurement)),
         ("expected", expected(recommendation, measurement)),
-        ("both_ends", both_ends(recommendation)),
+        ("both_ends", both_ends(recommendation, measurement)),
     ];
     recommendation.why = why.map(|(setting, text)| Why { setting, text }).into();
     recommendation.warnings = warnings(recommendation, measurement, wishes);
@@ -215,9 +215,16 @@ fn expected(recommendation: &Recommendation, measurement: &Measurement) -> Strin
     text
 }
 
-fn both_ends(recommendation: &Recommendation) -> String {
+fn both_ends(recommendation: &Recommendation, measurement: &Measurement) -> String {
     let Some(both_ends) = &recommendation.both_ends else {
-        return "deadline-aware retransmission would do no better on this link".to_owned();
+        let why = if measurement.changes {
+            "the link's room changes from second to second, and that sets the latency, not how \
+             often a lost packet can be asked for"
+        } else {
+            "what sets the latency are the longest round trips and losses that were seen, not how \
+             often a lost packet can be asked for"
+        };
+        return format!("deadline-aware retransmission needs as much here: {why}");
     };
     let need = &both_ends.need;
     let requests = match need.rounds {

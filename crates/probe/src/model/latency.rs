@@ -104,7 +104,7 @@ impl Path {
     }
 
     /// The rounds of one of libsrt's algorithms.
-    pub fn rounds(&self, algorithm: RetransmitAlgorithm) -> Rounds {
+    pub fn rounds(&self, algorithm: &RetransmitAlgorithm) -> Rounds {
         Rounds {
             rtt: self.rtt,
             rtt_variance: self.jitter,
@@ -220,7 +220,7 @@ impl<'a> Search<'a> {
         let packets = GRAIN.as_secs_f64() / path.packet.as_secs_f64().max(1e-9);
         let spread = Spread { longer: (1.0 - 1.0 / path.burst).powf(packets), mean: 1.0 };
         let rounds =
-            |algorithm| Periodic { rounds: path.rounds(algorithm), spread, missing: (0, 1.0) };
+            |algorithm| Periodic { rounds: path.rounds(&algorithm), spread, missing: (0, 1.0) };
         Self {
             path,
             target,

@@ -110,7 +110,7 @@ impl Rounds {
     /// The same rounds with this algorithm at the sender. One of the user's own counts as the
     /// efficient one.
     #[must_use]
-    pub fn with_algorithm(self, algorithm: RetransmitAlgorithm) -> Self {
+    pub fn with_algorithm(self, algorithm: &RetransmitAlgorithm) -> Self {
         let holds_back = !matches!(algorithm, RetransmitAlgorithm::Aggressive);
         Self { holds_back, ..self }
     }
@@ -191,7 +191,7 @@ mod tests {
             (5.0, 300, 750, 14.63, 5.40),
         ] {
             let link = Rounds { rtt: MS(rtt), rtt_variance: Duration::ZERO, ..lab(loss / 100.0) };
-            let held = link.with_algorithm(RetransmitAlgorithm::Efficient);
+            let held = link.with_algorithm(&RetransmitAlgorithm::Efficient);
             for (link, measured) in [(link, aggressive), (held, efficient)] {
                 let told = loss * link.answers(MS(ms));
                 assert!((told / measured - 1.0).abs() < 0.125, "{loss}, {rtt}, {ms}: {told}");
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn holding_back_costs_rounds_where_reports_come_faster_than_answers() {
         let fast = Rounds { rtt: MS(100), rtt_variance: Duration::ZERO, ..lab(0.1) };
-        let held = fast.with_algorithm(RetransmitAlgorithm::Efficient);
+        let held = fast.with_algorithm(&RetransmitAlgorithm::Efficient);
         assert_eq!(fast.report_period(), MS(50));
         assert!(held.missing_after(MS(160)) > fast.missing_after(MS(160)));
         // A second answer comes three reports after the first.

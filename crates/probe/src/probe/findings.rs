@@ -5,6 +5,7 @@ use std::time::Duration;
 use punctual_units::Bitrate;
 
 use super::{Probe, recommended};
+use crate::capacity;
 use crate::course::{self, Course};
 use crate::measurement::{Limit, Measurement, Peer, Verdict};
 use crate::step::{Step, median};
@@ -21,6 +22,14 @@ impl Probe {
         let rtt_variance = median(&self.far.rtt_variances)
             .map_or(self.own.rtt_variance, |us| Duration::from_micros(us.into()));
         let reported = |step: &[&Step]| peer == Peer::Punctual && !step.is_empty();
+        let limit = self.limit.unwrap_or(Limit::Stopped);
+        let told = match peer {
+            Peer::Punctual => self.far.capacity,
+            Peer::Other => self.own.link_capacity,
+        };
+        let capacity = capacity::believed(told, self.usable, limit);
+        let mut missing = summary::missing(peer, &at_ease);
+        missing.extend(capacity.err());
         Measurement {
             peer,
             duration: self.now - self.started,
@@ -42,16 +51,12 @@ impl Probe {
             changes: self.changes(),
             steps: self.steps(),
             usable: self.usable,
-            limit: self.limit.unwrap_or(Limit::Stopped),
-            capacity: Some(match peer {
-                Peer::Punctual => self.far.capacity,
-                Peer::Other => self.own.link_capacity,
-            })
-            .filter(|&capacity| capacity > Bitrate::ZERO),
+            limit,
+            capacity: capacity.ok(),
             largest_payload: (peer == Peer::Punctual && self.far.largest_payload > 0)
                 .then_some(self.far.largest_payload),
             payload: self.message.len(),
-            missing: summary::missing(peer, &at_ease),
+            missing,
             events,
             course: Course::of(self.steps.iter().map(Step::course), &at_ease),
         }

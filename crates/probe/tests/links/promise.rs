@@ -330,7 +330,24 @@ fn over_wifi() {
 
 #[test]
 fn on_a_mobile_link() {
-    promise("mobile", &preset("mobile"));
+    let it = promise("mobile", &preset("mobile"));
+    let both_ends = it.recommendation.both_ends.expect("deadline-aware retransmission does better");
+    assert!(both_ends.need.latency < it.recommendation.latency, "{both_ends:?}");
+    // Its jitter keeps packets together: what pairs tell is no capacity.
+    let capacity = it.measurement.capacity;
+    assert!(capacity.is_none_or(|capacity| capacity <= Bitrate::from_mbps(50)), "{capacity:?}");
+}
+
+#[test]
+fn deadline_aware_retransmission_is_advised_on_any_course_of_it() {
+    for course in 1..=4 {
+        let path = presets::find("mobile").expect("a preset").path(course);
+        let measurement = probe(&path, course, &ProbeConfig::default(), Peer::Punctual);
+        let it = recommend(&measurement, &Wishes::default()).expect("enough was measured");
+        let (latency, both_ends) = (it.latency, it.both_ends.expect("something better"));
+        assert!(both_ends.need.latency <= latency, "{course}: {both_ends:?}, {latency:?}");
+        assert!(both_ends.expected.seen <= 1e-5, "{course}: {both_ends:?}");
+    }
 }
 
 #[test]

@@ -1,0 +1,64 @@
+//! Whether what packet pairs tell of a link's capacity can be true.
+
+use punctual_units::Bitrate;
+
+use crate::measurement::{Limit, Missing};
+
+/// The capacity that pairs of packets told, or why it is none: pairs that something on the way
+/// kept together (a radio link that holds back what follows a repeated packet, a host that hands
+/// over several packets at once) tell of that, not of the link.
+pub(crate) fn believed(
+    told: Bitrate,
+    usable: Option<Bitrate>,
+    limit: Limit,
+) -> Result<Bitrate, Missing> {
+    let too_much = match limit {
+        Limit::Congested { at, .. } => Some(at),
+        Limit::MaxRate | Limit::Time | Limit::Stopped => None,
+    };
+    let twice = |rate: Bitrate| Bitrate::from_bits_per_sec(rate.as_bits_per_sec() * 2);
+    let why = if told == Bitrate::ZERO {
+        "no two packets that were sent together arrived apart"
+    } else if told > TIMED {
+        "packets that were sent together arrived closer to each other than can be timed"
+    } else if too_much.is_some_and(|rate| told > twice(rate)) {
+        "packets arrived in clusters: the pairs tell more than twice the rate that was too much"
+    } else if usable.is_some_and(|usable| told < usable) {
+        "pairs were torn apart on the way: they tell less than what the link carried"
+    } else {
+        return Ok(told);
+    };
+    Err(Missing { what: "capacity", why })
+}
+
+/// Above that the packets of a pair are less than some 20 µs apart, which is how exactly a program
+/// that shares its machine with others knows when they came.
+const TIMED: Bitrate = Bitrate::from_mbps(600);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measurement::Congestion;
+
+    #[test]
+    fn what_pairs_tell_is_believed_only_where_the_rates_that_were_tried_allow_it() {
+        let mbps = Bitrate::from_mbps;
+        let congested =
+            |at| Limit::Congested { at: mbps(at), sign: Congestion::Loss { share: 0.1 } };
+        let tried = |told, usable, limit| {
+            believed(told, Some(mbps(usable)), limit).map_err(|missing| missing.why)
+        };
+        assert_eq!(tried(mbps(21), 16, congested(25)), Ok(mbps(21)));
+        assert_eq!(tried(mbps(45), 16, Limit::MaxRate), Ok(mbps(45)));
+        for (told, limit, part) in [
+            (mbps(7_180), congested(25), "closer to each other than can be timed"),
+            (mbps(7_180), Limit::MaxRate, "closer to each other than can be timed"),
+            (mbps(80), congested(25), "arrived in clusters"),
+            (mbps(10), congested(25), "torn apart"),
+            (Bitrate::ZERO, Limit::Time, "arrived apart"),
+        ] {
+            let why = tried(told, 16, limit).unwrap_err();
+            assert!(why.contains(part), "{told}: {why}");
+        }
+    }
+}
