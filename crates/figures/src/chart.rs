@@ -21,6 +21,7 @@ use crate::theme::Theme;
 pub struct Chart {
     pub(crate) title: String,
     pub(crate) caption: String,
+    pub(crate) quotation: String,
     pub(crate) x: Axis,
     pub(crate) panels: Vec<Panel>,
 }
@@ -37,13 +38,21 @@ impl Chart {
     /// A chart of one empty panel. `x` is the axis along it, `y` the one of the panel.
     pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Self {
         let panel = Panel { y, series: Vec::new(), markers: Vec::new() };
-        Self { title: title.into(), caption: String::new(), x, panels: vec![panel] }
+        let (caption, quotation) = (String::new(), String::new());
+        Self { title: title.into(), caption, quotation, x, panels: vec![panel] }
     }
 
     /// Sets the text that stands with the title: what is to be seen, and what it was measured with.
     #[must_use]
     pub fn caption(mut self, caption: impl Into<String>) -> Self {
         self.caption = caption.into();
+        self
+    }
+
+    /// Sets what others say of the same: it is set off from the caption as a quotation.
+    #[must_use]
+    pub fn quotation(mut self, quotation: impl Into<String>) -> Self {
+        self.quotation = quotation.into();
         self
     }
 

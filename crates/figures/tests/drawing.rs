@@ -73,15 +73,25 @@ fn an_axis_of_names_has_each_at_its_place() {
 
 #[cfg(feature = "png")]
 mod png {
+    use std::io::Write as _;
+
     use punctual_figures::{Fonts, PngError};
 
     use super::small;
 
     #[test]
     fn a_chart_becomes_an_image_of_the_width_asked_for() {
-        let Ok(fonts) = Fonts::system() else {
-            println!("skipped: this machine has no font to draw letters with");
-            return;
+        let fonts = match Fonts::system() {
+            Ok(fonts) => fonts,
+            Err(error) => {
+                let problem = error.to_string();
+                let required = std::env::var("PUNCTUAL_REQUIRE_PEERS");
+                assert!(required.as_deref() != Ok("1"), "{problem}");
+                // Past the capture of the test harness, so that nobody takes it for a test that
+                // passed.
+                let _ = writeln!(std::io::stdout(), "\nskipped: {problem}");
+                return;
+            }
         };
         let image = small().to_png(640, &fonts).unwrap();
         assert_eq!(&image[..8], b"\x89PNG\r\n\x1a\n");

@@ -137,42 +137,48 @@ fn style(theme: Theme) -> String {
     }
 }
 
-/// Title and caption above a chart that stands alone.
+/// Title, caption and quotation above a chart that stands alone.
 struct Heading {
     title: Vec<String>,
     caption: Vec<String>,
+    quotation: Vec<String>,
     height: f64,
 }
 
 fn heading(chart: &Chart, look: &Look) -> Heading {
     if look.alone.is_none() {
-        return Heading { title: Vec::new(), caption: Vec::new(), height: 4.0 };
+        let (title, caption, quotation) = (Vec::new(), Vec::new(), Vec::new());
+        return Heading { title, caption, quotation, height: 4.0 };
     }
     let room = look.width - 2.0 * MARGIN;
     // Bold letters are wider than the estimate takes them for.
     let title = wrap(&chart.title, TITLE * 1.08, room);
     let caption = wrap(&chart.caption, CAPTION, room);
+    let quotation = wrap(&chart.quotation, CAPTION, room - INDENT);
     let lines = |lines: &[String], size: f64| {
         f64::from(u16::try_from(lines.len()).unwrap_or(u16::MAX)) * size * LINE
     };
-    let height = MARGIN + lines(&title, TITLE) + lines(&caption, CAPTION) + 10.0;
-    Heading { title, caption, height }
+    let texts = lines(&caption, CAPTION) + lines(&quotation, CAPTION);
+    let height = MARGIN + lines(&title, TITLE) + texts + 10.0;
+    Heading { title, caption, quotation, height }
 }
 
 impl Heading {
     fn draw(&self, xml: &mut Xml) {
         let mut y = MARGIN + 0.2 * TITLE;
-        for (lines, size, class, weight) in
-            [(&self.title, TITLE, "t", "bold"), (&self.caption, CAPTION, "u", "normal")]
-        {
+        for (lines, x, size, class, style) in [
+            (&self.title, 6.0, TITLE, "t", ("font-weight", "bold")),
+            (&self.caption, 6.0, CAPTION, "u", ("font-weight", "normal")),
+            (&self.quotation, 6.0 + INDENT, CAPTION, "u", ("font-style", "italic")),
+        ] {
             for line in lines {
                 y += size * LINE;
                 let attributes: [(&str, &dyn std::fmt::Display); 5] = [
                     ("class", &class),
-                    ("x", &Px(6.0)),
+                    ("x", &Px(x)),
                     ("y", &Px(y - 0.4 * size)),
                     ("font-size", &Px(size)),
-                    ("font-weight", &weight),
+                    (style.0, &style.1),
                 ];
                 xml.leaf("text", &attributes, line);
             }
@@ -184,3 +190,5 @@ const MARGIN: f64 = 12.0;
 const TITLE: f64 = 16.0;
 const CAPTION: f64 = 12.5;
 const LINE: f64 = 1.35;
+/// How far a quotation stands from the left.
+const INDENT: f64 = 14.0;

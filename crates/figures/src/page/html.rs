@@ -33,7 +33,7 @@ pub(crate) fn write(page: &Page) -> String {
         text(&mut xml, foot);
         xml.raw("</footer>\n");
     }
-    if writer.charts > 0 {
+    if writer.charts > 0 || writer.tables {
         xml.raw("<script>\n");
         xml.raw(include_str!("script.js"));
         xml.raw("</script>\n");
@@ -106,6 +106,7 @@ impl Anchors {
 struct Writer {
     anchors: Anchors,
     charts: usize,
+    tables: bool,
 }
 
 impl Writer {
@@ -127,6 +128,7 @@ impl Writer {
             }
             Block::Paragraph(paragraph) => wrapped(xml, "p", "", paragraph),
             Block::Note(note) => wrapped(xml, "p", "note", note),
+            Block::Quotation(said) => wrapped(xml, "blockquote", "", said),
             Block::List(items) => {
                 xml.raw("<ul>");
                 items.iter().for_each(|item| wrapped(xml, "li", "", item));
@@ -138,7 +140,10 @@ impl Writer {
                 xml.raw("</code></pre>");
             }
             Block::Keys(keys) => key_figures(xml, keys),
-            Block::Table(data) => table(xml, data),
+            Block::Table(data) => {
+                self.tables = true;
+                table(xml, data);
+            }
             Block::Chart(chart) => self.chart(xml, chart),
             Block::Details(summary, inner) => {
                 xml.raw("<details>");
@@ -159,7 +164,10 @@ impl Writer {
         xml.leaf("strong", &[], &chart.title);
         if !chart.caption.is_empty() {
             xml.raw(" ");
-            xml.text(&chart.caption);
+            xml.text(&together(&chart.caption));
+        }
+        if !chart.quotation.is_empty() {
+            xml.leaf("blockquote", &[], &together(&chart.quotation));
         }
         xml.raw("</figcaption>\n");
         for (class, width) in [("wide", WIDE), ("narrow", NARROW)] {
@@ -189,11 +197,14 @@ fn key_figures(xml: &mut Xml, keys: &[[String; 3]]) {
 
 fn table(xml: &mut Xml, data: &Table) {
     if !data.caption.is_empty() {
-        xml.leaf("p", &[("class", &"caption")], &data.caption);
+        xml.leaf("p", &[("class", &"caption")], &together(&data.caption));
     }
     // The box can be scrolled by keys, too.
     let label = if data.caption.is_empty() { "Table" } else { &data.caption };
-    xml.open("div", &[("class", &"table"), ("tabindex", &"0"), ("aria-label", &label)]);
+    let dense = if data.columns.len() > MOST_ROOMY { " dense" } else { "" };
+    let long = if data.rows.len() > MOST_IN_SIGHT { " long" } else { "" };
+    let kind = format!("table{dense}{long}");
+    xml.open("div", &[("class", &kind), ("tabindex", &"0"), ("aria-label", &label)]);
     xml.raw("<table><thead>");
     if data.columns.iter().any(|column| !column.group.is_empty()) {
         xml.raw("<tr class=\"groups\">");
@@ -215,8 +226,10 @@ fn table(xml: &mut Xml, data: &Table) {
             let align = data.columns.get(index).map_or(Align::Left, |column| column.align);
             let attributes: [(&str, &dyn Display); 1] = [("class", &class(align))];
             xml.open("td", &attributes);
-            if let Some(cell) = row.get(index) {
-                text(xml, cell);
+            match row.get(index) {
+                Some(cell) if align == Align::Right => number(xml, cell),
+                Some(cell) => text(xml, cell),
+                None => {}
             }
             xml.close("td");
         }
@@ -239,11 +252,42 @@ fn wrapped(xml: &mut Xml, name: &str, class: &str, content: &Text) {
     xml.close(name);
 }
 
+/// A number; the interval behind it is kept whole where the cell breaks.
+fn number(xml: &mut Xml, cell: &Text) {
+    let [Span::Plain(plain)] = cell.spans.as_slice() else { return text(xml, cell) };
+    let end = [" ±", " ("].iter().filter_map(|start| plain.find(start)).min();
+    match end.map(|end| plain.split_at(end)) {
+        Some((value, interval)) => {
+            xml.text(&together(value));
+            xml.raw(" ");
+            xml.leaf("span", &[], &together(interval.trim_start()));
+        }
+        None => xml.text(&together(plain)),
+    }
+}
+
+/// A text in which a number and its unit stay on one line.
+fn together(text: &str) -> String {
+    let mut whole = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(space) = rest.find(' ') {
+        let (before, after) = (&rest[..space], &rest[space + 1..]);
+        let word = after.split(|c: char| c.is_whitespace() || ",;.:)".contains(c)).next();
+        let is_unit = before.ends_with(|c: char| c.is_ascii_digit())
+            && word.is_some_and(|word| UNITS.contains(&word));
+        let joined = is_unit || before.ends_with('±');
+        whole.push_str(before);
+        whole.push(if joined { '\u{a0}' } else { ' ' });
+        rest = after;
+    }
+    whole + rest
+}
+
 fn text(xml: &mut Xml, content: &Text) {
     for span in &content.spans {
         match span {
-            Span::Plain(plain) => xml.text(plain),
-            Span::Strong(strong) => xml.leaf("strong", &[], strong),
+            Span::Plain(plain) => xml.text(&together(plain)),
+            Span::Strong(strong) => xml.leaf("strong", &[], &together(strong)),
             Span::Code(code) => xml.leaf("code", &[], code),
             Span::Link(link, address) if leads_somewhere(address) => {
                 xml.leaf("a", &[("href", address)], link);
@@ -257,6 +301,15 @@ fn text(xml: &mut Xml, content: &Text) {
 fn leads_somewhere(address: &str) -> bool {
     ["https://", "http://", "#"].iter().any(|start| address.starts_with(start))
 }
+
+/// Tables of more columns are set closer.
+const MOST_ROOMY: usize = 6;
+
+/// Tables of more rows are scrolled in a box, so that their head stays in sight.
+const MOST_IN_SIGHT: usize = 40;
+
+/// What stays on one line with the number before it.
+const UNITS: [&str; 9] = ["%", "ms", "µs", "s", "B", "kb/s", "Mb/s", "Gb/s", "packets/s"];
 
 /// Widths of a chart in CSS pixels: on wide screens and paper, and on phones.
 const WIDE: f64 = 820.0;

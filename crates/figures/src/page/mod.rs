@@ -36,6 +36,7 @@ enum Block {
     Heading(u8, String),
     Paragraph(Text),
     Note(Text),
+    Quotation(Text),
     List(Vec<Text>),
     Code(String),
     Keys(Vec<[String; 3]>),
@@ -78,6 +79,11 @@ impl Page {
     /// Adds a paragraph set apart: a warning, a limit of what was measured.
     pub fn note(&mut self, text: impl Into<Text>) {
         self.blocks.push(Block::Note(text.into()));
+    }
+
+    /// Adds what others say, set off from our own words as a quotation.
+    pub fn quotation(&mut self, text: impl Into<Text>) {
+        self.blocks.push(Block::Quotation(text.into()));
     }
 
     /// Adds a list.

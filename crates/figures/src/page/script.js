@@ -81,3 +81,19 @@ function show(event, svg, plots, figure, tip) {
   tip.style.left = Math.max(0, left) + "px";
   tip.style.top = event.clientY - box.top + 12 + "px";
 }
+// A table that goes on beyond its box says so.
+document.querySelectorAll(".table").forEach((box) => {
+  const sign = document.createElement("p");
+  sign.className = "cut";
+  sign.hidden = true;
+  box.before(sign);
+  const look = () => {
+    const right = box.scrollWidth > box.clientWidth + 1;
+    const down = box.scrollHeight > box.clientHeight + 1;
+    const where = [right && "to the right", down && "below"].filter(Boolean).join(" and ");
+    sign.textContent = `This table goes on ${where}: scroll it.`;
+    sign.hidden = !where;
+  };
+  new ResizeObserver(look).observe(box);
+  look();
+});

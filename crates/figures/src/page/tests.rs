@@ -17,11 +17,32 @@ fn everything_that_is_written_is_escaped() {
     table.row([evil]);
     page.table(table);
     let chart = Chart::new(evil, Axis::linear(evil, evil), Axis::linear(evil, evil));
-    page.chart(chart.caption(evil).series(Series::new(evil, [(1.0, 1.0)])));
+    page.quotation(evil);
+    page.chart(chart.caption(evil).quotation(evil).series(Series::new(evil, [(1.0, 1.0)])));
     page.details(evil, |page| page.text(evil));
     let html = page.to_html();
     assert!(!html.contains("<script>alert") && !html.contains("\"'&\""), "{html}");
-    assert!(html.matches("&lt;script&gt;alert").count() > 15);
+    assert!(html.matches("&lt;script&gt;alert").count() > 17);
+}
+
+#[test]
+fn numbers_keep_their_units_and_cells_break_before_intervals() {
+    let mut page = Page::new("");
+    page.text("In 95 % of 12 runs, 30 ms; at 2 Mb/s. 5 µs or 7 apples ± 3");
+    let mut table = Table::new("", [Column::number("")]);
+    table.row(["0.021 (0.011 to 0.036)"]);
+    table.row(["9.41 ± 0.10"]);
+    table.row(["(none)"]);
+    page.table(table);
+    let html = page.to_html();
+    for text in [
+        "In 95\u{a0}% of 12 runs, 30\u{a0}ms; at 2\u{a0}Mb/s. 5\u{a0}µs or 7 apples ±\u{a0}3",
+        ">0.021 <span>(0.011 to 0.036)</span><",
+        ">9.41 <span>±\u{a0}0.10</span><",
+        ">(none)<",
+    ] {
+        assert!(html.contains(text), "{text}");
+    }
 }
 
 #[test]

@@ -64,6 +64,11 @@ impl Table {
         self.entries.iter().find(|entry| entry.key == key)
     }
 
+    /// Where a key stands; the table's own place if it has no such key.
+    pub(crate) fn place_of(&self, key: &str) -> Place {
+        self.get(key).map_or(&self.place, |entry| &entry.place).clone()
+    }
+
     /// Refuses keys that are not among `known`; `what` names the table.
     pub(crate) fn only(&self, what: &str, known: &[&str]) -> Result<(), PlanError> {
         match self.entries.iter().find(|entry| !known.contains(&entry.key.as_str())) {

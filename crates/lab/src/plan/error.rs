@@ -69,7 +69,8 @@ impl Place {
         }
         let before = text.get(..self.offset).unwrap_or(text);
         let line = before.matches('\n').count() + 1;
-        let excerpt = text.lines().nth(line - 1).map(|line| line.trim().to_owned());
+        let excerpt =
+            text.lines().nth(line - 1).map(|line| punctual_uri::redacted_line(line.trim()));
         PlanError { place: format!("{name}:{line}"), line: Some(line), excerpt, message }
     }
 }

@@ -12,6 +12,8 @@ pub struct Figure {
     pub title: String,
     /// Below it, in sentences; may be empty.
     pub caption: String,
+    /// What the publication says there, shown as a quotation; may be empty.
+    pub published: String,
     /// The horizontal axis.
     pub x: Horizontal,
     /// Metrics or columns on the vertical axis.
@@ -27,6 +29,8 @@ pub struct Figure {
     /// Names of references to lay beside.
     pub references: Vec<String>,
     pub(crate) place: Place,
+    pub(crate) x_place: Place,
+    pub(crate) y_place: Place,
 }
 
 /// What stands on a horizontal axis.
@@ -47,6 +51,8 @@ pub struct Grouping {
     pub title: String,
     /// Below it, in sentences; may be empty.
     pub caption: String,
+    /// What the publication says there, shown as a quotation; may be empty.
+    pub published: String,
     /// Metrics or columns in the cells.
     pub values: Vec<String>,
     /// Parameters whose combinations are the rows.
@@ -60,6 +66,7 @@ pub struct Grouping {
     /// Names of references to lay beside.
     pub references: Vec<String>,
     pub(crate) place: Place,
+    pub(crate) values_place: Place,
 }
 
 /// Two groups of runs compared cell by cell.
@@ -118,6 +125,7 @@ pub struct Reference {
     pub rows: Vec<Vec<(String, String)>>,
     /// Our parameter or metric, and its column or a formula over columns there.
     pub columns: Vec<(String, String)>,
+    pub(crate) place: Place,
 }
 
 impl Figure {
@@ -126,6 +134,7 @@ impl Figure {
             "name",
             "title",
             "caption",
+            "published",
             "experiment",
             "x",
             "y",
@@ -151,6 +160,7 @@ impl Figure {
             title: table.text("title")?.unwrap_or_else(|| format!("Figure {name}")),
             name,
             caption: table.text("caption")?.unwrap_or_default(),
+            published: table.text("published")?.unwrap_or_default(),
             x,
             y,
             y_title: table.text("y_title")?.unwrap_or_default(),
@@ -159,6 +169,8 @@ impl Figure {
             filters: Filter::read_all(table)?,
             references: table.texts("reference")?,
             place: table.place.clone(),
+            x_place: table.place_of("x"),
+            y_place: table.place_of("y"),
         })
     }
 }
@@ -169,6 +181,7 @@ impl Grouping {
             "name",
             "title",
             "caption",
+            "published",
             "experiment",
             "value",
             "rows",
@@ -196,6 +209,7 @@ impl Grouping {
             title: table.text("title")?.unwrap_or_else(|| format!("Table {name}")),
             name,
             caption: table.text("caption")?.unwrap_or_default(),
+            published: table.text("published")?.unwrap_or_default(),
             values,
             rows: table.texts("rows")?,
             columns: table.texts("columns")?,
@@ -203,6 +217,7 @@ impl Grouping {
             compare,
             references: table.texts("reference")?,
             place: table.place.clone(),
+            values_place: table.place_of("value"),
         })
     }
 }
@@ -277,6 +292,7 @@ impl Reference {
             file,
             rows,
             columns,
+            place: table.place.clone(),
         })
     }
 }

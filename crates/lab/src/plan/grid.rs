@@ -1,9 +1,11 @@
 //! Every combination of a plan's values.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use crate::plan::error::{Place, PlanError};
 use crate::plan::expression::Expression;
+use crate::plan::keys;
 use crate::plan::parameter::{Alternative, Meaning, Names, Parameter, Written, fit};
 use crate::plan::quantity::Quantity;
 use crate::plan::ratio::Ratio;
@@ -195,6 +197,17 @@ impl Walk<'_> {
                 }
             }
         }
+        let secrets: BTreeSet<String> = match keys::is_secret(&parameter.key) {
+            true => values.iter().map(Value::exact).filter(|text| !text.is_empty()).collect(),
+            false => BTreeSet::new(),
+        };
+        if secrets.len() > 1 {
+            return Err(parameter.place.error(format!(
+                "`{}` may be one passphrase, or one and \"\": results show none, and would not \
+                 tell several apart",
+                parameter.key
+            )));
+        }
         Ok(values)
     }
 
@@ -214,7 +227,7 @@ impl Walk<'_> {
             let key = self.names.find(name)?;
             match &self.chosen[self.grid.index(key)] {
                 Some((_, Value::Quantity(quantity))) => Ok(*quantity),
-                Some((_, Value::Text(text))) => Err(format!("`{key}` is `{text}`, no quantity")),
+                Some((_, value)) => Err(format!("`{key}` is `{value}`, no quantity")),
                 None => Err(format!("`{key}` is not known yet")),
             }
         })

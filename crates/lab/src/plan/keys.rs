@@ -103,6 +103,11 @@ pub(crate) fn is_textual(key: &str) -> bool {
     TEXTUAL.contains(&name(key))
 }
 
+/// Whether a parameter's values are shown nowhere.
+pub(crate) fn is_secret(key: &str) -> bool {
+    name(key).eq_ignore_ascii_case("passphrase")
+}
+
 /// Whether a list is one value of a parameter, not several.
 pub(crate) fn is_collected(key: &str) -> bool {
     COLLECTED.contains(&name(key))

@@ -1,7 +1,7 @@
 //! Columns computed from other columns.
 
 use crate::plan::document::{Entry, Table};
-use crate::plan::error::PlanError;
+use crate::plan::error::{Place, PlanError};
 use crate::plan::expression::{Expression, Operator};
 
 /// A column computed from other columns of the same run.
@@ -18,6 +18,7 @@ pub struct Metric {
     /// The formula as it is written.
     pub formula: String,
     pub(crate) expression: Expression,
+    pub(crate) place: Place,
 }
 
 /// How the metric of several runs is put together.
@@ -81,7 +82,8 @@ impl Metric {
             return Err(at.error("must be a quotient of two counts: `pktRcvDrop / pktSentUnique`"));
         }
         let name = entry.key.clone();
-        Ok(Self { title: name.clone(), name, unit: String::new(), kind, formula, expression })
+        let (title, unit, place) = (name.clone(), String::new(), at.place.clone());
+        Ok(Self { name, title, unit, kind, formula, expression, place })
     }
 
     /// The columns that its formula names.

@@ -14,6 +14,7 @@ pub(crate) mod parameter;
 mod quantity;
 mod ratio;
 mod run;
+mod secrets;
 pub(crate) mod value;
 
 use std::sync::Arc;
@@ -27,9 +28,10 @@ pub use parameter::Parameter;
 pub use quantity::{Dimension, Quantity};
 pub use ratio::Ratio;
 pub use run::{External, RunOptions};
-pub use value::Value;
+pub use value::{Secret, Value};
 
 pub(crate) use grid::{Excluded, Grid};
+pub(crate) use secrets::{hidden, hidden_word};
 
 use document::{Entry, Table};
 use error::{Place, Source};
@@ -45,6 +47,8 @@ pub struct Plan {
     pub title: String,
     /// What it is for and what it is not, in sentences.
     pub about: String,
+    /// What its author found, in a line each, for the head of a report; may be empty.
+    pub findings: Vec<String>,
     /// The publication that it repeats, if any.
     pub source: String,
     /// Where that is found.
@@ -109,6 +113,7 @@ impl Plan {
             name: table.required("a plan", "name")?,
             title: table.text("title")?.unwrap_or_default(),
             about: table.text("about")?.unwrap_or_default().trim().to_owned(),
+            findings: table.texts("findings")?,
             source: table.text("source")?.unwrap_or_default(),
             url: table.text("url")?.unwrap_or_default(),
             text: text.to_owned(),
@@ -166,11 +171,6 @@ impl Plan {
     pub fn key(&self, name: &str) -> Result<String, String> {
         let keys = self.keys();
         Names::new(keys.iter().map(String::as_str)).find(name).map(str::to_owned)
-    }
-
-    /// An error about the plan as a whole.
-    pub(crate) fn error(&self, message: String) -> PlanError {
-        PlanError { place: self.name.clone(), line: None, excerpt: None, message }
     }
 
     /// Checks what figures and tables name.
@@ -312,7 +312,11 @@ fn exclude(entry: &Entry, grid: &Grid) -> Result<Vec<Excluded>, PlanError> {
         let key = names.find(&entry.key).map_err(|message| entry.place.error(message))?.to_owned();
         let values = entry.texts()?;
         let measure = keys::measure(&key);
-        let values = values.iter().map(|text| value::literal(text, measure)).collect();
+        let read = |text: &String| match keys::is_secret(&key) {
+            true => Value::Secret(Secret::new(text)),
+            false => value::literal(text, measure),
+        };
+        let values = values.iter().map(read).collect();
         Ok((key, values))
     };
     let holder = Table { place: entry.place.clone(), entries: vec![entry.clone()] };
@@ -328,6 +332,7 @@ const TABLES: &[&str] = &[
     "name",
     "title",
     "about",
+    "findings",
     "source",
     "url",
     "stream",

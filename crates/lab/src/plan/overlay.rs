@@ -49,7 +49,7 @@ impl Overlay {
     pub fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Self, PlanError> {
         let mut overlay = Self::default();
         for word in words {
-            let source = word_source(&format!("--set {word}"));
+            let source = word_source(&format!("--set {}", punctual_uri::redacted(word)));
             let place = Place::new(&source, 0);
             let Some((key, value)) = word.split_once('=') else {
                 return Err(place.error("must be KEY=VALUE, such as latency=120ms"));

@@ -10,7 +10,7 @@ use crate::plan::expression::Expression;
 use crate::plan::keys;
 use crate::plan::quantity::{Dimension, Quantity};
 use crate::plan::ratio::Ratio;
-use crate::plan::value::{Value, literal};
+use crate::plan::value::{Secret, Value, literal};
 
 /// A parameter with everything that a plan wants it to be.
 #[derive(Clone, Debug)]
@@ -130,6 +130,9 @@ impl Alternative {
 impl Written {
     /// What it means for the parameter `key` of a plan that has these `parameters`.
     pub(crate) fn meaning(&self, key: &str, names: &Names) -> Result<Meaning, PlanError> {
+        if keys::is_secret(key) {
+            return Ok(Meaning::Value(Value::Secret(Secret::new(&self.text))));
+        }
         let value = literal(&self.text, keys::measure(key));
         if keys::is_textual(key) || matches!(value, Value::Quantity(_)) {
             return Ok(Meaning::Value(value));

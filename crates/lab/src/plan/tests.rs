@@ -190,3 +190,31 @@ fn the_example_in_the_documentation_is_a_plan() {
     assert_eq!(plan.experiments[0].grid.combinations().unwrap().len(), 2 * 2 * 4 * 2);
     assert_eq!((plan.figures.len(), plan.tables.len()), (1, 1));
 }
+
+#[test]
+fn a_passphrase_is_not_shown_in_what_is_wrong_with_it() {
+    let text = error("name = 'n'\n[options]\npassphrase = 'hush'\n[optionss]");
+    assert!(!text.contains("hush"), "{text}");
+    let plan = "name = 'n'\n[stream]\nbitrate = '1Mbps'\nduration = '1s'\n[link]\nrtt = '20ms'";
+    for text in [
+        format!("{plan}\n[options]\npassphrase = 'hush'"),
+        format!("{plan}\n[options]\npasphrase = 'hush, hush'"),
+    ] {
+        let told = Plan::parse("my.toml", &text).map_err(|error| error.to_string());
+        let told = told.and_then(|plan| {
+            let adjustments = crate::sweep::Adjustments::default();
+            crate::sweep::Sweep::new(plan, &adjustments).map_err(|error| error.to_string())
+        });
+        let told = told.unwrap_err();
+        assert!(told.contains("passphrase") && !told.contains("hush"), "{told}");
+    }
+    for word in ["passphrase=hush", "pasphrase=hush, hush"] {
+        let adjustments = crate::sweep::Adjustments {
+            set: vec![word.to_owned()],
+            ..crate::sweep::Adjustments::default()
+        };
+        let plan = Plan::parse("my.toml", plan).unwrap();
+        let told = crate::sweep::Sweep::new(plan, &adjustments).unwrap_err().to_string();
+        assert!(!told.contains("hush"), "{told}");
+    }
+}

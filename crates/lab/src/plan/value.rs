@@ -16,6 +16,29 @@ pub enum Value {
     Quantity(Quantity),
     /// Anything else: a name, a switch, a form of its own.
     Text(String),
+    /// A passphrase, which is shown nowhere and written into no result.
+    Secret(Secret),
+}
+
+/// A text that only those who use it see.
+#[derive(Clone, Eq, Hash, PartialEq)]
+pub struct Secret(String);
+
+impl Secret {
+    pub(crate) fn new(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// What may be shown: whether there is one.
+    fn shown(&self) -> &'static str {
+        if self.0.is_empty() { "" } else { "…" }
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.shown())
+    }
 }
 
 impl Value {
@@ -23,7 +46,7 @@ impl Value {
     pub fn quantity(&self) -> Option<Quantity> {
         match self {
             Self::Quantity(quantity) => Some(*quantity),
-            Self::Text(_) => None,
+            Self::Text(_) | Self::Secret(_) => None,
         }
     }
 
@@ -32,6 +55,15 @@ impl Value {
         match self {
             Self::Quantity(quantity) => quantity.plain().to_string(),
             Self::Text(text) => text.clone(),
+            Self::Secret(secret) => secret.shown().to_owned(),
+        }
+    }
+
+    /// As it is set at an end: with a unit, and secrets as they are.
+    pub(crate) fn exact(&self) -> String {
+        match self {
+            Self::Secret(Secret(text)) => text.clone(),
+            other => other.to_string(),
         }
     }
 }
@@ -42,6 +74,7 @@ impl fmt::Display for Value {
         match self {
             Self::Quantity(quantity) => quantity.fmt(f),
             Self::Text(text) => f.write_str(text),
+            Self::Secret(secret) => f.write_str(secret.shown()),
         }
     }
 }

@@ -11,12 +11,12 @@ use crate::results::{Estimate, Results, Tabulation};
 /// What was compared: metric, backend, reference.
 type Pair = (String, String, String);
 
-/// Cells of one pair: ours and theirs.
-type Cells = Vec<(Estimate, Estimate)>;
+/// Cells of one pair: ours, theirs, and where they stand.
+type Cells = Vec<(Estimate, Estimate, String)>;
 
 /// Writes a table with a row for each pair of ours and a reference.
 pub(super) fn write(page: &mut Page, results: &Results, tables: &[(&Grouping, Tabulation)]) {
-    let pairs = pairs(tables);
+    let pairs = pairs(results, tables);
     if pairs.is_empty() {
         return;
     }
@@ -31,29 +31,39 @@ pub(super) fn write(page: &mut Page, results: &Results, tables: &[(&Grouping, Ta
         Column::number("greatest difference"),
     ];
     let mut table = Table::new("", heads);
+    let mut places = Vec::new();
     for ((metric, backend, reference), cells) in &pairs {
-        let title = results.plan.references.iter().find(|known| known.name == *reference);
-        let mut differences: Vec<f64> =
-            cells.iter().map(|(ours, theirs)| ours.value - theirs.value).collect();
-        differences.sort_by(f64::total_cmp);
-        let median = differences[differences.len() / 2];
-        let greatest = differences.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs()));
+        let known = results.plan.references.iter().find(|known| known.name == *reference);
+        let beside = known.map_or_else(|| reference.clone(), |known| known.title.clone());
+        let title = words::title(results, metric);
+        let mut differences: Vec<(f64, &str)> = cells
+            .iter()
+            .map(|(ours, theirs, place)| (ours.value - theirs.value, place.as_str()))
+            .collect();
+        differences.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        let median = differences[differences.len() / 2].0;
+        let greatest = differences.iter().max_by(|(a, _), (b, _)| a.abs().total_cmp(&b.abs()));
+        let (greatest, place) = greatest.copied().unwrap_or((median, ""));
+        if cells.len() > 1 {
+            places.push(format!("{title}: {beside} differs most in {place}."));
+        }
         let unit = words::unit(results, metric);
         let unit = if unit == "%" { "points" } else { &*unit };
-        let with_intervals = cells.iter().filter(|(ours, _)| ours.interval.is_some()).count();
-        let agreeing = cells.iter().filter(|(ours, theirs)| overlap(ours, theirs)).count();
+        let with_intervals = cells.iter().filter(|(ours, ..)| ours.interval.is_some()).count();
+        let agreeing = cells.iter().filter(|(ours, theirs, _)| overlap(ours, theirs)).count();
         let share = match with_intervals {
             0 => "–".to_owned(),
             all => format!("{agreeing} of {all}"),
         };
+        let [median, greatest] = number::alike([median, greatest]);
         table.row([
-            words::title(results, metric),
+            title,
             words::short_backend(results, backend).to_owned(),
-            title.map_or_else(|| reference.clone(), |known| known.title.clone()),
+            beside,
             cells.len().to_string(),
             share,
-            format!("{} {unit}", number::four_digits(median)),
-            format!("{} {unit}", number::four_digits(greatest.unwrap_or(median))),
+            format!("{median} {unit}"),
+            format!("{greatest} {unit}"),
         ]);
     }
     page.table(table);
@@ -62,10 +72,13 @@ pub(super) fn write(page: &mut Page, results: &Results, tables: &[(&Grouping, Ta
          the 95 % intervals overlap. Where what stands beside has no interval, ours must hold its \
          value.",
     );
+    if !places.is_empty() {
+        page.list(places);
+    }
 }
 
 /// All cells with something beside, each once.
-fn pairs(tables: &[(&Grouping, Tabulation)]) -> Vec<(Pair, Cells)> {
+fn pairs(results: &Results, tables: &[(&Grouping, Tabulation)]) -> Vec<(Pair, Cells)> {
     let mut pairs: Vec<(Pair, Cells)> = Vec::new();
     let mut seen = BTreeSet::new();
     for (table, cells) in tables.iter().filter(|(table, _)| table.compare.is_none()) {
@@ -84,9 +97,14 @@ fn pairs(tables: &[(&Grouping, Tabulation)]) -> Vec<(Pair, Cells)> {
                     if !seen.insert(format!("{place:?} {reference}")) {
                         continue;
                     }
+                    let names = cells.row_names.iter().zip(key);
+                    let names = names.chain(cells.column_names.iter().zip(&column.key));
+                    let names = names.map(|(name, value)| words::parameter(results, name, value));
+                    let table = std::iter::once(format!("table {}", table.name));
+                    let cell = (*ours, *theirs, table.chain(names).collect::<Vec<_>>().join(", "));
                     match pairs.iter_mut().find(|(known, _)| *known == pair) {
-                        Some((_, cells)) => cells.push((*ours, *theirs)),
-                        None => pairs.push((pair, vec![(*ours, *theirs)])),
+                        Some((_, cells)) => cells.push(cell),
+                        None => pairs.push((pair, vec![cell])),
                     }
                 }
             }

@@ -32,7 +32,8 @@ pub(super) fn chart(results: &Results, figure: &Figure, drawing: &Drawing) -> Op
                     true => figure.title.clone(),
                     false => format!("Figure {}. {}", figure.name, figure.title),
                 };
-                Chart::new(title, x.clone(), y).caption(figure.caption.clone())
+                let chart = Chart::new(title, x.clone(), y).caption(figure.caption.clone());
+                chart.quotation(figure.published.clone())
             }
         };
         chart = Some(with.all_series(series(results, figure, drawing, &lines, factor)));
@@ -95,8 +96,7 @@ fn panels_of_time<'a>(
         let counts = lines.iter().all(|line| words::is_count(&line.metric));
         let label = match (counts, titles.as_slice()) {
             (true, _) => "Packets".to_owned(),
-            (false, [one]) => words::capital(one),
-            _ => String::new(),
+            (false, titles) => words::capital(&words::shared_title(titles, &unit)),
         };
         let unit = if counts { period(&lines) } else { unit };
         (label, unit, lines)
@@ -135,9 +135,20 @@ fn series(
     factor: f64,
 ) -> Vec<Series> {
     let is_time = figure.x == Horizontal::Time;
+    let bands: Vec<Band<'_>> = lines.iter().filter_map(|line| Band::of(line, lines)).collect();
+    let in_band = |line: &Line| {
+        bands.iter().any(|band| std::ptr::eq(band.least, line) || std::ptr::eq(band.most, line))
+    };
     lines
         .iter()
+        .filter(|line| !in_band(line))
         .map(|line| {
+            if let Some(band) = bands.iter().find(|band| std::ptr::eq(band.mean, *line)) {
+                let name = name(results, figure, drawing, line);
+                let name = name.replacen(", mean", ": mean, and least to greatest", 1);
+                let series = Series::new(name, band.points(factor));
+                return series.slot(slot(figure, drawing, line)).style(Style::Band);
+            }
             let points = line.points.iter().map(|point| {
                 let drawn = Point::new(point.x, point.y.value * factor);
                 let interval = point.y.interval;
@@ -149,6 +160,43 @@ fn series(
             if line.reference.is_some() { series.reference() } else { series }
         })
         .collect()
+}
+
+/// A mean over time between the least and the greatest value of each period.
+struct Band<'a> {
+    mean: &'a Line,
+    least: &'a Line,
+    most: &'a Line,
+}
+
+impl<'a> Band<'a> {
+    /// The band around `mean`, if it is a mean whose least and greatest values are there, too.
+    fn of(mean: &'a Line, lines: &[&'a Line]) -> Option<Self> {
+        let start = mean.metric.strip_suffix("Avg")?;
+        let beside = |end: &str| {
+            let same = |line: &&&Line| {
+                line.metric.strip_prefix(start) == Some(end)
+                    && line.group == mean.group
+                    && line.backend == mean.backend
+            };
+            lines.iter().find(same).copied()
+        };
+        Some(Self { mean, least: beside("Min")?, most: beside("Max")? })
+    }
+
+    fn points(&self, factor: f64) -> Vec<Point> {
+        let value = |line: &Line, x: f64| {
+            line.points.iter().find(|point| point.x == x).map(|point| point.y.value * factor)
+        };
+        let points = self.mean.points.iter().map(|point| {
+            let drawn = Point::new(point.x, point.y.value * factor);
+            match (value(self.least, point.x), value(self.most, point.x)) {
+                (Some(least), Some(most)) => drawn.within(least, most),
+                _ => drawn,
+            }
+        });
+        points.collect()
+    }
 }
 
 /// What a line is called within its panel, whose metric stands above it.

@@ -9,8 +9,11 @@ mod number;
 mod table;
 mod words;
 
+use std::collections::BTreeSet;
+
 use punctual_figures::{Chart, Page, Text};
 
+use crate::plan::{Condition, Filter, hidden};
 use crate::published;
 use crate::results::{LATE_US, Results};
 
@@ -41,6 +44,10 @@ pub fn page(results: &Results) -> Page {
     if !plan.about.is_empty() {
         page.lead(plan.about.split_whitespace().collect::<Vec<_>>().join(" "));
     }
+    if !plan.findings.is_empty() {
+        page.heading("Findings");
+        page.list(plan.findings.iter().map(String::as_str));
+    }
     source(&mut page, results);
     let tables: Vec<_> =
         plan.tables.iter().map(|table| (table, results.tabulation(table))).collect();
@@ -61,8 +68,17 @@ pub fn page(results: &Results) -> Page {
     }
     if !tables.is_empty() {
         page.heading("Tables");
+        if let Some(text) = gaps(tables.iter().map(|(table, _)| table.name.as_str())) {
+            page.text(text);
+        }
     }
+    let mut group = String::new();
     for (table, tabulation) in &tables {
+        let title = experiment_of(results, &table.filters);
+        if tables.len() > MOST_UNGROUPED && title != group {
+            page.subheading(words::capital(&title));
+            group = title;
+        }
         problems
             .extend(tabulation.problems.iter().map(|what| format!("Table {}: {what}", table.name)));
         table::write(&mut page, results, table, tabulation);
@@ -80,6 +96,50 @@ pub fn page(results: &Results) -> Page {
     page
 }
 
+/// The title of the one experiment that conditions name, or a word for several.
+fn experiment_of(results: &Results, filters: &[Filter]) -> String {
+    let named = filters.iter().find(|filter| filter.name == "experiment");
+    let Some(Condition::OneOf(names)) = named.map(|filter| &filter.condition) else {
+        return "all experiments".to_owned();
+    };
+    let title = |name: &String| {
+        let known = results.plan.experiments.iter().find(|known| known.name == *name);
+        known.map(|known| known.title.clone()).filter(|title| !title.is_empty())
+    };
+    names
+        .iter()
+        .map(|name| title(name).unwrap_or_else(|| name.clone()))
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+/// More tables than that stand under headings of their experiments.
+const MOST_UNGROUPED: usize = 12;
+
+/// A word on numbers that are left out, where names are numbers: a publication's, as a rule.
+fn gaps<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let leading = |name: &str| {
+        let end = name.find(|c: char| !c.is_ascii_digit()).unwrap_or(name.len());
+        name[..end].parse::<u32>().ok()
+    };
+    let numbers: BTreeSet<u32> = names.filter_map(leading).collect();
+    let (first, last) = (numbers.first()?, numbers.last()?);
+    let missing: Vec<String> = (1.min(*first)..=*last)
+        .filter(|number| *number > 0 && !numbers.contains(number))
+        .map(|number| number.to_string())
+        .collect();
+    match missing.as_slice() {
+        [] => None,
+        [one] => Some(format!(
+            "The numbers are those of the publication; its number {one} has no counterpart here."
+        )),
+        several => Some(format!(
+            "The numbers are those of the publication; its numbers {} have no counterpart here.",
+            several.join(", ")
+        )),
+    }
+}
+
 /// The publication that is repeated, and what stands beside our results.
 fn source(page: &mut Page, results: &Results) {
     let plan = &results.plan;
@@ -91,14 +151,18 @@ fn source(page: &mut Page, results: &Results) {
         });
     }
     let told = plan.references.iter().filter(|reference| !reference.source.is_empty());
+    let drawn = |name: &String| plan.figures.iter().any(|figure| figure.references.contains(name));
     let items: Vec<Text> = told
         .map(|reference| {
             let text = Text::default().strong(&reference.title);
-            text.plain(format!(": {}.", reference.source.trim_end_matches('.')))
+            let place = if drawn(&reference.name) { "" } else { " (in tables alone)" };
+            text.plain(format!("{place}: {}.", reference.source.trim_end_matches('.')))
         })
         .collect();
     if !items.is_empty() {
-        page.text("Beside our results stand, with hollow markers and dashed lines:");
+        let is_drawn = plan.references.iter().any(|reference| drawn(&reference.name));
+        let how = if is_drawn { ", in figures with hollow markers and dashed lines" } else { "" };
+        page.text(format!("Beside our results stand{how}:"));
         page.list(items);
     }
 }
@@ -122,14 +186,10 @@ fn unfinished(page: &mut Page, results: &Results) {
             LATE_US / 1e3,
         ));
     }
-    let failed = (0..rows).filter(|row| !is_well(results.sheet.text(*row, "status"))).count();
+    let failed = results.failed_runs().len();
     if failed > 0 {
         page.note(format!("{failed} of {rows} runs did not end well; see the column `status`."));
     }
-}
-
-fn is_well(status: &str) -> bool {
-    ["", "ok", "done"].contains(&status)
 }
 
 /// How it was run, how to run it again, and the plan.
@@ -157,7 +217,7 @@ fn method(page: &mut Page, results: &Results) {
     page.list(facts);
     page.text("To run it again, with the same rows to the last digit where time is virtual:");
     page.code(again(results));
-    page.details("The plan", |page| page.code(&*results.plan.text));
+    page.details("The plan", |page| page.code(hidden(&results.plan.text)));
 }
 
 /// The command line that gives these results.
@@ -174,7 +234,7 @@ fn again(results: &Results) -> String {
         command += " --quick";
     }
     for set in &meta.set {
-        command += &format!(" --set {}", words::quoted(set));
+        command += &format!(" --set {}", words::quoted(&punctual_uri::redacted(set)));
     }
     command
 }

@@ -19,6 +19,9 @@ pub(super) fn write(page: &mut Page, results: &Results, table: &Grouping, cells:
     if !table.caption.is_empty() {
         page.text(&*table.caption);
     }
+    if !table.published.is_empty() {
+        page.quotation(&*table.published);
+    }
 }
 
 /// Writes what a plan without figures and tables gave.
@@ -38,11 +41,17 @@ fn filled(results: &Results, title: String, cells: &Tabulation) -> Table {
     let values =
         there.iter().map(|index| column(results, cells, &cells.columns[*index], !is_shared));
     let mut table = Table::new(title, heads.chain(values));
+    let decimals: Vec<usize> = (0..cells.columns.len())
+        .map(|index| {
+            let column: Vec<_> = cells.rows.iter().filter_map(|(_, row)| row[index]).collect();
+            number::column(&column)
+        })
+        .collect();
     for (key, row) in &cells.rows {
         let names = cells.row_names.iter().zip(key);
         let names = names.map(|(name, value)| words::value(results, name, value));
         let values = there.iter().map(|index| match &row[*index] {
-            Some(estimate) => number::estimate(estimate),
+            Some(estimate) => number::estimate(estimate, decimals[*index]),
             None => "–".to_owned(),
         });
         table.row(names.chain(values));
@@ -67,7 +76,13 @@ fn column(
         unit if with_unit && !unit.is_empty() => format!(", {unit}"),
         _ => String::new(),
     };
-    Column::number(format!("{}{unit}", who(results, column))).group(group.join(", "))
+    let who = who(results, column);
+    let is_alone = cells.columns.iter().all(|other| self::who(results, other) == who);
+    // Where all is measured by one, nothing but the values tells columns apart.
+    if is_alone && !group.is_empty() {
+        return Column::number(format!("{}{unit}", group.join(", ")));
+    }
+    Column::number(format!("{who}{unit}")).group(group.join(", "))
 }
 
 fn who(results: &Results, column: &results::Column) -> String {
@@ -86,7 +101,8 @@ pub(super) fn key_figures(page: &mut Page, results: &Results, tables: &[(&Groupi
         cells.rows.len() * cells.columns.iter().filter(|c| c.reference.is_none()).count()
     };
     let small = tables.iter().find(|(table, cells)| {
-        !table.references.is_empty() && table.compare.is_none() && (1..=8).contains(&ours(cells))
+        let is_plain = table.compare.is_none() && table.values.len() == 1;
+        !table.references.is_empty() && is_plain && (1..=8).contains(&ours(cells))
     });
     let Some((table, cells)) = small else { return };
     let mut keys = Vec::new();

@@ -92,3 +92,22 @@ fn a_report_has_what_was_asked_what_came_out_and_how_to_run_it_again() {
     assert_eq!(figures.iter().map(|figure| &*figure.name).collect::<Vec<_>>(), ["1"]);
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn numbers_that_are_left_out_are_named() {
+    assert_eq!(gaps(["1", "2", "2b", "3"].into_iter()), None);
+    assert_eq!(gaps(["link", "streams"].into_iter()), None);
+    let told = gaps(["1", "3", "7, means", "8"].into_iter()).unwrap();
+    assert!(told.ends_with("its numbers 2, 4, 5, 6 have no counterpart here."), "{told}");
+}
+
+#[test]
+fn columns_of_one_unit_share_a_name() {
+    let shared = |titles: &[&str], unit| {
+        let titles: Vec<String> = titles.iter().map(|title| (*title).to_owned()).collect();
+        words::shared_title(&titles, unit)
+    };
+    assert_eq!(shared(&["latency, mean", "latency, least"], "µs"), "latency");
+    assert_eq!(shared(&["sending rate", "receiving rate"], "Mb/s"), "rate");
+    assert_eq!(shared(&["RTT"], "ms"), "RTT");
+}

@@ -39,6 +39,25 @@ pub(super) fn title(results: &Results, name: &str) -> String {
     }
 }
 
+/// What several columns of one unit show: what their names begin with, or else the quantity.
+pub(super) fn shared_title(titles: &[String], unit: &str) -> String {
+    let start = |title: &String| title.split(',').next().unwrap_or(title).to_owned();
+    match titles {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first, rest @ ..] if rest.iter().all(|title| start(title) == start(first)) => start(first),
+        _ => match unit {
+            "Mb/s" => "rate",
+            "ms" | "µs" | "s" => "time",
+            "%" => "share",
+            "B" => "bytes",
+            "packets" => "packets",
+            _ => "value",
+        }
+        .to_owned(),
+    }
+}
+
 /// The unit of a metric or a column; empty for none.
 pub(super) fn unit(results: &Results, name: &str) -> String {
     if let Some(metric) = results.metric(name) {

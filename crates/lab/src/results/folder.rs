@@ -15,7 +15,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::backend::{Outcome, Series};
-use crate::plan::{Overlay, Plan, PlanError};
+use crate::plan::{Overlay, Plan, PlanError, hidden};
 use crate::results::Results;
 use crate::results::meta::Meta;
 use crate::results::sheet::{Sheet, cell, csv_line};
@@ -33,11 +33,12 @@ impl Folder {
         &self.0
     }
 
-    /// Makes it, with what does not change while it is filled.
+    /// Makes it, with what does not change while it is filled. Others will read it: the plan stands
+    /// there without its passphrases.
     pub(crate) fn create(&self, plan: &str, meta: &Meta) -> Result<(), String> {
         self.make(&self.0)?;
         let json = serde_json::to_string_pretty(meta).map_err(|error| error.to_string())?;
-        self.write(PLAN, plan.as_bytes())?;
+        self.write(PLAN, hidden(plan).as_bytes())?;
         self.write(META, format!("{json}\n").as_bytes())
     }
 

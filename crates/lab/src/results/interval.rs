@@ -19,7 +19,8 @@ impl Estimate {
         Self { value, interval: None, runs: 1 }
     }
 
-    /// The mean of what several runs gave, with Student's t interval; `None` for no run.
+    /// The mean of what several runs gave, with Student's t interval; `None` for no run. Where no
+    /// run gave less than zero, as counts and times never do, the interval does not go below it.
     pub fn mean(values: &[f64]) -> Option<Self> {
         let runs = values.len();
         let count = precise(runs);
@@ -31,7 +32,8 @@ impl Estimate {
         let interval = StudentsT::new(0.0, 1.0, count - 1.0).ok().map(|t| {
             let error = (squares / (count - 1.0) / count).sqrt();
             let half = t.inverse_cdf(UPPER) * error;
-            (mean - half, mean + half)
+            let least = if values.iter().all(|value| *value >= 0.0) { 0.0 } else { f64::MIN };
+            ((mean - half).max(least), mean + half)
         });
         Some(Self { value: mean, interval, runs })
     }
@@ -175,8 +177,10 @@ mod tests {
         assert_eq!((estimate.value, estimate.runs), (3.0, 5));
         close(estimate.interval.unwrap(), (1.036_757, 4.963_243), 1e-5);
         // t(1; 0.975) = 12.7062, s / sqrt(2) = 0.5.
-        let two = Estimate::mean(&[1.0, 2.0]).unwrap();
-        close(two.interval.unwrap(), (-4.853_1, 7.853_1), 1e-4);
+        let two = Estimate::mean(&[-1.0, 0.0]).unwrap();
+        close(two.interval.unwrap(), (-6.853_1, 5.853_1), 1e-4);
+        let counts = Estimate::mean(&[1.0, 2.0]).unwrap();
+        close(counts.interval.unwrap(), (0.0, 7.853_1), 1e-4);
         assert_eq!(Estimate::mean(&[7.0]).unwrap(), Estimate::single(7.0));
         assert_eq!(Estimate::mean(&[]), None);
         assert_eq!(Estimate::mean(&[2.0; 9]).unwrap().interval, Some((2.0, 2.0)));

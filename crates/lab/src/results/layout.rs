@@ -12,7 +12,7 @@ use crate::run::RunSpec;
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     pub(crate) parameters: Vec<ParameterColumn>,
-    metrics: Vec<Metric>,
+    pub(crate) metrics: Vec<Metric>,
 }
 
 /// A parameter and its column.
@@ -27,7 +27,7 @@ pub struct ParameterColumn {
 }
 
 /// What each row starts with.
-const LABELS: [&str; 6] = ["run", "experiment", "backend", "repeat", "seed", "status"];
+pub(crate) const LABELS: [&str; 6] = ["run", "experiment", "backend", "repeat", "seed", "status"];
 
 impl Layout {
     /// The columns for all runs of a plan, whichever part of them is run.
@@ -81,29 +81,6 @@ impl Layout {
             row.push(metric.value(&lookup).map_or(String::new(), cell));
         }
         row
-    }
-
-    /// Checks that every formula names columns that there are.
-    pub(crate) fn check(&self) -> Result<(), String> {
-        let columns = self.columns();
-        for metric in &self.metrics {
-            for name in metric.names() {
-                let known = columns.iter().any(|column| column == name)
-                    || full_name(name).is_some()
-                    || self.parameters.iter().any(|parameter| parameter.is(name));
-                if !known {
-                    let names = columns.iter().map(String::as_str);
-                    let ends = names.clone().filter_map(|name| name.rsplit_once('.'));
-                    let all = names.chain(ends.map(|(_, end)| end));
-                    let suggestion = punctual_uri::did_you_mean(name, all);
-                    return Err(format!(
-                        "metric `{}`: no column `{name}`{suggestion}",
-                        metric.name
-                    ));
-                }
-            }
-        }
-        Ok(())
     }
 }
 

@@ -7,6 +7,7 @@ mod folder;
 mod interval;
 mod layout;
 mod meta;
+mod names;
 #[cfg(feature = "parquet")]
 mod parquet_file;
 mod reference;
@@ -15,6 +16,7 @@ mod tabulation;
 
 use std::path::PathBuf;
 
+use crate::backend::Outcome;
 use crate::plan::Plan;
 
 pub use columns::{NamedNumber, full_name, result_columns};
@@ -30,6 +32,7 @@ pub(crate) use columns::{
 };
 pub(crate) use folder::Folder;
 pub(crate) use layout::Layout;
+pub(crate) use names::KnownNames;
 pub(crate) use sheet::csv_line;
 
 /// The results of a plan, with the plan.
@@ -58,6 +61,12 @@ pub const LATE_US: f64 = 500.0;
 pub(crate) const LATENESS_P99: [&str; 2] = ["up.usLateP99", "down.usLateP99"];
 
 impl Results {
+    /// Rows of runs that did not end well; no figure and no table holds them.
+    pub fn failed_runs(&self) -> Vec<usize> {
+        let failed = |row: &usize| self.sheet.text(*row, "status") != Outcome::OK;
+        (0..self.sheet.rows().len()).filter(failed).collect()
+    }
+
     /// Rows of runs in real time in which one packet of a hundred was later than
     /// [`LATE_US`], with how late that was, in µs.
     pub fn late_runs(&self) -> Vec<(usize, f64)> {

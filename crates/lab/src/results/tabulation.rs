@@ -174,12 +174,14 @@ impl Results {
             name: "summary".to_owned(),
             title: String::new(),
             caption: String::new(),
+            published: String::new(),
             values,
             rows: by,
             columns: Vec::new(),
             filters: Vec::new(),
             compare: None,
             references: Vec::new(),
+            values_place: place.clone(),
             place,
         })
     }

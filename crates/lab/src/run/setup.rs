@@ -333,7 +333,7 @@ impl Given<'_> {
                 .map_err(|error| self.error("stream.payload", error.to_string()))?;
         }
         for (name, value) in options {
-            config = set_option(config, name, &value.to_string()).map_err(|error| {
+            config = set_option(config, name, &value.exact()).map_err(|error| {
                 let own = format!("options.{end}.{name}");
                 let key = if self.get(&own).is_some() { own } else { format!("options.{name}") };
                 self.error(&key, error.to_string())

@@ -16,8 +16,8 @@ use std::thread;
 use punctual_uri::did_you_mean;
 
 use crate::backend::Backend;
-use crate::plan::{Overlay, Plan, PlanError};
-use crate::results::{Folder, Layout, Meta, Results, Sheet, csv_line};
+use crate::plan::{Overlay, Plan, PlanError, hidden_word};
+use crate::results::{Folder, KnownNames, Layout, Meta, Results, Sheet, csv_line};
 use crate::run::{RunSpec, Selection, Shard, hash, runs};
 
 /// A plan and which of its runs are wanted.
@@ -87,6 +87,7 @@ impl Sweep {
     ///
     /// A value, or a word of the adjustments, that is wrong.
     pub fn new(mut plan: Plan, adjustments: &Adjustments) -> Result<Self, PlanError> {
+        let whole = plan.clone();
         if adjustments.quick {
             plan.quick()?;
         }
@@ -96,8 +97,7 @@ impl Sweep {
         }
         let specs = runs(&plan, &Selection::default())?;
         let layout = Layout::new(&plan, &specs);
-        let wrong = |message: String| plan.error(message);
-        layout.check().map_err(wrong)?;
+        KnownNames::new(&whole, &layout).check(&plan)?;
         let shard = adjustments.shard;
         let meta = Meta {
             program: concat!("punctual ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -106,7 +106,7 @@ impl Sweep {
             seed: plan.run.seed,
             backends: plan.run.backends.clone(),
             quick: adjustments.quick,
-            set: adjustments.set.clone(),
+            set: adjustments.set.iter().map(|word| hidden_word(word)).collect(),
             runs: specs.len(),
             shard: format!("{}/{}", shard.index, shard.count),
             parameters: layout.parameters.clone(),

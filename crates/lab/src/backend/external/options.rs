@@ -20,6 +20,7 @@ fn plain(name: &str, value: &Value, ffmpeg: bool) -> String {
                 _ => text.clone(),
             };
         }
+        Value::Secret(_) => return value.exact(),
         Value::Quantity(quantity) => quantity,
     };
     let in_microseconds =

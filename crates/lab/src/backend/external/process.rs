@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use punctual::now;
+use punctual_uri::redacted_words;
 
 use crate::backend::real::{LOOPBACK, since};
 
@@ -76,7 +77,7 @@ impl Process {
         let text = String::from_utf8_lossy(&text);
         let lines: Vec<&str> = text.lines().collect();
         let last = lines[lines.len().saturating_sub(LINES)..].join("\n  ");
-        format!("the {} {what}: {}\n  {last}", self.end, self.command)
+        format!("the {} {what}: {}\n  {last}", self.end, redacted_words(&self.command))
     }
 
     /// Asks it to end as Ctrl-C does, and insists after a while.

@@ -1,3 +1,5 @@
+use interop::{Tool, have_all};
+
 use super::*;
 use crate::plan::Plan;
 use crate::run::{Selection, runs};
@@ -15,7 +17,7 @@ fn run_with(external: &str) -> Result<Outcome, String> {
 fn a_program_that_is_not_there_or_fails_is_told_with_its_output() {
     let error = run_with("sender = 'x {feed}'\nreceiver = 'no-such-program {port}'").unwrap_err();
     assert_eq!(error, "`no-such-program` is not installed");
-    let failing = "sender = 'x {feed}'\nreceiver = \"sh -c 'echo cannot do {port}; exit 3'\"";
+    let failing = "sender = 'x {feed}'\nreceiver = \"/bin/sh -c 'echo cannot do {port}; exit 3'\"";
     let error = run_with(failing).unwrap_err();
     assert!(error.contains("the receiver ended with exit status: 3"), "{error}");
     assert!(error.contains("cannot do "), "{error}");
@@ -23,9 +25,7 @@ fn a_program_that_is_not_there_or_fails_is_told_with_its_output() {
 
 #[test]
 fn srt_live_transmit_runs_a_plan() {
-    let there = std::process::Command::new("srt-live-transmit").arg("-version").output();
-    if there.is_err() {
-        eprintln!("skipped: srt-live-transmit is not installed");
+    if !have_all(&[Tool::SrtLiveTransmit]) {
         return;
     }
     let outcome = run_with("preset = 'srt-live-transmit'").unwrap();
@@ -38,8 +38,7 @@ fn srt_live_transmit_runs_a_plan() {
 
 #[test]
 fn ffmpeg_relays_each_message_as_it_is() {
-    if std::process::Command::new("ffmpeg").arg("-version").output().is_err() {
-        eprintln!("skipped: ffmpeg is not installed");
+    if !have_all(&[Tool::Ffmpeg]) {
         return;
     }
     let outcome = run_with("preset = 'ffmpeg'").unwrap();
