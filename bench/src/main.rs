@@ -9,11 +9,13 @@
 
 #![forbid(unsafe_code)]
 
+mod flood;
 mod hot_path;
 mod libsrt;
 mod machine;
 mod pair;
 mod probe;
+mod program;
 mod receive;
 mod report;
 mod scenario;
@@ -28,6 +30,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::flood::Flood;
 use crate::pair::Pairs;
 use crate::report::Row;
 use crate::scenario::{Bench, Effort, Scenario};
@@ -62,6 +65,9 @@ enum Command {
     /// Our receiving process.
     #[command(hide = true)]
     Receive(Traffic),
+    /// Complete handshakes in masses.
+    #[command(hide = true)]
+    Flood(Flood),
     /// Two endpoints in virtual time, for callgrind.
     #[command(hide = true)]
     HotPath { messages: u64, lose_each: u64 },
@@ -89,6 +95,7 @@ fn main() -> ExitCode {
         Command::Run { scenarios, selection } => measure(&scenarios, &selection),
         Command::Send(traffic) => send::run(&traffic),
         Command::Receive(traffic) => receive::run(&traffic),
+        Command::Flood(attack) => flood::run(&attack),
         Command::HotPath { messages, lose_each } => hot_path::run(messages, lose_each),
         Command::World(scene) => world::run(scene),
         Command::WorldGrid { first } => world::grid(first),

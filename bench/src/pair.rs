@@ -52,6 +52,11 @@ impl Pairs {
         implementation == Implementation::Punctual || self.libsrt.is_some()
     }
 
+    /// This program, whose hidden commands are its ends of a run.
+    pub(crate) const fn own(&self) -> &PathBuf {
+        &self.punctual
+    }
+
     /// A port that was not used lately, with some free ones after it for callers.
     pub(crate) fn port(&mut self) -> u16 {
         let port = self.next_port;
@@ -137,14 +142,14 @@ impl Outcome {
 }
 
 /// A child process that speaks in lines.
-struct Process {
+pub(crate) struct Process {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
     name: String,
 }
 
 impl Process {
-    fn start(program: &PathBuf, role: &str, flags: &[String]) -> Result<Self> {
+    pub(crate) fn start(program: &PathBuf, role: &str, flags: &[String]) -> Result<Self> {
         let name = format!("{} {role}", program.display());
         let mut child = Command::new(program)
             .arg(role)
@@ -167,7 +172,7 @@ impl Process {
         }
     }
 
-    async fn expect(&mut self, word: &str) -> Result<()> {
+    pub(crate) async fn expect(&mut self, word: &str) -> Result<()> {
         match self.line().await? {
             line if line == word => Ok(()),
             line => Err(format!("{} said {line:?} instead of {word:?}", self.name).into()),
@@ -175,7 +180,7 @@ impl Process {
     }
 
     /// The report at the end, when the process has closed its connections too.
-    async fn report<T: DeserializeOwned>(&mut self) -> Result<T> {
+    pub(crate) async fn report<T: DeserializeOwned>(&mut self) -> Result<T> {
         let report = serde_json::from_str(&self.line().await?)?;
         timeout(PATIENCE, self.child.wait())
             .await
@@ -183,7 +188,7 @@ impl Process {
         Ok(report)
     }
 
-    fn usage(&self) -> Result<Usage> {
+    pub(crate) fn usage(&self) -> Result<Usage> {
         let pid = self.child.id().ok_or_else(|| format!("{} ended early", self.name))?;
         Usage::of(pid)
     }

@@ -25,6 +25,9 @@ pub(crate) fn run(traffic: &Traffic) -> Result<()> {
             let socket = listener.accept().await?;
             readers.spawn(Reader::new(traffic).read(socket));
         }
+        if traffic.strangers {
+            tokio::spawn(take_strangers(listener));
+        }
         let mut sum = ReceiveReport::default();
         while let Some(reader) = readers.join_next().await {
             let reader = reader??;
@@ -40,6 +43,13 @@ pub(crate) fn run(traffic: &Traffic) -> Result<()> {
         println!("{}", serde_json::to_string(&sum)?);
         Ok(())
     })
+}
+
+/// Takes whoever calls, and reads what comes, until the end of the process.
+async fn take_strangers(listener: Listener) {
+    while let Ok(socket) = listener.accept().await {
+        tokio::spawn(async move { while socket.recv().await.is_ok() {} });
+    }
 }
 
 /// Reads one stream.

@@ -46,6 +46,9 @@ pub(crate) struct Traffic {
     /// Where the receiver writes one record a message about its time of delivery.
     #[arg(long)]
     pub(crate) trace: Option<PathBuf>,
+    /// Whether the receiver takes further callers, too, and reads what they send.
+    #[arg(long)]
+    pub(crate) strangers: bool,
 }
 
 impl Traffic {
@@ -64,6 +67,7 @@ impl Traffic {
             key_length: 0,
             gcm: false,
             trace: None,
+            strangers: false,
         }
     }
 
@@ -83,6 +87,7 @@ impl Traffic {
         ];
         flags.extend(self.gcm.then(|| "--gcm".to_owned()));
         flags.extend(self.trace.as_ref().map(|path| format!("--trace={}", path.display())));
+        flags.extend(self.strangers.then(|| "--strangers".to_owned()));
         flags
     }
 

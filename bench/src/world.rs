@@ -58,7 +58,7 @@ pub(crate) fn grid(first: usize) -> Result<()> {
                     let latency = Duration::from_millis(latency);
                     let config = Config::default().with_latency(latency)?;
                     let scene = Scene { streams: 1, rate, seconds: 120, loss };
-                    cells.push((scene, config.with_retransmit_algorithm(algorithm)));
+                    cells.push((scene, config.with_retransmit_algorithm(algorithm.clone())));
                 }
             }
         }

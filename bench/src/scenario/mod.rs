@@ -1,12 +1,17 @@
 //! The scenarios: what is run, and which figures come out.
 
 mod cpu;
+mod crowd;
 #[cfg(target_os = "linux")]
 mod emulator;
 mod encryption;
+mod flood;
+#[cfg(target_os = "linux")]
+mod gateway;
 mod idle;
 mod instructions;
 mod memory;
+mod program;
 mod rate;
 mod simulation;
 mod streams;
@@ -38,6 +43,15 @@ pub(crate) enum Scenario {
     Memory,
     /// CPU time of a connected pair that sends nothing.
     Idle,
+    /// Memory of ten thousand idle connections on one listener.
+    Crowd,
+    /// The loss of a stream while its listener is flooded with handshakes.
+    Flood,
+    /// `punctual generate` and `receive` as a user runs them.
+    Program,
+    /// `punctual route` as a gateway, beside srt-live-transmit.
+    #[cfg(target_os = "linux")]
+    Gateway,
     /// Instructions of the protocol machine a packet.
     Instructions,
     /// What simulated worlds cost.
@@ -57,6 +71,11 @@ impl Scenario {
         Self::Timing,
         Self::Memory,
         Self::Idle,
+        Self::Crowd,
+        Self::Flood,
+        Self::Program,
+        #[cfg(target_os = "linux")]
+        Self::Gateway,
         Self::Instructions,
         Self::Simulation,
         #[cfg(target_os = "linux")]
@@ -73,6 +92,11 @@ impl Scenario {
             Self::Timing => timing::run(bench).await,
             Self::Memory => memory::run(bench).await,
             Self::Idle => idle::run(bench).await,
+            Self::Crowd => crowd::run(bench).await,
+            Self::Flood => flood::run(bench).await,
+            Self::Program => program::run(bench).await,
+            #[cfg(target_os = "linux")]
+            Self::Gateway => gateway::run(bench).await,
             Self::Instructions => instructions::run(),
             Self::Simulation => simulation::run(bench),
             #[cfg(target_os = "linux")]

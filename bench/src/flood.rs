@@ -1,0 +1,196 @@
+//! Complete handshakes in masses, from many ports: what an attacker does to a listener who is seen
+//! at his addresses, so that his cookies are good.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "an attacker has sockets and a clock of its own"
+)]
+
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use punctual_proto::{Config, Endpoint, EndpointConfig};
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+
+/// How many handshakes, how fast, and at whom.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Flood {
+    /// UDP port of the listener on 127.0.0.1.
+    #[arg(long)]
+    pub(crate) port: u16,
+    /// Handshakes a second.
+    #[arg(long)]
+    pub(crate) rate: u32,
+    /// Each with a key message, whose salt is its own.
+    #[arg(long)]
+    pub(crate) encrypted: bool,
+    /// For how long.
+    #[arg(long)]
+    pub(crate) seconds: f64,
+}
+
+/// The attacker's report.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct FloodReport {
+    /// Second requests that were sent, each with its listener's cookie.
+    pub(crate) handshakes: u64,
+    pub(crate) seconds: f64,
+}
+
+impl Flood {
+    /// The flags that say this.
+    pub(crate) fn flags(&self) -> Vec<String> {
+        let mut flags = vec![
+            format!("--port={}", self.port),
+            format!("--rate={}", self.rate),
+            format!("--seconds={}", self.seconds),
+        ];
+        flags.extend(self.encrypted.then(|| "--encrypted".to_owned()));
+        flags
+    }
+}
+
+/// Prints `started`, floods, and prints the report.
+pub(crate) fn run(flood: &Flood) -> Result<()> {
+    let mut requests = Requests::record(flood.encrypted)?;
+    let ports = (0..PORTS).map(|_| open(flood.port)).collect::<Result<Vec<_>>>()?;
+    println!("started");
+    let start = Instant::now();
+    let end = start + Duration::from_secs_f64(flood.seconds);
+    let (mut asked, mut report) = (0_u64, FloodReport::default());
+    let mut answer = [0; 2_048];
+    while Instant::now() < end {
+        let due = start.elapsed().as_micros() * u128::from(flood.rate) / 1_000_000;
+        let due = u64::try_from(due)?.min(asked + AT_ONCE);
+        for number in asked..due {
+            let port = &ports[usize::try_from(number % PORTS)?];
+            // The datagrams that have come to this port since its last turn.
+            while let Ok(size) = port.recv(&mut answer) {
+                if let Some(conclusion) = requests.answer(&answer[..size]) {
+                    report.handshakes += u64::from(port.send(conclusion).is_ok());
+                }
+            }
+            let _ = port.send(&requests.induction);
+        }
+        if asked == due {
+            sleep(Duration::from_micros(500));
+        }
+        asked = due;
+    }
+    report.seconds = start.elapsed().as_secs_f64();
+    println!("{}", serde_json::to_string(&report)?);
+    Ok(())
+}
+
+fn open(port: u16) -> Result<UdpSocket> {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    socket.connect((Ipv4Addr::LOCALHOST, port))?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+/// The two requests of a caller, to be made anybody's.
+struct Requests {
+    induction: Vec<u8>,
+    conclusion: Vec<u8>,
+    /// Where the salt of the key message is, if there is one.
+    salt: Option<usize>,
+    callers: u32,
+}
+
+impl Requests {
+    /// Records a call of ours at a listener of ours.
+    fn record(encrypted: bool) -> Result<Self> {
+        let config = match encrypted {
+            true => Config::default().with_passphrase("an attacker does not know it")?,
+            false => Config::default(),
+        };
+        let now = punctual::now();
+        let [here, there] = [1, 2].map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+        let mut listener = Endpoint::new(EndpointConfig::new([1; 32]), now);
+        listener.listen(Some(config.clone()));
+        let mut caller = Endpoint::new(EndpointConfig::new([2; 32]), now);
+        caller.connect(now, there, config)?;
+        let mut requests: Vec<Vec<u8>> = Vec::new();
+        for millis in 0..CALL {
+            let now = now + Duration::from_millis(millis);
+            caller.handle_timeout(now);
+            if let Some(request) = sent(&mut caller, now) {
+                listener.handle_datagram(now, here, request.clone().into());
+                requests.push(request);
+            }
+            if let Some(answer) = sent(&mut listener, now) {
+                caller.handle_datagram(now, there, answer.into());
+            }
+        }
+        requests.truncate(2);
+        let conclusion = requests.pop().unwrap_or_default();
+        let induction = requests.pop().unwrap_or_default();
+        let salt = salt_of(&conclusion);
+        Ok(Self { induction, conclusion, salt, callers: 0 })
+    }
+
+    /// A new caller's second request, if `datagram` answers the first.
+    fn answer(&mut self, datagram: &[u8]) -> Option<&[u8]> {
+        let is_induction = datagram.get(..2)? == [0x80, 0] && datagram.get(36..40)? == [0, 0, 0, 1];
+        let cookie = datagram.get(44..48).filter(|_| is_induction)?;
+        self.callers = self.callers.wrapping_add(1);
+        let number = self.callers.to_be_bytes();
+        self.conclusion[44..48].copy_from_slice(cookie);
+        self.conclusion[40..44].copy_from_slice(&(self.callers & 0x3FFF_FFFF).to_be_bytes());
+        if let Some(salt) = self.salt {
+            self.conclusion[salt + 12..salt + 16].copy_from_slice(&number);
+        }
+        Some(&self.conclusion)
+    }
+}
+
+/// The next datagram of an endpoint.
+fn sent(endpoint: &mut Endpoint, now: punctual::Instant) -> Option<Vec<u8>> {
+    let mut buffer = Vec::new();
+    endpoint.poll_transmit(now, 1, &mut buffer).map(|_| buffer)
+}
+
+/// Where the salt is in the key message of a conclusion, if it has one.
+fn salt_of(conclusion: &[u8]) -> Option<usize> {
+    let half =
+        |at: usize| conclusion.get(at..at + 2).map(|two| u16::from_be_bytes([two[0], two[1]]));
+    let mut at = EXTENSIONS;
+    while half(at)? != KEY_REQUEST {
+        at += 4 + 4 * usize::from(half(at + 2)?);
+    }
+    Some(at + 4 + SALT)
+}
+
+/// Milliseconds that a call without a way takes at most.
+const CALL: u64 = 20;
+/// Ports that the callers come from, each again and again.
+const PORTS: u64 = 1_000;
+/// Handshakes that are begun without looking at the clock.
+const AT_ONCE: u64 = 100;
+/// Where the extensions of a handshake begin in its datagram.
+const EXTENSIONS: usize = 64;
+/// The extension that brings a key.
+const KEY_REQUEST: u16 = 3;
+/// Where the salt is in a key message.
+const SALT: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recorded_requests_are_taken_as_a_new_callers() {
+        for encrypted in [false, true] {
+            let requests = Requests::record(encrypted).unwrap();
+            assert_eq!(requests.induction[36..40], [0, 0, 0, 1]);
+            assert_eq!(requests.conclusion[36..40], [0xFF; 4]);
+            assert_eq!(requests.salt.is_some(), encrypted);
+        }
+    }
+}
