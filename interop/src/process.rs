@@ -4,6 +4,8 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::Folder;
 
 /// A running program whose output goes to a log. It is killed when this value is dropped, and its
@@ -114,10 +116,7 @@ impl Process {
     ///
     /// If it does not end within ten seconds.
     pub fn stop(&mut self) -> ExitStatus {
-        let mut kill = Command::new("kill");
-        let asked = kill.args(["-TERM", &self.child.id().to_string()]).stderr(Stdio::null());
-        // It fails if the process has ended by itself, which is as good.
-        let _ = asked.status();
+        send(self.child.id(), Signal::TERM);
         self.wait(Duration::from_secs(10))
     }
 }
@@ -131,6 +130,16 @@ impl Drop for Process {
             eprintln!("--- {}: {}\n{}", self.name, self.shown, tail(&self.log()));
         }
     }
+}
+
+/// Sends a signal to a process of ours. One that has ended by itself is as good.
+///
+/// # Panics
+///
+/// If `process` is no process's ID.
+pub fn send(process: u32, signal: Signal) {
+    let process = i32::try_from(process).ok().and_then(Pid::from_raw);
+    let _ = kill_process(process.expect("the ID of a process"), signal);
 }
 
 /// The end of a log, short enough to read. Progress that a program writes over itself with carriage
@@ -153,7 +162,7 @@ mod tests {
     #[test]
     fn a_process_is_read_waited_for_and_killed() {
         let folder = Folder::of("a_process_is_read_waited_for_and_killed");
-        let mut command = Command::new("sh");
+        let mut command = Command::new("/bin/sh");
         command.args(["-c", "echo ready; read answer; echo got $answer; exit 3"]);
         let mut process = Process::start("sh", command, &folder);
         assert_eq!(process.wait_for_line("rea"), "ready");

@@ -2,7 +2,8 @@ use std::io::{self, Write};
 use std::process::{Command, Stdio};
 use std::thread;
 
-/// A program of other people's that a test needs.
+/// A program of other people's that a test needs. Even what every system has may be missing in a
+/// container.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Tool {
     /// The C compiler and libsrt's headers.
@@ -11,6 +12,16 @@ pub enum Tool {
     Ffmpeg,
     /// GStreamer's command line with the SRT elements.
     GStreamer,
+    /// The command line of the kernel's network devices.
+    Ip,
+    /// Echo requests.
+    Ping,
+    /// Privileges of a command.
+    Setpriv,
+    /// A session of its own for a command.
+    Setsid,
+    /// A command that does nothing for a while.
+    Sleep,
     /// libsrt's own sample program.
     SrtLiveTransmit,
     /// Wireshark's dissectors on the command line.
@@ -25,6 +36,11 @@ impl Tool {
             }
             Self::Ffmpeg => succeeds("ffmpeg", &["-version"]),
             Self::GStreamer => succeeds("gst-inspect-1.0", &["srtsink"]),
+            Self::Ip => succeeds("ip", &["-Version"]),
+            Self::Ping => succeeds("ping", &["-V"]),
+            Self::Setpriv => succeeds("setpriv", &["--version"]),
+            Self::Setsid => succeeds("setsid", &["--version"]),
+            Self::Sleep => succeeds("sleep", &["0"]),
             Self::SrtLiveTransmit => succeeds("srt-live-transmit", &["-version"]),
             Self::Tshark => succeeds("tshark", &["--version"]),
         }
@@ -36,6 +52,10 @@ impl Tool {
             Self::CompilerAndLibsrt => "gcc libc6-dev pkg-config libsrt-gnutls-dev",
             Self::Ffmpeg => "ffmpeg",
             Self::GStreamer => "gstreamer1.0-tools gstreamer1.0-plugins-bad",
+            Self::Ip => "iproute2",
+            Self::Ping => "iputils-ping",
+            Self::Setpriv | Self::Setsid => "util-linux",
+            Self::Sleep => "coreutils",
             Self::SrtLiveTransmit => "srt-tools",
             Self::Tshark => "tshark",
         }
@@ -50,14 +70,21 @@ impl Tool {
 /// If one is missing and `PUNCTUAL_REQUIRE_PEERS` is set to `1`.
 pub fn have_all(tools: &[Tool]) -> bool {
     let Some(missing) = tools.iter().find(|tool| !tool.is_installed()) else { return true };
+    skip(&format!("{missing:?} is missing (Debian: apt install {})", missing.packages()));
+    false
+}
+
+/// Says past the test harness's capture that this test is skipped, and why.
+///
+/// # Panics
+///
+/// If `PUNCTUAL_REQUIRE_PEERS` is set to `1`.
+pub fn skip(why: &str) {
     let current = thread::current();
-    let test = current.name().unwrap_or("test");
-    let packages = missing.packages();
-    let problem = format!("{test}: {missing:?} is missing (Debian: apt install {packages})");
+    let problem = format!("{}: {why}", current.name().unwrap_or("test"));
     assert!(std::env::var("PUNCTUAL_REQUIRE_PEERS").as_deref() != Ok("1"), "{problem}");
     // The harness may be in the middle of a line.
     let _ = writeln!(io::stdout(), "\nskipped: {problem}");
-    false
 }
 
 fn succeeds(program: &str, arguments: &[&str]) -> bool {

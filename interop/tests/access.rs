@@ -79,7 +79,7 @@ async fn understood(test: &str, program: Program) {
         let caller = timeout(PATIENCE, callers.recv()).await.expect("the peer calls");
         let caller = caller.expect("the gate stands");
         assert_eq!(caller.stream_id, *text);
-        let id = caller.stream().expect("it is well formed");
+        let id = caller.parsed_stream_id().expect("it is well formed");
         assert_eq!(id.mode(), *mode, "{text}");
         assert_eq!([id.resource(), id.user(), id.secret(), id.host(), id.query()], *said, "{text}");
         peer.wait_for_line("Application-defined rejection reason");
@@ -97,7 +97,7 @@ async fn each_user_of_libsrt_has_a_passphrase_or_learns_why_not() {
     let mut gate = listener.gate(move |caller| {
         let users = users.clone();
         async move {
-            let id = caller.stream().map_err(|error| error.reject_reason())?;
+            let id = caller.parsed_stream_id().map_err(|error| error.reject_reason())?;
             let user = id.user().ok_or(RejectReason::UNAUTHORIZED)?;
             let secret = users.passphrase(user).await.ok_or(RejectReason::FORBIDDEN)?;
             Config::default().with_passphrase(secret).map_err(|_| RejectReason::SERVER_ERROR)

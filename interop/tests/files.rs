@@ -22,6 +22,23 @@ fn srt_file_transmit_sends_200_mb_to_us() {
     send_to_us("srt_file_transmit_sends_200_mb_to_us", Role::Listener, LARGE, "");
 }
 
+/// The name is that of the stream ID, which srt-file-transmit sends where it calls.
+#[test]
+fn srt_file_transmit_sends_to_us_who_were_told_nothing() {
+    if !have_all(&[Tool::SrtLiveTransmit]) {
+        return;
+    }
+    let test = "srt_file_transmit_sends_to_us_who_were_told_nothing";
+    for (ours, name) in [(Role::Listener, None), (Role::Caller, Some("clip.ts"))] {
+        let bed = Bed::new(&format!("{test}_{}", name.is_some()), ours, SMALL, "");
+        let mut command = Command::new(punctual());
+        command.args(["file", "receive", &bed.own]).arg(&bed.target);
+        command.args(name.iter().flat_map(|name| ["--name", name]));
+        bed.run(command, file_transmit(&file_uri(&bed.source), &bed.peer));
+        bed.assert_arrived(name.unwrap_or("source.ts"));
+    }
+}
+
 #[test]
 fn srt_file_transmit_receives_200_mb_from_us() {
     send_from_us("srt_file_transmit_receives_200_mb_from_us", Role::Caller, LARGE, "");

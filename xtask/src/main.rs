@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bare;
 mod check;
 mod shell;
 mod test;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         Ok(Chore::Test { require_peers }) => test::run(require_peers),
+        Ok(Chore::TestWithoutPeers) => bare::run(),
         Ok(Chore::Check) => check::run_all(),
         Ok(Chore::Bench { quick }) => tools::bench(quick),
         Ok(Chore::Fuzz { minutes, target }) => tools::fuzz(minutes, target.as_deref()),
@@ -40,6 +42,7 @@ enum Chore {
     Help,
     Swarm(Extent),
     Test { require_peers: bool },
+    TestWithoutPeers,
 }
 
 /// How far a swarm goes.
@@ -57,6 +60,7 @@ fn parse(arguments: &[String]) -> Result<Chore, String> {
         [] | ["help" | "--help" | "-h"] => Ok(Chore::Help),
         ["test"] => Ok(Chore::Test { require_peers: false }),
         ["test", "--require-peers"] => Ok(Chore::Test { require_peers: true }),
+        ["test", "--without-peers"] => Ok(Chore::TestWithoutPeers),
         ["check"] => Ok(Chore::Check),
         ["bench"] => Ok(Chore::Bench { quick: false }),
         ["bench", "--quick"] => Ok(Chore::Bench { quick: true }),
@@ -116,6 +120,8 @@ Every chore of this repository.
 
     cargo xtask test [--require-peers]  every test: unit, doc, scenario, interop; a missing peer
                                         program skips its tests, or fails them with the flag
+    cargo xtask test --without-peers    the tests that call other programs, with a PATH that holds
+                                        the toolchain and the C compiler alone
     cargo xtask check                   formatting, clippy, rustdoc, the wasm build of the core,
                                         licences and bans of dependencies
     cargo xtask bench [--quick]         the measurements against libsrt, into docs/benchmarks.md
@@ -137,6 +143,7 @@ mod tests {
     fn chores_and_their_options_are_told_apart() {
         assert_eq!(parsed("test"), Ok(Chore::Test { require_peers: false }));
         assert_eq!(parsed("test --require-peers"), Ok(Chore::Test { require_peers: true }));
+        assert_eq!(parsed("test --without-peers"), Ok(Chore::TestWithoutPeers));
         assert_eq!(parsed("bench --quick"), Ok(Chore::Bench { quick: true }));
         let fuzz = |minutes, target: Option<&str>| {
             Ok(Chore::Fuzz { minutes, target: target.map(str::to_owned) })

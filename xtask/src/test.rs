@@ -21,7 +21,7 @@ pub(crate) fn run(require_peers: bool) -> Outcome {
 
 /// The punctual program, which cargo builds for its own tests. The interop tests take this one
 /// instead of building another, whose dependencies would have fewer features and be built again.
-fn program() -> Result<PathBuf, String> {
+pub(crate) fn program() -> Result<PathBuf, String> {
     let own = env::current_exe().map_err(|error| format!("who am I? {error}"))?;
     let target = own.ancestors().nth(2).ok_or("xtask does not run from a target folder")?;
     Ok(target.join("debug").join("punctual"))
@@ -29,16 +29,21 @@ fn program() -> Result<PathBuf, String> {
 
 /// What the test programs reported.
 #[derive(Debug, Default, Eq, PartialEq)]
-struct Totals {
+pub(crate) struct Totals {
     passed: u64,
     failed: u64,
     skipped: u64,
 }
 
 impl Totals {
+    /// Tests that were skipped since a program is missing.
+    pub(crate) const fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
     /// Adds what `line` reports, if it reports anything: libtest's result line, or the line that an
     /// interop test prints when it skips. Such a test counts as skipped, not as passed.
-    fn count(&mut self, line: &str) {
+    pub(crate) fn count(&mut self, line: &str) {
         if line.starts_with("skipped: ") {
             self.skipped += 1;
         }

@@ -1,0 +1,112 @@
+//! `cargo xtask test --without-peers`: the tests that call other programs, where there are none.
+
+use std::env;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use crate::shell::{Outcome, cargo, root, run_and_read, say};
+use crate::test::{Totals, program};
+
+/// Runs the tests that call other programs with a `PATH` that holds the toolchain and the C
+/// compiler alone, as on a fresh machine: they must pass, and some be skipped.
+pub(crate) fn run() -> Outcome {
+    let path = make_path()?;
+    let mut totals = Totals::default();
+    let mut passed = true;
+    for selection in [integration_tests()?, unit_tests()] {
+        let mut tests = cargo(["test", "--workspace", "--no-fail-fast"]);
+        tests.args(selection).env("PUNCTUAL_BIN", program()?).env("PATH", &path);
+        tests.env_remove("PUNCTUAL_REQUIRE_PEERS");
+        // A runner such as sudo is another program, too.
+        let runners = env::vars_os().filter(|(name, _)| {
+            let name = name.to_string_lossy();
+            name.starts_with("CARGO_TARGET_") && name.ends_with("_RUNNER")
+        });
+        runners.for_each(|(name, _)| {
+            tests.env_remove(name);
+        });
+        passed &= run_and_read(&mut tests, |line| totals.count(line))?;
+    }
+    say(&totals.to_string());
+    match (passed, totals.skipped()) {
+        (false, _) => Err("not every test passed without other programs".to_owned()),
+        (true, 0) => Err("no test was skipped: were the other programs hidden?".to_owned()),
+        (true, _) => Ok(()),
+    }
+}
+
+/// A folder with links to the toolchain and the C compiler, and to nothing else.
+fn make_path() -> Result<PathBuf, String> {
+    let folder = root().join("target").join("bare-path");
+    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+    if folder.exists() {
+        fs::remove_dir_all(&folder).map_err(failed)?;
+    }
+    fs::create_dir_all(&folder).map_err(failed)?;
+    let cargo = env::var_os("CARGO").map(PathBuf::from);
+    let toolchain = cargo.as_deref().and_then(Path::parent).map(Path::to_path_buf);
+    let folders: Vec<PathBuf> = toolchain
+        .into_iter()
+        .chain(env::split_paths(&env::var_os("PATH").unwrap_or_default()))
+        .collect();
+    for name in PROGRAMS {
+        let found = folders.iter().map(|folder| folder.join(name)).find(|program| program.exists());
+        match found {
+            Some(program) => symlink(&program, folder.join(name)).map_err(failed)?,
+            None if NEEDED.contains(&name) => return Err(format!("{name} is not installed")),
+            None => {}
+        }
+    }
+    Ok(folder)
+}
+
+/// Those of `interop`, of the program and of the emulator, and what counts instructions.
+fn integration_tests() -> Result<Vec<String>, String> {
+    let folder = root().join("interop").join("tests");
+    let entries =
+        fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut names: Vec<String> = entries
+        .flatten()
+        .filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".rs")?.to_owned()))
+        .collect();
+    names.extend(["cli", "costs", "tun"].map(str::to_owned));
+    names.sort();
+    Ok(names.into_iter().map(|name| format!("--test={name}")).collect())
+}
+
+/// Those of the lab's runs with other programs, and of what the tests of `interop` share.
+fn unit_tests() -> Vec<String> {
+    ["--lib", "--", "external::", "process::"].map(str::to_owned).to_vec()
+}
+
+/// What compiles and links.
+const PROGRAMS: [&str; 9] = ["cargo", "rustc", "rustdoc", "cc", "gcc", "ld", "as", "ar", "ranlib"];
+/// Without these nothing can be built.
+const NEEDED: [&str; 3] = ["cargo", "rustc", "cc"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tests_that_call_other_programs_are_found_by_their_names() {
+        let tests = integration_tests().unwrap();
+        for name in
+            ["--test=cli", "--test=costs", "--test=tun", "--test=dissection", "--test=files"]
+        {
+            assert!(tests.iter().any(|test| test == name), "{name} of {tests:?}");
+        }
+    }
+
+    #[test]
+    fn the_bare_path_holds_the_toolchain_and_nothing_else() {
+        let folder = make_path().unwrap();
+        let names: Vec<_> = fs::read_dir(folder).unwrap().flatten().collect();
+        assert!(names.len() >= NEEDED.len());
+        for name in names {
+            let name = name.file_name();
+            assert!(PROGRAMS.iter().any(|program| name == *program), "{}", name.display());
+        }
+    }
+}
