@@ -114,6 +114,19 @@ async fn the_largest_message_that_libsrt_can_take_goes_there_and_back() {
     if !have_all(&[Tool::CompilerAndLibsrt]) {
         return;
     }
+    for attempt in 1..=3 {
+        match echo_largest_message().await {
+            Ok(()) => return,
+            // A busy machine loses packets on the way back, and libsrt's sender continues with some
+            // 20 kB a second when one of its first packets is lost.
+            Err(lost) if lost > 0 && attempt < 3 => println!("repeated: {lost} packets were lost"),
+            Err(lost) => panic!("no echo in {PATIENCE:?}, {lost} packets were lost"),
+        }
+    }
+}
+
+/// Fails with the number of packets that were lost on the way back if the echo does not come.
+async fn echo_largest_message() -> Result<(), u64> {
     let folder = Folder::of("the_largest_message_that_libsrt_can_take");
     let port = free_port();
     let _peer = LibsrtFiles::start(&["echo", "listen", &port.to_string()], &folder);
@@ -121,11 +134,15 @@ async fn the_largest_message_that_libsrt_can_take_goes_there_and_back() {
     let remote = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let socket = Socket::connect(remote, messages(None)).await.expect("a connection");
     let message = contents(socket.info().max_payload, 1);
-    socket.send(message.clone()).await.expect("it is taken");
-    let echo = timeout(PATIENCE, socket.recv()).await.expect("in a minute").expect("it comes back");
+    socket.send(message.clone()).await.expect("the send buffer has room for it");
+    let Ok(echo) = timeout(PATIENCE, socket.recv()).await else {
+        return Err(socket.statistics().packets_receive_lost);
+    };
+    let echo = echo.expect("the connection is established");
     assert!(echo.payload.iter().zip(&message).all(|(a, b)| *a == !*b), "not the same bytes");
     assert_eq!(echo.payload.len(), message.len());
     socket.close().await;
+    Ok(())
 }
 
 /// A file that is larger than any buffer.
