@@ -103,14 +103,17 @@ impl FileControl {
         }
     }
 
-    /// From here on the rate rules: what arrived at the peer.
+    /// Lets the rate limit the sender from now on, in place of the window: the rate at which
+    /// packets reached the peer, as the peer reports it or as they were acknowledged, whichever is
+    /// higher. The peer reports too little after a pause, and the rate grows slowly from there.
     ///
-    /// Before the peer has told it, there is no rate to go on at, and the window goes on holding
-    /// the sender back. (libsrt's rate is without limit then, and no loss slows it down.)
-    fn end_slow_start(&mut self, path: &PathState) {
+    /// While the peer has reported no rate, the window continues to limit the sender. (libsrt sends
+    /// without a limit then, and no loss slows it down.)
+    fn end_slow_start(&mut self, now: Instant, path: &PathState) {
         if self.slow_start && path.delivery_rate > 0 {
             self.slow_start = false;
-            self.set_period(1e6 / f64::from(path.delivery_rate));
+            let acknowledged = self.progress.rate_until(now, path.rtt.smoothed);
+            self.set_period(1e6 / f64::from(path.delivery_rate).max(acknowledged));
         }
     }
 
@@ -219,7 +222,7 @@ impl CongestionControl for FileControl {
             self.window += f64::from(acknowledged);
             if self.window > self.max_window {
                 self.window = self.max_window;
-                self.end_slow_start(path);
+                self.end_slow_start(now, path);
             }
         } else {
             self.follow_rate(path);
@@ -229,9 +232,9 @@ impl CongestionControl for FileControl {
         }
     }
 
-    fn lost(&mut self, _now: Instant, first: SeqNo, path: &PathState) {
+    fn lost(&mut self, now: Instant, first: SeqNo, path: &PathState) {
         self.lost_lately.hit(path.newly_lost);
-        self.end_slow_start(path);
+        self.end_slow_start(now, path);
         self.follow_rate(path);
         self.loss = true;
         if self.is_tolerated(path) {
@@ -250,8 +253,8 @@ impl CongestionControl for FileControl {
         }
     }
 
-    fn timed_out(&mut self, _now: Instant, path: &PathState) {
-        self.end_slow_start(path);
+    fn timed_out(&mut self, now: Instant, path: &PathState) {
+        self.end_slow_start(now, path);
     }
 }
 
@@ -360,6 +363,18 @@ mod tests {
         file.lost(at(2), SeqNo::new(2_100), &path(5_000, 8_000, 1, 9_000));
         assert_eq!(file.period(), Duration::from_micros(200));
         assert_eq!(file.window(), 516);
+    }
+
+    #[test]
+    fn slow_start_ends_at_the_rate_acknowledged_where_the_peer_reports_less() {
+        let mut file = control(MaxBandwidth::Unlimited);
+        let rtt = Rtt { smoothed: Duration::from_millis(1), variance: Duration::ZERO };
+        let path = PathState { rtt, ..path(5, 1_000, 0, 9_000) };
+        for period in 0..5 {
+            file.acknowledged(at(period), 100, &path);
+        }
+        file.lost(at(4), SeqNo::new(1_500), &PathState { in_loss_list: 1, ..path });
+        assert_eq!(file.period(), Duration::from_micros(100), "400 packets in 40 ms");
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub(crate) mod deadline;
 pub(crate) mod drop_request;
 mod numbered;
 pub(crate) mod pacer;
+mod peer_rates;
 mod report_budget;
 pub(crate) mod retransmit;
 
@@ -26,6 +27,7 @@ use self::buffer::SendBuffer;
 use self::copies::Copies;
 use self::drop_request::DropRequests;
 use self::pacer::Pacer;
+use self::peer_rates::PeerRates;
 use self::report_budget::ReportBudget;
 use self::retransmit::RetransmitPolicy;
 use crate::config::{Config, MaxBandwidth, PACKET_OVERHEAD, Transmission};
@@ -108,8 +110,7 @@ pub(crate) struct SendHalf {
     /// Packets of a submission for which there was no room; 0 if all were taken.
     refused: usize,
     busy_since: Option<Instant>,
-    link_capacity_pps: u32,
-    delivery_pps: u32,
+    peer_rates: PeerRates,
     counts: Counts,
 }
 
@@ -178,8 +179,7 @@ impl SendHalf {
             probing: None,
             refused: 0,
             busy_since: None,
-            link_capacity_pps: 0,
-            delivery_pps: 0,
+            peer_rates: PeerRates::default(),
             counts: Counts::default(),
         }
     }
@@ -378,13 +378,10 @@ impl SendHalf {
         if next.is_after(self.acknowledged) {
             self.acknowledged = next;
         }
-        if let Some(rates) = ack.rates() {
-            smooth(&mut self.link_capacity_pps, rates.capacity_pps);
-            smooth(&mut self.delivery_pps, rates.packets_per_sec);
-        }
         let before = self.buffer.first();
         let advanced = self.buffer.acknowledge(next);
         let packets = next.distance_from(before).max(0).unsigned_abs();
+        self.peer_rates.handle_ack(packets, ack.rates());
         let path = self.path(rtt, 0);
         self.control.get_mut().acknowledged(now, packets, &path);
         self.follow_control();
@@ -436,8 +433,8 @@ impl SendHalf {
             rtt,
             newly_lost,
             repairs: if self.reliable { self.buffer.repairs_of_oldest() } else { 0 },
-            delivery_rate: self.delivery_pps,
-            capacity: self.link_capacity_pps,
+            delivery_rate: self.peer_rates.delivery(),
+            capacity: self.peer_rates.capacity(),
             in_loss_list: self.buffer.lost(),
             next_new: self.buffer.next_new(),
         }
@@ -495,8 +492,8 @@ impl SendHalf {
         statistics.send_buffer_packets = u32::try_from(self.buffer.packets()).unwrap_or(u32::MAX);
         statistics.send_buffer_bytes = self.buffer.bytes();
         statistics.send_buffer_span = self.buffer.span_in_time();
-        if self.link_capacity_pps > 0 {
-            statistics.link_capacity = capacity(self.link_capacity_pps, mss);
+        if self.peer_rates.capacity() > 0 {
+            statistics.link_capacity = capacity(self.peer_rates.capacity(), mss);
         }
     }
 
@@ -584,25 +581,6 @@ impl SendHalf {
 /// What limits retransmissions by the rate of the stream.
 fn rates(control: &Controller) -> Rates {
     Rates { input: control.input(), limit: control.get().max_bandwidth() }
-}
-
-/// What one ACK tells counts for so many times the mean at most.
-const MOST_OF_MEAN: u32 = 8;
-
-/// Smooths what the peer's ACKs tell; zero tells nothing.
-const fn smooth(mean: &mut u32, reported: u32) {
-    *mean = match (*mean, reported) {
-        (old, 0) => old,
-        (0, new) => new,
-        (old, new) => {
-            let most = old.saturating_mul(MOST_OF_MEAN);
-            let new = if new > most { most } else { new };
-            #[expect(clippy::cast_possible_truncation, reason = "a mean of two u32")]
-            {
-                ((old as u64 * 7 + new as u64) / 8) as u32
-            }
-        }
-    };
 }
 
 /// Microseconds from the connection's start to `at`, as they wrap on the wire.
