@@ -219,12 +219,14 @@ impl Established {
                         variance: micros(link.rtt_var_us),
                     });
                 }
-                if verdict != Verdict::Odd {
+                if verdict != Verdict::Invalid {
                     self.pending.ack_ack = ack.number().or(self.pending.ack_ack);
                 }
-                verdict != Verdict::Odd
+                verdict != Verdict::Invalid
             }
-            Control::Nak(list) => self.sender.handle_nak(now, timestamp, list, rtt) != Verdict::Odd,
+            Control::Nak(list) => {
+                self.sender.handle_nak(now, timestamp, list, rtt) != Verdict::Invalid
+            }
             Control::AckAck(number) => match self.receiver.handle_ack_ack(now, *number) {
                 Some(sample) => {
                     self.rtt.sample(sample);
@@ -491,7 +493,7 @@ impl Established {
         }
         timers.assign(Timer::Pace, self.sender.next_send().filter(|&at| at > now));
         timers.assign(Timer::SendDrop, self.sender.next_drop());
-        timers.assign(Timer::Retransmit, self.sender.next_silence(self.rtt.estimate()));
+        timers.assign(Timer::Retransmit, self.sender.next_timeout(self.rtt.estimate()));
     }
 
     pub(crate) fn fill_info(&self, info: &mut ConnectionInfo, config: &Config, remote: SocketAddr) {

@@ -233,7 +233,7 @@ impl Established {
             self.sender.drop_late(now);
         }
         if timers.fired(Timer::Retransmit, now) {
-            self.sender.handle_silence(now, self.rtt.estimate());
+            self.sender.handle_timeout(now, self.rtt.estimate());
         }
         if timers.fired(Timer::KeyRequest, now)
             && let Some(crypt) = &mut self.crypt

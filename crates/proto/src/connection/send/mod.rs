@@ -1,186 +1,117 @@
 //! The sending half of a connection: from the application's messages to paced packets, and what the
-//! peer's ACKs and NAKs do to them.
+//! peer's ACKs and NAKs change.
 
 mod ack_order;
-mod again;
 pub(crate) mod budget;
 pub(crate) mod buffer;
-mod copies;
+mod counts;
 pub(crate) mod deadline;
 pub(crate) mod drop_request;
-mod numbered;
+mod flow_window;
+mod mode;
+mod nak_budget;
+mod nak_filter;
 pub(crate) mod pacer;
 mod peer_rates;
-mod report_budget;
+mod redundant_retransmits;
+mod retransmission;
 pub(crate) mod retransmit;
+mod retransmit_timer;
+mod returned_losses;
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_units::{Bitrate, Instant};
-use punctual_wire::{Ack, DataHeader, DropRequest, KeyFlag, MsgNo, SeqNo, SocketId, Timestamp};
+use punctual_wire::{
+    Ack, DataHeader, DropRequest, KeyFlag, LossList, MsgNo, SeqNo, SocketId, Timestamp,
+};
 
-use self::ack_order::{AckOrder, Order};
-use self::again::Heard;
 use self::budget::{Rates, RetransmitBudget};
 use self::buffer::SendBuffer;
-use self::copies::Copies;
+use self::counts::{BusyTime, SendCounts};
 use self::drop_request::DropRequests;
+use self::flow_window::FlowWindow;
+use self::mode::{LossRecovery, SendMode};
+use self::nak_filter::NakFilter;
 use self::pacer::Pacer;
 use self::peer_rates::PeerRates;
-use self::report_budget::ReportBudget;
-use self::retransmit::RetransmitPolicy;
-use crate::config::{Config, MaxBandwidth, PACKET_OVERHEAD, Transmission};
+use self::retransmission::{Retransmission, Situation};
+use self::retransmit_timer::RetransmitTimer;
+use self::returned_losses::ReturnedLosses;
+use crate::config::{Config, MaxBandwidth, PACKET_OVERHEAD};
 use crate::congestion::{Controller, PathState};
 use crate::connection::crypt::Crypt;
 use crate::connection::rtt::Rtt;
-use crate::connection::share::Share;
 use crate::event::SendOptions;
-use crate::filter::{Arq, SendFilter};
+use crate::filter::SendFilter;
+use crate::group::GroupMessage;
 use crate::handshake::Negotiated;
 use crate::statistics::Statistics;
 
-/// Least age at which the sender drops, before the margin (draft section 4.6; libsrt).
-const LEAST_DROP_AGE: Duration = Duration::from_secs(1);
-const DROP_MARGIN: Duration = Duration::from_millis(20);
-/// So long after the peer's last word a closed window is tried.
-const WINDOW_PROBE: Duration = Duration::from_millis(50);
 /// A packet whose number is divisible by this starts a probe pair.
 pub(crate) const PROBE_INTERVAL: u32 = 16;
+/// Packets that are sent again to probe the end of a paused stream. A receiver believes a large gap
+/// when a second packet confirms it.
+const TAIL_PROBES: usize = 2;
 
-/// Whether an ACK or NAK could be what an honest peer sends.
+/// Whether an ACK or NAK could be an honest peer's.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Verdict {
-    /// It moved something on.
+    /// It brought news.
     Advanced,
-    /// It told nothing new.
+    /// It said nothing new.
     Repeated,
-    /// It speaks of packets that were never sent, wholly or in part; that part was ignored.
-    Odd,
+    /// It names packets that were never sent, wholly or in part; that part was ignored.
+    Invalid,
 }
 
+/// The sending half. It routes between its parts, each of which owns its own state.
 #[derive(Debug)]
 pub(crate) struct SendHalf {
+    mode: SendMode,
     buffer: SendBuffer,
     pacer: Pacer,
     control: Controller,
-    policy: Box<dyn RetransmitPolicy>,
-    /// Originals that were reported lost.
-    reported: Share,
-    copies: Copies,
-    /// The newest loss reports.
-    heard: Heard,
-    report_budget: ReportBudget,
-    /// How old a packet is that leaves just in time to be played; `None` if the peer waits for all.
-    useful_age: Option<Duration>,
-    /// Whether the peer asks for what is lost by clocks of its own, not once a period.
-    peer_times_requests: bool,
-    budget: Option<RetransmitBudget>,
+    flow: FlowWindow,
+    timer: RetransmitTimer,
+    naks: NakFilter,
+    retransmission: Retransmission,
     drop_requests: DropRequests,
-    /// What was reported lost and goes back to a group that balances its links.
-    returned: Option<Vec<SeqNo>>,
+    returned: ReturnedLosses,
     filter: Option<Box<dyn SendFilter>>,
-    flow_window: u32,
-    /// Most packets in flight as congestion control has it.
-    congestion_window: u32,
-    /// The smaller of both windows.
-    window: u32,
-    /// Which ACK tells of the peer's room now.
-    ack_order: AckOrder,
-    /// All packets before this one have been acknowledged; the buffer's first may lie behind it.
-    acknowledged: SeqNo,
-    /// Age at which messages are dropped; `None` if the sender does not drop.
-    drop_age: Option<Duration>,
-    /// Originals go before retransmissions: the peer drops what is late anyway.
-    originals_first: bool,
-    /// The peer does not repeat its loss reports, or they are not waited for: silence means loss.
-    retransmits_on_silence: bool,
-    /// Nothing is given up but messages whose time to live is over: what is gone has arrived.
-    reliable: bool,
-    /// Nothing is sent again, not even the end of a stream that paused: both ends agreed so.
-    never_repeats: bool,
-    last_progress: Instant,
-    last_original: Instant,
-    /// When the peer last answered to data, by an ACK or a NAK.
-    last_response: Instant,
-    /// When something was last sent again because nothing was acknowledged.
-    last_silence: Option<Instant>,
-    /// What that was, until the peer reports losses.
-    probing: Option<(SeqNo, SeqNo)>,
-    /// Packets of a submission for which there was no room; 0 if all were taken.
-    refused: usize,
-    busy_since: Option<Instant>,
     peer_rates: PeerRates,
-    counts: Counts,
-}
-
-#[derive(Debug, Default)]
-struct Counts {
-    sent_unique: u64,
-    bytes_unique: u64,
-    retransmitted: u64,
-    bytes_retransmitted: u64,
-    filter_extra: u64,
-    bytes_filter_extra: u64,
-    /// Reports of single packets that were old news, and that came too late.
-    old: u64,
-    too_late: u64,
-    copies: u64,
-    lost: u64,
-    dropped: u64,
-    bytes_dropped: u64,
-    acks: u64,
-    acks_expected: u64,
-    acks_missed: u64,
-    ack_gaps: u64,
-    naks: u64,
-    busy: Duration,
+    /// Packets of a message for which there was no room; 0 if all were taken.
+    refused: usize,
+    busy: BusyTime,
+    counts: SendCounts,
 }
 
 impl SendHalf {
     pub(crate) fn new(config: &Config, negotiated: &Negotiated, now: Instant) -> Self {
-        let drops = negotiated.peer_too_late_drop;
-        let age = |delay| (negotiated.peer_latency + delay).max(LEAST_DROP_AGE) + DROP_MARGIN;
         let control = Controller::new(config, negotiated);
-        let file = config.transmission() != Transmission::Live;
+        let isn = negotiated.send_isn;
+        let budget = RetransmitBudget::new(
+            config.max_retransmit_bandwidth(),
+            negotiated.peer_too_late_drop && config.max_bandwidth() != MaxBandwidth::Unlimited,
+            negotiated.peer_latency,
+        );
         Self {
-            buffer: SendBuffer::new(negotiated.send_isn, config.send_buffer().packets()),
+            mode: SendMode::new(config, negotiated),
+            buffer: SendBuffer::new(isn, config.send_buffer().packets()),
             pacer: Pacer::new(control.pace()),
-            congestion_window: control.get().window(),
-            window: control.get().window().min(negotiated.peer_flow_window),
+            flow: FlowWindow::new(now, isn, negotiated.peer_flow_window, control.get().window()),
             control,
-            policy: retransmit::policy(config, negotiated),
-            reported: Share::default(),
-            copies: Copies::default(),
-            heard: Heard::default(),
-            report_budget: ReportBudget::new(now),
-            useful_age: drops.then_some(negotiated.peer_latency),
-            peer_times_requests: negotiated.peer_times_requests,
-            budget: RetransmitBudget::new(
-                config.max_retransmit_bandwidth(),
-                drops && config.max_bandwidth() != MaxBandwidth::Unlimited,
-                negotiated.peer_latency,
-            ),
+            timer: RetransmitTimer::new(now),
+            naks: NakFilter::new(now),
+            retransmission: Retransmission::new(retransmit::policy(config, negotiated), budget),
             drop_requests: DropRequests::default(),
-            returned: None,
-            filter: negotiated.filter.map(|fec| fec.sender(negotiated.send_isn)),
-            flow_window: negotiated.peer_flow_window,
-            ack_order: AckOrder::new(now),
-            acknowledged: negotiated.send_isn,
-            drop_age: config.send_drop_delay().filter(|_| drops).map(age),
-            originals_first: drops,
-            retransmits_on_silence: file || !negotiated.peer_periodic_nak,
-            reliable: file && !drops,
-            never_repeats: negotiated.filter.is_some_and(|fec| fec.arq() == Arq::Never),
-            last_progress: now,
-            last_original: now,
-            last_response: now,
-            last_silence: None,
-            probing: None,
-            refused: 0,
-            busy_since: None,
+            returned: ReturnedLosses::default(),
+            filter: negotiated.filter.map(|fec| fec.sender(isn)),
             peer_rates: PeerRates::default(),
-            counts: Counts::default(),
+            refused: 0,
+            busy: BusyTime::default(),
+            counts: SendCounts::default(),
         }
     }
 
@@ -189,7 +120,7 @@ impl SendHalf {
         self.buffer.count_from(msgno);
     }
 
-    /// Takes a message of one packet; `false` if it finds no room.
+    /// Takes a message of one packet; `false` if there is no room.
     pub(crate) fn submit(&mut self, now: Instant, payload: Bytes, options: SendOptions) -> bool {
         self.drop_late(now);
         if self.buffer.is_full() {
@@ -203,7 +134,28 @@ impl SendHalf {
         true
     }
 
-    /// Takes a message of several packets of at most `max` bytes; `false` if it finds no room.
+    /// Takes a message with the numbers that its group gave it; `false` if there is no room. The
+    /// peer is told of the numbers that are left out: it gets them by other links.
+    pub(crate) fn submit_numbered(&mut self, now: Instant, message: GroupMessage) -> bool {
+        self.drop_late(now);
+        if self.buffer.is_full() {
+            return false;
+        }
+        let Ok(left_out) = self.buffer.renumber(message.seq, message.msgno) else { return false };
+        if let Some((first, last)) = left_out {
+            self.drop_requests.push(DropRequest { msgno: MsgNo::CONTROL, first, last });
+        }
+        if self.buffer.is_empty() {
+            self.flow.restart(message.seq);
+        }
+        self.begin_busy(now);
+        self.control.submitted(now, message.payload.len());
+        let GroupMessage { payload, origin, expires, in_order, .. } = message;
+        self.buffer.push(payload, origin, expires, in_order);
+        true
+    }
+
+    /// Takes a message of several packets of at most `max` bytes; `false` if there is no room.
     #[inline(never)]
     pub(crate) fn submit_parts(
         &mut self,
@@ -244,7 +196,7 @@ impl SendHalf {
         self.buffer.limit().min(peer_window.saturating_sub(1).max(1) as usize)
     }
 
-    /// Whether what was refused would be taken now; tells once.
+    /// Whether there is room for what was refused; tells once.
     pub(crate) const fn becomes_writable(&mut self) -> bool {
         let writable = self.refused > 0 && self.buffer.room() >= self.refused;
         if writable {
@@ -253,20 +205,35 @@ impl SendHalf {
         writable
     }
 
-    const fn refuse(&mut self, packets: usize) {
-        self.refused = packets;
-        self.control.refused();
-    }
-
-    fn begin_busy(&mut self, now: Instant) {
-        if self.buffer.is_empty() {
-            self.busy_since = Some(now);
-            self.last_progress = now;
+    /// Somebody waits for room; [`becomes_writable`](Self::becomes_writable) tells when there is.
+    pub(crate) const fn await_room(&mut self) {
+        if self.refused == 0 {
+            self.refused = 1;
         }
     }
 
     pub(crate) const fn is_empty(&self) -> bool {
         self.buffer.is_empty()
+    }
+
+    /// Packets for which there is room.
+    pub(crate) const fn room(&self) -> usize {
+        self.buffer.limit().saturating_sub(self.buffer.packets())
+    }
+
+    /// Since when there has been something to acknowledge without a pause.
+    pub(crate) const fn waiting_since(&self) -> Option<Instant> {
+        self.busy.since()
+    }
+
+    /// When the peer last sent an ACK or a NAK.
+    pub(crate) const fn last_response(&self) -> Instant {
+        self.timer.last_response()
+    }
+
+    /// All packets before this one have been acknowledged.
+    pub(crate) const fn acknowledged(&self) -> SeqNo {
+        self.flow.acknowledged()
     }
 
     /// When something may be sent; `None` while there is nothing, or the peer's buffer is full.
@@ -279,8 +246,8 @@ impl SendHalf {
         } else {
             None
         };
-        let again = self.next_again();
-        let sendable = match (original, again) {
+        let retransmission = self.retransmission.next(&self.buffer);
+        let sendable = match (original, retransmission) {
             (Some(a), Some(b)) => a.min(b),
             (a, b) => a.or(b)?,
         };
@@ -337,8 +304,8 @@ impl SendHalf {
         true
     }
 
-    /// Whether a packet of the filter's waits: it goes before everything else, so that it comes
-    /// when its group is over.
+    /// Whether a packet of the filter waits. It goes before everything else, so that it arrives
+    /// when its group of packets ends.
     #[inline]
     fn filter_owes(&self) -> bool {
         self.filter.as_ref().is_some_and(|filter| filter.owes())
@@ -351,34 +318,23 @@ impl SendHalf {
             return false;
         }
         let payload = out.len() - before - DataHeader::LEN;
-        self.counts.filter_extra += 1;
-        self.counts.bytes_filter_extra += payload as u64;
+        self.counts.sent_filter_packet(payload);
         self.control.sent(payload);
         self.pacer.sent(now, payload + PACKET_OVERHEAD, false);
         true
     }
 
-    /// The next number of the peer's ACK, its room and its estimates.
+    /// Takes in an ACK.
     pub(crate) fn handle_ack(&mut self, now: Instant, ack: &Ack, rtt: Rtt) -> Verdict {
         let next = ack.next();
         if next.is_after(self.buffer.highest()) {
-            return Verdict::Odd;
+            return Verdict::Invalid;
         }
-        self.last_response = now;
-        // Even an ACK for less than what this end gave up tells of room: the sender may wait for
-        // it.
-        match ack.link() {
-            Some(link) if self.is_newest(now, ack) => self.flow_window = link.free_buffer,
-            Some(_) => {}
-            None => {
-                let steps = next.distance_from(self.buffer.first()).max(0);
-                self.flow_window = self.flow_window.saturating_sub(steps.unsigned_abs());
-            }
-        }
-        if next.is_after(self.acknowledged) {
-            self.acknowledged = next;
-        }
+        self.timer.handle_ack(now);
+        // Even an ACK for less than this end gave up reports the peer's room, for which the sender
+        // may wait.
         let before = self.buffer.first();
+        self.flow.handle_ack(now, ack, before);
         let advanced = self.buffer.acknowledge(next);
         let packets = next.distance_from(before).max(0).unsigned_abs();
         self.peer_rates.handle_ack(packets, ack.rates());
@@ -388,14 +344,90 @@ impl SendHalf {
         if !advanced {
             return Verdict::Repeated;
         }
-        self.counts.acks += u64::from(ack.number().is_some());
-        self.last_progress = now;
-        self.last_silence = None;
+        self.flow.count_ack(ack);
+        self.timer.progressed(now);
         self.note_idle(now);
         Verdict::Advanced
     }
 
-    /// Gives up what is too old, or past its TTL.
+    /// Queues the packets that the peer reports lost; what this end gave up is announced as such.
+    pub(crate) fn handle_nak(
+        &mut self,
+        now: Instant,
+        timestamp: Timestamp,
+        list: &LossList<'_>,
+        rtt: Rtt,
+    ) -> Verdict {
+        self.timer.handle_nak(now);
+        let next_new = self.buffer.next_new();
+        if self.naks.is_duplicate(timestamp, list, next_new) {
+            return Verdict::Repeated;
+        }
+        self.naks.begin(now, self.buffer.flight());
+        let mut verdict = Verdict::Repeated;
+        let (mut first_lost, mut newly_lost) = (None, 0);
+        for range in list.ranges() {
+            if !range.1.is_before(next_new) {
+                verdict = Verdict::Invalid;
+                continue;
+            }
+            let Some((first, last)) = self.naks.limit(&self.buffer, range) else { continue };
+            let added = self.report_lost(now, first, last, rtt);
+            if added > 0 {
+                newly_lost += added;
+                first_lost = first_lost.or(Some(first));
+                if verdict == Verdict::Repeated {
+                    verdict = Verdict::Advanced;
+                }
+            }
+        }
+        if let Some(first) = first_lost {
+            let path = self.path(rtt, newly_lost);
+            self.control.get_mut().lost(now, first, &path);
+            self.follow_control();
+        }
+        self.returned.take_from(&mut self.buffer, &mut self.drop_requests);
+        self.note_idle(now);
+        verdict
+    }
+
+    /// When the retransmission timeout expires.
+    pub(crate) fn next_timeout(&self, rtt: Rtt) -> Option<Instant> {
+        self.timer.next(self.mode.recovery, self.buffer.flight(), rtt)
+    }
+
+    /// The retransmission timeout expired.
+    ///
+    /// Where the peer does not repeat its NAKs, everything in flight counts as lost, and what was
+    /// given up is announced again. Otherwise the stream has paused, and the newest packets count
+    /// as lost: nothing behind them would show the peer that they are missing, which costs libsrt
+    /// the end of a stream.
+    ///
+    /// Of a file, nothing is added while reported packets still wait to be sent again (libsrt's
+    /// LATEREXMIT). And where the oldest packet was retransmitted already, the first timeout
+    /// repeats only what is likely to be missing: most packets in flight wait behind it at the
+    /// peer.
+    pub(crate) fn handle_timeout(&mut self, now: Instant, rtt: Rtt) {
+        let is_first = self.timer.expire(now);
+        let reliable = self.mode.delivery.is_reliable();
+        let was_retransmitted = reliable && self.buffer.repairs_of_oldest() > 0;
+        if was_retransmitted && is_first && !self.buffer.has_lost() {
+            self.repeat_retransmissions(now, rtt);
+        } else if !(reliable && self.buffer.has_lost()) {
+            let last = self.buffer.next_new().minus(1);
+            let first = match self.mode.recovery {
+                LossRecovery::Timeout => self.flow.acknowledged(),
+                _ => self.buffer.tail_of_flight(TAIL_PROBES),
+            };
+            self.report_lost(now, first, last, rtt);
+            self.timer.probe(first, last);
+        }
+        let path = self.path(rtt, 0);
+        self.control.get_mut().timed_out(now, &path);
+        self.follow_control();
+    }
+
+    /// Gives up what is too old, or past its time to live.
     #[inline(always)]
     pub(crate) fn drop_late(&mut self, now: Instant) {
         if self.next_drop().is_some_and(|at| at <= now) {
@@ -403,49 +435,15 @@ impl SendHalf {
         }
     }
 
-    #[cold]
-    fn drop_due(&mut self, now: Instant) {
-        if let Some(age) = self.drop_age {
-            let dropped = self.buffer.drop_before(now - age);
-            self.count_dropped(dropped.packets, dropped.bytes);
-        }
-        while let Some((request, dropped)) = self.buffer.drop_expired(now) {
-            self.count_dropped(dropped.packets, dropped.bytes);
-            self.drop_requests.push(request);
-        }
-        self.note_idle(now);
-    }
-
     /// When `drop_late` has something to do.
     pub(crate) fn next_drop(&self) -> Option<Instant> {
         let tick = Duration::from_nanos(1);
-        let late = self.drop_age.and_then(|age| Some(self.buffer.oldest()?.origin + age + tick));
+        let age = self.mode.delivery.drop_age();
+        let late = age.and_then(|age| Some(self.buffer.oldest()?.origin + age + tick));
         match (late, self.buffer.next_expiry()) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
-    }
-
-    /// What congestion control is told of the path, when a report added `newly_lost` packets to the
-    /// loss list.
-    fn path(&self, rtt: Rtt, newly_lost: u64) -> PathState {
-        PathState {
-            rtt,
-            newly_lost,
-            repairs: if self.reliable { self.buffer.repairs_of_oldest() } else { 0 },
-            delivery_rate: self.peer_rates.delivery(),
-            capacity: self.peer_rates.capacity(),
-            in_loss_list: self.buffer.lost(),
-            next_new: self.buffer.next_new(),
-        }
-    }
-
-    /// Takes over what congestion control has decided.
-    fn follow_control(&mut self) {
-        self.pacer.set_pace(self.control.pace());
-        let control = self.control.get();
-        self.congestion_window = control.window();
-        self.window = self.flow_window.min(self.congestion_window);
     }
 
     pub(crate) fn next_drop_request(&mut self) -> Option<DropRequest> {
@@ -456,35 +454,34 @@ impl SendHalf {
         !self.drop_requests.is_empty()
     }
 
+    /// From now on losses go back to the group, which sends them by its best link.
+    pub(crate) const fn return_losses(&mut self) {
+        self.returned.turn_on();
+    }
+
+    /// Whether losses wait for the group.
+    pub(crate) const fn has_returned(&self) -> bool {
+        !self.returned.is_empty()
+    }
+
+    /// The packets that were reported lost since the last call.
+    pub(crate) fn take_returned(&mut self) -> Vec<SeqNo> {
+        self.returned.take()
+    }
+
+    /// Forgets everything that waits to be sent or acknowledged: other links carry it.
+    pub(crate) fn forget_all(&mut self, now: Instant) {
+        self.buffer.acknowledge(self.buffer.end());
+        self.note_idle(now);
+    }
+
     pub(crate) fn fill_statistics(&self, now: Instant, mss: usize, statistics: &mut Statistics) {
-        let counts = &self.counts;
-        let headers = |packets: u64| packets * PACKET_OVERHEAD as u64;
-        statistics.packets_sent_unique = counts.sent_unique;
-        statistics.bytes_sent_unique = counts.bytes_unique + headers(counts.sent_unique);
-        statistics.packets_retransmitted = counts.retransmitted;
-        statistics.bytes_retransmitted = counts.bytes_retransmitted + headers(counts.retransmitted);
-        statistics.packets_send_filter_extra = counts.filter_extra;
-        statistics.packets_sent = counts.sent_unique + counts.retransmitted + counts.filter_extra;
-        statistics.bytes_sent = statistics.bytes_sent_unique
-            + statistics.bytes_retransmitted
-            + counts.bytes_filter_extra
-            + headers(counts.filter_extra);
-        statistics.packets_send_lost = counts.lost;
-        statistics.packets_send_dropped = counts.dropped;
-        statistics.bytes_send_dropped = counts.bytes_dropped + headers(counts.dropped);
-        statistics.acks_received = counts.acks;
-        statistics.acks_expected = counts.acks_expected;
-        statistics.acks_missed = counts.acks_missed;
-        statistics.ack_gaps = counts.ack_gaps;
-        statistics.naks_received = counts.naks;
-        statistics.reports_old = counts.old;
-        statistics.reports_too_late = counts.too_late;
-        statistics.packets_copied = counts.copies;
-        statistics.send_busy =
-            counts.busy + self.busy_since.map_or(Duration::ZERO, |since| now - since);
+        self.retransmission.fill_statistics(statistics);
+        self.counts.fill_statistics(statistics);
+        self.flow.fill_statistics(statistics);
+        statistics.naks_received = self.naks.received();
+        statistics.send_busy = self.busy.total(now);
         statistics.send_period = self.control.get().period();
-        statistics.flow_window = self.flow_window;
-        statistics.congestion_window = self.window;
         statistics.flight_size = self.buffer.flight();
         statistics.max_bandwidth = self.control.get().max_bandwidth();
         statistics.send_buffer_available =
@@ -497,84 +494,135 @@ impl SendHalf {
         }
     }
 
+    const fn refuse(&mut self, packets: usize) {
+        self.refused = packets;
+        self.control.refused();
+    }
+
+    fn begin_busy(&mut self, now: Instant) {
+        if self.buffer.is_empty() {
+            self.busy.begin(now);
+            self.timer.restart(now);
+        }
+    }
+
+    fn note_idle(&mut self, now: Instant) {
+        if self.buffer.is_empty() {
+            self.busy.end(now);
+        }
+    }
+
     fn choose(&mut self, now: Instant, rtt: Rtt) -> Option<(SeqNo, bool)> {
         let original = self.buffer.has_new()
             && (self.window_is_open() || self.window_probe().is_some_and(|at| at <= now));
-        if original && self.originals_first {
+        if original && self.mode.delivery.sends_originals_first() {
             return self.buffer.take_new().map(|seq| (seq, false));
         }
         // Unlike libsrt, retransmissions go out while the peer's full buffer holds originals back:
         // they are what can empty it.
-        if let Some(seq) = self.choose_again(now, rtt) {
+        let situation = Situation {
+            rtt,
+            mode: self.mode,
+            timer: &self.timer,
+            originals: self.counts.originals(),
+            rates: rates(&self.control),
+        };
+        if let Some(seq) = self.retransmission.choose(now, &mut self.buffer, &situation) {
             return Some((seq, true));
         }
         if original { self.buffer.take_new().map(|seq| (seq, false)) } else { None }
     }
 
-    /// Whether an ACK tells how much room there is now: no later one overtook it. Whatever their
-    /// numbers say, one that acknowledges more than all before is newer than those.
-    fn is_newest(&mut self, now: Instant, ack: &Ack) -> bool {
-        let Some(number) = ack.number() else { return true };
-        match self.ack_order.note(now, number) {
-            Order::Newest(steps) => {
-                self.counts.acks_expected += u64::from(steps);
-                self.counts.acks_missed += u64::from(steps.saturating_sub(1));
-                self.counts.ack_gaps += u64::from(steps > 1);
-                true
-            }
-            Order::Overtaken => {
-                self.counts.acks_missed = self.counts.acks_missed.saturating_sub(1);
-                ack.next().is_after(self.acknowledged)
-            }
-            Order::Leap => false,
-        }
-    }
-
-    fn window_is_open(&self) -> bool {
-        self.buffer.flight() < self.window
-    }
-
-    /// When a live packet goes out although the peer has told of no room: with nothing in flight,
-    /// nothing else would make it tell again, and it may never have said so.
-    #[cold]
-    fn window_probe(&self) -> Option<Instant> {
-        let stuck = self.originals_first && self.buffer.flight() == 0;
-        stuck.then(|| self.last_response + WINDOW_PROBE)
-    }
-
     fn account(&mut self, now: Instant, seq: SeqNo, payload: usize, retransmitted: bool) {
-        let counts = &mut self.counts;
         if retransmitted {
-            counts.retransmitted += 1;
-            counts.bytes_retransmitted += payload as u64;
-            if let Some(budget) = &mut self.budget {
-                budget.sent(now, payload + PACKET_OVERHEAD, rates(&self.control));
-            }
+            self.retransmission.sent(now, payload, rates(&self.control));
         } else {
-            self.last_original = now;
-            if self.buffer.flight() == 1 {
-                // The first after all before it was acknowledged, or held back by a closed window.
-                self.last_progress = now;
-            }
-            counts.sent_unique += 1;
-            counts.bytes_unique += payload as u64;
+            self.timer.sent_original(now, self.buffer.flight() == 1);
+            self.counts.sent_original(payload);
         }
         let probe = !retransmitted && seq.value().is_multiple_of(PROBE_INTERVAL);
         self.control.sent(payload);
         self.pacer.sent(now, payload + PACKET_OVERHEAD, probe && self.buffer.has_new());
     }
 
-    const fn count_dropped(&mut self, packets: u64, bytes: u64) {
-        self.counts.dropped += packets;
-        self.counts.bytes_dropped += bytes;
+    /// Queues what is in flight from `first` to `last`, and announces what of it is gone. Returns
+    /// how many packets are new in the loss list.
+    fn report_lost(&mut self, now: Instant, first: SeqNo, last: SeqNo, rtt: Rtt) -> u64 {
+        let drop_requests = &mut self.drop_requests;
+        // Acknowledged packets of a file may wait there to be read: a peer that is told to forget
+        // them might do so.
+        let arrived = self.mode.delivery.is_reliable().then_some(self.flow.acknowledged());
+        let added = self.buffer.report_lost(first, last, |first, last| {
+            let first = match arrived {
+                Some(arrived) if last.is_before(arrived) => return,
+                Some(arrived) if first.is_before(arrived) => arrived,
+                _ => first,
+            };
+            drop_requests.asked(now, first, last, rtt.smoothed);
+        });
+        self.retransmission.count_lost(added);
+        added
     }
 
-    fn note_idle(&mut self, now: Instant) {
-        if self.buffer.is_empty()
-            && let Some(since) = self.busy_since.take()
-        {
-            self.counts.busy += now - since;
+    /// Queues what was retransmitted already, and the newest packets: a retransmission was lost,
+    /// and nothing may have arrived behind those.
+    fn repeat_retransmissions(&mut self, now: Instant, rtt: Rtt) {
+        let end = self.buffer.next_new();
+        let tail = self.buffer.tail_of_flight(TAIL_PROBES);
+        let mut seq = self.flow.acknowledged();
+        while seq.is_before(end) {
+            let again = self.buffer.get(seq).is_none_or(|packet| packet.retransmissions > 0);
+            if again || !seq.is_before(tail) {
+                self.report_lost(now, seq, seq, rtt);
+            }
+            seq = seq.next();
         }
+    }
+
+    #[cold]
+    fn drop_due(&mut self, now: Instant) {
+        if let Some(age) = self.mode.delivery.drop_age() {
+            let dropped = self.buffer.drop_before(now - age);
+            self.counts.dropped(&dropped);
+        }
+        while let Some((request, dropped)) = self.buffer.drop_expired(now) {
+            self.counts.dropped(&dropped);
+            self.drop_requests.push(request);
+        }
+        self.note_idle(now);
+    }
+
+    fn window_is_open(&self) -> bool {
+        self.flow.is_open(self.buffer.flight())
+    }
+
+    /// When a live packet goes out although the peer's buffer is full: with nothing in flight,
+    /// nothing else would make it report room, and that report may have been lost.
+    #[cold]
+    fn window_probe(&self) -> Option<Instant> {
+        let stuck = self.mode.delivery.sends_originals_first() && self.buffer.flight() == 0;
+        stuck.then(|| self.timer.window_probe())
+    }
+
+    /// The path as congestion control sees it, after a NAK that added `newly_lost` packets to the
+    /// loss list.
+    fn path(&self, rtt: Rtt, newly_lost: u64) -> PathState {
+        let reliable = self.mode.delivery.is_reliable();
+        PathState {
+            rtt,
+            newly_lost,
+            repairs: if reliable { self.buffer.repairs_of_oldest() } else { 0 },
+            delivery_rate: self.peer_rates.delivery(),
+            capacity: self.peer_rates.capacity(),
+            in_loss_list: self.buffer.lost(),
+            next_new: self.buffer.next_new(),
+        }
+    }
+
+    /// Takes over what congestion control has decided.
+    fn follow_control(&mut self) {
+        self.pacer.set_pace(self.control.pace());
+        self.flow.limit(self.control.get().window());
     }
 }
 

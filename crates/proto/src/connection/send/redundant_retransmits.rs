@@ -1,20 +1,20 @@
-//! Further copies of packets that were sent again, each at its time.
+//! Redundant copies of retransmitted packets, each at its own time.
 
 use std::collections::BTreeSet;
 
 use punctual_units::Instant;
 use punctual_wire::SeqNo;
 
-/// Copies that wait at most; a policy that wants more goes without.
+/// RedundantRetransmits that wait at most; a policy that wants more goes without.
 const WAITING: usize = 4_096;
 
-/// Which packets are to go out once more, and when.
+/// The packets that are to be sent once more, and when.
 #[derive(Debug, Default)]
-pub(crate) struct Copies {
+pub(crate) struct RedundantRetransmits {
     due: BTreeSet<(Instant, u32)>,
 }
 
-impl Copies {
+impl RedundantRetransmits {
     /// Plans a copy of `seq`; `false` if too many wait already.
     pub(crate) fn plan(&mut self, at: Instant, seq: SeqNo) -> bool {
         self.due.len() < WAITING && self.due.insert((at, seq.value()))
@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn copies_come_at_their_time_and_no_more_than_can_wait() {
-        let mut copies = Copies::default();
+        let mut copies = RedundantRetransmits::default();
         let at = Instant::from_millis;
         assert!(copies.plan(at(7), SeqNo::new(1)));
         assert!(copies.plan(at(5), SeqNo::new(9)));

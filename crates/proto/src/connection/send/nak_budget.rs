@@ -1,31 +1,34 @@
+//! How many packets a peer may report lost.
+
 use std::time::Duration;
 
 use punctual_units::Instant;
 
-/// What is taken in at least, whatever is in flight.
+/// Packets that count as being in flight at least.
 const LEAST: u64 = 128;
-/// In so long a peer may report once all that is in flight: an honest one asks for a small part of
-/// it at a time, and where that is all, a round trip long enough to hold it passes.
+/// In this time an honest peer reports each packet in flight once at most: it reports a small part
+/// of them in a NAK, and a round trip long enough to hold many packets takes longer.
 const ROUND: Duration = Duration::from_millis(10);
-/// Rounds that may be saved up: reports that a network or a busy host held back come together.
+/// Rounds that may be saved up, because a network or a busy host holds NAKs back and then delivers
+/// them together.
 const SAVED: u64 = 4;
 
-/// How many packets a peer may report lost.
+/// A budget of packets that the peer's NAKs may name.
 ///
-/// A loss report of a few words names as many packets as it likes, and each one named costs a look
-/// at it. An honest peer names each packet in flight once in a round trip.
+/// A NAK of a few words can name millions of packets, and each one costs a look at it. An honest
+/// peer names each packet in flight once in a round trip.
 #[derive(Debug)]
-pub(super) struct ReportBudget {
+pub(super) struct NakBudget {
     left: u64,
     at: Instant,
 }
 
-impl ReportBudget {
+impl NakBudget {
     pub(super) const fn new(now: Instant) -> Self {
         Self { left: LEAST, at: now }
     }
 
-    /// A report comes in while so many packets are in flight.
+    /// Earns the budget of the time since the last call, at `flight` packets in flight.
     pub(super) fn refill(&mut self, now: Instant, flight: u32) {
         let round = u128::from(u64::from(flight).max(LEAST));
         let most = round * u128::from(SAVED);
@@ -36,7 +39,7 @@ impl ReportBudget {
         }
     }
 
-    /// How many of `packets` that a report names one after the other may be looked at.
+    /// Takes the budget for a range of `packets`; returns how many of them may be looked at.
     pub(super) fn take(&mut self, packets: u32) -> u32 {
         let taken = u64::from(packets).min(self.left);
         self.left -= taken;
@@ -50,7 +53,7 @@ mod tests {
 
     #[test]
     fn all_in_flight_may_be_reported_once_in_ten_milliseconds() {
-        let mut budget = ReportBudget::new(Instant::ORIGIN);
+        let mut budget = NakBudget::new(Instant::ORIGIN);
         let mut taken = 0;
         for micros in 0..100_000 {
             budget.refill(Instant::from_micros(micros), 1_000);
@@ -61,7 +64,7 @@ mod tests {
 
     #[test]
     fn after_a_pause_a_few_rounds_may_come_together() {
-        let mut budget = ReportBudget::new(Instant::ORIGIN);
+        let mut budget = NakBudget::new(Instant::ORIGIN);
         budget.refill(Instant::from_millis(900), 1_000);
         assert_eq!((0..9).map(|_| budget.take(1_000)).sum::<u32>(), 4_000);
     }

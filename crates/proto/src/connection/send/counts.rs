@@ -1,0 +1,129 @@
+//! Counters of originals, of the packet filter and of dropped packets.
+
+use std::time::Duration;
+
+use punctual_units::Instant;
+
+use super::buffer::Dropped;
+use crate::config::PACKET_OVERHEAD;
+use crate::statistics::Statistics;
+
+/// Counters of what was sent and dropped. Bytes are payload here, without headers.
+#[derive(Debug, Default)]
+pub(super) struct SendCounts {
+    originals: Traffic,
+    filter: Traffic,
+    dropped: Traffic,
+}
+
+#[derive(Debug, Default)]
+struct Traffic {
+    packets: u64,
+    bytes: u64,
+}
+
+impl Traffic {
+    const fn add(&mut self, packets: u64, bytes: u64) {
+        self.packets += packets;
+        self.bytes += bytes;
+    }
+
+    /// Bytes with UDP and SRT headers.
+    const fn gross(&self) -> u64 {
+        self.bytes + self.packets * PACKET_OVERHEAD as u64
+    }
+}
+
+impl SendCounts {
+    pub(super) const fn sent_original(&mut self, payload: usize) {
+        self.originals.add(1, payload as u64);
+    }
+
+    pub(super) const fn sent_filter_packet(&mut self, payload: usize) {
+        self.filter.add(1, payload as u64);
+    }
+
+    pub(super) const fn dropped(&mut self, dropped: &Dropped) {
+        self.dropped.add(dropped.packets, dropped.bytes);
+    }
+
+    /// Packets sent for the first time.
+    pub(super) const fn originals(&self) -> u64 {
+        self.originals.packets
+    }
+
+    /// Fills in the counters and the totals; those of retransmissions are filled in before.
+    pub(super) const fn fill_statistics(&self, statistics: &mut Statistics) {
+        statistics.packets_sent_unique = self.originals.packets;
+        statistics.bytes_sent_unique = self.originals.gross();
+        statistics.packets_send_filter_extra = self.filter.packets;
+        statistics.packets_sent =
+            self.originals.packets + statistics.packets_retransmitted + self.filter.packets;
+        statistics.bytes_sent =
+            self.originals.gross() + statistics.bytes_retransmitted + self.filter.gross();
+        statistics.packets_send_dropped = self.dropped.packets;
+        statistics.bytes_send_dropped = self.dropped.gross();
+    }
+}
+
+/// For how long the send buffer was not empty.
+#[derive(Debug, Default)]
+pub(super) struct BusyTime {
+    since: Option<Instant>,
+    total: Duration,
+}
+
+impl BusyTime {
+    pub(super) const fn begin(&mut self, now: Instant) {
+        self.since = Some(now);
+    }
+
+    pub(super) fn end(&mut self, now: Instant) {
+        if let Some(since) = self.since.take() {
+            self.total += now - since;
+        }
+    }
+
+    /// Since when the buffer has not been empty; `None` while it is.
+    pub(super) const fn since(&self) -> Option<Instant> {
+        self.since
+    }
+
+    pub(super) fn total(&self, now: Instant) -> Duration {
+        self.total + self.since.map_or(Duration::ZERO, |since| now - since)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn busy_time_adds_up_over_pauses() {
+        let at = Instant::from_millis;
+        let mut busy = BusyTime::default();
+        busy.begin(at(10));
+        busy.end(at(15));
+        busy.end(at(20));
+        busy.begin(at(30));
+        assert_eq!(busy.total(at(32)), Duration::from_millis(7));
+        assert_eq!(busy.since(), Some(at(30)));
+    }
+
+    #[test]
+    fn totals_have_headers_and_all_kinds_of_packets() {
+        let mut counts = SendCounts::default();
+        counts.sent_original(1_000);
+        counts.sent_original(1_000);
+        counts.sent_filter_packet(1_000);
+        let overhead = PACKET_OVERHEAD as u64;
+        let mut statistics = Statistics {
+            packets_retransmitted: 1,
+            bytes_retransmitted: 1_000 + overhead,
+            ..Statistics::default()
+        };
+        counts.fill_statistics(&mut statistics);
+        assert_eq!((statistics.packets_sent_unique, statistics.packets_sent), (2, 4));
+        assert_eq!(statistics.bytes_sent, 4 * (1_000 + overhead));
+    }
+}

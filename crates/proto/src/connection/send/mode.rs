@@ -1,0 +1,102 @@
+//! What both ends agreed on for what this end sends: which packets it may give up, and how losses
+//! are recovered.
+
+use std::time::Duration;
+
+use crate::config::{Config, Transmission};
+use crate::filter::Arq;
+use crate::handshake::Negotiated;
+
+/// Least age at which the sender drops, before the margin (draft section 4.6; libsrt).
+const LEAST_DROP_AGE: Duration = Duration::from_secs(1);
+const DROP_MARGIN: Duration = Duration::from_millis(20);
+
+/// How a connection sends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SendMode {
+    pub(super) delivery: Delivery,
+    pub(super) recovery: LossRecovery,
+}
+
+/// Which packets the sender may give up before they are acknowledged. A time to live ends each
+/// message in every mode.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Delivery {
+    /// The peer drops what is too late (TLPKTDROP, draft section 4.6).
+    TooLateDrop {
+        /// The peer's latency: an older packet is of no use when it leaves.
+        latency: Duration,
+        /// The age at which this end drops a message; `None` if it never does.
+        drop_age: Option<Duration>,
+    },
+    /// Live, and the peer waits for every packet.
+    InOrder,
+    /// A file: what has left the send buffer has arrived.
+    Reliable,
+}
+
+/// How lost packets are recovered.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum LossRecovery {
+    /// The peer repeats its NAK for all that is missing (draft section 4.8.2).
+    PeriodicNak,
+    /// The peer sends NAKs by a timer for each missing packet.
+    PacketTimers,
+    /// The peer reports a loss once, or nobody waits for it to do so again: when nothing is
+    /// acknowledged for a timeout, everything in flight counts as lost.
+    Timeout,
+    /// Nothing is retransmitted: the packet filter alone recovers losses.
+    Never,
+}
+
+impl SendMode {
+    pub(super) fn new(config: &Config, negotiated: &Negotiated) -> Self {
+        let is_file = config.transmission() != Transmission::Live;
+        let latency = negotiated.peer_latency;
+        let delivery = if negotiated.peer_too_late_drop {
+            let age = |delay| (latency + delay).max(LEAST_DROP_AGE) + DROP_MARGIN;
+            Delivery::TooLateDrop { latency, drop_age: config.send_drop_delay().map(age) }
+        } else if is_file {
+            Delivery::Reliable
+        } else {
+            Delivery::InOrder
+        };
+        let recovery = if negotiated.filter.is_some_and(|fec| fec.arq() == Arq::Never) {
+            LossRecovery::Never
+        } else if is_file || !negotiated.peer_periodic_nak {
+            LossRecovery::Timeout
+        } else if negotiated.peer_times_requests {
+            LossRecovery::PacketTimers
+        } else {
+            LossRecovery::PeriodicNak
+        };
+        Self { delivery, recovery }
+    }
+}
+
+impl Delivery {
+    /// Whether originals go before retransmissions: the peer drops what is late anyway.
+    pub(super) const fn sends_originals_first(self) -> bool {
+        matches!(self, Self::TooLateDrop { .. })
+    }
+
+    pub(super) const fn is_reliable(self) -> bool {
+        matches!(self, Self::Reliable)
+    }
+
+    /// The age of a packet that leaves just in time to be played; `None` if the peer waits for all.
+    pub(super) const fn useful_age(self) -> Option<Duration> {
+        match self {
+            Self::TooLateDrop { latency, .. } => Some(latency),
+            Self::InOrder | Self::Reliable => None,
+        }
+    }
+
+    /// The age at which messages are dropped; `None` if the sender drops none.
+    pub(super) const fn drop_age(self) -> Option<Duration> {
+        match self {
+            Self::TooLateDrop { drop_age, .. } => drop_age,
+            Self::InOrder | Self::Reliable => None,
+        }
+    }
+}

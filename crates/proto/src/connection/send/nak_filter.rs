@@ -1,0 +1,144 @@
+//! Which of the peer's NAKs are worth a look, and how much of them.
+
+use punctual_units::Instant;
+use punctual_wire::{LossList, SeqNo, Timestamp};
+
+use super::buffer::SendBuffer;
+use super::nak_budget::NakBudget;
+
+/// NAKs that are remembered. No more come between a NAK and its copy.
+const REMEMBERED: usize = 32;
+
+/// The filter between the peer's NAKs and the loss list: it leaves out a NAK that came before, and
+/// ranges beyond what an honest peer reports.
+#[derive(Debug)]
+pub(super) struct NakFilter {
+    recent: RecentNaks,
+    budget: NakBudget,
+    received: u64,
+}
+
+impl NakFilter {
+    pub(super) fn new(now: Instant) -> Self {
+        Self { recent: RecentNaks::default(), budget: NakBudget::new(now), received: 0 }
+    }
+
+    /// Whether this NAK is the copy of another. A NAK that names packets which were never sent is
+    /// not remembered.
+    pub(super) fn is_duplicate(
+        &mut self,
+        timestamp: Timestamp,
+        list: &LossList<'_>,
+        next_new: SeqNo,
+    ) -> bool {
+        self.received += 1;
+        list.ranges().all(|(_, last)| last.is_before(next_new))
+            && self.recent.is_duplicate(timestamp, list)
+    }
+
+    /// Begins a NAK that is no duplicate, at `flight` packets in flight.
+    pub(super) fn begin(&mut self, now: Instant, flight: u32) {
+        self.budget.refill(now, flight);
+    }
+
+    /// The part of a range that can be missing at the peer and that the budget allows to look at:
+    /// nothing that lies farther back than the send buffer reaches.
+    pub(super) fn limit(
+        &mut self,
+        buffer: &SendBuffer,
+        (first, last): (SeqNo, SeqNo),
+    ) -> Option<(SeqNo, SeqNo)> {
+        let reach = u32::try_from(buffer.limit()).unwrap_or(u32::MAX);
+        let least = buffer.first().minus(reach);
+        let first = if first.is_before(least) { least } else { first };
+        if last.is_before(first) {
+            return None;
+        }
+        // Packets that are gone cost one drop request, however many they are.
+        let kept = if first.is_before(buffer.first()) { buffer.first() } else { first };
+        let packets = last.distance_from(kept).max(-1) + 1;
+        let taken = self.budget.take(packets.unsigned_abs().max(1));
+        let lookable = kept.plus(taken).minus(1);
+        (taken > 0).then(|| (first, if lookable.is_before(last) { lookable } else { last }))
+    }
+
+    /// NAKs that came in.
+    pub(super) const fn received(&self) -> u64 {
+        self.received
+    }
+}
+
+/// The newest NAKs, each known by its timestamp, its first packet and its number of ranges.
+#[derive(Debug, Default)]
+struct RecentNaks {
+    naks: [Option<(Timestamp, SeqNo, usize)>; REMEMBERED],
+    next: usize,
+}
+
+impl RecentNaks {
+    /// Whether the same NAK came before: the peer sent it twice, or the network did.
+    fn is_duplicate(&mut self, timestamp: Timestamp, list: &LossList<'_>) -> bool {
+        let mut ranges = list.ranges();
+        let Some((first, _)) = ranges.next() else { return false };
+        let nak = Some((timestamp, first, ranges.count()));
+        if self.naks.contains(&nak) {
+            return true;
+        }
+        self.naks[self.next] = nak;
+        self.next = (self.next + 1) % REMEMBERED;
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use punctual_wire::LossListBuilder;
+
+    use super::*;
+
+    fn nak(ranges: &[(u32, u32)]) -> LossListBuilder {
+        let mut list = LossListBuilder::new(100);
+        for &(first, last) in ranges {
+            assert!(list.push(SeqNo::new(first), SeqNo::new(last)));
+        }
+        list
+    }
+
+    #[test]
+    fn the_copy_of_a_nak_is_a_duplicate_and_another_nak_is_not() {
+        let mut filter = NakFilter::new(Instant::ORIGIN);
+        let end = SeqNo::new(100);
+        let (list, other) = (nak(&[(5, 7), (9, 9)]), nak(&[(5, 7)]));
+        let [at, later] = [7, 8].map(Timestamp::from_micros);
+        assert!(!filter.is_duplicate(at, &list.as_list(), end));
+        assert!(filter.is_duplicate(at, &list.as_list(), end));
+        assert!(!filter.is_duplicate(later, &list.as_list(), end));
+        assert!(!filter.is_duplicate(at, &other.as_list(), end));
+        assert_eq!(filter.received(), 4);
+    }
+
+    #[test]
+    fn a_nak_for_packets_that_were_never_sent_is_not_remembered() {
+        let mut filter = NakFilter::new(Instant::ORIGIN);
+        let list = nak(&[(5, 200)]);
+        for _ in 0..2 {
+            let at = Timestamp::from_micros(7);
+            assert!(!filter.is_duplicate(at, &list.as_list(), SeqNo::new(100)));
+        }
+    }
+
+    #[test]
+    fn ranges_reach_no_farther_back_than_the_send_buffer() {
+        let mut buffer = SendBuffer::new(SeqNo::new(1_000), 50);
+        for _ in 0..10 {
+            buffer.push(Bytes::from_static(b"payload"), Instant::ORIGIN, None, true);
+            buffer.take_new();
+        }
+        let mut filter = NakFilter::new(Instant::ORIGIN);
+        filter.begin(Instant::ORIGIN, 10);
+        let limited = filter.limit(&buffer, (SeqNo::new(10), SeqNo::new(1_004)));
+        assert_eq!(limited, Some((SeqNo::new(950), SeqNo::new(1_004))));
+        assert_eq!(filter.limit(&buffer, (SeqNo::new(10), SeqNo::new(20))), None);
+    }
+}
