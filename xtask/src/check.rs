@@ -64,8 +64,9 @@ fn dependencies() -> Outcome {
 }
 
 /// The crates that know neither clock nor socket.
-const CORE: [&str; 8] = [
+const CORE: [&str; 9] = [
     "punctual-units",
+    "punctual-rtt",
     "punctual-wire",
     "punctual-crypto",
     "punctual-proto",

@@ -101,7 +101,7 @@ pub use congestion::{CongestionControl, PathState};
 pub use connection::recv::request_policy::{
     MissingPackets, ReceiverView, RequestPolicy, SentReport, TimedRequests,
 };
-pub use connection::rtt::{ClassicRtt, Rtt, RttAlgorithm, RttEstimator};
+pub use connection::rtt::RttAlgorithm;
 pub use connection::send::deadline::Deadline;
 pub use connection::send::retransmit::{
     Aggressive, Answer, Efficient, ReportedPacket, RetransmitPolicy, SenderView,
@@ -118,6 +118,7 @@ pub use group::{
     LinkTerms, Membership,
 };
 pub use punctual_crypto::{CipherMode, KeyLength, Passphrase};
+pub use punctual_rtt::{ClassicRtt, PacketNumber, Rtt, RttEstimator, RttSample};
 pub use punctual_wire::{MsgNo, RejectReason, SeqNo, SocketId};
 pub use statistics::{StatisticValue, Statistics};
 pub use stream_id::{AccessMode, ContentType, StreamId, StreamIdError};

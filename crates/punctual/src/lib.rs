@@ -115,10 +115,10 @@ pub use punctual_proto::{
     Config, ConfigError, CongestionAlgorithm, CongestionControl, ConnectError, ConnectionInfo,
     ContentType, CryptoMode, Deadline, Efficient, Factory, GroupKind, GroupOffer, KeyLength,
     KeyState, LinkId, LinkState, MaxBandwidth, Message, MissingPackets, MsgNo, NakTimer,
-    Passphrase, PathState, PeerError, ReceiverView, RejectReason, ReportedPacket, RequestAlgorithm,
-    RequestPolicy, RetransmitAlgorithm, RetransmitBandwidth, RetransmitPolicy, Rtt, RttAlgorithm,
-    RttEstimator, SendOptions, SenderView, SentReport, SeqNo, SocketId, StatisticValue, Statistics,
-    StreamId, StreamIdError, TimedRequests, Transmission,
+    PacketNumber, Passphrase, PathState, PeerError, ReceiverView, RejectReason, ReportedPacket,
+    RequestAlgorithm, RequestPolicy, RetransmitAlgorithm, RetransmitBandwidth, RetransmitPolicy,
+    Rtt, RttAlgorithm, RttEstimator, RttSample, SendOptions, SenderView, SentReport, SeqNo,
+    SocketId, StatisticValue, Statistics, StreamId, StreamIdError, TimedRequests, Transmission,
 };
 pub use punctual_units::{Bitrate, Instant};
 pub use reconnect::Reconnect;

@@ -273,8 +273,9 @@ fn power_of_ten_from(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use punctual_rtt::Rtt;
+
     use super::*;
-    use crate::connection::rtt::Rtt;
 
     fn control(limit: MaxBandwidth) -> FileControl {
         FileControl::new(1_500, limit, 8_192, SeqNo::new(1_000), Chance::new([1; 32]))

@@ -8,6 +8,7 @@ mod progress;
 use std::fmt;
 use std::time::Duration;
 
+use punctual_rtt::Rtt;
 use punctual_units::{Bitrate, Instant};
 use punctual_wire::SeqNo;
 
@@ -15,7 +16,6 @@ use self::file::FileControl;
 use self::live::LiveControl;
 use crate::chance::Chance;
 use crate::config::{Config, CongestionAlgorithm, Transmission};
-use crate::connection::rtt::Rtt;
 use crate::connection::send::pacer::Pace;
 use crate::handshake::Negotiated;
 

@@ -92,7 +92,11 @@ impl Established {
             if let Some(path) = &mut self.path {
                 timers.set(Timer::Quiet, now + path.begin_quiet());
             }
-            Control::Ack(self.receiver.make_ack(now, self.rtt.estimate()))
+            let ack = self.receiver.make_ack(now, self.rtt.estimate());
+            if let Some(number) = ack.number() {
+                self.rtt.ack_sent(now, number);
+            }
+            Control::Ack(ack)
         } else if let Some(light) = self.receiver.take_light_ack() {
             Control::Ack(light)
         } else if let Some(list) =

@@ -2,6 +2,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
+use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::{
     AckNo, Control, DataHeader, Handshake, HandshakeRequest, KeyFlag, SocketId, Timestamp,
@@ -13,7 +14,7 @@ use super::crypt::{Crypt, Refusal};
 use super::lifecycle::Phase;
 use super::path::{self, Path};
 use super::recv::ReceiveHalf;
-use super::rtt::{Rtt, RttTracker};
+use super::rtt::RttTracker;
 use super::send::{SendHalf, Verdict};
 use super::timer::{Timer, TimerTable};
 use super::troubles::Troubles;
@@ -214,10 +215,8 @@ impl Established {
                     && let Some(link) = ack.link()
                 {
                     let micros = |us: u32| Duration::from_micros(us.into());
-                    self.rtt.report(Rtt {
-                        smoothed: micros(link.rtt_us),
-                        variance: micros(link.rtt_var_us),
-                    });
+                    let (smoothed, variance) = (micros(link.rtt_us), micros(link.rtt_var_us));
+                    self.rtt.peer_reported(now, Rtt { smoothed, variance });
                 }
                 if verdict != Verdict::Invalid {
                     self.pending.ack_ack = ack.number().or(self.pending.ack_ack);
@@ -229,7 +228,7 @@ impl Established {
             }
             Control::AckAck(number) => match self.receiver.handle_ack_ack(now, *number) {
                 Some(sample) => {
-                    self.rtt.sample(sample);
+                    self.rtt.ack_answered(now, *number, sample);
                     self.receiver.hurry_report(now, self.rtt.estimate());
                     true
                 }

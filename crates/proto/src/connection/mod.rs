@@ -19,6 +19,7 @@ mod troubles;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
+use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::{Control, ControlPacket, DataHeader, Handshake, MsgNo, SocketId, Timestamp};
 
@@ -422,7 +423,7 @@ impl Connection {
 
     /// What is known of the peer's addresses, and the round-trip time, if both ends know path
     /// updates.
-    pub(crate) fn path(&mut self) -> Option<(&mut path::Path, rtt::Rtt)> {
+    pub(crate) fn path(&mut self) -> Option<(&mut path::Path, Rtt)> {
         match &mut self.state {
             State::Established(live) if live.is_live() => {
                 let rtt = live.rtt.estimate();
@@ -463,7 +464,7 @@ impl Connection {
             peer_latency: self.config.peer_latency(),
             caller_latency: None,
             max_payload: self.config.payload_size(),
-            rtt: rtt::Rtt::INITIAL.smoothed,
+            rtt: Rtt::INITIAL.smoothed,
             transmission: self.config.transmission(),
             peer_error: None,
             send_key_state: self.first_key_state(),

@@ -24,11 +24,11 @@ use std::hash::Hasher;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::{SeqNo, SocketId};
 use siphasher::sip::SipHasher24;
 
-use super::rtt::Rtt;
 use crate::handshake::Negotiated;
 
 /// Commands of extension packets between two ends that know path updates. libsrt's are below 16.

@@ -1,74 +1,25 @@
-//! Round-trip time: what is measured, how it is smoothed, and which figure counts.
+//! The round-trip time of one connection: an estimator's, told what SRT measures and reports.
 
-use std::fmt;
 use std::time::Duration;
+
+use punctual_rtt::{ClassicRtt, PacketNumber, Rtt, RttEstimator, RttSample};
+use punctual_units::Instant;
+use punctual_wire::AckNo;
 
 use crate::factory::Factory;
 
-/// A smoothed round-trip time and its mean deviation.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Rtt {
-    /// Smoothed round-trip time (draft section 4.10: RTT).
-    pub smoothed: Duration,
-    /// Mean deviation (draft section 4.10: RTTVar).
-    pub variance: Duration,
-}
-
-impl Rtt {
-    /// What holds before the first sample: 100 ms and 50 ms (draft section 4.10).
-    pub const INITIAL: Self =
-        Self { smoothed: Duration::from_millis(100), variance: Duration::from_millis(50) };
-
-    /// RTT + 4 RTTVar, the bound on an answer's time that timers use.
-    pub fn bound(self) -> Duration {
-        self.smoothed + self.variance * 4
-    }
-}
-
-/// Turns round-trip samples into the estimate that timers and policies use.
-pub trait RttEstimator: fmt::Debug + Send {
-    /// Takes in one sample.
-    fn update(&mut self, sample: Duration);
-
-    /// The estimate, or `None` before the first sample.
-    fn estimate(&self) -> Option<Rtt>;
-}
-
-/// The draft's estimator: gains of 1/8 and 1/4, the first sample taken whole (draft section 4.10).
-#[derive(Debug, Default)]
-pub struct ClassicRtt {
-    estimate: Option<Rtt>,
-}
-
-impl RttEstimator for ClassicRtt {
-    fn update(&mut self, sample: Duration) {
-        self.estimate = Some(match self.estimate {
-            None => Rtt { smoothed: sample, variance: sample / 2 },
-            Some(Rtt { smoothed, variance }) => Rtt {
-                // RTTVar first: it measures the deviation from the estimate as it was.
-                variance: (variance * 3 + smoothed.abs_diff(sample)) / 4,
-                smoothed: (smoothed * 7 + sample) / 8,
-            },
-        });
-    }
-
-    fn estimate(&self) -> Option<Rtt> {
-        self.estimate
-    }
-}
-
-/// Which estimator a connection uses.
+/// Which estimator of the round-trip time a connection uses.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum RttAlgorithm {
-    /// The draft's, [`ClassicRtt`].
+    /// The draft's, [`ClassicRtt`] (draft section 4.10).
     #[default]
     Classic,
-    /// The one that the factory makes for each connection.
+    /// An estimator that the factory makes for each connection.
     Custom(Factory<dyn RttEstimator>),
 }
 
 impl RttAlgorithm {
-    /// The estimator that `make` gives for each connection; the closure holds its parameters.
+    /// The estimator that `make` returns for each connection; the closure holds its parameters.
     pub fn custom<E: RttEstimator + 'static>(make: impl Fn() -> E + Send + Sync + 'static) -> Self {
         Self::Custom(Factory::<dyn RttEstimator>::new(move || Box::new(make())))
     }
@@ -83,16 +34,19 @@ impl RttAlgorithm {
 
 /// The round-trip time of one connection.
 ///
-/// A receiver measures it from ACK to ACKACK. A side that sends has no samples of its own and uses
-/// what the peer reports in its ACKs. Where there are both, the latest counts: who received a
-/// little once and then only sends would go by a path of long ago.
+/// The end that receives data measures it from a full or small ACK to its ACKACK. An end that only
+/// sends data has no samples, and hears in the ACKs of its peer's estimate. Where there are both,
+/// the newer one counts by default: an end that received a little once and then only sends would
+/// otherwise keep the estimate of a path of long ago.
 #[derive(Debug)]
 pub(crate) struct RttTracker {
     estimator: Box<dyn RttEstimator>,
-    /// What the peer reported since the last sample.
-    reported: Option<Rtt>,
-    /// What follows from both: asked for with each packet.
+    /// The newest ACK of this end.
+    newest_ack: PacketNumber,
+    /// The estimate that holds now: asked for with each packet.
     estimate: Rtt,
+    /// The report that the estimator took over since the last sample.
+    report: Option<Rtt>,
     last_sample: Option<Duration>,
     samples: u64,
 }
@@ -101,27 +55,38 @@ impl RttTracker {
     pub(crate) fn new(algorithm: &RttAlgorithm) -> Self {
         Self {
             estimator: algorithm.build(),
-            reported: None,
+            newest_ack: PacketNumber::default(),
             estimate: Rtt::INITIAL,
+            report: None,
             last_sample: None,
             samples: 0,
         }
     }
 
-    /// A measurement of this side.
-    pub(crate) fn sample(&mut self, sample: Duration) {
-        self.last_sample = Some(sample);
+    /// This end sends the ACK `number`, which the peer answers.
+    pub(crate) fn ack_sent(&mut self, now: Instant, number: AckNo) {
+        self.newest_ack = self.expand(number);
+        self.estimator.sent(now, self.newest_ack);
+    }
+
+    /// The peer's answer to the ACK `number` came `rtt` after that ACK was sent.
+    pub(crate) fn ack_answered(&mut self, now: Instant, number: AckNo, rtt: Duration) {
+        self.last_sample = Some(rtt);
         self.samples += 1;
-        self.reported = None;
-        self.estimator.update(sample);
+        self.report = None;
+        let number = self.expand(number);
+        self.estimator.acknowledged(&RttSample { now, number, rtt, ack_delay: Duration::ZERO });
         self.estimate = self.estimator.estimate().unwrap_or(Rtt::INITIAL);
     }
 
-    /// What the peer reported in an ACK. Its initial values tell nothing.
-    pub(crate) fn report(&mut self, reported: Rtt) {
-        if reported != Rtt::INITIAL {
-            self.reported = Some(reported);
-            self.estimate = reported;
+    /// The peer reported its estimate in an ACK. One that has not measured yet reports the initial
+    /// estimate, which is ignored.
+    pub(crate) fn peer_reported(&mut self, now: Instant, reported: Rtt) {
+        if reported != Rtt::INITIAL
+            && let Some(estimate) = self.estimator.peer_reported(now, reported)
+        {
+            self.report = Some(reported);
+            self.estimate = estimate;
         }
     }
 
@@ -129,14 +94,20 @@ impl RttTracker {
         self.estimate
     }
 
-    /// How many round trips this side measured, and the latest of them.
+    /// The number of round trips that this end measured, and the latest of them.
     pub(crate) fn measured(&self) -> (u64, Duration) {
         (self.samples, self.last_sample.unwrap_or_default())
     }
 
-    /// The latest raw sample, or the peer's estimate: what the drift tracer corrects by.
+    /// The peer's report if it is newer than the latest raw sample, or else that sample: the drift
+    /// tracer corrects by it.
     pub(crate) fn latest(&self) -> Option<Duration> {
-        self.reported.map(|rtt| rtt.smoothed).or(self.last_sample)
+        self.report.map(|rtt| rtt.smoothed).or(self.last_sample)
+    }
+
+    /// ACK numbers have 31 bits on the wire.
+    const fn expand(&self, number: AckNo) -> PacketNumber {
+        self.newest_ack.expand(number.value(), 31)
     }
 }
 
@@ -145,30 +116,81 @@ mod tests {
     use super::*;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
+    const NOW: Instant = Instant::from_millis(5_000);
 
     #[test]
-    fn the_first_sample_replaces_the_initial_values_and_later_ones_are_smoothed() {
+    fn the_estimate_begins_with_the_drafts_and_follows_the_samples() {
         let mut tracker = RttTracker::new(&RttAlgorithm::Classic);
         assert_eq!(tracker.estimate(), Rtt::INITIAL);
-        tracker.sample(MS(20));
+        assert_eq!(tracker.measured(), (0, Duration::ZERO));
+        tracker.ack_answered(NOW, AckNo::FIRST, MS(20));
         assert_eq!(tracker.estimate(), Rtt { smoothed: MS(20), variance: MS(10) });
-        tracker.sample(MS(28));
-        assert_eq!(
-            tracker.estimate(),
-            Rtt { smoothed: MS(21), variance: Duration::from_micros(9_500) }
-        );
+        assert_eq!(tracker.measured(), (1, MS(20)));
     }
 
     #[test]
-    fn a_side_without_samples_takes_the_reports_but_not_the_initial_ones() {
+    fn an_end_without_samples_takes_over_reports_but_no_initial_ones() {
         let mut tracker = RttTracker::new(&RttAlgorithm::Classic);
         let report = Rtt { smoothed: MS(33), variance: MS(2) };
-        tracker.report(report);
-        tracker.report(Rtt::INITIAL);
+        tracker.peer_reported(NOW, report);
+        tracker.peer_reported(NOW, Rtt::INITIAL);
         assert_eq!(tracker.estimate(), report);
-        tracker.sample(MS(40));
+        assert_eq!(tracker.latest(), Some(MS(33)));
+        tracker.ack_answered(NOW, AckNo::FIRST, MS(40));
         assert_eq!(tracker.estimate().smoothed, MS(40));
-        tracker.report(report);
-        assert_eq!(tracker.estimate(), report, "the latest counts");
+        assert_eq!(tracker.latest(), Some(MS(40)));
+        tracker.peer_reported(NOW, report);
+        assert_eq!(tracker.estimate(), report, "the newer one counts");
+    }
+
+    /// Estimates the number of the acknowledged packet, deviating by that of the newest one, in
+    /// nanoseconds; takes over no report.
+    #[derive(Debug, Default)]
+    struct Numbers {
+        sent: u64,
+        acknowledged: Option<u64>,
+    }
+
+    impl RttEstimator for Numbers {
+        fn sent(&mut self, _now: Instant, number: PacketNumber) {
+            self.sent = number.value();
+        }
+
+        fn acknowledged(&mut self, sample: &RttSample) {
+            self.acknowledged = Some(sample.number.value());
+        }
+
+        fn peer_reported(&mut self, _now: Instant, _reported: Rtt) -> Option<Rtt> {
+            None
+        }
+
+        fn estimate(&self) -> Option<Rtt> {
+            let smoothed = Duration::from_nanos(self.acknowledged?);
+            Some(Rtt { smoothed, variance: Duration::from_nanos(self.sent) })
+        }
+    }
+
+    #[test]
+    fn an_estimator_hears_of_each_ack_by_a_number_that_never_wraps() {
+        let mut tracker = RttTracker::new(&RttAlgorithm::custom(Numbers::default));
+        tracker.newest_ack = PacketNumber::new(0x7FFF_FFFE);
+        let last = AckNo::new(0x7FFF_FFFF);
+        for number in [last, last.next()] {
+            tracker.ack_sent(NOW, number);
+        }
+        for (number, expanded) in [(last, 0x7FFF_FFFF), (last.next(), 0x8000_0001)] {
+            tracker.ack_answered(NOW, number, MS(10));
+            let smoothed = Duration::from_nanos(expanded);
+            let variance = Duration::from_nanos(0x8000_0001);
+            assert_eq!(tracker.estimate(), Rtt { smoothed, variance });
+        }
+    }
+
+    #[test]
+    fn an_estimator_that_refuses_reports_keeps_its_estimate() {
+        let mut tracker = RttTracker::new(&RttAlgorithm::custom(Numbers::default));
+        tracker.peer_reported(NOW, Rtt { smoothed: MS(33), variance: MS(2) });
+        assert_eq!(tracker.estimate(), Rtt::INITIAL);
+        assert_eq!(tracker.latest(), None);
     }
 }

@@ -1,11 +1,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::{GroupExtension, MsgNo, RejectReason, SeqNo};
 
 use super::{GROUP_BIT, GroupKind};
-use crate::connection::rtt::Rtt;
 use crate::handshake::Negotiated;
 use crate::handshake::terms::{Blocks, TimeBase};
 

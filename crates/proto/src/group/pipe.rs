@@ -250,8 +250,9 @@ impl Least {
 
 #[cfg(test)]
 mod tests {
+    use punctual_rtt::Rtt;
+
     use super::*;
-    use crate::connection::rtt::Rtt;
 
     /// Sends a packet of 1,250 bytes each `interval` for two seconds over a link that takes
     /// `delay` and carries one each `service`; an ACK comes each 10 ms, and each `lossy`th is lost.

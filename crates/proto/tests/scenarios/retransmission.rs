@@ -8,7 +8,7 @@ use bytes::Bytes;
 use punctual_netem::{Jitter, LinkConfig, Loss, Reorder};
 use punctual_proto::{
     Answer, ClassicRtt, Config, NakTimer, ReportedPacket, RetransmitAlgorithm, RetransmitBandwidth,
-    RetransmitPolicy, Rtt, RttAlgorithm, RttEstimator, SenderView, Statistics,
+    RetransmitPolicy, Rtt, RttAlgorithm, RttEstimator, RttSample, SenderView, Statistics,
 };
 use punctual_units::{Bitrate, Instant};
 use punctual_wire::{Control, Extension, HsFlags};
@@ -176,8 +176,8 @@ struct Stubborn {
 }
 
 impl RttEstimator for Stubborn {
-    fn update(&mut self, sample: Duration) {
-        assert_eq!(sample, MS(20), "the samples are the link's round trips");
+    fn acknowledged(&mut self, sample: &RttSample) {
+        assert_eq!(sample.rtt, MS(20), "the samples are the link's round trips");
         self.samples += 1;
     }
 

@@ -1,10 +1,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::{AckNo, SeqNo};
-
-use crate::connection::rtt::Rtt;
 
 /// Time between full ACKs (draft section 3.2.4).
 pub(crate) const ACK_PERIOD: Duration = Duration::from_millis(10);

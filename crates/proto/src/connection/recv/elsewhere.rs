@@ -1,11 +1,11 @@
 use std::time::Duration;
 
+use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::{DataHeader, SeqNo};
 
 use super::buffer::Stored;
 use super::{ReceiveHalf, SUSPICIOUS_GAP};
-use crate::connection::rtt::Rtt;
 
 /// What hosts and networks may be late by: less silence means nothing.
 const LEAST_SILENCE: Duration = Duration::from_millis(10);

@@ -24,6 +24,7 @@ pub(crate) mod tsbpd;
 use std::time::Duration;
 
 use bytes::Bytes;
+use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::{Ack, AckLink, AckNo, AckRates, DataHeader, DropRequest, SeqNo, Timestamp};
 
@@ -46,7 +47,6 @@ use self::tsbpd::{PeerTime, Tsbpd};
 use super::send::capacity;
 use crate::config::{Config, NakTimer, PACKET_OVERHEAD, RequestAlgorithm};
 use crate::connection::crypt::Refusal;
-use crate::connection::rtt::Rtt;
 use crate::event::Message;
 use crate::filter::Arq;
 use crate::group::Course;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::{LossListBuilder, SeqNo};
 
 use super::ReceiveHalf;
 use crate::config::NakTimer;
-use crate::connection::rtt::Rtt;
 use crate::filter::Arq;
 
 /// Least time between periodic loss reports (draft section 4.8.2).

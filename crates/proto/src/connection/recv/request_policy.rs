@@ -3,11 +3,11 @@
 use std::fmt;
 use std::time::Duration;
 
+use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::SeqNo;
 
 use super::requests::{LEAST_MARGIN, apart};
-use crate::connection::rtt::Rtt;
 
 /// Copies of a report where gaps are so rare that copies cost nothing that counts. They are for
 /// outages of the way back.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::{LossListBuilder, SeqNo};
 
@@ -10,7 +11,6 @@ use super::ReceiveHalf;
 use super::overtaken::Gaps;
 use super::request_policy::{MissingPackets, ReceiverView, RequestPolicy, SentReport};
 use super::response::ResponseTime;
-use crate::connection::rtt::Rtt;
 use crate::statistics::Statistics;
 
 /// Least time beyond a round trip before an answer counts as overdue: what hosts may be late.

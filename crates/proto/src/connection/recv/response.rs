@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::connection::rtt::Rtt;
+use punctual_rtt::Rtt;
 
 /// The share of answers that may take longer than is waited for: each costs a packet sent twice.
 const LATER: f64 = 0.01;

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
+use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::SeqNo;
 
 use super::retransmit::{Answer, ReportedPacket, RetransmitPolicy, SenderView};
 use crate::connection::recv::half_bound;
-use crate::connection::rtt::Rtt;
 use crate::connection::share::{Share, WINDOW};
 
 /// What is played a little later than this end reckons may still be of use.

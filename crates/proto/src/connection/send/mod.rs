@@ -22,6 +22,7 @@ mod returned_losses;
 use std::time::Duration;
 
 use bytes::Bytes;
+use punctual_rtt::Rtt;
 use punctual_units::{Bitrate, Instant};
 use punctual_wire::{
     Ack, DataHeader, DropRequest, KeyFlag, LossList, MsgNo, SeqNo, SocketId, Timestamp,
@@ -42,7 +43,6 @@ use self::returned_losses::ReturnedLosses;
 use crate::config::{Config, MaxBandwidth, PACKET_OVERHEAD};
 use crate::congestion::{Controller, PathState};
 use crate::connection::crypt::Crypt;
-use crate::connection::rtt::Rtt;
 use crate::event::SendOptions;
 use crate::filter::SendFilter;
 use crate::group::GroupMessage;

@@ -1,5 +1,6 @@
 //! Which reported packet is sent again, and when.
 
+use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::SeqNo;
 
@@ -11,7 +12,6 @@ use super::retransmit::{Answer, ReportedPacket, RetransmitPolicy, SenderView};
 use super::retransmit_timer::RetransmitTimer;
 use crate::config::PACKET_OVERHEAD;
 use crate::connection::recv::{half_bound, patience};
-use crate::connection::rtt::Rtt;
 use crate::connection::share::Share;
 use crate::statistics::Statistics;
 

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::time::Duration;
 
+use punctual_rtt::Rtt;
 use punctual_units::{Bitrate, Instant};
 use punctual_wire::SeqNo;
 
 use super::deadline::Deadline;
 use crate::config::{Config, RetransmitAlgorithm};
-use crate::connection::rtt::Rtt;
 use crate::handshake::Negotiated;
 
 /// A packet that the peer reported lost and whose turn to be sent again has come.

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::SeqNo;
 
 use super::mode::LossRecovery;
-use crate::connection::rtt::Rtt;
 
 /// Added to the first retransmission timeout.
 const BASE: Duration = Duration::from_millis(10);
