@@ -10,7 +10,7 @@ use punctual_units::Bitrate;
 use punctual_wire::{MsgNo, SocketId, destination};
 
 use crate::congestion::CongestionControl;
-use crate::connection::recv::request_policy::RequestPolicy;
+use crate::connection::recv::nak_policy::NakPolicy;
 use crate::connection::rtt::RttAlgorithm;
 use crate::connection::send::retransmit::RetransmitPolicy;
 use crate::encryption::CryptoMode;
@@ -67,22 +67,20 @@ impl RetransmitAlgorithm {
 
 /// How a receiver asks for what it misses, our own.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum RequestAlgorithm {
+pub enum NakAlgorithm {
     /// As the sender's [`RetransmitAlgorithm`] wants it: by periodic loss reports, or by
-    /// [`TimedRequests`](crate::TimedRequests) where either end is deadline-aware.
+    /// [`PerPacketNakTimers`](crate::PerPacketNakTimers) where either end is deadline-aware.
     #[default]
     Standard,
     /// By the clocks of single packets, with the policy that the factory makes for each
     /// connection.
-    Custom(Factory<dyn RequestPolicy>),
+    Custom(Factory<dyn NakPolicy>),
 }
 
-impl RequestAlgorithm {
+impl NakAlgorithm {
     /// The policy that `make` gives for each connection; the closure holds its parameters.
-    pub fn custom<P: RequestPolicy + 'static>(
-        make: impl Fn() -> P + Send + Sync + 'static,
-    ) -> Self {
-        Self::Custom(Factory::<dyn RequestPolicy>::new(move || Box::new(make())))
+    pub fn custom<P: NakPolicy + 'static>(make: impl Fn() -> P + Send + Sync + 'static) -> Self {
+        Self::Custom(Factory::<dyn NakPolicy>::new(move || Box::new(make())))
     }
 }
 
@@ -350,7 +348,7 @@ options! { plain {
     retransmit_algorithm / with_retransmit_algorithm: RetransmitAlgorithm;
     /// How the receiver asks for what it misses, our own. Default: as the sender's algorithm wants
     /// it.
-    request_algorithm / with_request_algorithm: RequestAlgorithm;
+    nak_algorithm / with_nak_algorithm: NakAlgorithm;
     /// How round-trip samples become an estimate. Default: the draft's estimator.
     rtt_algorithm / with_rtt_algorithm: RttAlgorithm;
 } }

@@ -94,17 +94,17 @@ mod statistics;
 mod stream_id;
 
 pub use config::{
-    BufferSize, Config, CongestionAlgorithm, EndpointConfig, MaxBandwidth, NakTimer,
-    RequestAlgorithm, RetransmitAlgorithm, RetransmitBandwidth, Shard, Transmission,
+    BufferSize, Config, CongestionAlgorithm, EndpointConfig, MaxBandwidth, NakAlgorithm, NakTimer,
+    RetransmitAlgorithm, RetransmitBandwidth, Shard, Transmission,
 };
 pub use congestion::{CongestionControl, PathState};
-pub use connection::recv::request_policy::{
-    MissingPackets, ReceiverView, RequestPolicy, SentReport, TimedRequests,
+pub use connection::recv::nak_policy::{
+    MissingPackets, NakPolicy, PerPacketNakTimers, ReceiverView, SentNak,
 };
 pub use connection::rtt::RttAlgorithm;
 pub use connection::send::deadline::Deadline;
 pub use connection::send::retransmit::{
-    Aggressive, Answer, Efficient, ReportedPacket, RetransmitPolicy, SenderView,
+    Aggressive, Decision, Efficient, ReportedPacket, RetransmitPolicy, SenderView,
 };
 pub use encryption::{CryptoMode, KeyState};
 pub use endpoint::{ConnectionId, DerivedKey, Endpoint, KeyDerivation, Transmit};

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual::{
-    Answer, Config, Error, Instant, ReportedPacket, RetransmitAlgorithm, RetransmitPolicy,
+    Config, Decision, Error, Instant, ReportedPacket, RetransmitAlgorithm, RetransmitPolicy,
     SenderView, Socket,
 };
 
@@ -21,15 +21,15 @@ pub(crate) struct AtMost {
 }
 
 impl RetransmitPolicy for AtMost {
-    fn answer(&mut self, now: Instant, packet: &ReportedPacket, view: &SenderView) -> Answer {
+    fn decide(&mut self, now: Instant, packet: &ReportedPacket, view: &SenderView) -> Decision {
         // The report was sent before the last retransmission can have arrived.
         let is_answered = packet.last_retransmit.is_some_and(|at| now < at + view.rtt.smoothed);
         if is_answered {
-            Answer::Old
+            Decision::Suppress
         } else if packet.retransmissions >= self.limit {
-            Answer::TooLate
+            Decision::TooLate
         } else {
-            Answer::ONCE
+            Decision::ONCE
         }
     }
 }

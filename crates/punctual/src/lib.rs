@@ -111,14 +111,14 @@ pub use outgoing::Outgoing;
 pub use port::Port;
 pub use punctual_io::{Timer, now};
 pub use punctual_proto::{
-    AcceptError, AccessMode, Aggressive, Answer, BufferSize, CipherMode, ClassicRtt, CloseReason,
-    Config, ConfigError, CongestionAlgorithm, CongestionControl, ConnectError, ConnectionInfo,
-    ContentType, CryptoMode, Deadline, Efficient, Factory, GroupKind, GroupOffer, KeyLength,
-    KeyState, LinkId, LinkState, MaxBandwidth, Message, MissingPackets, MsgNo, NakTimer,
-    PacketNumber, Passphrase, PathState, PeerError, ReceiverView, RejectReason, ReportedPacket,
-    RequestAlgorithm, RequestPolicy, RetransmitAlgorithm, RetransmitBandwidth, RetransmitPolicy,
-    Rtt, RttAlgorithm, RttEstimator, RttSample, SendOptions, SenderView, SentReport, SeqNo,
-    SocketId, StatisticValue, Statistics, StreamId, StreamIdError, TimedRequests, Transmission,
+    AcceptError, AccessMode, Aggressive, BufferSize, CipherMode, ClassicRtt, CloseReason, Config,
+    ConfigError, CongestionAlgorithm, CongestionControl, ConnectError, ConnectionInfo, ContentType,
+    CryptoMode, Deadline, Decision, Efficient, Factory, GroupKind, GroupOffer, KeyLength, KeyState,
+    LinkId, LinkState, MaxBandwidth, Message, MissingPackets, MsgNo, NakAlgorithm, NakPolicy,
+    NakTimer, PacketNumber, Passphrase, PathState, PeerError, PerPacketNakTimers, ReceiverView,
+    RejectReason, ReportedPacket, RetransmitAlgorithm, RetransmitBandwidth, RetransmitPolicy, Rtt,
+    RttAlgorithm, RttEstimator, RttSample, SendOptions, SenderView, SentNak, SeqNo, SocketId,
+    StatisticValue, Statistics, StreamId, StreamIdError, Transmission,
 };
 pub use punctual_units::{Bitrate, Instant};
 pub use reconnect::Reconnect;

@@ -57,7 +57,7 @@ impl Established {
         let wrote = if self.has_control() {
             self.write_pending(now, start, out, timers)
         } else {
-            self.write_report_copy(now, start, out)
+            self.write_nak_copy(now, start, out)
         };
         if wrote {
             self.last_sent = now;
@@ -76,7 +76,7 @@ impl Established {
         if self.write_key_message(now, start, out) {
             return true;
         }
-        let report;
+        let losses;
         let body;
         let pending = &mut self.pending;
         let control = if std::mem::take(&mut pending.response)
@@ -100,10 +100,10 @@ impl Established {
         } else if let Some(light) = self.receiver.take_light_ack() {
             Control::Ack(light)
         } else if let Some(list) =
-            self.receiver.take_report(now, self.loss_list_words, self.rtt.estimate())
+            self.receiver.take_nak(now, self.loss_list_words, self.rtt.estimate())
         {
-            report = list;
-            Control::Nak(report.as_list())
+            losses = list;
+            Control::Nak(losses.as_list())
         } else if let Some(request) = self.sender.next_drop_request() {
             Control::DropRequest(request)
         } else if let Some(error) = pending.error.take() {
@@ -122,8 +122,8 @@ impl Established {
     }
 
     /// The copy of a loss report, which tells by its time that it is one.
-    fn write_report_copy(&mut self, now: Instant, start: Instant, out: &mut Vec<u8>) -> bool {
-        let Some((made, list)) = self.receiver.take_report_copy(now) else {
+    fn write_nak_copy(&mut self, now: Instant, start: Instant, out: &mut Vec<u8>) -> bool {
+        let Some((made, list)) = self.receiver.take_nak_copy(now) else {
             return false;
         };
         self.emit(made, start, Control::Nak(list.as_list()), out);

@@ -166,7 +166,7 @@ impl Established {
         }
         self.last_heard = now;
         self.pending.ack = true;
-        self.receiver.repeat_report(now, self.rtt.estimate());
+        self.receiver.repeat_nak(now, self.rtt.estimate());
     }
 
     /// Whether packets still matter: the connection is open, or closing.
@@ -229,7 +229,7 @@ impl Established {
             Control::AckAck(number) => match self.receiver.handle_ack_ack(now, *number) {
                 Some(sample) => {
                     self.rtt.ack_answered(now, *number, sample);
-                    self.receiver.hurry_report(now, self.rtt.estimate());
+                    self.receiver.hurry_nak(now, self.rtt.estimate());
                     true
                 }
                 None => false,
@@ -399,7 +399,7 @@ impl Established {
         }
         self.has_control()
             || self.pending.shutdowns > 0
-            || self.receiver.owes_report_copy(now)
+            || self.receiver.owes_nak_copy(now)
             || self.sender.next_send().is_some_and(|at| at <= now)
     }
 

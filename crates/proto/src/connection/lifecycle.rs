@@ -224,10 +224,10 @@ impl Established {
             self.pending.ack = true;
         }
         if timers.fired(Timer::Nak, now) {
-            self.receiver.repeat_report(now, self.rtt.estimate());
+            self.receiver.repeat_nak(now, self.rtt.estimate());
         }
         if timers.fired(Timer::FreshLoss, now) {
-            self.receiver.report_ripe(now, self.rtt.estimate());
+            self.receiver.report_ripe_losses(now, self.rtt.estimate());
         }
         if timers.fired(Timer::SendDrop, now) {
             self.sender.drop_late(now);

@@ -55,13 +55,13 @@ pub(crate) struct LastWord {
 
 /// How a receiver asks for what is lost.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum RequestStyle {
+pub(crate) enum NakStyle {
     /// At once, and for everything that is missing once a period.
     Periodic,
     /// For each packet by a clock of its own.
-    Timed,
+    PerPacket,
     /// The same, and each report more than once: the sender takes all of them for one.
-    TimedCopied,
+    PerPacketCopied,
 }
 
 /// What two ends agreed on.
@@ -87,9 +87,9 @@ pub(crate) struct Negotiated {
     pub(crate) peer_periodic_nak: bool,
     pub(crate) peer_retransmit_flag: bool,
     /// How this end's receiver asks for what is lost.
-    pub(crate) requests: RequestStyle,
+    pub(crate) nak_style: NakStyle,
     /// Whether the peer's receiver asks by clocks of its own.
-    pub(crate) peer_times_requests: bool,
+    pub(crate) peer_has_nak_timers: bool,
     /// The packet filter of both directions.
     pub(crate) filter: Option<Fec>,
     /// Whether both ends follow each other to new addresses.

@@ -12,9 +12,9 @@ use punctual_wire::{
 };
 
 use super::keys::{self, KeyAnswer, KeyOffer, KeyTools, Peer};
-use super::{MAX_MSS, Negotiated, RequestStyle};
+use super::{MAX_MSS, NakStyle, Negotiated};
 use crate::chance::Chance;
-use crate::config::{Config, RequestAlgorithm, RetransmitAlgorithm, Transmission};
+use crate::config::{Config, NakAlgorithm, RetransmitAlgorithm, Transmission};
 use crate::connection::crypt::Crypt;
 use crate::endpoint::KeyDerivation;
 use crate::event::IncomingId;
@@ -374,9 +374,9 @@ fn negotiated(
         peer_too_late_drop: config.is_timed() && peer.flags.contains(HsFlags::TOO_LATE_DROP),
         peer_periodic_nak: peer.flags.contains(HsFlags::PERIODIC_NAK),
         peer_retransmit_flag: peer.flags.contains(HsFlags::RETRANSMIT_FLAG),
-        requests: request_style(peer.flags, config),
-        peer_times_requests: offers_deadline(config)
-            && can_time_requests(config)
+        nak_style: nak_style(peer.flags, config),
+        peer_has_nak_timers: offers_deadline(config)
+            && can_time_naks(config)
             && peer.flags.contains(HsFlags::TIMED_REQUESTS),
         filter: None,
         path_update: config.path_update() && peer.flags.contains(HsFlags::PATH_UPDATE),
@@ -393,24 +393,24 @@ fn negotiated(
 /// where the peer sees that all are one. A file's receiver asks so of its own accord: where nothing
 /// is asked for again (libsrt's files), each answer that is lost costs its sender's timeout, and
 /// all that was on its way is sent again.
-fn request_style(peer: HsFlags, config: &Config) -> RequestStyle {
+fn nak_style(peer: HsFlags, config: &Config) -> NakStyle {
     let knows = config.timed_requests() && peer.contains(HsFlags::TIMED_REQUESTS);
     // Else answers could not be told from packets that others overtook.
     let marks = peer.contains(HsFlags::RETRANSMIT_FLAG);
     if config.transmission() != Transmission::Live && config.timed_requests() && marks {
-        return RequestStyle::Timed;
+        return NakStyle::PerPacket;
     }
-    let own = matches!(config.request_algorithm(), RequestAlgorithm::Custom(_));
+    let own = matches!(config.nak_algorithm(), NakAlgorithm::Custom(_));
     let wanted = own || sends_by_deadline(config) || knows && peer.contains(HsFlags::DEADLINE);
-    match (can_time_requests(config) && marks && wanted, knows) {
-        (false, _) => RequestStyle::Periodic,
-        (true, false) => RequestStyle::Timed,
-        (true, true) => RequestStyle::TimedCopied,
+    match (can_time_naks(config) && marks && wanted, knows) {
+        (false, _) => NakStyle::Periodic,
+        (true, false) => NakStyle::PerPacket,
+        (true, true) => NakStyle::PerPacketCopied,
     }
 }
 
 /// Whether this end can ask by the clocks of single packets.
-fn can_time_requests(config: &Config) -> bool {
+fn can_time_naks(config: &Config) -> bool {
     config.is_timed() && config.periodic_nak()
 }
 
@@ -450,7 +450,7 @@ fn own_flags(config: &Config) -> HsFlags {
     if config.path_update() {
         flags = flags | HsFlags::PATH_UPDATE;
     }
-    if can_time_requests(config) && config.timed_requests() {
+    if can_time_naks(config) && config.timed_requests() {
         flags = flags | HsFlags::TIMED_REQUESTS;
         if offers_deadline(config) {
             flags = flags | HsFlags::DEADLINE;

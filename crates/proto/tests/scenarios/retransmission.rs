@@ -7,8 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use punctual_netem::{Jitter, LinkConfig, Loss, Reorder};
 use punctual_proto::{
-    Answer, ClassicRtt, Config, NakTimer, ReportedPacket, RetransmitAlgorithm, RetransmitBandwidth,
-    RetransmitPolicy, Rtt, RttAlgorithm, RttEstimator, RttSample, SenderView, Statistics,
+    ClassicRtt, Config, Decision, NakTimer, ReportedPacket, RetransmitAlgorithm,
+    RetransmitBandwidth, RetransmitPolicy, Rtt, RttAlgorithm, RttEstimator, RttSample, SenderView,
+    Statistics,
 };
 use punctual_units::{Bitrate, Instant};
 use punctual_wire::{Control, Extension, HsFlags};
@@ -133,13 +134,13 @@ fn percent(part: u64, whole: u64) -> f64 {
 struct OnceWhileFresh;
 
 impl RetransmitPolicy for OnceWhileFresh {
-    fn answer(&mut self, now: Instant, packet: &ReportedPacket, _view: &SenderView) -> Answer {
+    fn decide(&mut self, now: Instant, packet: &ReportedPacket, _view: &SenderView) -> Decision {
         if packet.retransmissions > 0 {
-            Answer::Old
+            Decision::Suppress
         } else if now - packet.origin < MS(50) {
-            Answer::ONCE
+            Decision::ONCE
         } else {
-            Answer::TooLate
+            Decision::TooLate
         }
     }
 }
@@ -187,7 +188,7 @@ impl RttEstimator for Stubborn {
 }
 
 #[test]
-fn an_rtt_estimator_of_ones_own_decides() {
+fn a_custom_rtt_estimator_decides() {
     let custom = RttAlgorithm::custom(Stubborn::default);
     let mut pair = Pair::symmetric(1, link());
     pair.connect(latency(120), latency(120).with_rtt_algorithm(custom));

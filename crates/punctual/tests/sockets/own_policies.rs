@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use punctual::{
-    Answer, Bitrate, Instant, ReportedPacket, RetransmitPolicy, Rtt, SenderView, SeqNo,
+    Bitrate, Decision, Instant, ReportedPacket, RetransmitPolicy, Rtt, SenderView, SeqNo,
 };
 
 use crate::common::{message, pair, within};
@@ -35,10 +35,10 @@ fn packet(retransmissions: u32, ago: Option<u64>) -> ReportedPacket {
 #[test]
 fn a_packet_is_retransmitted_as_often_as_the_parameter_says() {
     let mut policy = AtMost { limit: 2 };
-    assert_eq!(policy.answer(NOW, &packet(0, None), &view()), Answer::ONCE);
-    assert_eq!(policy.answer(NOW, &packet(1, Some(20)), &view()), Answer::Old);
-    assert_eq!(policy.answer(NOW, &packet(1, Some(50)), &view()), Answer::ONCE);
-    assert_eq!(policy.answer(NOW, &packet(2, Some(50)), &view()), Answer::TooLate);
+    assert_eq!(policy.decide(NOW, &packet(0, None), &view()), Decision::ONCE);
+    assert_eq!(policy.decide(NOW, &packet(1, Some(20)), &view()), Decision::Suppress);
+    assert_eq!(policy.decide(NOW, &packet(1, Some(50)), &view()), Decision::ONCE);
+    assert_eq!(policy.decide(NOW, &packet(2, Some(50)), &view()), Decision::TooLate);
 }
 
 #[tokio::test]

@@ -12,13 +12,13 @@ mod early;
 mod elsewhere;
 mod file;
 pub(crate) mod link;
-mod overtaken;
+pub(crate) mod nak_policy;
+mod nak_timers;
+mod naks;
 mod pairs;
-pub(crate) mod reorder;
-mod reports;
-pub(crate) mod request_policy;
-mod requests;
-mod response;
+pub(crate) mod reorder_tolerance;
+mod reordering_estimator;
+mod response_time;
 pub(crate) mod tsbpd;
 
 use std::time::Duration;
@@ -38,19 +38,19 @@ use self::early::Early;
 use self::elsewhere::{Arrived, Elsewhere};
 use self::file::FileReceipt;
 use self::link::{LinkEstimate, Probe};
-use self::reorder::Reordering;
-pub(crate) use self::reports::half_bound;
-use self::request_policy::TimedRequests;
-use self::requests::Requests;
-pub(crate) use self::requests::patience;
+use self::nak_policy::PerPacketNakTimers;
+use self::nak_timers::NakTimers;
+pub(crate) use self::nak_timers::retransmission_timeout;
+pub(crate) use self::naks::periodic_nak_interval;
+use self::reorder_tolerance::ReorderTolerance;
 use self::tsbpd::{PeerTime, Tsbpd};
 use super::send::capacity;
-use crate::config::{Config, NakTimer, PACKET_OVERHEAD, RequestAlgorithm};
+use crate::config::{Config, NakAlgorithm, NakTimer, PACKET_OVERHEAD};
 use crate::connection::crypt::Refusal;
 use crate::event::Message;
 use crate::filter::Arq;
 use crate::group::Course;
-use crate::handshake::{Negotiated, RequestStyle};
+use crate::handshake::{NakStyle, Negotiated};
 use crate::mode::Whole;
 use crate::statistics::Statistics;
 
@@ -69,7 +69,7 @@ pub(crate) struct ReceiveHalf {
     control_earliness: Earliness,
     /// Whether a group sets the correction for the drift, by what its links trace.
     drift_is_shared: bool,
-    reordering: Reordering,
+    reordering: ReorderTolerance,
     acks: AckState,
     link: LinkEstimate,
     too_late_drop: bool,
@@ -78,11 +78,11 @@ pub(crate) struct ReceiveHalf {
     periodic_nak: bool,
     nak_timer: NakTimer,
     full_payload: usize,
-    reports: Vec<(SeqNo, SeqNo)>,
-    report_all: bool,
+    nak_ranges: Vec<(SeqNo, SeqNo)>,
+    nak_lists_all: bool,
     next_nak: Option<Instant>,
     /// What keeps the clocks of single requests, in place of the periodic report.
-    requests: Option<Box<Requests>>,
+    nak_timers: Option<Box<NakTimers>>,
     /// When the packet before the present one came in.
     heard_before: Instant,
     /// When the connection began.
@@ -118,7 +118,7 @@ impl ReceiveHalf {
             control_earliness: Earliness::new(negotiated.receive_latency),
             too_late_drop: config.too_late_drop() && tsbpd.is_some(),
             tsbpd,
-            reordering: Reordering::new(if negotiated.peer_retransmit_flag {
+            reordering: ReorderTolerance::new(if negotiated.peer_retransmit_flag {
                 config.reorder_tolerance()
             } else {
                 // Late originals cannot be told from retransmissions.
@@ -130,10 +130,10 @@ impl ReceiveHalf {
             periodic_nak: config.periodic_nak(),
             nak_timer: config.nak_timer(),
             full_payload: config.payload_size(),
-            reports: Vec::new(),
-            report_all: false,
+            nak_ranges: Vec::new(),
+            nak_lists_all: false,
             next_nak: None,
-            requests: requests(config, negotiated).map(Box::new),
+            nak_timers: nak_timers(config, negotiated).map(Box::new),
             heard_before: now,
             started: now,
             elsewhere: None,
@@ -193,7 +193,7 @@ impl ReceiveHalf {
         }
         self.counts.filter_lost(last.distance_from(first).unsigned_abs() + 1);
         match self.arq {
-            Arq::OnRequest => self.report(now, first, last, rtt),
+            Arq::OnRequest => self.report_loss(now, first, last, rtt),
             Arq::Never if !self.too_late_drop && !self.keeps_all() => {
                 self.forgo(first, last);
             }
@@ -562,13 +562,13 @@ impl ReceiveHalf {
 
     /// Whether a light ACK or a loss report waits to be sent.
     pub(crate) fn has_feedback(&self) -> bool {
-        self.acks.light_is_due() || self.report_all || !self.reports.is_empty()
+        self.acks.light_is_due() || self.nak_lists_all || !self.nak_ranges.is_empty()
     }
 
     pub(crate) fn fill_statistics(&self, mss: usize, statistics: &mut Statistics) {
         self.counts.fill(statistics);
-        if let Some(requests) = &self.requests {
-            requests.fill(statistics);
+        if let Some(nak_timers) = &self.nak_timers {
+            nak_timers.fill(statistics);
         }
         statistics.reorder_distance = self.reordering.distance();
         statistics.reorder_tolerance = self.reordering.tolerance();
@@ -644,7 +644,7 @@ impl ReceiveHalf {
                 } else if !retransmitted {
                     self.reordering.arrived_in_order();
                     if self.reordering.next_ripe().is_some() {
-                        self.report_ripe(now, rtt);
+                        self.report_ripe_losses(now, rtt);
                     }
                 }
                 if !retransmitted {
@@ -663,15 +663,15 @@ impl ReceiveHalf {
                 self.link.disturbed();
                 if retransmitted {
                     self.reordering.forget(seq);
-                    if let Some(requests) = &mut self.requests {
-                        requests.came(now, seq, rtt);
+                    if let Some(nak_timers) = &mut self.nak_timers {
+                        nak_timers.came(now, seq, rtt);
                     }
                 } else {
                     let late_by = previous_end.distance_from(seq).unsigned_abs() - 1;
                     self.reordering.arrived_late(seq, late_by);
                     self.counts.reordered();
-                    if let Some(requests) = &mut self.requests {
-                        requests.overtaken(now, seq);
+                    if let Some(nak_timers) = &mut self.nak_timers {
+                        nak_timers.overtaken(now, seq);
                     }
                 }
                 if self.buffer.missing().is_empty() {
@@ -760,17 +760,17 @@ impl ReceiveHalf {
 }
 
 /// What this end needs to ask by the clocks of single packets, if it does.
-fn requests(config: &Config, negotiated: &Negotiated) -> Option<Requests> {
-    let copied = match negotiated.requests {
-        RequestStyle::Periodic => return None,
-        RequestStyle::Timed => false,
-        RequestStyle::TimedCopied => true,
+fn nak_timers(config: &Config, negotiated: &Negotiated) -> Option<NakTimers> {
+    let copies_allowed = match negotiated.nak_style {
+        NakStyle::Periodic => return None,
+        NakStyle::PerPacket => false,
+        NakStyle::PerPacketCopied => true,
     };
-    let policy = match config.request_algorithm() {
-        RequestAlgorithm::Standard => Box::<TimedRequests>::default(),
-        RequestAlgorithm::Custom(factory) => factory.make(),
+    let policy = match config.nak_algorithm() {
+        NakAlgorithm::Standard => Box::<PerPacketNakTimers>::default(),
+        NakAlgorithm::Custom(factory) => factory.make(),
     };
-    Some(Requests::new(policy, negotiated.receive_isn, copied))
+    Some(NakTimers::new(policy, negotiated.receive_isn, copies_allowed))
 }
 
 const fn probe(seq: SeqNo) -> Probe {

@@ -7,8 +7,8 @@ use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::SeqNo;
 
-use super::retransmit::{Answer, ReportedPacket, RetransmitPolicy, SenderView};
-use crate::connection::recv::half_bound;
+use super::retransmit::{Decision, ReportedPacket, RetransmitPolicy, SenderView};
+use crate::connection::recv::periodic_nak_interval;
 use crate::connection::share::{Share, WINDOW};
 
 /// What is played a little later than this end reckons may still be of use.
@@ -158,13 +158,13 @@ impl Deadline {
 
     /// An answer is on its way that was not the last that could be in time, but no later one can
     /// be: it gets its copies now.
-    fn repeat(&mut self, left: Duration, view: &SenderView) -> Answer {
+    fn repeat(&mut self, left: Duration, view: &SenderView) -> Decision {
         if self.least_rtt.is_exceeded_by(view.rtt.smoothed) {
-            return Answer::Old;
+            return Decision::Suppress;
         }
         match self.copies(view.loss) {
-            0 => Answer::Old,
-            copies => Answer::Send { more: copies - 1, apart: left * 7 / 8 / copies },
+            0 => Decision::Suppress,
+            copies => Decision::Retransmit { copies: copies - 1, spacing: left * 7 / 8 / copies },
         }
     }
 
@@ -196,35 +196,35 @@ impl Default for Deadline {
 }
 
 impl RetransmitPolicy for Deadline {
-    fn answer(&mut self, now: Instant, packet: &ReportedPacket, view: &SenderView) -> Answer {
+    fn decide(&mut self, now: Instant, packet: &ReportedPacket, view: &SenderView) -> Decision {
         self.follow(view);
         let rtt = view.rtt;
         let swing = (rtt.variance * 4).min(rtt.smoothed / 2);
         if packet.deadline.is_some_and(|deadline| now > deadline + LATE + swing) {
-            return Answer::TooLate;
+            return Decision::TooLate;
         }
         let left = packet.next_deadline.map_or(Duration::MAX, |until| until.saturating_since(now));
         let is_last = !left.is_zero() && left <= view.round;
         if let Some(last) = packet.last_retransmit.filter(|&last| now < last + rtt.smoothed - swing)
         {
             let was_last = left.saturating_add(now - last) <= view.round;
-            return if is_last && !was_last { self.repeat(left, view) } else { Answer::Old };
+            return if is_last && !was_last { self.repeat(left, view) } else { Decision::Suppress };
         }
         let round_trips_left = left.as_secs_f64() / rtt.smoothed.as_secs_f64().max(1e-6);
         self.answered(packet, round_trips_left, view);
         if !is_last || self.least_rtt.is_exceeded_by(rtt.smoothed) {
-            return Answer::ONCE;
+            return Decision::ONCE;
         }
         let more = self.copies(view.loss);
         // The last of them leaves a little before it must.
-        Answer::Send { more, apart: left * 7 / 8 / more.max(1) }
+        Decision::Retransmit { copies: more, spacing: left * 7 / 8 / more.max(1) }
     }
 }
 
 /// Whether the efficient algorithm would answer a periodic report that left clearly before its last
 /// answer came.
 fn efficient_answers_twice(rtt: Rtt) -> bool {
-    let period = half_bound(rtt).as_nanos();
+    let period = periodic_nak_interval(rtt).as_nanos();
     let held_back = rtt.smoothed.saturating_sub(rtt.variance * 4).as_nanos();
     let answered = (held_back / period + 1) * period;
     answered * 10 <= rtt.smoothed.as_nanos() * 9
@@ -285,9 +285,9 @@ mod tests {
         }
     }
 
-    fn copies(answer: Answer) -> u32 {
+    fn copies(answer: Decision) -> u32 {
         match answer {
-            Answer::Send { more, .. } => more,
+            Decision::Retransmit { copies, .. } => copies,
             other => panic!("{other:?}"),
         }
     }
@@ -297,7 +297,7 @@ mod tests {
         let mut policy = Deadline::new(target, ceiling);
         for i in 1..=100 {
             let early = ReportedPacket { deadline: None, next_deadline: None, ..packet(None, 0) };
-            assert_eq!(policy.answer(Instant::ORIGIN, &early, &view(i * 20)), Answer::ONCE);
+            assert_eq!(policy.decide(Instant::ORIGIN, &early, &view(i * 20)), Decision::ONCE);
         }
         policy
     }
@@ -306,8 +306,8 @@ mod tests {
     fn what_the_last_answer_may_still_fill_is_old_news() {
         let mut policy = Deadline::default();
         let at = |ms| Instant::from_millis(ms);
-        assert_eq!(policy.answer(at(915), &packet(Some(900), 1), &view(9)), Answer::Old);
-        assert_eq!(policy.answer(at(917), &packet(Some(900), 1), &view(9)), Answer::ONCE);
+        assert_eq!(policy.decide(at(915), &packet(Some(900), 1), &view(9)), Decision::Suppress);
+        assert_eq!(policy.decide(at(917), &packet(Some(900), 1), &view(9)), Decision::ONCE);
     }
 
     #[test]
@@ -315,25 +315,25 @@ mod tests {
         let mut policy = experienced(None, None);
         let at = Instant::from_millis(984);
         // 16 ms are left; 10 ms ago it had more than a round, 4 ms ago it had not.
-        let answer = policy.answer(at, &packet(Some(974), 1), &view(8_001));
-        assert_eq!(answer, Answer::Send { more: 0, apart: MS(14) });
-        assert_eq!(policy.answer(at, &packet(Some(980), 1), &view(8_002)), Answer::Old);
+        let answer = policy.decide(at, &packet(Some(974), 1), &view(8_001));
+        assert_eq!(answer, Decision::Retransmit { copies: 0, spacing: MS(14) });
+        assert_eq!(policy.decide(at, &packet(Some(980), 1), &view(8_002)), Decision::Suppress);
     }
 
     #[test]
     fn what_cannot_arrive_in_time_is_not_sent() {
         let mut policy = experienced(None, Some(1.0));
-        let answer = policy.answer(Instant::from_millis(1_007), &packet(None, 0), &view(8_001));
-        assert_eq!(answer, Answer::TooLate);
+        let answer = policy.decide(Instant::from_millis(1_007), &packet(None, 0), &view(8_001));
+        assert_eq!(answer, Decision::TooLate);
     }
 
     #[test]
     fn copies_are_for_the_last_round_and_leave_before_the_deadline() {
         let mut policy = experienced(None, None);
-        let answer = policy.answer(Instant::from_millis(976), &packet(None, 0), &view(8_001));
-        assert_eq!(answer, Answer::ONCE, "24 ms leave another round");
-        let answer = policy.answer(Instant::from_millis(984), &packet(None, 0), &view(8_002));
-        assert_eq!(answer, Answer::Send { more: 1, apart: MS(14) });
+        let answer = policy.decide(Instant::from_millis(976), &packet(None, 0), &view(8_001));
+        assert_eq!(answer, Decision::ONCE, "24 ms leave another round");
+        let answer = policy.decide(Instant::from_millis(984), &packet(None, 0), &view(8_002));
+        assert_eq!(answer, Decision::Retransmit { copies: 1, spacing: MS(14) });
     }
 
     #[test]
@@ -341,12 +341,12 @@ mod tests {
         let mut policy = experienced(None, None);
         let next_deadline = Some(Instant::from_millis(992));
         let reported = ReportedPacket { next_deadline, ..packet(None, 0) };
-        let answer = policy.answer(Instant::from_millis(984), &reported, &view(8_001));
-        assert_eq!(answer, Answer::Send { more: 1, apart: MS(7) });
+        let answer = policy.decide(Instant::from_millis(984), &reported, &view(8_001));
+        assert_eq!(answer, Decision::Retransmit { copies: 1, spacing: MS(7) });
         let next_deadline = Some(Instant::from_millis(980));
         let reported = ReportedPacket { next_deadline, ..packet(None, 0) };
-        let answer = policy.answer(Instant::from_millis(984), &reported, &view(8_002));
-        assert_eq!(answer, Answer::ONCE, "what comes after the packet behind it is of no use");
+        let answer = policy.decide(Instant::from_millis(984), &reported, &view(8_002));
+        assert_eq!(answer, Decision::ONCE, "what comes after the packet behind it is of no use");
     }
 
     #[test]
@@ -357,7 +357,7 @@ mod tests {
                 let seq = SeqNo::new(1 + i * apart);
                 let reported = ReportedPacket { seq, ..packet(None, 0) };
                 let view = view(u64::from(i) * 20);
-                copies(policy.answer(Instant::from_millis(984), &reported, &view))
+                copies(policy.decide(Instant::from_millis(984), &reported, &view))
             });
             f64::from(copies.sum::<u32>())
         };
@@ -370,8 +370,8 @@ mod tests {
         let mut policy = experienced(None, Some(1.0));
         let rtt = Rtt { smoothed: MS(36), ..RTT };
         let view = SenderView { rtt, ..view(8_001) };
-        let answer = policy.answer(Instant::from_millis(984), &packet(None, 0), &view);
-        assert_eq!(answer, Answer::ONCE);
+        let answer = policy.decide(Instant::from_millis(984), &packet(None, 0), &view);
+        assert_eq!(answer, Decision::ONCE);
     }
 
     #[test]
@@ -389,7 +389,7 @@ mod tests {
             let mut again = 0;
             for i in 1..=20_000 {
                 let now = Instant::from_millis(984);
-                again += 1 + copies(policy.answer(now, &packet(None, 0), &view(i * 20)));
+                again += 1 + copies(policy.decide(now, &packet(None, 0), &view(i * 20)));
             }
             let share = f64::from(again) / 400_000.0;
             assert!((ceiling - 0.002..=ceiling + 0.002).contains(&share), "{ceiling}: {share}");
@@ -403,9 +403,9 @@ mod tests {
             let mut policy = experienced(Some(target), Some(4.0));
             // Of some 2 % of all packets the last answer is reached.
             for i in 0..200 {
-                policy.answer(at, &packet(None, 0), &view(8_000 + i * 20));
+                policy.decide(at, &packet(None, 0), &view(8_000 + i * 20));
             }
-            copies(policy.answer(at, &packet(None, 0), &view(12_000)))
+            copies(policy.decide(at, &packet(None, 0), &view(12_000)))
         };
         // Each answer leaves a twentieth of them.
         assert_eq!([0.01, 1e-3, 1e-4, 1e-5, 1e-9].map(last), [0, 1, 1, 2, 5]);

@@ -65,7 +65,7 @@ impl SendMode {
             LossRecovery::Never
         } else if is_file || !negotiated.peer_periodic_nak {
             LossRecovery::Timeout
-        } else if negotiated.peer_times_requests {
+        } else if negotiated.peer_has_nak_timers {
             LossRecovery::PacketTimers
         } else {
             LossRecovery::PeriodicNak

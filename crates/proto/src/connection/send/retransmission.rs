@@ -8,10 +8,10 @@ use super::budget::{Rates, RetransmitBudget};
 use super::buffer::SendBuffer;
 use super::mode::{LossRecovery, SendMode};
 use super::redundant_retransmits::RedundantRetransmits;
-use super::retransmit::{Answer, ReportedPacket, RetransmitPolicy, SenderView};
+use super::retransmit::{Decision, ReportedPacket, RetransmitPolicy, SenderView};
 use super::retransmit_timer::RetransmitTimer;
 use crate::config::PACKET_OVERHEAD;
-use crate::connection::recv::{half_bound, patience};
+use crate::connection::recv::{periodic_nak_interval, retransmission_timeout};
 use crate::connection::share::Share;
 use crate::statistics::Statistics;
 
@@ -143,14 +143,14 @@ impl Retransmission {
                 self.loss.hit(1);
                 view.loss = self.loss.value();
             }
-            match self.policy.answer(now, &reported, &view) {
-                Answer::Old => self.counts.old += 1,
-                Answer::TooLate => self.counts.too_late += 1,
-                Answer::Send { more, apart } => {
+            match self.policy.decide(now, &reported, &view) {
+                Decision::Suppress => self.counts.old += 1,
+                Decision::TooLate => self.counts.too_late += 1,
+                Decision::Retransmit { copies, spacing } => {
                     packet.last_retransmit = Some(now);
                     packet.retransmissions += 1;
-                    for n in 1..=more {
-                        self.copies.plan(now + apart * n, seq);
+                    for n in 1..=copies {
+                        self.copies.plan(now + spacing * n, seq);
                     }
                     return Some(seq);
                 }
@@ -179,9 +179,9 @@ impl Retransmission {
             limit: self.budget.as_ref().and_then(|budget| budget.rate(situation.rates)),
             // The peer's NAK timer for a packet, or the period of its NAKs.
             round: match situation.mode.recovery {
-                LossRecovery::PacketTimers => patience(rtt),
+                LossRecovery::PacketTimers => retransmission_timeout(rtt),
                 LossRecovery::PeriodicNak | LossRecovery::Timeout | LossRecovery::Never => {
-                    rtt.smoothed + half_bound(rtt)
+                    rtt.smoothed + periodic_nak_interval(rtt)
                 }
             },
         }

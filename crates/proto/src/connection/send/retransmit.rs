@@ -1,4 +1,4 @@
-//! Which of the packets reported lost are sent again, and when.
+//! Which of the packets that the peer reported lost are retransmitted, and when.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use super::deadline::Deadline;
 use crate::config::{Config, RetransmitAlgorithm};
 use crate::handshake::Negotiated;
 
-/// A packet that the peer reported lost and whose turn to be sent again has come.
+/// A packet that a NAK reported lost, and whose turn to be retransmitted has come.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportedPacket {
     /// Its sequence number.
     pub seq: SeqNo,
     /// When the application submitted it.
     pub origin: Instant,
-    /// When it was last sent again; `None` if only the original was sent.
+    /// When it was last retransmitted; `None` if only the original was sent.
     pub last_retransmit: Option<Instant>,
-    /// How often it was sent again.
+    /// The number of its retransmissions so far.
     pub retransmissions: u32,
     /// Until when it must leave to be of use: the peer gives it up when the next packet that it has
     /// is due, so this is that packet's origin and the peer's latency. `None` where the peer waits
@@ -32,12 +32,12 @@ pub struct ReportedPacket {
     pub next_deadline: Option<Instant>,
 }
 
-/// What a sender knows of its stream and path when it answers a report.
+/// The sender's knowledge of its stream and path when it decides on a retransmission.
 #[derive(Clone, Copy, Debug)]
 pub struct SenderView {
     /// The round-trip time.
     pub rtt: Rtt,
-    /// Packets sent for the first time so far.
+    /// The number of originals sent so far.
     pub originals: u64,
     /// Share of them that were reported lost, over the last thousands; of fewer it is taken for
     /// small.
@@ -48,42 +48,42 @@ pub struct SenderView {
     pub round: Duration,
 }
 
-/// What is done about a packet that was reported lost.
+/// The decision on a packet that was reported lost.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Answer {
-    /// Nothing: the report tells of the time before the last answer can have arrived.
-    Old,
-    /// Nothing: it would come too late to be played.
+pub enum Decision {
+    /// It is not sent: the NAK left before the last retransmission can have arrived.
+    Suppress,
+    /// It is not sent: it would come too late to be played.
     TooLate,
-    /// It is sent again now.
-    Send {
-        /// So many times more, unless it is acknowledged first.
-        more: u32,
-        /// The time between these copies.
-        apart: Duration,
+    /// It is retransmitted now.
+    Retransmit {
+        /// Further copies, unless the packet is acknowledged first.
+        copies: u32,
+        /// The time between the copies.
+        spacing: Duration,
     },
 }
 
-impl Answer {
-    /// It is sent again now, once.
-    pub const ONCE: Self = Self::Send { more: 0, apart: Duration::ZERO };
+impl Decision {
+    /// It is retransmitted now, once.
+    pub const ONCE: Self = Self::Retransmit { copies: 0, spacing: Duration::ZERO };
 }
 
-/// Decides whether a packet that was reported lost is sent again now, and how often.
+/// Decides whether a packet that was reported lost is retransmitted now, and with how many copies.
 ///
 /// A packet that is refused leaves the loss list and comes back only if the peer reports it again.
 pub trait RetransmitPolicy: fmt::Debug + Send {
-    /// What to do about `packet`, whose turn has come at `now`.
-    fn answer(&mut self, now: Instant, packet: &ReportedPacket, view: &SenderView) -> Answer;
+    /// The decision on `packet`, whose turn has come at `now`.
+    fn decide(&mut self, now: Instant, packet: &ReportedPacket, view: &SenderView) -> Decision;
 }
 
-/// Every report is answered (seeds: "aggressive"; libsrt's RETRANSMITALGO 0).
+/// Answers every NAK (libsrt's RETRANSMITALGO 0).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Aggressive;
 
 impl RetransmitPolicy for Aggressive {
-    fn answer(&mut self, _now: Instant, _packet: &ReportedPacket, _view: &SenderView) -> Answer {
-        Answer::ONCE
+    fn decide(&mut self, _now: Instant, _packet: &ReportedPacket, _view: &SenderView) -> Decision {
+        Decision::ONCE
     }
 }
 
@@ -94,10 +94,10 @@ impl RetransmitPolicy for Aggressive {
 pub struct Efficient;
 
 impl RetransmitPolicy for Efficient {
-    fn answer(&mut self, now: Instant, packet: &ReportedPacket, view: &SenderView) -> Answer {
+    fn decide(&mut self, now: Instant, packet: &ReportedPacket, view: &SenderView) -> Decision {
         let hold = view.rtt.smoothed.saturating_sub(view.rtt.variance * 4);
         let allows = packet.last_retransmit.is_none_or(|last| hold.is_zero() || now > last + hold);
-        if allows { Answer::ONCE } else { Answer::Old }
+        if allows { Decision::ONCE } else { Decision::Suppress }
     }
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn policy(config: &Config, peer: &Negotiated) -> Box<dyn RetransmitPo
         RetransmitAlgorithm::Aggressive => Box::new(Aggressive),
         RetransmitAlgorithm::Efficient => efficient(peer.peer_periodic_nak),
         RetransmitAlgorithm::Deadline => deadline(config),
-        RetransmitAlgorithm::Auto if peer.peer_times_requests => deadline(config),
+        RetransmitAlgorithm::Auto if peer.peer_has_nak_timers => deadline(config),
         RetransmitAlgorithm::Auto => efficient(peer.peer_periodic_nak),
         RetransmitAlgorithm::Custom(factory) => factory.make(),
     }
@@ -148,7 +148,7 @@ mod tests {
         };
         let rtt = Rtt { smoothed: MS(rtt), variance: MS(var) };
         let view = SenderView { rtt, originals: 0, loss: 0.0, limit: None, round: rtt.bound() };
-        policy.answer(Instant::from_millis(now), &packet, &view) == Answer::ONCE
+        policy.decide(Instant::from_millis(now), &packet, &view) == Decision::ONCE
     }
 
     #[test]

@@ -17,7 +17,7 @@ const FEW_MISSING: u64 = 20;
 
 /// What is missing when packets behind it come: how much, and how much of it comes after all.
 #[derive(Debug)]
-pub(super) struct Gaps {
+pub(super) struct ReorderingEstimator {
     /// Where the counted packets end.
     since: SeqNo,
     /// Of all packets, those that were missing.
@@ -30,7 +30,7 @@ pub(super) struct Gaps {
     samples: u32,
 }
 
-impl Gaps {
+impl ReorderingEstimator {
     pub(super) const fn new(since: SeqNo) -> Self {
         Self {
             since,
@@ -70,7 +70,7 @@ impl Gaps {
     }
 
     /// How long to wait for packets that come by themselves; zero if few do.
-    pub(super) fn overtaking(&self) -> Duration {
+    pub(super) fn reordering_delay(&self) -> Duration {
         if self.came.value() < WORTH { Duration::ZERO } else { self.latest.max(self.latest_before) }
     }
 }
@@ -86,8 +86,8 @@ mod tests {
     }
 
     /// Each twentieth packet is missing.
-    fn lossy(packets: u32) -> Gaps {
-        let mut gaps = Gaps::new(seq(1));
+    fn lossy(packets: u32) -> ReorderingEstimator {
+        let mut gaps = ReorderingEstimator::new(seq(1));
         for i in (20..=packets).step_by(20) {
             assert_eq!(gaps.found(seq(i), seq(i)), 20);
         }
@@ -106,11 +106,11 @@ mod tests {
         for ms in [3, 4, 2] {
             gaps.overtaken(MS(ms));
         }
-        assert_eq!(gaps.overtaking(), Duration::ZERO, "three of five hundred");
+        assert_eq!(gaps.reordering_delay(), Duration::ZERO, "three of five hundred");
         for _ in 0..27 {
             gaps.overtaken(MS(3));
         }
-        assert_eq!(gaps.overtaking(), MS(4));
+        assert_eq!(gaps.reordering_delay(), MS(4));
     }
 
     #[test]
@@ -120,10 +120,10 @@ mod tests {
         for _ in 0..2 * SAMPLES {
             gaps.overtaken(MS(5));
         }
-        assert_eq!(gaps.overtaking(), MS(5));
+        assert_eq!(gaps.reordering_delay(), MS(5));
         for i in 0..2_000 {
             gaps.found(seq(20_000 + i * 20), seq(20_000 + i * 20));
         }
-        assert_eq!(gaps.overtaking(), Duration::ZERO, "nothing overtakes any more");
+        assert_eq!(gaps.reordering_delay(), Duration::ZERO, "nothing overtakes any more");
     }
 }

@@ -16,7 +16,7 @@ const WAITING: usize = 1_024;
 /// libsrt counts the wait in packets [lossmaxttl], so that a loss before a pause in the stream is
 /// never reported. Here a fresh loss also ages by the clock.
 #[derive(Debug)]
-pub(crate) struct Reordering {
+pub(crate) struct ReorderTolerance {
     fresh: VecDeque<FreshLoss>,
     max: u32,
     tolerance: u32,
@@ -33,7 +33,7 @@ struct FreshLoss {
     report_at: Instant,
 }
 
-impl Reordering {
+impl ReorderTolerance {
     pub(crate) const fn new(max: u32) -> Self {
         Self { fresh: VecDeque::new(), max, tolerance: max, distance: 0, in_order: 0, early: 0 }
     }
@@ -147,13 +147,13 @@ mod tests {
 
     #[test]
     fn without_tolerance_losses_are_reported_at_once() {
-        let mut reordering = Reordering::new(0);
+        let mut reordering = ReorderTolerance::new(0);
         assert!(!reordering.hold(Instant::ORIGIN, SeqNo::new(1), SeqNo::new(2), WAIT));
     }
 
     #[test]
     fn a_loss_ripens_by_packets_or_by_the_clock() {
-        let mut reordering = Reordering::new(2);
+        let mut reordering = ReorderTolerance::new(2);
         let now = Instant::from_millis(1);
         assert!(reordering.hold(now, SeqNo::new(1), SeqNo::new(2), WAIT));
         reordering.arrived_in_order();
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_late_packet_is_forgotten_and_splits_its_range() {
-        let mut reordering = Reordering::new(3);
+        let mut reordering = ReorderTolerance::new(3);
         let now = Instant::from_millis(1);
         reordering.hold(now, SeqNo::new(10), SeqNo::new(14), WAIT);
         reordering.arrived_late(SeqNo::new(12), 4);
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_calm_link_lowers_the_tolerance() {
-        let mut reordering = Reordering::new(2);
+        let mut reordering = ReorderTolerance::new(2);
         for _ in 0..100 {
             reordering.arrived_in_order();
         }

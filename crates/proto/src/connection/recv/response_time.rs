@@ -33,7 +33,7 @@ impl ResponseTime {
     }
 
     /// How long to wait for an answer: no less than a round trip, no more than its bound.
-    pub(super) fn patience(&self, rtt: Rtt) -> Duration {
+    pub(super) fn retransmission_timeout(&self, rtt: Rtt) -> Duration {
         let longest = longest(rtt);
         self.estimate.map_or(longest, |estimate| estimate.clamp(rtt.smoothed, longest))
     }
@@ -41,7 +41,7 @@ impl ResponseTime {
 
 /// What is waited before the first answers.
 fn longest(rtt: Rtt) -> Duration {
-    rtt.smoothed + (rtt.variance * 4).max(super::requests::LEAST_MARGIN)
+    rtt.smoothed + (rtt.variance * 4).max(super::nak_timers::LEAST_MARGIN)
 }
 
 #[cfg(test)]
@@ -55,13 +55,16 @@ mod tests {
     #[test]
     fn nearly_all_answers_come_within_it() {
         let mut response = ResponseTime::default();
-        assert_eq!(response.patience(RTT), MICROS(28_000));
+        assert_eq!(response.retransmission_timeout(RTT), MICROS(28_000));
         // Spread evenly over 4 ms: 99 of 100 come within 3.96 of them.
         for i in 0..20_000 {
             response.sample(MICROS(20_000 + i * 1_237 % 4_000), RTT);
         }
-        let patience = response.patience(RTT);
-        assert!((MICROS(23_700)..MICROS(24_700)).contains(&patience), "{patience:?}");
+        let retransmission_timeout = response.retransmission_timeout(RTT);
+        assert!(
+            (MICROS(23_700)..MICROS(24_700)).contains(&retransmission_timeout),
+            "{retransmission_timeout:?}"
+        );
     }
 
     #[test]
@@ -70,11 +73,11 @@ mod tests {
         for _ in 0..10_000 {
             response.sample(MICROS(5_000), RTT);
         }
-        assert_eq!(response.patience(RTT), RTT.smoothed);
+        assert_eq!(response.retransmission_timeout(RTT), RTT.smoothed);
         for _ in 0..1_000 {
             response.sample(MICROS(28_000), RTT);
             response.sample(MICROS(90_000), RTT);
         }
-        assert!(response.patience(RTT) > MICROS(27_300));
+        assert!(response.retransmission_timeout(RTT) > MICROS(27_300));
     }
 }

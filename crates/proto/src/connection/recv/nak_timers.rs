@@ -1,4 +1,4 @@
-//! Requests by clocks of their own: what is missing, when it was asked for, and when it is next.
+//! NakTimers by clocks of their own: what is missing, when it was asked for, and when it is next.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use punctual_units::Instant;
 use punctual_wire::{LossListBuilder, SeqNo};
 
 use super::ReceiveHalf;
-use super::overtaken::Gaps;
-use super::request_policy::{MissingPackets, ReceiverView, RequestPolicy, SentReport};
-use super::response::ResponseTime;
+use super::nak_policy::{MissingPackets, NakPolicy, ReceiverView, SentNak};
+use super::reordering_estimator::ReorderingEstimator;
+use super::response_time::ResponseTime;
 use crate::statistics::Statistics;
 
 /// Least time beyond a round trip before an answer counts as overdue: what hosts may be late.
 pub(super) const LEAST_MARGIN: Duration = Duration::from_millis(1);
 /// Bounds of the time between a request and its copy, which is a sixteenth of the round trip.
-const LEAST_APART: Duration = Duration::from_micros(500);
-const MOST_APART: Duration = Duration::from_millis(5);
-/// Requests and copies of reports that wait at most, and copies of one report.
+const LEAST_COPY_SPACING: Duration = Duration::from_micros(500);
+const MOST_COPY_SPACING: Duration = Duration::from_millis(5);
+/// NakTimers and copies of reports that wait at most, and copies of one report.
 const WAITING: usize = 65_536;
 const COPIES: usize = 256;
 const COPIES_OF_ONE: u32 = 32;
@@ -31,15 +31,15 @@ const SEARCHED: usize = 64;
 /// no more work than that.
 const AT_ONCE: usize = 1_024;
 const REST: Duration = Duration::from_millis(1);
-/// Rounds that are told apart in the statistics; the last stands for all further ones.
+/// Rounds that are told copy_spacing in the statistics; the last stands for all further ones.
 const ROUNDS: usize = 4;
 
 /// What is missing, what of it was asked for and has not come, and what is asked for next.
 #[derive(Debug)]
-pub(crate) struct Requests {
-    policy: Box<dyn RequestPolicy>,
+pub(crate) struct NakTimers {
+    policy: Box<dyn NakPolicy>,
     /// Whether the peer takes copies of a report for one.
-    copied: bool,
+    copies_allowed: bool,
     /// What is not asked for yet because it may only have been overtaken, and until when.
     held: VecDeque<(Instant, MissingPackets)>,
     /// In the order in which they were asked for.
@@ -48,7 +48,7 @@ pub(crate) struct Requests {
     passed: VecDeque<Asked>,
     /// Copies of reports that are still to be sent, the next one first.
     copies: VecDeque<Copy>,
-    gaps: Gaps,
+    reordering: ReorderingEstimator,
     response: ResponseTime,
     /// When the newest request was made that has been answered: earlier ones should have been.
     answered: Instant,
@@ -57,7 +57,7 @@ pub(crate) struct Requests {
     /// When the last answer came: many of them come one behind the other.
     last_answer: Instant,
     /// Copies of reports that may still be sent besides the usual ones.
-    spare: f64,
+    spare_copies: f64,
     /// Packets asked for again.
     repeated: u64,
     /// Packets that came when they had been asked for once, twice, and so on.
@@ -80,32 +80,32 @@ struct Copy {
 }
 
 /// The time between a request and its copy.
-pub(super) fn apart(rtt: Rtt) -> Duration {
-    (rtt.smoothed / 16).clamp(LEAST_APART, MOST_APART)
+pub(super) fn copy_spacing(rtt: Rtt) -> Duration {
+    (rtt.smoothed / 16).clamp(LEAST_COPY_SPACING, MOST_COPY_SPACING)
 }
 
 /// What a sender takes for the time from a request to its repetition.
-pub(crate) fn patience(rtt: Rtt) -> Duration {
-    rtt.smoothed + (rtt.variance * 2).max(LEAST_MARGIN) + apart(rtt)
+pub(crate) fn retransmission_timeout(rtt: Rtt) -> Duration {
+    rtt.smoothed + (rtt.variance * 2).max(LEAST_MARGIN) + copy_spacing(rtt)
 }
 
-impl Requests {
-    /// What this policy needs. Packets are counted from `first` on; `copied` tells whether the peer
+impl NakTimers {
+    /// What this policy needs. Packets are counted from `first` on; `copies_allowed` tells whether the peer
     /// takes copies of a report for one.
-    pub(crate) fn new(policy: Box<dyn RequestPolicy>, first: SeqNo, copied: bool) -> Self {
+    pub(crate) fn new(policy: Box<dyn NakPolicy>, first: SeqNo, copies_allowed: bool) -> Self {
         Self {
             policy,
-            copied,
+            copies_allowed,
             held: VecDeque::new(),
             asked: VecDeque::new(),
             passed: VecDeque::new(),
             copies: VecDeque::new(),
-            gaps: Gaps::new(first),
+            reordering: ReorderingEstimator::new(first),
             response: ResponseTime::default(),
             answered: Instant::ORIGIN,
             rests_until: Instant::ORIGIN,
             last_answer: Instant::ORIGIN,
-            spare: MOST_SPARE / 2.0,
+            spare_copies: MOST_SPARE / 2.0,
             repeated: 0,
             recovered: [0; ROUNDS],
         }
@@ -114,13 +114,13 @@ impl Requests {
     fn view(&self, rtt: Rtt) -> ReceiverView {
         ReceiverView {
             rtt,
-            response: self.response.patience(rtt),
+            response_time: self.response.retransmission_timeout(rtt),
             answered: self.answered,
             last_answer: self.last_answer,
-            overtaking: self.gaps.overtaking(),
-            loss: self.gaps.loss(),
-            copied: self.copied,
-            spare: self.spare,
+            reordering_delay: self.reordering.reordering_delay(),
+            loss: self.reordering.loss(),
+            copies_allowed: self.copies_allowed,
+            spare_copies: self.spare_copies,
         }
     }
 
@@ -143,18 +143,18 @@ impl Requests {
         deadline: Option<Instant>,
         rtt: Rtt,
     ) -> bool {
-        let passed_by = self.gaps.found(first, last);
-        self.spare = (self.spare + SPARE * f64::from(passed_by)).min(MOST_SPARE);
+        let passed_by = self.reordering.found(first, last);
+        self.spare_copies = (self.spare_copies + SPARE * f64::from(passed_by)).min(MOST_SPARE);
         let missing = MissingPackets {
             first,
             last,
-            found: now,
-            asked: None,
-            requests: 0,
-            passed: None,
+            detected: now,
+            last_nak: None,
+            naks: 0,
+            passed_over: None,
             deadline,
         };
-        let due = self.policy.request_at(&missing, &self.view(rtt));
+        let due = self.policy.nak_at(&missing, &self.view(rtt));
         if due > now && self.held.len() < WAITING {
             let place = self.held.partition_point(|&(other, _)| other <= due);
             self.held.insert(place, (due, missing));
@@ -169,14 +169,14 @@ impl Requests {
         if self.asked.len() >= WAITING {
             self.asked.pop_front();
         }
-        let requests = missing.requests.saturating_add(1);
-        let missing = MissingPackets { asked: Some(now), requests, passed: None, ..missing };
+        let naks = missing.naks.saturating_add(1);
+        let missing = MissingPackets { last_nak: Some(now), naks, passed_over: None, ..missing };
         self.asked.push_back(Asked { missing, at: now, before });
     }
 
     /// A report was sent: its copies follow.
-    pub(super) fn sent(&mut self, list: &LossListBuilder, report: &SentReport, rtt: Rtt) {
-        if !self.copied {
+    pub(super) fn sent(&mut self, list: &LossListBuilder, report: &SentNak, rtt: Rtt) {
+        if !self.copies_allowed {
             return;
         }
         let view = self.view(rtt);
@@ -185,7 +185,7 @@ impl Requests {
             if self.copies.len() >= COPIES {
                 return;
             }
-            self.spare = (self.spare - 1.0).max(0.0);
+            self.spare_copies = (self.spare_copies - 1.0).max(0.0);
             let due = report.at + after;
             let place = self.copies.partition_point(|copy| copy.due <= due);
             self.copies.insert(place, Copy { due, made: report.at, list: list.clone() });
@@ -206,11 +206,11 @@ impl Requests {
     /// When a copy or a request has its turn; a copy that is due already waits to be written.
     pub(super) fn next(&self, now: Instant, rtt: Rtt) -> Option<Instant> {
         let copy = self.copies.iter().map(|copy| copy.due).find(|&due| due > now);
-        copy.into_iter().chain(self.next_request(rtt)).min()
+        copy.into_iter().chain(self.next_timer(rtt)).min()
     }
 
     /// When something is to be asked for.
-    fn next_request(&self, rtt: Rtt) -> Option<Instant> {
+    fn next_timer(&self, rtt: Rtt) -> Option<Instant> {
         let held = self.held.front().map(|&(due, _)| due);
         let [passed, asked] = [&self.passed, &self.asked].map(|queue| self.due(queue, rtt));
         let due = held.into_iter().chain(passed).chain(asked).min();
@@ -220,7 +220,7 @@ impl Requests {
     /// When the first of these is to be asked for again.
     fn due(&self, queue: &VecDeque<Asked>, rtt: Rtt) -> Option<Instant> {
         let asked = queue.front()?;
-        Some(self.policy.request_at(&asked.missing, &self.view(rtt)))
+        Some(self.policy.nak_at(&asked.missing, &self.view(rtt)))
     }
 
     /// Takes out what is to be asked for at `now`.
@@ -239,12 +239,12 @@ impl Requests {
     pub(super) fn came(&mut self, now: Instant, seq: SeqNo, rtt: Rtt) {
         let Some(index) = place_of(&self.asked, seq) else {
             if let Some(index) = place_of(&self.passed, seq) {
-                self.count(self.passed[index].missing.requests);
+                self.count(self.passed[index].missing.naks);
             }
             return;
         };
         let Asked { missing, at, before } = self.asked[index].clone();
-        self.count(missing.requests);
+        self.count(missing.naks);
         self.last_answer = now;
         if now >= at + rtt.smoothed * 7 / 8 {
             self.answered = self.answered.max(at);
@@ -256,8 +256,8 @@ impl Requests {
         }
     }
 
-    fn count(&mut self, requests: u32) {
-        self.recovered[(requests as usize).clamp(1, ROUNDS) - 1] += 1;
+    fn count(&mut self, naks: u32) {
+        self.recovered[(naks as usize).clamp(1, ROUNDS) - 1] += 1;
     }
 
     /// A packet came that others had overtaken.
@@ -265,8 +265,8 @@ impl Requests {
         let held = self.held.iter().map(|(_, missing)| missing);
         let asked = self.asked.iter().chain(&self.passed).map(|asked| &asked.missing);
         let found = held.chain(asked).take(SEARCHED).find(|missing| contains(missing, seq));
-        if let Some(found) = found.map(|missing| missing.found) {
-            self.gaps.overtaken(now - found);
+        if let Some(found) = found.map(|missing| missing.detected) {
+            self.reordering.overtaken(now - found);
         }
     }
 
@@ -287,7 +287,7 @@ impl Requests {
             }
             let until = if missing.last.is_before(seq) { missing.last } else { seq.minus(1) };
             if !until.is_before(missing.first) {
-                let before = MissingPackets { last: until, passed: Some(now), ..missing };
+                let before = MissingPackets { last: until, passed_over: Some(now), ..missing };
                 self.passed.push_back(Asked { missing: before, ..asked.clone() });
             }
             asked.missing.first =
@@ -313,31 +313,31 @@ fn contains(missing: &MissingPackets, seq: SeqNo) -> bool {
 impl ReceiveHalf {
     /// Asks for what is due and can still be in time.
     pub(super) fn ask_due(&mut self, now: Instant, rtt: Rtt) {
-        let Some(mut requests) = self.requests.take() else { return };
+        let Some(mut nak_timers) = self.nak_timers.take() else { return };
         let mut asked = 0;
-        while now >= requests.rests_until
-            && let Some(due) = requests.take_due(now, rtt)
+        while now >= nak_timers.rests_until
+            && let Some(due) = nak_timers.take_due(now, rtt)
         {
             asked += 1;
             if asked == AT_ONCE {
-                requests.rests_until = now + REST;
+                nak_timers.rests_until = now + REST;
             }
             let mut from = due.first;
             while let Some((first, last)) = self.first_missing(from, due.last) {
                 if self.can_be_in_time(now, last, rtt) {
-                    if due.asked.is_some() {
+                    if due.last_nak.is_some() {
                         let packets = last.distance_from(first).unsigned_abs() + 1;
-                        requests.repeated += u64::from(packets);
+                        nak_timers.repeated += u64::from(packets);
                     }
                     let deadline = self.given_up(last);
                     let missing = MissingPackets { first, last, deadline, ..due };
-                    requests.ask(now, missing, due.asked);
+                    nak_timers.ask(now, missing, due.last_nak);
                     self.list(first, last);
                 }
                 from = last.next();
             }
         }
-        self.requests = Some(requests);
+        self.nak_timers = Some(nak_timers);
     }
 
     /// The first run of missing packets between `from` and `to`.
@@ -357,15 +357,15 @@ impl ReceiveHalf {
         reports: &[(SeqNo, SeqNo)],
         rtt: Rtt,
     ) {
-        let Some(mut requests) = self.requests.take() else { return };
-        let later = now + requests.view(rtt).patience();
+        let Some(mut nak_timers) = self.nak_timers.take() else { return };
+        let later = now + nak_timers.view(rtt).retransmission_timeout();
         let last_chances = reports
             .iter()
             .filter(|&&(_, last)| !self.can_be_in_time(later, last, rtt))
             .filter_map(|&(_, last)| self.given_up(last));
-        let report = SentReport { at: now, last_chance: last_chances.min() };
-        requests.sent(list, &report, rtt);
-        self.requests = Some(requests);
+        let report = SentNak { at: now, last_chance: last_chances.min() };
+        nak_timers.sent(list, &report, rtt);
+        self.nak_timers = Some(nak_timers);
     }
 
     /// When what is missing up to `last` is given up: the packet behind it is due.
@@ -382,15 +382,15 @@ impl ReceiveHalf {
 
 #[cfg(test)]
 mod tests {
-    use super::super::request_policy::TimedRequests;
+    use super::super::nak_policy::PerPacketNakTimers;
     use super::*;
 
     const AT: fn(u64) -> Instant = Instant::from_millis;
     const RTT: Rtt =
         Rtt { smoothed: Duration::from_millis(32), variance: Duration::from_millis(1) };
 
-    fn requests(copied: bool) -> Requests {
-        Requests::new(Box::<TimedRequests>::default(), seq(0), copied)
+    fn nak_timers(copies_allowed: bool) -> NakTimers {
+        NakTimers::new(Box::<PerPacketNakTimers>::default(), seq(0), copies_allowed)
     }
 
     fn seq(i: u32) -> SeqNo {
@@ -403,113 +403,117 @@ mod tests {
         list
     }
 
-    fn ask(requests: &mut Requests, at: u64, first: u32, last: u32, until: Option<u64>) {
+    fn ask(nak_timers: &mut NakTimers, at: u64, first: u32, last: u32, until: Option<u64>) {
         let deadline = until.map(AT);
-        assert!(requests.found(AT(at), seq(first), seq(last), deadline, RTT), "asked at once");
+        assert!(nak_timers.found(AT(at), seq(first), seq(last), deadline, RTT), "asked at once");
     }
 
-    fn sent(requests: &mut Requests, at: u64, last_chance: Option<u64>) {
-        let report = SentReport { at: AT(at), last_chance: last_chance.map(AT) };
-        requests.sent(&list(), &report, RTT);
+    fn sent(nak_timers: &mut NakTimers, at: u64, last_chance: Option<u64>) {
+        let report = SentNak { at: AT(at), last_chance: last_chance.map(AT) };
+        nak_timers.sent(&list(), &report, RTT);
     }
 
     #[test]
     fn a_request_is_overdue_a_round_trip_and_a_margin_after_it() {
-        for (copied, overdue) in [(false, 136), (true, 138)] {
-            let mut requests = requests(copied);
-            ask(&mut requests, 100, 0, 3, None);
-            assert_eq!(requests.next(AT(100), RTT), Some(AT(overdue)), "copied: {copied}");
-            assert!(requests.take_due(AT(overdue - 1), RTT).is_none());
-            let due = requests.take_due(AT(overdue), RTT).expect("overdue");
-            assert_eq!((due.first, due.last, due.requests), (seq(0), seq(3), 1));
-            assert_eq!(requests.next(AT(200), RTT), None);
+        for (copies_allowed, overdue) in [(false, 136), (true, 138)] {
+            let mut nak_timers = nak_timers(copies_allowed);
+            ask(&mut nak_timers, 100, 0, 3, None);
+            assert_eq!(
+                nak_timers.next(AT(100), RTT),
+                Some(AT(overdue)),
+                "copies_allowed: {copies_allowed}"
+            );
+            assert!(nak_timers.take_due(AT(overdue - 1), RTT).is_none());
+            let due = nak_timers.take_due(AT(overdue), RTT).expect("overdue");
+            assert_eq!((due.first, due.last, due.naks), (seq(0), seq(3), 1));
+            assert_eq!(nak_timers.next(AT(200), RTT), None);
         }
     }
 
     #[test]
     fn the_answer_to_a_later_request_makes_an_earlier_one_overdue() {
-        let mut requests = requests(true);
-        ask(&mut requests, 100, 0, 3, None);
-        ask(&mut requests, 110, 8, 8, None);
+        let mut nak_timers = nak_timers(true);
+        ask(&mut nak_timers, 100, 0, 3, None);
+        ask(&mut nak_timers, 110, 8, 8, None);
         // Too early to answer the second.
-        requests.came(AT(120), seq(8), RTT);
-        assert_eq!(requests.next_request(RTT), Some(AT(138)));
-        requests.came(AT(142), seq(8), RTT);
-        assert_eq!(requests.next_request(RTT), Some(AT(100)));
+        nak_timers.came(AT(120), seq(8), RTT);
+        assert_eq!(nak_timers.next_timer(RTT), Some(AT(138)));
+        nak_timers.came(AT(142), seq(8), RTT);
+        assert_eq!(nak_timers.next_timer(RTT), Some(AT(100)));
     }
 
     #[test]
     fn what_was_asked_for_before_an_answered_packet_is_overdue() {
-        let mut requests = requests(true);
-        ask(&mut requests, 100, 0, 9, None);
-        ask(&mut requests, 100, 12, 19, None);
-        requests.came(AT(133), seq(2), RTT);
-        assert_eq!(requests.next_request(RTT), Some(AT(133)));
-        let due = requests.take_due(AT(133), RTT).expect("overdue");
+        let mut nak_timers = nak_timers(true);
+        ask(&mut nak_timers, 100, 0, 9, None);
+        ask(&mut nak_timers, 100, 12, 19, None);
+        nak_timers.came(AT(133), seq(2), RTT);
+        assert_eq!(nak_timers.next_timer(RTT), Some(AT(133)));
+        let due = nak_timers.take_due(AT(133), RTT).expect("overdue");
         assert_eq!((due.first, due.last), (seq(0), seq(1)));
-        requests.came(AT(134), seq(15), RTT);
+        nak_timers.came(AT(134), seq(15), RTT);
         let mut due = Vec::new();
-        while let Some(missing) = requests.take_due(AT(134), RTT) {
+        while let Some(missing) = nak_timers.take_due(AT(134), RTT) {
             due.push((missing.first, missing.last));
         }
         assert_eq!(due, [(seq(3), seq(9)), (seq(12), seq(14))]);
-        let rest = &requests.asked[0].missing;
-        assert_eq!((requests.asked.len(), rest.first, rest.last), (1, seq(16), seq(19)));
+        let rest = &nak_timers.asked[0].missing;
+        assert_eq!((nak_timers.asked.len(), rest.first, rest.last), (1, seq(16), seq(19)));
     }
 
     #[test]
     fn who_cannot_wait_longer_asks_before_the_answer_is_overdue() {
         for (until, overdue) in [(166, 138), (168, 135), (180, 138)] {
-            let mut requests = requests(true);
-            ask(&mut requests, 100, 0, 3, Some(until));
-            assert_eq!(requests.next_request(RTT), Some(AT(overdue)), "given up at {until}");
+            let mut nak_timers = nak_timers(true);
+            ask(&mut nak_timers, 100, 0, 3, Some(until));
+            assert_eq!(nak_timers.next_timer(RTT), Some(AT(overdue)), "given up at {until}");
         }
     }
 
     #[test]
     fn nothing_is_overdue_while_answers_come_in() {
-        let mut requests = requests(true);
-        ask(&mut requests, 100, 0, 90, None);
+        let mut nak_timers = nak_timers(true);
+        ask(&mut nak_timers, 100, 0, 90, None);
         for i in 0..90 {
-            requests.came(AT(132) + Duration::from_micros(u64::from(i) * 200), seq(i), RTT);
+            nak_timers.came(AT(132) + Duration::from_micros(u64::from(i) * 200), seq(i), RTT);
         }
-        assert_eq!(requests.next_request(RTT), Some(AT(132) + Duration::from_micros(19_800)));
+        assert_eq!(nak_timers.next_timer(RTT), Some(AT(132) + Duration::from_micros(19_800)));
     }
 
     /// Every tenth packet is missing, and half of them come 3 ms later than those behind them.
-    fn overtaking() -> Requests {
-        let mut requests = requests(true);
+    fn reordering_delay() -> NakTimers {
+        let mut nak_timers = nak_timers(true);
         for i in 1..=100 {
-            ask(&mut requests, u64::from(i), i * 10, i * 10, Some(0));
+            ask(&mut nak_timers, u64::from(i), i * 10, i * 10, Some(0));
             if i % 2 == 0 {
-                requests.overtaken(AT(u64::from(i) + 3), seq(i * 10));
+                nak_timers.overtaken(AT(u64::from(i) + 3), seq(i * 10));
             }
-            requests.asked.clear();
+            nak_timers.asked.clear();
         }
-        requests
+        nak_timers
     }
 
     #[test]
     fn reordering_is_waited_for_where_that_costs_no_round() {
         // Two rounds take 33 and 71 ms; of three or more, one may be spent.
         for (latency, waits) in [(40, true), (70, true), (72, false), (76, true), (200, true)] {
-            let mut requests = overtaking();
+            let mut nak_timers = reordering_delay();
             let deadline = Some(AT(1_000 + latency));
-            let now = requests.found(AT(1_000), seq(2_000), seq(2_003), deadline, RTT);
+            let now = nak_timers.found(AT(1_000), seq(2_000), seq(2_003), deadline, RTT);
             assert_eq!(now, !waits, "{latency} ms");
             if waits {
-                assert_eq!(requests.next(AT(1_000), RTT), Some(AT(1_003)));
-                assert_eq!(requests.take_due(AT(1_002), RTT), None);
-                let due = requests.take_due(AT(1_003), RTT).expect("nothing came");
-                assert_eq!((due.requests, due.asked), (0, None));
+                assert_eq!(nak_timers.next(AT(1_000), RTT), Some(AT(1_003)));
+                assert_eq!(nak_timers.take_due(AT(1_002), RTT), None);
+                let due = nak_timers.take_due(AT(1_003), RTT).expect("nothing came");
+                assert_eq!((due.naks, due.last_nak), (0, None));
             }
         }
     }
 
-    fn copies(requests: &mut Requests) -> Vec<Instant> {
+    fn copies(nak_timers: &mut NakTimers) -> Vec<Instant> {
         let mut copies = Vec::new();
-        while let Some(at) = requests.next_copy() {
-            let (made, _) = requests.take_copy(at).expect("due");
+        while let Some(at) = nak_timers.next_copy() {
+            let (made, _) = nak_timers.take_copy(at).expect("due");
             assert_eq!(made, AT(100), "the same datagram");
             copies.push(at);
         }
@@ -518,60 +522,60 @@ mod tests {
 
     #[test]
     fn a_report_is_sent_again_soon_and_after_half_a_round_trip() {
-        let mut requests = requests(true);
-        requests.spare = 0.0;
-        sent(&mut requests, 100, None);
-        assert_eq!(requests.next(AT(102), RTT), Some(AT(116)), "what is due waits to be written");
-        assert_eq!(copies(&mut requests), [102, 116].map(AT));
+        let mut nak_timers = nak_timers(true);
+        nak_timers.spare_copies = 0.0;
+        sent(&mut nak_timers, 100, None);
+        assert_eq!(nak_timers.next(AT(102), RTT), Some(AT(116)), "what is due waits to be written");
+        assert_eq!(copies(&mut nak_timers), [102, 116].map(AT));
     }
 
     #[test]
     fn the_last_report_that_can_be_answered_is_sent_four_times() {
-        let mut requests = requests(true);
-        requests.spare = 0.0;
-        sent(&mut requests, 100, Some(150));
-        assert_eq!(copies(&mut requests), [102, 104, 106].map(AT));
+        let mut nak_timers = nak_timers(true);
+        nak_timers.spare_copies = 0.0;
+        sent(&mut nak_timers, 100, Some(150));
+        assert_eq!(copies(&mut nak_timers), [102, 104, 106].map(AT));
     }
 
     #[test]
     fn where_gaps_are_rare_reports_are_sent_as_long_as_they_can_be_of_use() {
-        let mut requests = requests(true);
-        requests.spare = 93.0;
-        sent(&mut requests, 100, None);
-        let often = copies(&mut requests);
+        let mut nak_timers = nak_timers(true);
+        nak_timers.spare_copies = 93.0;
+        sent(&mut nak_timers, 100, None);
+        let often = copies(&mut nak_timers);
         assert_eq!((often.len(), often.last()), (31, Some(&AT(132))), "a round trip");
-        sent(&mut requests, 100, Some(156));
-        let last = copies(&mut requests);
+        sent(&mut nak_timers, 100, Some(156));
+        let last = copies(&mut nak_timers);
         assert_eq!((last.len(), last.last()), (31, Some(&AT(124))), "24 ms are left");
-        sent(&mut requests, 100, None);
-        sent(&mut requests, 100, None);
-        assert_eq!(copies(&mut requests).len(), 4, "what was spare is spent");
+        sent(&mut nak_timers, 100, None);
+        sent(&mut nak_timers, 100, None);
+        assert_eq!(copies(&mut nak_timers).len(), 4, "what was spare is spent");
     }
 
     #[test]
     fn three_in_twenty_packets_may_be_copies_of_reports() {
-        let mut requests = requests(true);
-        requests.spare = 0.0;
-        ask(&mut requests, 100, 99, 99, None);
-        assert!((requests.spare - 15.0).abs() < 1e-9, "a hundred packets have gone by");
-        ask(&mut requests, 100, 5_000, 5_000, None);
-        assert!((requests.spare - MOST_SPARE).abs() < 1e-9);
+        let mut nak_timers = nak_timers(true);
+        nak_timers.spare_copies = 0.0;
+        ask(&mut nak_timers, 100, 99, 99, None);
+        assert!((nak_timers.spare_copies - 15.0).abs() < 1e-9, "a hundred packets have gone by");
+        ask(&mut nak_timers, 100, 5_000, 5_000, None);
+        assert!((nak_timers.spare_copies - MOST_SPARE).abs() < 1e-9);
     }
 
     #[test]
     fn a_sender_that_would_answer_both_is_asked_once() {
-        let mut requests = requests(false);
-        sent(&mut requests, 100, Some(150));
-        assert_eq!(requests.next_copy(), None);
+        let mut nak_timers = nak_timers(false);
+        sent(&mut nak_timers, 100, Some(150));
+        assert_eq!(nak_timers.next_copy(), None);
     }
 
     #[test]
     fn what_waits_is_bounded() {
-        let mut requests = requests(true);
+        let mut nak_timers = nak_timers(true);
         for i in 0..100_000 {
-            ask(&mut requests, 1, i, i, None);
-            sent(&mut requests, 1, Some(2));
+            ask(&mut nak_timers, 1, i, i, None);
+            sent(&mut nak_timers, 1, Some(2));
         }
-        assert_eq!((requests.asked.len(), requests.copies.len()), (WAITING, COPIES));
+        assert_eq!((nak_timers.asked.len(), nak_timers.copies.len()), (WAITING, COPIES));
     }
 }

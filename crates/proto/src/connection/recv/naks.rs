@@ -25,15 +25,15 @@ const REPORTS: usize = 1_024;
 
 impl ReceiveHalf {
     /// The loss report that is due, of at most `max_words` words.
-    pub(crate) fn take_report(
+    pub(crate) fn take_nak(
         &mut self,
         now: Instant,
         max_words: usize,
         rtt: Rtt,
     ) -> Option<LossListBuilder> {
         let mut list = LossListBuilder::new(max_words);
-        let reports = std::mem::take(&mut self.reports);
-        if std::mem::take(&mut self.report_all) {
+        let reports = std::mem::take(&mut self.nak_ranges);
+        if std::mem::take(&mut self.nak_lists_all) {
             // Losses that may still be reordering wait for their own report.
             let stop = self.reordering.first_fresh();
             for (first, last) in self.buffer.missing().ranges_from(self.buffer.head()) {
@@ -56,22 +56,22 @@ impl ReceiveHalf {
 
     /// The copy of a loss report that is due, and when the report was made: it is the same datagram
     /// once more.
-    pub(crate) fn take_report_copy(&mut self, now: Instant) -> Option<(Instant, LossListBuilder)> {
-        let copy = self.requests.as_mut()?.take_copy(now)?;
+    pub(crate) fn take_nak_copy(&mut self, now: Instant) -> Option<(Instant, LossListBuilder)> {
+        let copy = self.nak_timers.as_mut()?.take_copy(now)?;
         self.counts.naks_sent += 1;
         Some(copy)
     }
 
     /// Whether the copy of a loss report is due.
-    pub(crate) fn owes_report_copy(&self, now: Instant) -> bool {
-        let next = self.requests.as_ref().and_then(|requests| requests.next_copy());
+    pub(crate) fn owes_nak_copy(&self, now: Instant) -> bool {
+        let next = self.nak_timers.as_ref().and_then(|nak_timers| nak_timers.next_copy());
         next.is_some_and(|at| at <= now)
     }
 
     /// When the periodic loss report is sent, if no packet brings it about before.
     pub(crate) fn next_nak(&self, now: Instant, rtt: Rtt) -> Option<Instant> {
-        if let Some(requests) = &self.requests {
-            return requests.next(now, rtt);
+        if let Some(nak_timers) = &self.nak_timers {
+            return nak_timers.next(now, rtt);
         }
         match self.nak_timer {
             NakTimer::Exact => self.next_nak,
@@ -84,20 +84,20 @@ impl ReceiveHalf {
         let due =
             self.nak_timer == NakTimer::WithPackets && self.next_nak.is_some_and(|at| at < now);
         if due {
-            self.repeat_report(now, rtt);
+            self.repeat_nak(now, rtt);
         }
         due
     }
 
     /// The periodic loss report is due.
-    pub(crate) fn repeat_report(&mut self, now: Instant, rtt: Rtt) {
-        if self.requests.is_some() {
+    pub(crate) fn repeat_nak(&mut self, now: Instant, rtt: Rtt) {
+        if self.nak_timers.is_some() {
             self.ask_due(now, rtt);
             return;
         }
         self.next_nak = None;
         if !self.buffer.missing().is_empty() {
-            self.report_all = true;
+            self.nak_lists_all = true;
             self.arm_nak(now, rtt);
         }
     }
@@ -109,9 +109,9 @@ impl ReceiveHalf {
         self.reordering.next_ripe().into_iter().chain(elsewhere).min()
     }
 
-    pub(crate) fn report_ripe(&mut self, now: Instant, rtt: Rtt) {
+    pub(crate) fn report_ripe_losses(&mut self, now: Instant, rtt: Rtt) {
         while let Some((first, last)) = self.reordering.take_ripe(now) {
-            self.report(now, first, last, rtt);
+            self.report_loss(now, first, last, rtt);
         }
         if self.elsewhere.as_ref().is_some_and(|it| it.next().is_some_and(|at| at <= now)) {
             self.look_elsewhere(now, rtt);
@@ -120,7 +120,7 @@ impl ReceiveHalf {
 
     /// The round-trip time was measured: a loss report that waits longer than it says comes sooner.
     /// The initial estimate would let the first losses wait until it is too late for them.
-    pub(crate) fn hurry_report(&mut self, now: Instant, rtt: Rtt) {
+    pub(crate) fn hurry_nak(&mut self, now: Instant, rtt: Rtt) {
         let period = self.nak_period(rtt);
         self.next_nak = self.next_nak.map(|at| at.min(now + period));
     }
@@ -130,8 +130,8 @@ impl ReceiveHalf {
         if self.arq != Arq::Always {
             return;
         }
-        if !self.reordering.hold(now, first, last, half_bound(rtt)) {
-            self.report(now, first, last, rtt);
+        if !self.reordering.hold(now, first, last, periodic_nak_interval(rtt)) {
+            self.report_loss(now, first, last, rtt);
         }
         if self.next_nak.is_none() {
             self.arm_nak(self.heard_before.max(now - SILENCE_BEFORE_LOSS), rtt);
@@ -143,15 +143,15 @@ impl ReceiveHalf {
     /// replace a report that was lost. Were the loss's detection the start, a round trip of 20 ms
     /// would leave it to chance which is first.
     fn arm_nak(&mut self, from: Instant, rtt: Rtt) {
-        let periodic = self.periodic_nak && self.requests.is_none();
+        let periodic = self.periodic_nak && self.nak_timers.is_none();
         self.next_nak = periodic.then(|| from + self.nak_period(rtt));
     }
 
     /// Asks for the losses from `first` to `last` in the next report, or when their turn comes.
-    pub(super) fn report(&mut self, now: Instant, first: SeqNo, last: SeqNo, rtt: Rtt) {
+    pub(super) fn report_loss(&mut self, now: Instant, first: SeqNo, last: SeqNo, rtt: Rtt) {
         let deadline = self.given_up(last);
-        if let Some(requests) = &mut self.requests
-            && !requests.found(now, first, last, deadline, rtt)
+        if let Some(nak_timers) = &mut self.nak_timers
+            && !nak_timers.found(now, first, last, deadline, rtt)
         {
             return;
         }
@@ -160,11 +160,11 @@ impl ReceiveHalf {
 
     /// Lists the losses from `first` to `last` in the next report.
     pub(super) fn list(&mut self, first: SeqNo, last: SeqNo) {
-        if self.reports.len() < REPORTS {
-            self.reports.push((first, last));
+        if self.nak_ranges.len() < REPORTS {
+            self.nak_ranges.push((first, last));
         } else {
             // What is reported on request only must not draw everything else with it.
-            self.report_all = self.arq == Arq::Always;
+            self.nak_lists_all = self.arq == Arq::Always;
         }
     }
 
@@ -186,12 +186,12 @@ impl ReceiveHalf {
     fn nak_period(&self, rtt: Rtt) -> Duration {
         match self.file {
             Some(_) => rtt.bound().max(LEAST_FILE_NAK_PERIOD),
-            None => half_bound(rtt),
+            None => periodic_nak_interval(rtt),
         }
     }
 }
 
 /// Half the round-trip bound, after which live losses are reported again.
-pub(crate) fn half_bound(rtt: Rtt) -> Duration {
+pub(crate) fn periodic_nak_interval(rtt: Rtt) -> Duration {
     (rtt.bound() / 2).max(LEAST_NAK_PERIOD)
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use punctual_netem::{LinkConfig, Reorder};
 use punctual_proto::{
-    Config, MissingPackets, ReceiverView, RequestAlgorithm, RequestPolicy, RetransmitAlgorithm,
-    SentReport, Statistics,
+    Config, MissingPackets, NakAlgorithm, NakPolicy, ReceiverView, RetransmitAlgorithm, SentNak,
+    Statistics,
 };
 use punctual_units::{Bitrate, Instant};
 
@@ -84,23 +84,23 @@ fn what_costs_a_round_is_not_waited_for() {
 #[derive(Debug)]
 struct Impatient;
 
-impl RequestPolicy for Impatient {
-    fn request_at(&self, missing: &MissingPackets, view: &ReceiverView) -> Instant {
+impl NakPolicy for Impatient {
+    fn nak_at(&self, missing: &MissingPackets, view: &ReceiverView) -> Instant {
         assert!((0.0..0.2).contains(&view.loss) && view.rtt.smoothed > Duration::ZERO);
-        assert!(missing.deadline.is_none_or(|deadline| deadline > missing.found));
-        missing.asked.map_or(missing.found, |asked| asked + MS(10))
+        assert!(missing.deadline.is_none_or(|deadline| deadline > missing.detected));
+        missing.last_nak.map_or(missing.detected, |last| last + MS(10))
     }
 
-    fn copy_after(&self, _n: u32, _report: &SentReport, _view: &ReceiverView) -> Option<Duration> {
+    fn copy_after(&self, _n: u32, _report: &SentNak, _view: &ReceiverView) -> Option<Duration> {
         None
     }
 }
 
 #[test]
-fn a_request_policy_of_ones_own_decides() {
-    let custom = RequestAlgorithm::custom(|| Impatient);
+fn a_custom_nak_policy_decides() {
+    let custom = NakAlgorithm::custom(|| Impatient);
     let sender = RetransmitAlgorithm::Aggressive;
-    let config = latency(200).with_retransmit_algorithm(sender).with_request_algorithm(custom);
+    let config = latency(200).with_retransmit_algorithm(sender).with_nak_algorithm(custom);
     for seed in 0..3 {
         let (_, receiver) = stream(seed, &lossy(0.05), &config);
         let lost = receiver.packets_receive_lost;
