@@ -1,4 +1,5 @@
-//! NakTimers by clocks of their own: what is missing, when it was asked for, and when it is next.
+//! NAK timers of single missing packets: which packets are missing, when the last NAK for them was
+//! sent, and when the next one is due.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,54 +14,55 @@ use super::reordering_estimator::ReorderingEstimator;
 use super::response_time::ResponseTime;
 use crate::statistics::Statistics;
 
-/// Least time beyond a round trip before an answer counts as overdue: what hosts may be late.
+/// Least time beyond a round trip before a retransmission counts as overdue: hosts may be late by
+/// it.
 pub(super) const LEAST_MARGIN: Duration = Duration::from_millis(1);
-/// Bounds of the time between a request and its copy, which is a sixteenth of the round trip.
+/// Bounds of the time between a NAK and its copy, which is a sixteenth of the round trip.
 const LEAST_COPY_SPACING: Duration = Duration::from_micros(500);
 const MOST_COPY_SPACING: Duration = Duration::from_millis(5);
-/// NakTimers and copies of reports that wait at most, and copies of one report.
+/// Greatest numbers of runs with a timer, of copies of NAKs that wait, and of copies of one NAK.
 const WAITING: usize = 65_536;
 const COPIES: usize = 256;
 const COPIES_OF_ONE: u32 = 32;
-/// Copies of reports that may be sent besides the usual ones for each packet, and saved up.
+/// Copies of NAKs that may be sent beside the usual ones: for each packet that comes, and saved up.
 const SPARE: f64 = 0.15;
 const MOST_SPARE: f64 = 128.0;
-/// Among so many of the oldest requests the one is looked for that a packet answers.
+/// The NAK that a packet answers is searched for among this number of the oldest.
 const SEARCHED: usize = 64;
-/// So much may be asked for at once, and the rest a little later: a peer that answers nothing makes
-/// no more work than that.
+/// Runs for which a NAK is sent at once, at most, and the time until the others follow: a peer that
+/// answers nothing makes no more work than that.
 const AT_ONCE: usize = 1_024;
 const REST: Duration = Duration::from_millis(1);
-/// Rounds that are told copy_spacing in the statistics; the last stands for all further ones.
+/// Rounds that the statistics count separately; the last one includes all further ones.
 const ROUNDS: usize = 4;
 
-/// What is missing, what of it was asked for and has not come, and what is asked for next.
+/// The missing packets of a receiver and their NAK timers.
 #[derive(Debug)]
 pub(crate) struct NakTimers {
     policy: Box<dyn NakPolicy>,
-    /// Whether the peer takes copies of a report for one.
+    /// Whether the peer recognises copies of a NAK, so that it answers all of them once.
     copies_allowed: bool,
-    /// What is not asked for yet because it may only have been overtaken, and until when.
+    /// Runs without a NAK yet, because they may only be reordered, and until when.
     held: VecDeque<(Instant, MissingPackets)>,
-    /// In the order in which they were asked for.
+    /// Runs with a NAK, in the order of their last NAKs.
     asked: VecDeque<Asked>,
-    /// What was asked for, but packets behind it were answered.
+    /// Runs with a NAK of which later packets were retransmitted.
     passed: VecDeque<Asked>,
-    /// Copies of reports that are still to be sent, the next one first.
+    /// Copies of NAKs that are still to be sent, the next one first.
     copies: VecDeque<Copy>,
     reordering: ReorderingEstimator,
     response: ResponseTime,
-    /// When the newest request was made that has been answered: earlier ones should have been.
+    /// When the newest NAK was sent that has been answered: earlier ones should have been, too.
     answered: Instant,
-    /// Nothing is asked for again before.
+    /// No timer runs out before.
     rests_until: Instant,
-    /// When the last answer came: many of them come one behind the other.
+    /// When the last retransmission came: many of them come one behind the other.
     last_answer: Instant,
-    /// Copies of reports that may still be sent besides the usual ones.
+    /// Copies of NAKs that may still be sent beside the usual ones.
     spare_copies: f64,
-    /// Packets asked for again.
+    /// Packets with a repeated NAK.
     repeated: u64,
-    /// Packets that came when they had been asked for once, twice, and so on.
+    /// Packets that came after one NAK, after two, and so on.
     recovered: [u64; ROUNDS],
 }
 
@@ -68,7 +70,7 @@ pub(crate) struct NakTimers {
 struct Asked {
     missing: MissingPackets,
     at: Instant,
-    /// When they were asked for before that.
+    /// When the NAK before that was sent.
     before: Option<Instant>,
 }
 
@@ -79,19 +81,19 @@ struct Copy {
     list: LossListBuilder,
 }
 
-/// The time between a request and its copy.
+/// The time between a NAK and its copy.
 pub(super) fn copy_spacing(rtt: Rtt) -> Duration {
     (rtt.smoothed / 16).clamp(LEAST_COPY_SPACING, MOST_COPY_SPACING)
 }
 
-/// What a sender takes for the time from a request to its repetition.
+/// A sender's estimate of the time from a NAK to its repetition.
 pub(crate) fn retransmission_timeout(rtt: Rtt) -> Duration {
     rtt.smoothed + (rtt.variance * 2).max(LEAST_MARGIN) + copy_spacing(rtt)
 }
 
 impl NakTimers {
-    /// What this policy needs. Packets are counted from `first` on; `copies_allowed` tells whether the peer
-    /// takes copies of a report for one.
+    /// No packet is missing yet, and `first` is the next one. `copies_allowed` tells whether the
+    /// peer recognises copies of a NAK.
     pub(crate) fn new(policy: Box<dyn NakPolicy>, first: SeqNo, copies_allowed: bool) -> Self {
         Self {
             policy,
@@ -133,8 +135,8 @@ impl NakTimers {
         statistics.recovered_later = later;
     }
 
-    /// The packets from `first` to `last` are missing, and are given up at `deadline`. Whether they
-    /// are to be asked for now.
+    /// The packets from `first` to `last` are missing, and are given up at `deadline`. Returns
+    /// whether their NAK is due now.
     pub(super) fn found(
         &mut self,
         now: Instant,
@@ -160,12 +162,12 @@ impl NakTimers {
             self.held.insert(place, (due, missing));
             return false;
         }
-        self.ask(now, missing, None);
+        self.nak_sent(now, missing, None);
         true
     }
 
-    /// These are asked for now. Of very many the oldest are left alone.
-    fn ask(&mut self, now: Instant, missing: MissingPackets, before: Option<Instant>) {
+    /// A NAK for these is sent now. Beyond the limit the oldest run is forgotten.
+    fn nak_sent(&mut self, now: Instant, missing: MissingPackets, before: Option<Instant>) {
         if self.asked.len() >= WAITING {
             self.asked.pop_front();
         }
@@ -174,25 +176,25 @@ impl NakTimers {
         self.asked.push_back(Asked { missing, at: now, before });
     }
 
-    /// A report was sent: its copies follow.
-    pub(super) fn sent(&mut self, list: &LossListBuilder, report: &SentNak, rtt: Rtt) {
+    /// A NAK was sent: its copies follow.
+    pub(super) fn sent(&mut self, list: &LossListBuilder, nak: &SentNak, rtt: Rtt) {
         if !self.copies_allowed {
             return;
         }
         let view = self.view(rtt);
         for n in 1..=COPIES_OF_ONE {
-            let Some(after) = self.policy.copy_after(n, report, &view) else { return };
+            let Some(after) = self.policy.copy_after(n, nak, &view) else { return };
             if self.copies.len() >= COPIES {
                 return;
             }
             self.spare_copies = (self.spare_copies - 1.0).max(0.0);
-            let due = report.at + after;
+            let due = nak.at + after;
             let place = self.copies.partition_point(|copy| copy.due <= due);
-            self.copies.insert(place, Copy { due, made: report.at, list: list.clone() });
+            self.copies.insert(place, Copy { due, made: nak.at, list: list.clone() });
         }
     }
 
-    /// The copy of a report that is due, and when the report was made.
+    /// The copy of a NAK that is due, and when the NAK was sent.
     pub(super) fn take_copy(&mut self, now: Instant) -> Option<(Instant, LossListBuilder)> {
         self.copies.front().filter(|copy| copy.due <= now)?;
         self.copies.pop_front().map(|copy| (copy.made, copy.list))
@@ -203,13 +205,13 @@ impl NakTimers {
         self.copies.front().map(|copy| copy.due)
     }
 
-    /// When a copy or a request has its turn; a copy that is due already waits to be written.
+    /// When a copy or a timer is due; a copy that is due already waits to be written.
     pub(super) fn next(&self, now: Instant, rtt: Rtt) -> Option<Instant> {
         let copy = self.copies.iter().map(|copy| copy.due).find(|&due| due > now);
         copy.into_iter().chain(self.next_timer(rtt)).min()
     }
 
-    /// When something is to be asked for.
+    /// When the next timer runs out.
     fn next_timer(&self, rtt: Rtt) -> Option<Instant> {
         let held = self.held.front().map(|&(due, _)| due);
         let [passed, asked] = [&self.passed, &self.asked].map(|queue| self.due(queue, rtt));
@@ -217,13 +219,13 @@ impl NakTimers {
         due.map(|due| due.max(self.rests_until))
     }
 
-    /// When the first of these is to be asked for again.
+    /// When the timer of the first of these runs out.
     fn due(&self, queue: &VecDeque<Asked>, rtt: Rtt) -> Option<Instant> {
         let asked = queue.front()?;
         Some(self.policy.nak_at(&asked.missing, &self.view(rtt)))
     }
 
-    /// Takes out what is to be asked for at `now`.
+    /// Takes out a run whose timer has run out at `now`.
     fn take_due(&mut self, now: Instant, rtt: Rtt) -> Option<MissingPackets> {
         if self.held.front().is_some_and(|&(due, _)| due <= now) {
             return self.held.pop_front().map(|(_, missing)| missing);
@@ -235,7 +237,7 @@ impl NakTimers {
         self.asked.pop_front().map(|asked| asked.missing)
     }
 
-    /// A packet that was sent again came in.
+    /// A retransmission came in.
     pub(super) fn came(&mut self, now: Instant, seq: SeqNo, rtt: Rtt) {
         let Some(index) = place_of(&self.asked, seq) else {
             if let Some(index) = place_of(&self.passed, seq) {
@@ -251,7 +253,7 @@ impl NakTimers {
             self.response.sample(now - at, rtt);
             self.pass_over(now, index, seq);
         } else if let Some(before) = before {
-            // It answers the request before.
+            // It answers the NAK before.
             self.response.sample(now - before, rtt);
         }
     }
@@ -260,7 +262,7 @@ impl NakTimers {
         self.recovered[(naks as usize).clamp(1, ROUNDS) - 1] += 1;
     }
 
-    /// A packet came that others had overtaken.
+    /// A reordered original came.
     pub(super) fn overtaken(&mut self, now: Instant, seq: SeqNo) {
         let held = self.held.iter().map(|(_, missing)| missing);
         let asked = self.asked.iter().chain(&self.passed).map(|asked| &asked.missing);
@@ -270,12 +272,12 @@ impl NakTimers {
         }
     }
 
-    /// Packet `seq` of the request at `index` was answered: answers leave in the order of the
-    /// numbers, so those before it that the same report asked for were sent, and lost.
+    /// Packet `seq` of the run at `index` was retransmitted. Retransmissions leave in the order of
+    /// the numbers, so those of earlier packets in the same NAK were sent, and lost.
     fn pass_over(&mut self, now: Instant, index: usize, seq: SeqNo) {
         let at = self.asked[index].at;
         let mut i = self.asked.partition_point(|asked| asked.at < at);
-        // What lies behind what is searched keeps its turn.
+        // Runs beyond those that are searched keep their turn.
         let end = i.max(index) + SEARCHED;
         while i < end
             && let Some(asked) = self.asked.get_mut(i).filter(|asked| asked.at == at)
@@ -301,7 +303,7 @@ impl NakTimers {
     }
 }
 
-/// The place of the request for `seq` among the oldest.
+/// The place of the run with `seq` among the oldest.
 fn place_of(queue: &VecDeque<Asked>, seq: SeqNo) -> Option<usize> {
     queue.iter().take(SEARCHED).position(|asked| contains(&asked.missing, seq))
 }
@@ -311,8 +313,8 @@ fn contains(missing: &MissingPackets, seq: SeqNo) -> bool {
 }
 
 impl ReceiveHalf {
-    /// Asks for what is due and can still be in time.
-    pub(super) fn ask_due(&mut self, now: Instant, rtt: Rtt) {
+    /// Lists in the next NAK the runs whose timers have run out, as far as they can be in time.
+    pub(super) fn send_due_naks(&mut self, now: Instant, rtt: Rtt) {
         let Some(mut nak_timers) = self.nak_timers.take() else { return };
         let mut asked = 0;
         while now >= nak_timers.rests_until
@@ -331,7 +333,7 @@ impl ReceiveHalf {
                     }
                     let deadline = self.given_up(last);
                     let missing = MissingPackets { first, last, deadline, ..due };
-                    nak_timers.ask(now, missing, due.last_nak);
+                    nak_timers.nak_sent(now, missing, due.last_nak);
                     self.list(first, last);
                 }
                 from = last.next();
@@ -349,32 +351,32 @@ impl ReceiveHalf {
         within.then(|| (first, if last.is_after(to) { to } else { last }))
     }
 
-    /// Tells of a report that goes out: its copies are to follow.
+    /// Tells the timers of a NAK that goes out: its copies are to follow.
     pub(super) fn repeat(
         &mut self,
         now: Instant,
         list: &LossListBuilder,
-        reports: &[(SeqNo, SeqNo)],
+        ranges: &[(SeqNo, SeqNo)],
         rtt: Rtt,
     ) {
         let Some(mut nak_timers) = self.nak_timers.take() else { return };
         let later = now + nak_timers.view(rtt).retransmission_timeout();
-        let last_chances = reports
+        let last_chances = ranges
             .iter()
             .filter(|&&(_, last)| !self.can_be_in_time(later, last, rtt))
             .filter_map(|&(_, last)| self.given_up(last));
-        let report = SentNak { at: now, last_chance: last_chances.min() };
-        nak_timers.sent(list, &report, rtt);
+        let nak = SentNak { at: now, last_chance: last_chances.min() };
+        nak_timers.sent(list, &nak, rtt);
         self.nak_timers = Some(nak_timers);
     }
 
-    /// When what is missing up to `last` is given up: the packet behind it is due.
+    /// When the packets missing up to `last` are given up: the packet after them is due.
     pub(super) fn given_up(&self, last: SeqNo) -> Option<Instant> {
         let tsbpd = self.tsbpd.as_ref().filter(|_| self.too_late_drop)?;
         Some(tsbpd.due(self.buffer.get(last.next())?.time))
     }
 
-    /// Whether an answer to a request for `last` would come before it is given up.
+    /// Whether the retransmission of `last` would come before that packet is given up.
     fn can_be_in_time(&self, now: Instant, last: SeqNo, rtt: Rtt) -> bool {
         self.given_up(last).is_none_or(|until| now + rtt.smoothed * 7 / 8 < until)
     }
@@ -409,8 +411,8 @@ mod tests {
     }
 
     fn sent(nak_timers: &mut NakTimers, at: u64, last_chance: Option<u64>) {
-        let report = SentNak { at: AT(at), last_chance: last_chance.map(AT) };
-        nak_timers.sent(&list(), &report, RTT);
+        let nak = SentNak { at: AT(at), last_chance: last_chance.map(AT) };
+        nak_timers.sent(&list(), &nak, RTT);
     }
 
     #[test]
@@ -521,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_is_sent_again_soon_and_after_half_a_round_trip() {
+    fn a_nak_is_copied_soon_and_after_half_a_round_trip() {
         let mut nak_timers = nak_timers(true);
         nak_timers.spare_copies = 0.0;
         sent(&mut nak_timers, 100, None);
@@ -530,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_report_that_can_be_answered_is_sent_four_times() {
+    fn the_last_nak_that_can_be_answered_has_three_copies() {
         let mut nak_timers = nak_timers(true);
         nak_timers.spare_copies = 0.0;
         sent(&mut nak_timers, 100, Some(150));
@@ -538,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn where_gaps_are_rare_reports_are_sent_as_long_as_they_can_be_of_use() {
+    fn where_gaps_are_rare_a_nak_is_copied_while_it_can_be_of_use() {
         let mut nak_timers = nak_timers(true);
         nak_timers.spare_copies = 93.0;
         sent(&mut nak_timers, 100, None);
@@ -553,7 +555,7 @@ mod tests {
     }
 
     #[test]
-    fn three_in_twenty_packets_may_be_copies_of_reports() {
+    fn each_twenty_packets_allow_three_copies_of_naks() {
         let mut nak_timers = nak_timers(true);
         nak_timers.spare_copies = 0.0;
         ask(&mut nak_timers, 100, 99, 99, None);

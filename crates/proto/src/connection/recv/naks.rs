@@ -1,4 +1,4 @@
-//! Loss reports: when the NAKs go out, and what they list.
+//! When NAKs go out, and which losses they list.
 
 use std::time::Duration;
 
@@ -10,21 +10,22 @@ use super::ReceiveHalf;
 use crate::config::NakTimer;
 use crate::filter::Arq;
 
-/// Least time between periodic loss reports (draft section 4.8.2).
+/// Least time between periodic NAKs (draft section 4.8.2).
 const LEAST_NAK_PERIOD: Duration = Duration::from_millis(20);
-/// The same for files, in libsrt.
+/// Least time between periodic NAKs of files (libsrt).
 const LEAST_FILE_NAK_PERIOD: Duration = Duration::from_millis(300);
-/// How long before a loss is found the last packet came, at most, for the period of loss reports.
+/// The period of NAKs begins with the last packet before the loss, but no earlier than this before
+/// the loss is detected.
 const SILENCE_BEFORE_LOSS: Duration = LONGEST_LOOK_AWAY;
 
 /// How long libsrt leaves its timers alone when no packet comes.
 const LONGEST_LOOK_AWAY: Duration = Duration::from_millis(10);
 
-/// Loss ranges that wait for the next NAK; beyond this the whole list is sent.
+/// Loss ranges that wait for the next NAK, at most; if there are more, it lists all losses.
 const REPORTS: usize = 1_024;
 
 impl ReceiveHalf {
-    /// The loss report that is due, of at most `max_words` words.
+    /// The NAK that is due, of at most `max_words` words.
     pub(crate) fn take_nak(
         &mut self,
         now: Instant,
@@ -32,9 +33,9 @@ impl ReceiveHalf {
         rtt: Rtt,
     ) -> Option<LossListBuilder> {
         let mut list = LossListBuilder::new(max_words);
-        let reports = std::mem::take(&mut self.nak_ranges);
+        let ranges = std::mem::take(&mut self.nak_ranges);
         if std::mem::take(&mut self.nak_lists_all) {
-            // Losses that may still be reordering wait for their own report.
+            // Losses that may still be reordering wait for their own NAK.
             let stop = self.reordering.first_fresh();
             for (first, last) in self.buffer.missing().ranges_from(self.buffer.head()) {
                 if stop.is_some_and(|stop| !first.is_before(stop)) || !list.push(first, last) {
@@ -42,7 +43,7 @@ impl ReceiveHalf {
                 }
             }
         } else {
-            for &(first, last) in &reports {
+            for &(first, last) in &ranges {
                 self.list_missing(first, last, &mut list);
             }
         }
@@ -50,25 +51,24 @@ impl ReceiveHalf {
             return None;
         }
         self.counts.naks_sent += 1;
-        self.repeat(now, &list, &reports, rtt);
+        self.repeat(now, &list, &ranges, rtt);
         Some(list)
     }
 
-    /// The copy of a loss report that is due, and when the report was made: it is the same datagram
-    /// once more.
+    /// The copy of a NAK that is due, and when the NAK was sent: the copy is the same datagram.
     pub(crate) fn take_nak_copy(&mut self, now: Instant) -> Option<(Instant, LossListBuilder)> {
         let copy = self.nak_timers.as_mut()?.take_copy(now)?;
         self.counts.naks_sent += 1;
         Some(copy)
     }
 
-    /// Whether the copy of a loss report is due.
+    /// Whether the copy of a NAK is due.
     pub(crate) fn owes_nak_copy(&self, now: Instant) -> bool {
         let next = self.nak_timers.as_ref().and_then(|nak_timers| nak_timers.next_copy());
         next.is_some_and(|at| at <= now)
     }
 
-    /// When the periodic loss report is sent, if no packet brings it about before.
+    /// When the next NAK is due by a timer, if no packet brings it about before.
     pub(crate) fn next_nak(&self, now: Instant, rtt: Rtt) -> Option<Instant> {
         if let Some(nak_timers) = &self.nak_timers {
             return nak_timers.next(now, rtt);
@@ -79,7 +79,8 @@ impl ReceiveHalf {
         }
     }
 
-    /// A packet of any kind came in, and was taken in. Whether it brings the loss report about.
+    /// A packet of any kind came in, and was processed. Returns whether it brings a periodic NAK
+    /// about.
     pub(crate) fn look_at_nak_timer(&mut self, now: Instant, rtt: Rtt) -> bool {
         let due =
             self.nak_timer == NakTimer::WithPackets && self.next_nak.is_some_and(|at| at < now);
@@ -89,10 +90,10 @@ impl ReceiveHalf {
         due
     }
 
-    /// The periodic loss report is due.
+    /// The NAK timer ran out.
     pub(crate) fn repeat_nak(&mut self, now: Instant, rtt: Rtt) {
         if self.nak_timers.is_some() {
-            self.ask_due(now, rtt);
+            self.send_due_naks(now, rtt);
             return;
         }
         self.next_nak = None;
@@ -102,8 +103,8 @@ impl ReceiveHalf {
         }
     }
 
-    /// When a loss that may have been reordering is to be reported, or what came elsewhere is to be
-    /// believed.
+    /// When a loss that may have been reordering is to be reported, or packets far from the stream
+    /// are to be believed.
     pub(crate) fn next_ripe(&self) -> Option<Instant> {
         let elsewhere = self.elsewhere.as_ref().and_then(|elsewhere| elsewhere.next());
         self.reordering.next_ripe().into_iter().chain(elsewhere).min()
@@ -118,14 +119,15 @@ impl ReceiveHalf {
         }
     }
 
-    /// The round-trip time was measured: a loss report that waits longer than it says comes sooner.
-    /// The initial estimate would let the first losses wait until it is too late for them.
+    /// The round-trip time was measured: a periodic NAK that is due later than the new interval
+    /// allows comes sooner. By the initial estimate the first losses would wait until it is too
+    /// late for them.
     pub(crate) fn hurry_nak(&mut self, now: Instant, rtt: Rtt) {
         let period = self.nak_period(rtt);
         self.next_nak = self.next_nak.map(|at| at.min(now + period));
     }
 
-    /// Packets from `first` to `last` are missing behind those that came.
+    /// The packets from `first` to `last` are missing: a later one came.
     pub(super) fn handle_gap(&mut self, now: Instant, first: SeqNo, last: SeqNo, rtt: Rtt) {
         if self.arq != Arq::Always {
             return;
@@ -138,16 +140,16 @@ impl ReceiveHalf {
         }
     }
 
-    /// Arms the periodic loss report. Its period counts from when nothing was missing yet, as
-    /// libsrt's does: the first repeat comes before the answer to the first report, where it can
-    /// replace a report that was lost. Were the loss's detection the start, a round trip of 20 ms
-    /// would leave it to chance which is first.
+    /// Starts the timer of the periodic NAK. Its interval counts from when no packet was missing
+    /// yet, as libsrt's does: the first repetition comes before the retransmission, and can replace
+    /// a NAK that was lost. If it counted from the detection of the loss, a round trip of 20 ms
+    /// would leave it to chance which comes first.
     fn arm_nak(&mut self, from: Instant, rtt: Rtt) {
         let periodic = self.periodic_nak && self.nak_timers.is_none();
         self.next_nak = periodic.then(|| from + self.nak_period(rtt));
     }
 
-    /// Asks for the losses from `first` to `last` in the next report, or when their turn comes.
+    /// Lists the losses from `first` to `last` in the next NAK, or starts their timer.
     pub(super) fn report_loss(&mut self, now: Instant, first: SeqNo, last: SeqNo, rtt: Rtt) {
         let deadline = self.given_up(last);
         if let Some(nak_timers) = &mut self.nak_timers
@@ -158,17 +160,17 @@ impl ReceiveHalf {
         self.list(first, last);
     }
 
-    /// Lists the losses from `first` to `last` in the next report.
+    /// Lists the losses from `first` to `last` in the next NAK.
     pub(super) fn list(&mut self, first: SeqNo, last: SeqNo) {
         if self.nak_ranges.len() < REPORTS {
             self.nak_ranges.push((first, last));
         } else {
-            // What is reported on request only must not draw everything else with it.
+            // Where the filter asks for single losses, others must not be listed.
             self.nak_lists_all = self.arq == Arq::Always;
         }
     }
 
-    /// Lists what is still missing from `first` to `last`.
+    /// Adds the packets to `list` that are still missing from `first` to `last`.
     fn list_missing(&self, first: SeqNo, last: SeqNo, list: &mut LossListBuilder) {
         let first = if first.is_before(self.buffer.head()) { self.buffer.head() } else { first };
         for (start, end) in self.buffer.missing().ranges_from(first) {
@@ -182,7 +184,7 @@ impl ReceiveHalf {
         }
     }
 
-    /// Time between periodic loss reports (draft section 4.8.2; libsrt for files).
+    /// Time between periodic NAKs (draft section 4.8.2; libsrt for files).
     fn nak_period(&self, rtt: Rtt) -> Duration {
         match self.file {
             Some(_) => rtt.bound().max(LEAST_FILE_NAK_PERIOD),
@@ -191,7 +193,8 @@ impl ReceiveHalf {
     }
 }
 
-/// Half the round-trip bound, after which live losses are reported again.
+/// The time between periodic NAKs of live streams: half of RTT + 4 RTTVar, 20 ms at least (draft
+/// section 4.8.2).
 pub(crate) fn periodic_nak_interval(rtt: Rtt) -> Duration {
     (rtt.bound() / 2).max(LEAST_NAK_PERIOD)
 }

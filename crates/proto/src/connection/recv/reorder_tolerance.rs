@@ -4,9 +4,9 @@ use std::time::Duration;
 use punctual_units::Instant;
 use punctual_wire::SeqNo;
 
-/// So many packets in order lower the tolerance by one.
+/// This number of packets in order lowers the tolerance by one.
 const ORDERLY: u32 = 50;
-/// So many reordered packets that came with more than two packets to spare lower it by one.
+/// This number of reordered packets that came with more than two packets to spare lowers it by one.
 const EARLY: u32 = 10;
 /// Fresh losses that wait at most; more are reported at once.
 const WAITING: usize = 1_024;
@@ -47,8 +47,8 @@ impl ReorderTolerance {
         self.distance
     }
 
-    /// A gap from `first` to `last` was found. `false` if it is to be reported at once; otherwise
-    /// it waits, until `wait` is over at the latest.
+    /// A gap from `first` to `last` was detected. Returns `false` if it is to be reported at once;
+    /// otherwise it waits for `wait` at most.
     pub(crate) fn hold(&mut self, now: Instant, first: SeqNo, last: SeqNo, wait: Duration) -> bool {
         if self.tolerance == 0 || self.fresh.len() >= WAITING {
             return false;

@@ -1,4 +1,4 @@
-//! What overtakes what: how late packets come that are not lost.
+//! Reordering: how late packets come that are not lost.
 
 use std::time::Duration;
 
@@ -6,25 +6,26 @@ use punctual_wire::SeqNo;
 
 use crate::connection::share::{Share, WINDOW};
 
-/// The most of so many samples, and of as many before them, counts.
+/// The greatest of this number of samples, and of as many before them, counts.
 const SAMPLES: u32 = 32;
-/// Of what was missing, fewer overtaken packets than that are not worth waiting for.
+/// If a smaller share of the missing packets is only reordered, it is not worth waiting for.
 const WORTH: f64 = 0.05;
-/// Missing packets over which that share is measured; of fewer than the second it is taken for
-/// small.
+/// Missing packets over which that share is measured; if there are fewer than the second number,
+/// it is taken for small.
 const MISSING: u64 = 256;
 const FEW_MISSING: u64 = 20;
 
-/// What is missing when packets behind it come: how much, and how much of it comes after all.
+/// Measures the share of packets that are missing when later ones come, the share of those that
+/// come after all, and how late.
 #[derive(Debug)]
 pub(super) struct ReorderingEstimator {
     /// Where the counted packets end.
     since: SeqNo,
     /// Of all packets, those that were missing.
     missing: Share,
-    /// Of the missing packets, those that came by themselves.
+    /// Of the missing packets, those whose originals came.
     came: Share,
-    /// The most that one of them was late by, of the last samples and of those before.
+    /// The greatest delay of one of them, of the last samples and of those before.
     latest: Duration,
     latest_before: Duration,
     samples: u32,
@@ -42,8 +43,8 @@ impl ReorderingEstimator {
         }
     }
 
-    /// The packets from `first` to `last` are missing. Returns how many packets have gone by since
-    /// the gap before.
+    /// The packets from `first` to `last` are missing. Returns the number of packets since the gap
+    /// before.
     pub(super) fn found(&mut self, first: SeqNo, last: SeqNo) -> u32 {
         let since = |seq| last.next().distance_from(seq).max(0).unsigned_abs();
         let (passed, missing) = (since(self.since), since(first));
@@ -54,7 +55,7 @@ impl ReorderingEstimator {
         passed
     }
 
-    /// A packet came that others had overtaken, so long after they did.
+    /// A reordered original came, `late` after the packet behind it.
     pub(super) fn overtaken(&mut self, late: Duration) {
         self.came.hit(1);
         if self.samples == SAMPLES {
@@ -69,7 +70,7 @@ impl ReorderingEstimator {
         self.missing.value()
     }
 
-    /// How long to wait for packets that come by themselves; zero if few do.
+    /// How long to wait for reordered originals; zero if there are few.
     pub(super) fn reordering_delay(&self) -> Duration {
         if self.came.value() < WORTH { Duration::ZERO } else { self.latest.max(self.latest_before) }
     }
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn one_waits_as_long_as_overtaken_packets_took() {
+    fn the_delay_is_the_greatest_of_the_reordered_packets() {
         let mut gaps = lossy(10_000);
         for ms in [3, 4, 2] {
             gaps.overtaken(MS(ms));
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_long_ago_does_not_count() {
+    fn old_samples_do_not_count() {
         let mut gaps = lossy(10_000);
         gaps.overtaken(MS(90));
         for _ in 0..2 * SAMPLES {

@@ -1,26 +1,28 @@
-//! How long answers to requests take.
+//! How long retransmissions take to come after a NAK.
 
 use std::time::Duration;
 
 use punctual_rtt::Rtt;
 
-/// The share of answers that may take longer than is waited for: each costs a packet sent twice.
+/// The share of retransmissions that may take longer than the timeout: each costs a packet sent
+/// twice.
 const LATER: f64 = 0.01;
-/// The estimate moves by so much of the round trip, and the share above, per answer.
+/// With each retransmission the estimate moves by this part of the round trip, times the share
+/// above or the rest.
 const STEP: u32 = 32;
 
-/// The time within which nearly all answers come, learnt from those that came: a quantile that is
-/// followed step by step.
+/// The time within which nearly all retransmissions come, learnt from those that came: a quantile
+/// that is followed step by step.
 #[derive(Debug, Default)]
 pub(super) struct ResponseTime {
     estimate: Option<Duration>,
 }
 
 impl ResponseTime {
-    /// An answer came so long after its request.
+    /// A retransmission came the time `took` after its NAK.
     pub(super) fn sample(&mut self, took: Duration, rtt: Rtt) {
         if took > longest(rtt) {
-            // It answers a later copy.
+            // It answers a later copy of the NAK.
             return;
         }
         let step = rtt.smoothed / STEP;
@@ -32,14 +34,14 @@ impl ResponseTime {
         });
     }
 
-    /// How long to wait for an answer: no less than a round trip, no more than its bound.
+    /// How long to wait for a retransmission: no less than a round trip, no more than its bound.
     pub(super) fn retransmission_timeout(&self, rtt: Rtt) -> Duration {
         let longest = longest(rtt);
         self.estimate.map_or(longest, |estimate| estimate.clamp(rtt.smoothed, longest))
     }
 }
 
-/// What is waited before the first answers.
+/// The timeout before the first retransmissions, and the greatest one.
 fn longest(rtt: Rtt) -> Duration {
     rtt.smoothed + (rtt.variance * 4).max(super::nak_timers::LEAST_MARGIN)
 }
@@ -53,7 +55,7 @@ mod tests {
         Rtt { smoothed: Duration::from_millis(20), variance: Duration::from_millis(2) };
 
     #[test]
-    fn nearly_all_answers_come_within_it() {
+    fn nearly_all_retransmissions_come_within_the_timeout() {
         let mut response = ResponseTime::default();
         assert_eq!(response.retransmission_timeout(RTT), MICROS(28_000));
         // Spread evenly over 4 ms: 99 of 100 come within 3.96 of them.
@@ -68,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn it_stays_between_the_round_trip_and_its_bound() {
+    fn the_timeout_stays_between_the_round_trip_and_its_bound() {
         let mut response = ResponseTime::default();
         for _ in 0..10_000 {
             response.sample(MICROS(5_000), RTT);
