@@ -30,6 +30,8 @@ pub(crate) const PACKET_OVERHEAD: usize = UDP_IPV4_OVERHEAD + SRT_HEADER;
 const AUTO_BUFFER_PACKETS: usize = 131_072;
 /// The largest payload of a packet: an Ethernet frame less the headers of IPv4, UDP and SRT.
 const MAX_PAYLOAD: usize = 1_456;
+/// The share of packets that may stay unrecovered: at 10 Mb/s a packet in 105 seconds.
+pub(crate) const LOSS_TARGET: f64 = 1e-5;
 /// Packets in a file's buffers at most.
 const FILE_BUFFER_PACKETS: usize = 25_600;
 /// How long closing goes on sending a file, by default.
@@ -304,13 +306,14 @@ options! { plain {
     /// \[timedrequests\]: a receiver then asks as a deadline-aware sender wants it, and a file's
     /// receiver in any case. Default true.
     timed_requests / with_timed_requests: bool = true;
-    /// Share of packets that may be missing at last: the deadline-aware algorithm sends as many
-    /// copies as that needs, our own \[losstarget\]. Up to 0.1; 0, the default, for as few missing
-    /// as the ceiling lets.
-    loss_target / with_loss_target: f64 = 0.0, "losstarget" in 0.0..=0.1, "a share up to 10%";
-    /// Packets that the deadline-aware algorithm may send again for each original, our own
-    /// \[rexmitceiling\]: it sends no copies beyond that. Up to 1; 0, the default, for about
-    /// what the efficient algorithm would send.
+    /// Share of packets that may stay unrecovered: the deadline-aware algorithm sends as many
+    /// copies as that needs, if its limits let it, our own \[losstarget\]. 0 to 0.1, default
+    /// 0.00001; 0 for as few unrecovered packets as the limits let.
+    loss_target / with_loss_target: f64 = LOSS_TARGET, "losstarget" in 0.0..=0.1, "a share up to 10%";
+    /// Packets that the deadline-aware algorithm may retransmit for each original, our own
+    /// \[rexmitceiling\]: it sends no copies beyond that. 0 to 1; 0, the default, for p / (1 - p)
+    /// and a tenth of p where two rounds fit, where p is the share of packets that is lost, and for
+    /// as many as the aggressive algorithm would retransmit where one round fits.
     retransmit_ceiling / with_retransmit_ceiling: f64 = 0.0, "rexmitceiling" in 0.0..=1.0, "a share up to 100%";
     /// Follow the drift of the peer's clock \[drifttracer\]. Default true.
     drift_tracer / with_drift_tracer: bool = true;

@@ -171,13 +171,13 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = keys! {
         ["switch", Both]
         => Effect::Set(|keys, value| { let on = switch(value)?;
             set(keys, |config| Ok(config.with_timed_requests(on))) });
-    "losstarget": "shares like 0.0001%, up to 10%; default 0",
-        "for retransmitalgo=deadline or auto: packets that may be missing; 0: as few as rexmitceiling lets"
+    "losstarget": "shares like 0.0001%, up to 10%; default 0.001%",
+        "for retransmitalgo=deadline or auto: packets that may stay unrecovered; 0: as few as rexmitceiling lets"
         ["share", Sender]
         => Effect::Set(|keys, value| { let target = parse_share(value)?;
             set(keys, |config| config.with_loss_target(target)) });
     "rexmitceiling": "shares like 12%, up to 100%; default 0",
-        "for retransmitalgo=deadline or auto: packets sent again for each original, at most; 0: about as retransmitalgo=1"
+        "for retransmitalgo=deadline or auto: packets sent again for each original, at most; 0: p/(1-p) + p/10 of a loss p; where one round fits, as retransmitalgo=0"
         ["share", Sender]
         => Effect::Set(|keys, value| { let ceiling = parse_share(value)?;
             set(keys, |config| config.with_retransmit_ceiling(ceiling)) });

@@ -178,7 +178,7 @@ pub fn bound(loss: f64) -> f64 {
 
 /// What latency each algorithm needs on this path to leave no more than `target` missing, a share
 /// of all packets, up to `longest`. The deadline-aware one sends no copies beyond `ceiling`, which
-/// is packets sent again for each original; `None` for what it sends unless told otherwise.
+/// is packets sent again for each original; `None` for what it may send without one.
 pub fn needs(path: &Path, target: f64, ceiling: Option<f64>, longest: Duration) -> Needs {
     let mut search = Search::new(path, target, ceiling);
     let mut latency = Duration::ZERO;
@@ -275,9 +275,9 @@ impl<'a> Search<'a> {
             }
             let fits = rounds.within(latency);
             let overhead = self.path.loss * outcome.sent;
-            let unasked = rounds.unasked(fits) * self.path.loss;
+            let allowed = rounds.allowance(latency) * self.path.loss;
             // Answers are sent as they are asked for; it is copies that a ceiling keeps back.
-            if copies > 0 && overhead > self.ceiling.unwrap_or(unasked) {
+            if copies > 0 && overhead > self.ceiling.unwrap_or(allowed) {
                 continue;
             }
             found = Some(Need {
@@ -287,7 +287,7 @@ impl<'a> Search<'a> {
                 overhead,
                 missing,
                 sender_target: rounds.sender_target(self.path.loss, &outcome, copies, self.target),
-                needs_ceiling: copies > 0 && overhead > unasked,
+                needs_ceiling: copies > 0 && overhead > allowed,
             });
         }
         self.found.deadline.extend(found);

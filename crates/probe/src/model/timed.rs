@@ -24,6 +24,8 @@
 
 use std::time::Duration;
 
+use punctual_proto::{Deadline, Rtt};
+
 /// What the rounds of a link are made of, where requests have clocks of their own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimedRounds {
@@ -145,16 +147,12 @@ impl TimedRounds {
         apart(self.rtt) * (LAST_DATAGRAMS - 1)
     }
 
-    /// How often what was lost is sent at most, on the mean, where so many rounds fit, unless
-    /// `rexmitceiling` allows more: about as often as the efficient algorithm sends it, by the same
-    /// figures that the sender goes by.
-    pub fn unasked(&self, rounds: u32) -> f64 {
-        let again = match rounds {
-            0 | 1 => 0.65,
-            2 => 2.1,
-            _ => 2.5,
-        };
-        1.0 + again * self.loss
+    /// How many packets the sender may retransmit for each lost one, copies included, if what can
+    /// be recovered must be within `time`, and `rexmitceiling` does not say otherwise.
+    pub fn allowance(&self, time: Duration) -> f64 {
+        let rtt = Rtt { smoothed: self.rtt, variance: self.rtt_variance };
+        let left = time.saturating_sub(self.detection + self.rtt);
+        Deadline::allowance(self.loss, rtt, (self.within(time) <= 1).then_some(left))
     }
 
     /// The `losstarget` by which a sender sends `copies` of each last answer, to leave no more than

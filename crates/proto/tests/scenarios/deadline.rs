@@ -110,36 +110,55 @@ fn few_are_lost_for_the_efficient_algorithms_overhead() {
     assert!(deadline.receiver.recovered_second_round > 0);
 }
 
+/// Copies may cost as much as the aggressive algorithm's repeated answers, some of which come too
+/// late to be of use.
 #[test]
-fn where_one_round_fits_fewer_are_lost_and_no_more_is_sent() {
-    let trial = Trial::new(30, lossy(0.05));
-    let [aggressive, efficient, deadline] =
-        [Aggressive, Efficient, Deadline].map(|algorithm| trial.clone().both(algorithm).run());
-    assert!(deadline.unrecovered < aggressive.unrecovered, "{deadline:?} {aggressive:?}");
-    assert!(deadline.overhead < efficient.overhead * 1.01, "{deadline:?} {efficient:?}");
+fn where_one_round_fits_half_is_lost_and_less_is_sent_than_by_aggressive() {
+    for (latency, fewer) in [(30, 2.0), (40, 1.2)] {
+        let trial = Trial::new(latency, lossy(0.05));
+        let [aggressive, deadline] =
+            [Aggressive, Deadline].map(|algorithm| trial.clone().both(algorithm).run());
+        let context = format!("{latency} ms: {deadline:?} {aggressive:?}");
+        assert!(deadline.unrecovered * fewer < aggressive.unrecovered, "{context}");
+        assert!(deadline.overhead < aggressive.overhead, "{context}");
+        assert!(deadline.overhead > 0.06, "copies are sent: {context}");
+    }
+}
+
+/// p / (1 - p) and a tenth of p: the losses of so short a run are not exactly p.
+#[test]
+fn where_more_rounds_fit_little_more_is_sent_than_must_be() {
+    for (latency, loss) in [(60, 0.05), (60, 0.1), (80, 0.1), (60, 0.2)] {
+        let deadline = Trial::new(latency, lossy(loss)).both(Deadline).run();
+        let most = loss / (1.0 - loss) + loss / 10.0;
+        assert!(deadline.overhead < most * 1.03, "{latency} ms, {loss}: {deadline:?}");
+        assert!(deadline.unrecovered < 0.01, "{latency} ms, {loss}: {deadline:?}");
+    }
 }
 
 #[test]
 fn short_bursts_cost_half_of_what_the_aggressive_algorithm_loses() {
     let bursts = LinkConfig::default().with_loss(Loss::bursts(0.05, 3.0)).expect("shares");
     let trial = Trial::new(50, bursts);
-    let [aggressive, efficient, deadline] =
-        [Aggressive, Efficient, Deadline].map(|algorithm| trial.clone().both(algorithm).run());
+    let [aggressive, deadline] =
+        [Aggressive, Deadline].map(|algorithm| trial.clone().both(algorithm).run());
     assert!(deadline.unrecovered * 2.0 < aggressive.unrecovered, "{deadline:?} {aggressive:?}");
-    assert!(deadline.overhead < efficient.overhead * 1.05, "{deadline:?} {efficient:?}");
+    let lost = 0.05;
+    assert!(deadline.overhead < (lost / (1.0 - lost) + lost / 10.0) * 1.05, "{deadline:?}");
 }
 
-/// Toward a receiver that asks at once and then once a period, little can be won for nothing; but
-/// what is spent is worth something.
+/// Toward a receiver that asks at once and then once a period, copies make up for the requests that
+/// it does not repeat in time.
 #[test]
-fn a_sender_alone_is_no_worse_than_the_efficient_one_and_better_for_a_price() {
+fn a_sender_alone_loses_half_of_what_the_efficient_one_does() {
     let trial = Trial::new(50, lossy(0.05));
-    let efficient = trial.clone().strangers(Efficient, Efficient).run();
+    let [aggressive, efficient] = [Aggressive, Efficient]
+        .map(|algorithm| trial.clone().strangers(algorithm, Efficient).run());
     let mut trial = trial.strangers(Deadline, Efficient);
     let deadline = trial.run();
     assert_eq!(deadline.receiver.packets_requested_again, 0, "it knows nothing of it");
-    assert!(deadline.unrecovered < efficient.unrecovered * 1.15, "{deadline:?} {efficient:?}");
-    assert!(deadline.overhead < efficient.overhead * 1.01, "{deadline:?} {efficient:?}");
+    assert!(deadline.unrecovered * 2.0 < efficient.unrecovered, "{deadline:?} {efficient:?}");
+    assert!(deadline.overhead < aggressive.overhead, "{deadline:?} {aggressive:?}");
     trial.sender = trial.sender.with_retransmit_ceiling(0.08).expect("a share");
     let spending = trial.run();
     assert!(spending.unrecovered * 1.5 < efficient.unrecovered, "{spending:?} {efficient:?}");
@@ -176,16 +195,17 @@ fn a_receiver_alone_keeps_either_sender_from_answering_old_news() {
 #[test]
 fn a_ceiling_lets_copies_be_sent_until_it_is_reached() {
     let trial = Trial::new(30, lossy(0.05)).both(Deadline);
-    let plain = trial.run();
     let with = |target: f64, ceiling: f64| {
         let mut trial = trial.clone();
         trial.sender = trial.sender.with_loss_target(target).expect("a share");
         trial.sender = trial.sender.with_retransmit_ceiling(ceiling).expect("a share");
         trial.run()
     };
+    let saving = with(0.0, 0.06);
+    assert!((0.055..0.0605).contains(&saving.overhead), "{saving:?}");
     let spending = with(0.0, 0.08);
     assert!((0.075..0.0805).contains(&spending.overhead), "{spending:?}");
-    assert!(spending.unrecovered * 1.5 < plain.unrecovered, "{spending:?} {plain:?}");
+    assert!(spending.unrecovered * 1.5 < saving.unrecovered, "{spending:?} {saving:?}");
     let aiming = with(1e-3, 0.5);
     assert!((2e-5..1e-3).contains(&aiming.unrecovered), "{aiming:?}");
     assert!((0.08..0.12).contains(&aiming.overhead), "no more than the target needs: {aiming:?}");

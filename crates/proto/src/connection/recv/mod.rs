@@ -40,7 +40,7 @@ use self::file::FileReceipt;
 use self::link::{LinkEstimate, Probe};
 use self::nak_policy::PerPacketNakTimers;
 use self::nak_timers::NakTimers;
-pub(crate) use self::nak_timers::retransmission_timeout;
+pub(crate) use self::nak_timers::{last_nak_copies, retransmission_timeout};
 pub(crate) use self::naks::periodic_nak_interval;
 use self::reorder_tolerance::ReorderTolerance;
 use self::tsbpd::{PeerTime, Tsbpd};

@@ -13,7 +13,7 @@ use super::nak_timers::{LEAST_MARGIN, copy_spacing};
 /// the way back.
 const MANY: u32 = 31;
 /// Copies of the last NAK that can be answered in time, where gaps are frequent.
-const FEW_LAST: u32 = 3;
+pub(super) const FEW_LAST: u32 = 3;
 /// If this number of rounds fits, one of them may be given up to wait for reordered packets.
 const ROUNDS_TO_SPARE: u128 = 4;
 

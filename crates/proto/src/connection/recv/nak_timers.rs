@@ -9,7 +9,7 @@ use punctual_units::Instant;
 use punctual_wire::{LossListBuilder, SeqNo};
 
 use super::ReceiveHalf;
-use super::nak_policy::{MissingPackets, NakPolicy, ReceiverView, SentNak};
+use super::nak_policy::{FEW_LAST, MissingPackets, NakPolicy, ReceiverView, SentNak};
 use super::reordering_estimator::ReorderingEstimator;
 use super::response_time::ResponseTime;
 use crate::statistics::Statistics;
@@ -89,6 +89,11 @@ pub(super) fn copy_spacing(rtt: Rtt) -> Duration {
 /// A sender's estimate of the time from a NAK to its repetition.
 pub(crate) fn retransmission_timeout(rtt: Rtt) -> Duration {
     rtt.smoothed + (rtt.variance * 2).max(LEAST_MARGIN) + copy_spacing(rtt)
+}
+
+/// The time from the last NAK that can be answered in time to its last copy but one.
+pub(crate) fn last_nak_copies(rtt: Rtt) -> Duration {
+    copy_spacing(rtt) * (FEW_LAST - 1)
 }
 
 impl NakTimers {

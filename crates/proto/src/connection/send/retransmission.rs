@@ -11,7 +11,7 @@ use super::redundant_retransmits::RedundantRetransmits;
 use super::retransmit::{Decision, ReportedPacket, RetransmitPolicy, SenderView};
 use super::retransmit_timer::RetransmitTimer;
 use crate::config::PACKET_OVERHEAD;
-use crate::connection::recv::{periodic_nak_interval, retransmission_timeout};
+use crate::connection::recv::{last_nak_copies, periodic_nak_interval, retransmission_timeout};
 use crate::connection::share::Share;
 use crate::statistics::Statistics;
 
@@ -177,9 +177,10 @@ impl Retransmission {
             originals: situation.originals,
             loss: self.loss.value(),
             limit: self.budget.as_ref().and_then(|budget| budget.rate(situation.rates)),
-            // The peer's NAK timer for a packet, or the period of its NAKs.
+            // The peer's NAK timer for a packet and most copies of its last NAK, or the period of
+            // its NAKs.
             round: match situation.mode.recovery {
-                LossRecovery::PacketTimers => retransmission_timeout(rtt),
+                LossRecovery::PacketTimers => retransmission_timeout(rtt) + last_nak_copies(rtt),
                 LossRecovery::PeriodicNak | LossRecovery::Timeout | LossRecovery::Never => {
                     rtt.smoothed + periodic_nak_interval(rtt)
                 }

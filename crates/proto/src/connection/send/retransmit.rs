@@ -44,7 +44,7 @@ pub struct SenderView {
     pub loss: f64,
     /// How fast packets may be sent again at most; `None` for no limit of its own.
     pub limit: Option<Bitrate>,
-    /// How long after an answer the next can leave, if that one is lost.
+    /// How long after an answer the next can be counted on to leave, if that one is lost.
     pub round: Duration,
 }
 
