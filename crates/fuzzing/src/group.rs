@@ -98,7 +98,7 @@ impl Bond {
             13 => self.ends[from].send(self.now, first),
             14 if first & 1 == 0 => self.ends[from].close_link(self.now, second.into()),
             // A group whose last link has ended is over.
-            14 if self.ends[0].group.is_up() => self.call(path, first >> 4),
+            14 if self.ends[0].group().is_up() => self.call(path, first >> 4),
             14 => {}
             _ => self.run_for(Duration::from_millis(first.into())),
         }
@@ -176,7 +176,7 @@ impl Bond {
             return;
         }
         self.run_for(Duration::from_secs(30));
-        let [calling, called] = self.ends.each_ref().map(End::standing);
+        let [calling, called] = self.ends.each_ref().map(End::established);
         if !calling.iter().any(|&(own, peer)| called.contains(&(peer, own))) {
             return;
         }
@@ -195,7 +195,7 @@ impl Bond {
             // What a balancing group gave to a link that the peer has forgotten is overdue too late
             // for one of longer round trips than the latency. What comes next goes over the one
             // that answers, and tells of it.
-            if self.ends[0].group.kind() == GroupKind::Balance {
+            if self.ends[0].group().kind() == GroupKind::Balance {
                 for from in [0, 1] {
                     self.send_when_there_is_room(from);
                 }

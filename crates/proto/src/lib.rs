@@ -114,8 +114,9 @@ pub use error::{
 pub use event::{ConnectionInfo, Event, Incoming, IncomingId, Message, SendOptions};
 pub use factory::Factory;
 pub use group::{
-    Group, GroupKind, GroupMessage, GroupOffer, LinkAction, LinkId, LinkState, LinkStatus,
-    LinkTerms, Membership,
+    DrainedLink, Group, GroupDriver, GroupKind, GroupMessage, GroupOffer, LinkAccess, LinkAction,
+    LinkEndpoints, LinkId, LinkState, LinkStatus, LinkTerms, LinkUpError, LocalEndpoints,
+    Membership,
 };
 pub use punctual_crypto::{CipherMode, KeyLength, Passphrase};
 pub use punctual_rtt::{ClassicRtt, PacketNumber, Rtt, RttEstimator, RttSample};

@@ -380,7 +380,14 @@ impl IncomingCall {
         self.answer(config).map(|socket| Some(Accepted::Socket(socket)))
     }
 
-    /// Answers it for a group.
+    /// Derives the keys that the caller's passphrase asks for, which takes a fraction of a
+    /// millisecond, so that an answer with these options need not.
+    pub(crate) fn derive_keys(&self, config: &Config) {
+        derive_here(self.port.shared(), self.incoming.id, Some(config));
+    }
+
+    /// Accepts it as a link of a group. The keys are derived before, by
+    /// [`derive_keys`](Self::derive_keys).
     pub(crate) fn answer_link(
         mut self,
         config: &Config,
@@ -389,7 +396,6 @@ impl IncomingCall {
     ) -> Result<Socket, Error> {
         self.answered = true;
         let shared = self.port.shared();
-        derive_here(shared, self.incoming.id, Some(config));
         let (id, signals) = shared.call_and_wake(|state, now| {
             let config = Some(config.clone());
             let id = state.endpoint.accept_link(now, self.incoming.id, config, membership)?;

@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_proto::{
-    Config, ConnectionId, Endpoint, EndpointConfig, Event, Group, GroupKind, LinkId, SendOptions,
-    SocketId,
+    Config, ConnectionId, Endpoint, EndpointConfig, Event, Group, GroupDriver, GroupKind,
+    LinkState, LocalEndpoints, SendOptions, SocketId,
 };
 use punctual_units::Instant;
 
@@ -29,20 +29,15 @@ pub(super) fn address(path: usize) -> SocketAddr {
 /// One end of a group.
 pub(super) struct End {
     pub(super) endpoints: Vec<Endpoint>,
-    pub(super) group: Group,
-    members: Vec<Member>,
+    driver: GroupDriver<(usize, ConnectionId)>,
+    /// Connections of the links so far, those that have ended included.
+    connections: Vec<(usize, ConnectionId)>,
     links: usize,
     /// Messages that were taken for sending.
     pub(super) sent: u32,
     /// The number of the message that is to come next, by what came and what was counted as lost.
     pub(super) next: u32,
     received: Vec<(Bytes, u32)>,
-}
-
-struct Member {
-    link: LinkId,
-    endpoint: usize,
-    id: ConnectionId,
 }
 
 impl End {
@@ -59,8 +54,8 @@ impl End {
     fn new(kind: GroupKind, endpoints: Vec<Endpoint>, random: u64) -> Self {
         Self {
             endpoints,
-            group: Group::new(kind, Duration::from_millis(60), random, START),
-            members: Vec::new(),
+            driver: GroupDriver::new(Group::new(kind, Duration::from_millis(60), random, START)),
+            connections: Vec::new(),
             links: 0,
             sent: 0,
             next: 0,
@@ -77,34 +72,37 @@ impl End {
             return;
         }
         self.links += 1;
-        let link = self.group.add_link(weight);
-        let membership = self.group.membership(link);
-        let called = self.endpoints[path].connect_link(now, LISTENER, config, &membership);
-        match called {
-            Ok(id) => self.members.push(Member { link, endpoint: path, id }),
-            Err(_) => self.group.remove_link(now, link),
-        }
+        let Self { driver, endpoints, connections, .. } = self;
+        let called = driver.add_link(now, weight, |membership| {
+            let id = endpoints[path].connect_link(now, LISTENER, config, membership);
+            id.map(|id| (path, id))
+        });
+        connections.extend(called.ok().and_then(|link| driver.link(link)));
+    }
+
+    pub(super) fn group(&self) -> &Group {
+        self.driver.group()
     }
 
     pub(super) fn close_link(&mut self, now: Instant, number: usize) {
-        if let Some(member) = self.members.get(number % self.members.len().max(1)) {
-            self.endpoints[member.endpoint].close(now, member.id);
+        if let Some(&(endpoint, id)) = self.connections.get(number % self.connections.len().max(1))
+        {
+            self.endpoints[endpoint].close(now, id);
         }
     }
 
     pub(super) fn send(&mut self, now: Instant, first: u8) {
-        self.drive(now);
         let mut payload = self.sent.to_be_bytes().to_vec();
         payload.resize(4 + usize::from(first) * 5, first);
-        let sent = self.group.send(now, payload.into(), SendOptions::default());
+        let mut endpoints = LocalEndpoints { now, endpoints: &mut self.endpoints };
+        let sent = self.driver.send(&mut endpoints, payload.into(), SendOptions::default());
         self.sent += u32::from(sent.is_ok());
-        self.carry_out(now);
     }
 
     /// When something is due by itself.
     pub(super) fn next(&self) -> Option<Instant> {
         let timers = self.endpoints.iter().filter_map(Endpoint::poll_timeout);
-        timers.chain(self.group.poll_timeout()).chain(self.group.next_delivery()).min()
+        timers.chain(self.driver.poll_timeout()).min()
     }
 
     /// Runs timers, reads, and hands what there is to send to `path`, until nothing is left to do.
@@ -120,8 +118,8 @@ impl End {
                 }
             }
             self.receive(now);
-            if self.group.poll_timeout().is_some_and(|at| at <= now) {
-                self.drive(now);
+            if self.group().poll_timeout().is_some_and(|at| at <= now) {
+                self.update(now);
             }
             let mut buffer = Vec::new();
             for (index, endpoint) in self.endpoints.iter_mut().enumerate() {
@@ -157,88 +155,55 @@ impl End {
         match event {
             Event::Incoming(incoming) => {
                 let Some(offer) = &incoming.group else { return };
-                let link = self.group.add_link(offer.weight);
-                let membership = self.group.membership(link);
-                let endpoint = &mut self.endpoints[index];
-                match endpoint.accept_link(now, incoming.id, None, &membership) {
-                    Ok(id) => {
-                        self.members.push(Member { link, endpoint: index, id });
-                        self.stand(now, index, id);
-                    }
-                    Err(_) => self.group.remove_link(now, link),
+                let Self { driver, endpoints, connections, .. } = self;
+                let accepted = driver.add_link(now, offer.weight, |membership| {
+                    let id = endpoints[index].accept_link(now, incoming.id, None, membership);
+                    id.map(|id| (index, id))
+                });
+                if let Some(&link) = accepted.ok().and_then(|link| driver.link(link)) {
+                    connections.push(link);
+                    self.link_up(now, link);
                 }
             }
-            Event::Connected(id) => self.stand(now, index, *id),
+            Event::Connected(id) => self.link_up(now, (index, *id)),
             Event::Closed(id, _) => {
                 self.receive(now);
-                if let Some(link) = self.link_of(index, *id) {
-                    self.group.link_down(now, link);
+                if let Some(link) = self.driver.find(|it| *it == (index, *id)) {
+                    let mut endpoints = LocalEndpoints { now, endpoints: &mut self.endpoints };
+                    self.driver.link_ended(&mut endpoints, link);
                 }
             }
             _ => {}
         }
-        self.drive(now);
+        self.update(now);
     }
 
-    fn stand(&mut self, now: Instant, index: usize, id: ConnectionId) {
-        let terms = self.endpoints[index].link_terms(id);
-        let Some((terms, link)) = terms.zip(self.link_of(index, id)) else { return };
-        if self.group.link_up(now, link, &terms).is_err() {
+    fn link_up(&mut self, now: Instant, connection: (usize, ConnectionId)) {
+        let Some(link) = self.driver.find(|it| *it == connection) else { return };
+        let mut endpoints = LocalEndpoints { now, endpoints: &mut self.endpoints };
+        if self.driver.link_up(&mut endpoints, link).is_err() {
+            let (index, id) = connection;
             self.endpoints[index].close(now, id);
         }
     }
 
-    /// The links that stand: the socket IDs of both ends.
-    pub(super) fn standing(&self) -> Vec<(SocketId, SocketId)> {
-        let up = |link| self.group.links().any(|(id, _, state)| id == link && state.is_up());
-        let standing = self.members.iter().filter(|member| up(member.link));
-        let infos = standing.filter_map(|it| self.endpoints[it.endpoint].info(it.id));
+    /// The established links: the socket IDs of both ends.
+    pub(super) fn established(&self) -> Vec<(SocketId, SocketId)> {
+        let is_up = |link| self.group().link_state(link).is_some_and(LinkState::is_up);
+        let links = self.driver.links().filter(|&(link, _)| is_up(link));
+        let infos = links.filter_map(|(_, &(endpoint, id))| self.endpoints[endpoint].info(id));
         infos.map(|info| (info.socket_id, info.peer_socket_id)).collect()
     }
 
-    fn link_of(&self, index: usize, id: ConnectionId) -> Option<LinkId> {
-        let mut members = self.members.iter();
-        members.find(|it| (it.endpoint, it.id) == (index, id)).map(|it| it.link)
-    }
-
-    /// Tells the group how its links are, and carries out what it wants.
-    fn drive(&mut self, now: Instant) {
-        for Member { link, endpoint, id } in &self.members {
-            if let Some(status) = self.endpoints[*endpoint].link_status(*id) {
-                self.group.update(*link, status);
-            }
-            let lost = self.endpoints[*endpoint].take_link_losses(*id);
-            self.group.handle_losses(now, *link, lost);
-        }
-        self.group.handle_timeout(now);
-        self.carry_out(now);
-    }
-
-    fn carry_out(&mut self, now: Instant) {
-        while let Some((link, action)) = self.group.poll_action() {
-            let member = self.members.iter().find(|member| member.link == link);
-            if let Some(Member { endpoint, id, .. }) = member {
-                // A link without room misses the message.
-                let _ = self.endpoints[*endpoint].apply(now, *id, action);
-            }
-        }
+    fn update(&mut self, now: Instant) {
+        self.driver.update(&mut LocalEndpoints { now, endpoints: &mut self.endpoints });
     }
 
     fn receive(&mut self, now: Instant) {
-        let balances = self.group.kind() == GroupKind::Balance;
-        for Member { link, endpoint, id } in &self.members {
-            let endpoint = &mut self.endpoints[*endpoint];
-            for message in endpoint.take_link_messages(*id) {
-                self.group.handle_message(*link, message);
-            }
-            while let Ok(Some(message)) = endpoint.recv(now, *id) {
-                if !balances {
-                    self.group.handle_message(*link, message);
-                }
-            }
-        }
-        while let Some(message) = self.group.recv(now) {
+        let mut endpoints = LocalEndpoints { now, endpoints: &mut self.endpoints };
+        while let Some(message) = self.driver.recv(&mut endpoints) {
             self.received.push((message.payload, message.lost_before));
         }
+        while self.driver.poll_drained().is_some() {}
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use punctual_units::{Bitrate, Instant};
+use punctual_units::Instant;
 use punctual_wire::{MsgNo, SeqNo};
 
 use super::link::{Link, LinkStatus};
@@ -62,11 +62,6 @@ impl Balance {
     /// Messages that went over a link again, or over another one as well.
     pub(super) const fn resent(&self) -> u64 {
         self.resent
-    }
-
-    /// What a link is taken to carry.
-    pub(super) fn rate(&self, id: LinkId) -> Option<Bitrate> {
-        self.pipes.get(&id).map(Pipe::bitrate)
     }
 
     /// A link stands, whose packets begin with `isn`.

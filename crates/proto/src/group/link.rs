@@ -236,8 +236,6 @@ pub(super) struct Link {
     pub(super) used: bool,
     pub(super) max_payload: usize,
     pub(super) status: Option<LinkStatus>,
-    /// Messages of the stream that it was the first to deliver.
-    pub(super) first_with: u64,
 }
 
 impl Link {
@@ -251,7 +249,6 @@ impl Link {
             used: false,
             max_payload: 0,
             status: None,
-            first_with: 0,
         }
     }
 

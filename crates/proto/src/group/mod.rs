@@ -22,6 +22,7 @@
 mod backup;
 mod balance;
 mod drift;
+mod driver;
 mod history;
 mod link;
 mod merger;
@@ -31,12 +32,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use bytes::Bytes;
-use punctual_units::{Bitrate, Instant};
+use punctual_units::Instant;
 use punctual_wire::{GroupExtension, MsgNo, RejectReason, SeqNo};
 
 use self::backup::Backup;
 use self::balance::Balance;
 use self::drift::SharedDrift;
+pub use self::driver::{
+    DrainedLink, GroupDriver, LinkAccess, LinkEndpoints, LinkUpError, LocalEndpoints,
+};
 pub(crate) use self::link::Course;
 use self::link::Link;
 pub use self::link::{
@@ -380,11 +384,8 @@ impl Group {
     }
 
     /// Takes in a message that a link delivered at its time.
-    pub fn handle_message(&mut self, id: LinkId, message: Message) {
-        let news = self.merger.insert(message);
-        if let Some(link) = self.links.get_mut(&id) {
-            link.first_with += u64::from(news);
-        }
+    pub fn handle_message(&mut self, message: Message) {
+        self.merger.insert(message);
     }
 
     /// A link of a balancing group has given up these packets, which the peer reported lost
@@ -420,19 +421,19 @@ impl Group {
         self.links.iter().map(|(&id, link)| (id, link.weight, link.state))
     }
 
-    /// Messages of the stream that this link was the first to deliver.
-    pub fn first_deliveries(&self, id: LinkId) -> u64 {
-        self.links.get(&id).map_or(0, |link| link.first_with)
+    /// How a link is; `None` if the group does not know it, or has removed it.
+    pub fn link_state(&self, id: LinkId) -> Option<LinkState> {
+        self.links.get(&id).map(|link| link.state)
+    }
+
+    /// The weight of a link; `None` if the group does not know it, or has removed it.
+    pub fn link_weight(&self, id: LinkId) -> Option<u16> {
+        self.links.get(&id).map(|link| link.weight)
     }
 
     /// How often another link took over in a backup group.
     pub const fn switches(&self) -> u64 {
         self.backup.switches()
-    }
-
-    /// What a link of a balancing group is taken to carry.
-    pub fn link_rate(&self, id: LinkId) -> Option<Bitrate> {
-        self.balance.rate(id)
     }
 
     /// Largest payload of a message, bytes; `None` while no link stands.

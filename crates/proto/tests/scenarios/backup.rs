@@ -39,7 +39,7 @@ fn the_link_of_the_highest_weight_carries_the_stream_alone() {
     assert_eq!(bond.state(main), LinkState::Stable);
     assert_eq!(bond.state(backup), LinkState::Idle);
     assert_eq!(first_data(&bond, 1, Duration::ZERO), None);
-    assert_eq!(bond.caller.group.switches(), 0);
+    assert_eq!(bond.caller.group().switches(), 0);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_backup_takes_over_within_the_stability_timeout_and_nothing_is_lost() {
         assert_eq!(bond.state(backup), LinkState::Stable);
         bond.run_for(SECS(1));
         bond.assert_complete(Side::Caller);
-        assert_eq!(bond.caller.group.switches(), 1);
+        assert_eq!(bond.caller.group().switches(), 1);
     }
 }
 
@@ -144,7 +144,7 @@ fn losses_alone_are_no_reason_to_switch() {
     bond.stream(Side::Caller, 3_000, INTERVAL);
     bond.run_for(SECS(1));
     bond.assert_complete(Side::Caller);
-    assert_eq!(bond.caller.group.switches(), 0);
+    assert_eq!(bond.caller.group().switches(), 0);
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_pause_of_the_stream_is_no_instability() {
     }
     bond.assert_complete(Side::Caller);
     assert_eq!(bond.state(main), LinkState::Stable);
-    assert_eq!(bond.caller.group.switches(), 0);
+    assert_eq!(bond.caller.group().switches(), 0);
 }
 
 /// A link that has nothing to acknowledge yet says nothing of what others carried before.

@@ -113,7 +113,7 @@ fn what_a_link_loses_goes_over_the_best_one() {
             .map(|record| record.of_kind(Side::Caller, Kind::Retransmission).len())
             .sum();
         assert!(again < 20, "{again} packets were sent again as they were");
-        let statistics = bond.caller.group.statistics(bond.now);
+        let statistics = bond.caller.group().statistics(bond.now);
         assert!(statistics.packets_retransmitted > 50, "{}", statistics.packets_retransmitted);
     }
 }
@@ -132,7 +132,7 @@ fn a_cut_link_loses_nothing() {
             stream(&mut bond, 6_000, 8);
             bond.run_for(SECS(1));
             bond.assert_complete(Side::Caller);
-            let up = bond.caller.group.links().filter(|(_, _, state)| state.is_up()).count();
+            let up = bond.caller.group().links().filter(|(_, _, state)| state.is_up()).count();
             assert_eq!(up, 1, "the silent one has ended");
         }
     }
@@ -158,7 +158,7 @@ fn a_flapping_link_loses_nothing_and_is_used_again() {
         bond.assert_complete(Side::Caller);
         let after = carried(&bond)[1];
         assert!(after > before + 1_000, "{after} and {before} before");
-        assert!(bond.caller.group.links().all(|(_, _, state)| state == LinkState::Stable));
+        assert!(bond.caller.group().links().all(|(_, _, state)| state == LinkState::Stable));
     }
 }
 

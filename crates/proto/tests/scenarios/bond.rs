@@ -8,8 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use punctual_netem::{Link, LinkConfig, Loss};
 use punctual_proto::{
-    CloseReason, Config, ConnectionId, Endpoint, Event, Group, GroupKind, LinkId, LinkState,
-    Message, MsgNo, SendOptions, Statistics,
+    CloseReason, Config, ConnectionId, Endpoint, Event, Group, GroupDriver, GroupKind, Incoming,
+    LinkId, LinkState, LocalEndpoints, Message, MsgNo, SendOptions, Statistics,
 };
 use punctual_units::Instant;
 
@@ -20,7 +20,8 @@ use crate::record::Record;
 /// One end of a group: its endpoints, the group, and which connections are its links.
 pub struct End {
     pub endpoints: Vec<Endpoint>,
-    pub group: Group,
+    driver: GroupDriver<(usize, ConnectionId)>,
+    /// The endpoint and connection of each link, also of those that have ended.
     pub members: BTreeMap<LinkId, (usize, ConnectionId)>,
     pub sent: Vec<Instant>,
     pub received: Vec<(Instant, Message)>,
@@ -63,7 +64,7 @@ impl End {
     fn new(kind: GroupKind, config: &Config, endpoints: Vec<Endpoint>, random: u64) -> Self {
         Self {
             endpoints,
-            group: Group::new(kind, config.group_min_stability(), random, EPOCH),
+            driver: GroupDriver::new(Group::new(kind, config.group_min_stability(), random, EPOCH)),
             members: BTreeMap::new(),
             sent: Vec::new(),
             received: Vec::new(),
@@ -73,68 +74,67 @@ impl End {
         }
     }
 
+    pub fn group(&self) -> &Group {
+        self.driver.group()
+    }
+
     fn link_of(&self, endpoint: usize, id: ConnectionId) -> Option<LinkId> {
-        let mut members = self.members.iter();
-        members.find(|(_, member)| **member == (endpoint, id)).map(|(&link, _)| link)
-    }
-
-    /// Tells the group how its links are, lets it act, and carries its actions out.
-    fn drive(&mut self, now: Instant) {
-        for (&link, &(endpoint, id)) in &self.members {
-            if let Some(status) = self.endpoints[endpoint].link_status(id) {
-                self.group.update(link, status);
-            }
-        }
-        self.group.handle_timeout(now);
-        self.carry_out(now);
-    }
-
-    fn carry_out(&mut self, now: Instant) {
-        while let Some((link, action)) = self.group.poll_action() {
-            let Some(&(endpoint, id)) = self.members.get(&link) else { continue };
-            let _ = self.endpoints[endpoint].apply(now, id, action);
-        }
+        self.driver.find(|link| *link == (endpoint, id))
     }
 
     /// Submits the next numbered message; whether it was taken.
     pub fn send_next(&mut self, now: Instant) -> bool {
-        self.drive(now);
         let payload = numbered(self.sent.len() as u32);
-        let sent = self.group.send(now, payload, SendOptions::default()).is_ok();
+        let mut endpoints = LocalEndpoints { now, endpoints: &mut self.endpoints };
+        let sent = self.driver.send(&mut endpoints, payload, SendOptions::default()).is_ok();
         if sent {
             self.sent.push(now);
         }
-        self.carry_out(now);
         sent
     }
 
-    /// Hands what a link has for its group to the group.
-    fn take_news(&mut self, now: Instant, endpoint: usize, id: ConnectionId) {
-        let Some(link) = self.link_of(endpoint, id) else { return };
-        for message in self.endpoints[endpoint].take_link_messages(id) {
-            self.group.handle_message(link, message);
-        }
-        let lost = self.endpoints[endpoint].take_link_losses(id);
-        self.group.handle_losses(now, link, lost);
-        self.drive(now);
+    fn update(&mut self, now: Instant) {
+        self.driver.update(&mut LocalEndpoints { now, endpoints: &mut self.endpoints });
     }
 
     fn receive(&mut self, now: Instant) {
-        for (&link, &(endpoint, id)) in &self.members {
-            while let Ok(Some(message)) = self.endpoints[endpoint].recv(now, id) {
-                if self.group.kind() != GroupKind::Balance {
-                    self.group.handle_message(link, message);
-                }
-            }
-        }
-        while let Some(message) = self.group.recv(now) {
+        let mut endpoints = LocalEndpoints { now, endpoints: &mut self.endpoints };
+        while let Some(message) = self.driver.recv(&mut endpoints) {
             self.received.push((now, message));
         }
+        while self.driver.poll_drained().is_some() {}
+    }
+
+    fn link_up(&mut self, now: Instant, link: LinkId) {
+        let mut endpoints = LocalEndpoints { now, endpoints: &mut self.endpoints };
+        self.driver.link_up(&mut endpoints, link).expect("of this group");
+    }
+
+    fn link_ended(&mut self, now: Instant, link: LinkId) {
+        self.receive(now);
+        let mut endpoints = LocalEndpoints { now, endpoints: &mut self.endpoints };
+        self.driver.link_ended(&mut endpoints, link);
+    }
+
+    /// Accepts a caller as a link; `None` if it does not fit.
+    fn accept(&mut self, now: Instant, endpoint: usize, incoming: &Incoming) -> Option<LinkId> {
+        let offer = incoming.group.expect("only links call");
+        let is_new = self.group().peer_group() != Some(offer.peer_group);
+        self.accepted += u32::from(is_new);
+        let endpoints = &mut self.endpoints;
+        let link = self.driver.add_link(now, offer.weight, |membership| {
+            let id = endpoints[endpoint].accept_link(now, incoming.id, None, membership);
+            id.map(|id| (endpoint, id))
+        });
+        let link = link.ok()?;
+        self.members.insert(link, *self.driver.link(link).expect("just added"));
+        self.link_up(now, link);
+        Some(link)
     }
 
     fn next(&self) -> Option<Instant> {
         let timers = self.endpoints.iter().filter_map(Endpoint::poll_timeout);
-        timers.chain(self.group.poll_timeout()).chain(self.group.next_delivery()).min()
+        timers.chain(self.driver.poll_timeout()).min()
     }
 }
 
@@ -169,30 +169,33 @@ impl Bond {
 
     /// Chooses the caller's numbers.
     pub fn with_random(mut self, random: u64) -> Self {
-        let kind = self.caller.group.kind();
-        self.caller.group = Group::new(kind, self.config.group_min_stability(), random, EPOCH);
+        let kind = self.caller.group().kind();
+        let group = Group::new(kind, self.config.group_min_stability(), random, EPOCH);
+        self.caller.driver = GroupDriver::new(group);
         self
     }
 
     /// Lets the messages of both ends begin with this number.
     pub fn count_from(mut self, first: MsgNo) -> Self {
         for end in [&mut self.caller, &mut self.listener] {
-            let kind = end.group.kind();
-            let random = u64::from(end.group.id()) << 32 | 77;
-            end.group = Group::new(kind, self.config.group_min_stability(), random, EPOCH)
-                .with_first_message(first);
+            let kind = end.group().kind();
+            let random = u64::from(end.group().id()) << 32 | 77;
+            let group = Group::new(kind, self.config.group_min_stability(), random, EPOCH);
+            end.driver = GroupDriver::new(group.with_first_message(first));
         }
         self
     }
 
     /// Calls over a path with a weight.
     pub fn call(&mut self, path: usize, weight: u16) -> LinkId {
-        let link = self.caller.group.add_link(weight);
-        let membership = self.caller.group.membership(link);
-        let id = self.caller.endpoints[path]
-            .connect_link(self.now, listener_address(), self.config.clone(), &membership)
-            .expect("a callable address");
-        self.caller.members.insert(link, (path, id));
+        let (now, config) = (self.now, self.config.clone());
+        let End { endpoints, driver, members, .. } = &mut self.caller;
+        let link = driver.add_link(now, weight, |membership| {
+            let id = endpoints[path].connect_link(now, listener_address(), config, membership);
+            id.map(|id| (path, id))
+        });
+        let link = link.expect("a callable address");
+        members.insert(link, *driver.link(link).expect("just added"));
         link
     }
 
@@ -202,7 +205,7 @@ impl Bond {
         let links: Vec<LinkId> = links.map(|(path, &weight)| self.call(path, weight)).collect();
         self.run_for(Duration::from_secs(2));
         for end in [&self.caller, &self.listener] {
-            let up = end.group.links().filter(|(_, _, state)| state.is_up()).count();
+            let up = end.group().links().filter(|(_, _, state)| state.is_up()).count();
             assert_eq!(up, weights.len(), "{:?}", self.caller.closed);
         }
         links
@@ -210,8 +213,7 @@ impl Bond {
 
     /// The state of a caller's link.
     pub fn state(&self, link: LinkId) -> LinkState {
-        let mut links = self.caller.group.links();
-        links.find(|(id, ..)| *id == link).expect("a link").2
+        self.caller.group().link_state(link).unwrap_or(LinkState::Gone)
     }
 
     /// Statistics of a caller's link.
@@ -336,45 +338,33 @@ impl Bond {
                 busy = true;
                 match event {
                     Event::Incoming(incoming) => {
-                        let offer = incoming.group.expect("only links call");
-                        end.accepted += u32::from(end.group.peer_group() != Some(offer.peer_group));
-                        let link = end.group.add_link(offer.weight);
-                        let membership = end.group.membership(link);
-                        let endpoint = &mut end.endpoints[index];
-                        let accepted = endpoint.accept_link(now, incoming.id, None, &membership);
-                        if refuses && accepted.is_err() {
-                            end.group.remove_link(now, link);
-                            continue;
-                        }
-                        let id = accepted.expect("it fits");
-                        end.members.insert(link, (index, id));
-                        let terms = end.endpoints[index].link_terms(id).expect("it stands");
-                        end.group.link_up(now, link, &terms).expect("of this group");
+                        let accepted = end.accept(now, index, &incoming);
+                        assert!(refuses || accepted.is_some(), "it fits");
                     }
                     Event::Connected(id) => {
                         let link = end.link_of(index, id).expect("a link");
-                        let terms = end.endpoints[index].link_terms(id).expect("it stands");
-                        end.group.link_up(now, link, &terms).expect("of this group");
+                        end.link_up(now, link);
                     }
                     Event::Readable(_) => end.receive(now),
                     Event::Writable(_) => end.writable += 1,
-                    Event::LinkNews(id) => end.take_news(now, index, id),
+                    Event::LinkNews(_) => {
+                        end.receive(now);
+                        end.update(now);
+                    }
                     Event::Closed(id, reason) => {
                         let link = end.link_of(index, id).expect("a link");
-                        end.receive(now);
-                        end.group.link_down(now, link);
+                        end.link_ended(now, link);
                         end.closed.push((link, reason));
                     }
                     _ => {}
                 }
-                end.carry_out(now);
             }
         }
-        if end.group.next_delivery().is_some_and(|at| at <= now) {
+        if end.group().next_delivery().is_some_and(|at| at <= now) {
             end.receive(now);
         }
-        if end.group.poll_timeout().is_some_and(|at| at <= now) {
-            end.drive(now);
+        if end.group().poll_timeout().is_some_and(|at| at <= now) {
+            end.update(now);
             busy = true;
         }
         busy

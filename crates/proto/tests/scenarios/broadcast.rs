@@ -32,7 +32,7 @@ fn all_links_carry_the_same_packets_and_each_message_is_delivered_once() {
         headers.map(|it| (it.seq, it.msgno, it.timestamp)).collect::<Vec<_>>()
     };
     assert_eq!(sent(0), sent(1));
-    let statistics = bond.listener.group.statistics(bond.now);
+    let statistics = bond.listener.group().statistics(bond.now);
     assert_eq!(statistics.packets_received_unique, 500);
     assert_eq!(statistics.packets_belated, 500, "the copies");
     assert_eq!(statistics.packets_receive_dropped, 0);
@@ -83,7 +83,7 @@ fn a_loss_on_all_links_counts_once() {
     bond.stream(Side::Caller, 200, INTERVAL);
     bond.run_for(SECS(1));
     let delivered = bond.delivered(Side::Caller).len() as u64;
-    let statistics = bond.listener.group.statistics(bond.now);
+    let statistics = bond.listener.group().statistics(bond.now);
     assert_eq!(statistics.packets_received_unique, delivered);
     assert_eq!(statistics.packets_receive_dropped, 1_400 - delivered);
     let told: u32 = bond.listener.received.iter().map(|(_, message)| message.lost_before).sum();

@@ -99,7 +99,7 @@ fn stream(bond: &mut Bond, plan: &Plan, time: Duration) {
     while bond.now < end {
         let now = bond.now;
         bond.caller.send_next(now);
-        if plan.both_ways && bond.listener.group.is_up() {
+        if plan.both_ways && bond.listener.group().is_up() {
             bond.listener.send_next(now);
         }
         bond.run_for(plan.interval);
@@ -150,7 +150,7 @@ fn judge(bond: &Bond, side: Side, whole_from: usize) {
     }
     assert_eq!(next as usize, from.sent.len(), "the end is missing");
     let lost: u64 = to.received.iter().map(|(_, it)| u64::from(it.lost_before)).sum();
-    let statistics = to.group.statistics(bond.now);
+    let statistics = to.group().statistics(bond.now);
     assert_eq!(statistics.packets_receive_dropped, lost);
     assert_eq!(statistics.packets_received_unique, to.received.len() as u64);
 }
@@ -162,7 +162,7 @@ fn explore(seed: u64) {
     let count = plan.links.len();
     let mut links: Vec<LinkId> =
         (0..count).map(|path| bond.call(path, chance.below(10) as u16)).collect();
-    while !bond.caller.group.is_up() || !bond.listener.group.is_up() {
+    while !bond.caller.group().is_up() || !bond.listener.group().is_up() {
         assert!(bond.now < crate::node::EPOCH + SECS(20), "{plan:?}");
         bond.run_for(MS(10));
     }

@@ -32,15 +32,15 @@ fn groups(bond: &Bond, path: usize, side: Side) -> Vec<GroupExtension> {
 fn both_ends_name_their_group_on_every_link() {
     let mut bond = bond(1);
     bond.connect(&[300, 7]);
-    let (ours, theirs) = (bond.caller.group.id(), bond.listener.group.id());
+    let (ours, theirs) = (bond.caller.group().id(), bond.listener.group().id());
     assert_eq!(ours >> 30, 1);
     for (path, weight) in [(0, 300), (1, 7)] {
         let block = |group_id| GroupExtension { group_id, kind: 2, flags: 0, weight };
         assert_eq!(groups(&bond, path, Side::Caller), [block(ours)]);
         assert_eq!(groups(&bond, path, Side::Listener), [block(theirs)]);
     }
-    assert_eq!(bond.caller.group.peer_group(), Some(theirs));
-    assert_eq!(bond.listener.group.peer_group(), Some(ours));
+    assert_eq!(bond.caller.group().peer_group(), Some(theirs));
+    assert_eq!(bond.listener.group().peer_group(), Some(ours));
 }
 
 #[test]

@@ -8,7 +8,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use punctual_proto::{ConnectionId, Endpoint, Event, Group, GroupKind, LinkId, LinkState};
+use punctual_proto::{
+    ConnectionId, Endpoint, Event, Group, GroupDriver, GroupKind, Incoming, LinkId, LinkState,
+    LocalEndpoints,
+};
 use punctual_units::Instant;
 use punctual_wire::{ControlPacket, HandshakeRequest, Packet};
 
@@ -59,7 +62,9 @@ fn read(text: &str) -> Vec<Recorded> {
 /// One end of a group that a recording is played to.
 struct Player {
     endpoints: Vec<Endpoint>,
-    group: Group,
+    /// A link is the endpoint's place and the connection there.
+    driver: GroupDriver<(usize, ConnectionId)>,
+    /// The link of each path.
     links: Vec<Option<(LinkId, ConnectionId)>>,
     received: Vec<u32>,
 }
@@ -69,7 +74,7 @@ impl Player {
         let endpoint = |host| Endpoint::new(endpoint_config(9, host), EPOCH);
         Self {
             endpoints: (0..endpoints).map(|host| endpoint(1 + host as u8)).collect(),
-            group: Group::new(kind, MS(60), 0x1234_5678_9ABC_DEF0, EPOCH),
+            driver: GroupDriver::new(Group::new(kind, MS(60), 0x1234_5678_9ABC_DEF0, EPOCH)),
             links: vec![None; 2],
             received: Vec::new(),
         }
@@ -107,25 +112,10 @@ impl Player {
             self.endpoints[index].handle_timeout(now);
             while let Some(event) = self.endpoints[index].poll_event() {
                 match event {
-                    Event::Incoming(incoming) => {
-                        let offer = incoming.group.expect("a link calls");
-                        assert_eq!(offer.kind, self.group.kind());
-                        let path = usize::from(incoming.remote != address(0));
-                        assert_eq!(offer.weight, [10, 5][path]);
-                        let link = self.group.add_link(offer.weight);
-                        let membership = self.group.membership(link);
-                        let endpoint = &mut self.endpoints[index];
-                        let id = endpoint
-                            .accept_link(now, incoming.id, None, &membership)
-                            .expect("it fits");
-                        let terms = endpoint.link_terms(id).expect("it stands");
-                        self.group.link_up(now, link, &terms).expect("of this group");
-                        self.links[path] = Some((link, id));
-                    }
+                    Event::Incoming(incoming) => self.accept(now, index, &incoming),
                     Event::Connected(_) => {
-                        let (link, id) = self.links[index].expect("called");
-                        let terms = self.endpoints[index].link_terms(id).expect("it stands");
-                        self.group.link_up(now, link, &terms).expect("of one group");
+                        let (link, _) = self.links[index].expect("called");
+                        self.link_up(now, link);
                     }
                     Event::Closed(_, reason) => {
                         assert!(now > EPOCH + MS(3_000), "{reason} at {now}");
@@ -134,28 +124,32 @@ impl Player {
                 }
             }
         }
-        self.receive(now);
-        while let Some((link, action)) = self.group.poll_action() {
-            let member = self.links.iter().flatten().find(|it| it.0 == link).copied();
-            if let Some((_, id)) = member {
-                let path = self.links.iter().position(|it| *it == member).expect("a link");
-                let _ = self.endpoint(path).apply(now, id, action);
-            }
-        }
-    }
-
-    fn receive(&mut self, now: Instant) {
-        for path in 0..2 {
-            let Some((link, id)) = self.links[path] else { continue };
-            while let Ok(Some(message)) = self.endpoint(path).recv(now, id) {
-                self.group.handle_message(link, message);
-            }
-        }
-        while let Some(message) = self.group.recv(now) {
+        let mut endpoints = LocalEndpoints { now, endpoints: &mut self.endpoints };
+        while let Some(message) = self.driver.recv(&mut endpoints) {
             let number = u32::from_be_bytes(message.payload[..4].try_into().expect("four bytes"));
             assert_eq!(&message.payload[4..], [number as u8; 28]);
             self.received.push(number);
         }
+    }
+
+    fn accept(&mut self, now: Instant, index: usize, incoming: &Incoming) {
+        let offer = incoming.group.expect("a link calls");
+        assert_eq!(offer.kind, self.driver.group().kind());
+        let path = usize::from(incoming.remote != address(0));
+        assert_eq!(offer.weight, [10, 5][path]);
+        let endpoint = &mut self.endpoints[index];
+        let link = self.driver.add_link(now, offer.weight, |membership| {
+            let id = endpoint.accept_link(now, incoming.id, None, membership);
+            id.map(|id| (index, id))
+        });
+        let link = link.expect("it fits");
+        self.links[path] = self.driver.link(link).map(|&(_, id)| (link, id));
+        self.link_up(now, link);
+    }
+
+    fn link_up(&mut self, now: Instant, link: LinkId) {
+        let mut endpoints = LocalEndpoints { now, endpoints: &mut self.endpoints };
+        self.driver.link_up(&mut endpoints, link).expect("of this group");
     }
 }
 
@@ -237,11 +231,13 @@ fn recorded_answers_of_libsrts_make_a_group() {
         let mut player = Player::new(group, 2);
         let listener = SocketAddr::from(([192, 0, 2, 1], 9_000));
         for path in 0..2 {
-            let link = player.group.add_link([10, 5][path]);
-            let membership = player.group.membership(link);
             let endpoint = &mut player.endpoints[path];
-            let id = endpoint.connect_link(EPOCH, listener, latency(500), &membership);
-            player.links[path] = Some((link, id.expect("an address")));
+            let link = player.driver.add_link(EPOCH, [10, 5][path], |membership| {
+                let id = endpoint.connect_link(EPOCH, listener, latency(500), membership);
+                id.map(|id| (path, id))
+            });
+            let link = link.expect("an address");
+            player.links[path] = player.driver.link(link).map(|&(_, id)| (link, id));
         }
         let mut said = [None, None];
         for (path, said) in said.iter_mut().enumerate() {
@@ -262,10 +258,11 @@ fn recorded_answers_of_libsrts_make_a_group() {
             player.endpoints[path].handle_datagram(now, listener, Bytes::from(datagram));
             player.run(now);
             player.answers(now, path);
-            groups.extend(player.group.peer_group());
+            groups.extend(player.driver.group().peer_group());
         }
         assert!(groups.windows(2).all(|pair| pair[0] == pair[1]) && groups[0] >> 30 == 1);
-        let states: Vec<LinkState> = player.group.links().map(|(_, _, state)| state).collect();
+        let states: Vec<LinkState> =
+            player.driver.group().links().map(|(_, _, state)| state).collect();
         assert!(states.iter().all(|state| state.is_up()), "{states:?}");
     }
 }

@@ -1,15 +1,18 @@
 use std::sync::{Arc, Weak};
 
 use punctual_io::Timer;
-use punctual_proto::{CloseReason, LinkId, LinkState};
+use punctual_proto::{
+    CloseReason, ConnectionId, Endpoint, LinkAccess, LinkEndpoints, LinkId, LinkState,
+};
+use punctual_units::Instant;
 
 use super::{Inner, State};
 use crate::error::Error;
 use crate::shared::GroupSignals;
 use crate::socket::Socket;
 
-/// Starts the task of a group: it looks at the links when the machine wants it or when something
-/// happens to one, until nobody holds the group.
+/// Starts the task of a group, which updates it when a link has news and when the group asks for
+/// it, until nobody holds the group.
 pub(super) fn start(inner: &Arc<Inner>) -> Result<(), Error> {
     let (group, signals) = (Arc::downgrade(inner), Arc::clone(&inner.signals));
     let timer = Timer::new()?;
@@ -35,59 +38,81 @@ async fn run(group: Weak<Inner>, signals: Arc<GroupSignals>, mut timer: Timer) {
     }
 }
 
-impl Inner {
-    /// Looks at the links, and does what is due; when to look again.
-    fn look(&self) -> Option<punctual_units::Instant> {
-        let mut state = self.lock();
-        let ended: Vec<(LinkId, _)> = state
-            .machine
-            .links()
-            .filter(|(_, _, state)| *state != LinkState::Gone)
-            .filter_map(|(id, ..)| Some((id, state.members.get(&id)?.ended()?)))
-            .collect();
-        let any_ended = !ended.is_empty();
-        for (id, reason) in ended {
-            state.tell_end(id, &reason);
-            state.machine.link_down(punctual_io::now(), id);
-            state.last_end = Some(reason);
-            // Nothing is left to deliver: no reader need take note of it.
-            if state.members.get(&id).is_some_and(|it| it.statistics().receive_buffer_packets == 0)
-            {
-                state.forget(id);
+/// The endpoints behind the sockets of a group's links, each behind its own lock.
+pub(super) struct Sockets;
+
+impl LinkEndpoints for Sockets {
+    type Link = Socket;
+
+    fn now(&self) -> Instant {
+        punctual_io::now()
+    }
+
+    fn with_endpoint<R>(
+        &mut self,
+        socket: &Socket,
+        access: LinkAccess,
+        work: impl FnOnce(&mut Endpoint, Instant, ConnectionId) -> R,
+    ) -> R {
+        match access {
+            LinkAccess::Control => socket.with_driver(work),
+            LinkAccess::Query | LinkAccess::Receive | LinkAccess::Submit => {
+                socket.with_endpoint(work)
             }
         }
-        state.ask_links();
-        state.take_losses();
+    }
+}
+
+impl Inner {
+    /// Lets the group do what is due, and wakes up whoever waits for it; when to look again.
+    fn look(&self) -> Option<Instant> {
+        let mut state = self.lock();
+        let any_ended = state.take_ended_links();
+        state.driver.update(&mut Sockets);
+        state.forget_drained();
         let now = punctual_io::now();
-        state.machine.handle_timeout(now);
-        state.carry_out();
         let told = state.told_due;
-        let delivery = state.machine.next_delivery().filter(|&at| at > told);
+        let group = state.driver.group();
+        let update = group.poll_timeout();
+        let delivery = group.next_delivery().filter(|&at| at > told);
         let is_due = delivery.filter(|&at| at <= now);
         state.told_due = is_due.unwrap_or(told);
-        state.sleeps_until =
-            state.machine.poll_timeout().into_iter().chain(delivery.filter(|&at| at > now)).min();
+        state.sleeps_until = update.into_iter().chain(delivery.filter(|&at| at > now)).min();
         let next = state.sleeps_until;
         drop(state);
-        if is_due.is_some() {
+        if any_ended || is_due.is_some() {
             self.signals.readable.notify_waiters();
         }
         // Another link may carry the stream now.
         self.signals.writable.notify_waiters();
-        if any_ended {
-            self.signals.readable.notify_waiters();
-        }
         next
     }
 }
 
 impl State {
-    /// Says which link has ended, and why.
-    fn tell_end(&self, id: LinkId, reason: &CloseReason) {
-        let Some(remote) = self.members.get(&id).map(Socket::peer_addr) else { return };
+    /// Tells the group which connections have ended; whether there were any.
+    fn take_ended_links(&mut self) -> bool {
+        let established = self
+            .driver
+            .links()
+            .filter(|&(id, _)| self.driver.group().link_state(id).is_some_and(LinkState::is_up));
+        let ended = established.filter_map(|(id, socket)| Some((id, socket.ended()?)));
+        let ended: Vec<(LinkId, CloseReason)> = ended.collect();
+        let any_ended = !ended.is_empty();
+        for (id, reason) in ended {
+            self.log_end(id, &reason);
+            self.driver.link_ended(&mut Sockets, id);
+            self.last_end = Some(reason);
+        }
+        any_ended
+    }
+
+    /// Logs which link has ended, and why.
+    fn log_end(&self, id: LinkId, reason: &CloseReason) {
+        let Some(remote) = self.driver.link(id).map(Socket::peer_addr) else { return };
         match reason {
             _ if self.closing => tracing::debug!("a link of the group ended: {remote}: {reason}"),
-            // So a stream ends.
+            // The usual end of a stream.
             CloseReason::Peer => tracing::info!("a link of the group ended: {remote}: {reason}"),
             _ => tracing::warn!("a link of the group ended: {remote}: {reason}"),
         }

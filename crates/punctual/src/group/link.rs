@@ -2,11 +2,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use punctual_proto::{CloseReason, GroupOffer, LinkId, LinkState, Statistics};
+use punctual_proto::{CloseReason, GroupOffer, LinkId, LinkState, LinkUpError, Statistics};
 use tokio::task::JoinHandle;
 
 use super::Inner;
 use super::calls::CallId;
+use super::drive::Sockets;
 use crate::config::PortConfig;
 use crate::error::Error;
 use crate::listener::IncomingCall;
@@ -150,46 +151,39 @@ async fn call_once(
     let (id, socket) = {
         let inner = group.upgrade().ok_or(Error::Stopped)?;
         let mut state = inner.lock();
-        let id = state.machine.add_link(link.weight);
-        let membership = state.machine.membership(id);
-        drop(state);
-        match port.call_link(link.remote, inner.config.clone(), &membership, &inner.signals) {
-            Ok(socket) => (id, socket),
-            Err(error) => {
-                inner.lock().machine.remove_link(punctual_io::now(), id);
-                return Err(error);
-            }
-        }
+        let config = inner.config.clone();
+        let id = state.driver.add_link(punctual_io::now(), link.weight, |membership| {
+            port.call_link(link.remote, config, membership, &inner.signals)
+        })?;
+        (id, state.driver.link(id).cloned().ok_or(Error::Stopped)?)
     };
     let connected = socket.connected().await;
     let inner = group.upgrade().ok_or(Error::Stopped)?;
     let result = connected.and_then(|()| {
         if inner.lock().calls.made(call, id) {
-            inner.enlist(id, &socket)
+            inner.link_up(id, &socket)
         } else {
             Err(Error::Closed(CloseReason::Local))
         }
     });
     if let Err(error) = result {
-        inner.lock().machine.remove_link(punctual_io::now(), id);
+        inner.lock().driver.remove_link(&mut Sockets, id);
         return Err(error);
     }
     Ok((id, socket))
 }
 
 impl Inner {
-    /// The connection of a link stands: it carries the stream from now on.
-    fn enlist(&self, id: LinkId, socket: &Socket) -> Result<(), Error> {
-        let terms = socket.with_endpoint(|endpoint, _, id| endpoint.link_terms(id));
+    /// The connection of a link is established: it carries the stream from now on.
+    fn link_up(&self, id: LinkId, socket: &Socket) -> Result<(), Error> {
         let mut state = self.lock();
-        let Some(terms) = terms else {
-            return Err(Error::Closed(socket.ended().unwrap_or(CloseReason::Local)));
-        };
-        let up = state.machine.link_up(punctual_io::now(), id, &terms);
-        up.map_err(|reason| Error::Closed(CloseReason::Incompatible(reason)))?;
-        state.members.insert(id, socket.clone());
+        state.driver.link_up(&mut Sockets, id).map_err(|error| {
+            Error::Closed(match error {
+                LinkUpError::NotEstablished => socket.ended().unwrap_or(CloseReason::Local),
+                LinkUpError::OtherGroup(reason) => CloseReason::Incompatible(reason),
+            })
+        })?;
         state.was_up = true;
-        state.carry_out();
         drop(state);
         tracing::info!("a link joined its group: {}", socket.peer_addr());
         self.signals.wake();
@@ -198,16 +192,18 @@ impl Inner {
 
     /// Accepts a caller as a link.
     pub(crate) fn join(&self, call: IncomingCall, offer: &GroupOffer) -> Result<(), Error> {
-        let (id, membership) = {
+        // Before the group is locked: nobody waits for it then.
+        call.derive_keys(&self.config);
+        let (id, socket) = {
             let mut state = self.lock();
-            let id = state.machine.add_link(offer.weight);
-            (id, state.machine.membership(id))
+            let id = state.driver.add_link(punctual_io::now(), offer.weight, |membership| {
+                call.answer_link(&self.config, membership, &self.signals)
+            })?;
+            (id, state.driver.link(id).cloned().ok_or(Error::Stopped)?)
         };
-        let joined = call
-            .answer_link(&self.config, &membership, &self.signals)
-            .and_then(|socket| self.enlist(id, &socket));
+        let joined = self.link_up(id, &socket);
         if joined.is_err() {
-            self.lock().machine.remove_link(punctual_io::now(), id);
+            self.lock().driver.remove_link(&mut Sockets, id);
         }
         joined
     }

@@ -5,17 +5,17 @@ mod drive;
 mod ended;
 mod link;
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use punctual_proto::{
-    CloseReason, Config, ConfigError, Endpoint, GroupKind, GroupOffer, LinkAction, LinkId,
+    CloseReason, Config, ConfigError, DrainedLink, GroupDriver, GroupKind, GroupOffer, LinkId,
     LinkState, Message, SendOptions, Statistics,
 };
 use punctual_units::Instant;
 
 use self::calls::Calls;
+use self::drive::Sockets;
 use self::ended::EndedLinks;
 pub use self::link::{GroupLink, GroupReport, LinkReport};
 use crate::error::{Error, Sent, sent};
@@ -69,16 +69,13 @@ pub(crate) struct Inner {
 
 #[derive(Debug)]
 struct State {
-    machine: punctual_proto::Group,
-    members: BTreeMap<LinkId, Socket>,
+    driver: GroupDriver<Socket>,
     calls: Calls,
     ended: EndedLinks,
     was_up: bool,
     /// Why the last link ended.
     last_end: Option<CloseReason>,
     closing: bool,
-    /// Everything that was due at the links by then has been handed to the machine.
-    collected: Instant,
     /// When a reader was last told that something is due that the group has already.
     told_due: Instant,
     /// When the group looks at its links next, if nothing happens before.
@@ -143,14 +140,12 @@ impl Group {
             punctual_io::now(),
         );
         let state = State {
-            machine,
-            members: BTreeMap::new(),
+            driver: GroupDriver::new(machine),
             calls: Calls::default(),
             ended: EndedLinks::default(),
             was_up: false,
             last_end: None,
             closing: false,
-            collected: Instant::ORIGIN,
             told_due: Instant::ORIGIN,
             sleeps_until: None,
         };
@@ -190,12 +185,9 @@ impl Group {
     fn try_send_with(&self, payload: &Bytes, options: SendOptions) -> Result<bool, Error> {
         let mut state = self.inner.lock();
         state.check_open()?;
-        state.ask_links();
-        let now = punctual_io::now();
-        let answer = state.machine.send(now, payload.clone(), options);
-        state.carry_out();
+        let answer = state.driver.send(&mut Sockets, payload.clone(), options);
         // The group may have to look at its links earlier than it thought.
-        let next = state.machine.poll_timeout();
+        let next = state.driver.group().poll_timeout();
         let hurry = next.is_some_and(|next| state.sleeps_until.is_none_or(|at| next < at));
         drop(state);
         if hurry {
@@ -222,25 +214,14 @@ impl Group {
     /// The next message of the stream, if one is due now. Errors as [`recv`](Self::recv).
     pub fn try_recv(&self) -> Result<Option<Message>, Error> {
         let mut state = self.inner.lock();
-        let mut complete = false;
-        loop {
-            let collected = state.collected;
-            if let Some(message) = state.machine.recv(collected) {
-                return Ok(Some(message));
-            }
-            if complete {
-                break;
-            }
-            // What falls due while the links are asked has its turn in the next round: another
-            // link, asked already, may have something that comes before it. Nobody tells of it
-            // again, so the round that finds nothing more is not the last look.
-            state.collected = punctual_io::now();
-            complete = !state.collect();
+        if let Some(message) = state.driver.recv(&mut Sockets) {
+            return Ok(Some(message));
         }
+        state.forget_drained();
         if state.is_drained() {
             return Err(state.end());
         }
-        let next = state.machine.next_delivery();
+        let next = state.driver.group().next_delivery();
         let hurry = next.is_some_and(|next| state.sleeps_until.is_none_or(|at| next < at));
         drop(state);
         if hurry {
@@ -261,8 +242,11 @@ impl Group {
     pub fn remove_link(&self, id: LinkId) {
         let mut state = self.inner.lock();
         let id = state.calls.remove(id);
-        let socket = state.forget(id);
-        state.carry_out();
+        let weight = state.driver.group().link_weight(id);
+        let socket = state.driver.remove_link(&mut Sockets, id);
+        if let (Some(socket), Some(weight)) = (&socket, weight) {
+            state.ended.add(LinkReport::new(id, weight, LinkState::Gone, socket));
+        }
         drop(state);
         // Others may hold it: the task that waits for its end.
         if let Some(socket) = socket {
@@ -279,7 +263,7 @@ impl Group {
         let sockets: Vec<Socket> = {
             let mut state = self.inner.lock();
             state.closing = true;
-            state.members.values().cloned().collect()
+            state.established().map(|(_, socket)| socket.clone()).collect()
         };
         sockets.iter().for_each(Socket::begin_close);
         for socket in sockets {
@@ -290,12 +274,12 @@ impl Group {
 
     /// What the group does with its links.
     pub fn kind(&self) -> GroupKind {
-        self.inner.lock().machine.kind()
+        self.inner.lock().driver.group().kind()
     }
 
     /// This end's ID of the group.
     pub fn id(&self) -> u32 {
-        self.inner.lock().machine.id()
+        self.inner.lock().driver.group().id()
     }
 
     /// The stream ID that the caller sent; empty if it sent none.
@@ -308,12 +292,12 @@ impl Group {
 
     /// How often another link took over in a backup group.
     pub fn switches(&self) -> u64 {
-        self.inner.lock().machine.switches()
+        self.inner.lock().driver.group().switches()
     }
 
     /// What is counted of the stream as a whole, each message once.
     pub fn statistics(&self) -> Statistics {
-        self.inner.lock().machine.statistics(punctual_io::now())
+        self.inner.lock().driver.group().statistics(punctual_io::now())
     }
 
     /// The links that stand or have something left to deliver, and how they are.
@@ -325,7 +309,7 @@ impl Group {
     pub fn report(&self) -> GroupReport {
         let state = self.inner.lock();
         GroupReport {
-            stream: state.machine.statistics(punctual_io::now()),
+            stream: state.driver.group().statistics(punctual_io::now()),
             links: state.reports(),
             ended: state.ended.together().clone(),
             ended_links: state.ended.links(),
@@ -346,8 +330,8 @@ impl Inner {
     pub(crate) fn expects(&self, offer: &GroupOffer, stream_id: &str) -> bool {
         let state = self.lock();
         state.check_open().is_ok()
-            && state.machine.peer_group() == Some(offer.peer_group)
-            && state.machine.kind() == offer.kind
+            && state.driver.group().peer_group() == Some(offer.peer_group)
+            && state.driver.group().kind() == offer.kind
             && self.stream_id == stream_id
     }
 }
@@ -360,28 +344,32 @@ impl Drop for Inner {
 
 impl State {
     fn check_open(&self) -> Result<(), Error> {
-        if self.closing || (self.was_up && !self.machine.is_up()) {
+        if self.closing || (self.was_up && !self.driver.group().is_up()) {
             return Err(self.end());
         }
         Ok(())
     }
 
+    /// The links that are established or have something left to deliver.
+    fn established(&self) -> impl Iterator<Item = (LinkId, &Socket)> {
+        let state = |id| self.driver.group().link_state(id);
+        self.driver.links().filter(move |&(id, _)| state(id) != Some(LinkState::Joining))
+    }
+
     fn reports(&self) -> Vec<LinkReport> {
-        let reports = self.machine.links().filter_map(|(id, weight, state)| {
-            Some(LinkReport::new(id, weight, state, self.members.get(&id)?))
+        let group = self.driver.group();
+        let reports = self.established().filter_map(|(id, socket)| {
+            Some(LinkReport::new(id, group.link_weight(id)?, group.link_state(id)?, socket))
         });
         reports.collect()
     }
 
-    /// Nothing more comes from a link, or is to come. What it counted is kept.
-    fn forget(&mut self, id: LinkId) -> Option<Socket> {
-        let socket = self.members.remove(&id);
-        let weight = self.machine.links().find(|link| link.0 == id).map_or(0, |link| link.1);
-        if let Some(socket) = &socket {
-            self.ended.add(LinkReport::new(id, weight, LinkState::Gone, socket));
+    /// Keeps what each link has counted from which nothing more comes.
+    fn forget_drained(&mut self) {
+        while let Some(drained) = self.driver.poll_drained() {
+            let DrainedLink { id, weight, link } = drained;
+            self.ended.add(LinkReport::new(id, weight, LinkState::Gone, &link));
         }
-        self.machine.remove_link(punctual_io::now(), id);
-        socket
     }
 
     fn end(&self) -> Error {
@@ -391,84 +379,8 @@ impl State {
     /// Whether no link stands and nothing is left to deliver.
     fn is_drained(&self) -> bool {
         self.was_up
-            && !self.machine.is_up()
-            && self.members.is_empty()
-            && self.machine.next_delivery().is_none()
-    }
-
-    /// Tells the machine how its links are.
-    fn ask_links(&mut self) {
-        for (&id, socket) in &self.members {
-            if let Some(status) = socket.with_endpoint(|endpoint, _, id| endpoint.link_status(id)) {
-                self.machine.update(id, status);
-            }
-        }
-    }
-
-    /// Gives the machine what the links of a balancing group leave to it.
-    fn take_losses(&mut self) {
-        if self.machine.kind() != GroupKind::Balance {
-            return;
-        }
-        for (&link, socket) in &self.members {
-            let lost = socket.with_endpoint(|endpoint, _, id| endpoint.take_link_losses(id));
-            self.machine.handle_losses(punctual_io::now(), link, lost);
-        }
-    }
-
-    /// Does what the machine wants done at its links.
-    fn carry_out(&mut self) {
-        while let Some((id, action)) = self.machine.poll_action() {
-            let Some(socket) = self.members.get(&id) else { continue };
-            let result = match action {
-                LinkAction::Submit(_) => {
-                    socket.with_endpoint(|endpoint, now, id| endpoint.apply(now, id, action))
-                }
-                _ => socket.with_driver(|endpoint, now, id| endpoint.apply(now, id, action)),
-            };
-            if let Err(error) = result {
-                tracing::trace!(link = ?id, %error, "a link did not do what its group wants");
-            }
-        }
-    }
-
-    /// Hands everything that is due at the links to the machine; whether there was anything.
-    fn collect(&mut self) -> bool {
-        let Self { machine, members, .. } = self;
-        let balances = machine.kind() == GroupKind::Balance;
-        let mut any = false;
-        let mut drained = Vec::new();
-        for (&link, socket) in members.iter() {
-            if balances {
-                let early = socket.with_endpoint(|endpoint, _, id| endpoint.take_link_messages(id));
-                any |= !early.is_empty();
-                early.into_iter().for_each(|message| machine.handle_message(link, message));
-            }
-            loop {
-                match socket.with_endpoint(Endpoint::recv) {
-                    // The group has it already.
-                    Ok(Some(_)) if balances => {}
-                    Ok(Some(message)) => {
-                        machine.handle_message(link, message);
-                        any = true;
-                    }
-                    Ok(None) => break,
-                    // Nothing more will come, unless nobody has noticed its end yet.
-                    Err(_) => {
-                        let mut links = machine.links();
-                        let gone = links.any(|it| it.0 == link && it.2 == LinkState::Gone);
-                        drained.extend(gone.then_some(link));
-                        break;
-                    }
-                }
-            }
-        }
-        if !drained.is_empty() {
-            for link in drained {
-                self.forget(link);
-            }
-            self.carry_out();
-        }
-        any
+            && !self.driver.group().is_up()
+            && self.established().next().is_none()
+            && self.driver.group().next_delivery().is_none()
     }
 }

@@ -1,24 +1,19 @@
 //! The groups at both ends of a stream over several links.
 
-use punctual_proto::{ConnectionId, Group, LinkId, LinkState};
+use punctual_proto::{
+    ConnectionId, Endpoint, Group, GroupDriver, LinkAccess, LinkEndpoints, LinkId, LinkState,
+};
 use punctual_units::Instant;
 
 use super::{End, GroupLink};
+use crate::host::Host;
 
 /// Both ends of a stream over several links.
 #[derive(Debug)]
 pub(crate) struct Bond {
     /// The sender's and the receiver's.
-    ends: [GroupEnd; 2],
+    ends: [GroupDriver<Member>; 2],
     pub(crate) links: Vec<BondLink>,
-}
-
-/// One end: its group, and which connections are its links.
-#[derive(Debug)]
-pub(crate) struct GroupEnd {
-    pub(crate) machine: Group,
-    /// Those that stand, are being made, or have something left to deliver.
-    pub(crate) members: Vec<Member>,
 }
 
 /// A connection that is a link of a group.
@@ -28,8 +23,6 @@ pub(crate) struct Member {
     pub(crate) link: usize,
     pub(crate) host: usize,
     pub(crate) id: ConnectionId,
-    /// The link's name in its group. A link that is called again has another one.
-    pub(crate) name: LinkId,
 }
 
 /// A link as its stream defines it, and what became of its calls.
@@ -44,17 +37,14 @@ pub(crate) struct BondLink {
 impl Bond {
     pub(crate) fn new(ends: [Group; 2], links: impl Iterator<Item = GroupLink>) -> Self {
         let link = |defined| BondLink { defined, calls: 0, call_at: None };
-        Self {
-            ends: ends.map(|machine| GroupEnd { machine, members: Vec::new() }),
-            links: links.map(link).collect(),
-        }
+        Self { ends: ends.map(GroupDriver::new), links: links.map(link).collect() }
     }
 
-    pub(crate) fn end(&self, end: End) -> &GroupEnd {
+    pub(crate) fn end(&self, end: End) -> &GroupDriver<Member> {
         &self.ends[end as usize]
     }
 
-    pub(crate) fn end_mut(&mut self, end: End) -> &mut GroupEnd {
+    pub(crate) fn end_mut(&mut self, end: End) -> &mut GroupDriver<Member> {
         &mut self.ends[end as usize]
     }
 
@@ -64,23 +54,42 @@ impl Bond {
     }
 }
 
-impl GroupEnd {
-    /// The name of the link with this connection.
-    pub(crate) fn name_of(&self, host: usize, id: ConnectionId) -> Option<LinkId> {
-        let member = self.members.iter().find(|it| (it.host, it.id) == (host, id));
-        member.map(|member| member.name)
+/// The hosts of one end of a group, for its driver.
+pub(crate) struct GroupHosts<'a> {
+    pub(crate) hosts: &'a mut [Host],
+    /// The hosts whose endpoints may have something to transmit or to tell.
+    pub(crate) touched: &'a mut Vec<usize>,
+    /// The time on the clock that the end's hosts share.
+    pub(crate) local: Instant,
+}
+
+impl LinkEndpoints for GroupHosts<'_> {
+    type Link = Member;
+
+    fn now(&self) -> Instant {
+        self.local
     }
 
-    /// The last connection of a link.
-    pub(crate) fn last_of(&self, link: usize) -> Option<&Member> {
-        self.members.iter().rfind(|member| member.link == link)
+    fn with_endpoint<R>(
+        &mut self,
+        link: &Member,
+        access: LinkAccess,
+        work: impl FnOnce(&mut Endpoint, Instant, ConnectionId) -> R,
+    ) -> R {
+        if access != LinkAccess::Query && !self.touched.contains(&link.host) {
+            self.touched.push(link.host);
+        }
+        work(&mut self.hosts[link.host].endpoint, self.local, link.id)
     }
+}
 
-    /// What this end does with a link.
-    pub(crate) fn state_of(&self, link: usize) -> LinkState {
-        let name = self.last_of(link).map(|member| member.name);
-        let mut links = self.machine.links();
-        let found = name.and_then(|name| links.find(|(id, ..)| *id == name));
-        found.map_or(LinkState::Gone, |(.., state)| state)
-    }
+/// The last connection of a link.
+pub(crate) fn last_of(end: &GroupDriver<Member>, link: usize) -> Option<(LinkId, &Member)> {
+    end.links().filter(|(_, member)| member.link == link).last()
+}
+
+/// How a link is at this end.
+pub(crate) fn state_of(end: &GroupDriver<Member>, link: usize) -> LinkState {
+    let id = last_of(end, link).map(|(id, _)| id);
+    id.and_then(|id| end.group().link_state(id)).unwrap_or(LinkState::Gone)
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_proto::{
-    CloseReason, ConnectionId, Group, GroupKind, Incoming, LinkState, SendError, SendOptions,
+    CloseReason, ConnectionId, Group, GroupDriver, Incoming, LinkState, SendError, SendOptions,
 };
 use punctual_units::Instant;
 
@@ -12,7 +12,7 @@ use super::World;
 use crate::agenda::Source;
 use crate::chance::{Purpose, derive};
 use crate::host::Use;
-use crate::stream::bond::{Bond, GroupEnd, Member};
+use crate::stream::bond::{Bond, GroupHosts, Member};
 use crate::stream::{End, GroupLink, Transport};
 
 const BOTH: [End; 2] = [End::Sender, End::Receiver];
@@ -56,16 +56,15 @@ impl World {
         let remote = hosts[called].address;
         let host = &mut hosts[calling];
         let local = host.clock.local(*now);
-        let end = bond.end_mut(caller);
-        let name = end.machine.add_link(weight);
-        let membership = end.machine.membership(name);
         let config = config.clone().with_group_connect(true);
-        match host.endpoint.connect_link(local, remote, config, &membership) {
-            Ok(id) => {
-                end.members.push(Member { link, host: calling, id, name });
-                self.expect(calling, called, id, Use { stream: index, link });
-            }
-            Err(_) => end.machine.remove_link(local, name),
+        let endpoint = &mut host.endpoint;
+        let made = bond.end_mut(caller).add_link(local, weight, |membership| {
+            let id = endpoint.connect_link(local, remote, config, membership);
+            id.map(|id| Member { link, host: calling, id })
+        });
+        let group = bond.end(caller);
+        if let Some(&Member { id, .. }) = made.ok().and_then(|made| group.link(made)) {
+            self.expect(calling, called, id, Use { stream: index, link });
         }
     }
 
@@ -80,32 +79,28 @@ impl World {
         let (Some(bond), Some(offer)) = (&mut stream.bond, incoming.group) else { return };
         let at = &mut hosts[host];
         let local = at.clock.local(*now);
-        let end = bond.end_mut(caller.other());
-        let name = end.machine.add_link(offer.weight);
-        let membership = end.machine.membership(name);
+        let group = bond.end_mut(caller.other());
         let config = config.clone().with_group_connect(true);
-        let accepted = at.endpoint.accept_link(local, incoming.id, Some(config), &membership);
-        let Ok(id) = accepted else { return end.machine.remove_link(local, name) };
-        end.members.push(Member { link, host, id, name });
-        at.streams.insert(id, purpose);
-        self.link_stands(index, host, id);
+        let accepted = group.add_link(local, offer.weight, |membership| {
+            let id = at.endpoint.accept_link(local, incoming.id, Some(config), membership);
+            id.map(|id| Member { link, host, id })
+        });
+        if let Some(&Member { id, .. }) = accepted.ok().and_then(|made| group.link(made)) {
+            at.streams.insert(id, purpose);
+            self.link_is_up(index, host, id);
+        }
     }
 
     /// A link's handshake is over.
-    pub(super) fn link_stands(&mut self, index: usize, host: usize, id: ConnectionId) {
+    pub(super) fn link_is_up(&mut self, index: usize, host: usize, id: ConnectionId) {
         let end = self.end_at(index, host);
-        let Self { hosts, streams, now, .. } = self;
-        let Some(bond) = &mut streams[index].bond else { return };
-        let group = bond.end_mut(end);
-        let at = &mut hosts[host];
-        let local = at.clock.local(*now);
-        if let (Some(terms), Some(name)) = (at.endpoint.link_terms(id), group.name_of(host, id)) {
+        self.with_group(index, end, |group, hosts| {
+            let Some(link) = group.find(|it| (it.host, it.id) == (host, id)) else { return };
             // A link of another group is of no use.
-            if group.machine.link_up(local, name, &terms).is_err() {
-                at.endpoint.close(local, id);
+            if group.link_up(hosts, link).is_err() {
+                hosts.hosts[host].endpoint.close(hosts.local, id);
             }
-        }
-        self.carry_out(index, end);
+        });
         if end == End::Sender && self.streams[index].connected_at.is_none() {
             self.begin(index);
         }
@@ -118,20 +113,17 @@ impl World {
         index: usize,
         payload: Bytes,
     ) -> Result<(), SendError> {
-        self.look(index, End::Sender);
-        let local = self.hosts[self.streams[index].from].clock.local(self.now);
-        let Some(bond) = &mut self.streams[index].bond else { return Err(SendError::NotConnected) };
-        let machine = &mut bond.end_mut(End::Sender).machine;
-        let sent = machine.send(local, payload, SendOptions::default());
-        self.carry_out(index, End::Sender);
+        let sent = self.with_group(index, End::Sender, |group, hosts| {
+            group.send(hosts, payload, SendOptions::default())
+        });
         self.plan_group(index, End::Sender);
-        sent
+        sent.unwrap_or(Err(SendError::NotConnected))
     }
 
     /// A link has something to read, or something for its group.
     pub(super) fn link_has_news(&mut self, index: usize, host: usize) {
         let end = self.end_at(index, host);
-        self.look_and_read(index, end);
+        self.update_and_read(index, end);
     }
 
     /// A link's connection has ended.
@@ -143,33 +135,35 @@ impl World {
         reason: CloseReason,
     ) {
         let end = self.end_at(index, host);
-        let (now, stream) = (self.now, &mut self.streams[index]);
-        let caller = stream.config.transport.ends().map(|(.., caller)| caller);
-        let Some(bond) = &mut stream.bond else { return };
-        let local = self.hosts[host].clock.local(now);
-        let group = bond.end_mut(end);
-        let Some(member) = group.members.iter().find(|it| (it.host, it.id) == (host, id)) else {
-            return;
-        };
-        let (link, name) = (member.link, member.name);
-        group.machine.link_down(local, name);
-        let stands = group.machine.is_up();
-        let joins = group.machine.links().any(|(.., state)| state == LinkState::Joining);
-        if caller == Some(end) && (stands || joins) {
-            bond.links[link].call_at = Some(now + PAUSE);
+        let ended = self.with_group(index, end, |group, hosts| {
+            let id = group.find(|it| (it.host, it.id) == (host, id))?;
+            let link = group.link(id)?.link;
+            group.link_ended(hosts, id);
+            let is_up = group.group().is_up();
+            let joins = group.group().links().any(|(.., state)| state == LinkState::Joining);
+            Some((link, is_up || joins))
+        });
+        let Some(Some((link, goes_on))) = ended else { return };
+        let is_caller = self.is_caller(index, end);
+        let stream = &mut self.streams[index];
+        if goes_on
+            && is_caller
+            && let Some(bond) = &mut stream.bond
+        {
+            bond.links[link].call_at = Some(self.now + PAUSE);
         }
-        if !stands && !joins {
+        if !goes_on {
             stream.end(reason);
             self.agenda.set(Source::Stream(index), None);
         }
-        self.look_and_read(index, end);
+        self.update_and_read(index, end);
     }
 
     /// The time that a group asked for has come: that of the sender of stream n is number 2n, that
     /// of its receiver 2n + 1.
     pub(super) fn run_group(&mut self, number: usize) {
         let (index, end) = (number / 2, BOTH[number % 2]);
-        self.look_and_read(index, end);
+        self.update_and_read(index, end);
         if self.is_caller(index, end) {
             self.call_again(index, end);
         }
@@ -180,10 +174,10 @@ impl World {
     fn call_again(&mut self, index: usize, end: End) {
         let now = self.now;
         let Some(bond) = &mut self.streams[index].bond else { return };
-        let stands = bond.end(end).machine.is_up();
+        let is_up = bond.end(end).group().is_up();
         let mut due = Vec::new();
         for (number, link) in bond.links.iter_mut().enumerate() {
-            if link.call_at.take_if(|at| *at <= now).is_some() && stands {
+            if link.call_at.take_if(|at| *at <= now).is_some() && is_up {
                 due.push(number);
             }
         }
@@ -192,89 +186,45 @@ impl World {
         }
     }
 
-    fn look_and_read(&mut self, index: usize, end: End) {
-        self.collect(index, end);
-        self.look(index, end);
+    /// Reads what is due at one end of a group, and lets the group do what is due.
+    fn update_and_read(&mut self, index: usize, end: End) {
+        self.read_group(index, end);
+        self.with_group(index, end, |group, hosts| group.update(hosts));
         self.plan_group(index, end);
     }
 
-    /// Tells a group how its links are, and does what it wants.
-    fn look(&mut self, index: usize, end: End) {
-        let Self { hosts, streams, now, .. } = self;
-        let Some(bond) = &mut streams[index].bond else { return };
-        let GroupEnd { machine, members } = bond.end_mut(end);
-        let Some(first) = members.first() else { return };
-        let local = hosts[first.host].clock.local(*now);
-        for member in members.iter() {
-            let endpoint = &mut hosts[member.host].endpoint;
-            if let Some(status) = endpoint.link_status(member.id) {
-                machine.update(member.name, status);
+    /// Reads everything that is due at one end of a group, and releases the connections from which
+    /// nothing more comes.
+    fn read_group(&mut self, index: usize, end: End) {
+        let mut messages = Vec::new();
+        self.with_group(index, end, |group, hosts| {
+            messages.extend(std::iter::from_fn(|| group.recv(hosts)));
+            while let Some(drained) = group.poll_drained() {
+                let Member { host, id, .. } = drained.link;
+                let host = &mut hosts.hosts[host];
+                host.endpoint.release(hosts.local, id);
+                host.streams.remove(&id);
             }
-            if machine.kind() == GroupKind::Balance {
-                let lost = endpoint.take_link_losses(member.id);
-                machine.handle_losses(local, member.name, lost);
-            }
-        }
-        machine.handle_timeout(local);
-        self.carry_out(index, end);
-    }
-
-    fn carry_out(&mut self, index: usize, end: End) {
-        let Self { hosts, streams, touched, now, .. } = self;
-        let Some(bond) = &mut streams[index].bond else { return };
-        let GroupEnd { machine, members } = bond.end_mut(end);
-        while let Some((name, action)) = machine.poll_action() {
-            let Some(member) = members.iter().find(|it| it.name == name) else { continue };
-            let host = &mut hosts[member.host];
-            let local = host.clock.local(*now);
-            // A link without room misses the message; the group knows.
-            let _ = host.endpoint.apply(local, member.id, action);
-            if !touched.contains(&member.host) {
-                touched.push(member.host);
-            }
-        }
-    }
-
-    /// Hands everything that is due at the links to the group, and reads what it makes of it. Links
-    /// that have ended and delivered all are forgotten.
-    fn collect(&mut self, index: usize, end: End) {
-        let Self { hosts, streams, touched, now, .. } = self;
-        let stream = &mut streams[index];
-        let Some(bond) = &mut stream.bond else { return };
-        let GroupEnd { machine, members } = bond.end_mut(end);
-        let Some(first) = members.first() else { return };
-        let local = hosts[first.host].clock.local(*now);
-        let balances = machine.kind() == GroupKind::Balance;
-        members.retain(|&Member { host, id, name, .. }| {
-            let at = &mut hosts[host];
-            for message in at.endpoint.take_link_messages(id) {
-                machine.handle_message(name, message);
-            }
-            if !touched.contains(&host) {
-                touched.push(host);
-            }
-            loop {
-                match at.endpoint.recv(local, id) {
-                    // The group has it already.
-                    Ok(Some(_)) if balances => {}
-                    Ok(Some(message)) => machine.handle_message(name, message),
-                    Ok(None) => return true,
-                    Err(_) => break,
-                }
-            }
-            let mut links = machine.links();
-            let gone = links.any(|(link, _, state)| link == name && state == LinkState::Gone);
-            drop(links);
-            if gone {
-                machine.remove_link(local, name);
-                at.endpoint.release(local, id);
-                at.streams.remove(&id);
-            }
-            !gone
         });
-        while let Some(message) = machine.recv(local) {
-            stream.receiving.take(*now, local, &message);
+        let local = self.hosts[self.host_of(index, end)].clock.local(self.now);
+        for message in messages {
+            self.streams[index].receiving.take(self.now, local, &message);
         }
+    }
+
+    /// Calls `work` with the driver of one end of a stream's group and the hosts of that end;
+    /// `None` if the stream has no group.
+    fn with_group<R>(
+        &mut self,
+        index: usize,
+        end: End,
+        work: impl FnOnce(&mut GroupDriver<Member>, &mut GroupHosts<'_>) -> R,
+    ) -> Option<R> {
+        let host = self.host_of(index, end);
+        let Self { hosts, streams, touched, now, .. } = self;
+        let bond = streams[index].bond.as_mut()?;
+        let local = hosts[host].clock.local(*now);
+        Some(work(bond.end_mut(end), &mut GroupHosts { hosts, touched, local }))
     }
 
     /// Sets when a group wants to look at its links next, or calls over one again.
@@ -282,11 +232,10 @@ impl World {
         let stream = &self.streams[index];
         let Some(bond) = &stream.bond else { return };
         let group = bond.end(end);
-        let timers = [group.machine.poll_timeout(), group.machine.next_delivery()];
         let clock = &self.hosts[self.host_of(index, end)].clock;
-        let timers = timers.into_iter().flatten().map(|local| clock.world(local));
+        let timer = group.poll_timeout().map(|local| clock.world(local));
         let calls = bond.next_call().filter(|_| self.is_caller(index, end));
-        let next: Option<Instant> = timers.chain(calls).min();
+        let next: Option<Instant> = timer.into_iter().chain(calls).min();
         let number = 2 * index + end as usize;
         self.agenda.set(Source::Group(number), next.map(|at| at.max(self.now)));
     }

@@ -3,7 +3,7 @@ use punctual_units::Instant;
 
 use super::{StreamId, World};
 use crate::agenda::Source;
-use crate::stream::bond::Bond;
+use crate::stream::bond::{Bond, last_of, state_of};
 use crate::stream::{End, LinkOutcome, StreamOutcome, StreamSample};
 
 impl World {
@@ -21,7 +21,7 @@ impl World {
             sender,
             receiver,
             links: stream.bond.as_ref().map(|bond| self.links_of(bond)).unwrap_or_default(),
-            switches: stream.bond.as_ref().map_or(0, |it| it.end(End::Sender).machine.switches()),
+            switches: stream.bond.as_ref().map_or(0, |it| it.end(End::Sender).group().switches()),
             metrics: stream.receiving.report(),
             latency_us: stream.receiving.latency_us.clone(),
             integrity: stream.receiving.integrity,
@@ -53,7 +53,7 @@ impl World {
         let stream = &self.streams[index];
         [(End::Sender, stream.from), (End::Receiver, stream.to)].map(|(end, host)| {
             if let Some(bond) = &stream.bond {
-                return bond.end(end).machine.statistics(self.hosts[host].clock.local(self.now));
+                return bond.end(end).group().statistics(self.hosts[host].clock.local(self.now));
             }
             let id = stream.connection(end);
             id.and_then(|id| self.statistics_of(host, id)).unwrap_or_default()
@@ -64,10 +64,10 @@ impl World {
         let links = bond.links.iter().enumerate();
         let links = links.map(|(link, it)| {
             let [sender, receiver] = [End::Sender, End::Receiver].map(|end| {
-                let member = bond.end(end).last_of(link);
-                member.and_then(|it| self.statistics_of(it.host, it.id)).unwrap_or_default()
+                let last = last_of(bond.end(end), link);
+                last.and_then(|(_, it)| self.statistics_of(it.host, it.id)).unwrap_or_default()
             });
-            let state = bond.end(End::Sender).state_of(link);
+            let state = state_of(bond.end(End::Sender), link);
             LinkOutcome { state, calls: it.calls, sender, receiver }
         });
         links.collect()

@@ -151,7 +151,7 @@ impl World {
     pub(super) fn connected(&mut self, host: usize, id: ConnectionId) {
         let Some(&Use { stream, .. }) = self.hosts[host].streams.get(&id) else { return };
         if matches!(self.streams[stream].config.transport, Transport::Group { .. }) {
-            self.link_stands(stream, host, id);
+            self.link_is_up(stream, host, id);
         } else if self.streams[stream].from == host {
             self.begin(stream);
         }
