@@ -284,6 +284,10 @@ mod tests {
     fn path(delivery_rate: u32, capacity: u32, in_loss_list: usize, next: u32) -> PathState {
         PathState {
             rtt: Rtt { smoothed: Duration::from_millis(90), variance: Duration::ZERO },
+            latest_rtt: Duration::from_millis(90),
+            base_rtt: Duration::from_millis(90),
+            in_flight: 0,
+            packet_size: 1_500,
             delivery_rate,
             capacity,
             in_loss_list,

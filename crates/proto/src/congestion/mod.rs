@@ -3,6 +3,7 @@
 pub(crate) mod file;
 mod input_rate;
 pub(crate) mod live;
+mod path_delay;
 mod progress;
 
 use std::fmt;
@@ -14,16 +15,30 @@ use punctual_wire::SeqNo;
 
 use self::file::FileControl;
 use self::live::LiveControl;
+pub(crate) use self::path_delay::PathDelay;
 use crate::chance::Chance;
 use crate::config::{Config, CongestionAlgorithm, Transmission};
 use crate::connection::send::pacer::Pace;
 use crate::handshake::Negotiated;
 
-/// What a sender knows of its path when something happens that congestion control may react to.
+/// The sender's knowledge of its path when something happens that congestion control may react to.
 #[derive(Clone, Copy, Debug)]
 pub struct PathState {
-    /// The round-trip time.
+    /// The estimate of the round-trip time.
     pub rtt: Rtt,
+    /// The newest round-trip time that the peer reported, each 10 ms in its ACKs; zero before the
+    /// first report. The peer smooths it over the last eight samples or so.
+    pub latest_rtt: Duration,
+    /// The least of these in the last ten minutes: the round-trip time while no queue fills (RFC
+    /// 6817 section 3.4.2); zero before the first report.
+    pub base_rtt: Duration,
+    /// Packets that were sent and are not acknowledged.
+    pub in_flight: u32,
+    /// The size of a full packet, bytes, IP and UDP headers included: [`period`] and rate belong
+    /// together by it.
+    ///
+    /// [`period`]: CongestionControl::period
+    pub packet_size: u32,
     /// Packets per second that arrive at the peer, smoothed from its ACKs; 0 if unknown.
     pub delivery_rate: u32,
     /// Packets per second that the link seems to carry, smoothed from the peer's ACKs; 0 if
@@ -40,37 +55,70 @@ pub struct PathState {
     pub next_new: SeqNo,
 }
 
-/// Decides how fast packets follow each other and how many may be on their way.
+impl PathState {
+    /// How long packets wait in queues along the path: the newest round-trip time less the least
+    /// one. Zero while nothing is known.
+    pub fn queueing_delay(&self) -> Duration {
+        self.latest_rtt.saturating_sub(self.base_rtt)
+    }
+}
+
+/// Decides how fast packets of files and byte streams follow each other, and how many may be on
+/// their way.
 ///
-/// The sender asks for period and window after each call that may change them. What it sends at
-/// which instant, and what is sent again, is not decided here.
+/// A control goes by losses, by the rate at which packets arrive, or by delay: it gets the round
+/// trips as they are reported, and the queueing delay that follows from them, and answers with a
+/// window, and with a period or a rate. The sender asks for the answers after each call that may
+/// change them. It spaces originals and retransmissions alike; which packets are retransmitted is
+/// decided by the [`RetransmitPolicy`](crate::RetransmitPolicy).
 pub trait CongestionControl: fmt::Debug + Send {
-    /// Time from one packet to the next.
+    /// Time from one packet to the next. The statistics show it; packets are spaced by it unless
+    /// [`rate`](Self::rate) answers.
     fn period(&self) -> Duration;
 
-    /// Most packets in flight. What the peer has room for bounds them as well.
+    /// The rate at which packets are sent, headers included: each takes the time of its own size.
+    /// By default `None`: each packet takes the [`period`](Self::period), whatever its size.
+    fn rate(&self) -> Option<Bitrate> {
+        None
+    }
+
+    /// Greatest number of packets in flight. The peer's flow window bounds it as well.
     fn window(&self) -> u32;
 
-    /// The rate that the period stands for, headers included, for the statistics.
+    /// The highest rate that is allowed, headers included, for the statistics and for the limit of
+    /// retransmissions.
     fn max_bandwidth(&self) -> Bitrate;
 
-    /// An ACK came in, which acknowledged so many `packets`; none if it told nothing new.
+    /// The peer reported its round-trip time: `path.latest_rtt` is new. By default it is ignored.
+    fn round_trip(&mut self, now: Instant, path: &PathState) {
+        let _ = (now, path);
+    }
+
+    /// An ACK came in and acknowledged `packets` packets, possibly none.
     fn acknowledged(&mut self, now: Instant, packets: u32, path: &PathState);
 
     /// The peer reported packets lost, the first of them `first`.
     fn lost(&mut self, now: Instant, first: SeqNo, path: &PathState);
 
-    /// Nothing was acknowledged for long.
+    /// No packet was acknowledged for the retransmission timeout.
     fn timed_out(&mut self, now: Instant, path: &PathState);
 }
 
-/// The congestion control of a connection. Live's has more to see than the others: it follows what
-/// the application submits and how large packets are. That is done for each packet, so it is not
-/// reached through a table of functions.
+/// The congestion control of a connection. That of live streams sees more than the others: it
+/// follows the messages that the application submits and the size of packets. That is done for each
+/// packet, so it is not reached through a table of functions.
 #[derive(Debug)]
 pub(crate) enum Controller {
     Live(LiveControl),
-    Other(Box<dyn CongestionControl>),
+    Other(Box<Other>),
+}
+
+/// The congestion control of a file or a byte stream.
+#[derive(Debug)]
+pub(crate) struct Other {
+    control: Box<dyn CongestionControl>,
+    delay: PathDelay,
+    packet_size: u32,
 }
 
 impl Controller {
@@ -78,21 +126,46 @@ impl Controller {
         if config.transmission() == Transmission::Live {
             return Self::Live(LiveControl::new(config));
         }
-        match config.congestion_algorithm() {
+        let control: Box<dyn CongestionControl> = match config.congestion_algorithm() {
             CongestionAlgorithm::Standard => {
                 // The ends drew both numbers at random from their seeds.
                 let mut seed = [0; 32];
                 seed[..4].copy_from_slice(&negotiated.send_isn.value().to_be_bytes());
                 seed[4..8].copy_from_slice(&negotiated.peer_socket_id.value().to_be_bytes());
-                Self::Other(Box::new(FileControl::new(
+                Box::new(FileControl::new(
                     negotiated.mss,
                     config.max_bandwidth(),
                     negotiated.peer_flow_window,
                     negotiated.send_isn,
                     Chance::new(seed),
-                )))
+                ))
             }
-            CongestionAlgorithm::Custom(factory) => Self::Other(factory.make()),
+            CongestionAlgorithm::Custom(factory) => factory.make(),
+        };
+        let packet_size = u32::try_from(negotiated.mss).unwrap_or(u32::MAX);
+        Self::Other(Box::new(Other { control, delay: PathDelay::default(), packet_size }))
+    }
+
+    /// The peer reported its round-trip time.
+    pub(crate) fn note_round_trip(&mut self, now: Instant, rtt: Duration) {
+        if let Self::Other(other) = self {
+            other.delay.sample(now, rtt);
+        }
+    }
+
+    /// The delays of the path; nothing is known of them for live streams.
+    pub(crate) fn delay(&self) -> PathDelay {
+        match self {
+            Self::Live(_) => PathDelay::default(),
+            Self::Other(other) => other.delay,
+        }
+    }
+
+    /// The size of a full packet, bytes, headers included; 0 for live streams.
+    pub(crate) fn packet_size(&self) -> u32 {
+        match self {
+            Self::Live(_) => 0,
+            Self::Other(other) => other.packet_size,
         }
     }
 
@@ -131,21 +204,143 @@ impl Controller {
     pub(crate) fn pace(&self) -> Pace {
         match self {
             Self::Live(live) => live.pace(),
-            Self::Other(other) => Pace::Packet(other.period()),
+            Self::Other(other) => match other.control.rate() {
+                Some(rate) => Pace::at(rate),
+                None => Pace::Packet(other.control.period()),
+            },
         }
     }
 
     pub(crate) fn get(&self) -> &dyn CongestionControl {
         match self {
             Self::Live(live) => live,
-            Self::Other(other) => other.as_ref(),
+            Self::Other(other) => other.control.as_ref(),
         }
     }
 
     pub(crate) fn get_mut(&mut self) -> &mut dyn CongestionControl {
         match self {
             Self::Live(live) => live,
-            Self::Other(other) => other.as_mut(),
+            Self::Other(other) => other.control.as_mut(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BASE: Duration = Duration::from_millis(50);
+
+    /// A rate between `least` and `target` that keeps `queue` bytes in the bottleneck's queue, as
+    /// FAST TCP does.
+    #[derive(Debug)]
+    struct DelayBased {
+        least: f64,
+        target: f64,
+        queue: f64,
+        bytes_per_sec: f64,
+        updated: Instant,
+    }
+
+    impl CongestionControl for DelayBased {
+        fn period(&self) -> Duration {
+            Duration::from_secs_f64(1_500.0 / self.bytes_per_sec)
+        }
+
+        fn rate(&self) -> Option<Bitrate> {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate")]
+            Some(Bitrate::from_bytes_per_sec(self.bytes_per_sec as u64))
+        }
+
+        fn window(&self) -> u32 {
+            u32::MAX
+        }
+
+        fn max_bandwidth(&self) -> Bitrate {
+            Bitrate::from_mbps(1_000)
+        }
+
+        fn round_trip(&mut self, now: Instant, path: &PathState) {
+            if now < self.updated + path.latest_rtt {
+                return;
+            }
+            self.updated = now;
+            let rtt = path.latest_rtt.as_secs_f64();
+            let wanted = (self.bytes_per_sec * path.base_rtt.as_secs_f64() + self.queue) / rtt;
+            let rate = f64::midpoint(self.bytes_per_sec, wanted);
+            self.bytes_per_sec = rate.clamp(self.least, self.target);
+        }
+
+        fn acknowledged(&mut self, _now: Instant, _packets: u32, _path: &PathState) {}
+
+        fn lost(&mut self, _now: Instant, _first: SeqNo, _path: &PathState) {}
+
+        fn timed_out(&mut self, _now: Instant, _path: &PathState) {}
+    }
+
+    /// Runs the control for ten seconds over a bottleneck of `capacity` bytes a second, by reports
+    /// each 10 ms. Returns the rate, bytes a second, and the queueing delay at the end.
+    fn run(capacity: f64) -> (f64, Duration) {
+        let factory = CongestionAlgorithm::custom(|| DelayBased {
+            least: 250_000.0,
+            target: 2_500_000.0,
+            queue: 15_000.0,
+            bytes_per_sec: 250_000.0,
+            updated: Instant::ORIGIN,
+        });
+        let config = Config::default()
+            .with_transmission(Transmission::Stream)
+            .with_congestion_algorithm(factory);
+        let CongestionAlgorithm::Custom(factory) = config.congestion_algorithm() else {
+            panic!("the algorithm is the one that was set");
+        };
+        let delay = PathDelay::default();
+        let mut controller = Controller::Other(Box::new(Other {
+            control: factory.make(),
+            delay,
+            packet_size: 1_500,
+        }));
+        let mut queue = 0.0_f64;
+        for step in 1..=1_000_u64 {
+            let Pace::Bytes(_) = controller.pace() else {
+                panic!("packets are spaced by the rate")
+            };
+            let rate = controller.get().rate().expect("a rate").as_bits_per_sec() as f64 / 8.0;
+            queue = (queue + (rate - capacity) * 0.01).max(0.0);
+            let now = Instant::from_millis(10 * step);
+            let latest_rtt = BASE + Duration::from_secs_f64(queue / capacity);
+            controller.note_round_trip(now, latest_rtt);
+            let path = PathState {
+                rtt: Rtt { smoothed: latest_rtt, variance: Duration::ZERO },
+                latest_rtt: controller.delay().latest(),
+                base_rtt: controller.delay().base(),
+                in_flight: 0,
+                packet_size: controller.packet_size(),
+                delivery_rate: 0,
+                capacity: 0,
+                in_loss_list: 0,
+                newly_lost: 0,
+                repairs: 0,
+                next_new: SeqNo::new(1),
+            };
+            controller.get_mut().round_trip(now, &path);
+        }
+        let rate = controller.get().rate().expect("a rate").as_bits_per_sec() as f64 / 8.0;
+        (rate, controller.delay().latest() - controller.delay().base())
+    }
+
+    #[test]
+    fn a_control_by_delay_fills_the_bottleneck_and_keeps_its_queue() {
+        let (rate, queueing) = run(1_250_000.0);
+        assert!((1_200_000.0..1_300_000.0).contains(&rate), "{rate} bytes a second");
+        // 15,000 bytes at 1.25 MB/s.
+        assert!(queueing.abs_diff(Duration::from_millis(12)) < Duration::from_millis(2));
+    }
+
+    #[test]
+    fn a_control_by_delay_stays_between_its_least_and_its_target_rate() {
+        assert_eq!(run(50_000_000.0).0, 2_500_000.0, "the target, on a path that carries more");
+        assert_eq!(run(125_000.0).0, 250_000.0, "the least, on a path that carries less");
     }
 }

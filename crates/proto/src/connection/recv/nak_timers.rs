@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_overdue_a_round_trip_and_a_margin_after_it() {
+    fn a_nak_is_overdue_a_round_trip_and_a_margin_after_it() {
         for (copies_allowed, overdue) in [(false, 136), (true, 138)] {
             let mut nak_timers = nak_timers(copies_allowed);
             ask(&mut nak_timers, 100, 0, 3, None);
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_to_a_later_request_makes_an_earlier_one_overdue() {
+    fn the_answer_to_a_later_nak_makes_an_earlier_one_overdue() {
         let mut nak_timers = nak_timers(true);
         ask(&mut nak_timers, 100, 0, 3, None);
         ask(&mut nak_timers, 110, 8, 8, None);

@@ -338,7 +338,17 @@ impl SendHalf {
         let advanced = self.buffer.acknowledge(next);
         let packets = next.distance_from(before).max(0).unsigned_abs();
         self.peer_rates.handle_ack(packets, ack.rates());
+        // A peer that has not measured yet reports the initial estimate.
+        let initial = Rtt::INITIAL.smoothed;
+        let reported = ack.link().map(|link| Duration::from_micros(link.rtt_us.into()));
+        let reported = reported.filter(|&rtt| rtt != initial);
+        if let Some(rtt) = reported {
+            self.control.note_round_trip(now, rtt);
+        }
         let path = self.path(rtt, 0);
+        if reported.is_some() {
+            self.control.get_mut().round_trip(now, &path);
+        }
         self.control.get_mut().acknowledged(now, packets, &path);
         self.follow_control();
         if !advanced {
@@ -608,8 +618,13 @@ impl SendHalf {
     /// loss list.
     fn path(&self, rtt: Rtt, newly_lost: u64) -> PathState {
         let reliable = self.mode.delivery.is_reliable();
+        let delay = self.control.delay();
         PathState {
             rtt,
+            latest_rtt: delay.latest(),
+            base_rtt: delay.base(),
+            in_flight: self.buffer.flight(),
+            packet_size: self.control.packet_size(),
             newly_lost,
             repairs: if reliable { self.buffer.repairs_of_oldest() } else { 0 },
             delivery_rate: self.peer_rates.delivery(),
