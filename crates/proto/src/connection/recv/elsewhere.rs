@@ -5,6 +5,7 @@ use punctual_units::Instant;
 use punctual_wire::{DataHeader, SeqNo};
 
 use super::buffer::Stored;
+use super::tsbpd::Tsbpd;
 use super::{ReceiveHalf, SUSPICIOUS_GAP};
 
 /// What hosts and networks may be late by: less silence means nothing.
@@ -129,8 +130,8 @@ impl ReceiveHalf {
         if seq.distance_from(self.buffer.end()) >= SUSPICIOUS_GAP.cast_signed() {
             return true;
         }
-        let Some(tsbpd) = self.tsbpd.as_ref().filter(|_| self.file.is_none()) else { return false };
-        !header.retransmitted && self.buffer.has_passed(seq) && tsbpd.due(stored.time) > now
+        let is_early = self.timing.due(stored.time).is_some_and(|due| due > now);
+        self.file.is_none() && !header.retransmitted && self.buffer.has_passed(seq) && is_early
     }
 
     /// Whether a packet lies far ahead of the stream so far.
@@ -156,7 +157,7 @@ impl ReceiveHalf {
         };
         if let Some(packet) = left {
             self.forget_elsewhere();
-            let latency = self.tsbpd.map_or(UNTIMED, |tsbpd| tsbpd.latency());
+            let latency = self.timing.tsbpd().map_or(UNTIMED, Tsbpd::latency);
             let patience = patience(rtt.smoothed, self.link.usual_pause(), latency);
             let heard = self.link.newest_arrival().unwrap_or(Instant::ORIGIN);
             let behind = self.announced.behind(self.buffer.end());
@@ -215,15 +216,16 @@ impl ReceiveHalf {
     /// finds its place, and is due before these.
     #[cold]
     fn is_behind_a_burst(&self, now: Instant, elsewhere: &Elsewhere) -> bool {
-        let (Some(tsbpd), Some(first)) = (&self.tsbpd, elsewhere.packets.first()) else {
+        let (Some(tsbpd), Some(first)) = (self.timing.tsbpd(), elsewhere.packets.first()) else {
             return false;
         };
         let (Some(pause), Some(heard)) = (self.link.mean_pause(), self.link.newest_arrival())
         else {
             return false;
         };
-        let transit = Duration::from_micros(self.transit_micros.unsigned_abs());
-        let newest = if self.transit_micros < 0 { heard + transit } else { heard - transit };
+        let transit_micros = self.timing.transit_micros();
+        let transit = Duration::from_micros(transit_micros.unsigned_abs());
+        let newest = if transit_micros < 0 { heard + transit } else { heard - transit };
         let time = tsbpd.origin(first.stored.time).saturating_since(newest);
         let numbers = first.seq.distance_from(self.buffer.end()).unsigned_abs();
         let has_gone_on = now >= elsewhere.began + (pause * UNUSUAL).max(LEAST_SILENCE);
@@ -262,7 +264,6 @@ mod tests {
     use punctual_wire::{MsgNo, Timestamp};
 
     use super::super::buffer::Place;
-    use super::super::tsbpd::Tsbpd;
     use super::*;
 
     const MS: fn(u64) -> Instant = Instant::from_millis;

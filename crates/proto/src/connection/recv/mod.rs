@@ -19,6 +19,7 @@ mod pairs;
 pub(crate) mod reorder_tolerance;
 mod reordering_estimator;
 mod response_time;
+mod timing;
 pub(crate) mod tsbpd;
 
 use std::time::Duration;
@@ -32,8 +33,6 @@ use self::ack::{AckKind, AckState};
 use self::announced::Announced;
 use self::buffer::{Insert, Place, ReceiveBuffer, Stored};
 use self::counts::Counts;
-use self::drift::DriftTracer;
-use self::earliness::Earliness;
 use self::early::Early;
 use self::elsewhere::{Arrived, Elsewhere};
 use self::file::FileReceipt;
@@ -43,7 +42,7 @@ use self::nak_timers::NakTimers;
 pub(crate) use self::nak_timers::{last_nak_copies, retransmission_timeout};
 pub(crate) use self::naks::periodic_nak_interval;
 use self::reorder_tolerance::ReorderTolerance;
-use self::tsbpd::{PeerTime, Tsbpd};
+use self::timing::Timing;
 use super::send::capacity;
 use crate::config::{Config, NakAlgorithm, NakTimer, PACKET_OVERHEAD};
 use crate::connection::crypt::Refusal;
@@ -62,17 +61,10 @@ const READABLE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct ReceiveHalf {
     buffer: ReceiveBuffer,
-    tsbpd: Option<Tsbpd>,
-    drift: Option<DriftTracer>,
-    /// How early data may seem to come, and control packets.
-    data_earliness: Earliness,
-    control_earliness: Earliness,
-    /// Whether a group sets the correction for the drift, by what its links trace.
-    drift_is_shared: bool,
+    timing: Timing,
     reordering: ReorderTolerance,
     acks: AckState,
     link: LinkEstimate,
-    too_late_drop: bool,
     /// How losses are reported; always, without a filter.
     arq: Arq,
     periodic_nak: bool,
@@ -96,28 +88,14 @@ pub(crate) struct ReceiveHalf {
     /// The last of those that nobody here can read.
     unreadable: Option<SeqNo>,
     file: Option<Box<FileReceipt>>,
-    /// How much later than the time base the newest original came, microseconds.
-    transit_micros: i64,
     counts: Counts,
 }
 
 impl ReceiveHalf {
     pub(crate) fn new(config: &Config, negotiated: &Negotiated, now: Instant) -> Self {
-        let tsbpd = negotiated.tsbpd_receive.then(|| {
-            Tsbpd::new(
-                negotiated.base.arrival,
-                negotiated.base.timestamp,
-                negotiated.receive_latency,
-            )
-        });
         Self {
             buffer: ReceiveBuffer::new(negotiated.receive_isn, config.receive_window()),
-            drift: (config.drift_tracer() && tsbpd.is_some()).then(DriftTracer::new),
-            drift_is_shared: false,
-            data_earliness: Earliness::new(negotiated.receive_latency),
-            control_earliness: Earliness::new(negotiated.receive_latency),
-            too_late_drop: config.too_late_drop() && tsbpd.is_some(),
-            tsbpd,
+            timing: Timing::new(config, negotiated),
             reordering: ReorderTolerance::new(if negotiated.peer_retransmit_flag {
                 config.reorder_tolerance()
             } else {
@@ -141,7 +119,6 @@ impl ReceiveHalf {
             early: None,
             unreadable: None,
             file: FileReceipt::new(config, negotiated),
-            transit_micros: 0,
             counts: Counts::default(),
         }
     }
@@ -194,7 +171,7 @@ impl ReceiveHalf {
         self.counts.filter_lost(last.distance_from(first).unsigned_abs() + 1);
         match self.arq {
             Arq::OnRequest => self.report_loss(now, first, last, rtt),
-            Arq::Never if !self.too_late_drop && !self.keeps_all() => {
+            Arq::Never if !self.timing.drops_too_late() && !self.keeps_all() => {
                 self.forgo(first, last);
             }
             Arq::Always | Arq::Never => {}
@@ -211,7 +188,8 @@ impl ReceiveHalf {
                 Place::new(header.msgno, header.position, header.in_order)
             }
         };
-        let stored = Stored { payload, time: self.plausible_time(now, header.timestamp), place };
+        let stored =
+            Stored { payload, time: self.timing.plausible_time(now, header.timestamp), place };
         let gap = header.seq.distance_from(self.buffer.end());
         if !(0..SUSPICIOUS_GAP.cast_signed()).contains(&gap)
             && self.leads_elsewhere(now, header, &stored)
@@ -316,57 +294,33 @@ impl ReceiveHalf {
             && self.file.is_none()
     }
 
-    /// The control packet that came in was sent at `timestamp`.
+    /// Takes notice of a control packet that was sent at `timestamp`; `rtt` is the latest sample.
     pub(crate) fn trace_drift(
         &mut self,
         now: Instant,
         timestamp: Timestamp,
         rtt: Option<Duration>,
     ) {
-        let Some(tsbpd) = &mut self.tsbpd else { return };
-        let lateness = tsbpd.lateness(now, timestamp);
-        let early = tsbpd.drift().saturating_sub(lateness);
-        if early > nanos(self.control_earliness.limit()) {
-            if !self.control_earliness.believes(early.unsigned_abs()) {
-                return;
-            }
-        } else {
-            self.control_earliness.note(-early);
-        }
-        if let Some(tracer) = &mut self.drift
-            && let Some(drift) = tracer.sample(now, lateness, rtt)
-            && !self.drift_is_shared
-        {
-            tsbpd.set_drift(drift);
-        }
+        self.timing.trace_drift(now, timestamp, rtt);
     }
 
-    /// What this end takes for the drift of the peer's clock, nanoseconds.
+    /// The drift of the peer's clock that this connection traced, nanoseconds.
     pub(crate) fn traced_drift(&self) -> i64 {
-        self.drift.as_ref().map_or(0, DriftTracer::drift)
+        self.timing.traced_drift()
     }
 
     /// From now on a group sets the correction for the drift; now it is `nanos`.
-    pub(crate) fn share_drift(&mut self, nanos: i64) {
-        self.drift_is_shared = true;
-        self.set_drift(nanos);
+    pub(crate) const fn share_drift(&mut self, nanos: i64) {
+        self.timing.share_drift(nanos);
     }
 
-    pub(crate) fn set_drift(&mut self, nanos: i64) {
-        if let Some(tsbpd) = &mut self.tsbpd {
-            tsbpd.set_drift(nanos);
-        }
+    pub(crate) const fn set_drift(&mut self, nanos: i64) {
+        self.timing.set_drift(nanos);
     }
 
-    /// Delivers by the time base of a group from now on, also what is here already.
+    /// Delivers by the time base of a group from now on, also what has arrived already.
     pub(crate) fn align(&mut self, course: &Course) {
-        let Some(old) = self.tsbpd else { return };
-        let base = course.base;
-        let mut tsbpd = Tsbpd::new(base.arrival, base.timestamp, course.receive_latency);
-        tsbpd.set_drift(course.drift);
-        // Both bases count the same clock of the peer, but perhaps from different wraps of it.
-        tsbpd.count_as(&old);
-        self.tsbpd = Some(tsbpd);
+        self.timing.align(course);
     }
 
     /// The sender will not send these packets again. What is missing of them is given up; what lies
@@ -434,10 +388,7 @@ impl ReceiveHalf {
         else {
             return Err(next);
         };
-        let (origin, due) = match &self.tsbpd {
-            Some(tsbpd) => (tsbpd.origin(stored.time), tsbpd.due(stored.time)),
-            None => (now, now),
-        };
+        let (origin, due) = self.timing.origin_and_due(now, stored.time);
         Ok(Message {
             payload: stored.payload,
             origin,
@@ -469,14 +420,14 @@ impl ReceiveHalf {
 
     /// When the live message behind the front is due, if it is not due at `now` yet.
     pub(crate) fn second_delivery_after(&self, now: Instant) -> Option<Instant> {
-        let tsbpd = self.tsbpd.as_ref().filter(|_| self.file.is_none())?;
-        self.buffer.second().map(|stored| tsbpd.due(stored.time)).filter(|&due| due > now)
+        let second = self.buffer.second().filter(|_| self.file.is_none())?;
+        self.timing.due(second.time).filter(|&due| due > now)
     }
 
     #[inline(always)]
     fn next_packet(&mut self) -> Option<Instant> {
         let (_, stored) = self.buffer.front()?;
-        Some(self.tsbpd.as_ref().map_or(Instant::ORIGIN, |tsbpd| tsbpd.due(stored.time)))
+        Some(self.timing.due(stored.time).unwrap_or(Instant::ORIGIN))
     }
 
     /// Whether nothing is left that could be delivered, where `recv` found nothing.
@@ -492,8 +443,8 @@ impl ReceiveHalf {
 
     /// When missing packets are given up because one behind them is due.
     pub(crate) fn next_skip(&self) -> Option<Instant> {
-        let tsbpd = self.tsbpd.as_ref().filter(|_| self.too_late_drop)?;
-        self.buffer.first_behind_gap().map(|(_, stored)| tsbpd.due(stored.time))
+        let (_, stored) = self.buffer.first_behind_gap()?;
+        self.timing.give_up_at(stored.time)
     }
 
     /// Gives up what is missing before packets that are due.
@@ -576,12 +527,8 @@ impl ReceiveHalf {
         statistics.receive_buffer_packets =
             u32::try_from(self.buffer.packets()).unwrap_or(u32::MAX);
         statistics.receive_buffer_bytes = self.buffer.bytes();
-        statistics.receive_buffer_span = self.buffer.span_in_time(self.tsbpd.as_ref());
-        if let Some(tsbpd) = &self.tsbpd {
-            statistics.receive_latency = tsbpd.latency();
-            statistics.drift_micros = tsbpd.drift() / 1_000;
-        }
-        statistics.transit_micros = self.transit_micros;
+        statistics.receive_buffer_span = self.buffer.span_in_time(self.timing.tsbpd());
+        self.timing.fill_statistics(statistics);
         let capacity_pps = self.capacity_pps();
         if capacity_pps > 0 {
             statistics.link_capacity = capacity(capacity_pps, mss);
@@ -605,7 +552,7 @@ impl ReceiveHalf {
     /// asks for what is missing, the answer says so, but `seq` is here now.
     #[cold]
     fn make_place_for(&mut self, seq: SeqNo) {
-        if self.too_late_drop {
+        if self.timing.drops_too_late() {
             let count = self.buffer.give_way(seq);
             self.counts.dropped(u64::from(count));
         }
@@ -626,7 +573,7 @@ impl ReceiveHalf {
         let payload = stored.payload.len();
         let time = stored.time;
         let previous_end = self.buffer.end();
-        let early = match (&mut self.early, &self.tsbpd) {
+        let early = match (&mut self.early, self.timing.tsbpd()) {
             (Some(early), Some(tsbpd)) => Some(early.divert(seq, &mut stored, tsbpd)),
             _ => None,
         };
@@ -649,11 +596,7 @@ impl ReceiveHalf {
                 }
                 if !retransmitted {
                     self.link.arrived(now, probe(seq), payload, self.full_payload);
-                    if let Some(tsbpd) = &self.tsbpd {
-                        let transit = tsbpd.transit(now, time);
-                        self.transit_micros = transit / 1_000;
-                        self.data_earliness.note(transit);
-                    }
+                    self.timing.note_arrival(now, time);
                 }
             }
             Insert::Filled => {
@@ -678,8 +621,8 @@ impl ReceiveHalf {
                     self.next_nak = None;
                 }
             }
-            Insert::Duplicate => self.counts.duplicate(self.lateness(now, time)),
-            Insert::Belated => self.counts.belated(self.lateness(now, time)),
+            Insert::Duplicate => self.counts.duplicate(self.timing.lateness(now, time)),
+            Insert::Belated => self.counts.belated(self.timing.lateness(now, time)),
             Insert::NoRoom => self.counts.ignored += 1,
         }
     }
@@ -713,30 +656,6 @@ impl ReceiveHalf {
         if let Some(file) = &mut self.file {
             file.stored(seq, &self.buffer);
         }
-    }
-
-    /// The packet's time, unless it lies where an honest sender's cannot: then the present.
-    #[inline(always)]
-    fn plausible_time(&mut self, now: Instant, timestamp: Timestamp) -> PeerTime {
-        let Some(tsbpd) = &self.tsbpd else { return PeerTime::default() };
-        let time = tsbpd.peer_time(now, timestamp);
-        if tsbpd.origin(time) > now + self.data_earliness.limit() {
-            return self.judge_early(now, time);
-        }
-        time
-    }
-
-    /// The time of a packet that seems to come from the future.
-    #[cold]
-    #[inline(never)]
-    fn judge_early(&mut self, now: Instant, time: PeerTime) -> PeerTime {
-        let Some(tsbpd) = &self.tsbpd else { return time };
-        let early = tsbpd.transit(now, time).unsigned_abs();
-        if self.data_earliness.believes(early) { time } else { tsbpd.peer_time_at(now) }
-    }
-
-    fn lateness(&self, now: Instant, time: PeerTime) -> Duration {
-        self.tsbpd.map_or(Duration::ZERO, |tsbpd| now.saturating_since(tsbpd.due(time)))
     }
 
     /// Whether it is one of files.
@@ -779,10 +698,6 @@ const fn probe(seq: SeqNo) -> Probe {
         1 => Probe::Second,
         _ => Probe::None,
     }
-}
-
-fn nanos(duration: Duration) -> i64 {
-    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
 
 fn micros(duration: Duration) -> u32 {

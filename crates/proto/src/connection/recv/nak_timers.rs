@@ -377,8 +377,7 @@ impl ReceiveHalf {
 
     /// When the packets missing up to `last` are given up: the packet after them is due.
     pub(super) fn given_up(&self, last: SeqNo) -> Option<Instant> {
-        let tsbpd = self.tsbpd.as_ref().filter(|_| self.too_late_drop)?;
-        Some(tsbpd.due(self.buffer.get(last.next())?.time))
+        self.timing.give_up_at(self.buffer.get(last.next())?.time)
     }
 
     /// Whether the retransmission of `last` would come before that packet is given up.

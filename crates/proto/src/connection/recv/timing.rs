@@ -1,0 +1,244 @@
+//! The peer's clock as this end sees it: when messages are due, and which timestamps are plausible.
+
+use std::time::Duration;
+
+use punctual_units::Instant;
+use punctual_wire::Timestamp;
+
+use super::drift::DriftTracer;
+use super::earliness::Earliness;
+use super::tsbpd::{PeerTime, Tsbpd};
+use crate::config::Config;
+use crate::group::Course;
+use crate::handshake::Negotiated;
+use crate::statistics::Statistics;
+
+/// The time base of what arrives, the drift of the peer's clock, and the checks of its timestamps.
+///
+/// A connection without timestamp-based delivery has no time base: its messages are due when they
+/// arrive.
+#[derive(Debug)]
+pub(super) struct Timing {
+    tsbpd: Option<Tsbpd>,
+    too_late_drop: bool,
+    drift: Option<DriftTracer>,
+    /// Whether a group sets the correction for the drift, from what all its links trace.
+    drift_is_shared: bool,
+    data_earliness: Earliness,
+    control_earliness: Earliness,
+    /// How much later than the time base the newest original arrived, microseconds.
+    transit_micros: i64,
+}
+
+impl Timing {
+    pub(super) fn new(config: &Config, negotiated: &Negotiated) -> Self {
+        let (base, latency) = (negotiated.base, negotiated.receive_latency);
+        let is_timed = negotiated.tsbpd_receive;
+        Self {
+            tsbpd: is_timed.then(|| Tsbpd::new(base.arrival, base.timestamp, latency)),
+            too_late_drop: config.too_late_drop() && is_timed,
+            drift: (config.drift_tracer() && is_timed).then(DriftTracer::new),
+            drift_is_shared: false,
+            data_earliness: Earliness::new(latency),
+            control_earliness: Earliness::new(latency),
+            transit_micros: 0,
+        }
+    }
+
+    pub(super) const fn tsbpd(&self) -> Option<&Tsbpd> {
+        self.tsbpd.as_ref()
+    }
+
+    /// Whether missing packets are given up when one behind them is due (TLPKTDROP).
+    pub(super) const fn drops_too_late(&self) -> bool {
+        self.too_late_drop
+    }
+
+    /// When a message of `time` is due; `None` if that is on arrival.
+    #[inline(always)]
+    pub(super) fn due(&self, time: PeerTime) -> Option<Instant> {
+        self.tsbpd.as_ref().map(|tsbpd| tsbpd.due(time))
+    }
+
+    /// When packets that are missing before a message of `time` are given up; `None` for never.
+    pub(super) fn give_up_at(&self, time: PeerTime) -> Option<Instant> {
+        self.tsbpd.as_ref().filter(|_| self.too_late_drop).map(|tsbpd| tsbpd.due(time))
+    }
+
+    /// When a message of `time` was sent, on this end's clock, and when it is due.
+    pub(super) fn origin_and_due(&self, now: Instant, time: PeerTime) -> (Instant, Instant) {
+        self.tsbpd.as_ref().map_or((now, now), |tsbpd| (tsbpd.origin(time), tsbpd.due(time)))
+    }
+
+    /// How long ago a message of `time` was due.
+    pub(super) fn lateness(&self, now: Instant, time: PeerTime) -> Duration {
+        self.due(time).map_or(Duration::ZERO, |due| now.saturating_since(due))
+    }
+
+    /// The time of a data packet; the present if its timestamp lies farther in the future than that
+    /// of an honest sender can.
+    #[inline(always)]
+    pub(super) fn plausible_time(&mut self, now: Instant, timestamp: Timestamp) -> PeerTime {
+        let Some(tsbpd) = &self.tsbpd else { return PeerTime::default() };
+        let time = tsbpd.peer_time(now, timestamp);
+        if tsbpd.origin(time) > now + self.data_earliness.limit() {
+            return self.judge_early(now, time);
+        }
+        time
+    }
+
+    /// Takes notice of an original of `time` that arrived as the newest packet.
+    #[inline(always)]
+    pub(super) fn note_arrival(&mut self, now: Instant, time: PeerTime) {
+        if let Some(tsbpd) = &self.tsbpd {
+            let transit = tsbpd.transit(now, time);
+            self.transit_micros = transit / 1_000;
+            self.data_earliness.note(transit);
+        }
+    }
+
+    /// How much later than the time base the newest original arrived, microseconds.
+    pub(super) const fn transit_micros(&self) -> i64 {
+        self.transit_micros
+    }
+
+    /// Takes notice of a control packet that was sent at `timestamp`; `rtt` is the latest sample.
+    pub(super) fn trace_drift(
+        &mut self,
+        now: Instant,
+        timestamp: Timestamp,
+        rtt: Option<Duration>,
+    ) {
+        let Some(tsbpd) = &mut self.tsbpd else { return };
+        let lateness = tsbpd.lateness(now, timestamp);
+        let early = tsbpd.drift().saturating_sub(lateness);
+        if early > nanos(self.control_earliness.limit()) {
+            if !self.control_earliness.believes(early.unsigned_abs()) {
+                return;
+            }
+        } else {
+            self.control_earliness.note(-early);
+        }
+        if let Some(tracer) = &mut self.drift
+            && let Some(drift) = tracer.sample(now, lateness, rtt)
+            && !self.drift_is_shared
+        {
+            tsbpd.set_drift(drift);
+        }
+    }
+
+    /// The drift of the peer's clock that this connection traced, nanoseconds.
+    pub(super) fn traced_drift(&self) -> i64 {
+        self.drift.as_ref().map_or(0, DriftTracer::drift)
+    }
+
+    /// From now on a group sets the correction for the drift; now it is `nanos`.
+    pub(super) const fn share_drift(&mut self, nanos: i64) {
+        self.drift_is_shared = true;
+        self.set_drift(nanos);
+    }
+
+    pub(super) const fn set_drift(&mut self, nanos: i64) {
+        if let Some(tsbpd) = &mut self.tsbpd {
+            tsbpd.set_drift(nanos);
+        }
+    }
+
+    /// Delivers by the time base of a group from now on, also what has arrived already.
+    pub(super) fn align(&mut self, course: &Course) {
+        let Some(old) = self.tsbpd else { return };
+        let base = course.base;
+        let mut tsbpd = Tsbpd::new(base.arrival, base.timestamp, course.receive_latency);
+        tsbpd.set_drift(course.drift);
+        // Both bases count the same clock of the peer, but perhaps from different wraps of it.
+        tsbpd.count_as(&old);
+        self.tsbpd = Some(tsbpd);
+    }
+
+    pub(super) const fn fill_statistics(&self, statistics: &mut Statistics) {
+        if let Some(tsbpd) = &self.tsbpd {
+            statistics.receive_latency = tsbpd.latency();
+            statistics.drift_micros = tsbpd.drift() / 1_000;
+        }
+        statistics.transit_micros = self.transit_micros;
+    }
+
+    /// The time of a packet that seems to come from the future.
+    #[cold]
+    #[inline(never)]
+    fn judge_early(&mut self, now: Instant, time: PeerTime) -> PeerTime {
+        let Some(tsbpd) = &self.tsbpd else { return time };
+        let early = tsbpd.transit(now, time).unsigned_abs();
+        if self.data_earliness.believes(early) { time } else { tsbpd.peer_time_at(now) }
+    }
+}
+
+fn nanos(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Instant = Instant::from_millis;
+    const LATENCY: Duration = Duration::from_millis(120);
+
+    /// The peer's clock shows 0 when this end's shows 1 s.
+    fn timing() -> Timing {
+        Timing {
+            tsbpd: Some(Tsbpd::new(MS(1_000), Timestamp::from_micros(0), LATENCY)),
+            too_late_drop: true,
+            drift: Some(DriftTracer::new()),
+            drift_is_shared: false,
+            data_earliness: Earliness::new(LATENCY),
+            control_earliness: Earliness::new(LATENCY),
+            transit_micros: 0,
+        }
+    }
+
+    const fn sent_at(millis: u32) -> Timestamp {
+        Timestamp::from_micros(millis * 1_000)
+    }
+
+    #[test]
+    fn a_message_is_due_a_latency_after_it_was_sent() {
+        let mut timing = timing();
+        let time = timing.plausible_time(MS(1_015), sent_at(10));
+        assert_eq!(timing.due(time), Some(MS(1_130)));
+        assert_eq!(timing.give_up_at(time), Some(MS(1_130)));
+        assert_eq!(timing.origin_and_due(MS(1_015), time), (MS(1_010), MS(1_130)));
+        assert_eq!(timing.lateness(MS(1_133), time), Duration::from_millis(3));
+        timing.note_arrival(MS(1_015), time);
+        assert_eq!(timing.transit_micros(), 5_000);
+    }
+
+    #[test]
+    fn a_timestamp_far_in_the_future_counts_as_the_present() {
+        let mut timing = timing();
+        for i in 0..100 {
+            let now = 1_000 + u64::from(i);
+            let time = timing.plausible_time(MS(now), sent_at(i));
+            timing.note_arrival(MS(now), time);
+        }
+        let time = timing.plausible_time(MS(1_100), sent_at(1_100));
+        assert_eq!(timing.due(time), Some(MS(1_220)));
+    }
+
+    #[test]
+    fn without_timestamps_messages_are_due_on_arrival() {
+        let mut timing = Timing { tsbpd: None, too_late_drop: false, ..timing() };
+        let time = timing.plausible_time(MS(1_015), sent_at(10));
+        assert_eq!((timing.due(time), timing.give_up_at(time)), (None, None));
+        assert_eq!(timing.origin_and_due(MS(1_015), time), (MS(1_015), MS(1_015)));
+    }
+
+    #[test]
+    fn a_link_whose_group_sets_the_drift_keeps_its_own_out_of_the_time_base() {
+        let mut timing = timing();
+        timing.share_drift(3_000_000);
+        let time = timing.plausible_time(MS(1_015), sent_at(10));
+        assert_eq!(timing.due(time), Some(MS(1_133)));
+        assert_eq!(timing.traced_drift(), 0);
+    }
+}
