@@ -92,6 +92,7 @@ mod seq_ring;
 mod seq_set;
 mod statistics;
 mod stream_id;
+mod wake_up;
 
 pub use config::{
     BufferSize, Config, CongestionAlgorithm, EndpointConfig, MaxBandwidth, NakAlgorithm, NakTimer,

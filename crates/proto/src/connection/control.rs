@@ -3,7 +3,7 @@ use punctual_wire::{Control, ControlPacket};
 
 use super::Signals;
 use super::batch::Batch;
-use super::established::Established;
+use super::established::{Cause, Established};
 use super::path;
 use super::send::timestamp;
 use super::timer::{Timer, TimerTable};
@@ -61,7 +61,7 @@ impl Established {
         };
         if wrote {
             self.last_sent = now;
-            self.schedule_after_data(now, timers, signals);
+            self.reschedule(now, Cause::Data, timers, signals);
         }
         wrote
     }
@@ -163,7 +163,7 @@ impl Established {
             self.pending.shutdowns -= 1;
             if self.pending.shutdowns == 0 {
                 self.finish_close(signals);
-                self.schedule_after_data(now, timers, signals);
+                self.reschedule(now, Cause::Data, timers, signals);
             }
             if !batch.take(out.len() - before) {
                 return false;

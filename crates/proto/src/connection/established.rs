@@ -56,6 +56,21 @@ pub(crate) struct Established {
     pub(super) agreements: u8,
 }
 
+/// Why the timers of a connection are set anew.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Cause {
+    /// A data packet came in, or the receiving half sent a control packet.
+    Data,
+    /// The timer of the next delivery fired.
+    DeliveryDue,
+    /// The application submitted a message.
+    Submitted,
+    /// All is written that can be now. Control packets have set the receiving half's timers.
+    Written,
+    /// Anything else: every timer may have changed.
+    Other,
+}
+
 /// The way in through the filter.
 #[derive(Debug)]
 pub(super) struct Filtering {
@@ -195,7 +210,7 @@ impl Established {
         if moved && self.receiver.take_quick_ack() {
             self.pending.ack = true;
         }
-        self.receiver.look_at_nak_timer(now, rtt) || moved || self.receiver.has_early()
+        self.receiver.look_at_nak_timer(now, rtt) || moved || self.receiver.has_bypassed()
     }
 
     /// Takes in a control packet; `false` if it was nonsense.
@@ -293,7 +308,7 @@ impl Established {
     /// Whether the agreement is to go ahead of data that may go out now.
     #[cold]
     pub(super) fn agrees_again(&mut self, now: Instant) -> bool {
-        if self.sender.next_send().is_none_or(|at| at > now) {
+        if !self.sender.next_send().is_due(now) {
             return false;
         }
         self.agreements -= 1;
@@ -389,7 +404,7 @@ impl Established {
             return Err(RecvError::Closed(reason.clone()));
         }
         self.told_readable = false;
-        timers.assign(Timer::Deliver, next);
+        timers.assign(Timer::Deliver, next.instant(now));
         Ok(None)
     }
 
@@ -400,7 +415,7 @@ impl Established {
         self.has_control()
             || self.pending.shutdowns > 0
             || self.receiver.owes_nak_copy(now)
-            || self.sender.next_send().is_some_and(|at| at <= now)
+            || self.sender.next_send().is_due(now)
     }
 
     /// Whether a control packet other than SHUTDOWN waits to be written.
@@ -416,39 +431,38 @@ impl Established {
         self.crypt.as_ref().is_some_and(|crypt| crypt.sealing.owes_request())
     }
 
-    /// Sets the timers after anything but data came in.
-    pub(crate) fn schedule(
+    /// Sets the timers anew that `cause` may have changed, and notes what the application is to be
+    /// told. All timers but those of silence and of path updates are set here alone.
+    #[inline]
+    pub(crate) fn reschedule(
         &mut self,
         now: Instant,
+        cause: Cause,
         timers: &mut TimerTable,
         signals: &mut Signals,
     ) {
-        self.settle_phase(now, timers, signals);
-        self.schedule_after_data(now, timers, signals);
-        self.schedule_after_send(now, timers);
-        signals.writable |= self.sender.becomes_writable() || self.troubles.announce();
+        if matches!(cause, Cause::Other | Cause::Written) {
+            self.settle_phase(now, timers, signals);
+        }
+        if matches!(cause, Cause::Other | Cause::Data) {
+            self.schedule_receiver(now, timers, signals);
+        }
+        if matches!(cause, Cause::Other | Cause::Data | Cause::DeliveryDue) {
+            self.schedule_delivery(now, timers, signals);
+        }
+        if matches!(cause, Cause::Other | Cause::Written | Cause::Submitted) {
+            self.schedule_sender(now, timers);
+        }
+        if matches!(cause, Cause::Other | Cause::Written) {
+            signals.writable |= self.sender.becomes_writable();
+        }
+        if matches!(cause, Cause::Other) {
+            signals.writable |= self.troubles.announce();
+        }
     }
 
-    /// Sets the timers when all is written that can be now. Control packets have set those of the
-    /// receiving half.
-    pub(crate) fn schedule_after_writing(
-        &mut self,
-        now: Instant,
-        timers: &mut TimerTable,
-        signals: &mut Signals,
-    ) {
-        self.settle_phase(now, timers, signals);
-        self.schedule_after_send(now, timers);
-        signals.writable |= self.sender.becomes_writable();
-    }
-
-    /// Sets the timers that data coming in may change.
-    pub(crate) fn schedule_after_data(
-        &mut self,
-        now: Instant,
-        timers: &mut TimerTable,
-        signals: &mut Signals,
-    ) {
+    /// Sets the timers of the receiving half, except for the delivery.
+    fn schedule_receiver(&mut self, now: Instant, timers: &mut TimerTable, signals: &mut Signals) {
         if self.is_live() {
             let rtt = self.rtt.estimate();
             let ack = if self.pending.ack { None } else { self.receiver.next_ack(now, rtt) };
@@ -459,38 +473,34 @@ impl Established {
                 timers.assign(Timer::KeyRequest, crypt.sealing.next_request());
             }
         }
-        signals.news |= self.receiver.has_early() || self.sender.has_returned();
+        signals.news |= self.receiver.has_bypassed() || self.sender.has_returned();
         timers.assign(Timer::Skip, self.receiver.next_skip());
-        self.schedule_delivery(now, timers, signals);
     }
 
     /// Tells of the next message if it is due, or sets the timer for it.
-    pub(crate) fn schedule_delivery(
-        &mut self,
-        now: Instant,
-        timers: &mut TimerTable,
-        signals: &mut Signals,
-    ) {
+    fn schedule_delivery(&mut self, now: Instant, timers: &mut TimerTable, signals: &mut Signals) {
         if self.told_readable {
             return;
         }
-        let mut delivery = self.receiver.next_delivery();
-        if delivery.is_some_and(|at| at <= now) {
+        let next = self.receiver.next_delivery();
+        let timer = if next.is_due(now) {
             self.told_readable = true;
             signals.readable = true;
             // The driver sets its alarm once: when the application has taken the message that is
             // due, it is set for the next one already. After several the alarm is set anew.
-            delivery = self.receiver.second_delivery_after(now);
-        }
-        timers.assign(Timer::Deliver, delivery);
+            self.receiver.second_delivery_after(now)
+        } else {
+            next.later_than(now)
+        };
+        timers.assign(Timer::Deliver, timer);
     }
 
-    /// Sets the timers that a submitted message may change.
-    pub(crate) fn schedule_after_send(&mut self, now: Instant, timers: &mut TimerTable) {
+    /// Sets the timers of the sending half.
+    fn schedule_sender(&mut self, now: Instant, timers: &mut TimerTable) {
         if !self.is_live() {
             return;
         }
-        timers.assign(Timer::Pace, self.sender.next_send().filter(|&at| at > now));
+        timers.assign(Timer::Pace, self.sender.next_send().later_than(now));
         timers.assign(Timer::SendDrop, self.sender.next_drop());
         timers.assign(Timer::Retransmit, self.sender.next_timeout(self.rtt.estimate()));
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use punctual_units::Instant;
 use punctual_wire::{Control, ControlPacket, Handshake, HandshakeRequest, RejectReason, SocketId};
 
-use super::established::Established;
+use super::established::{Cause, Established};
 use super::timer::{Timer, TimerTable};
 use super::{Connection, Signals, State, send};
 use crate::config::Config;
@@ -146,7 +146,7 @@ impl Connection {
             State::Established(live) => {
                 if matches!(live.phase, Phase::Open) {
                     live.phase = Phase::Closing { until: now + self.config.linger() };
-                    live.schedule(now, &mut self.timers, &mut self.signals);
+                    live.reschedule(now, Cause::Other, &mut self.timers, &mut self.signals);
                 }
             }
             State::Failed(_) => {}
@@ -160,7 +160,7 @@ impl Connection {
             && let Phase::Closing { until } = &mut live.phase
         {
             *until = now;
-            live.schedule(now, &mut self.timers, &mut self.signals);
+            live.reschedule(now, Cause::Other, &mut self.timers, &mut self.signals);
         }
     }
 

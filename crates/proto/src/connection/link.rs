@@ -3,7 +3,7 @@
 use punctual_units::Instant;
 use punctual_wire::SeqNo;
 
-use super::established::Established;
+use super::established::{Cause, Established};
 use super::{Connection, State};
 use crate::error::SendError;
 use crate::event::Message;
@@ -34,7 +34,7 @@ impl Connection {
     /// What came in for the group that balances it.
     pub(crate) fn take_early(&mut self) -> Vec<Message> {
         match &mut self.state {
-            State::Established(live) => live.receiver.take_early(),
+            State::Established(live) => live.receiver.take_bypassed(),
             State::Calling(_) | State::Failed(_) => Vec::new(),
         }
     }
@@ -78,7 +78,7 @@ impl Connection {
             return Err(SendError::NotConnected);
         };
         let result = live.apply(now, action);
-        live.schedule(now, &mut self.timers, &mut self.signals);
+        live.reschedule(now, Cause::Other, &mut self.timers, &mut self.signals);
         result
     }
 }
@@ -87,7 +87,7 @@ impl Established {
     pub(super) fn enlist(&mut self, enlistment: Enlistment) {
         self.receiver.share_drift(enlistment.drift);
         if enlistment.balances {
-            self.receiver.hand_over_early();
+            self.receiver.bypass_to_group();
             self.sender.return_losses();
         }
     }

@@ -25,7 +25,7 @@ use punctual_wire::{Control, ControlPacket, DataHeader, Handshake, MsgNo, Socket
 
 use self::batch::Batch;
 use self::calling::{Calling, Role};
-use self::established::Established;
+use self::established::{Cause, Established};
 use self::lifecycle::Refusal;
 use self::link::Enlistment;
 use self::timer::{Timer, TimerTable};
@@ -195,7 +195,7 @@ impl Connection {
             }
             State::Established(live) if live.is_live() => {
                 if live.handle_data(now, &header, payload) {
-                    live.schedule_after_data(now, &mut self.timers, &mut self.signals);
+                    live.reschedule(now, Cause::Data, &mut self.timers, &mut self.signals);
                     return true;
                 }
             }
@@ -230,7 +230,7 @@ impl Connection {
                 if !live.handle_control(now, packet.timestamp, &control) {
                     self.ignored += 1;
                 }
-                live.schedule(now, &mut self.timers, &mut self.signals);
+                live.reschedule(now, Cause::Other, &mut self.timers, &mut self.signals);
             }
             (State::Failed(_), Control::Handshake(handshake)) => self.repeat_refusal(&handshake),
             _ => self.ignored += 1,
@@ -289,12 +289,13 @@ impl Connection {
             }
             State::Established(live) => {
                 if self.timers.fired(Timer::Deliver, now) {
-                    live.schedule_delivery(now, &mut self.timers, &mut self.signals);
+                    let cause = Cause::DeliveryDue;
+                    live.reschedule(now, cause, &mut self.timers, &mut self.signals);
                 }
                 // That is all, as a rule.
                 if self.timers.next().is_some_and(|at| at <= now) {
                     live.handle_timers(now, &mut self.timers, &self.config, &mut self.signals);
-                    live.schedule(now, &mut self.timers, &mut self.signals);
+                    live.reschedule(now, Cause::Other, &mut self.timers, &mut self.signals);
                 }
             }
             State::Failed(_) => {}
@@ -332,7 +333,7 @@ impl Connection {
                 let (timers, signals) = (&mut self.timers, &mut self.signals);
                 let goes_on = live.write_datagrams(now, self.start, batch, out, timers, signals);
                 if goes_on {
-                    live.schedule_after_writing(now, timers, signals);
+                    live.reschedule(now, Cause::Written, timers, signals);
                 }
                 goes_on
             }
@@ -392,7 +393,7 @@ impl Connection {
     /// Sets the timers that a submitted message may change.
     pub(crate) fn schedule_after_send(&mut self, now: Instant) {
         if let State::Established(live) = &mut self.state {
-            live.schedule_after_send(now, &mut self.timers);
+            live.reschedule(now, Cause::Submitted, &mut self.timers, &mut self.signals);
         }
     }
 
@@ -444,7 +445,7 @@ impl Connection {
         live.note_move(now, self.remote);
         self.remote = remote;
         self.signals.moved = true;
-        live.schedule(now, &mut self.timers, &mut self.signals);
+        live.reschedule(now, Cause::Other, &mut self.timers, &mut self.signals);
     }
 
     /// Whether an ACK waits to be written.

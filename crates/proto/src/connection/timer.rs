@@ -1,6 +1,6 @@
 use punctual_units::Instant;
 
-/// What a connection waits for.
+/// The reason for which a connection is woken up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Timer {
     /// Repeat the handshake request.
@@ -9,7 +9,7 @@ pub(crate) enum Timer {
     ConnectTimeout,
     /// Send an ACK.
     Ack,
-    /// Report the losses that still stand.
+    /// Report the packets that are still missing.
     Nak,
     /// Report losses that reordering no longer explains.
     FreshLoss,
@@ -37,7 +37,7 @@ pub(crate) enum Timer {
 
 const COUNT: usize = Timer::Linger as usize + 1;
 
-/// When each timer of a connection is due; `NEVER` for one that stands. Plain instants, because
+/// When each timer of a connection is due; `NEVER` for one that is stopped. Plain instants, because
 /// the first of them is asked for after each packet.
 #[derive(Debug)]
 pub(crate) struct TimerTable([Instant; COUNT]);
@@ -67,16 +67,19 @@ impl TimerTable {
         };
     }
 
-    /// When the timer is due; `None` for one that stands.
+    /// When the timer is due; `None` for one that is stopped.
     pub(crate) fn at(&self, timer: Timer) -> Option<Instant> {
         Some(self.0[timer as usize]).filter(|&at| at != NEVER)
     }
 
-    /// Whether the timer was due at `now`; if so it is stopped.
+    /// Whether the timer was due at `now`; if so it is stopped, and the log says at trace level
+    /// which timer woke the connection up.
     pub(crate) fn fired(&mut self, timer: Timer, now: Instant) -> bool {
-        let fired = self.0[timer as usize] <= now && self.0[timer as usize] != NEVER;
+        let at = self.0[timer as usize];
+        let fired = at <= now && at != NEVER;
         if fired {
             self.0[timer as usize] = NEVER;
+            tracing::trace!(?timer, late = ?(now - at), "timer");
         }
         fired
     }

@@ -131,12 +131,13 @@ impl ReceiveHalf {
             return true;
         }
         let is_early = self.timing.due(stored.time).is_some_and(|due| due > now);
-        self.file.is_none() && !header.retransmitted && self.buffer.has_passed(seq) && is_early
+        !self.delivery.is_file() && !header.retransmitted && self.buffer.has_passed(seq) && is_early
     }
 
     /// Whether a packet lies far ahead of the stream so far.
     pub(crate) fn is_far_ahead(&self, seq: SeqNo) -> bool {
-        self.file.is_none() && seq.distance_from(self.buffer.end()) >= SUSPICIOUS_GAP.cast_signed()
+        !self.delivery.is_file()
+            && seq.distance_from(self.buffer.end()) >= SUSPICIOUS_GAP.cast_signed()
     }
 
     /// The stream so far goes on: what came elsewhere was nonsense.
@@ -195,7 +196,7 @@ impl ReceiveHalf {
     }
 
     fn believes_in(&self, now: Instant, elsewhere: &Elsewhere) -> bool {
-        if self.file.is_some() {
+        if self.delivery.is_file() {
             return elsewhere.confirmed;
         }
         if elsewhere.is_behind {

@@ -11,8 +11,8 @@ use crate::mode::{Messages, Mode};
 /// What a packet filter and an authentication tag may take of a packet that is full.
 const EXTRAS: usize = 20;
 
-/// What the receiver of files does besides. Live connections have none, and pay for a look at an
-/// empty place.
+/// What the receiver of a file does besides: it measures the rates that file congestion control
+/// goes by, puts messages together, and acknowledges the end of each at once.
 #[derive(Debug)]
 pub(crate) struct FileReceipt {
     rate: DeliveryRate,

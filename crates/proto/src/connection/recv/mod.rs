@@ -5,12 +5,13 @@ pub(crate) mod ack;
 mod announced;
 pub(crate) mod buffer;
 mod counts;
+mod delivery;
 mod delivery_rate;
 pub(crate) mod drift;
 mod earliness;
-mod early;
 mod elsewhere;
 mod file;
+mod group_bypass;
 pub(crate) mod link;
 pub(crate) mod nak_policy;
 mod nak_timers;
@@ -31,11 +32,12 @@ use punctual_wire::{Ack, AckLink, AckNo, AckRates, DataHeader, DropRequest, SeqN
 
 use self::ack::{AckKind, AckState};
 use self::announced::Announced;
-use self::buffer::{Insert, Place, ReceiveBuffer, Stored};
+use self::buffer::{Insert, ReceiveBuffer, Stored};
 use self::counts::Counts;
-use self::early::Early;
+use self::delivery::Delivery;
 use self::elsewhere::{Arrived, Elsewhere};
 use self::file::FileReceipt;
+use self::group_bypass::GroupBypass;
 use self::link::{LinkEstimate, Probe};
 use self::nak_policy::PerPacketNakTimers;
 use self::nak_timers::NakTimers;
@@ -52,6 +54,7 @@ use crate::group::Course;
 use crate::handshake::{NakStyle, Negotiated};
 use crate::mode::Whole;
 use crate::statistics::Statistics;
+use crate::wake_up::WakeUp;
 
 /// A gap of so many packets is believed when a second packet confirms it.
 const SUSPICIOUS_GAP: u32 = 64;
@@ -60,6 +63,7 @@ const READABLE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct ReceiveHalf {
+    delivery: Delivery,
     buffer: ReceiveBuffer,
     timing: Timing,
     reordering: ReorderTolerance,
@@ -83,17 +87,15 @@ pub(crate) struct ReceiveHalf {
     elsewhere: Option<Box<Elsewhere>>,
     /// What the sender gave up beyond the newest packet.
     announced: Announced,
-    /// What a group takes that balances its links.
-    early: Option<Box<Early>>,
     /// The last of those that nobody here can read.
     unreadable: Option<SeqNo>,
-    file: Option<Box<FileReceipt>>,
     counts: Counts,
 }
 
 impl ReceiveHalf {
     pub(crate) fn new(config: &Config, negotiated: &Negotiated, now: Instant) -> Self {
         Self {
+            delivery: Delivery::new(config, negotiated),
             buffer: ReceiveBuffer::new(negotiated.receive_isn, config.receive_window()),
             timing: Timing::new(config, negotiated),
             reordering: ReorderTolerance::new(if negotiated.peer_retransmit_flag {
@@ -116,9 +118,7 @@ impl ReceiveHalf {
             started: now,
             elsewhere: None,
             announced: Announced::default(),
-            early: None,
             unreadable: None,
-            file: FileReceipt::new(config, negotiated),
             counts: Counts::default(),
         }
     }
@@ -181,13 +181,7 @@ impl ReceiveHalf {
     /// Takes in a data packet that came, or was rebuilt.
     #[inline(always)]
     fn take_in(&mut self, now: Instant, header: &DataHeader, payload: Bytes, rtt: Rtt) -> bool {
-        let place = match &mut self.file {
-            None => Place::of_live(header.msgno),
-            Some(file) => {
-                file.arrived(now, header, payload.len(), self.full_payload);
-                Place::new(header.msgno, header.position, header.in_order)
-            }
-        };
+        let place = self.delivery.arrived(now, header, payload.len(), self.full_payload);
         let stored =
             Stored { payload, time: self.timing.plausible_time(now, header.timestamp), place };
         let gap = header.seq.distance_from(self.buffer.end());
@@ -209,8 +203,7 @@ impl ReceiveHalf {
     /// Whether a packet came that ends a message or a piece of a stream, and that has brought the
     /// acknowledgement on; tells once.
     pub(crate) fn take_quick_ack(&mut self) -> bool {
-        let Some(file) = &mut self.file else { return false };
-        file.take_quick_ack() && self.acks.is_news(self.buffer.acknowledged())
+        self.delivery.take_quick_ack() && self.acks.is_news(self.buffer.acknowledged())
     }
 
     /// A data packet came in that cannot be read. Whether it may call for an answer.
@@ -291,7 +284,7 @@ impl ReceiveHalf {
         unmoved
             && self.buffer.packets() > 0
             && self.reordering.next_ripe().is_none()
-            && self.file.is_none()
+            && !self.delivery.is_file()
     }
 
     /// Takes notice of a control packet that was sent at `timestamp`; `rtt` is the latest sample.
@@ -329,11 +322,11 @@ impl ReceiveHalf {
         let DropRequest { first, last, .. } = *request;
         let most = self.buffer.end().plus(self.room()).minus(1);
         let is_far = last.is_after(most);
-        let stream = self.file.as_ref().is_some_and(|file| file.is_stream());
+        let stream = self.delivery.is_stream();
         if last.is_before(first) || is_far && !self.believes(request) || stream {
             return false;
         }
-        if self.file.is_some() {
+        if self.delivery.is_file() {
             // Its sender may wait for the acknowledgement, and send nothing behind them before.
             let count = self.buffer.give_up_beyond(first, if is_far { most } else { last });
             self.counts.dropped(u64::from(count));
@@ -368,12 +361,8 @@ impl ReceiveHalf {
 
     /// The next message if it is due at `due_by`, or else the instant when one will be, as
     /// [`next_delivery`](Self::next_delivery) tells it.
-    pub(crate) fn recv(
-        &mut self,
-        now: Instant,
-        due_by: Instant,
-    ) -> Result<Message, Option<Instant>> {
-        if self.file.is_some() {
+    pub(crate) fn recv(&mut self, now: Instant, due_by: Instant) -> Result<Message, WakeUp> {
+        if self.delivery.is_file() {
             return self.recv_of_file(now);
         }
         self.recv_packet(now, due_by)
@@ -381,10 +370,10 @@ impl ReceiveHalf {
 
     /// The next packet, which is a message or a piece of a stream.
     #[inline(always)]
-    fn recv_packet(&mut self, now: Instant, due_by: Instant) -> Result<Message, Option<Instant>> {
+    fn recv_packet(&mut self, now: Instant, due_by: Instant) -> Result<Message, WakeUp> {
         let next = self.next_packet();
         let Some((seq, stored, lost_before)) =
-            next.filter(|&at| at <= due_by).and_then(|_| self.buffer.pop())
+            next.is_due(due_by).then(|| self.buffer.pop()).flatten()
         else {
             return Err(next);
         };
@@ -400,34 +389,37 @@ impl ReceiveHalf {
     }
 
     #[inline(never)]
-    fn recv_of_file(&mut self, now: Instant) -> Result<Message, Option<Instant>> {
-        let Some(messages) = self.file.as_mut().and_then(|file| file.messages()) else {
+    fn recv_of_file(&mut self, now: Instant) -> Result<Message, WakeUp> {
+        let Some(messages) = self.delivery.messages() else {
             return self.recv_packet(now, now);
         };
         let whole = messages.take(&mut self.buffer);
         self.counts.dropped(messages.take_discarded());
-        let Some(Whole { payload, seq, msgno, lost_before }) = whole else { return Err(None) };
+        let Some(Whole { payload, seq, msgno, lost_before }) = whole else {
+            return Err(WakeUp::Never);
+        };
         Ok(Message { payload, origin: now, due: now, seq, msgno, lost_before })
     }
 
-    /// When the packet at the front is due; `None` if there is none or a missing one comes first.
-    pub(crate) fn next_delivery(&mut self) -> Option<Instant> {
-        if let Some(messages) = self.file.as_mut().and_then(|file| file.messages()) {
-            return messages.is_readable(&mut self.buffer).then_some(Instant::ORIGIN);
+    /// When the packet at the front is due; never if there is none or a missing one comes first.
+    pub(crate) fn next_delivery(&mut self) -> WakeUp {
+        if let Some(messages) = self.delivery.messages() {
+            let readable = messages.is_readable(&mut self.buffer);
+            return if readable { WakeUp::Now } else { WakeUp::Never };
         }
         self.next_packet()
     }
 
     /// When the live message behind the front is due, if it is not due at `now` yet.
     pub(crate) fn second_delivery_after(&self, now: Instant) -> Option<Instant> {
-        let second = self.buffer.second().filter(|_| self.file.is_none())?;
+        let second = self.buffer.second().filter(|_| !self.delivery.is_file())?;
         self.timing.due(second.time).filter(|&due| due > now)
     }
 
     #[inline(always)]
-    fn next_packet(&mut self) -> Option<Instant> {
-        let (_, stored) = self.buffer.front()?;
-        Some(self.timing.due(stored.time).unwrap_or(Instant::ORIGIN))
+    fn next_packet(&mut self) -> WakeUp {
+        let Some((_, stored)) = self.buffer.front() else { return WakeUp::Never };
+        self.timing.due(stored.time).map_or(WakeUp::Now, WakeUp::At)
     }
 
     /// Whether nothing is left that could be delivered, where `recv` found nothing.
@@ -490,7 +482,7 @@ impl ReceiveHalf {
         match kind {
             AckKind::Small => Ack::Small { number, next, link },
             AckKind::Full => {
-                let packets_per_sec = match &self.file {
+                let packets_per_sec = match self.delivery.file() {
                     Some(file) => file.packets_per_sec(),
                     None => self.link.arrival_rate(),
                 };
@@ -573,17 +565,20 @@ impl ReceiveHalf {
         let payload = stored.payload.len();
         let time = stored.time;
         let previous_end = self.buffer.end();
-        let early = match (&mut self.early, self.timing.tsbpd()) {
-            (Some(early), Some(tsbpd)) => Some(early.divert(seq, &mut stored, tsbpd)),
+        let diverted = match (self.delivery.bypass_mut(), self.timing.tsbpd()) {
+            (Some(bypass), Some(tsbpd)) => Some(bypass.divert(seq, &mut stored, tsbpd)),
             _ => None,
         };
         let insert = self.buffer.insert(seq, stored);
-        if let (Some(message), Insert::Newest { .. } | Insert::Filled) = (early, &insert) {
-            self.keep_early(message);
+        if let Some(message) = diverted
+            && matches!(insert, Insert::Newest { .. } | Insert::Filled)
+            && let Some(bypass) = self.delivery.bypass_mut()
+        {
+            bypass.keep(message);
         }
         match insert {
             Insert::Newest { gap } => {
-                self.note_stored(seq);
+                self.delivery.stored(seq, &self.buffer);
                 self.counts.stored(payload);
                 self.acks.count_packet(self.room());
                 if gap > 0 || !self.announced.is_empty() {
@@ -600,7 +595,7 @@ impl ReceiveHalf {
                 }
             }
             Insert::Filled => {
-                self.note_stored(seq);
+                self.delivery.stored(seq, &self.buffer);
                 self.counts.stored(payload);
                 self.acks.count_packet(self.room());
                 self.link.disturbed();
@@ -650,27 +645,35 @@ impl ReceiveHalf {
         }
     }
 
-    /// Tells who puts messages together of a packet that came.
-    #[inline(always)]
-    fn note_stored(&mut self, seq: SeqNo) {
-        if let Some(file) = &mut self.file {
-            file.stored(seq, &self.buffer);
-        }
+    /// Whether it receives a file.
+    pub(crate) const fn is_of_file(&self) -> bool {
+        self.delivery.is_file()
     }
 
-    /// Whether it is one of files.
-    pub(crate) const fn is_of_file(&self) -> bool {
-        self.file.is_some()
+    /// From now on a balancing group takes what arrives, due or not.
+    pub(crate) fn bypass_to_group(&mut self) {
+        self.delivery.bypass_to_group();
+    }
+
+    /// Whether messages wait for the group.
+    #[inline]
+    pub(crate) fn has_bypassed(&self) -> bool {
+        self.delivery.bypass().is_some_and(|bypass| !bypass.is_empty())
+    }
+
+    /// The messages that wait for the group.
+    pub(crate) fn take_bypassed(&mut self) -> Vec<Message> {
+        self.delivery.bypass_mut().map(GroupBypass::take).unwrap_or_default()
     }
 
     /// Whether nothing is given up: of a file.
     fn keeps_all(&self) -> bool {
-        self.file.as_ref().is_some_and(|file| file.keeps_all())
+        self.delivery.keeps_all()
     }
 
     /// Packets of full size per second that the link seems to carry; 0 if unknown.
     fn capacity_pps(&self) -> u32 {
-        self.file.as_ref().map_or_else(|| self.link.capacity(), |file| file.capacity())
+        self.delivery.file().map_or_else(|| self.link.capacity(), FileReceipt::capacity)
     }
 
     fn room(&self) -> u32 {

@@ -186,9 +186,10 @@ impl ReceiveHalf {
 
     /// Time between periodic NAKs (draft section 4.8.2; libsrt for files).
     fn nak_period(&self, rtt: Rtt) -> Duration {
-        match self.file {
-            Some(_) => rtt.bound().max(LEAST_FILE_NAK_PERIOD),
-            None => periodic_nak_interval(rtt),
+        if self.delivery.is_file() {
+            rtt.bound().max(LEAST_FILE_NAK_PERIOD)
+        } else {
+            periodic_nak_interval(rtt)
         }
     }
 }

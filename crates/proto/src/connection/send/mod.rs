@@ -48,6 +48,7 @@ use crate::filter::SendFilter;
 use crate::group::GroupMessage;
 use crate::handshake::Negotiated;
 use crate::statistics::Statistics;
+use crate::wake_up::WakeUp;
 
 /// A packet whose number is divisible by this starts a probe pair.
 pub(crate) const PROBE_INTERVAL: u32 = 16;
@@ -236,24 +237,17 @@ impl SendHalf {
         self.flow.acknowledged()
     }
 
-    /// When something may be sent; `None` while there is nothing, or the peer's buffer is full.
-    pub(crate) fn next_send(&self) -> Option<Instant> {
+    /// When something may be sent; never while there is nothing, or the peer's buffer is full.
+    pub(crate) fn next_send(&self) -> WakeUp {
         let has_new = self.buffer.has_new();
         let original = if self.filter_owes() || has_new && self.window_is_open() {
-            Some(Instant::ORIGIN)
+            WakeUp::Now
         } else if has_new {
             self.window_probe()
         } else {
-            None
+            WakeUp::Never
         };
-        let retransmission = self.retransmission.next(&self.buffer);
-        let sendable = match (original, retransmission) {
-            (Some(a), Some(b)) => a.min(b),
-            (a, b) => a.or(b)?,
-        };
-        let paced =
-            if self.pacer.allows(Instant::ORIGIN) { Instant::ORIGIN } else { self.pacer.next() };
-        Some(sendable.max(paced))
+        original.min(self.retransmission.next(&self.buffer)).max(self.pacer.next())
     }
 
     /// Writes the packet whose turn it is at `now`, if any.
@@ -523,8 +517,8 @@ impl SendHalf {
     }
 
     fn choose(&mut self, now: Instant, rtt: Rtt) -> Option<(SeqNo, bool)> {
-        let original = self.buffer.has_new()
-            && (self.window_is_open() || self.window_probe().is_some_and(|at| at <= now));
+        let original =
+            self.buffer.has_new() && (self.window_is_open() || self.window_probe().is_due(now));
         if original && self.mode.delivery.sends_originals_first() {
             return self.buffer.take_new().map(|seq| (seq, false));
         }
@@ -609,9 +603,9 @@ impl SendHalf {
     /// When a live packet goes out although the peer's buffer is full: with nothing in flight,
     /// nothing else would make it report room, and that report may have been lost.
     #[cold]
-    fn window_probe(&self) -> Option<Instant> {
+    fn window_probe(&self) -> WakeUp {
         let stuck = self.mode.delivery.sends_originals_first() && self.buffer.flight() == 0;
-        stuck.then(|| self.timer.window_probe())
+        if stuck { WakeUp::At(self.timer.window_probe()) } else { WakeUp::Never }
     }
 
     /// The path as congestion control sees it, after a NAK that added `newly_lost` packets to the

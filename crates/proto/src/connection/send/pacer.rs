@@ -2,6 +2,8 @@ use std::time::Duration;
 
 use punctual_units::{Bitrate, Instant};
 
+use crate::wake_up::WakeUp;
+
 /// How late the pacer may be and still catch up. A driver that wakes up late loses no rate; a
 /// longer stall does not end in a burst.
 const CREDIT: Duration = Duration::from_millis(10);
@@ -83,12 +85,16 @@ impl Pacer {
 
     /// Whether a packet may go out at `now`.
     pub(crate) fn allows(&self, now: Instant) -> bool {
-        self.idle || self.probe || self.next() <= now
+        self.next().is_due(now)
     }
 
     /// When the next packet may go out.
-    pub(crate) fn next(&self) -> Instant {
-        self.next - self.pace.quantum()
+    pub(crate) fn next(&self) -> WakeUp {
+        if self.idle || self.probe {
+            WakeUp::Now
+        } else {
+            WakeUp::At(self.next - self.pace.quantum())
+        }
     }
 
     /// There was nothing to send: time that passes from here on is not made up for.
@@ -162,7 +168,7 @@ mod tests {
         pacer.sent(start, 1_360, true);
         assert!(pacer.allows(start));
         pacer.sent(start, 1_360, false);
-        assert_eq!(pacer.next(), Instant::from_millis(102) - QUANTUM);
+        assert_eq!(pacer.next(), WakeUp::At(Instant::from_millis(102) - QUANTUM));
     }
 
     #[test]

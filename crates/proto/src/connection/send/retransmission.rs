@@ -14,6 +14,7 @@ use crate::config::PACKET_OVERHEAD;
 use crate::connection::recv::{last_nak_copies, periodic_nak_interval, retransmission_timeout};
 use crate::connection::share::Share;
 use crate::statistics::Statistics;
+use crate::wake_up::WakeUp;
 
 /// The retransmissions of a connection: the policy, its view of the losses, the copies that it
 /// plans, and the limit of their rate.
@@ -60,10 +61,10 @@ impl Retransmission {
         }
     }
 
-    /// When a packet may be sent again; `None` if none waits or the budget is zero.
-    pub(super) fn next(&self, buffer: &SendBuffer) -> Option<Instant> {
-        let waits = if buffer.has_lost() { Some(Instant::ORIGIN) } else { self.copies.next() };
-        Some(waits?.max(self.budget_opens()?))
+    /// When a packet may be sent again; never if none waits or the budget is zero.
+    pub(super) fn next(&self, buffer: &SendBuffer) -> WakeUp {
+        let waits = if buffer.has_lost() { WakeUp::Now } else { WakeUp::from(self.copies.next()) };
+        waits.max(self.budget_opens())
     }
 
     /// The packet that is sent again at `now`.
@@ -73,7 +74,7 @@ impl Retransmission {
         buffer: &mut SendBuffer,
         situation: &Situation<'_>,
     ) -> Option<SeqNo> {
-        if self.budget_opens().is_none_or(|at| at > now) {
+        if !self.budget_opens().is_due(now) {
             return None;
         }
         self.loss.up_to(situation.originals);
@@ -188,8 +189,8 @@ impl Retransmission {
         }
     }
 
-    /// When the budget lets a retransmission out; `None` for never.
-    fn budget_opens(&self) -> Option<Instant> {
-        self.budget.as_ref().map_or(Some(Instant::ORIGIN), RetransmitBudget::next)
+    /// When the budget lets a retransmission out.
+    fn budget_opens(&self) -> WakeUp {
+        self.budget.as_ref().map_or(WakeUp::Now, |budget| budget.next().into())
     }
 }

@@ -1,0 +1,82 @@
+//! Messages that go to a balancing group before they are due.
+
+use std::mem;
+
+use bytes::Bytes;
+use punctual_wire::SeqNo;
+
+use super::buffer::Stored;
+use super::tsbpd::{PeerTime, Tsbpd};
+use crate::event::Message;
+
+/// The messages that a link took in for a group that balances its links.
+///
+/// A message that another link failed to deliver arrives late among younger ones, and is due before
+/// them. So the group gets each message at once. The receive buffer keeps an empty message in its
+/// place, due no sooner than those before it, and continues to report and to give up what is
+/// missing.
+#[derive(Debug, Default)]
+pub(super) struct GroupBypass {
+    messages: Vec<Message>,
+    newest: PeerTime,
+}
+
+impl GroupBypass {
+    /// Takes the message out of what is to be stored.
+    pub(super) fn divert(&mut self, seq: SeqNo, stored: &mut Stored, tsbpd: &Tsbpd) -> Message {
+        let time = stored.time;
+        self.newest = self.newest.max(time);
+        stored.time = self.newest;
+        Message {
+            payload: mem::replace(&mut stored.payload, Bytes::new()),
+            origin: tsbpd.origin(time),
+            due: tsbpd.due(time),
+            seq,
+            msgno: stored.place.msgno(),
+            lost_before: 0,
+        }
+    }
+
+    /// Keeps a diverted message for the group.
+    pub(super) fn keep(&mut self, message: Message) {
+        self.messages.push(message);
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    /// The messages since the last call.
+    pub(super) fn take(&mut self) -> Vec<Message> {
+        mem::take(&mut self.messages)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_units::Instant;
+    use punctual_wire::{MsgNo, Timestamp};
+    use std::time::Duration;
+
+    use super::super::buffer::Place;
+    use super::*;
+
+    #[test]
+    fn an_overtaken_message_keeps_its_time_and_its_place_gets_the_newest() {
+        let at = Instant::from_millis;
+        let tsbpd = Tsbpd::new(at(0), Timestamp::from_micros(0), Duration::from_millis(120));
+        let mut bypass = GroupBypass::default();
+        for (seq, millis, due) in [(2, 20, 140), (1, 10, 130)] {
+            let time = tsbpd.peer_time(at(30), Timestamp::from_micros(millis * 1_000));
+            let payload = Bytes::from_static(b"payload");
+            let mut stored = Stored { payload, time, place: Place::of_live(MsgNo::FIRST) };
+            let message = bypass.divert(SeqNo::new(seq), &mut stored, &tsbpd);
+            assert_eq!((message.due, message.payload.len()), (at(due), 7));
+            assert_eq!((tsbpd.due(stored.time), stored.payload.len()), (at(140), 0));
+            bypass.keep(message);
+        }
+        let taken: Vec<_> = bypass.take().iter().map(|message| message.seq).collect();
+        assert_eq!(taken, [SeqNo::new(2), SeqNo::new(1)]);
+        assert!(bypass.is_empty());
+    }
+}
