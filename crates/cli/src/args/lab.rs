@@ -6,8 +6,6 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use punctual_lab::run::Shard;
 
-use crate::args::PlotFormat;
-
 /// Run experiments: plans of streams over links, in virtual time or in real time
 ///
 /// A plan is a short TOML file: what is streamed, over which link, with which options; a list of
@@ -97,9 +95,22 @@ pub(crate) struct ReportArgs {
     /// A folder of results
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
-    /// What to write into it: one report, or each figure as a file
+    /// A report or each figure as a file, written into the folder, or the tables as text, printed
     #[arg(long, value_enum, default_value = "html", value_name = "FORMAT")]
-    pub(crate) format: PlotFormat,
+    pub(crate) format: ReportFormat,
+}
+
+/// The forms of a report.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// One self-contained report
+    Html,
+    /// A drawing for each figure, which browsers show in light or dark
+    Svg,
+    /// An image for each figure, drawn with the fonts of this system
+    Png,
+    /// The tables in Markdown, printed to standard output, for documents
+    Markdown,
 }
 
 const EXAMPLES: &str = "\

@@ -30,7 +30,7 @@ pub(crate) use demo::DemoArgs;
 pub(crate) use emulate::EmulateArgs;
 pub(crate) use file::{FileArgs, FileCommand, FileReceiveArgs, FileSendArgs, Protocol};
 pub(crate) use generate::GenerateArgs;
-pub(crate) use lab::{LabArgs, LabCommand, MergeArgs, RunArgs};
+pub(crate) use lab::{LabArgs, LabCommand, MergeArgs, ReportFormat, RunArgs};
 pub(crate) use latency::LatencyArgs;
 pub(crate) use metrics::MetricsArgs;
 pub(crate) use options::OptionsArgs;

@@ -19,7 +19,7 @@ use punctual_lab::sweep::{Adjustments, Execution, Sweep, merge};
 use punctual_units::DisplayDuration;
 use punctual_uri::did_you_mean;
 
-use crate::args::{LabArgs, LabCommand, MergeArgs, PlotFormat, RunArgs};
+use crate::args::{LabArgs, LabCommand, MergeArgs, ReportFormat, RunArgs};
 use crate::exit::Failure;
 use crate::lab::progress::Progress;
 use crate::print::print;
@@ -49,7 +49,10 @@ pub(crate) async fn run(args: LabArgs, quiet: bool) -> Result<(), Failure> {
         LabCommand::Merge(args) => put_together(&args),
         LabCommand::Report(args) => {
             let results = Results::load(&args.folder).map_err(Failure::runtime)?;
-            print(summary::of(&results))?;
+            // Printed text is a document of its own.
+            if args.format != ReportFormat::Markdown {
+                print(summary::of(&results))?;
+            }
             report::write(&results, &args.folder, args.format)?;
             all_ended_well(&results)
         }
@@ -126,7 +129,7 @@ fn sweep(args: RunArgs, quiet: bool, stop: &AtomicBool) -> Result<(), Failure> {
         eprintln!("{done} runs{skipped}, in {:#}", DisplayDuration(took));
     }
     if !args.no_report {
-        report::write(&ended.results, &folder, PlotFormat::Html)?;
+        report::write(&ended.results, &folder, ReportFormat::Html)?;
     }
     all_ended_well(&ended.results)
 }
@@ -151,7 +154,7 @@ fn put_together(args: &MergeArgs) -> Result<(), Failure> {
     if results.sheet.rows().len() < results.meta.runs {
         eprintln!("{} of {} runs are there", results.sheet.rows().len(), results.meta.runs);
     }
-    report::write(&results, &args.output, PlotFormat::Html)?;
+    report::write(&results, &args.output, ReportFormat::Html)?;
     all_ended_well(&results)
 }
 

@@ -7,25 +7,29 @@ use punctual_figures::{Chart, Fonts, Theme};
 use punctual_lab::report;
 use punctual_lab::results::Results;
 
-use crate::args::PlotFormat;
+use crate::args::ReportFormat;
 use crate::exit::Failure;
+use crate::print::print;
 
 /// Writes the report, or a file for each figure, into the folder of the results, and tells where
-/// everything lies.
-pub(super) fn write(results: &Results, folder: &Path, format: PlotFormat) -> Result<(), Failure> {
-    eprintln!("results: {}", shown(&folder.join("results.csv")));
+/// everything lies; or prints the tables.
+pub(super) fn write(results: &Results, folder: &Path, format: ReportFormat) -> Result<(), Failure> {
+    if format != ReportFormat::Markdown {
+        eprintln!("results: {}", shown(&folder.join("results.csv")));
+    }
     match format {
-        PlotFormat::Html => {
+        ReportFormat::Markdown => print(report::markdown(results)),
+        ReportFormat::Html => {
             let path = folder.join("report.html");
             let html = report::page(results).to_html();
             fs::write(&path, html).map_err(|error| Failure::file(&path, &error))?;
             eprintln!("report: {}", shown(&path));
             Ok(())
         }
-        PlotFormat::Svg => {
+        ReportFormat::Svg => {
             write_each(results, folder, "svg", |chart| Ok(chart.to_svg(Theme::Auto).into_bytes()))
         }
-        PlotFormat::Png => {
+        ReportFormat::Png => {
             let fonts = Fonts::system().map_err(|error| Failure::runtime(error.to_string()))?;
             write_each(results, folder, "png", |chart| {
                 let image = chart.to_png(2 * Chart::WIDTH, &fonts);

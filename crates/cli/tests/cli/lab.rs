@@ -109,6 +109,10 @@ fn a_run_prints_a_summary_and_writes_results_and_a_report() {
     assert!(report.contains("Loss and latency") && report.contains("<svg"));
     assert_eq!(folder.told(&["report", "out"]), summary);
     assert_eq!(folder.read("out/report.html"), report);
+    let markdown = folder.told(&["report", "out", "--format", "markdown"]);
+    assert!(markdown.starts_with("# Loss and latency\n\nWritten by `punctual lab"), "{markdown}");
+    assert!(markdown.contains("- Runs of each combination: 2."), "{markdown}");
+    assert!(markdown.contains("**Means over repeats"), "{markdown}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A page of text, tables and charts, as one HTML file.
 
 mod html;
+mod markdown;
 mod table;
 mod text;
 

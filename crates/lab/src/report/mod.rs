@@ -1,10 +1,11 @@
 //! Reports: what a plan asked, and what came out, as a page to read.
 //!
-//! [`page`] makes the whole page, [`figures`] its figures one by one. Both depend on nothing but
-//! the results, so that the same results give the same bytes.
+//! [`page`] makes the whole page, [`figures`] its figures one by one, [`markdown`] its tables for
+//! documents. All depend on nothing but the results, so that the same results give the same bytes.
 
 mod agreement;
 mod figure;
+mod markdown;
 mod number;
 mod table;
 mod words;
@@ -16,6 +17,8 @@ use punctual_figures::{Chart, Page, Text};
 use crate::plan::{Condition, Filter, hidden};
 use crate::published;
 use crate::results::{LATE_US, Results};
+
+pub use self::markdown::markdown;
 
 /// A figure of a report.
 #[derive(Clone, Debug)]
@@ -52,7 +55,9 @@ pub fn page(results: &Results) -> Page {
     let tables: Vec<_> =
         plan.tables.iter().map(|table| (table, results.tabulation(table))).collect();
     table::key_figures(&mut page, results, &tables);
-    unfinished(&mut page, results);
+    for note in shortcomings(results) {
+        page.note(note);
+    }
     let mut problems = Vec::new();
     agreement::write(&mut page, results, &tables);
     if !plan.figures.is_empty() {
@@ -85,7 +90,7 @@ pub fn page(results: &Results) -> Page {
     }
     if plan.figures.is_empty() && plan.tables.is_empty() {
         page.heading("Results");
-        table::summary(&mut page, results);
+        page.table(table::summary(results));
     }
     if !problems.is_empty() {
         page.heading("What could not be shown");
@@ -168,18 +173,22 @@ fn source(page: &mut Page, results: &Results) {
 }
 
 /// Says it where results are only a part, a first look, or have runs that failed.
-fn unfinished(page: &mut Page, results: &Results) {
+fn shortcomings(results: &Results) -> Vec<String> {
+    let mut notes = Vec::new();
     let rows = results.sheet.rows().len();
     if results.meta.quick {
-        page.note("This was run quickly, as the plan's [quick] has it: a first look, no result.");
+        notes.push(
+            "This was run quickly, as the plan's [quick] has it: a first look, no result."
+                .to_owned(),
+        );
     }
     let all = results.meta.runs;
     if rows < all {
-        page.note(format!("{rows} of {all} runs are there; the others have not been run."));
+        notes.push(format!("{rows} of {all} runs are there; the others have not been run."));
     }
     let late = results.late_runs().len();
     if late > 0 {
-        page.note(format!(
+        notes.push(format!(
             "In {late} of {rows} runs the machine stalled: the emulator sent more than 1 % of \
              packets later than {} ms after their time. Such runs tell of the machine rather than \
              of the link; see the columns `up.usLateP99` and `down.usLateP99`.",
@@ -188,14 +197,23 @@ fn unfinished(page: &mut Page, results: &Results) {
     }
     let failed = results.failed_runs().len();
     if failed > 0 {
-        page.note(format!("{failed} of {rows} runs did not end well; see the column `status`."));
+        notes.push(format!("{failed} of {rows} runs did not end well; see the column `status`."));
     }
+    notes
 }
 
 /// How it was run, how to run it again, and the plan.
 fn method(page: &mut Page, results: &Results) {
-    let meta = &results.meta;
     page.heading("How it was run");
+    page.list(facts(results));
+    page.text("To run it again, with the same rows to the last digit where time is virtual:");
+    page.code(again(results));
+    page.details("The plan", |page| page.code(hidden(&results.plan.text)));
+}
+
+/// By what it was run, how often, and what the intervals say.
+fn facts(results: &Results) -> Vec<Text> {
+    let meta = &results.meta;
     let backends: Vec<&str> = meta.backends.iter().map(|name| words::backend(name)).collect();
     let mut facts = vec![
         Text::from(format!("Program: {}", meta.program)),
@@ -214,10 +232,7 @@ fn method(page: &mut Page, results: &Results) {
     if meta.shard != "1/1" {
         facts.push(Text::from(format!("Part of the sweep: {}", meta.shard)));
     }
-    page.list(facts);
-    page.text("To run it again, with the same rows to the last digit where time is virtual:");
-    page.code(again(results));
-    page.details("The plan", |page| page.code(hidden(&results.plan.text)));
+    facts
 }
 
 /// The command line that gives these results.

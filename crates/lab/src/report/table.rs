@@ -8,14 +8,8 @@ use crate::results::{self, Results, Tabulation};
 
 /// Writes a table of the plan.
 pub(super) fn write(page: &mut Page, results: &Results, table: &Grouping, cells: &Tabulation) {
-    if cells.rows.iter().all(|(_, cells)| cells.iter().all(Option::is_none)) {
-        return;
-    }
-    let title = match table.title.starts_with("Table") {
-        true => table.title.clone(),
-        false => format!("Table {}. {}", table.name, table.title),
-    };
-    page.table(filled(results, title, cells));
+    let Some(written) = titled(results, table, cells) else { return };
+    page.table(written);
     if !table.caption.is_empty() {
         page.text(&*table.caption);
     }
@@ -24,9 +18,21 @@ pub(super) fn write(page: &mut Page, results: &Results, table: &Grouping, cells:
     }
 }
 
-/// Writes what a plan without figures and tables gave.
-pub(super) fn summary(page: &mut Page, results: &Results) {
-    page.table(filled(results, "Means over repeats".to_owned(), &results.summary()));
+/// A table of the plan under its title; `None` if no cell has a value.
+pub(super) fn titled(results: &Results, table: &Grouping, cells: &Tabulation) -> Option<Table> {
+    let mut all = cells.rows.iter().flat_map(|(_, cells)| cells);
+    all.any(Option::is_some).then(|| {
+        let title = match table.title.starts_with("Table") {
+            true => table.title.clone(),
+            false => format!("Table {}. {}", table.name, table.title),
+        };
+        filled(results, title, cells)
+    })
+}
+
+/// The results of a plan without figures and tables.
+pub(super) fn summary(results: &Results) -> Table {
+    filled(results, "Means over repeats".to_owned(), &results.summary())
 }
 
 fn filled(results: &Results, title: String, cells: &Tabulation) -> Table {

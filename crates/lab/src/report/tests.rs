@@ -94,6 +94,29 @@ fn a_report_has_what_was_asked_what_came_out_and_how_to_run_it_again() {
 }
 
 #[test]
+fn a_markdown_page_says_how_it_was_made_and_has_every_table() {
+    let folder = std::env::temp_dir().join(format!("punctual-markdown-{}", std::process::id()));
+    let results = results(&folder);
+    let text = markdown(&results);
+    for line in [
+        "# A small plan",
+        "Written by `punctual lab report small --format markdown`: what is changed by hand is \
+         lost when it is written again.",
+        "How much is sent \\<again\\>?",
+        "- Runs of each combination: 1.",
+        "punctual lab run plan.toml --set rtt=20ms",
+        "## All experiments",
+        "**Table 2. Mean overhead, %**",
+        "| loss | Punctual | the article |",
+    ] {
+        assert!(text.lines().any(|other| other == line), "{line} in {text}");
+    }
+    assert!(text.contains("| 5 % | 9.6") && text.contains(" | 9.66 |"), "{text}");
+    assert_eq!(markdown(&results), text);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn numbers_that_are_left_out_are_named() {
     assert_eq!(gaps(["1", "2", "2b", "3"].into_iter()), None);
     assert_eq!(gaps(["link", "streams"].into_iter()), None);

@@ -1,0 +1,96 @@
+//! Tables and texts as Markdown, for pages that are read where HTML is not.
+
+use super::table::{Align, Column, Table};
+use super::text::{Span, Text};
+
+impl Table {
+    /// The table as GitHub-flavoured Markdown: its caption as a strong line, an empty line, and the
+    /// rows. A common head of several columns stands in the head of each of them.
+    pub fn to_markdown(&self) -> String {
+        let mut lines = Vec::new();
+        if !self.caption.is_empty() {
+            lines.push(format!("**{}**", escaped(&self.caption)));
+            lines.push(String::new());
+        }
+        lines.push(row(self.columns.iter().map(head)));
+        lines.push(row(self.columns.iter().map(|column| match column.align {
+            Align::Left => "---".to_owned(),
+            Align::Right => "--:".to_owned(),
+        })));
+        for cells in &self.rows {
+            let empty = self.columns.len().saturating_sub(cells.len());
+            let cells = cells.iter().map(Text::to_markdown);
+            lines.push(row(cells.chain(std::iter::repeat_n(String::new(), empty))));
+        }
+        lines.join("\n") + "\n"
+    }
+}
+
+impl Text {
+    /// The text as Markdown in one line.
+    pub fn to_markdown(&self) -> String {
+        let span = |span: &Span| match span {
+            Span::Plain(text) => escaped(text),
+            Span::Strong(text) => format!("**{}**", escaped(text)),
+            Span::Code(text) => format!("`{}`", text.replace('`', "'")),
+            Span::Link(text, address) => format!("[{}]({address})", escaped(text)),
+        };
+        self.spans.iter().map(span).collect()
+    }
+}
+
+fn head(column: &Column) -> String {
+    let parts = [&column.group, &column.name].map(|part| escaped(part));
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
+}
+
+fn row(cells: impl Iterator<Item = String>) -> String {
+    let cells: Vec<String> = cells.collect();
+    format!("| {} |", cells.join(" | "))
+}
+
+/// Text whose signs do not count as Markdown, in one line.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\r' => escaped.push(' '),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' => escaped.extend(['\\', c]),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_a_caption_a_head_with_groups_and_rows() {
+        let columns = [
+            Column::text("loss"),
+            Column::number("mean").group("sent again"),
+            Column::number("most").group("sent again"),
+        ];
+        let mut table = Table::new("Table 1. Overhead, %", columns);
+        table.row(["5 %", "9.7 ± 0.1", "10"]);
+        table.row(["10 %"]);
+        let expected = "\
+**Table 1. Overhead, %**
+
+| loss | sent again: mean | sent again: most |
+| --- | --: | --: |
+| 5 % | 9.7 ± 0.1 | 10 |
+| 10 % |  |  |
+";
+        assert_eq!(table.to_markdown(), expected);
+    }
+
+    #[test]
+    fn signs_of_markdown_in_a_text_stay_signs() {
+        let text = Text::from("a|b *c* <d>\n_e_").strong("f|g").code("h|`i").link("j", "#k");
+        let expected = r"a\|b \*c\* \<d\> \_e\_**f\|g**`h|'i`[j](#k)";
+        assert_eq!(text.to_markdown(), expected);
+    }
+}
