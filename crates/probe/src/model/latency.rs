@@ -337,7 +337,7 @@ mod tests {
         path.with_loss(loss, loss, burst).expect("a loss")
     }
 
-    /// `docs/retransmission.md` reckons with 21.3 ms a round: three rounds and three copies, or six
+    /// With 21.3 ms a round it takes three rounds and three copies, or six
     /// rounds. Here it is a millisecond more, and the last request has time for all its datagrams.
     #[test]
     fn one_in_a_million_at_10_percent_takes_three_rounds_with_copies_or_six_without() {

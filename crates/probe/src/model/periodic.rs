@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    /// The lab's figures of three plans (`docs/retransmission.md`), in percent: loss, round trip,
+    /// Figures of the lab from three plans, in percent: loss, round trip,
     /// latency, overhead of the aggressive algorithm and of the efficient one.
     #[test]
     fn what_is_sent_again_is_told_within_an_eighth() {

@@ -309,7 +309,7 @@ mod tests {
         assert_eq!((lab(0.1).within(MS(23)), lab(0.1).within(MS(24))), (0, 1));
     }
 
-    /// The lab's figures of the published grid (`docs/retransmission.md`), in percent: loss,
+    /// Figures of the lab over the published grid, in percent: loss,
     /// latency in milliseconds, overhead, unrecovered. Without a target the algorithm sends no
     /// copies or some, as the ceiling lets it.
     #[test]
