@@ -108,9 +108,9 @@ impl Bond {
         let Some(datagram) = self.under_way[path][from].pop_front() else { return };
         let (now, to) = (self.now, &mut self.ends[1 - from]);
         if from == 0 {
-            to.endpoints[0].handle_datagram(now, address(path), datagram.into());
+            to.endpoint(0).handle_datagram(now, address(path), datagram.into());
         } else {
-            to.endpoints[path].handle_datagram(now, end::LISTENER, datagram.into());
+            to.endpoint(path).handle_datagram(now, end::LISTENER, datagram.into());
         }
     }
 

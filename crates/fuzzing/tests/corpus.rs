@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use punctual_fuzzing::TARGETS;
+use punctual_testbed::Random;
 
 /// Changed copies for each target.
 const COPIES: u32 = 2_000;
@@ -33,7 +34,7 @@ fn no_target_finds_anything_in_its_corpus() {
 fn no_target_finds_anything_in_changed_copies_of_its_corpus() {
     for (target, run) in TARGETS {
         let corpus = corpus(target);
-        let mut chance = Chance(1);
+        let mut chance = Random(1);
         for copy in 0..COPIES {
             let input = changed(&corpus, &mut chance);
             let found = catch_unwind(AssertUnwindSafe(|| run(&input)));
@@ -74,39 +75,23 @@ fn corpus(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 /// One of the inputs, with some bytes changed, left out or added, and perhaps the end of another.
-fn changed(corpus: &[(PathBuf, Vec<u8>)], chance: &mut Chance) -> Vec<u8> {
-    let pick = |chance: &mut Chance| corpus[chance.below(corpus.len())].1.clone();
+fn changed(corpus: &[(PathBuf, Vec<u8>)], chance: &mut Random) -> Vec<u8> {
+    let pick = |chance: &mut Random| corpus[chance.below(corpus.len() as u32) as usize].1.clone();
     let mut input = pick(chance);
     if chance.below(4) == 0 {
         let other = pick(chance);
-        input.truncate(chance.below(input.len() + 1));
-        input.extend_from_slice(&other[chance.below(other.len() + 1)..]);
+        input.truncate(chance.below((input.len() + 1) as u32) as usize);
+        input.extend_from_slice(&other[chance.below((other.len() + 1) as u32) as usize..]);
     }
     for _ in 0..=chance.below(8) {
-        let at = chance.below(input.len() + 1);
+        let at = chance.below((input.len() + 1) as u32) as usize;
         match chance.below(4) {
-            0 => input.insert(at, chance.next() as u8),
+            0 => input.insert(at, chance.next_u32() as u8),
             1 if at < input.len() => drop(input.remove(at)),
-            2 if at < input.len() => input[at] = [0, 0xFF, 0x7F, 0x80][chance.below(4)],
+            2 if at < input.len() => input[at] = [0, 0xFF, 0x7F, 0x80][chance.below(4) as usize],
             _ if at < input.len() => input[at] ^= 1 << chance.below(8),
             _ => {}
         }
     }
     input
-}
-
-/// A linear congruential generator: the same copies everywhere.
-struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> u32 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 32) as u32
-    }
-
-    /// Less than `end`.
-    fn below(&mut self, end: usize) -> usize {
-        ((u64::from(self.next()) * end as u64) >> 32) as usize
-    }
 }

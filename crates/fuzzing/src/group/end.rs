@@ -3,9 +3,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_proto::{
-    Config, ConnectionId, Endpoint, EndpointConfig, Event, Group, GroupDriver, GroupKind,
-    LinkState, LocalEndpoints, SendOptions, SocketId,
+    Config, ConnectionId, Endpoint, EndpointConfig, Event, Group, GroupKind, LinkState,
+    SendOptions, SocketId,
 };
+use punctual_testbed::GroupEnd;
 use punctual_units::Instant;
 
 use crate::input::START;
@@ -28,11 +29,10 @@ pub(super) fn address(path: usize) -> SocketAddr {
 
 /// One end of a group.
 pub(super) struct End {
-    pub(super) endpoints: Vec<Endpoint>,
-    driver: GroupDriver<(usize, ConnectionId)>,
+    links: GroupEnd,
     /// Connections of the links so far, those that have ended included.
     connections: Vec<(usize, ConnectionId)>,
-    links: usize,
+    calls: usize,
     /// Messages that were taken for sending.
     pub(super) sent: u32,
     /// The number of the message that is to come next, by what came and what was counted as lost.
@@ -52,11 +52,11 @@ impl End {
     }
 
     fn new(kind: GroupKind, endpoints: Vec<Endpoint>, random: u64) -> Self {
+        let group = Group::new(kind, Duration::from_millis(60), random, START);
         Self {
-            endpoints,
-            driver: GroupDriver::new(Group::new(kind, Duration::from_millis(60), random, START)),
+            links: GroupEnd::new(group, endpoints),
             connections: Vec::new(),
-            links: 0,
+            calls: 0,
             sent: 0,
             next: 0,
             received: Vec::new(),
@@ -64,65 +64,63 @@ impl End {
     }
 
     pub(super) fn listen(&mut self, config: &Config) {
-        self.endpoints[0].listen(Some(config.clone()));
+        self.links.endpoints[0].listen(Some(config.clone()));
     }
 
     pub(super) fn call(&mut self, now: Instant, path: usize, config: Config, weight: u16) {
-        if self.links == MOST_LINKS {
+        if self.calls == MOST_LINKS {
             return;
         }
-        self.links += 1;
-        let Self { driver, endpoints, connections, .. } = self;
-        let called = driver.add_link(now, weight, |membership| {
-            let id = endpoints[path].connect_link(now, LISTENER, config, membership);
-            id.map(|id| (path, id))
-        });
-        connections.extend(called.ok().and_then(|link| driver.link(link)));
+        self.calls += 1;
+        let called = self.links.call(now, path, LISTENER, config, weight);
+        self.connections.extend(called.map(|(_, id)| (path, id)));
+    }
+
+    pub(super) fn endpoint(&mut self, path: usize) -> &mut Endpoint {
+        &mut self.links.endpoints[path]
     }
 
     pub(super) fn group(&self) -> &Group {
-        self.driver.group()
+        self.links.group()
     }
 
     pub(super) fn close_link(&mut self, now: Instant, number: usize) {
         if let Some(&(endpoint, id)) = self.connections.get(number % self.connections.len().max(1))
         {
-            self.endpoints[endpoint].close(now, id);
+            self.links.endpoints[endpoint].close(now, id);
         }
     }
 
     pub(super) fn send(&mut self, now: Instant, first: u8) {
         let mut payload = self.sent.to_be_bytes().to_vec();
         payload.resize(4 + usize::from(first) * 5, first);
-        let mut endpoints = LocalEndpoints { now, endpoints: &mut self.endpoints };
-        let sent = self.driver.send(&mut endpoints, payload.into(), SendOptions::default());
+        let sent = self.links.send(now, payload, SendOptions::default());
         self.sent += u32::from(sent.is_ok());
     }
 
     /// When something is due by itself.
     pub(super) fn next(&self) -> Option<Instant> {
-        let timers = self.endpoints.iter().filter_map(Endpoint::poll_timeout);
-        timers.chain(self.driver.poll_timeout()).min()
+        self.links.poll_timeout()
     }
 
     /// Runs timers, reads, and hands what there is to send to `path`, until nothing is left to do.
     pub(super) fn settle(&mut self, now: Instant, mut path: impl FnMut(usize, Datagram)) {
         let mut sent = 0;
         for _ in 0..10_000 {
-            for index in 0..self.endpoints.len() {
-                if self.endpoints[index].poll_timeout().is_some_and(|at| at <= now) {
-                    self.endpoints[index].handle_timeout(now);
+            for index in 0..self.links.endpoints.len() {
+                if self.links.endpoints[index].poll_timeout().is_some_and(|at| at <= now) {
+                    self.links.endpoints[index].handle_timeout(now);
                 }
-                while let Some(event) = self.endpoints[index].poll_event() {
+                while let Some(event) = self.links.endpoints[index].poll_event() {
                     self.take(now, index, &event);
                 }
             }
             self.receive(now);
             if self.group().poll_timeout().is_some_and(|at| at <= now) {
-                self.update(now);
+                self.links.update(now);
             }
             let mut buffer = Vec::new();
-            for (index, endpoint) in self.endpoints.iter_mut().enumerate() {
+            for (index, endpoint) in self.links.endpoints.iter_mut().enumerate() {
                 while let Some(transmit) = endpoint.poll_transmit(now, 1, &mut buffer) {
                     assert!(transmit.size <= 1_472, "a datagram too long");
                     sent += 1;
@@ -154,56 +152,29 @@ impl End {
     fn take(&mut self, now: Instant, index: usize, event: &Event) {
         match event {
             Event::Incoming(incoming) => {
-                let Some(offer) = &incoming.group else { return };
-                let Self { driver, endpoints, connections, .. } = self;
-                let accepted = driver.add_link(now, offer.weight, |membership| {
-                    let id = endpoints[index].accept_link(now, incoming.id, None, membership);
-                    id.map(|id| (index, id))
-                });
-                if let Some(&link) = accepted.ok().and_then(|link| driver.link(link)) {
-                    connections.push(link);
-                    self.link_up(now, link);
-                }
+                let accepted = self.links.accept(now, index, incoming);
+                self.connections.extend(accepted.map(|(_, id)| (index, id)));
             }
-            Event::Connected(id) => self.link_up(now, (index, *id)),
-            Event::Closed(id, _) => {
+            Event::Closed(..) => {
                 self.receive(now);
-                if let Some(link) = self.driver.find(|it| *it == (index, *id)) {
-                    let mut endpoints = LocalEndpoints { now, endpoints: &mut self.endpoints };
-                    self.driver.link_ended(&mut endpoints, link);
-                }
+                self.links.handle_event(now, index, event);
             }
-            _ => {}
+            _ => self.links.handle_event(now, index, event),
         }
-        self.update(now);
-    }
-
-    fn link_up(&mut self, now: Instant, connection: (usize, ConnectionId)) {
-        let Some(link) = self.driver.find(|it| *it == connection) else { return };
-        let mut endpoints = LocalEndpoints { now, endpoints: &mut self.endpoints };
-        if self.driver.link_up(&mut endpoints, link).is_err() {
-            let (index, id) = connection;
-            self.endpoints[index].close(now, id);
-        }
+        self.links.update(now);
     }
 
     /// The established links: the socket IDs of both ends.
     pub(super) fn established(&self) -> Vec<(SocketId, SocketId)> {
         let is_up = |link| self.group().link_state(link).is_some_and(LinkState::is_up);
-        let links = self.driver.links().filter(|&(link, _)| is_up(link));
-        let infos = links.filter_map(|(_, &(endpoint, id))| self.endpoints[endpoint].info(id));
+        let links = self.links.driver().links().filter(|&(link, _)| is_up(link));
+        let infos =
+            links.filter_map(|(_, &(endpoint, id))| self.links.endpoints[endpoint].info(id));
         infos.map(|info| (info.socket_id, info.peer_socket_id)).collect()
     }
 
-    fn update(&mut self, now: Instant) {
-        self.driver.update(&mut LocalEndpoints { now, endpoints: &mut self.endpoints });
-    }
-
     fn receive(&mut self, now: Instant) {
-        let mut endpoints = LocalEndpoints { now, endpoints: &mut self.endpoints };
-        while let Some(message) = self.driver.recv(&mut endpoints) {
-            self.received.push((message.payload, message.lost_before));
-        }
-        while self.driver.poll_drained().is_some() {}
+        let messages = self.links.recv(now).into_iter();
+        self.received.extend(messages.map(|message| (message.payload, message.lost_before)));
     }
 }

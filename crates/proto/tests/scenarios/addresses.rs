@@ -9,10 +9,10 @@ use bytes::Bytes;
 use punctual_proto::{CloseReason, SendOptions};
 use punctual_wire::{Control, Packet, SocketId, Timestamp};
 
-use crate::chance::Chance;
 use crate::datagram::{Kind, control, forged, forged_data, kind};
 use crate::hostile::{expect_no_harm, state, untraced};
 use crate::pair::{Pair, Side};
+use crate::random::Random;
 use crate::{MS, SECS, latency, link, lossy};
 
 /// Commands of the extension packets of path updates.
@@ -177,7 +177,7 @@ fn what_was_under_way_from_the_old_address_is_delivered() {
 /// Who knows a socket ID, and no more, gets a challenge and cannot answer it.
 #[test]
 fn guessed_answers_move_nothing() {
-    let mut chance = Chance(1);
+    let mut chance = Random(1);
     let mut pair = crate::hostile::streaming(1);
     let (next, _, dest) = state(&mut pair);
     let attacker = rebound(9);
@@ -188,8 +188,8 @@ fn guessed_answers_move_nothing() {
         // The nonce is right; the tag is a guess, or the challenge's own.
         let mut answer = challenge.clone();
         if round > 0 {
-            answer[8..12].copy_from_slice(&chance.next().to_be_bytes());
-            answer[12..].copy_from_slice(&chance.next().to_be_bytes());
+            answer[8..12].copy_from_slice(&chance.next_u32().to_be_bytes());
+            answer[12..].copy_from_slice(&chance.next_u32().to_be_bytes());
         }
         let answer = Control::Extension { command: ANSWER, body: &answer };
         pair.inject(Side::Listener, attacker, forged(dest, Timestamp::default(), answer));
@@ -265,13 +265,13 @@ fn an_answer_is_worthless_after_the_move_and_from_elsewhere() {
 /// Only so many addresses are challenged in a round trip, and never with more than came from there.
 #[test]
 fn a_flood_from_spoofed_addresses_is_bounded_and_harmless() {
-    let mut chance = Chance(1);
+    let mut chance = Random(1);
     let mut pair = crate::hostile::streaming(1);
     let (next, _, dest) = state(&mut pair);
     let mut injected = 0;
     for _ in 0..100 {
         for _ in 0..1_000 {
-            let remote = SocketAddr::from((chance.next().to_be_bytes(), 4_000));
+            let remote = SocketAddr::from((chance.next_u32().to_be_bytes(), 4_000));
             let data = forged_data(next, Timestamp::default(), dest, &[0; 16]);
             injected += data.len();
             pair.inject(Side::Listener, remote, data);

@@ -11,36 +11,36 @@ use punctual_wire::{
     Timestamp,
 };
 
-use crate::chance::Chance;
 use crate::datagram::{forged, handshake};
 use crate::encryption::secured;
 use crate::hostile::{expect_no_harm, state, streaming, untraced};
 use crate::pair::{Pair, Side};
+use crate::random::Random;
 use crate::record::Record;
 use crate::{MS, SECS, latency, link};
 
 const BOTH: [Side; 2] = [Side::Caller, Side::Listener];
 
 /// A handshake that asks for this, of a socket that nobody knows.
-fn asking(chance: &mut Chance, request: HandshakeRequest, version: u32) -> Vec<u8> {
+fn asking(chance: &mut Random, request: HandshakeRequest, version: u32) -> Vec<u8> {
     let handshake = Handshake {
         version,
         encryption: 0,
         extension_field: 5,
-        isn: SeqNo::new(chance.next() >> 2),
+        isn: SeqNo::new(chance.next_u32() >> 2),
         mss: 1_500,
         flow_window: 8_192,
         request,
-        socket_id: SocketId::new(1 + (chance.next() >> 3)),
-        cookie: chance.next(),
+        socket_id: SocketId::new(1 + (chance.next_u32() >> 3)),
+        cookie: chance.next_u32(),
         peer_ip: PeerIp::from(IpAddr::from([192, 0, 2, 2])),
         extensions: Vec::new(),
     };
     forged(SocketId::LISTENER, Timestamp::default(), Control::Handshake(Box::new(handshake)))
 }
 
-fn anywhere(chance: &mut Chance) -> SocketAddr {
-    SocketAddr::from((chance.next().to_be_bytes(), 1 + (chance.next() >> 17) as u16))
+fn anywhere(chance: &mut Random) -> SocketAddr {
+    SocketAddr::from((chance.next_u32().to_be_bytes(), 1 + (chance.next_u32() >> 17) as u16))
 }
 
 /// Bytes that went to strangers since this was asked last.
@@ -57,7 +57,7 @@ fn said(record: &Record, side: Side) -> usize {
 /// wrong, and from an address that has a good one.
 #[test]
 fn a_flood_of_handshakes_does_not_disturb_a_stream() {
-    let mut chance = Chance(1);
+    let mut chance = Random(1);
     let mut pair = Pair::symmetric(1, link()).with_listener(|config| config.backlog = 4);
     let record = pair.record();
     pair.connect(untraced(), untraced());
@@ -76,7 +76,7 @@ fn a_flood_of_handshakes_does_not_disturb_a_stream() {
                 2 => (remote, good.clone()),
                 _ => {
                     let mut another = good.clone();
-                    another[40..44].copy_from_slice(&chance.next().to_be_bytes());
+                    another[40..44].copy_from_slice(&chance.next_u32().to_be_bytes());
                     (caller, another)
                 }
             };
@@ -106,7 +106,7 @@ fn no_end_says_more_to_a_stranger_than_it_hears() {
         |pair| pair.connect(latency(120), latency(120)),
     ];
     for (prepare, number) in prepare.into_iter().zip(0..) {
-        let mut chance = Chance(number);
+        let mut chance = Random(number);
         let mut pair = Pair::symmetric(1, link());
         prepare(&mut pair);
         let connections = pair.listener.endpoint.connection_count();
@@ -143,7 +143,7 @@ fn waves_in_the_peers_name_are_not_multiplied() {
     let wishful = secured(Some("correct horse"), true).with_stream_id("x".repeat(500));
     let wishful = wishful.expect("short enough");
     for pause in [MS(1), MS(20), MS(100)] {
-        let mut chance = Chance(1);
+        let mut chance = Random(1);
         let mut pair = Pair::symmetric(1, link());
         let record = pair.record();
         pair.wave(Side::Listener, wishful.clone());
@@ -181,10 +181,10 @@ fn a_call_is_not_multiplied_by_answers() {
     pair.drop_where(|side, _| side == Side::Listener);
     let counted = pair.record();
     let remote = pair.listener.address;
-    let mut chance = Chance(1);
+    let mut chance = Random(1);
     for _ in 0..1_000 {
         let mut answer = response.clone();
-        answer[44..48].copy_from_slice(&chance.next().to_be_bytes());
+        answer[44..48].copy_from_slice(&chance.next_u32().to_be_bytes());
         pair.inject(Side::Caller, remote, answer);
         pair.run_for(MS(1));
     }
@@ -236,13 +236,13 @@ fn drop_requests_cost_what_they_name_and_no_more() {
             forged(at_listener, stamp, Control::DropRequest(request)),
         );
     };
-    let mut chance = Chance(1);
+    let mut chance = Random(1);
     for round in 0..200 {
         let (next, ..) = state(&mut pair);
         // What waits to be played has come, and stays.
         ask(&mut pair, next.minus(60), next.minus(6));
         for _ in 0..50 {
-            let (at, length) = (chance.next(), chance.below(0x2000_0000));
+            let (at, length) = (chance.next_u32(), chance.below(0x2000_0000));
             if SeqNo::new(at).distance_from(next).abs() > 10_000 {
                 let first = SeqNo::new(at);
                 let reaches =
@@ -275,10 +275,11 @@ fn forged_acknowledgements_measure_nothing() {
     let (_, _, at_listener) = state(&mut pair);
     let remote = pair.caller.address;
     let before = pair.statistics(Side::Listener).rtt;
-    let mut chance = Chance(1);
+    let mut chance = Random(1);
     for _ in 0..5_000 {
-        let number = AckNo::new(if chance.one_in(2) { chance.below(200) } else { chance.next() });
-        let stamp = Timestamp::from_micros(chance.next());
+        let number =
+            AckNo::new(if chance.one_in(2) { chance.below(200) } else { chance.next_u32() });
+        let stamp = Timestamp::from_micros(chance.next_u32());
         let answer = forged(at_listener, stamp, Control::AckAck(number));
         pair.inject(Side::Listener, remote, answer);
     }

@@ -6,10 +6,10 @@ use punctual_proto::{GroupKind, LinkId, LinkState};
 use punctual_wire::{Control, Packet};
 
 use crate::bond::Bond;
-use crate::chance::Chance;
 use crate::datagram::{Kind, data_header};
 use crate::node::EPOCH;
 use crate::pair::Side;
+use crate::random::Random;
 use crate::{MS, SECS, latency, link, lossy};
 
 /// One message each 2 ms: 5.3 Mb/s.
@@ -110,7 +110,7 @@ fn a_link_that_ends_is_replaced_at_once() {
     let (mut bond, main, backup) = main_and_backup(4);
     bond.stream(Side::Caller, 300, INTERVAL);
     let (endpoint, id) = bond.caller.members[&main];
-    bond.caller.endpoints[endpoint].close(bond.now, id);
+    bond.caller.endpoints()[endpoint].close(bond.now, id);
     bond.stream(Side::Caller, 300, INTERVAL);
     assert_eq!(bond.state(backup), LinkState::Stable);
     let again = bond.call(0, 10);
@@ -123,7 +123,7 @@ fn a_link_that_ends_is_replaced_at_once() {
 #[test]
 fn a_flapping_main_link_loses_nothing() {
     for seed in 0..20 {
-        let mut chance = Chance(seed);
+        let mut chance = Random(seed);
         let (mut bond, ..) = main_and_backup(seed);
         for _ in 0..8 {
             bond.cut(0);

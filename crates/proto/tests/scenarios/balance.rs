@@ -7,9 +7,9 @@ use punctual_proto::{Config, GroupKind, LinkState, RetransmitAlgorithm};
 use punctual_units::Bitrate;
 
 use crate::bond::Bond;
-use crate::chance::Chance;
 use crate::datagram::Kind;
 use crate::pair::Side;
+use crate::random::Random;
 use crate::{MS, SECS, latency, link, lossy};
 
 /// Bytes of a message on the wire, with all headers.
@@ -141,7 +141,7 @@ fn a_cut_link_loses_nothing() {
 #[test]
 fn a_flapping_link_loses_nothing_and_is_used_again() {
     for seed in 0..10 {
-        let mut chance = Chance(seed);
+        let mut chance = Random(seed);
         let flapping = narrow(8_000, 30);
         let algorithms = [RetransmitAlgorithm::Auto, RetransmitAlgorithm::Efficient];
         let config = latency(400).with_retransmit_algorithm(algorithms[seed as usize % 2].clone());
@@ -192,7 +192,7 @@ fn links_come_and_go_in_a_balance() {
     bond.call(2, 0);
     stream(&mut bond, 12_000, 4);
     let (endpoint, id) = bond.caller.members[&first];
-    bond.caller.endpoints[endpoint].close(bond.now, id);
+    bond.caller.endpoints()[endpoint].close(bond.now, id);
     stream(&mut bond, 12_000, 4);
     bond.run_for(SECS(1));
     bond.assert_complete(Side::Caller);

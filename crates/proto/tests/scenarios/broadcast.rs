@@ -127,7 +127,7 @@ fn links_come_and_go() {
     bond.call(1, 0);
     bond.stream(Side::Caller, 300, INTERVAL);
     let (endpoint, id) = bond.caller.members[&first];
-    bond.caller.endpoints[endpoint].close(bond.now, id);
+    bond.caller.endpoints()[endpoint].close(bond.now, id);
     bond.stream(Side::Caller, 500, INTERVAL);
     assert_eq!(bond.state(first), LinkState::Gone);
     let again = bond.call(0, 0);

@@ -10,8 +10,10 @@ use punctual_proto::{
 };
 use punctual_units::Bitrate;
 
-use crate::chance::Chance;
+use punctual_testbed::ShownOnPanic;
+
 use crate::pair::{Pair, Side};
+use crate::random::Random;
 use crate::{MS, SECS};
 
 /// Seeds that are tried; `EXPLORER_SEEDS` names another count for a long run.
@@ -35,7 +37,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn draw(chance: &mut Chance) -> Self {
+    fn draw(chance: &mut Random) -> Self {
         let sends = chance.pick(&[[true, false], [false, true], [true, true]]);
         Self {
             links: [draw_link(chance), draw_link(chance)],
@@ -53,7 +55,7 @@ impl Plan {
 }
 
 /// Each impairment is there in one of three links, so that they meet in all combinations.
-fn draw_link(chance: &mut Chance) -> LinkConfig {
+fn draw_link(chance: &mut Random) -> LinkConfig {
     let mut link = LinkConfig::default().with_delay(chance.millis(60));
     if chance.one_in(3) {
         link = link.with_jitter(Jitter::Uniform { spread: chance.millis(15) });
@@ -82,7 +84,7 @@ fn draw_link(chance: &mut Chance) -> LinkConfig {
     link
 }
 
-fn draw_config(chance: &mut Chance) -> Config {
+fn draw_config(chance: &mut Random) -> Config {
     let algorithms = [
         RetransmitAlgorithm::Aggressive,
         RetransmitAlgorithm::Efficient,
@@ -150,7 +152,7 @@ fn the_same_seed_gives_the_same_run() {
 }
 
 fn explore(seed: u64) -> Pair {
-    let mut chance = Chance(seed);
+    let mut chance = Random(seed);
     let plan = Plan::draw(&mut chance);
     let shown = ShownOnPanic(format!("{plan:?}"));
     let [there, back] = plan.links.clone();
@@ -169,19 +171,8 @@ fn explore(seed: u64) -> Pair {
     pair
 }
 
-/// The plan of a failing seed.
-struct ShownOnPanic(String);
-
-impl Drop for ShownOnPanic {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("{}", self.0);
-        }
-    }
-}
-
 /// Load and faults.
-fn misbehave(pair: &mut Pair, plan: &Plan, chance: &mut Chance) {
+fn misbehave(pair: &mut Pair, plan: &Plan, chance: &mut Random) {
     let sides: Vec<Side> = BOTH
         .into_iter()
         .zip(plan.sends)

@@ -7,10 +7,10 @@ use punctual_netem::LinkConfig;
 use punctual_proto::{BufferSize, Config};
 use punctual_wire::Control;
 
-use crate::chance::Chance;
 use crate::datagram::{Kind, control, is_data, kind};
 use crate::node::number_of;
 use crate::pair::{Pair, Side};
+use crate::random::Random;
 use crate::{MS, SECS, latency, link, lossy};
 
 const BOTH: [Side; 2] = [Side::Caller, Side::Listener];
@@ -71,7 +71,7 @@ fn corrupted_headers_and_control_packets_do_no_lasting_harm() {
     for seed in 0..8u64 {
         let mut pair = Pair::symmetric(seed, lossy(0.02));
         pair.connect(latency(300), latency(300));
-        let mut chance = Chance(seed);
+        let mut chance = Random(seed);
         pair.tap(move |_, _, datagram| {
             if !chance.one_in(50) {
                 return vec![datagram];

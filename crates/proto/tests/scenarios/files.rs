@@ -13,9 +13,9 @@ use punctual_proto::{
 use punctual_units::Bitrate;
 use punctual_wire::{Control, DropRequest, Extension, HsFlags, MsgNo, SeqNo, Timestamp};
 
-use crate::chance::Chance;
 use crate::datagram::{Kind, edit_handshake, forged, kind, noise};
 use crate::pair::{Pair, Side};
+use crate::random::Random;
 use crate::{MS, SECS, link, lossy};
 
 fn messages() -> Config {
@@ -24,7 +24,7 @@ fn messages() -> Config {
 
 /// A file's contents: no part of it is like another.
 fn contents(len: usize, seed: u64) -> Bytes {
-    Bytes::from(noise(&mut Chance(seed), len))
+    Bytes::from(noise(&mut Random(seed), len))
 }
 
 fn connected(seed: u64, link: LinkConfig, config: &Config) -> Pair {
@@ -87,7 +87,7 @@ proptest! {
             .with_duplicate(double).expect("a share");
         let mut pair = connected(seed, link, &Config::file());
         let data = contents(len, seed);
-        let mut chance = Chance(seed);
+        let mut chance = Random(seed);
         write_all(&mut pair, &data, || 1 + chance.below(pieces) as usize);
         pair.close(Side::Caller);
         prop_assert!(pair.run_while(SECS(300), |pair| pair.listener.closed().is_none()

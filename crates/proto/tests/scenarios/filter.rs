@@ -12,9 +12,9 @@ use punctual_proto::{
 };
 use punctual_wire::{Extension, HandshakeRequest};
 
-use crate::chance::Chance;
 use crate::datagram::{Kind, data_header, edit_handshake, forged_data, is_data, kind, noise};
 use crate::pair::{Pair, Side};
+use crate::random::Random;
 use crate::{MS, SECS, latency, link, lossy};
 
 fn filtered(ms: u64, filter: &str) -> Config {
@@ -177,7 +177,7 @@ fn bursts_are_rebuilt_by_columns() {
 fn what_the_filter_cannot_rebuild_is_for_arq_to_decide() {
     let run = |arq: &str| {
         let mut pair = connected(3, link(), &format!("fec,cols:8,rows:4,arq:{arq}"));
-        let mut chance = Chance(7);
+        let mut chance = Random(7);
         let lost: BTreeSet<u32> = (0..2_000).filter(|_| chance.below(100) < 12).collect();
         lose(&mut pair, move |at| lost.contains(&at));
         stream(&mut pair, 2_100);
@@ -213,7 +213,7 @@ fn without_drops_and_repeats_a_stream_goes_on_behind_what_cannot_be_rebuilt() {
         let config = config.with_too_late_drop(false).with_send_drop_delay(None);
         let mut pair = Pair::symmetric(3, link());
         pair.connect(config.clone(), config);
-        let mut chance = Chance(7);
+        let mut chance = Random(7);
         let lost: BTreeSet<u32> = (0..2_000).filter(|_| chance.below(100) < 12).collect();
         lose(&mut pair, move |at| lost.contains(&at));
         stream(&mut pair, 2_100);
@@ -342,7 +342,7 @@ fn forged_filter_packets_are_ignored() {
     let dest = pair.info(Side::Listener).socket_id;
     let newest = pair.listener.received.last().expect("messages").message.seq;
     let remote = pair.caller.address;
-    let mut chance = Chance(9);
+    let mut chance = Random(9);
     for i in 0..2_000 {
         let length = chance.below(40) as usize;
         let mut payload = noise(&mut chance, length);
@@ -350,7 +350,7 @@ fn forged_filter_packets_are_ignored() {
             *first = [0xFF, 0, 1, 4, 5, 200][i % 6];
         }
         let seq = newest.plus(chance.below(300)).minus(50);
-        let timestamp = punctual_wire::Timestamp::from_micros(chance.next());
+        let timestamp = punctual_wire::Timestamp::from_micros(chance.next_u32());
         let mut datagram = forged_data(seq, timestamp, dest, &payload);
         datagram[4..8].copy_from_slice(&0xC000_0000_u32.to_be_bytes());
         assert_eq!(data_header(&datagram).map(|header| header.msgno), Some(MsgNo::CONTROL));

@@ -8,10 +8,10 @@ use punctual_proto::{CloseReason, Config, CryptoMode, GroupKind, KeyState, Rejec
 use punctual_wire::KeyFlag;
 
 use crate::bond::Bond;
-use crate::chance::Chance;
 use crate::datagram::{data_header, is_data};
 use crate::node::numbered;
 use crate::pair::Side;
+use crate::random::Random;
 use crate::{MS, SECS, latency, link, lossy};
 
 /// One message each 2 ms: 5.3 Mb/s.
@@ -72,8 +72,8 @@ fn encrypted_groups_arrive_whole_and_no_keystream_serves_two_packets() {
             bond.assert_complete(Side::Caller);
             bond.assert_complete(Side::Listener);
             assert_no_keystream_serves_twice(&bond);
-            for &(endpoint, id) in bond.caller.members.values() {
-                let info = bond.caller.endpoints[endpoint].info(id).expect("it stands");
+            for (endpoint, id) in bond.caller.members.clone().into_values() {
+                let info = bond.caller.endpoints()[endpoint].info(id).expect("it stands");
                 assert_eq!(info.send_key_state, KeyState::Secured);
             }
         }
@@ -85,7 +85,7 @@ fn encrypted_groups_arrive_whole_and_no_keystream_serves_two_packets() {
 #[test]
 fn keys_that_are_changed_while_links_take_over_serve_no_two_packets_either() {
     for seed in 0..10 {
-        let mut chance = Chance(seed);
+        let mut chance = Random(seed);
         let config = secured(CryptoMode::Gcm).with_key_refresh_rate(150).expect("in range");
         let config = config.with_key_pre_announce(60).expect("in range");
         let paths = [link(), link().with_delay(MS(20))];

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use punctual_netem::{Jitter, LinkConfig, Loss, QueueLimit, Reorder};
 use punctual_proto::{Config, CryptoMode, GroupKind, LinkId};
+use punctual_testbed::ShownOnPanic;
 use punctual_units::Bitrate;
 
 use crate::bond::Bond;
-use crate::chance::Chance;
 use crate::node::number_of;
 use crate::pair::Side;
+use crate::random::Random;
 use crate::{MS, SECS};
 
 /// Seeds that are tried; `EXPLORER_SEEDS` names another count for a long run.
@@ -30,7 +31,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn draw(chance: &mut Chance) -> Self {
+    fn draw(chance: &mut Random) -> Self {
         let kinds = [GroupKind::Broadcast, GroupKind::Backup, GroupKind::Balance];
         let links = 1 + chance.below(4);
         let latency = MS(300) + chance.millis(700);
@@ -63,7 +64,7 @@ impl Plan {
     }
 }
 
-fn draw_link(chance: &mut Chance) -> LinkConfig {
+fn draw_link(chance: &mut Random) -> LinkConfig {
     let mut link = healthy(chance.millis(60));
     if chance.one_in(3) {
         link = link.with_jitter(Jitter::Uniform { spread: chance.millis(15) });
@@ -107,14 +108,14 @@ fn stream(bond: &mut Bond, plan: &Plan, time: Duration) {
 }
 
 /// Links fail, come back, change, end and are called again, one always staying.
-fn trouble(bond: &mut Bond, plan: &Plan, links: &mut [LinkId], chance: &mut Chance) {
+fn trouble(bond: &mut Bond, plan: &Plan, links: &mut [LinkId], chance: &mut Random) {
     for _ in 0..plan.rounds {
         let path = chance.below(links.len() as u32) as usize;
         match chance.below(4) {
             0 => bond.cut(path),
             1 if path > 0 => {
                 let (endpoint, id) = bond.caller.members[&links[path]];
-                bond.caller.endpoints[endpoint].close(bond.now, id);
+                bond.caller.endpoints()[endpoint].close(bond.now, id);
                 stream(bond, plan, chance.millis(1_500));
                 links[path] = bond.call(path, chance.below(10) as u16);
             }
@@ -156,8 +157,9 @@ fn judge(bond: &Bond, side: Side, whole_from: usize) {
 }
 
 fn explore(seed: u64) {
-    let mut chance = Chance(seed);
+    let mut chance = Random(seed);
     let plan = Plan::draw(&mut chance);
+    let shown = ShownOnPanic(format!("{plan:?}"));
     let mut bond = Bond::new(seed, plan.kind, &plan.config, &plan.links).with_random(plan.random);
     let count = plan.links.len();
     let mut links: Vec<LinkId> =
@@ -174,16 +176,11 @@ fn explore(seed: u64) {
     let whole_from = [bond.caller.sent.len(), bond.listener.sent.len()];
     stream(&mut bond, &plan, SECS(2));
     bond.run_for(SECS(3));
-    let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        judge(&bond, Side::Caller, whole_from[0]);
-        if plan.both_ways {
-            judge(&bond, Side::Listener, whole_from[1]);
-        }
-    }));
-    if let Err(panic) = run {
-        eprintln!("{plan:?}");
-        std::panic::resume_unwind(panic);
+    judge(&bond, Side::Caller, whole_from[0]);
+    if plan.both_ways {
+        judge(&bond, Side::Listener, whole_from[1]);
     }
+    drop(shown);
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn both_ends_name_their_group_on_every_link() {
 #[test]
 fn a_listener_lets_groups_in_only_if_it_is_told_to() {
     let mut bond = bond(2);
-    bond.listener.endpoints[0].listen(Some(latency(120)));
+    bond.listener.endpoints()[0].listen(Some(latency(120)));
     bond.call(0, 0);
     bond.run_for(SECS(1));
     let refused = CloseReason::Rejected(RejectReason::GROUP);
@@ -61,7 +61,7 @@ fn links_share_timestamps_time_base_and_latency() {
     let second = bond.call(1, 0);
     bond.run_for(SECS(1));
     let (endpoint, id) = bond.caller.members[&second];
-    let info = bond.caller.endpoints[endpoint].info(id).expect("it stands");
+    let info = bond.caller.endpoints()[endpoint].info(id).expect("it stands");
     assert_eq!(info.receive_latency, MS(120));
     // The second call began three seconds after the group did, and says so.
     let first = &bond.records[1].of_kind(Side::Caller, Kind::Handshake)[0].1;
@@ -88,7 +88,7 @@ fn answer_to(change: impl Fn(&mut GroupExtension)) -> HandshakeRequest {
     let control = Control::Handshake(conclusion);
     ControlPacket { timestamp: packet.timestamp, dest: SocketId::LISTENER, control }
         .emit(&mut bytes);
-    let listener = &mut bond.listener.endpoints[0];
+    let listener = &mut bond.listener.endpoints()[0];
     listener.handle_datagram(bond.now, address(0), bytes.into());
     let mut answer = Vec::new();
     if listener.poll_transmit(bond.now, 1, &mut answer).is_none() {

@@ -11,9 +11,9 @@ use punctual_wire::{
     LossListBuilder, MsgNo, PeerIp, Timestamp,
 };
 
-use crate::chance::Chance;
 use crate::datagram::{Kind, control, forged, forged_data, kind, noise};
 use crate::pair::{Pair, Side};
+use crate::random::Random;
 use crate::{MS, SECS, latency, link};
 
 const BOTH: [Side; 2] = [Side::Caller, Side::Listener];
@@ -51,16 +51,16 @@ pub fn state(pair: &mut Pair) -> (SeqNo, SocketId, SocketId) {
     (first.plus(sent), pair.info(Side::Caller).socket_id, pair.info(Side::Listener).socket_id)
 }
 
-fn induction(chance: &mut Chance) -> Vec<u8> {
+fn induction(chance: &mut Random) -> Vec<u8> {
     let handshake = Handshake {
         version: 4,
         encryption: 0,
         extension_field: 2,
-        isn: SeqNo::new(chance.next() >> 2),
+        isn: SeqNo::new(chance.next_u32() >> 2),
         mss: 1_500,
         flow_window: 8_192,
         request: HandshakeRequest::Induction,
-        socket_id: SocketId::new(chance.next() >> 2),
+        socket_id: SocketId::new(chance.next_u32() >> 2),
         cookie: 0,
         peer_ip: PeerIp::from(std::net::IpAddr::from([192, 0, 2, 2])),
         extensions: Vec::new(),
@@ -68,13 +68,13 @@ fn induction(chance: &mut Chance) -> Vec<u8> {
     forged(SocketId::LISTENER, Timestamp::default(), Control::Handshake(Box::new(handshake)))
 }
 
-fn anywhere(chance: &mut Chance) -> SocketAddr {
-    SocketAddr::from((chance.next().to_be_bytes(), chance.next() as u16))
+fn anywhere(chance: &mut Random) -> SocketAddr {
+    SocketAddr::from((chance.next_u32().to_be_bytes(), chance.next_u32() as u16))
 }
 
 #[test]
 fn a_flood_of_inductions_leaves_no_state_and_the_listener_serves() {
-    let mut chance = Chance(1);
+    let mut chance = Random(1);
     let mut pair = Pair::symmetric(1, link());
     pair.call(latency(120), latency(120));
     for i in 0..100_000u32 {
@@ -96,7 +96,7 @@ fn a_flood_of_inductions_leaves_no_state_and_the_listener_serves() {
 
 #[test]
 fn answers_that_cannot_be_sent_do_not_pile_up() {
-    let mut chance = Chance(2);
+    let mut chance = Random(2);
     let mut pair = Pair::symmetric(1, link());
     pair.listener.endpoint.listen(Some(latency(120)));
     for _ in 0..100_000 {
@@ -113,7 +113,7 @@ fn answers_that_cannot_be_sent_do_not_pile_up() {
 
 #[test]
 fn no_answer_is_longer_than_its_question() {
-    let mut chance = Chance(3);
+    let mut chance = Random(3);
     let mut pair = Pair::symmetric(1, link());
     let record = pair.record();
     pair.connect(latency(120), latency(120));
@@ -280,21 +280,21 @@ fn a_session_replayed_truncated_changes_nothing() {
 #[test]
 fn garbage_changes_nothing() {
     for seed in 1..5 {
-        let mut chance = Chance(seed);
+        let mut chance = Random(seed);
         let mut pair = streaming(seed);
         let (_, at_caller, at_listener) = state(&mut pair);
         for i in 0..20_000u32 {
-            let length = chance.next() as usize % 200;
+            let length = chance.next_u32() as usize % 200;
             let mut datagram = noise(&mut chance, length);
             let (side, dest) =
                 if i % 2 == 0 { (Side::Caller, at_caller) } else { (Side::Listener, at_listener) };
             if length >= 16 {
                 // Half of it addressed to the connection, in the peer's name; a quarter of that
                 // with a control type that exists.
-                if chance.next().is_multiple_of(2) {
+                if chance.next_u32().is_multiple_of(2) {
                     datagram[12..16].copy_from_slice(&dest.value().to_be_bytes());
-                    if chance.next().is_multiple_of(2) {
-                        datagram[..4].copy_from_slice(&[0x80, chance.next() as u8 % 9, 0, 0]);
+                    if chance.next_u32().is_multiple_of(2) {
+                        datagram[..4].copy_from_slice(&[0x80, chance.next_u32() as u8 % 9, 0, 0]);
                     }
                 }
             }

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use punctual_proto::{Config, Endpoint, Event};
 use punctual_units::Instant;
 
-use crate::chance::Chance;
 use crate::node::endpoint_config;
+use crate::random::Random;
 use crate::{MS, latency};
 
 const START: Instant = Instant::from_millis(1_000);
@@ -104,12 +104,13 @@ struct Caused {
 fn flood(millis: u64, hosts: u8, honest: u64) -> (Caused, Option<u64>) {
     let requests = Requests::record(encrypted());
     let mut listener = listener(encrypted());
-    let (mut caused, mut chance, mut waited) = (Caused::default(), Chance(3), None);
+    let (mut caused, mut chance, mut waited) = (Caused::default(), Random(3), None);
     for milli in 0..millis {
         let now = START + MS(milli);
         for _ in 0..20 {
-            let remote = from((chance.next() % u32::from(hosts)) as u8, chance.next() as u16);
-            requests.knock(now, &mut listener, remote, chance.next() >> 2);
+            let remote =
+                from((chance.next_u32() % u32::from(hosts)) as u8, chance.next_u32() as u16);
+            requests.knock(now, &mut listener, remote, chance.next_u32() >> 2);
         }
         if milli >= honest && waited.is_none() && (milli - honest).is_multiple_of(20) {
             requests.knock(now, &mut listener, from(200, 1), 77);
@@ -151,12 +152,13 @@ fn a_listener_takes_so_many_new_callers_a_second() {
     let requests = Requests::record(encrypted());
     let mut listener = Endpoint::new(endpoint_config(7, 2), START);
     listener.listen(Some(encrypted()));
-    let (mut chance, mut told_of) = (Chance(4), 0);
+    let (mut chance, mut told_of) = (Random(4), 0);
     for milli in 0..3_000 {
         let now = START + MS(milli);
         for _ in 0..20 {
-            let remote = SocketAddr::from((chance.next().to_be_bytes(), chance.next() as u16));
-            requests.knock(now, &mut listener, remote, chance.next() >> 2);
+            let remote =
+                SocketAddr::from((chance.next_u32().to_be_bytes(), chance.next_u32() as u16));
+            requests.knock(now, &mut listener, remote, chance.next_u32() >> 2);
         }
         sent(&mut listener, now);
         while let Some(event) = listener.poll_event() {

@@ -5,9 +5,9 @@ use bytes::Bytes;
 use punctual_proto::{Config, CryptoMode, GroupKind, MsgNo, SendOptions, Transmission};
 
 use crate::bond::Bond;
-use crate::chance::Chance;
 use crate::datagram::{data_header, noise};
 use crate::pair::{Pair, Side};
+use crate::random::Random;
 use crate::{MS, SECS, latency, link, lossy};
 
 /// Messages of a stream before the wrap.
@@ -81,7 +81,7 @@ fn packets_that_the_filter_rebuilds_have_the_right_numbers_with_every_cipher() {
 
 /// Messages of one to nine packets; returns what was sent.
 fn send_messages(pair: &mut Pair, in_order: bool) -> Vec<Bytes> {
-    let mut chance = Chance(5);
+    let mut chance = Random(5);
     let mut sent = Vec::new();
     for _ in 0..2 * BEFORE {
         let size = 1 + chance.below(12_000) as usize;
@@ -126,7 +126,7 @@ fn messages_that_expire_around_the_wrap_take_no_others_with_them() {
     pair.connect(config.clone(), config);
     let mut kept = Vec::new();
     for place in 0..2 * BEFORE {
-        let message = Bytes::from(noise(&mut Chance(u64::from(place)), 4_000));
+        let message = Bytes::from(noise(&mut Random(u64::from(place)), 4_000));
         let expires = place % 3 == 1;
         if place == BEFORE - 20 {
             pair.black_out(&[Side::Caller], MS(1));

@@ -5,9 +5,9 @@ use punctual_netem::Reorder;
 use punctual_proto::{CloseReason, Config, ConnectError, RejectReason, SocketId};
 use punctual_wire::{Control, Extension, Handshake, HandshakeRequest, Timestamp};
 
-use crate::chance::Chance;
 use crate::datagram::{Kind, edit_handshake, forged, handshake, kind, noise};
 use crate::pair::{Pair, Side};
+use crate::random::Random;
 use crate::record::Record;
 use crate::{MS, SECS, latency, link, lossy};
 
@@ -93,7 +93,7 @@ fn two_ends_meet_and_one_leads() {
 #[test]
 fn bad_links_and_unequal_starts_delay_a_rendezvous_and_do_not_spoil_it() {
     for seed in 0..150 {
-        let mut chance = Chance(seed);
+        let mut chance = Random(seed);
         let bad = lossy(0.4)
             .with_reorder(Reorder::Late { share: 0.3, by: MS(300) })
             .and_then(|link| link.with_duplicate(0.5))
@@ -362,7 +362,7 @@ fn a_call_to_an_end_that_waits_for_a_rendezvous_is_refused_and_does_not_disturb_
 
 #[test]
 fn odd_packets_do_not_end_a_rendezvous() {
-    let mut chance = Chance(9);
+    let mut chance = Random(9);
     for seed in 0..30 {
         let mut pair = Pair::symmetric(seed, link());
         let record = pair.record();
@@ -373,7 +373,7 @@ fn odd_packets_do_not_end_a_rendezvous() {
             pair.inject(Side::Caller, remote, noise(&mut chance, length));
             let (_, mut odd, _) = record.handshakes(Side::Caller).remove(0);
             odd.request = chance.pick(&[HandshakeRequest::Agreement, HandshakeRequest::Unknown(9)]);
-            odd.socket_id = SocketId::new(chance.next() >> 2);
+            odd.socket_id = SocketId::new(chance.next_u32() >> 2);
             let control = Control::Handshake(Box::new(odd));
             let dest = SocketId::LISTENER;
             pair.inject(Side::Caller, remote, forged(dest, Timestamp::default(), control));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use punctual_proto::{Config, CryptoMode, KeyLength, MaxBandwidth};
 
-use crate::chance::Chance;
+use punctual_testbed::Random;
 
 /// How the two ends' keys fit.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -31,7 +31,7 @@ pub struct Moves {
 }
 
 /// Gives the two ends of a stream keys and a filter, or not.
-pub fn draw(chance: &mut Chance, ends: &mut [Config; 2]) -> Keys {
+pub fn draw(chance: &mut Random, ends: &mut [Config; 2]) -> Keys {
     let keys = if chance.one_in(2) { draw_keys(chance, ends) } else { Keys::None };
     if chance.one_in(3) {
         draw_filter(chance, ends);
@@ -40,7 +40,7 @@ pub fn draw(chance: &mut Chance, ends: &mut [Config; 2]) -> Keys {
 }
 
 /// At most one host moves: two that move within a round trip lose each other.
-pub fn draw_moves(chance: &mut Chance, hosts: usize, until: Duration) -> Moves {
+pub fn draw_moves(chance: &mut Random, hosts: usize, until: Duration) -> Moves {
     if !chance.one_in(3) {
         return Moves::default();
     }
@@ -52,7 +52,7 @@ pub fn draw_moves(chance: &mut Chance, hosts: usize, until: Duration) -> Moves {
     Moves { host, at }
 }
 
-fn draw_keys(chance: &mut Chance, ends: &mut [Config; 2]) -> Keys {
+fn draw_keys(chance: &mut Random, ends: &mut [Config; 2]) -> Keys {
     let lengths = [KeyLength::Aes128, KeyLength::Aes192, KeyLength::Aes256];
     let length = chance.pick(&lengths);
     let mode = chance.pick(&[CryptoMode::Auto, CryptoMode::Ctr, CryptoMode::Gcm]);
@@ -89,7 +89,7 @@ fn encrypted(
 }
 
 /// Options with a passphrase that both ends have, or without.
-pub fn with_shared_keys(chance: &mut Chance, config: Config) -> (Config, Keys) {
+pub fn with_shared_keys(chance: &mut Random, config: Config) -> (Config, Keys) {
     if !chance.one_in(3) {
         return (config, Keys::None);
     }
@@ -100,7 +100,7 @@ pub fn with_shared_keys(chance: &mut Chance, config: Config) -> (Config, Keys) {
 }
 
 /// One end or both wish it.
-fn draw_filter(chance: &mut Chance, ends: &mut [Config; 2]) {
+fn draw_filter(chance: &mut Random, ends: &mut [Config; 2]) {
     let cols = 2 + chance.below(10);
     let rows = chance.pick(&[1, 1, 2, 5, -3, -6]);
     let layout = chance.pick(&["staircase", "even"]);

@@ -7,9 +7,9 @@ use punctual_proto::{BufferSize, Config, GroupKind, MaxBandwidth, Transmission};
 use punctual_sim::End;
 use punctual_units::Bitrate;
 
-use crate::chance::Chance;
 use crate::extras;
 use crate::plan::{Plan, Shape, Stream, draw_host, draw_link};
+use punctual_testbed::Random;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 const SECS: fn(u64) -> Duration = Duration::from_secs;
@@ -28,7 +28,7 @@ pub struct Bonding {
 
 /// Makes a world of some seeds one of a group, and gives some others a file or two. The rest stay
 /// what they are.
-pub fn draw(seed: u64, chance: &mut Chance, plan: &mut Plan) {
+pub fn draw(seed: u64, chance: &mut Random, plan: &mut Plan) {
     match seed % 5 {
         1 => draw_group(chance, plan),
         4 => draw_files(chance, plan),
@@ -38,7 +38,7 @@ pub fn draw(seed: u64, chance: &mut Chance, plan: &mut Plan) {
 
 /// Another world in the place of the one that was drawn: ports of one machine, a link each way from
 /// each, and at most one stream beside the group's.
-fn draw_group(chance: &mut Chance, plan: &mut Plan) {
+fn draw_group(chance: &mut Random, plan: &mut Plan) {
     let ports = 2 + chance.below(2) as usize;
     let sender = draw_host(chance);
     let receiver = draw_host(chance);
@@ -71,7 +71,7 @@ fn draw_group(chance: &mut Chance, plan: &mut Plan) {
     plan.streams.push(draw_bonded(chance, bonding));
 }
 
-fn draw_bonded(chance: &mut Chance, bonding: Bonding) -> Stream {
+fn draw_bonded(chance: &mut Random, bonding: Bonding) -> Stream {
     // A group whose links all end has ended: there are short patiences only beside a sound link.
     let patience = if bonding.sound.is_some() { SECS(2) } else { SECS(60) };
     let config = Config::default()
@@ -97,7 +97,7 @@ fn draw_bonded(chance: &mut Chance, bonding: Bonding) -> Stream {
 }
 
 /// One file or two, between two hosts of their own whose ways lead over the first sender's links.
-fn draw_files(chance: &mut Chance, plan: &mut Plan) {
+fn draw_files(chance: &mut Random, plan: &mut Plan) {
     for _ in 0..2 {
         plan.hosts.push(draw_host(chance));
     }
@@ -107,7 +107,7 @@ fn draw_files(chance: &mut Chance, plan: &mut Plan) {
     }
 }
 
-fn draw_file(chance: &mut Chance, transmission: Transmission) -> Stream {
+fn draw_file(chance: &mut Random, transmission: Transmission) -> Stream {
     let mut config = Config::file()
         .with_transmission(transmission)
         .with_connect_timeout(SECS(30))
@@ -151,7 +151,7 @@ fn draw_file(chance: &mut Chance, transmission: Transmission) -> Stream {
 }
 
 /// A third of what the smaller buffer lets through at the longest round trip, at most.
-fn draw_file_rate(chance: &mut Chance, room: usize, payload: usize) -> Bitrate {
+fn draw_file_rate(chance: &mut Random, room: usize, payload: usize) -> Bitrate {
     let packets = payload.div_ceil(1_440);
     let messages = (room as u64 * 1_000 / 350 / 3 / packets as u64).clamp(1, 1_000);
     let bytes = messages * payload as u64;

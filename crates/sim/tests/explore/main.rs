@@ -9,8 +9,6 @@
 #![expect(unreachable_pub, reason = "a test program has no outside")]
 #![expect(clippy::cast_possible_truncation, reason = "the numbers of a plan are small")]
 
-#[path = "../../../proto/tests/scenarios/chance.rs"]
-mod chance;
 mod cut;
 mod extras;
 mod judge;

@@ -11,9 +11,9 @@ use punctual_proto::{
 use punctual_sim::{End, HostConfig, Lateness, Traffic};
 use punctual_units::Bitrate;
 
-use crate::chance::Chance;
 use crate::extras::{self, Keys, Moves};
 use crate::kinds::{self, Bonding};
+use punctual_testbed::Random;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 const SECS: fn(u64) -> Duration = Duration::from_secs;
@@ -68,11 +68,11 @@ pub struct Stream {
 
 impl Plan {
     pub fn draw(seed: u64) -> Self {
-        let mut chance = Chance(seed);
+        let mut chance = Random(seed);
         let chance = &mut chance;
         // The first draws of neighbouring seeds are alike.
         for _ in 0..4 {
-            chance.next();
+            chance.next_u32();
         }
         let shape = chance.pick(&[Shape::Pair, Shape::Pair, Shape::Shared, Shape::Tree]);
         let heal_at = SECS(2) + chance.millis(3_000);
@@ -81,8 +81,8 @@ impl Plan {
         let count = 1 + chance.below(3) as usize;
         let mut streams: Vec<_> = (0..count).map(|_| draw_stream(chance, shape)).collect();
         let traffic = if chance.one_in(3) { vec![draw_traffic(chance)] } else { Vec::new() };
-        let more = &mut Chance(!seed);
-        (0..4).for_each(|_| drop(more.next().to_string()));
+        let more = &mut Random(!seed);
+        (0..4).for_each(|_| drop(more.next_u32().to_string()));
         for stream in &mut streams {
             stream.add_extras(more);
         }
@@ -103,7 +103,7 @@ impl Plan {
 }
 
 impl Stream {
-    fn add_extras(&mut self, chance: &mut Chance) {
+    fn add_extras(&mut self, chance: &mut Random) {
         if let Some((sender, receiver, _)) = &mut self.srt {
             let mut ends = [std::mem::take(sender), std::mem::take(receiver)];
             self.keys = extras::draw(chance, &mut ends);
@@ -159,7 +159,7 @@ impl Shape {
 
 /// Each impairment is there in one of three links, so that they meet in all combinations; a few
 /// more begin or change later; all are gone at `heal_at`, but for the delay.
-pub fn draw_link(chance: &mut Chance, heal_at: Duration) -> LinkProfile {
+pub fn draw_link(chance: &mut Random, heal_at: Duration) -> LinkProfile {
     let mut config = LinkConfig::default().with_delay(chance.millis(60));
     for change in draw_changes(chance, 3) {
         change.apply(&mut config);
@@ -198,7 +198,7 @@ pub fn draw_link(chance: &mut Chance, heal_at: Duration) -> LinkProfile {
 }
 
 /// Each impairment in one of `n` cases.
-fn draw_changes(chance: &mut Chance, n: u32) -> Vec<Change> {
+fn draw_changes(chance: &mut Random, n: u32) -> Vec<Change> {
     let mut changes = Vec::new();
     if chance.one_in(n) {
         changes.push(Change::Jitter(Jitter::Uniform { spread: chance.millis(15) }));
@@ -236,7 +236,7 @@ fn draw_changes(chance: &mut Chance, n: u32) -> Vec<Change> {
     changes
 }
 
-pub fn draw_host(chance: &mut Chance) -> Host {
+pub fn draw_host(chance: &mut Random) -> Host {
     let ppm = chance.pick(&[0, 0, 0, -200, 200]);
     let lateness = if chance.one_in(4) {
         let mean = Duration::from_micros(chance.below(100).into());
@@ -252,7 +252,7 @@ pub fn draw_host(chance: &mut Chance) -> Host {
     Host { config, lateness }
 }
 
-fn draw_stream(chance: &mut Chance, shape: Shape) -> Stream {
+fn draw_stream(chance: &mut Random, shape: Shape) -> Stream {
     let caller = chance.pick(&[End::Sender, End::Receiver]);
     let packets_a_second = chance.pick(&[100, 300, 600, 1_000]);
     let mut config = || draw_config(chance, packets_a_second);
@@ -270,7 +270,7 @@ fn draw_stream(chance: &mut Chance, shape: Shape) -> Stream {
     }
 }
 
-fn draw_config(chance: &mut Chance, packets_a_second: u32) -> Config {
+fn draw_config(chance: &mut Random, packets_a_second: u32) -> Config {
     let algorithms = [
         RetransmitAlgorithm::Auto,
         RetransmitAlgorithm::Aggressive,
@@ -315,7 +315,7 @@ fn draw_config(chance: &mut Chance, packets_a_second: u32) -> Config {
     config
 }
 
-fn draw_traffic(chance: &mut Chance) -> Traffic {
+fn draw_traffic(chance: &mut Random) -> Traffic {
     let rate = Bitrate::from_mbps(1 + u64::from(chance.below(10)));
     match chance.below(3) {
         0 => Traffic::Constant { rate },

@@ -7,6 +7,7 @@ use punctual_sim::{
     GroupLink, HostId, LinkId, RateSchedule, StreamConfig, StreamId, Traffic, TrafficConfig,
     Transport, World,
 };
+use punctual_testbed::ShownOnPanic;
 
 use crate::cut;
 use crate::judge::Judge;
@@ -30,7 +31,10 @@ pub struct Explored {
 #[track_caller]
 pub fn explore(seed: u64) -> String {
     let plan = Plan::draw(seed);
-    let shown = ShownOnPanic { seed, plan: format!("{plan:?}") };
+    let shown = ShownOnPanic(format!(
+        "{plan:?}\nseed {seed}; to run it again:\n  \
+         EXPLORE_SEED={seed} cargo test -p punctual-sim --test explore"
+    ));
     let mut explored = build(seed, &plan);
     let mut judge = Judge::new(&plan);
     let mut moves = plan.moves.at.iter().peekable();
@@ -170,22 +174,6 @@ impl Explored {
 
     pub fn elapsed(&self) -> Duration {
         self.world.now() - punctual_units::Instant::ORIGIN
-    }
-}
-
-/// A failing seed and its plan.
-struct ShownOnPanic {
-    seed: u64,
-    plan: String,
-}
-
-impl Drop for ShownOnPanic {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            let Self { seed, plan } = self;
-            eprintln!("{plan}\nseed {seed}; to run it again:");
-            eprintln!("  EXPLORE_SEED={seed} cargo test -p punctual-sim --test explore");
-        }
     }
 }
 

@@ -17,28 +17,37 @@ pub const EPOCH: Instant = Instant::from_millis(10_000_000);
 
 /// One end: an endpoint, its clock, and what its application did and saw.
 pub struct Node {
+    /// The endpoint.
     pub endpoint: Endpoint,
+    /// The endpoint's address.
     pub address: SocketAddr,
+    /// The connection that was called or accepted last.
     pub connection: Option<ConnectionId>,
     /// When each numbered message was submitted, on the world's clock.
     pub sent: Vec<Instant>,
+    /// Each message that was delivered.
     pub received: Vec<Delivery>,
+    /// The connections that have ended, and why.
     pub closed: BTreeMap<ConnectionId, CloseReason>,
     /// Callers that wait for an answer.
     pub incoming: VecDeque<Incoming>,
+    /// Callers that gave up before they were answered.
     pub gone: Vec<IncomingId>,
     /// Callers that were refused without the application, and why.
     pub refused: Vec<(SocketAddr, RejectReason)>,
+    /// Whether a call was answered.
     pub connected: bool,
     /// The addresses that the peer moved to.
     pub moved: Vec<SocketAddr>,
+    /// How often the send buffer had room again.
     pub writable: u32,
     /// Whether messages are read as soon as they are due.
     pub reads: bool,
     /// How often a timer of the endpoint fired.
     pub wakeups: u64,
+    /// The link from here to the other end.
     pub outgoing: Link<Vec<u8>>,
-    pub(super) ppm: i64,
+    pub(crate) ppm: i64,
 }
 
 /// A message and when it was delivered.
@@ -47,11 +56,13 @@ pub struct Delivery {
     pub at: Instant,
     /// On the receiving node's clock.
     pub local: Instant,
+    /// The message.
     pub message: Message,
 }
 
 impl Node {
-    pub(super) fn new(seed: u64, host: u8, link: LinkConfig) -> Self {
+    /// A node on a perfect clock. `host` tells apart the nodes of one seed.
+    pub fn new(seed: u64, host: u8, link: LinkConfig) -> Self {
         Self {
             endpoint: Endpoint::new(endpoint_config(seed, host), EPOCH),
             address: SocketAddr::from(([192, 0, 2, host], 9_000)),
@@ -100,7 +111,7 @@ impl Node {
     }
 
     /// When something happens here next, on the world's clock.
-    pub(super) fn next(&self) -> Option<Instant> {
+    pub fn next(&self) -> Option<Instant> {
         let timer = self.endpoint.poll_timeout().map(|at| self.world(at));
         match (timer, self.outgoing.poll_timeout()) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -109,7 +120,7 @@ impl Node {
     }
 
     /// Runs timers and takes events; whether anything happened.
-    pub(super) fn drain(&mut self, world: Instant, accepts: bool) -> bool {
+    pub fn drain(&mut self, world: Instant, accepts: bool) -> bool {
         let now = self.local(world);
         let mut busy = false;
         if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
@@ -148,7 +159,8 @@ impl Node {
         }
     }
 
-    pub(super) fn transmit(&mut self, world: Instant) -> Vec<(SocketAddr, Vec<u8>)> {
+    /// The datagrams that are to be sent now, and where to.
+    pub fn transmit(&mut self, world: Instant) -> Vec<(SocketAddr, Vec<u8>)> {
         let now = self.local(world);
         let mut sent = Vec::new();
         let mut buffer = Vec::new();

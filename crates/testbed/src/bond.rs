@@ -1,4 +1,4 @@
-//! The test bed of groups: several callers, each with a port and two modelled links of its own, and
+//! Both ends of a group: several callers, each with a port and two modelled links of its own, and
 //! one listener, in virtual time from one seed.
 
 use std::collections::BTreeMap;
@@ -8,23 +8,26 @@ use std::time::Duration;
 use bytes::Bytes;
 use punctual_netem::{Link, LinkConfig, Loss};
 use punctual_proto::{
-    CloseReason, Config, ConnectionId, Endpoint, Event, Group, GroupDriver, GroupKind, Incoming,
-    LinkId, LinkState, LocalEndpoints, Message, MsgNo, SendOptions, Statistics,
+    CloseReason, Config, ConnectionId, Endpoint, Event, Group, GroupKind, Incoming, LinkId,
+    LinkState, Message, MsgNo, SendOptions, Statistics,
 };
 use punctual_units::Instant;
 
+use crate::group_end::GroupEnd;
 use crate::node::{EPOCH, endpoint_config, number_of, numbered};
 use crate::pair::Side;
 use crate::record::Record;
 
-/// One end of a group: its endpoints, the group, and which connections are its links.
+/// One end of a group, and what its application did and saw.
 pub struct End {
-    pub endpoints: Vec<Endpoint>,
-    driver: GroupDriver<(usize, ConnectionId)>,
+    links: GroupEnd,
     /// The endpoint and connection of each link, also of those that have ended.
     pub members: BTreeMap<LinkId, (usize, ConnectionId)>,
+    /// When each numbered message was submitted.
     pub sent: Vec<Instant>,
+    /// Each message that was delivered, and when.
     pub received: Vec<(Instant, Message)>,
+    /// The links that have ended, and why.
     pub closed: Vec<(LinkId, CloseReason)>,
     /// Callers that were shown to the application: not those that joined a group.
     pub accepted: u32,
@@ -34,8 +37,11 @@ pub struct End {
 
 /// Both ends of a group.
 pub struct Bond {
+    /// The time, on the clock of all endpoints.
     pub now: Instant,
+    /// The end that calls, from one endpoint for each path.
     pub caller: End,
+    /// The end that is called, at one endpoint.
     pub listener: End,
     there: Vec<Link<Vec<u8>>>,
     back: Vec<Link<Vec<u8>>>,
@@ -62,9 +68,9 @@ fn listener_address() -> SocketAddr {
 
 impl End {
     fn new(kind: GroupKind, config: &Config, endpoints: Vec<Endpoint>, random: u64) -> Self {
+        let group = Group::new(kind, config.group_min_stability(), random, EPOCH);
         Self {
-            endpoints,
-            driver: GroupDriver::new(Group::new(kind, config.group_min_stability(), random, EPOCH)),
+            links: GroupEnd::new(group, endpoints),
             members: BTreeMap::new(),
             sent: Vec::new(),
             received: Vec::new(),
@@ -74,67 +80,59 @@ impl End {
         }
     }
 
+    /// The group.
     pub fn group(&self) -> &Group {
-        self.driver.group()
+        self.links.group()
     }
 
-    fn link_of(&self, endpoint: usize, id: ConnectionId) -> Option<LinkId> {
-        self.driver.find(|link| *link == (endpoint, id))
+    /// The endpoints: of the caller one for each path, of the listener one for all.
+    pub fn endpoints(&mut self) -> &mut [Endpoint] {
+        &mut self.links.endpoints
     }
 
     /// Submits the next numbered message; whether it was taken.
     pub fn send_next(&mut self, now: Instant) -> bool {
         let payload = numbered(self.sent.len() as u32);
-        let mut endpoints = LocalEndpoints { now, endpoints: &mut self.endpoints };
-        let sent = self.driver.send(&mut endpoints, payload, SendOptions::default()).is_ok();
+        let sent = self.links.send(now, payload, SendOptions::default()).is_ok();
         if sent {
             self.sent.push(now);
         }
         sent
     }
 
-    fn update(&mut self, now: Instant) {
-        self.driver.update(&mut LocalEndpoints { now, endpoints: &mut self.endpoints });
-    }
-
     fn receive(&mut self, now: Instant) {
-        let mut endpoints = LocalEndpoints { now, endpoints: &mut self.endpoints };
-        while let Some(message) = self.driver.recv(&mut endpoints) {
-            self.received.push((now, message));
-        }
-        while self.driver.poll_drained().is_some() {}
+        self.received.extend(self.links.recv(now).into_iter().map(|message| (now, message)));
     }
 
-    fn link_up(&mut self, now: Instant, link: LinkId) {
-        let mut endpoints = LocalEndpoints { now, endpoints: &mut self.endpoints };
-        self.driver.link_up(&mut endpoints, link).expect("of this group");
-    }
-
-    fn link_ended(&mut self, now: Instant, link: LinkId) {
-        self.receive(now);
-        let mut endpoints = LocalEndpoints { now, endpoints: &mut self.endpoints };
-        self.driver.link_ended(&mut endpoints, link);
-    }
-
-    /// Accepts a caller as a link; `None` if it does not fit.
-    fn accept(&mut self, now: Instant, endpoint: usize, incoming: &Incoming) -> Option<LinkId> {
+    /// Accepts a caller as a link; whether it fits.
+    fn accept(&mut self, now: Instant, place: usize, incoming: &Incoming) -> bool {
         let offer = incoming.group.expect("only links call");
-        let is_new = self.group().peer_group() != Some(offer.peer_group);
-        self.accepted += u32::from(is_new);
-        let endpoints = &mut self.endpoints;
-        let link = self.driver.add_link(now, offer.weight, |membership| {
-            let id = endpoints[endpoint].accept_link(now, incoming.id, None, membership);
-            id.map(|id| (endpoint, id))
-        });
-        let link = link.ok()?;
-        self.members.insert(link, *self.driver.link(link).expect("just added"));
-        self.link_up(now, link);
-        Some(link)
+        self.accepted += u32::from(self.group().peer_group() != Some(offer.peer_group));
+        let Some((link, id)) = self.links.accept(now, place, incoming) else { return false };
+        self.members.insert(link, (place, id));
+        assert!(self.group().link_state(link).is_some_and(LinkState::is_up), "of this group");
+        true
     }
 
-    fn next(&self) -> Option<Instant> {
-        let timers = self.endpoints.iter().filter_map(Endpoint::poll_timeout);
-        timers.chain(self.driver.poll_timeout()).min()
+    fn handle_event(&mut self, now: Instant, place: usize, event: &Event) {
+        match *event {
+            Event::Readable(_) => self.receive(now),
+            Event::Writable(_) => self.writable += 1,
+            Event::LinkNews(_) => {
+                self.receive(now);
+                self.links.update(now);
+            }
+            Event::Closed(id, ref reason) => {
+                let link = self.links.link_of(place, id).expect("a link");
+                self.receive(now);
+                self.links.handle_event(now, place, event);
+                self.closed.push((link, reason.clone()));
+            }
+            Event::Connected(id) => {
+                self.links.link_up(now, place, id).expect("of this group");
+            }
+            _ => {}
+        }
     }
 }
 
@@ -163,7 +161,7 @@ impl Bond {
             seed,
             idle_steps: 0,
         };
-        bond.listener.endpoints[0].listen(Some(config));
+        bond.listener.links.endpoints[0].listen(Some(config));
         bond
     }
 
@@ -171,7 +169,7 @@ impl Bond {
     pub fn with_random(mut self, random: u64) -> Self {
         let kind = self.caller.group().kind();
         let group = Group::new(kind, self.config.group_min_stability(), random, EPOCH);
-        self.caller.driver = GroupDriver::new(group);
+        self.caller.links.set_group(group);
         self
     }
 
@@ -181,21 +179,17 @@ impl Bond {
             let kind = end.group().kind();
             let random = u64::from(end.group().id()) << 32 | 77;
             let group = Group::new(kind, self.config.group_min_stability(), random, EPOCH);
-            end.driver = GroupDriver::new(group.with_first_message(first));
+            end.links.set_group(group.with_first_message(first));
         }
         self
     }
 
     /// Calls over a path with a weight.
     pub fn call(&mut self, path: usize, weight: u16) -> LinkId {
-        let (now, config) = (self.now, self.config.clone());
-        let End { endpoints, driver, members, .. } = &mut self.caller;
-        let link = driver.add_link(now, weight, |membership| {
-            let id = endpoints[path].connect_link(now, listener_address(), config, membership);
-            id.map(|id| (path, id))
-        });
-        let link = link.expect("a callable address");
-        members.insert(link, *driver.link(link).expect("just added"));
+        let End { links, members, .. } = &mut self.caller;
+        let call = links.call(self.now, path, listener_address(), self.config.clone(), weight);
+        let (link, id) = call.expect("a callable address");
+        members.insert(link, (path, id));
         link
     }
 
@@ -219,9 +213,10 @@ impl Bond {
     /// Statistics of a caller's link.
     pub fn link_statistics(&self, link: LinkId) -> Statistics {
         let (endpoint, id) = self.caller.members[&link];
-        self.caller.endpoints[endpoint].statistics(self.now, id).expect("a connection")
+        self.caller.links.endpoints[endpoint].statistics(self.now, id).expect("a connection")
     }
 
+    /// One of the ends.
     pub fn end(&mut self, side: Side) -> &mut End {
         match side {
             Side::Caller => &mut self.caller,
@@ -250,6 +245,7 @@ impl Bond {
         }
     }
 
+    /// Lets this time pass.
     pub fn run_for(&mut self, time: Duration) {
         let end = self.now + time;
         while self.step_until(end) {}
@@ -280,7 +276,10 @@ impl Bond {
     fn step_until(&mut self, end: Instant) -> bool {
         self.exchange();
         let links = self.there.iter().chain(&self.back).filter_map(Link::poll_timeout);
-        let next = links.chain(self.caller.next()).chain(self.listener.next()).min();
+        let next = links
+            .chain(self.caller.links.poll_timeout())
+            .chain(self.listener.links.poll_timeout())
+            .min();
         let Some(at) = next.filter(|&at| at <= end) else {
             self.now = end;
             return false;
@@ -312,12 +311,12 @@ impl Bond {
             while let Some(arrival) = self.there[path].recv(self.now) {
                 let datagram = Bytes::from(arrival.packet);
                 let remote = self.addresses[path];
-                self.listener.endpoints[0].handle_datagram(self.now, remote, datagram);
+                self.listener.links.endpoints[0].handle_datagram(self.now, remote, datagram);
                 busy = true;
             }
             while let Some(arrival) = self.back[path].recv(self.now) {
                 let datagram = Bytes::from(arrival.packet);
-                let endpoint = &mut self.caller.endpoints[path];
+                let endpoint = &mut self.caller.links.endpoints[path];
                 endpoint.handle_datagram(self.now, listener_address(), datagram);
                 busy = true;
             }
@@ -330,33 +329,17 @@ impl Bond {
         let (now, refuses) = (self.now, self.refuses);
         let end = self.end(side);
         let mut busy = false;
-        for index in 0..end.endpoints.len() {
-            if end.endpoints[index].poll_timeout().is_some_and(|at| at <= now) {
-                end.endpoints[index].handle_timeout(now);
+        for index in 0..end.links.endpoints.len() {
+            if end.links.endpoints[index].poll_timeout().is_some_and(|at| at <= now) {
+                end.links.endpoints[index].handle_timeout(now);
             }
-            while let Some(event) = end.endpoints[index].poll_event() {
+            while let Some(event) = end.links.endpoints[index].poll_event() {
                 busy = true;
-                match event {
-                    Event::Incoming(incoming) => {
-                        let accepted = end.accept(now, index, &incoming);
-                        assert!(refuses || accepted.is_some(), "it fits");
-                    }
-                    Event::Connected(id) => {
-                        let link = end.link_of(index, id).expect("a link");
-                        end.link_up(now, link);
-                    }
-                    Event::Readable(_) => end.receive(now),
-                    Event::Writable(_) => end.writable += 1,
-                    Event::LinkNews(_) => {
-                        end.receive(now);
-                        end.update(now);
-                    }
-                    Event::Closed(id, reason) => {
-                        let link = end.link_of(index, id).expect("a link");
-                        end.link_ended(now, link);
-                        end.closed.push((link, reason));
-                    }
-                    _ => {}
+                if let Event::Incoming(incoming) = event {
+                    let fits = end.accept(now, index, &incoming);
+                    assert!(refuses || fits, "it fits");
+                } else {
+                    end.handle_event(now, index, &event);
                 }
             }
         }
@@ -364,7 +347,7 @@ impl Bond {
             end.receive(now);
         }
         if end.group().poll_timeout().is_some_and(|at| at <= now) {
-            end.update(now);
+            end.links.update(now);
             busy = true;
         }
         busy
@@ -372,10 +355,10 @@ impl Bond {
 
     fn transmit(&mut self, side: Side, busy: &mut bool) {
         let now = self.now;
-        for index in 0..self.end(side).endpoints.len() {
+        for index in 0..self.end(side).links.endpoints.len() {
             let mut buffer = Vec::new();
             while let Some(transmit) =
-                self.end(side).endpoints[index].poll_transmit(now, 1, &mut buffer)
+                self.end(side).links.endpoints[index].poll_transmit(now, 1, &mut buffer)
             {
                 *busy = true;
                 let path = match side {

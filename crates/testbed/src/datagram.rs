@@ -1,33 +1,45 @@
-//! What a tap on the link sees: datagrams by their kind, and changes to them.
+//! Tells the kinds of datagrams on a link, reads them, changes them and forges them.
 
 use punctual_wire::{
     Control, ControlPacket, DataHeader, Handshake, KeyFlag, MsgNo, Packet, Position, SeqNo,
     SocketId, Timestamp,
 };
 
-use crate::chance::Chance;
+use crate::random::Random;
 
-/// A datagram of this length that is nothing in particular.
-pub fn noise(chance: &mut Chance, length: usize) -> Vec<u8> {
-    (0..length).map(|_| chance.next() as u8).collect()
+/// Random bytes of this length.
+pub fn noise(random: &mut Random, length: usize) -> Vec<u8> {
+    (0..length).map(|_| random.next_u32() as u8).collect()
 }
 
 /// The kind of a datagram.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Kind {
+    /// The original of a data packet.
     Data,
+    /// A data packet that was sent before.
     Retransmission,
+    /// A handshake of any phase.
     Handshake,
+    /// Says that the sender is alive.
     KeepAlive,
+    /// A full ACK, with the state of the link.
     Ack,
+    /// An ACK that is only a number.
     LightAck,
+    /// Lost packets.
     Nak,
+    /// The end of the connection.
     Shutdown,
+    /// The answer to a full ACK.
     AckAck,
+    /// Packets that the sender has given up.
     DropRequest,
+    /// Any other, or what is no SRT packet.
     Other,
 }
 
+/// Tells the kind of a datagram.
 pub fn kind(datagram: &[u8]) -> Kind {
     match Packet::parse(datagram) {
         Ok(Packet::Data(data)) if data.header.retransmitted => Kind::Retransmission,
@@ -47,11 +59,12 @@ pub fn kind(datagram: &[u8]) -> Kind {
     }
 }
 
+/// Whether a datagram is a data packet.
 pub fn is_data(datagram: &[u8]) -> bool {
     datagram.first().is_some_and(|byte| byte & 0x80 == 0)
 }
 
-/// The header of a data packet.
+/// The header of a data packet; `None` for any other datagram.
 pub fn data_header(datagram: &[u8]) -> Option<DataHeader> {
     match Packet::parse(datagram) {
         Ok(Packet::Data(data)) => Some(data.header),
@@ -59,7 +72,7 @@ pub fn data_header(datagram: &[u8]) -> Option<DataHeader> {
     }
 }
 
-/// What a control packet says.
+/// The control information of a control packet; `None` for any other datagram.
 pub fn control(datagram: &[u8]) -> Option<Control<'_>> {
     match Packet::parse(datagram) {
         Ok(Packet::Control(packet)) => Some(packet.control),
@@ -67,7 +80,7 @@ pub fn control(datagram: &[u8]) -> Option<Control<'_>> {
     }
 }
 
-/// The handshake in a datagram.
+/// The handshake in a datagram; `None` for any other.
 pub fn handshake(datagram: &[u8]) -> Option<Handshake> {
     match control(datagram) {
         Some(Control::Handshake(handshake)) => Some(*handshake),
@@ -75,7 +88,7 @@ pub fn handshake(datagram: &[u8]) -> Option<Handshake> {
     }
 }
 
-/// The datagram with its handshake changed; any other stays as it is.
+/// Changes the handshake in a datagram. Any other datagram stays as it is.
 pub fn edit_handshake(datagram: Vec<u8>, edit: impl FnOnce(&mut Handshake)) -> Vec<u8> {
     let Ok(Packet::Control(ControlPacket { timestamp, dest, control })) = Packet::parse(&datagram)
     else {

@@ -1,5 +1,4 @@
-//! The test bed: a caller and a listener joined by two modelled links, in virtual time from one
-//! seed.
+//! A caller and a listener joined by two modelled links, in virtual time from one seed.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,11 +16,14 @@ use crate::record::Record;
 /// Which end of the pair.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Side {
+    /// The end that calls.
     Caller,
+    /// The end that is called.
     Listener,
 }
 
 impl Side {
+    /// The other end.
     pub const fn other(self) -> Self {
         match self {
             Self::Caller => Self::Listener,
@@ -35,8 +37,11 @@ pub type Tap = Box<dyn FnMut(Instant, Side, Vec<u8>) -> Vec<Vec<u8>>>;
 
 /// A caller and a listener with two links between them.
 pub struct Pair {
+    /// The world's time.
     pub now: Instant,
+    /// The end that calls.
     pub caller: Node,
+    /// The end that is called.
     pub listener: Node,
     /// Whether the listener accepts whoever comes.
     pub accepts: bool,
@@ -44,8 +49,8 @@ pub struct Pair {
     pub closes: bool,
     /// Datagrams for addresses that are neither end's.
     pub strays: Vec<(SocketAddr, Vec<u8>)>,
-    /// Both hosts look at what happened only once in so long, as drivers under load do: all that
-    /// arrived since has the time of the look.
+    /// The interval at which both hosts look for arrivals, as drivers under load do: everything
+    /// that arrived since has the time of the look.
     pub grain: Option<Duration>,
     tap: Tap,
     seed: u64,
@@ -80,6 +85,7 @@ impl Pair {
         self
     }
 
+    /// Gives both ends IPv6 addresses.
     pub fn over_ipv6(mut self) -> Self {
         self.caller.address = "[2001:db8::1]:9000".parse().expect("an address");
         self.listener.address = "[2001:db8::2]:9000".parse().expect("an address");
@@ -118,6 +124,7 @@ impl Pair {
         );
     }
 
+    /// Lets every datagram through unseen from now on.
     pub fn untap(&mut self) {
         self.tap(|_, _, datagram| vec![datagram]);
     }
@@ -133,7 +140,7 @@ impl Pair {
         record
     }
 
-    /// Listens, calls, and runs until both ends stand.
+    /// Listens, calls, and runs until the connection is established at both ends.
     #[track_caller]
     pub fn connect(&mut self, caller: Config, listener: Config) {
         self.call(caller, listener);
@@ -154,7 +161,7 @@ impl Pair {
             Some(self.caller.endpoint.connect(now, remote, caller).expect("a callable address"));
     }
 
-    /// Lets one end wave; nothing has been sent yet.
+    /// Begins a rendezvous at one end; nothing has been sent yet.
     pub fn wave(&mut self, side: Side, config: Config) {
         let world = self.now;
         let remote = self.node(side.other()).address;
@@ -164,7 +171,8 @@ impl Pair {
             Some(node.endpoint.rendezvous(now, remote, config).expect("nothing under way"));
     }
 
-    /// Lets the ends meet, the second `gap` after the first, and runs until both stand.
+    /// Begins a rendezvous at both ends, at the second `gap` after the first, and runs until it is
+    /// established.
     #[track_caller]
     pub fn meet(&mut self, first: Side, gap: Duration, configs: [Config; 2]) {
         let [first_config, second_config] = configs;
@@ -176,7 +184,7 @@ impl Pair {
         assert!(met, "no rendezvous: {closed:?}");
     }
 
-    /// Whether both ends of a rendezvous stand.
+    /// Whether a rendezvous is established at both ends.
     pub fn have_met(&self) -> bool {
         self.caller.connected && self.listener.connected
     }
@@ -213,6 +221,11 @@ impl Pair {
         self.send_next_with(side, SendOptions::default()).is_ok()
     }
 
+    /// As [`send_next`](Self::send_next), with options.
+    ///
+    /// # Errors
+    ///
+    /// As [`Endpoint::send`].
     pub fn send_next_with(&mut self, side: Side, options: SendOptions) -> Result<(), SendError> {
         let number = self.node(side).sent.len() as u32;
         let sent = self.send(side, numbered(number), options);
@@ -232,6 +245,7 @@ impl Pair {
         }
     }
 
+    /// Lets this time pass.
     pub fn run_for(&mut self, time: Duration) {
         let end = self.now + time;
         while self.step_until(end) {}
@@ -249,6 +263,7 @@ impl Pair {
         true
     }
 
+    /// Closes the connection at one end.
     pub fn close(&mut self, side: Side) {
         let world = self.now;
         let node = self.node(side);
@@ -257,6 +272,7 @@ impl Pair {
         self.exchange();
     }
 
+    /// Aborts the connection at one end.
     pub fn abort(&mut self, side: Side) {
         let world = self.now;
         let node = self.node(side);
@@ -265,6 +281,7 @@ impl Pair {
         self.exchange();
     }
 
+    /// Releases the ended connection at one end.
     pub fn release(&mut self, side: Side) {
         let world = self.now;
         let node = self.node(side);
@@ -281,6 +298,7 @@ impl Pair {
         self.exchange();
     }
 
+    /// The statistics of the connection at one end.
     pub fn statistics(&mut self, side: Side) -> Statistics {
         let world = self.now;
         let node = self.node(side);
@@ -288,6 +306,7 @@ impl Pair {
         node.endpoint.statistics(node.local(world), id).expect("not released")
     }
 
+    /// What is known of the connection at one end.
     pub fn info(&mut self, side: Side) -> ConnectionInfo {
         let node = self.node(side);
         node.endpoint.info(node.connection.expect("a connection")).expect("not released")
@@ -312,6 +331,7 @@ impl Pair {
         }
     }
 
+    /// One of the ends.
     pub fn node(&mut self, side: Side) -> &mut Node {
         match side {
             Side::Caller => &mut self.caller,
@@ -372,8 +392,8 @@ impl Pair {
         self.node(side.other()).received.iter().map(delay).collect()
     }
 
-    /// Streams full messages at `rate` from the caller for so long, waits until all is over, and
-    /// returns both ends' statistics.
+    /// Streams full messages at `rate` from the caller for this time, waits until everything has
+    /// arrived, and returns both ends' statistics.
     pub fn stream_at(&mut self, rate: Bitrate, time: Duration) -> (Statistics, Statistics) {
         let interval = rate.time_for(1_316);
         let end = self.now + time;

@@ -1,4 +1,4 @@
-//! What was put on the links.
+//! Records datagrams as they are put on the links.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -19,10 +19,17 @@ pub struct Record(Rc<RefCell<Vec<Sent>>>);
 type Sent = (Duration, Side, Vec<u8>);
 
 impl Record {
+    /// Adds a datagram that `side` puts on its link.
     pub fn push(&self, now: Instant, side: Side, datagram: &[u8]) {
         self.0.borrow_mut().push((now - EPOCH, side, datagram.to_vec()));
     }
 
+    /// Whether nothing was recorded.
+    pub fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+
+    /// The number of datagrams.
     pub fn len(&self) -> usize {
         self.0.borrow().len()
     }

@@ -1,0 +1,27 @@
+//! The test bed: two ends of a connection or a group over modelled links, in virtual time, with
+//! everything random drawn from one seed. Scenarios, explorers, simulator tests and fuzzers share
+//! it.
+//!
+//! A [`Pair`] is a caller and a listener with a link each way; a [`Bond`] is both ends of a group
+//! with a path for each link. Both print their seed when a test panics.
+//!
+//! The test bed panics where it is used wrongly, as a test does.
+
+#![forbid(unsafe_code)]
+#![expect(clippy::cast_possible_truncation, reason = "the numbers of a scenario are small")]
+
+pub mod bond;
+pub mod datagram;
+pub mod group_end;
+pub mod node;
+pub mod pair;
+pub mod random;
+pub mod record;
+mod shown;
+
+pub use self::bond::Bond;
+pub use self::group_end::GroupEnd;
+pub use self::pair::{Pair, Side};
+pub use self::random::Random;
+pub use self::record::Record;
+pub use self::shown::ShownOnPanic;
