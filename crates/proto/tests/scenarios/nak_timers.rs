@@ -1,4 +1,4 @@
-//! Requests by clocks of single packets: what is waited for, and policies of one's own.
+//! NAK timers of single packets: reordered packets that are waited for, and custom policies.
 
 use std::time::Duration;
 

@@ -7,6 +7,19 @@ mod close;
 mod coalesce;
 mod common;
 mod connect;
+#[path = "../../examples/custom_congestion.rs"]
+#[expect(dead_code, reason = "a test does not run its main function")]
+mod custom_congestion_example;
+#[path = "../../examples/custom_nak.rs"]
+#[expect(dead_code, reason = "a test does not run its main function")]
+mod custom_nak_example;
+mod custom_policies;
+#[path = "../../examples/custom_retransmission.rs"]
+#[expect(dead_code, reason = "a test does not run its main function")]
+mod custom_retransmission_example;
+#[path = "../../examples/custom_rtt.rs"]
+#[expect(dead_code, reason = "a test does not run its main function")]
+mod custom_rtt_example;
 mod exchange;
 mod fan_out;
 #[path = "../../examples/fan_out.rs"]
@@ -20,10 +33,10 @@ mod group_return;
 mod headers;
 mod listener;
 mod log;
-mod own_policies;
-#[path = "../../examples/own_retransmission.rs"]
-#[expect(dead_code, reason = "a test does not run its main function")]
-mod own_retransmission_example;
 mod reconnect;
+mod relay;
+#[path = "../../examples/relay.rs"]
+#[expect(dead_code, reason = "a test does not run its main function")]
+mod relay_example;
 mod rendezvous;
 mod stream;

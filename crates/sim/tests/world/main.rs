@@ -6,6 +6,7 @@
 
 mod captures;
 mod common;
+mod custom;
 mod files;
 mod groups;
 mod hosts;

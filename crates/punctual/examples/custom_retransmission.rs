@@ -1,9 +1,9 @@
-//! A retransmission policy of one's own: each lost packet is retransmitted a limited number of
-//! times, for links where every byte is paid for.
+//! A custom retransmission policy: each lost packet is retransmitted a limited number of times, for
+//! links where every byte is paid for.
 //!
 //! ```sh
 //! punctual receive 'srt://:4200' &
-//! cargo run --example own_retransmission -- 127.0.0.1:4200 2
+//! cargo run --example custom_retransmission -- 127.0.0.1:4200 2
 //! ```
 
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(crate) struct AtMost {
 
 impl RetransmitPolicy for AtMost {
     fn decide(&mut self, now: Instant, packet: &ReportedPacket, view: &SenderView) -> Decision {
-        // The report was sent before the last retransmission can have arrived.
+        // The NAK was sent before the last retransmission can have arrived.
         let is_answered = packet.last_retransmit.is_some_and(|at| now < at + view.rtt.smoothed);
         if is_answered {
             Decision::Suppress
@@ -47,7 +47,7 @@ async fn main() -> Result<(), Error> {
     let address = arguments.next().and_then(|text| text.parse().ok());
     let limit = arguments.next().and_then(|text| text.parse().ok());
     let (Some(address), Some(limit)) = (address, limit) else {
-        eprintln!("usage: own_retransmission ADDRESS:PORT LIMIT");
+        eprintln!("usage: custom_retransmission ADDRESS:PORT LIMIT");
         std::process::exit(2);
     };
     let socket = Socket::connect(address, at_most(limit)).await?;
