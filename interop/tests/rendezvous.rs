@@ -71,7 +71,7 @@ fn srt_live_transmit_sends_with_a_packet_filter_in_both_roles_under_loss() {
 }
 
 #[test]
-fn srt_live_transmit_receives_encrypted_with_a_packet_filter_in_both_roles() {
+fn srt_live_transmit_receives_encrypted_and_filtered_in_both_roles() {
     undisturbed_async(async || {
         let options = &format!("{FILTER}&passphrase=correct-horse");
         meet("receives_with_a_packet_filter", Direction::FromUs, false, options).await;

@@ -67,6 +67,17 @@ fn functions_are_at_most_100_lines_long() {
 }
 
 #[test]
+fn names_of_tests_are_at_most_70_characters_long() {
+    assert_tidy(&["rs"], |text, report| {
+        for (number, name) in tests(text) {
+            if name.len() > 70 {
+                report(number, &format!("a test's name of {} characters", name.len()));
+            }
+        }
+    });
+}
+
+#[test]
 fn nothing_is_left_for_later() {
     // Spelled in two parts, or this file would not pass its own test.
     let marks =
@@ -213,6 +224,23 @@ fn assert_tidy(extensions: &[&str], check: impl Fn(&str, &mut dyn FnMut(usize, &
 fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_tests = |line: &&str| *line == "mod tests {";
     text.lines().take_while(move |line| !is_tests(line)).enumerate().map(|(i, l)| (i + 1, l))
+}
+
+/// The line and the name of each test function: the first function after each test attribute.
+fn tests(text: &str) -> Vec<(usize, &str)> {
+    let mut is_test = false;
+    let mut found = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let code = line.trim_start();
+        is_test |= ["#[test]", "#[tokio::test"].iter().any(|mark| code.starts_with(mark));
+        let code = code.strip_prefix("async ").unwrap_or(code);
+        let name = code.strip_prefix("fn ").and_then(|rest| rest.split(['(', '<']).next());
+        if let Some(name) = name.filter(|_| is_test) {
+            found.push((number + 1, name));
+            is_test = false;
+        }
+    }
+    found
 }
 
 /// First line and length of each function that has a body, tests included. Relies on rustfmt: a

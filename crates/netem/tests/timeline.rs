@@ -153,7 +153,7 @@ fn a_link_without_a_rate_stalls_too() {
 }
 
 #[test]
-fn a_queue_limited_in_time_holds_in_a_stall_what_the_link_carries_in_that_time() {
+fn a_queue_limited_in_time_holds_its_time_of_traffic_in_a_stall() {
     // 20 ms at 10 Mb/s are 20 packets, and the one being transmitted.
     let config = at_mbps(10).with_queue(QueueLimit::Time(20 * MS));
     let mut link = link(config, "0s: stall 1s");

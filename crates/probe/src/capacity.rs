@@ -41,7 +41,7 @@ mod tests {
     use crate::measurement::Congestion;
 
     #[test]
-    fn what_pairs_tell_is_believed_only_where_the_rates_that_were_tried_allow_it() {
+    fn probe_pairs_are_believed_only_within_the_rates_that_were_tried() {
         let mbps = Bitrate::from_mbps;
         let congested =
             |at| Limit::Congested { at: mbps(at), sign: Congestion::Loss { share: 0.1 } };

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rendezvous_is_at_the_same_port_at_both_ends_unless_one_says_otherwise() {
+    fn a_rendezvous_uses_the_same_port_at_both_ends_by_default() {
         let target = parse("host:4200?mode=rendezvous").unwrap();
         assert_eq!((target.mode, target.local_port), (Mode::Rendezvous, Some(4200)));
         assert_eq!(target.local_host, None);

@@ -44,7 +44,7 @@ fn links_of_a_group_are_named_by_their_addresses() {
 }
 
 #[test]
-fn files_whose_times_overlap_are_laid_by_the_clock_and_others_from_their_start() {
+fn overlapping_files_share_a_clock_and_others_begin_at_zero() {
     let files = [PathBuf::from("a.csv"), PathBuf::from("b.csv")];
     let one = table("2026-01-02T03:04:00Z", "2026-01-02T03:05:00Z");
     let during = table("2026-01-02T05:04:30+0200", "2026-01-02T05:06:00+0200");

@@ -80,7 +80,7 @@ fn with_end_any_the_first_lost_destination_ends_the_route() {
 }
 
 #[test]
-fn a_destination_absent_at_the_start_holds_no_other_up_and_is_called_again() {
+fn an_absent_destination_delays_no_other_and_is_called_again() {
     let mut bench = Bench::new("destination-absent", false, &["--reconnect"]);
     bench.route.wait_for("no answer");
     bench.wait_for_growth();

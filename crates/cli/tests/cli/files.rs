@@ -84,7 +84,7 @@ fn a_folder_arrives_as_it_is_and_is_not_sent_twice() {
 }
 
 #[test]
-fn a_folder_arrives_encrypted_and_in_segments_and_where_the_receiver_calls() {
+fn a_folder_arrives_encrypted_in_segments_and_at_a_calling_receiver() {
     let folder = Folder::new("folder-encrypted");
     let (source, target) = (make_source(&folder), folder.file("target"));
     for mode in ["1", "2"] {
@@ -106,7 +106,7 @@ fn a_folder_arrives_encrypted_and_in_segments_and_where_the_receiver_calls() {
 }
 
 #[test]
-fn a_stream_of_bytes_is_called_as_its_stream_id_says_or_as_the_receiver_wants() {
+fn a_byte_stream_takes_its_name_from_its_stream_id_or_the_receiver() {
     let folder = Folder::new("file-stream");
     let (source, target) = (folder.file("clip.ts"), folder.file("target"));
     fs::write(&source, contents(2_000_000, 7)).expect("a file");
@@ -309,7 +309,7 @@ async fn nonsense_ends_the_transfer_and_leaves_no_file() {
 /// srt-xtransmit's sender does not ask for order, so that its segments overtake each other where
 /// packets are lost; its own receiver writes them as they come.
 #[tokio::test(flavor = "multi_thread")]
-async fn segments_whose_sender_asks_for_no_order_make_a_whole_file_over_a_lossy_link() {
+async fn unordered_segments_make_a_whole_file_over_a_lossy_link() {
     let folder = Folder::new("file-unordered");
     let target = folder.file("target");
     let (port, relay) = (free_port(), free_port());

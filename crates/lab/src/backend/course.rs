@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn the_round_trip_time_the_burst_and_the_jitter_are_those_after_the_first_second() {
+    fn rtt_burst_and_jitter_are_measured_after_the_first_second() {
         let rows: Vec<_> = (1..=60_i32)
             .map(|tenth| match tenth {
                 ..=10 => [f64::from(tenth) / 10.0, 999.0, 99.0, 999.0],

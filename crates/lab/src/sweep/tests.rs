@@ -129,7 +129,7 @@ fn every_built_in_plan_can_be_run() {
 }
 
 #[test]
-fn what_stands_on_the_command_line_wins_over_what_the_plan_says_for_a_backend() {
+fn the_command_line_overrides_the_options_of_a_plans_backend() {
     let text = format!("{PLAN}\n[net]\nduration = '9s'\nrepeats = 3\nloss = '5%'");
     let adjustments = Adjustments {
         set: vec!["duration=2s".to_owned(), "repeats=1".to_owned()],

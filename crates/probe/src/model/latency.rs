@@ -340,7 +340,7 @@ mod tests {
     /// With 21.3 ms a round it takes three rounds and three copies, or six
     /// rounds. Here it is a millisecond more, and the last request has time for all its datagrams.
     #[test]
-    fn one_in_a_million_at_10_percent_takes_three_rounds_with_copies_or_six_without() {
+    fn one_in_a_million_at_10_percent_takes_3_rounds_with_copies_6_without() {
         let needs = needs(&lab(0.1, 1.0), 1e-6, None, LONG);
         let (least, frugal) = (&needs.deadline[0], needs.deadline.last().expect("some"));
         assert_eq!((least.rounds, least.copies), (3, 3), "{needs:?}");

@@ -224,7 +224,7 @@ fn on_the_laboratory_link_with_5_percent_of_loss() {
 }
 
 #[test]
-fn punctual_at_both_ends_is_told_of_less_latency_and_other_programs_of_their_own() {
+fn punctual_peers_are_advised_less_latency_than_other_programs() {
     let measurement = probe(&lab(&Loss::Random(0.05)), 1, &ProbeConfig::default(), Peer::Punctual);
     let it = recommend(&measurement, &Wishes::default()).expect("enough was measured");
     let both_ends = it.both_ends.expect("something better");

@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_grows_by_what_is_acknowledged_until_the_peers_window_is_reached() {
+    fn slow_start_grows_by_acknowledged_packets_up_to_the_peers_window() {
         let mut file = control(MaxBandwidth::Unlimited);
         let path = path(5_000, 8_000, 0, 9_000);
         assert_eq!((file.window(), file.period()), (16, Duration::from_micros(1)));

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn relative_bandwidth_adds_the_overhead_to_a_given_input_or_the_measured_one() {
+    fn relative_bandwidth_adds_overhead_to_the_given_or_measured_input() {
         let config = Config::default()
             .with_max_bandwidth(MaxBandwidth::Relative)
             .with_input_bandwidth(Bitrate::from_mbps(8));

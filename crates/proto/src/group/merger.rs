@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_of_links_that_count_for_themselves_are_ordered_by_their_own_numbers() {
+    fn messages_of_balancing_links_are_ordered_by_message_numbers() {
         let mut merger = Merger::default();
         merger.start_at_message(MsgNo::MAX);
         let with = |msgno, seq, at| Message { msgno, ..message(SeqNo::new(seq), at) };

@@ -226,7 +226,7 @@ fn an_outage_longer_than_the_receive_buffer_is_jumped_over() {
 /// What was lost and given up fills the buffer but for the first packets behind it. Where nothing
 /// is sent again, those behind them must not be lost for want of a place.
 #[test]
-fn an_outage_nearly_as_long_as_the_receive_buffer_costs_no_more_than_itself() {
+fn an_outage_as_long_as_the_receive_buffer_costs_only_itself() {
     for filter in ["fec,cols:4,arq:never", ""] {
         for lost in 118..128 {
             let config = latency(120).with_receive_buffer(BufferSize::Packets(128));

@@ -193,7 +193,7 @@ fn a_message_whose_time_is_over_leaves_nothing_and_the_next_ones_come() {
 /// and never sent. Its ACKs counted as nonsense, the window stayed closed, and all that had arrived
 /// was sent again for ever.
 #[test]
-fn a_message_that_expires_unsent_behind_a_full_window_does_not_hold_up_the_next_ones() {
+fn a_message_that_expires_behind_a_full_window_delays_no_later_one() {
     let mut pair = connected(1, link(), &messages());
     let mut acks = 0;
     pair.drop_where(move |side, datagram| {
@@ -450,7 +450,7 @@ fn encrypted_streams_and_messages_arrive_whole_over_a_link_that_loses() {
 }
 
 #[test]
-fn a_stream_without_common_keys_is_refused_even_where_encryption_is_not_enforced() {
+fn a_byte_stream_without_common_keys_is_always_refused() {
     let lax = |passphrase| {
         secret(Config::file(), passphrase, CryptoMode::Auto).with_enforced_encryption(false)
     };
@@ -467,7 +467,7 @@ fn a_stream_without_common_keys_is_refused_even_where_encryption_is_not_enforced
 }
 
 #[test]
-fn a_packet_filter_serves_a_stream_and_is_refused_with_messages_of_several_packets() {
+fn a_packet_filter_serves_a_stream_but_not_long_messages() {
     let filtered = |config: Config| config.with_packet_filter("fec,cols:10").expect("a filter");
     let mut pair = connected(9, lossy(0.02), &filtered(Config::file()));
     let data = contents(1_000_000, 9);
@@ -567,7 +567,7 @@ fn goodput(mut pair: Pair, seed: u64, len: usize) -> Bitrate {
 
 /// 200 ms and 0.1 %: what an intercontinental line looks like.
 #[test]
-fn a_long_line_that_loses_packets_carries_what_it_does_with_libsrts_algorithm() {
+fn a_long_lossy_link_carries_as_much_as_with_libsrts_algorithm() {
     for seed in 0..2 {
         let pair = connected(seed, line(200, 0.001), &Config::file());
         let rate = goodput(pair, seed, 200_000_000);
@@ -577,7 +577,7 @@ fn a_long_line_that_loses_packets_carries_what_it_does_with_libsrts_algorithm() 
 
 /// Hosts that look at the network once in 200 µs get packets in batches of one time.
 #[test]
-fn a_line_that_loses_one_packet_of_a_hundred_carries_a_file_at_three_quarters_of_its_rate() {
+fn a_link_that_loses_1_percent_carries_a_file_at_75_percent_of_its_rate() {
     for (grain, seed) in [(None, 0), (None, 1), (Some(MS(1) / 5), 2), (Some(MS(1) / 5), 3)] {
         let mut pair = connected(seed, line(30, 0.01), &Config::file());
         pair.grain = grain;
@@ -612,7 +612,7 @@ fn losses_before_the_peer_has_told_a_rate_do_not_make_a_file_slow() {
 }
 
 #[test]
-fn the_capacity_that_is_told_is_the_links_however_often_the_receiver_looks() {
+fn the_reported_capacity_is_the_links_at_every_polling_interval() {
     for (grain, share) in [(None, 1), (Some(MS(1) / 10), 5), (Some(MS(1) / 2), 3)] {
         let mut pair = connected(7, line(30, 0.005), &Config::file());
         pair.grain = grain;

@@ -207,7 +207,7 @@ fn what_the_filter_cannot_rebuild_is_for_arq_to_decide() {
 /// What nobody sends again and nobody gives up for being late is waited for no longer than the
 /// filter has hope.
 #[test]
-fn without_drops_and_repeats_a_stream_goes_on_behind_what_cannot_be_rebuilt() {
+fn without_drops_and_naks_a_stream_goes_on_behind_unrebuilt_packets() {
     for rows in [1, 4, -4] {
         let config = filtered(400, &format!("fec,cols:8,rows:{rows},arq:never"));
         let config = config.with_too_late_drop(false).with_send_drop_delay(None);

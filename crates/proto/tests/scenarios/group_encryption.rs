@@ -83,7 +83,7 @@ fn encrypted_groups_arrive_whole_and_no_keystream_serves_two_packets() {
 /// A link that is silenced and takes over again may be given numbers that it has sent already, now
 /// after its key was changed.
 #[test]
-fn keys_that_are_changed_while_links_take_over_serve_no_two_packets_either() {
+fn keys_refreshed_during_takeovers_serve_no_two_packets() {
     for seed in 0..10 {
         let mut chance = Random(seed);
         let config = secured(CryptoMode::Gcm).with_key_refresh_rate(150).expect("in range");

@@ -94,7 +94,7 @@ fn streams_live_through_refreshes_under_loss() {
 }
 
 #[test]
-fn a_key_message_is_repeated_until_it_is_answered_and_the_stream_goes_on_under_the_old_key() {
+fn an_unanswered_key_message_is_repeated_and_the_old_key_stays_in_use() {
     for wanted in [KMREQ, KMRSP] {
         let mut pair = Pair::symmetric(1, link());
         pair.connect(refreshing(100, 20), refreshing(100, 20));

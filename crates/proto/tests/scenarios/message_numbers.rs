@@ -71,7 +71,7 @@ fn live_streams_go_on_behind_the_wrap_with_every_cipher() {
 
 /// A rebuilt packet's number follows from its neighbours', and AES-GCM proves it.
 #[test]
-fn packets_that_the_filter_rebuilds_have_the_right_numbers_with_every_cipher() {
+fn rebuilt_packets_have_the_right_numbers_with_every_cipher() {
     let filtered = latency(600).with_packet_filter("fec,cols:5,rows:5,arq:onreq");
     for (seed, config) in (1..).zip(ciphers(&filtered.expect("a legal filter"))) {
         let mut pair = stream_across(seed, &config);

@@ -56,7 +56,7 @@ fn refusal(pair: &mut Pair, call: ConnectionId) -> (u128, CloseReason) {
 const FULL: CloseReason = CloseReason::Rejected(RejectReason::BACKLOG);
 
 #[test]
-fn a_caller_of_another_stream_is_refused_at_once_where_all_places_are_taken() {
+fn a_full_listener_refuses_a_caller_of_another_stream_at_once() {
     let mut pair = taken("news");
     let call = call_again(&mut pair, "sports");
     assert_eq!(refusal(&mut pair, call), (40, FULL), "two round trips");
@@ -80,7 +80,7 @@ fn a_caller_of_the_same_stream_is_refused_as_soon_as_the_first_is_heard() {
 }
 
 #[test]
-fn a_caller_of_the_same_stream_is_refused_within_the_second_of_a_keepalive() {
+fn a_full_listener_refuses_the_same_stream_within_a_keepalive_period() {
     for age in [0, 300, 700, 950] {
         let mut pair = taken("");
         pair.run_for(SECS(3) + MS(age));

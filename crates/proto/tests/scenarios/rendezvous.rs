@@ -345,7 +345,7 @@ fn one_port_listens_calls_and_meets_at_once() {
 }
 
 #[test]
-fn a_call_to_an_end_that_waits_for_a_rendezvous_is_refused_and_does_not_disturb_it() {
+fn a_call_to_an_end_in_a_rendezvous_is_refused_and_disturbs_nothing() {
     let mut pair = Pair::symmetric(1, link());
     pair.wave(Side::Listener, latency(120));
     let remote = pair.listener.address;

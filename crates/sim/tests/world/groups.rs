@@ -98,7 +98,7 @@ fn broadcast_loses_nothing_while_one_link_lives() {
 }
 
 #[test]
-fn a_backup_takes_over_within_its_time_and_the_better_link_takes_the_stream_back() {
+fn a_backup_takes_over_in_time_and_the_better_link_takes_back() {
     let mut bonded = Bonded::new(1, &[delay(10), delay(20)]);
     let stream = bonded.add(GroupKind::Backup, &latency(300), 4, 10);
     bonded.world.run_for(SECS(2));

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_comes_in_few_batches_has_the_rate_of_its_packets_and_not_of_its_pauses() {
+    fn pauses_between_batches_do_not_lower_the_rate_of_a_window() {
         let mut rate = DeliveryRate::new();
         for window in 0..40u64 {
             // Each 30 ms 32 packets at 8,000 a second, seen once a millisecond.
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_that_come_at_one_time_have_the_links_rate_and_single_packets_their_own() {
+    fn simultaneous_windows_have_the_links_rate_single_packets_their_own() {
         let rate = |packets: u64, capacity: u32| {
             let mut rate = DeliveryRate::new();
             for window in 0..40 {
