@@ -27,7 +27,6 @@ pub(crate) struct Counts {
     filter_supplied: u64,
     filter_lost: u64,
     pub(crate) acks_sent: u64,
-    pub(crate) naks_sent: u64,
     pub(crate) ignored: u64,
 }
 
@@ -131,7 +130,6 @@ impl Counts {
         statistics.packets_filter_supplied = self.filter_supplied;
         statistics.packets_filter_lost = self.filter_lost;
         statistics.acks_sent = self.acks_sent;
-        statistics.naks_sent = self.naks_sent;
         statistics.packets_ignored += self.ignored;
     }
 }

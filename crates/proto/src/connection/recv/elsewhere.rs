@@ -246,9 +246,7 @@ impl ReceiveHalf {
         self.counts.ignored += self.buffer.restart(seq) as u64;
         self.counts.went_back();
         self.announced.clear();
-        self.nak_ranges.clear();
-        self.nak_lists_all = false;
-        self.next_nak = None;
+        self.naks.clear();
     }
 }
 

@@ -14,8 +14,8 @@ mod file;
 mod group_bypass;
 pub(crate) mod link;
 pub(crate) mod nak_policy;
+mod nak_scheduler;
 mod nak_timers;
-mod naks;
 mod pairs;
 pub(crate) mod reorder_tolerance;
 mod reordering_estimator;
@@ -28,7 +28,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use punctual_rtt::Rtt;
 use punctual_units::Instant;
-use punctual_wire::{Ack, AckLink, AckNo, AckRates, DataHeader, DropRequest, SeqNo, Timestamp};
+use punctual_wire::{
+    Ack, AckLink, AckNo, AckRates, DataHeader, DropRequest, LossListBuilder, SeqNo, Timestamp,
+};
 
 use self::ack::{AckKind, AckState};
 use self::announced::Announced;
@@ -39,19 +41,17 @@ use self::elsewhere::{Arrived, Elsewhere};
 use self::file::FileReceipt;
 use self::group_bypass::GroupBypass;
 use self::link::{LinkEstimate, Probe};
-use self::nak_policy::PerPacketNakTimers;
-use self::nak_timers::NakTimers;
+pub(crate) use self::nak_scheduler::periodic_nak_interval;
+use self::nak_scheduler::{Missing, NakScheduler};
 pub(crate) use self::nak_timers::{last_nak_copies, retransmission_timeout};
-pub(crate) use self::naks::periodic_nak_interval;
-use self::reorder_tolerance::ReorderTolerance;
 use self::timing::Timing;
 use super::send::capacity;
-use crate::config::{Config, NakAlgorithm, NakTimer, PACKET_OVERHEAD};
+use crate::config::{Config, PACKET_OVERHEAD};
 use crate::connection::crypt::Refusal;
 use crate::event::Message;
 use crate::filter::Arq;
 use crate::group::Course;
-use crate::handshake::{NakStyle, Negotiated};
+use crate::handshake::Negotiated;
 use crate::mode::Whole;
 use crate::statistics::Statistics;
 use crate::wake_up::WakeUp;
@@ -66,21 +66,10 @@ pub(crate) struct ReceiveHalf {
     delivery: Delivery,
     buffer: ReceiveBuffer,
     timing: Timing,
-    reordering: ReorderTolerance,
+    naks: NakScheduler,
     acks: AckState,
     link: LinkEstimate,
-    /// How losses are reported; always, without a filter.
-    arq: Arq,
-    periodic_nak: bool,
-    nak_timer: NakTimer,
     full_payload: usize,
-    nak_ranges: Vec<(SeqNo, SeqNo)>,
-    nak_lists_all: bool,
-    next_nak: Option<Instant>,
-    /// What keeps the clocks of single requests, in place of the periodic report.
-    nak_timers: Option<Box<NakTimers>>,
-    /// When the packet before the present one came in.
-    heard_before: Instant,
     /// When the connection began.
     started: Instant,
     /// What came elsewhere than where the stream stands.
@@ -98,23 +87,10 @@ impl ReceiveHalf {
             delivery: Delivery::new(config, negotiated),
             buffer: ReceiveBuffer::new(negotiated.receive_isn, config.receive_window()),
             timing: Timing::new(config, negotiated),
-            reordering: ReorderTolerance::new(if negotiated.peer_retransmit_flag {
-                config.reorder_tolerance()
-            } else {
-                // Late originals cannot be told from retransmissions.
-                0
-            }),
+            naks: NakScheduler::new(config, negotiated, now),
             acks: AckState::new(negotiated.receive_isn, now),
             link: LinkEstimate::new(),
-            arq: negotiated.filter.map_or(Arq::Always, |fec| fec.arq()),
-            periodic_nak: config.periodic_nak(),
-            nak_timer: config.nak_timer(),
             full_payload: config.payload_size(),
-            nak_ranges: Vec::new(),
-            nak_lists_all: false,
-            next_nak: None,
-            nak_timers: nak_timers(config, negotiated).map(Box::new),
-            heard_before: now,
             started: now,
             elsewhere: None,
             announced: Announced::default(),
@@ -135,7 +111,7 @@ impl ReceiveHalf {
         rtt: Rtt,
     ) -> bool {
         self.counts.arrived(payload.len(), header.retransmitted);
-        self.heard_before = heard_before;
+        self.naks.note_arrival(heard_before);
         self.take_in(now, header, payload, rtt)
     }
 
@@ -169,8 +145,11 @@ impl ReceiveHalf {
             return;
         }
         self.counts.filter_lost(last.distance_from(first).unsigned_abs() + 1);
-        match self.arq {
-            Arq::OnRequest => self.report_loss(now, first, last, rtt),
+        match self.naks.arq() {
+            Arq::OnRequest => {
+                let missing = Missing { buffer: &self.buffer, timing: &self.timing };
+                self.naks.report(now, (first, last), missing, rtt);
+            }
             Arq::Never if !self.timing.drops_too_late() && !self.keeps_all() => {
                 self.forgo(first, last);
             }
@@ -283,7 +262,7 @@ impl ReceiveHalf {
         };
         unmoved
             && self.buffer.packets() > 0
-            && self.reordering.next_ripe().is_none()
+            && self.naks.next_ripe().is_none()
             && !self.delivery.is_file()
     }
 
@@ -505,16 +484,75 @@ impl ReceiveHalf {
 
     /// Whether a light ACK or a loss report waits to be sent.
     pub(crate) fn has_feedback(&self) -> bool {
-        self.acks.light_is_due() || self.nak_lists_all || !self.nak_ranges.is_empty()
+        self.acks.light_is_due() || self.naks.is_due()
+    }
+
+    /// The NAK that is due, of at most `max_words` words.
+    pub(crate) fn take_nak(
+        &mut self,
+        now: Instant,
+        max_words: usize,
+        rtt: Rtt,
+    ) -> Option<LossListBuilder> {
+        let missing = Missing { buffer: &self.buffer, timing: &self.timing };
+        self.naks.take(now, max_words, missing, rtt)
+    }
+
+    /// The copy of a NAK that is due, and when the NAK was sent: the copy is the same datagram.
+    pub(crate) fn take_nak_copy(&mut self, now: Instant) -> Option<(Instant, LossListBuilder)> {
+        self.naks.take_copy(now)
+    }
+
+    /// Whether the copy of a NAK is due.
+    pub(crate) fn owes_nak_copy(&self, now: Instant) -> bool {
+        self.naks.owes_copy(now)
+    }
+
+    /// When the next NAK is due by a timer, if no packet brings it about before.
+    pub(crate) fn next_nak(&self, now: Instant, rtt: Rtt) -> Option<Instant> {
+        self.naks.next(now, rtt)
+    }
+
+    /// A packet of any kind was processed. Returns whether it brings a periodic NAK about.
+    pub(crate) fn look_at_nak_timer(&mut self, now: Instant, rtt: Rtt) -> bool {
+        let due = self.naks.is_brought_about(now);
+        if due {
+            self.repeat_nak(now, rtt);
+        }
+        due
+    }
+
+    /// The NAK timer expired.
+    pub(crate) fn repeat_nak(&mut self, now: Instant, rtt: Rtt) {
+        let missing = Missing { buffer: &self.buffer, timing: &self.timing };
+        self.naks.repeat(now, missing, rtt);
+    }
+
+    /// The round-trip time was measured: the next periodic NAK may come sooner.
+    pub(crate) fn hurry_nak(&mut self, now: Instant, rtt: Rtt) {
+        self.naks.hurry(now, rtt);
+    }
+
+    /// When a loss that may have been reordering is to be reported, or packets far from the stream
+    /// are to be believed.
+    pub(crate) fn next_ripe(&self) -> Option<Instant> {
+        let elsewhere = self.elsewhere.as_ref().and_then(|elsewhere| elsewhere.next());
+        self.naks.next_ripe().into_iter().chain(elsewhere).min()
+    }
+
+    /// Reports losses that reordering does not explain any more, and looks at packets far from the
+    /// stream.
+    pub(crate) fn report_ripe_losses(&mut self, now: Instant, rtt: Rtt) {
+        let missing = Missing { buffer: &self.buffer, timing: &self.timing };
+        self.naks.report_ripe(now, missing, rtt);
+        if self.elsewhere.as_ref().is_some_and(|it| it.next().is_some_and(|at| at <= now)) {
+            self.look_elsewhere(now, rtt);
+        }
     }
 
     pub(crate) fn fill_statistics(&self, mss: usize, statistics: &mut Statistics) {
         self.counts.fill(statistics);
-        if let Some(nak_timers) = &self.nak_timers {
-            nak_timers.fill(statistics);
-        }
-        statistics.reorder_distance = self.reordering.distance();
-        statistics.reorder_tolerance = self.reordering.tolerance();
+        self.naks.fill_statistics(statistics);
         statistics.receive_buffer_available = (self.buffer.room() * mss) as u64;
         statistics.receive_buffer_packets =
             u32::try_from(self.buffer.packets()).unwrap_or(u32::MAX);
@@ -536,7 +574,7 @@ impl ReceiveHalf {
         let skipped = self.buffer.jump(seq, if existed { beyond } else { 0 });
         self.counts.jumped(u64::from(skipped));
         self.announced.clear();
-        self.next_nak = None;
+        self.naks.stop_period();
     }
 
     /// A sender goes no further ahead of the first packet that it keeps than this end's buffer is
@@ -583,11 +621,8 @@ impl ReceiveHalf {
                 self.acks.count_packet(self.room());
                 if gap > 0 || !self.announced.is_empty() {
                     self.skip_numbers(now, previous_end, seq, rtt);
-                } else if !retransmitted {
-                    self.reordering.arrived_in_order();
-                    if self.reordering.next_ripe().is_some() {
-                        self.report_ripe_losses(now, rtt);
-                    }
+                } else if !retransmitted && self.naks.arrived_in_order() {
+                    self.report_ripe_losses(now, rtt);
                 }
                 if !retransmitted {
                     self.link.arrived(now, probe(seq), payload, self.full_payload);
@@ -600,20 +635,14 @@ impl ReceiveHalf {
                 self.acks.count_packet(self.room());
                 self.link.disturbed();
                 if retransmitted {
-                    self.reordering.forget(seq);
-                    if let Some(nak_timers) = &mut self.nak_timers {
-                        nak_timers.came(now, seq, rtt);
-                    }
+                    self.naks.retransmission_arrived(now, seq, rtt);
                 } else {
                     let late_by = previous_end.distance_from(seq).unsigned_abs() - 1;
-                    self.reordering.arrived_late(seq, late_by);
+                    self.naks.overtaken_arrived(now, seq, late_by);
                     self.counts.reordered();
-                    if let Some(nak_timers) = &mut self.nak_timers {
-                        nak_timers.overtaken(now, seq);
-                    }
                 }
                 if self.buffer.missing().is_empty() {
-                    self.next_nak = None;
+                    self.naks.stop_period();
                 }
             }
             Insert::Duplicate => self.counts.duplicate(self.timing.lateness(now, time)),
@@ -637,7 +666,8 @@ impl ReceiveHalf {
                 break;
             };
             self.counts.lost(u64::from(last.distance_from(first).unsigned_abs()) + 1);
-            self.handle_gap(now, first, last, rtt);
+            let missing = Missing { buffer: &self.buffer, timing: &self.timing };
+            self.naks.handle_gap(now, (first, last), missing, rtt);
             from = last.next();
         }
         if seq != end {
@@ -679,20 +709,6 @@ impl ReceiveHalf {
     fn room(&self) -> u32 {
         u32::try_from(self.buffer.room()).unwrap_or(u32::MAX)
     }
-}
-
-/// What this end needs to ask by the clocks of single packets, if it does.
-fn nak_timers(config: &Config, negotiated: &Negotiated) -> Option<NakTimers> {
-    let copies_allowed = match negotiated.nak_style {
-        NakStyle::Periodic => return None,
-        NakStyle::PerPacket => false,
-        NakStyle::PerPacketCopied => true,
-    };
-    let policy = match config.nak_algorithm() {
-        NakAlgorithm::Standard => Box::<PerPacketNakTimers>::default(),
-        NakAlgorithm::Custom(factory) => factory.make(),
-    };
-    Some(NakTimers::new(policy, negotiated.receive_isn, copies_allowed))
 }
 
 const fn probe(seq: SeqNo) -> Probe {

@@ -8,8 +8,8 @@ use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::{LossListBuilder, SeqNo};
 
-use super::ReceiveHalf;
 use super::nak_policy::{FEW_LAST, MissingPackets, NakPolicy, ReceiverView, SentNak};
+use super::nak_scheduler::Missing;
 use super::reordering_estimator::ReorderingEstimator;
 use super::response_time::ResponseTime;
 use crate::statistics::Statistics;
@@ -118,7 +118,7 @@ impl NakTimers {
         }
     }
 
-    fn view(&self, rtt: Rtt) -> ReceiverView {
+    pub(super) fn view(&self, rtt: Rtt) -> ReceiverView {
         ReceiverView {
             rtt,
             response_time: self.response.retransmission_timeout(rtt),
@@ -214,6 +214,40 @@ impl NakTimers {
     pub(super) fn next(&self, now: Instant, rtt: Rtt) -> Option<Instant> {
         let copy = self.copies.iter().map(|copy| copy.due).find(|&due| due > now);
         copy.into_iter().chain(self.next_timer(rtt)).min()
+    }
+
+    /// The runs whose timers have run out, as far as their packets can still be in time.
+    pub(super) fn take_due_naks(
+        &mut self,
+        now: Instant,
+        missing: Missing<'_>,
+        rtt: Rtt,
+    ) -> Vec<(SeqNo, SeqNo)> {
+        let mut runs = Vec::new();
+        let mut due_runs = 0;
+        while now >= self.rests_until
+            && let Some(due) = self.take_due(now, rtt)
+        {
+            due_runs += 1;
+            if due_runs == AT_ONCE {
+                self.rests_until = now + REST;
+            }
+            let mut from = due.first;
+            while let Some((first, last)) = missing.first_run(from, due.last) {
+                if missing.can_be_in_time(now, last, rtt) {
+                    if due.last_nak.is_some() {
+                        let packets = last.distance_from(first).unsigned_abs() + 1;
+                        self.repeated += u64::from(packets);
+                    }
+                    let deadline = missing.given_up_at(last);
+                    let run = MissingPackets { first, last, deadline, ..due };
+                    self.nak_sent(now, run, due.last_nak);
+                    runs.push((first, last));
+                }
+                from = last.next();
+            }
+        }
+        runs
     }
 
     /// When the next timer runs out.
@@ -315,75 +349,6 @@ fn place_of(queue: &VecDeque<Asked>, seq: SeqNo) -> Option<usize> {
 
 fn contains(missing: &MissingPackets, seq: SeqNo) -> bool {
     seq.is_within(missing.first, missing.last)
-}
-
-impl ReceiveHalf {
-    /// Lists in the next NAK the runs whose timers have run out, as far as they can be in time.
-    pub(super) fn send_due_naks(&mut self, now: Instant, rtt: Rtt) {
-        let Some(mut nak_timers) = self.nak_timers.take() else { return };
-        let mut asked = 0;
-        while now >= nak_timers.rests_until
-            && let Some(due) = nak_timers.take_due(now, rtt)
-        {
-            asked += 1;
-            if asked == AT_ONCE {
-                nak_timers.rests_until = now + REST;
-            }
-            let mut from = due.first;
-            while let Some((first, last)) = self.first_missing(from, due.last) {
-                if self.can_be_in_time(now, last, rtt) {
-                    if due.last_nak.is_some() {
-                        let packets = last.distance_from(first).unsigned_abs() + 1;
-                        nak_timers.repeated += u64::from(packets);
-                    }
-                    let deadline = self.given_up(last);
-                    let missing = MissingPackets { first, last, deadline, ..due };
-                    nak_timers.nak_sent(now, missing, due.last_nak);
-                    self.list(first, last);
-                }
-                from = last.next();
-            }
-        }
-        self.nak_timers = Some(nak_timers);
-    }
-
-    /// The first run of missing packets between `from` and `to`.
-    fn first_missing(&self, from: SeqNo, to: SeqNo) -> Option<(SeqNo, SeqNo)> {
-        let head = self.buffer.head();
-        let from = if from.is_before(head) { head } else { from };
-        let (first, last) = self.buffer.missing().ranges_from(from).next()?;
-        let within = !first.is_after(to) && !first.is_before(from);
-        within.then(|| (first, if last.is_after(to) { to } else { last }))
-    }
-
-    /// Tells the timers of a NAK that goes out: its copies are to follow.
-    pub(super) fn repeat(
-        &mut self,
-        now: Instant,
-        list: &LossListBuilder,
-        ranges: &[(SeqNo, SeqNo)],
-        rtt: Rtt,
-    ) {
-        let Some(mut nak_timers) = self.nak_timers.take() else { return };
-        let later = now + nak_timers.view(rtt).retransmission_timeout();
-        let last_chances = ranges
-            .iter()
-            .filter(|&&(_, last)| !self.can_be_in_time(later, last, rtt))
-            .filter_map(|&(_, last)| self.given_up(last));
-        let nak = SentNak { at: now, last_chance: last_chances.min() };
-        nak_timers.sent(list, &nak, rtt);
-        self.nak_timers = Some(nak_timers);
-    }
-
-    /// When the packets missing up to `last` are given up: the packet after them is due.
-    pub(super) fn given_up(&self, last: SeqNo) -> Option<Instant> {
-        self.timing.give_up_at(self.buffer.get(last.next())?.time)
-    }
-
-    /// Whether the retransmission of `last` would come before that packet is given up.
-    fn can_be_in_time(&self, now: Instant, last: SeqNo, rtt: Rtt) -> bool {
-        self.given_up(last).is_none_or(|until| now + rtt.smoothed * 7 / 8 < until)
-    }
 }
 
 #[cfg(test)]

@@ -45,6 +45,19 @@ impl Timing {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn of(tsbpd: Tsbpd) -> Self {
+        Self {
+            tsbpd: Some(tsbpd),
+            too_late_drop: true,
+            drift: Some(DriftTracer::new()),
+            drift_is_shared: false,
+            data_earliness: Earliness::new(tsbpd.latency()),
+            control_earliness: Earliness::new(tsbpd.latency()),
+            transit_micros: 0,
+        }
+    }
+
     pub(super) const fn tsbpd(&self) -> Option<&Tsbpd> {
         self.tsbpd.as_ref()
     }
@@ -186,15 +199,7 @@ mod tests {
 
     /// The peer's clock shows 0 when this end's shows 1 s.
     fn timing() -> Timing {
-        Timing {
-            tsbpd: Some(Tsbpd::new(MS(1_000), Timestamp::from_micros(0), LATENCY)),
-            too_late_drop: true,
-            drift: Some(DriftTracer::new()),
-            drift_is_shared: false,
-            data_earliness: Earliness::new(LATENCY),
-            control_earliness: Earliness::new(LATENCY),
-            transit_micros: 0,
-        }
+        Timing::of(Tsbpd::new(MS(1_000), Timestamp::from_micros(0), LATENCY))
     }
 
     const fn sent_at(millis: u32) -> Timestamp {

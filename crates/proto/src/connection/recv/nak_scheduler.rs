@@ -1,0 +1,481 @@
+//! When NAKs go out, and which losses they list.
+
+use std::time::Duration;
+
+use punctual_rtt::Rtt;
+use punctual_units::Instant;
+use punctual_wire::{LossListBuilder, SeqNo};
+
+use super::buffer::ReceiveBuffer;
+use super::nak_policy::{PerPacketNakTimers, SentNak};
+use super::nak_timers::NakTimers;
+use super::reorder_tolerance::ReorderTolerance;
+use super::timing::Timing;
+use crate::config::{Config, NakAlgorithm, NakTimer, Transmission};
+use crate::filter::Arq;
+use crate::handshake::{NakStyle, Negotiated};
+use crate::statistics::Statistics;
+
+/// Least time between periodic NAKs (draft section 4.8.2).
+const LEAST_NAK_PERIOD: Duration = Duration::from_millis(20);
+/// Least time between periodic NAKs of files (libsrt).
+const LEAST_FILE_NAK_PERIOD: Duration = Duration::from_millis(300);
+/// The period of NAKs begins with the last packet before the loss, but no earlier than this before
+/// the loss is detected.
+const SILENCE_BEFORE_LOSS: Duration = LONGEST_LOOK_AWAY;
+/// How long libsrt leaves its timers alone when no packet comes.
+const LONGEST_LOOK_AWAY: Duration = Duration::from_millis(10);
+/// Loss ranges that wait for the next NAK, at most; if there are more, it lists all losses.
+const WAITING_RANGES: usize = 1_024;
+
+/// The losses that the next NAK reports, and the timers of NAKs.
+#[derive(Debug)]
+pub(super) struct NakScheduler {
+    repetition: Repetition,
+    /// Which losses are reported where there is a packet filter; without one, all.
+    arq: Arq,
+    is_file: bool,
+    reordering: ReorderTolerance,
+    /// The ranges that the next NAK lists as far as they are still missing.
+    ranges: Vec<(SeqNo, SeqNo)>,
+    /// Whether the next NAK lists all that is missing.
+    lists_all: bool,
+    /// When the packet before the present one arrived.
+    heard_before: Instant,
+    sent: u64,
+}
+
+/// How the receiver repeats its NAKs.
+#[derive(Debug)]
+enum Repetition {
+    /// Not at all: the sender retransmits after a timeout.
+    Never,
+    /// All losses together, in a period.
+    Periodic { timer: NakTimer, next: Option<Instant> },
+    /// Each missing packet by a timer of its own.
+    PacketTimers(Box<NakTimers>),
+}
+
+/// The packets that are missing, and when they are given up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Missing<'a> {
+    pub(super) buffer: &'a ReceiveBuffer,
+    pub(super) timing: &'a Timing,
+}
+
+impl NakScheduler {
+    pub(super) fn new(config: &Config, negotiated: &Negotiated, now: Instant) -> Self {
+        let repetition = match nak_timers(config, negotiated) {
+            Some(timers) => Repetition::PacketTimers(Box::new(timers)),
+            None if config.periodic_nak() => {
+                Repetition::Periodic { timer: config.nak_timer(), next: None }
+            }
+            None => Repetition::Never,
+        };
+        // Without the flag late originals cannot be told from retransmissions.
+        let marks = negotiated.peer_retransmit_flag;
+        Self {
+            repetition,
+            arq: negotiated.filter.map_or(Arq::Always, |fec| fec.arq()),
+            is_file: config.transmission() != Transmission::Live,
+            reordering: ReorderTolerance::new(if marks { config.reorder_tolerance() } else { 0 }),
+            ranges: Vec::new(),
+            lists_all: false,
+            heard_before: now,
+            sent: 0,
+        }
+    }
+
+    pub(super) const fn arq(&self) -> Arq {
+        self.arq
+    }
+
+    /// A packet arrives now; the one before it, of any kind, arrived at `heard_before`.
+    pub(super) const fn note_arrival(&mut self, heard_before: Instant) {
+        self.heard_before = heard_before;
+    }
+
+    /// An original arrived behind the newest packet. Returns whether a loss that may have been
+    /// reordering is to be reported at last.
+    #[inline(always)]
+    pub(super) fn arrived_in_order(&mut self) -> bool {
+        self.reordering.arrived_in_order();
+        self.reordering.next_ripe().is_some()
+    }
+
+    /// A retransmission of `seq` arrived that was missing.
+    pub(super) fn retransmission_arrived(&mut self, now: Instant, seq: SeqNo, rtt: Rtt) {
+        self.reordering.forget(seq);
+        if let Repetition::PacketTimers(timers) = &mut self.repetition {
+            timers.came(now, seq, rtt);
+        }
+    }
+
+    /// The original of `seq` arrived that was missing: `late_by` packets had overtaken it.
+    pub(super) fn overtaken_arrived(&mut self, now: Instant, seq: SeqNo, late_by: u32) {
+        self.reordering.arrived_late(seq, late_by);
+        if let Repetition::PacketTimers(timers) = &mut self.repetition {
+            timers.overtaken(now, seq);
+        }
+    }
+
+    /// Nothing is missing any more.
+    pub(super) const fn stop_period(&mut self) {
+        if let Repetition::Periodic { next, .. } = &mut self.repetition {
+            *next = None;
+        }
+    }
+
+    /// Forgets all losses: the stream continues elsewhere.
+    pub(super) fn clear(&mut self) {
+        self.ranges.clear();
+        self.lists_all = false;
+        self.stop_period();
+    }
+
+    /// Whether a NAK waits to be sent, apart from copies.
+    pub(super) const fn is_due(&self) -> bool {
+        self.lists_all || !self.ranges.is_empty()
+    }
+
+    /// The NAK that is due, of at most `max_words` words.
+    pub(super) fn take(
+        &mut self,
+        now: Instant,
+        max_words: usize,
+        missing: Missing<'_>,
+        rtt: Rtt,
+    ) -> Option<LossListBuilder> {
+        let mut list = LossListBuilder::new(max_words);
+        let ranges = std::mem::take(&mut self.ranges);
+        if std::mem::take(&mut self.lists_all) {
+            // Losses that may still be reordering wait for their own NAK.
+            missing.list_all(self.reordering.first_fresh(), &mut list);
+        } else {
+            for &(first, last) in &ranges {
+                missing.list(first, last, &mut list);
+            }
+        }
+        if list.is_empty() {
+            return None;
+        }
+        self.sent += 1;
+        if let Repetition::PacketTimers(timers) = &mut self.repetition {
+            let later = now + timers.view(rtt).retransmission_timeout();
+            let last_chances = ranges
+                .iter()
+                .filter(|&&(_, last)| !missing.can_be_in_time(later, last, rtt))
+                .filter_map(|&(_, last)| missing.given_up_at(last));
+            let nak = SentNak { at: now, last_chance: last_chances.min() };
+            timers.sent(&list, &nak, rtt);
+        }
+        Some(list)
+    }
+
+    /// The copy of a NAK that is due, and when the NAK was sent: the copy is the same datagram.
+    pub(super) fn take_copy(&mut self, now: Instant) -> Option<(Instant, LossListBuilder)> {
+        let Repetition::PacketTimers(timers) = &mut self.repetition else { return None };
+        let copy = timers.take_copy(now)?;
+        self.sent += 1;
+        Some(copy)
+    }
+
+    /// Whether the copy of a NAK is due.
+    pub(super) fn owes_copy(&self, now: Instant) -> bool {
+        match &self.repetition {
+            Repetition::PacketTimers(timers) => timers.next_copy().is_some_and(|at| at <= now),
+            Repetition::Never | Repetition::Periodic { .. } => false,
+        }
+    }
+
+    /// When the next NAK is due by a timer, if no packet brings it about before.
+    pub(super) fn next(&self, now: Instant, rtt: Rtt) -> Option<Instant> {
+        match &self.repetition {
+            Repetition::Never => None,
+            Repetition::Periodic { timer: NakTimer::Exact, next } => *next,
+            Repetition::Periodic { timer: NakTimer::WithPackets, next } => {
+                next.map(|at| at + LONGEST_LOOK_AWAY)
+            }
+            Repetition::PacketTimers(timers) => timers.next(now, rtt),
+        }
+    }
+
+    /// Whether a packet that arrives at `now` brings a periodic NAK about.
+    pub(super) fn is_brought_about(&self, now: Instant) -> bool {
+        match self.repetition {
+            Repetition::Periodic { timer: NakTimer::WithPackets, next } => {
+                next.is_some_and(|at| at < now)
+            }
+            Repetition::Never | Repetition::Periodic { .. } | Repetition::PacketTimers(_) => false,
+        }
+    }
+
+    /// The NAK timer expired.
+    pub(super) fn repeat(&mut self, now: Instant, missing: Missing<'_>, rtt: Rtt) {
+        let period = self.period(rtt);
+        match &mut self.repetition {
+            Repetition::PacketTimers(timers) => {
+                for (first, last) in timers.take_due_naks(now, missing, rtt) {
+                    self.list(first, last);
+                }
+            }
+            Repetition::Periodic { next, .. } => {
+                let is_missing = !missing.buffer.missing().is_empty();
+                *next = is_missing.then(|| now + period);
+                self.lists_all |= is_missing;
+            }
+            Repetition::Never => self.lists_all |= !missing.buffer.missing().is_empty(),
+        }
+    }
+
+    /// When a loss that may have been reordering is to be reported.
+    pub(super) fn next_ripe(&self) -> Option<Instant> {
+        self.reordering.next_ripe()
+    }
+
+    /// Reports the losses that reordering does not explain any more.
+    pub(super) fn report_ripe(&mut self, now: Instant, missing: Missing<'_>, rtt: Rtt) {
+        while let Some((first, last)) = self.reordering.take_ripe(now) {
+            self.report(now, (first, last), missing, rtt);
+        }
+    }
+
+    /// The round-trip time was measured: a periodic NAK that is due later than the new interval
+    /// allows comes sooner. By the initial estimate the first losses would wait until it is too
+    /// late for them.
+    pub(super) fn hurry(&mut self, now: Instant, rtt: Rtt) {
+        let latest = now + self.period(rtt);
+        if let Repetition::Periodic { next: Some(at), .. } = &mut self.repetition {
+            *at = latest.min(*at);
+        }
+    }
+
+    /// The packets of `gap` are missing: a later one arrived.
+    pub(super) fn handle_gap(
+        &mut self,
+        now: Instant,
+        gap: (SeqNo, SeqNo),
+        missing: Missing<'_>,
+        rtt: Rtt,
+    ) {
+        if self.arq != Arq::Always {
+            return;
+        }
+        if !self.reordering.hold(now, gap.0, gap.1, periodic_nak_interval(rtt)) {
+            self.report(now, gap, missing, rtt);
+        }
+        // The interval counts from when no packet was missing yet, as libsrt's does: the first
+        // repetition comes before the retransmission, and can replace a NAK that was lost. If it
+        // counted from the detection of the loss, a round trip of 20 ms would leave it to chance
+        // which comes first.
+        let period = self.period(rtt);
+        if let Repetition::Periodic { next: next @ None, .. } = &mut self.repetition {
+            *next = Some(self.heard_before.max(now - SILENCE_BEFORE_LOSS) + period);
+        }
+    }
+
+    /// Lists the losses of `range` in the next NAK, or starts their timer.
+    pub(super) fn report(
+        &mut self,
+        now: Instant,
+        (first, last): (SeqNo, SeqNo),
+        missing: Missing<'_>,
+        rtt: Rtt,
+    ) {
+        if let Repetition::PacketTimers(timers) = &mut self.repetition
+            && !timers.found(now, first, last, missing.given_up_at(last), rtt)
+        {
+            return;
+        }
+        self.list(first, last);
+    }
+
+    pub(super) fn fill_statistics(&self, statistics: &mut Statistics) {
+        if let Repetition::PacketTimers(timers) = &self.repetition {
+            timers.fill(statistics);
+        }
+        statistics.naks_sent = self.sent;
+        statistics.reorder_distance = self.reordering.distance();
+        statistics.reorder_tolerance = self.reordering.tolerance();
+    }
+
+    fn list(&mut self, first: SeqNo, last: SeqNo) {
+        if self.ranges.len() < WAITING_RANGES {
+            self.ranges.push((first, last));
+        } else {
+            // Where the filter asks for single losses, others must not be listed.
+            self.lists_all = self.arq == Arq::Always;
+        }
+    }
+
+    /// Time between periodic NAKs (draft section 4.8.2; libsrt for files).
+    fn period(&self, rtt: Rtt) -> Duration {
+        if self.is_file {
+            rtt.bound().max(LEAST_FILE_NAK_PERIOD)
+        } else {
+            periodic_nak_interval(rtt)
+        }
+    }
+}
+
+impl Missing<'_> {
+    /// The first run of missing packets between `from` and `to`.
+    pub(super) fn first_run(self, from: SeqNo, to: SeqNo) -> Option<(SeqNo, SeqNo)> {
+        let head = self.buffer.head();
+        let from = if from.is_before(head) { head } else { from };
+        let (first, last) = self.buffer.missing().ranges_from(from).next()?;
+        let within = !first.is_after(to) && !first.is_before(from);
+        within.then(|| (first, if last.is_after(to) { to } else { last }))
+    }
+
+    /// When the packets missing up to `last` are given up: the packet after them is due.
+    pub(super) fn given_up_at(self, last: SeqNo) -> Option<Instant> {
+        self.timing.give_up_at(self.buffer.get(last.next())?.time)
+    }
+
+    /// Whether the retransmission of `last` would come before that packet is given up.
+    pub(super) fn can_be_in_time(self, now: Instant, last: SeqNo, rtt: Rtt) -> bool {
+        self.given_up_at(last).is_none_or(|until| now + rtt.smoothed * 7 / 8 < until)
+    }
+
+    /// Adds all that is missing before `stop` to `list`, as far as there is room.
+    fn list_all(self, stop: Option<SeqNo>, list: &mut LossListBuilder) {
+        for (first, last) in self.buffer.missing().ranges_from(self.buffer.head()) {
+            if stop.is_some_and(|stop| !first.is_before(stop)) || !list.push(first, last) {
+                break;
+            }
+        }
+    }
+
+    /// Adds to `list` what is still missing from `first` to `last`, as far as there is room.
+    fn list(self, first: SeqNo, last: SeqNo, list: &mut LossListBuilder) {
+        let first = if first.is_before(self.buffer.head()) { self.buffer.head() } else { first };
+        for (start, end) in self.buffer.missing().ranges_from(first) {
+            if start.is_after(last) || start.is_before(first) {
+                return;
+            }
+            let end = if end.is_after(last) { last } else { end };
+            if !list.push(start, end) {
+                return;
+            }
+        }
+    }
+}
+
+/// The timers of single missing packets, where both ends agreed on them.
+fn nak_timers(config: &Config, negotiated: &Negotiated) -> Option<NakTimers> {
+    let copies_allowed = match negotiated.nak_style {
+        NakStyle::Periodic => return None,
+        NakStyle::PerPacket => false,
+        NakStyle::PerPacketCopied => true,
+    };
+    let policy = match config.nak_algorithm() {
+        NakAlgorithm::Standard => Box::<PerPacketNakTimers>::default(),
+        NakAlgorithm::Custom(factory) => factory.make(),
+    };
+    Some(NakTimers::new(policy, negotiated.receive_isn, copies_allowed))
+}
+
+/// The time between periodic NAKs of live streams: half of RTT + 4 RTTVar, 20 ms at least (draft
+/// section 4.8.2).
+pub(crate) fn periodic_nak_interval(rtt: Rtt) -> Duration {
+    (rtt.bound() / 2).max(LEAST_NAK_PERIOD)
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use punctual_wire::{MsgNo, Timestamp};
+
+    use super::super::buffer::{Place, Stored};
+    use super::super::tsbpd::Tsbpd;
+    use super::*;
+
+    const MS: fn(u64) -> Instant = Instant::from_millis;
+    const RTT: Rtt =
+        Rtt { smoothed: Duration::from_millis(40), variance: Duration::from_millis(5) };
+
+    fn seq(i: u32) -> SeqNo {
+        SeqNo::new(1_000 + i)
+    }
+
+    fn scheduler(repetition: Repetition) -> NakScheduler {
+        NakScheduler {
+            repetition,
+            arq: Arq::Always,
+            is_file: false,
+            reordering: ReorderTolerance::new(0),
+            ranges: Vec::new(),
+            lists_all: false,
+            heard_before: MS(95),
+            sent: 0,
+        }
+    }
+
+    fn periodic(timer: NakTimer) -> NakScheduler {
+        scheduler(Repetition::Periodic { timer, next: None })
+    }
+
+    /// A buffer to which packets 0 and 4 came at 100 ms, with a latency of 120 ms.
+    fn gap_of_three() -> (ReceiveBuffer, Timing) {
+        let mut buffer = ReceiveBuffer::new(seq(0), 100);
+        let tsbpd = Tsbpd::new(MS(0), Timestamp::from_micros(0), Duration::from_millis(120));
+        for i in [0, 4] {
+            let time = tsbpd.peer_time(MS(100), Timestamp::from_micros(100_000));
+            let place = Place::of_live(MsgNo::FIRST);
+            buffer.insert(seq(i), Stored { payload: Bytes::new(), time, place });
+        }
+        (buffer, Timing::of(tsbpd))
+    }
+
+    fn ranges(list: Option<LossListBuilder>) -> Vec<(SeqNo, SeqNo)> {
+        list.map(|list| list.as_list().ranges().collect()).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_gap_is_reported_at_once_and_again_each_period() {
+        let (buffer, timing) = gap_of_three();
+        let missing = Missing { buffer: &buffer, timing: &timing };
+        let mut naks = periodic(NakTimer::Exact);
+        naks.handle_gap(MS(100), (seq(1), seq(3)), missing, RTT);
+        assert!(naks.is_due());
+        assert_eq!(ranges(naks.take(MS(100), 99, missing, RTT)), [(seq(1), seq(3))]);
+        // Half of 40 + 4 x 5 ms after the packet before the gap.
+        assert_eq!(naks.next(MS(100), RTT), Some(MS(125)));
+        naks.repeat(MS(125), missing, RTT);
+        assert_eq!(ranges(naks.take(MS(125), 99, missing, RTT)), [(seq(1), seq(3))]);
+        assert_eq!(naks.next(MS(125), RTT), Some(MS(155)));
+        naks.stop_period();
+        assert_eq!((naks.next(MS(126), RTT), naks.is_due()), (None, false));
+    }
+
+    #[test]
+    fn a_period_that_waits_for_packets_ends_with_one_or_10_ms_later() {
+        let (buffer, timing) = gap_of_three();
+        let missing = Missing { buffer: &buffer, timing: &timing };
+        let mut naks = periodic(NakTimer::WithPackets);
+        naks.handle_gap(MS(100), (seq(1), seq(3)), missing, RTT);
+        assert!(!naks.is_brought_about(MS(125)) && naks.is_brought_about(MS(126)));
+        assert_eq!(naks.next(MS(100), RTT), Some(MS(135)));
+    }
+
+    #[test]
+    fn without_repetition_a_loss_is_reported_once() {
+        let (buffer, timing) = gap_of_three();
+        let missing = Missing { buffer: &buffer, timing: &timing };
+        let mut naks = scheduler(Repetition::Never);
+        naks.handle_gap(MS(100), (seq(1), seq(3)), missing, RTT);
+        assert_eq!(ranges(naks.take(MS(100), 99, missing, RTT)), [(seq(1), seq(3))]);
+        assert_eq!((naks.next(MS(100), RTT), naks.is_due()), (None, false));
+    }
+
+    #[test]
+    fn missing_packets_are_given_up_when_the_one_behind_is_due() {
+        let (buffer, timing) = gap_of_three();
+        let missing = Missing { buffer: &buffer, timing: &timing };
+        assert_eq!(missing.given_up_at(seq(3)), Some(MS(220)));
+        assert!(missing.can_be_in_time(MS(184), seq(3), RTT));
+        assert!(!missing.can_be_in_time(MS(185), seq(3), RTT));
+        assert_eq!(missing.first_run(seq(0), seq(2)), Some((seq(1), seq(2))));
+    }
+}
