@@ -59,7 +59,7 @@ pub enum RetransmitAlgorithm {
 }
 
 impl RetransmitAlgorithm {
-    /// The policy that `make` gives for each connection; the closure holds its parameters.
+    /// The policy that `make` returns for each connection; the closure holds its parameters.
     pub fn custom<P: RetransmitPolicy + 'static>(
         make: impl Fn() -> P + Send + Sync + 'static,
     ) -> Self {
@@ -67,20 +67,19 @@ impl RetransmitAlgorithm {
     }
 }
 
-/// How a receiver asks for what it misses, our own.
+/// When a receiver sends NAKs for missing packets, our own.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum NakAlgorithm {
-    /// As the sender's [`RetransmitAlgorithm`] wants it: by periodic loss reports, or by
+    /// As the sender's [`RetransmitAlgorithm`] wants it: periodic NAKs, or
     /// [`PerPacketNakTimers`](crate::PerPacketNakTimers) where either end is deadline-aware.
     #[default]
     Standard,
-    /// By the clocks of single packets, with the policy that the factory makes for each
-    /// connection.
+    /// By timers of single packets, with the policy that the factory makes for each connection.
     Custom(Factory<dyn NakPolicy>),
 }
 
 impl NakAlgorithm {
-    /// The policy that `make` gives for each connection; the closure holds its parameters.
+    /// The policy that `make` returns for each connection; the closure holds its parameters.
     pub fn custom<P: NakPolicy + 'static>(make: impl Fn() -> P + Send + Sync + 'static) -> Self {
         Self::Custom(Factory::<dyn NakPolicy>::new(move || Box::new(make())))
     }
@@ -109,7 +108,7 @@ pub enum CongestionAlgorithm {
 }
 
 impl CongestionAlgorithm {
-    /// The policy that `make` gives for each connection; the closure holds its parameters.
+    /// The policy that `make` returns for each connection; the closure holds its parameters.
     pub fn custom<P: CongestionControl + 'static>(
         make: impl Fn() -> P + Send + Sync + 'static,
     ) -> Self {

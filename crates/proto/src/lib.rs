@@ -65,8 +65,8 @@
 //!
 //! Where to find what: [`Config`] holds every option; `handshake/` what is said before a connection
 //! stands; `connection/send/` and `connection/recv/` its two halves; `connection/lifecycle.rs` how
-//! it ends. What decides is pluggable: [`RetransmitPolicy`] and [`RttEstimator`], whose built-in
-//! implementations use nothing that another could not.
+//! it ends. Decisions are pluggable: [`RetransmitPolicy`], [`NakPolicy`], [`RttEstimator`] and
+//! [`CongestionControl`], whose built-in implementations use nothing that another could not.
 //!
 //! Network input never panics, never allocates without bound, and never ends a connection for one
 //! odd packet: it is counted and ignored.
