@@ -11,7 +11,7 @@ use crate::group::{LinkAction, LinkStatus, LinkTerms, Membership};
 
 /// What a connection is as a link of a group.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Enlistment {
+pub(crate) struct GroupLinkConfig {
     /// The group's correction for the peer's clock, nanoseconds.
     drift: i64,
     /// Whether the group gives each link other messages.
@@ -21,13 +21,13 @@ pub(crate) struct Enlistment {
 impl Connection {
     /// Makes it a link of a group from now on: it counts from the group's start, and the group
     /// gives numbers to messages and corrects for the drift of the peer's clock.
-    pub(crate) fn enlist(&mut self, membership: &Membership) {
+    pub(crate) fn join_group(&mut self, membership: &Membership) {
         self.start = membership.start;
-        let drift = membership.course.as_ref().map_or(0, |course| course.drift);
-        let enlistment = Enlistment { drift, balances: membership.balances() };
-        self.link = Some(enlistment);
+        let drift = membership.timebase.as_ref().map_or(0, |timebase| timebase.drift);
+        let group_link = GroupLinkConfig { drift, balances: membership.balances() };
+        self.link = Some(group_link);
         if let State::Established(live) = &mut self.state {
-            live.enlist(enlistment);
+            live.join_group(group_link);
         }
     }
 
@@ -84,9 +84,9 @@ impl Connection {
 }
 
 impl Established {
-    pub(super) fn enlist(&mut self, enlistment: Enlistment) {
-        self.receiver.share_drift(enlistment.drift);
-        if enlistment.balances {
+    pub(super) fn join_group(&mut self, group_link: GroupLinkConfig) {
+        self.receiver.share_drift(group_link.drift);
+        if group_link.balances {
             self.receiver.bypass_to_group();
             self.sender.return_losses();
         }
@@ -108,9 +108,9 @@ impl Established {
                 self.sender.forget_all(now);
                 self.pending.idle = self.is_live();
             }
-            LinkAction::Align(course) => {
-                self.negotiated.receive_latency = course.receive_latency;
-                self.receiver.align(&course);
+            LinkAction::Align(timebase) => {
+                self.negotiated.receive_latency = timebase.receive_latency;
+                self.receiver.align(&timebase);
             }
             LinkAction::SetDrift(nanos) => self.receiver.set_drift(nanos),
         }

@@ -27,7 +27,7 @@ use self::batch::Batch;
 use self::calling::{Calling, Role};
 use self::established::{Cause, Established};
 use self::lifecycle::Refusal;
-use self::link::Enlistment;
+use self::link::GroupLinkConfig;
 use self::timer::{Timer, TimerTable};
 use crate::config::Config;
 use crate::encryption::KeyState;
@@ -76,7 +76,7 @@ pub(crate) struct Connection {
     /// The peer's socket for a call that failed after it was made.
     orphan: Option<SocketId>,
     /// What it is as a link of a group, if it is one.
-    link: Option<Enlistment>,
+    link: Option<GroupLinkConfig>,
     /// The number of its first message.
     first_message: MsgNo,
     /// What the peer is told of a connection that did not come to be.
@@ -254,8 +254,8 @@ impl Connection {
         let mut live = Established::new(now, self.remote, config, negotiated, last_word, timers)
             .with_path(self.socket_id);
         live.sender.count_from(self.first_message);
-        if let Some(enlistment) = self.link {
-            live.enlist(enlistment);
+        if let Some(group_link) = self.link {
+            live.join_group(group_link);
         }
         let State::Calling(calling) =
             std::mem::replace(&mut self.state, State::Established(Box::new(live)))

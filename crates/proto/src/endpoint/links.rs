@@ -31,7 +31,7 @@ impl Endpoint {
         let socket_id = self.draw_socket_id();
         let caller = Caller::of_link(socket_id, membership.clone(), self.chance.fork());
         let mut connection = Connection::call(now, remote, caller, socket_id, config);
-        connection.enlist(membership);
+        connection.join_group(membership);
         Ok(self.insert(now, connection, None))
     }
 

@@ -262,7 +262,7 @@ impl Endpoint {
                 let mut connection =
                     Connection::accepted(now, waiting.remote, config, negotiated, response);
                 if let Some(membership) = membership {
-                    connection.enlist(membership);
+                    connection.join_group(membership);
                 }
                 Ok(self.insert(now, connection, Some(caller)))
             }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use punctual_units::Instant;
 use punctual_wire::{MsgNo, SeqNo};
 
+use super::capacity::LinkCapacityEstimator;
 use super::link::{Link, LinkStatus};
-use super::pipe::Pipe;
 use super::{GroupMessage, LinkAction, LinkId, LinkState, message_distance};
 
 /// Added to what an answer may take before a message goes over another link as well.
@@ -22,12 +22,12 @@ const WATCH: Duration = Duration::from_millis(20);
 type Links = BTreeMap<LinkId, Link>;
 type Actions = VecDeque<(LinkId, LinkAction)>;
 
-/// Spreads a stream over links by what they carry.
+/// Spreads a stream over links by their capacity.
 ///
-/// Each message goes over one link, the one that has been given least for what it is taken to carry
-/// ([`Pipe`]). It goes over another one as well when the peer reports it lost, when its answer is
-/// overdue, and when its link ends: over the one of the shortest round trip, queue included. A link
-/// that is silent although it should answer is given no new messages until it does.
+/// Each message goes over one link: the one that was given the least for its estimated capacity
+/// ([`LinkCapacityEstimator`]). It also goes over another link when the peer reports it lost, when
+/// its ACK is overdue, and when its link ends: over the link of the shortest round trip, queue
+/// included. A link that is silent although it should answer gets no new messages until it does.
 #[derive(Debug)]
 pub(super) struct Balance {
     min_stability: Duration,
@@ -36,7 +36,7 @@ pub(super) struct Balance {
     /// The messages from `first` on; `None` for what has arrived.
     open: VecDeque<Option<GroupMessage>>,
     first: MsgNo,
-    pipes: BTreeMap<LinkId, Pipe>,
+    estimators: BTreeMap<LinkId, LinkCapacityEstimator>,
     evaluated: Instant,
     resent: u64,
 }
@@ -48,13 +48,13 @@ impl Balance {
             latency: Duration::ZERO,
             open: VecDeque::new(),
             first: MsgNo::FIRST,
-            pipes: BTreeMap::new(),
+            estimators: BTreeMap::new(),
             evaluated: Instant::ORIGIN,
             resent: 0,
         }
     }
 
-    /// The first link stands: the peer delays by `latency`.
+    /// The first link is established: the peer delays by `latency`.
     pub(super) const fn start(&mut self, latency: Duration) {
         self.latency = latency;
     }
@@ -64,9 +64,9 @@ impl Balance {
         self.resent
     }
 
-    /// A link stands, whose packets begin with `isn`.
+    /// A link is established, whose packets begin with `isn`.
     pub(super) fn add(&mut self, id: LinkId, isn: SeqNo) {
-        self.pipes.insert(id, Pipe::new(isn, self.virtual_time()));
+        self.estimators.insert(id, LinkCapacityEstimator::new(isn, self.virtual_time()));
     }
 
     /// A link has ended: what was on its way goes over the others.
@@ -77,8 +77,8 @@ impl Balance {
         links: &Links,
         actions: &mut Actions,
     ) {
-        let Some(pipe) = self.pipes.remove(&id) else { return };
-        for msgno in pipe.flight() {
+        let Some(estimator) = self.estimators.remove(&id) else { return };
+        for msgno in estimator.flight() {
             if let Some(message) = self.find(msgno).cloned()
                 && let Some(other) = self.next_turn(links)
             {
@@ -111,10 +111,10 @@ impl Balance {
 
     /// What a link says of itself.
     pub(super) fn update(&mut self, id: LinkId, status: &LinkStatus) {
-        let level = self.pipes.values().map(Pipe::rate).fold(0.0, f64::max);
-        let Self { pipes, open, first, .. } = self;
-        if let Some(pipe) = pipes.get_mut(&id) {
-            pipe.acknowledge(status, level, |msgno| {
+        let level = self.estimators.values().map(LinkCapacityEstimator::rate).fold(0.0, f64::max);
+        let Self { estimators, open, first, .. } = self;
+        if let Some(estimator) = estimators.get_mut(&id) {
+            estimator.acknowledge(status, level, |msgno| {
                 let place = usize::try_from(message_distance(msgno, *first)).ok();
                 if let Some(message) = place.and_then(|place| open.get_mut(place)) {
                     *message = None;
@@ -134,7 +134,7 @@ impl Balance {
         links: &Links,
         actions: &mut Actions,
     ) {
-        let msgno = self.pipes.get_mut(&id).and_then(|pipe| pipe.lose(seq));
+        let msgno = self.estimators.get_mut(&id).and_then(|estimator| estimator.lose(seq));
         let Some(message) = msgno.and_then(|msgno| self.find(msgno)).cloned() else { return };
         if let Some(best) = best(links, None) {
             self.resent += 1;
@@ -154,8 +154,8 @@ impl Balance {
             let state = match link.state {
                 _ if silent => LinkState::Unstable,
                 LinkState::Unstable if status.last_response > link.since => {
-                    if let Some(pipe) = self.pipes.get_mut(id) {
-                        pipe.restart(served);
+                    if let Some(estimator) = self.estimators.get_mut(id) {
+                        estimator.restart(served);
                     }
                     LinkState::Stable
                 }
@@ -163,7 +163,7 @@ impl Balance {
             };
             link.enter(now, state);
         }
-        let ids: Vec<LinkId> = self.pipes.keys().copied().collect();
+        let ids: Vec<LinkId> = self.estimators.keys().copied().collect();
         for id in ids {
             self.help_out(now, id, links, actions);
         }
@@ -178,7 +178,7 @@ impl Balance {
                 _ => status.silent_at(self.min_stability, self.latency),
             };
             let patience = self.patience(*id, links).unwrap_or(WATCH);
-            let overdue = self.pipes.get(id)?.waiting().map(|sent| {
+            let overdue = self.estimators.get(id)?.waiting().map(|sent| {
                 let at = sent.at + patience;
                 // Nobody could help out so far.
                 if at <= self.evaluated { self.evaluated + WATCH } else { at }
@@ -194,12 +194,12 @@ impl Balance {
         else {
             return;
         };
-        while let Some(sent) = self.pipes.get(&id).and_then(Pipe::waiting)
+        while let Some(sent) = self.estimators.get(&id).and_then(LinkCapacityEstimator::waiting)
             && sent.at + patience <= now
         {
             let (msgno, lost) = (sent.msgno, sent.lost);
-            if let Some(pipe) = self.pipes.get_mut(&id) {
-                pipe.look_on();
+            if let Some(estimator) = self.estimators.get_mut(&id) {
+                estimator.look_on();
             }
             // What was lost went over the best link when that was told.
             if let Some(message) = self.find(msgno).cloned().filter(|_| !lost) {
@@ -221,32 +221,32 @@ impl Balance {
 
     fn submit(&mut self, now: Instant, id: LinkId, message: GroupMessage, actions: &mut Actions) {
         let behind = self.virtual_time() - MOST_BEHIND;
-        let Some(pipe) = self.pipes.get_mut(&id) else { return };
+        let Some(estimator) = self.estimators.get_mut(&id) else { return };
         let size = message.payload.len() + crate::config::PACKET_OVERHEAD;
         #[expect(clippy::cast_precision_loss, reason = "a packet's bytes")]
         {
-            pipe.served = pipe.served.max(behind) + size as f64 / pipe.rate();
+            estimator.served = estimator.served.max(behind) + size as f64 / estimator.rate();
         }
-        let seq = pipe.send(now, message.msgno, size);
+        let seq = estimator.send(now, message.msgno, size);
         actions.push_back((id, LinkAction::Submit(GroupMessage { seq, ..message })));
     }
 
     /// The link that has been given least for what it carries. Those that answer come first.
     fn next_turn(&self, links: &Links) -> Option<LinkId> {
         let of = |stable: bool| {
-            let pipes = self.pipes.iter().filter(move |(id, _)| {
+            let estimators = self.estimators.iter().filter(move |(id, _)| {
                 links.get(id).is_some_and(|link| {
                     link.has_room() && link.state.is_up() && is_stable(link) == stable
                 })
             });
-            pipes.min_by(|(_, a), (_, b)| a.served.total_cmp(&b.served)).map(|(&id, _)| id)
+            estimators.min_by(|(_, a), (_, b)| a.served.total_cmp(&b.served)).map(|(&id, _)| id)
         };
         of(true).or_else(|| of(false))
     }
 
     /// Up to what the links have been given messages.
     fn virtual_time(&self) -> f64 {
-        self.pipes.values().map(|pipe| pipe.served).fold(0.0, f64::max)
+        self.estimators.values().map(|estimator| estimator.served).fold(0.0, f64::max)
     }
 
     fn find(&self, msgno: MsgNo) -> Option<&GroupMessage> {

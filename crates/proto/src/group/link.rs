@@ -19,9 +19,9 @@ pub struct LinkId(pub(super) u32);
 /// What a link of a group does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LinkState {
-    /// It does not stand yet.
+    /// Its connection is not established yet.
     Joining,
-    /// It stands by: only keepalives go over it.
+    /// It is on standby: only keepalives go over it.
     Idle,
     /// It carries the stream since a moment ago, and has to prove itself.
     Activating,
@@ -36,7 +36,7 @@ pub enum LinkState {
 }
 
 impl LinkState {
-    /// Whether the connection stands.
+    /// Whether the connection is established.
     pub const fn is_up(self) -> bool {
         !matches!(self, Self::Joining | Self::Gone)
     }
@@ -58,12 +58,13 @@ pub struct Membership {
     pub(crate) send_next: SeqNo,
     pub(crate) peer_group: Option<u32>,
     /// What the first link settled, if there was one.
-    pub(crate) course: Option<Course>,
+    pub(crate) timebase: Option<GroupTimebase>,
 }
 
-/// What the first link of a group settled for all: on what deliveries rest.
+/// The time base, latency and drift that the first link of a group settled for all links, and the
+/// number that is delivered next.
 #[derive(Clone, Debug)]
-pub struct Course {
+pub struct GroupTimebase {
     pub(crate) base: TimeBase,
     /// The number that is delivered next.
     pub(crate) receive_next: SeqNo,
@@ -118,13 +119,13 @@ impl Membership {
     /// Replaces what a link has from the group instead of from its own handshake.
     fn join(&self, peer: &GroupOffer, negotiated: &mut Negotiated) {
         negotiated.peer_group = Some(peer.peer_group);
-        if let Some(course) = &self.course {
+        if let Some(timebase) = &self.timebase {
             if !self.balances() {
                 negotiated.send_isn = self.send_next;
-                negotiated.receive_isn = course.receive_next;
+                negotiated.receive_isn = timebase.receive_next;
             }
-            negotiated.base = course.base;
-            negotiated.receive_latency = course.receive_latency;
+            negotiated.base = timebase.base;
+            negotiated.receive_latency = timebase.receive_latency;
         }
     }
 }
@@ -175,7 +176,7 @@ pub enum LinkAction {
     /// Forget what waits to be sent or acknowledged, and tell the peer that the link is idle.
     Silence,
     /// Deliver by the group's time base instead of the link's own.
-    Align(Course),
+    Align(GroupTimebase),
     /// Correct deliveries for the drift of the peer's clock by so many nanoseconds.
     SetDrift(i64),
 }

@@ -21,12 +21,12 @@
 
 mod backup;
 mod balance;
+mod capacity;
 mod drift;
 mod driver;
 mod history;
 mod link;
 mod merger;
-mod pipe;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -41,7 +41,7 @@ use self::drift::SharedDrift;
 pub use self::driver::{
     DrainedLink, GroupDriver, LinkAccess, LinkEndpoints, LinkUpError, LocalEndpoints,
 };
-pub(crate) use self::link::Course;
+pub(crate) use self::link::GroupTimebase;
 use self::link::Link;
 pub use self::link::{
     GroupMessage, GroupOffer, LinkAction, LinkId, LinkState, LinkStatus, LinkTerms, Membership,
@@ -113,7 +113,7 @@ pub struct Group {
     next_seq: SeqNo,
     first_msgno: MsgNo,
     next_msgno: MsgNo,
-    course: Option<Course>,
+    timebase: Option<GroupTimebase>,
     backup: Backup,
     balance: Balance,
     merger: Merger,
@@ -155,7 +155,7 @@ impl Group {
             next_seq: SeqNo::new(for_isn % SeqNo::MAX.value()),
             first_msgno: MsgNo::FIRST,
             next_msgno: MsgNo::FIRST,
-            course: None,
+            timebase: None,
             backup: Backup::new(min_stability),
             balance: Balance::new(min_stability),
             merger: Merger::default(),
@@ -184,7 +184,7 @@ impl Group {
         self.id
     }
 
-    /// The peer's ID of the group; `None` before the first link stands.
+    /// The peer's ID of the group; `None` before the first link is established.
     pub const fn peer_group(&self) -> Option<u32> {
         self.peer_group
     }
@@ -217,15 +217,15 @@ impl Group {
             start: self.start,
             send_next: isn,
             peer_group: self.peer_group,
-            course: self.course.clone().map(|course| Course {
-                receive_next: self.merger.next().unwrap_or(course.receive_next),
-                ..course
+            timebase: self.timebase.clone().map(|timebase| GroupTimebase {
+                receive_next: self.merger.next().unwrap_or(timebase.receive_next),
+                ..timebase
             }),
         }
     }
 
-    /// The link stands, on these terms. The first one settles the group's numbers, time base and
-    /// latency.
+    /// The link is established, on these terms. The first one settles the group's numbers, time
+    /// base and latency.
     ///
     /// # Errors
     ///
@@ -241,7 +241,7 @@ impl Group {
             return Err(RejectReason::GROUP);
         }
         self.peer_group = Some(terms.peer_group);
-        match &self.course {
+        match &self.timebase {
             None => {
                 self.next_seq = terms.send_isn;
                 match self.kind {
@@ -250,15 +250,15 @@ impl Group {
                 }
                 self.backup.start(terms.peer_latency);
                 self.balance.start(terms.peer_latency);
-                self.course = Some(Course {
+                self.timebase = Some(GroupTimebase {
                     base: terms.base,
                     receive_next: terms.receive_isn,
                     receive_latency: terms.receive_latency,
                     drift: 0,
                 });
             }
-            Some(course) => {
-                self.actions.push_back((id, LinkAction::Align(course.clone())));
+            Some(timebase) => {
+                self.actions.push_back((id, LinkAction::Align(timebase.clone())));
             }
         }
         let Some(link) = self.links.get_mut(&id) else { return Ok(()) };
@@ -294,8 +294,8 @@ impl Group {
         self.balance.update(id, &status);
         link.status = Some(status);
         let shared = self.drift.follow(id, drift);
-        if let (Some(nanos), Some(course)) = (shared, &mut self.course) {
-            course.drift = nanos;
+        if let (Some(nanos), Some(timebase)) = (shared, &mut self.timebase) {
+            timebase.drift = nanos;
             let up = self.links.iter().filter(|(_, link)| link.state.is_up());
             self.actions.extend(up.map(|(&id, _)| (id, LinkAction::SetDrift(nanos))));
         }
@@ -337,8 +337,9 @@ impl Group {
     ///
     /// # Errors
     ///
-    /// No link stands, the message does not fit a packet, or all links that carry the stream are
-    /// full; then the next of them that has room says [`Event::Writable`](crate::Event::Writable).
+    /// No link is established, the message does not fit a packet, or all links that carry the
+    /// stream are full; then the next of them that has room says
+    /// [`Event::Writable`](crate::Event::Writable).
     pub fn send(
         &mut self,
         now: Instant,
@@ -411,7 +412,7 @@ impl Group {
         self.links.iter().filter(move |(_, link)| carries(link))
     }
 
-    /// Whether a link stands.
+    /// Whether a link is established.
     pub fn is_up(&self) -> bool {
         self.links.values().any(|link| link.state.is_up())
     }
@@ -436,7 +437,8 @@ impl Group {
         self.backup.switches()
     }
 
-    /// Largest payload of a message, bytes; `None` while no link stands.
+    /// Largest payload of a message, bytes; `None` while no link is
+    /// established.
     pub fn max_payload(&self) -> Option<usize> {
         let up = self.links.values().filter(|link| link.state.is_up());
         up.map(|link| link.max_payload).min()
@@ -447,8 +449,10 @@ impl Group {
     pub fn statistics(&self, now: Instant) -> Statistics {
         let headers = |packets: u64| packets * PACKET_OVERHEAD as u64;
         let received = self.merger.counts();
-        let (receive_latency, drift) =
-            self.course.as_ref().map_or_else(Default::default, |it| (it.receive_latency, it.drift));
+        let (receive_latency, drift) = self
+            .timebase
+            .as_ref()
+            .map_or_else(Default::default, |it| (it.receive_latency, it.drift));
         Statistics {
             elapsed: now.saturating_since(self.start),
             packets_sent_unique: self.counts.sent,

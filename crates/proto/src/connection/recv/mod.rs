@@ -50,7 +50,7 @@ use crate::config::{Config, PACKET_OVERHEAD};
 use crate::connection::crypt::Refusal;
 use crate::event::Message;
 use crate::filter::Arq;
-use crate::group::Course;
+use crate::group::GroupTimebase;
 use crate::handshake::Negotiated;
 use crate::mode::Whole;
 use crate::statistics::Statistics;
@@ -291,8 +291,8 @@ impl ReceiveHalf {
     }
 
     /// Delivers by the time base of a group from now on, also what has arrived already.
-    pub(crate) fn align(&mut self, course: &Course) {
-        self.timing.align(course);
+    pub(crate) fn align(&mut self, timebase: &GroupTimebase) {
+        self.timing.align(timebase);
     }
 
     /// The sender will not send these packets again. What is missing of them is given up; what lies

@@ -9,7 +9,7 @@ use super::drift::DriftTracer;
 use super::earliness::Earliness;
 use super::tsbpd::{PeerTime, Tsbpd};
 use crate::config::Config;
-use crate::group::Course;
+use crate::group::GroupTimebase;
 use crate::handshake::Negotiated;
 use crate::statistics::Statistics;
 
@@ -158,11 +158,11 @@ impl Timing {
     }
 
     /// Delivers by the time base of a group from now on, also what has arrived already.
-    pub(super) fn align(&mut self, course: &Course) {
+    pub(super) fn align(&mut self, timebase: &GroupTimebase) {
         let Some(old) = self.tsbpd else { return };
-        let base = course.base;
-        let mut tsbpd = Tsbpd::new(base.arrival, base.timestamp, course.receive_latency);
-        tsbpd.set_drift(course.drift);
+        let base = timebase.base;
+        let mut tsbpd = Tsbpd::new(base.arrival, base.timestamp, timebase.receive_latency);
+        tsbpd.set_drift(timebase.drift);
         // Both bases count the same clock of the peer, but perhaps from different wraps of it.
         tsbpd.count_as(&old);
         self.tsbpd = Some(tsbpd);

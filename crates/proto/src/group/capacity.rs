@@ -1,4 +1,4 @@
-//! What goes over one link of a balancing group, and what the link can carry.
+//! Estimates how much one link of a balancing group can carry, from what it acknowledges.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -46,7 +46,7 @@ pub(super) struct Sent {
     pub(super) lost: bool,
 }
 
-/// What goes over one link, and what the link is taken to carry.
+/// The packets in flight over one link, and an estimate of the rate that the link can carry.
 ///
 /// The link's own numbers count what goes over it. An acknowledgement says what was delivered since
 /// the last one, and how long the newest packet of it took. From that follow the rate of delivery,
@@ -54,7 +54,7 @@ pub(super) struct Sent {
 /// queue, the link can carry what it delivers and some more; when there is a long one, or much is
 /// lost, it delivers what it can.
 #[derive(Debug)]
-pub(super) struct Pipe {
+pub(super) struct LinkCapacityEstimator {
     /// The number of the next packet.
     next: SeqNo,
     flight: VecDeque<Sent>,
@@ -91,7 +91,7 @@ struct Least {
     before: Option<Duration>,
 }
 
-impl Pipe {
+impl LinkCapacityEstimator {
     pub(super) fn new(next: SeqNo, served: f64) -> Self {
         Self {
             next,
@@ -250,20 +250,20 @@ mod tests {
 
     /// Sends a packet of 1,250 bytes each `interval` for two seconds over a link that takes
     /// `delay` and carries one each `service`; an ACK comes each 10 ms, and each `lossy`th is lost.
-    fn run(interval: u64, service: u64, delay: u64, lossy: usize) -> Pipe {
-        let mut pipe = Pipe::new(SeqNo::new(5), 0.0);
+    fn run(interval: u64, service: u64, delay: u64, lossy: usize) -> LinkCapacityEstimator {
+        let mut capacity = LinkCapacityEstimator::new(SeqNo::new(5), 0.0);
         let mut free = 0;
         let mut arrivals = VecDeque::new();
         let mut arrived = 0u32;
         for ms in 0..2_000 {
             let now = Instant::from_millis(1_000 + ms);
             if ms % interval == 0 {
-                let seq = pipe.send(now, MsgNo::FIRST, 1_250);
+                let seq = capacity.send(now, MsgNo::FIRST, 1_250);
                 free = ms.max(free) + service;
                 arrivals.push_back(free + delay);
                 if (seq.value() as usize).is_multiple_of(lossy) {
-                    assert_eq!(pipe.lose(seq), Some(MsgNo::FIRST));
-                    assert_eq!(pipe.lose(seq), None, "reported again");
+                    assert_eq!(capacity.lose(seq), Some(MsgNo::FIRST));
+                    assert_eq!(capacity.lose(seq), None, "reported again");
                 }
             }
             while arrivals.front().is_some_and(|&at| at <= ms) {
@@ -279,10 +279,10 @@ mod tests {
                     rtt: Rtt { smoothed: Duration::from_millis(delay), variance: Duration::ZERO },
                     drift: 0,
                 };
-                pipe.acknowledge(&status, 0.0, |_| {});
+                capacity.acknowledge(&status, 0.0, |_| {});
             }
         }
-        pipe
+        capacity
     }
 
     #[test]
@@ -295,16 +295,16 @@ mod tests {
     #[test]
     fn a_link_with_a_queue_is_full() {
         // 10 Mb/s are to go over it, and 5 do.
-        let pipe = run(1, 2, 20, usize::MAX);
-        let rate = pipe.rate() * 8.0;
+        let capacity = run(1, 2, 20, usize::MAX);
+        let rate = capacity.rate() * 8.0;
         assert!((3_500_000.0..5_200_000.0).contains(&rate), "{rate}");
-        assert!(pipe.full.is_some());
+        assert!(capacity.full.is_some());
     }
 
     #[test]
     fn a_link_that_loses_much_is_full() {
-        let pipe = run(2, 1, 20, 5);
-        assert!(pipe.full.is_some());
-        assert!(pipe.rate() * 8.0 < 4_000_000.0);
+        let capacity = run(2, 1, 20, 5);
+        assert!(capacity.full.is_some());
+        assert!(capacity.rate() * 8.0 < 4_000_000.0);
     }
 }
