@@ -35,9 +35,9 @@ impl Established {
                 if !self.sender.write_packet(now, start, self.peer, rtt, crypt, out) {
                     return self.write_shutdowns(now, start, batch, out, timers, signals);
                 }
-                self.last_sent = now;
+                self.last.sent = now;
                 // Sending data brings up nothing else, but for this.
-                only_data = self.agreements == 0 && !self.owes_key_request();
+                only_data = !self.response.precedes_data() && !self.owes_key_request();
             }
             if !batch.take(out.len() - before) {
                 return false;
@@ -53,14 +53,16 @@ impl Established {
         timers: &mut TimerTable,
         signals: &mut Signals,
     ) -> bool {
-        self.pending.response |= self.agreements > 0 && self.agrees_again(now);
+        if self.response.precedes_data() && self.sender.next_send().is_due(now) {
+            self.response.go_ahead_of_data();
+        }
         let wrote = if self.has_control() {
             self.write_pending(now, start, out, timers)
         } else {
             self.write_nak_copy(now, start, out)
         };
         if wrote {
-            self.last_sent = now;
+            self.last.sent = now;
             self.reschedule(now, Cause::Data, timers, signals);
         }
         wrote
@@ -79,10 +81,8 @@ impl Established {
         let losses;
         let body;
         let pending = &mut self.pending;
-        let control = if std::mem::take(&mut pending.response)
-            && let Some(response) = &self.response
-        {
-            Control::Handshake(response.clone())
+        let control = if let Some(response) = self.response.take() {
+            Control::Handshake(Box::new(response.clone()))
         } else if let Some(answer) = pending.path_answer.take() {
             body = answer;
             Control::Extension { command: path::ANSWER, body: &body }
@@ -159,7 +159,7 @@ impl Established {
         while self.pending.shutdowns > 0 {
             let before = out.len();
             self.emit(now, start, Control::Shutdown, out);
-            self.last_sent = now;
+            self.last.sent = now;
             self.pending.shutdowns -= 1;
             if self.pending.shutdowns == 0 {
                 self.finish_close(signals);

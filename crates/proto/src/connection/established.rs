@@ -4,13 +4,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use punctual_rtt::Rtt;
 use punctual_units::Instant;
-use punctual_wire::{
-    AckNo, Control, DataHeader, Handshake, HandshakeRequest, KeyFlag, SocketId, Timestamp,
-};
+use punctual_wire::{AckNo, Control, DataHeader, Handshake, KeyFlag, SocketId, Timestamp};
 
 use super::Signals;
 use super::control::{KMREQ, KMRSP};
 use super::crypt::{Crypt, Refusal};
+use super::final_response::FinalResponse;
 use super::lifecycle::Phase;
 use super::path::{self, Path};
 use super::recv::ReceiveHalf;
@@ -22,7 +21,7 @@ use crate::config::{Config, Transmission};
 use crate::error::{CloseReason, PeerError, RecvError, SendError};
 use crate::event::{ConnectionInfo, Message, SendOptions};
 use crate::filter::{Findings, ReceiveFilter};
-use crate::handshake::{LastWord, Negotiated};
+use crate::handshake::{FinalHandshake, Negotiated};
 use crate::statistics::Statistics;
 
 /// A connection that stands, until it is forgotten.
@@ -33,27 +32,19 @@ pub(crate) struct Established {
     pub(crate) rtt: RttTracker,
     pub(super) filter: Option<Box<Filtering>>,
     pub(crate) phase: Phase,
-    pub(crate) last_heard: Instant,
-    pub(crate) last_sent: Instant,
-    /// When the newest message was submitted.
-    pub(crate) last_submit: Instant,
+    pub(crate) last: LastActivity,
     pub(crate) pending: Pending,
     pub(crate) peer: SocketId,
     pub(crate) negotiated: Negotiated,
     /// Words of a loss list that fit a packet.
     pub(crate) loss_list_words: usize,
-    /// The conclusion response or the agreement, to be given again to a peer that did not get it.
-    pub(crate) response: Option<Box<Handshake>>,
+    pub(super) response: FinalResponse,
     /// The keys of both directions, or why there are none; `None` where nobody wants encryption.
     pub(crate) crypt: Option<Box<Crypt>>,
     /// Where the peer is and was, if both ends know path updates.
     pub(crate) path: Option<Box<Path>>,
     pub(super) troubles: Troubles,
     told_readable: bool,
-    /// Turns in which an agreement may still go ahead of data. libsrt's responder (1.5.1) ends the
-    /// connection if data reach it before the agreement does, so while nothing shows that it has
-    /// ours, each data packet follows two more.
-    pub(super) agreements: u8,
 }
 
 /// Why the timers of a connection are set anew.
@@ -81,15 +72,21 @@ pub(super) struct Filtering {
     pub(super) ignored: u64,
 }
 
-/// Turns in which data and agreements go out: of each three, the last is data's. The first answer
-/// ends them sooner on any sane path.
-const AGREEMENTS: u8 = 150;
+/// When something last happened on a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LastActivity {
+    /// When a packet of the peer's arrived.
+    pub(crate) heard: Instant,
+    /// When a packet was sent.
+    pub(crate) sent: Instant,
+    /// When the application submitted a message.
+    pub(crate) submitted: Instant,
+}
 
 /// Control packets that wait to be written.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one packet that waits or does not")]
 pub(crate) struct Pending {
-    pub(crate) response: bool,
     pub(crate) ack_ack: Option<AckNo>,
     /// What a key message of the peer's is answered.
     pub(crate) key_answer: Option<Vec<u8>>,
@@ -109,8 +106,7 @@ pub(crate) struct Pending {
 impl Pending {
     /// Whether any waits but SHUTDOWN, which comes last.
     const fn any(&self) -> bool {
-        self.response
-            || self.ack
+        self.ack
             || self.keep_alive
             || self.idle
             || self.path_probe
@@ -127,12 +123,9 @@ impl Established {
         remote: SocketAddr,
         config: &Config,
         mut negotiated: Negotiated,
-        last_word: Option<LastWord>,
+        final_handshake: Option<FinalHandshake>,
         timers: &mut TimerTable,
     ) -> Self {
-        let agrees = last_word
-            .as_ref()
-            .is_some_and(|word| word.due && word.handshake.request == HandshakeRequest::Agreement);
         timers.set(Timer::KeepAlive, now + super::lifecycle::KEEP_ALIVE);
         timers.set(Timer::Idle, now + config.peer_idle_timeout());
         Self {
@@ -147,22 +140,16 @@ impl Established {
                 })
             }),
             phase: Phase::Open,
-            last_heard: now,
-            last_sent: now,
-            last_submit: now,
-            pending: Pending {
-                response: last_word.as_ref().is_some_and(|word| word.due),
-                ..Pending::default()
-            },
+            last: LastActivity { heard: now, sent: now, submitted: now },
+            pending: Pending::default(),
             peer: negotiated.peer_socket_id,
             loss_list_words: negotiated.packet_room(remote) / 4,
             crypt: negotiated.crypt.take(),
             negotiated,
-            response: last_word.map(|word| word.handshake),
+            response: FinalResponse::new(final_handshake),
             path: None,
             troubles: Troubles::default(),
             told_readable: false,
-            agreements: if agrees { AGREEMENTS } else { 0 },
         }
     }
 
@@ -179,7 +166,7 @@ impl Established {
         if let Some(path) = &mut self.path {
             path.moved(now, from);
         }
-        self.last_heard = now;
+        self.last.heard = now;
         self.pending.ack = true;
         self.receiver.repeat_nak(now, self.rtt.estimate());
     }
@@ -196,7 +183,7 @@ impl Established {
         header: &DataHeader,
         payload: Bytes,
     ) -> bool {
-        let heard_before = std::mem::replace(&mut self.last_heard, now);
+        let heard_before = std::mem::replace(&mut self.last.heard, now);
         let rtt = self.rtt.estimate();
         let moved = if self.filter.is_some() {
             self.handle_filtered(now, heard_before, header, payload)
@@ -220,8 +207,8 @@ impl Established {
         timestamp: Timestamp,
         control: &Control<'_>,
     ) -> bool {
-        self.last_heard = now;
-        self.agreements = 0;
+        self.last.heard = now;
+        self.response.is_received();
         let rtt = self.rtt.estimate();
         let sensible = match control {
             Control::Ack(ack) => {
@@ -293,27 +280,13 @@ impl Established {
         }
     }
 
-    /// The caller repeats its conclusion, or the other end of a rendezvous whatever it said last:
-    /// it did not get the response.
+    /// The caller repeats its conclusion, or the other end of a rendezvous its last handshake: it
+    /// did not get the response.
     pub(crate) fn repeat_response(&mut self, handshake: &Handshake) {
-        let Some(response) = &self.response else { return };
-        let asks = match handshake.request {
-            HandshakeRequest::Conclusion => true,
-            HandshakeRequest::WaveAHand => response.request == HandshakeRequest::Agreement,
-            _ => false,
-        };
-        self.pending.response |= asks && handshake.socket_id == self.peer && self.is_live();
-    }
-
-    /// Whether the agreement is to go ahead of data that may go out now.
-    #[cold]
-    pub(super) fn agrees_again(&mut self, now: Instant) -> bool {
-        if !self.sender.next_send().is_due(now) {
-            return false;
+        let is_peer = handshake.socket_id == self.peer;
+        if is_peer && self.is_live() && self.response.is_asked_for(handshake.request) {
+            self.response.repeat();
         }
-        self.agreements -= 1;
-        // Two agreements, then data.
-        !self.agreements.is_multiple_of(3)
     }
 
     pub(crate) fn send(
@@ -340,7 +313,7 @@ impl Established {
         if !taken {
             return Err(SendError::Full);
         }
-        self.last_submit = now;
+        self.last.submitted = now;
         Ok(())
     }
 
@@ -365,7 +338,7 @@ impl Established {
         match self.sender.submit_stream(now, data, packet) {
             0 => Err(SendError::Full),
             taken => {
-                self.last_submit = now;
+                self.last.submitted = now;
                 Ok(taken)
             }
         }
@@ -420,7 +393,8 @@ impl Established {
 
     /// Whether a control packet other than SHUTDOWN waits to be written.
     pub(crate) fn has_control(&self) -> bool {
-        self.pending.any()
+        self.response.is_due()
+            || self.pending.any()
             || self.receiver.has_feedback()
             || self.sender.has_drop_request()
             || self.owes_key_request()

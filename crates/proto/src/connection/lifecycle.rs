@@ -129,7 +129,7 @@ impl Connection {
             {
                 Some(Tenant {
                     stream_id: &live.negotiated.stream_id,
-                    last_heard: live.last_heard,
+                    last_heard: live.last.heard,
                     round_trip: live.rtt.estimate().smoothed,
                 })
             }
@@ -205,16 +205,16 @@ impl Established {
             return;
         }
         if timers.fired(Timer::Idle, now) {
-            let silence = now - self.last_heard;
+            let silence = now - self.last.heard;
             if silence >= config.peer_idle_timeout() {
                 self.end(CloseReason::Idle(silence), timers, signals);
                 return;
             }
-            timers.set(Timer::Idle, self.last_heard + config.peer_idle_timeout());
+            timers.set(Timer::Idle, self.last.heard + config.peer_idle_timeout());
         }
         if timers.fired(Timer::KeepAlive, now) {
-            self.pending.keep_alive = now >= self.last_sent + KEEP_ALIVE;
-            let since = if self.pending.keep_alive { now } else { self.last_sent };
+            self.pending.keep_alive = now >= self.last.sent + KEEP_ALIVE;
+            let since = if self.pending.keep_alive { now } else { self.last.sent };
             timers.set(Timer::KeepAlive, since + KEEP_ALIVE);
         }
         if timers.fired(Timer::Quiet, now) {
@@ -249,7 +249,7 @@ impl Established {
     /// here can tell it. Heard since the last ACK, it knows; then the next ACK asks again.
     fn look_at_quiet(&mut self, now: Instant, timers: &mut TimerTable) {
         let Some(path) = &mut self.path else { return };
-        if now < self.last_heard + super::path::QUIET {
+        if now < self.last.heard + super::path::QUIET {
             return;
         }
         self.pending.path_probe = true;
@@ -272,7 +272,7 @@ impl Established {
                 let flushed = self.sender.is_empty();
                 // SHUTDOWN comes when the last message has been read at the other end.
                 let transit = self.negotiated.peer_latency + self.rtt.estimate().smoothed;
-                let delivered = self.last_submit + transit + READING_TIME;
+                let delivered = self.last.submitted + transit + READING_TIME;
                 let at = if flushed { until.min(delivered) } else { until };
                 if at <= now {
                     self.pending.shutdowns = SHUTDOWNS;

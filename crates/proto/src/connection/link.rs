@@ -101,7 +101,7 @@ impl Established {
                 if !self.sender.submit_numbered(now, message) {
                     return Err(SendError::Full);
                 }
-                self.last_submit = now;
+                self.last.submitted = now;
             }
             LinkAction::AwaitRoom => self.sender.await_room(),
             LinkAction::Silence => {

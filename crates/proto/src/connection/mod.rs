@@ -6,6 +6,7 @@ mod control;
 pub(crate) mod crypt;
 mod established;
 mod filtered;
+mod final_response;
 mod lifecycle;
 mod link;
 pub(crate) mod path;
@@ -35,7 +36,7 @@ use crate::error::{CloseReason, PeerError, RecvError, SendError};
 use crate::event::{ConnectionInfo, Message, SendOptions};
 use crate::handshake::caller::Caller;
 use crate::handshake::rendezvous::Rendezvous;
-use crate::handshake::{LastWord, Negotiated, Step};
+use crate::handshake::{FinalHandshake, Negotiated, Step};
 use crate::statistics::Statistics;
 
 /// What the application is to be told since it was last asked.
@@ -141,7 +142,7 @@ impl Connection {
     ) -> Self {
         let socket_id = response.socket_id;
         let mut timers = TimerTable::default();
-        let response = Some(LastWord { handshake: Box::new(response), due: true });
+        let response = Some(FinalHandshake { handshake: Box::new(response), due: true });
         let established = Established::new(now, remote, &config, negotiated, response, &mut timers)
             .with_path(socket_id);
         let state = State::Established(Box::new(established));
@@ -244,15 +245,23 @@ impl Connection {
             Step::RequestInAdvance => self.request_in_advance(now),
             Step::Failed(reason, peer) => self.fail(reason, peer),
             Step::Refused(reason, handshake) => self.refuse(reason, handshake),
-            Step::Connected(negotiated, last_word) => self.establish(now, *negotiated, last_word),
+            Step::Connected(negotiated, final_handshake) => {
+                self.establish(now, *negotiated, final_handshake);
+            }
         }
     }
 
-    fn establish(&mut self, now: Instant, negotiated: Negotiated, last_word: Option<LastWord>) {
+    fn establish(
+        &mut self,
+        now: Instant,
+        negotiated: Negotiated,
+        final_handshake: Option<FinalHandshake>,
+    ) {
         self.timers = TimerTable::default();
         let (config, timers) = (&self.config, &mut self.timers);
-        let mut live = Established::new(now, self.remote, config, negotiated, last_word, timers)
-            .with_path(self.socket_id);
+        let mut live =
+            Established::new(now, self.remote, config, negotiated, final_handshake, timers)
+                .with_path(self.socket_id);
         live.sender.count_from(self.first_message);
         if let Some(group_link) = self.link {
             live.join_group(group_link);

@@ -38,16 +38,16 @@ pub(crate) enum Step {
     /// The next repetition is to be sent now, and the one behind it when it would be anyway.
     RequestInAdvance,
     /// The connection stands.
-    Connected(Box<Negotiated>, Option<LastWord>),
+    Connected(Box<Negotiated>, Option<FinalHandshake>),
     /// The attempt is over. The peer, if it has a socket already, is to be told so.
     Failed(CloseReason, Option<SocketId>),
     /// The attempt is over, and the peer is to be told why.
     Refused(RejectReason, Box<Handshake>),
 }
 
-/// The last handshake of an end, which is said again to a peer that did not get it.
+/// The last handshake of an end, which it repeats to a peer that did not get it.
 #[derive(Clone, Debug)]
-pub(crate) struct LastWord {
+pub(crate) struct FinalHandshake {
     pub(crate) handshake: Box<Handshake>,
     /// Whether it is to be sent now.
     pub(crate) due: bool,

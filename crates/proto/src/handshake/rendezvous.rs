@@ -377,9 +377,9 @@ impl Rendezvous {
         let Some(negotiated) = concluded.or(answered) else { return Step::Ignore };
         self.say = Say::Agreement;
         let (agreement, _) = self.request(config, remote);
-        let last_word =
-            super::LastWord { handshake: Box::new(agreement), due: say != Say::Nothing };
-        Step::Connected(negotiated, Some(last_word))
+        let final_handshake =
+            super::FinalHandshake { handshake: Box::new(agreement), due: say != Say::Nothing };
+        Step::Connected(negotiated, Some(final_handshake))
     }
 }
 
