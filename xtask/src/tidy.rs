@@ -1,10 +1,13 @@
 //! The house rules that no other tool holds, as tests over the sources.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::shell::root;
+use serde_json::Value;
+
+use crate::shell::{cargo, root};
 
 /// rustfmt holds the width of Rust code, but not of comments and nothing of other languages.
 #[test]
@@ -166,6 +169,52 @@ fn links_between_pages_lead_somewhere() {
         }
     }
     assert!(problems.is_empty(), "\n{problems}");
+}
+
+/// ARCHITECTURE's table of crates has each crate of the workspace, with the crates of ours that it
+/// depends on.
+#[test]
+fn the_table_of_crates_is_that_of_cargo_metadata() {
+    let page = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).expect("the page is there");
+    let written: BTreeMap<String, BTreeSet<String>> = page
+        .lines()
+        .filter_map(|line| {
+            let [_, path, _, dependencies, _] = line.split('|').collect::<Vec<_>>()[..] else {
+                return None;
+            };
+            let path = path.trim().strip_prefix('`')?.strip_suffix('`')?;
+            let names = dependencies.trim().split(", ").filter(|name| *name != "–");
+            Some((path.to_owned(), names.map(str::to_owned).collect()))
+        })
+        .collect();
+    let arguments = ["metadata", "--no-deps", "--offline", "--format-version=1"];
+    let output = cargo(arguments).output().expect("cargo can be run");
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo writes JSON");
+    assert_eq!(written, crates_of(&metadata));
+}
+
+/// The workspace's crates by their paths, each with the short names of its dependencies among them.
+fn crates_of(metadata: &Value) -> BTreeMap<String, BTreeSet<String>> {
+    let packages = metadata["packages"].as_array().expect("a list of packages");
+    let path_of = |package: &Value| {
+        let manifest = package["manifest_path"].as_str().expect("a path");
+        let folder = Path::new(manifest).parent().expect("a folder");
+        folder.strip_prefix(root()).expect("below the root").display().to_string()
+    };
+    let names: BTreeMap<&str, String> = packages
+        .iter()
+        .map(|package| {
+            let path = path_of(package);
+            let short = path.strip_prefix("crates/").unwrap_or(&path).to_owned();
+            (package["name"].as_str().expect("a name"), short)
+        })
+        .collect();
+    let dependencies = |package: &Value| {
+        let all = package["dependencies"].as_array().expect("a list of dependencies");
+        let normal = all.iter().filter(|dependency| dependency["kind"].is_null());
+        normal.filter_map(|it| names.get(it["name"].as_str()?).cloned()).collect()
+    };
+    packages.iter().map(|package| (path_of(package), dependencies(package))).collect()
 }
 
 #[test]
