@@ -31,6 +31,6 @@ pub use ports::{free_port, wait_until_bound};
 pub use process::{Process, send};
 pub use program::{Direction, End, Program, Role, emulator, punctual};
 pub use rustix::process::Signal;
-pub use stalls::{undisturbed, undisturbed_async};
+pub use stalls::{retry_if_stalled, retry_if_stalled_async};
 pub use tap::Tap;
 pub use tool::{Tool, have_all, skip};

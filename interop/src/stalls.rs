@@ -14,7 +14,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 /// # Panics
 ///
 /// If the test panics for any other reason, or for the third time.
-pub fn undisturbed(test: impl Fn()) {
+pub fn retry_if_stalled(test: impl Fn()) {
     for attempt in 1.. {
         let watch = Watch::start();
         let result = catch_unwind(AssertUnwindSafe(&test));
@@ -33,13 +33,13 @@ pub fn undisturbed(test: impl Fn()) {
     }
 }
 
-/// [`undisturbed`] for a test that waits for sockets; each run has a runtime of its own.
+/// [`retry_if_stalled`] for a test that waits for sockets; each run has a runtime of its own.
 ///
 /// # Panics
 ///
-/// As [`undisturbed`] does.
-pub fn undisturbed_async(test: impl AsyncFn()) {
-    undisturbed(|| {
+/// As [`retry_if_stalled`] does.
+pub fn retry_if_stalled_async(test: impl AsyncFn()) {
+    retry_if_stalled(|| {
         let runtime = tokio::runtime::Runtime::new().expect("threads can be started");
         runtime.block_on(test());
     });

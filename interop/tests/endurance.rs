@@ -10,14 +10,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use interop::{
     Clip, End, Feed, Folder, Process, Program, Role, Tap, Tool, free_port, have_all,
-    undisturbed_async, wait_until_bound,
+    retry_if_stalled_async, wait_until_bound,
 };
 use punctual::{CloseReason, Config, Listener, Socket};
 use tokio::time::{sleep, timeout};
 
 #[test]
 fn a_stream_from_libsrt_goes_on_after_an_outage() {
-    undisturbed_async(async || {
+    retry_if_stalled_async(async || {
         let Some(folder) = folder("a_stream_from_libsrt_goes_on_after_an_outage") else { return };
         let listener = listener().await;
         let tap = Tap::start(listener.local_addr().port(), NEVER, &folder.file("session.pcap"));
@@ -36,7 +36,7 @@ fn a_stream_from_libsrt_goes_on_after_an_outage() {
 
 #[test]
 fn a_stream_to_libsrt_goes_on_after_an_outage() {
-    undisturbed_async(async || {
+    retry_if_stalled_async(async || {
         let Some(folder) = folder("a_stream_to_libsrt_goes_on_after_an_outage") else { return };
         let port = free_port();
         let received = folder.file("received");
@@ -64,7 +64,7 @@ fn a_stream_to_libsrt_goes_on_after_an_outage() {
 
 #[test]
 fn a_peer_that_vanishes_is_noticed() {
-    undisturbed_async(async || {
+    retry_if_stalled_async(async || {
         let Some(folder) = folder("a_peer_that_vanishes_is_noticed") else { return };
         let listener = listener().await;
         let port = listener.local_addr().port();
@@ -79,7 +79,7 @@ fn a_peer_that_vanishes_is_noticed() {
 
 #[test]
 fn a_stranger_changes_nothing() {
-    undisturbed_async(async || {
+    retry_if_stalled_async(async || {
         let Some(folder) = folder("a_stranger_changes_nothing") else { return };
         let listener = listener().await;
         let (_peer, _feed, socket) =

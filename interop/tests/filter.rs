@@ -14,7 +14,7 @@ use std::{fs, thread};
 
 use bytes::Bytes;
 use interop::{
-    Folder, Process, Tap, Tool, free_port, have_all, undisturbed_async, wait_until_bound,
+    Folder, Process, Tap, Tool, free_port, have_all, retry_if_stalled_async, wait_until_bound,
 };
 use punctual::{Config, Error, Listener, RejectReason, Socket, Statistics};
 use tokio::time::{sleep, timeout};
@@ -36,14 +36,14 @@ const BURSTS: Loss = |place| (40..50).contains(&(place % 100));
 
 #[test]
 fn rows_that_we_send_repair_what_srt_live_transmit_misses() {
-    undisturbed_async(async || {
+    retry_if_stalled_async(async || {
         send("rows_that_we_send", Caller::Us, "fec,cols:10,arq:never", "", ONE_A_ROW).await;
     });
 }
 
 #[test]
 fn staircase_columns_that_we_send_repair_bursts() {
-    undisturbed_async(async || {
+    retry_if_stalled_async(async || {
         let filter = "fec,cols:10,rows:5,layout:staircase,arq:never";
         send("staircase_columns_that_we_send", Caller::Us, filter, "", BURSTS).await;
     });
@@ -51,7 +51,7 @@ fn staircase_columns_that_we_send_repair_bursts() {
 
 #[test]
 fn even_columns_that_we_send_repair_bursts() {
-    undisturbed_async(async || {
+    retry_if_stalled_async(async || {
         let filter = "fec,cols:10,rows:5,layout:even,arq:never";
         send("even_columns_that_we_send", Caller::Us, filter, "fec", BURSTS).await;
     });
@@ -59,7 +59,7 @@ fn even_columns_that_we_send_repair_bursts() {
 
 #[test]
 fn columns_alone_that_we_send_to_a_caller_repair_bursts() {
-    undisturbed_async(async || {
+    retry_if_stalled_async(async || {
         let filter = "fec,cols:10,rows:-5,arq:never";
         send("columns_alone_that_we_send", Caller::Peer, "", filter, BURSTS).await;
     });
@@ -67,14 +67,14 @@ fn columns_alone_that_we_send_to_a_caller_repair_bursts() {
 
 #[test]
 fn rows_of_srt_live_transmit_repair_what_we_miss() {
-    undisturbed_async(async || {
+    retry_if_stalled_async(async || {
         receive("rows_of_srt", Caller::Peer, "", "fec,cols:10,arq:never", ONE_A_ROW).await;
     });
 }
 
 #[test]
 fn staircase_columns_of_srt_live_transmit_repair_bursts() {
-    undisturbed_async(async || {
+    retry_if_stalled_async(async || {
         let filter = "fec,cols:10,rows:5,layout:staircase,arq:never";
         receive("staircase_columns_of_srt", Caller::Peer, "fec", filter, BURSTS).await;
     });
@@ -82,7 +82,7 @@ fn staircase_columns_of_srt_live_transmit_repair_bursts() {
 
 #[test]
 fn even_columns_of_srt_live_transmit_repair_bursts() {
-    undisturbed_async(async || {
+    retry_if_stalled_async(async || {
         let filter = "fec,cols:10,rows:5,layout:even,arq:never";
         receive("even_columns_of_srt", Caller::Us, filter, "fec,cols:10", BURSTS).await;
     });
@@ -90,7 +90,7 @@ fn even_columns_of_srt_live_transmit_repair_bursts() {
 
 #[test]
 fn columns_alone_of_srt_live_transmit_repair_bursts() {
-    undisturbed_async(async || {
+    retry_if_stalled_async(async || {
         let filter = "fec,cols:10,rows:-5,layout:even,arq:never";
         receive("columns_alone_of_srt", Caller::Us, "fec,cols:10,rows:-5", filter, BURSTS).await;
     });
@@ -99,7 +99,7 @@ fn columns_alone_of_srt_live_transmit_repair_bursts() {
 /// A burst longer than the code's power is asked for by either end when its groups are over.
 #[test]
 fn on_request_both_ends_ask_for_what_they_cannot_rebuild() {
-    undisturbed_async(async || {
+    retry_if_stalled_async(async || {
         const LONG: Loss = |place| (40..65).contains(&(place % 300));
         let filter = "fec,cols:10,rows:3,arq:onreq";
         if let Some(sender) = send("on_request_we_send", Caller::Us, filter, "", LONG).await {
@@ -115,7 +115,7 @@ fn on_request_both_ends_ask_for_what_they_cannot_rebuild() {
 /// Parity is taken of what is encrypted, so it repairs what it cannot read.
 #[test]
 fn encrypted_streams_are_repaired_in_both_directions() {
-    undisturbed_async(async || {
+    retry_if_stalled_async(async || {
         let filter = "fec,cols:10,rows:5,arq:never";
         let secret = format!("{filter}&passphrase=correct-horse");
         let plain = "&passphrase=correct-horse";

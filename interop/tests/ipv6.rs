@@ -9,7 +9,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use bytes::Bytes;
-use interop::{Folder, Process, Tool, free_port, have_all, undisturbed_async, wait_until_bound};
+use interop::{
+    Folder, Process, Tool, free_port, have_all, retry_if_stalled_async, wait_until_bound,
+};
 use punctual::{Config, Listener, Socket};
 use tokio::time::timeout;
 
@@ -19,7 +21,7 @@ const MESSAGES: u32 = 200;
 
 #[test]
 fn srt_live_transmit_listens() {
-    undisturbed_async(async || {
+    retry_if_stalled_async(async || {
         let Some(folder) = prepare("srt_live_transmit_listens") else { return };
         let port = free_port();
         let received = folder.file("received");
@@ -34,7 +36,7 @@ fn srt_live_transmit_listens() {
 
 #[test]
 fn srt_live_transmit_calls_a_listener_of_both_families() {
-    undisturbed_async(async || {
+    retry_if_stalled_async(async || {
         let Some(folder) = prepare("srt_live_transmit_calls_a_listener_of_both_families") else {
             return;
         };

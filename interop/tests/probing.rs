@@ -1,9 +1,9 @@
-//! A probe of a listener that is not ours: it is measured from this end, and stays undisturbed.
+//! A probe of a listener that is not ours measures from this end and leaves the listener alone.
 
 #![forbid(unsafe_code)]
 use interop::{
     End, Folder, Process, Program, Role, Tool, emulator, free_port, have_all, punctual,
-    undisturbed, wait_until_bound,
+    retry_if_stalled, wait_until_bound,
 };
 
 #[test]
@@ -11,7 +11,7 @@ fn srt_live_transmit_is_probed() {
     if !have_all(&[Tool::SrtLiveTransmit]) {
         return;
     }
-    undisturbed(|| {
+    retry_if_stalled(|| {
         let folder = Folder::of("srt_live_transmit_is_probed");
         let (listening, calling) = (free_port(), free_port());
         let received = folder.file("received.ts");

@@ -13,43 +13,43 @@ use std::{fs, thread};
 
 use bytes::Bytes;
 use interop::{
-    Direction, Folder, Middle, Place, Process, Side, Tool, have_all, punctual, undisturbed,
-    undisturbed_async, wait_until_bound,
+    Direction, Folder, Middle, Place, Process, Side, Tool, have_all, punctual, retry_if_stalled,
+    retry_if_stalled_async, wait_until_bound,
 };
 use punctual::{Config, KeyState, Socket};
 use tokio::time::timeout;
 
 #[test]
 fn srt_live_transmit_sends_to_us_in_both_roles() {
-    undisturbed_async(async || {
+    retry_if_stalled_async(async || {
         meet("sends_to_us_in_both_roles", Direction::ToUs, false, "").await;
     });
 }
 
 #[test]
 fn srt_live_transmit_sends_to_us_in_both_roles_under_loss() {
-    undisturbed_async(async || {
+    retry_if_stalled_async(async || {
         meet("sends_to_us_in_both_roles_under_loss", Direction::ToUs, true, "").await;
     });
 }
 
 #[test]
 fn srt_live_transmit_receives_from_us_in_both_roles() {
-    undisturbed_async(async || {
+    retry_if_stalled_async(async || {
         meet("receives_from_us_in_both_roles", Direction::FromUs, false, "").await;
     });
 }
 
 #[test]
 fn srt_live_transmit_receives_from_us_in_both_roles_under_loss() {
-    undisturbed_async(async || {
+    retry_if_stalled_async(async || {
         meet("receives_from_us_in_both_roles_under_loss", Direction::FromUs, true, "").await;
     });
 }
 
 #[test]
 fn srt_live_transmit_sends_encrypted_to_us_in_both_roles() {
-    undisturbed_async(async || {
+    retry_if_stalled_async(async || {
         let options = "&passphrase=correct-horse&pbkeylen=32";
         meet("sends_encrypted_to_us", Direction::ToUs, false, options).await;
     });
@@ -57,7 +57,7 @@ fn srt_live_transmit_sends_encrypted_to_us_in_both_roles() {
 
 #[test]
 fn srt_live_transmit_receives_encrypted_from_us_in_both_roles_under_loss() {
-    undisturbed_async(async || {
+    retry_if_stalled_async(async || {
         let options = "&passphrase=correct-horse";
         meet("receives_encrypted_from_us", Direction::FromUs, true, options).await;
     });
@@ -65,14 +65,14 @@ fn srt_live_transmit_receives_encrypted_from_us_in_both_roles_under_loss() {
 
 #[test]
 fn srt_live_transmit_sends_with_a_packet_filter_in_both_roles_under_loss() {
-    undisturbed_async(async || {
+    retry_if_stalled_async(async || {
         meet("sends_with_a_packet_filter", Direction::ToUs, true, FILTER).await;
     });
 }
 
 #[test]
 fn srt_live_transmit_receives_encrypted_and_filtered_in_both_roles() {
-    undisturbed_async(async || {
+    retry_if_stalled_async(async || {
         let options = &format!("{FILTER}&passphrase=correct-horse");
         meet("receives_with_a_packet_filter", Direction::FromUs, false, options).await;
     });
@@ -81,7 +81,7 @@ fn srt_live_transmit_receives_encrypted_and_filtered_in_both_roles() {
 /// The program, by a URI that srt-live-transmit understands as well.
 #[test]
 fn our_program_meets_srt_live_transmit() {
-    undisturbed(|| {
+    retry_if_stalled(|| {
         if !have_all(&[Tool::SrtLiveTransmit]) {
             return;
         }

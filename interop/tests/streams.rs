@@ -10,7 +10,7 @@ use std::{fs, thread};
 
 use interop::{
     Clip, Direction, End, Folder, Process, Program, Role, Tool, emulator, free_port, have_all,
-    undisturbed, wait_until_bound,
+    retry_if_stalled, wait_until_bound,
 };
 use punctual_metrics::mpegts::{Checker, PACKET_LEN};
 
@@ -19,7 +19,7 @@ macro_rules! streams {
     ($($name:ident: $peer:ident $role:ident $direction:ident;)*) => {
         $(#[test]
         fn $name() {
-            undisturbed(|| {
+            retry_if_stalled(|| {
                 stream(stringify!($name), Program::$peer, Role::$role, Direction::$direction);
             });
         })*

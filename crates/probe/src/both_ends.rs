@@ -71,7 +71,7 @@ fn need(plan: &Plan<'_>, latency: Duration) -> (Need, Expected) {
         overhead: plan.measurement.loss.share * model.rounds.outcome(latency, 0).sent,
         missing: expected.seen,
         // A sender that knows it sends as many copies as that needs when more is lost than was.
-        sender_target: plan.wishes.target.min(MOST_TARGET),
+        sender_target: plan.constraints.target.min(MOST_TARGET),
         needs_ceiling: false,
     };
     (need, expected)

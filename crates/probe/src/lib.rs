@@ -42,7 +42,7 @@ pub use measurement::{
 };
 pub use probe::{Probe, Progress, Stage};
 pub use recommend::{
-    Algorithm, Buffer, LinkKind, NotEnough, Recommendation, Why, Wishes, recommend,
+    Algorithm, Buffer, Constraints, LinkKind, NotEnough, Recommendation, Why, recommend,
 };
 pub use report::{LinkSample, Report, Totals};
 pub use reporter::Reporter;

@@ -14,7 +14,7 @@ use crate::why;
 
 /// What the user wants of the stream.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wishes {
+pub struct Constraints {
     /// Share of packets that may stay lost. Default one in 100,000.
     pub target: f64,
     /// Rate of the stream's payloads; `None` (default) for what the link carries.
@@ -26,7 +26,7 @@ pub struct Wishes {
     pub max_latency: Duration,
 }
 
-impl Default for Wishes {
+impl Default for Constraints {
     fn default() -> Self {
         Self { target: 1e-5, rate: None, mobile: None, max_latency: Duration::from_secs(8) }
     }
@@ -116,10 +116,13 @@ pub enum NotEnough {
 }
 
 /// How to set up a stream over a link that was measured.
-pub fn recommend(measurement: &Measurement, wishes: &Wishes) -> Result<Recommendation, NotEnough> {
+pub fn recommend(
+    measurement: &Measurement,
+    constraints: &Constraints,
+) -> Result<Recommendation, NotEnough> {
     let rtt = measurement.rtt.ok_or(NotEnough::NoRoundTrip)?;
     let usable = measurement.usable.ok_or(NotEnough::NoRate)?;
-    let plan = Plan::new(measurement, wishes, rtt, usable);
+    let plan = Plan::new(measurement, constraints, rtt, usable);
     let (algorithm, latency) = plan.latency();
     let expected = plan.expected(latency, algorithm);
     let mut recommendation = Recommendation {
@@ -138,7 +141,7 @@ pub fn recommend(measurement: &Measurement, wishes: &Wishes) -> Result<Recommend
         why: Vec::new(),
         warnings: Vec::new(),
     };
-    why::explain(&mut recommendation, measurement, wishes, &plan.reasons());
+    why::explain(&mut recommendation, measurement, constraints, &plan.reasons());
     Ok(recommendation)
 }
 
@@ -156,7 +159,7 @@ pub(crate) struct Reasons {
 /// All that the settings are made from.
 pub(crate) struct Plan<'a> {
     pub(crate) measurement: &'a Measurement,
-    pub(crate) wishes: &'a Wishes,
+    pub(crate) constraints: &'a Constraints,
     pub(crate) rtt: Distribution,
     pub(crate) kind: LinkKind,
     rate: Bitrate,
@@ -170,11 +173,11 @@ pub(crate) struct Plan<'a> {
 impl<'a> Plan<'a> {
     fn new(
         measurement: &'a Measurement,
-        wishes: &'a Wishes,
+        constraints: &'a Constraints,
         rtt: Distribution,
         usable: Bitrate,
     ) -> Self {
-        let kind = match wishes.mobile {
+        let kind = match constraints.mobile {
             Some(true) => LinkKind::Mobile,
             Some(false) => LinkKind::Steady,
             None => kind_of(measurement, &rtt),
@@ -191,7 +194,7 @@ impl<'a> Plan<'a> {
         } else {
             recommended(usable)
         };
-        let rate = wishes.rate.map_or(highest, |wish| wish.min(highest));
+        let rate = constraints.rate.map_or(highest, |wish| wish.min(highest));
         let max_bandwidth = Bitrate::from_bits_per_sec(
             rate.as_bits_per_sec().saturating_mul(100 + u64::from(overhead_percent)) / 100,
         );
@@ -213,7 +216,7 @@ impl<'a> Plan<'a> {
         };
         Self {
             measurement,
-            wishes,
+            constraints,
             rtt,
             kind,
             rate,
@@ -228,7 +231,8 @@ impl<'a> Plan<'a> {
     /// The least latency that is long enough by every rule, and the algorithm that needs it.
     fn latency(&self) -> (Algorithm, Duration) {
         let least = self.reasons().least(&self.rounds);
-        let most = self.wishes.max_latency.min(LONGEST_LATENCY).max(least.min(LONGEST_LATENCY));
+        let most =
+            self.constraints.max_latency.min(LONGEST_LATENCY).max(least.min(LONGEST_LATENCY));
         let enough = |algorithm| {
             let reaches = |latency| self.suffices(&self.expected(latency, algorithm));
             let mut latency = rounded_up(least.min(most));
@@ -262,7 +266,7 @@ impl<'a> Plan<'a> {
     /// Whether no more is expected to be lost than is wanted.
     pub(crate) fn suffices(&self, expected: &Expected) -> bool {
         // Less than what may come unseen is not worth a delay.
-        expected.seen <= self.wishes.target.max(expected.share - expected.seen)
+        expected.seen <= self.constraints.target.max(expected.share - expected.seen)
     }
 
     /// The rounds of the deadline-aware algorithm. The maximum bandwidth keeps packets apart: an

@@ -13,7 +13,7 @@ use crate::report::Totals;
 
 /// What was seen at one moment, on the time scale of the probe.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Moment {
+pub(crate) struct Sample {
     pub(crate) at: Duration,
     /// The latest round trip, µs.
     pub(crate) rtt: Option<u32>,
@@ -195,7 +195,7 @@ impl Step {
     }
 
     /// Takes in a moment of this step; what is known of the link without congestion is in `base`.
-    pub(crate) fn take(&mut self, moment: &Moment, base: Option<&Base>) {
+    pub(crate) fn take(&mut self, moment: &Sample, base: Option<&Base>) {
         if self.moments >= MOST_MOMENTS {
             return;
         }
@@ -311,7 +311,7 @@ impl Step {
         of_kind.get(of_kind.len() / 2).copied().copied()
     }
 
-    fn note_losses(&mut self, moment: &Moment) {
+    fn note_losses(&mut self, moment: &Sample) {
         if let Some(rtt) = moment.rtt {
             for pending in &mut self.pending {
                 pending.rtt = pending.rtt.max(rtt);

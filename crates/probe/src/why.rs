@@ -3,19 +3,19 @@
 use punctual_units::{Bitrate, DisplayDuration};
 
 use crate::measurement::{Congestion, Limit, Measurement, Peer, StepResult, Verdict};
-use crate::recommend::{Algorithm, LinkKind, Reasons, Recommendation, Why, Wishes};
+use crate::recommend::{Algorithm, Constraints, LinkKind, Reasons, Recommendation, Why};
 use crate::step::scaled;
 
 /// Adds to a recommendation why it is so, and what should be known.
 pub(crate) fn explain(
     recommendation: &mut Recommendation,
     measurement: &Measurement,
-    wishes: &Wishes,
+    constraints: &Constraints,
     reasons: &Reasons,
 ) {
     let why = [
-        ("latency", latency(recommendation, measurement, wishes, reasons)),
-        ("stream_rate", rate(recommendation, measurement, wishes)),
+        ("latency", latency(recommendation, measurement, constraints, reasons)),
+        ("stream_rate", rate(recommendation, measurement, constraints)),
         ("max_bandwidth", bandwidth(recommendation)),
         ("payload", payload(recommendation, measurement)),
         ("receive_buffer", buffers(recommendation)),
@@ -25,7 +25,7 @@ pub(crate) fn explain(
         ("both_ends", both_ends(recommendation, measurement)),
     ];
     recommendation.why = why.map(|(setting, text)| Why { setting, text }).into();
-    recommendation.warnings = warnings(recommendation, measurement, wishes);
+    recommendation.warnings = warnings(recommendation, measurement, constraints);
 }
 
 /// What was too much, as the end of a sentence.
@@ -63,7 +63,7 @@ pub fn percent(share: f64) -> String {
 fn latency(
     recommendation: &Recommendation,
     measurement: &Measurement,
-    wishes: &Wishes,
+    constraints: &Constraints,
     reasons: &Reasons,
 ) -> String {
     let rtt = measurement.rtt.map_or_else(Default::default, |rtt| rtt.median);
@@ -93,7 +93,7 @@ fn latency(
         );
     } else if reasons.by_rtt + margin >= latency {
         text += &format!("{} times is the rule for {kind}", reasons.factor);
-    } else if measurement.changes && recommendation.expected.seen > wishes.target {
+    } else if measurement.changes && recommendation.expected.seen > constraints.target {
         text += &format!(
             "more would hardly lower the {} that came too late while the link had no room",
             percent(recommendation.expected.seen)
@@ -103,13 +103,17 @@ fn latency(
             "with {} of loss, {} rounds of retransmission leave no more than {} unrecovered",
             percent(measurement.loss.share),
             recommendation.expected.rounds,
-            percent(wishes.target.max(recommendation.expected.seen))
+            percent(constraints.target.max(recommendation.expected.seen))
         );
     }
     text
 }
 
-fn rate(recommendation: &Recommendation, measurement: &Measurement, wishes: &Wishes) -> String {
+fn rate(
+    recommendation: &Recommendation,
+    measurement: &Measurement,
+    constraints: &Constraints,
+) -> String {
     let usable = measurement.usable.unwrap_or_default();
     let limit = match measurement.limit {
         Limit::Congested { at, sign } if at > usable => {
@@ -121,7 +125,7 @@ fn rate(recommendation: &Recommendation, measurement: &Measurement, wishes: &Wis
         Limit::Stopped => "the probe ended before a higher one was tried".to_owned(),
     };
     let text = format!("the link carried {usable:#} ({limit})");
-    match wishes.rate {
+    match constraints.rate {
         Some(wish) if wish <= recommendation.stream_rate => {
             format!("as wished; {text}")
         }
@@ -242,18 +246,18 @@ fn both_ends(recommendation: &Recommendation, measurement: &Measurement) -> Stri
 fn warnings(
     recommendation: &Recommendation,
     measurement: &Measurement,
-    wishes: &Wishes,
+    constraints: &Constraints,
 ) -> Vec<String> {
     let mut warnings = Vec::new();
-    if recommendation.expected.share > wishes.target {
-        let reason = if recommendation.expected.seen <= wishes.target {
+    if recommendation.expected.share > constraints.target {
+        let reason = if recommendation.expected.seen <= constraints.target {
             "cannot be promised on a link that changes".to_owned()
         } else {
-            format!("is out of reach within {:#}", DisplayDuration(wishes.max_latency))
+            format!("is out of reach within {:#}", DisplayDuration(constraints.max_latency))
         };
         warnings.push(format!(
             "the wanted {} of unrecovered packets {reason}: expect {}",
-            percent(wishes.target),
+            percent(constraints.target),
             percent(recommendation.expected.share)
         ));
     }

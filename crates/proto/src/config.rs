@@ -331,7 +331,7 @@ options! { plain {
     /// \[groupminstabletimeo\]. 60 to 65,535 ms, default 60 ms.
     group_min_stability / with_group_min_stability: Duration = MS(60), "groupminstabletimeo" in MS(60)..=MS(65_535), "60 to 65535 ms";
     /// Length of the key that a caller makes \[pbkeylen\]; a listener tells callers its wish, which
-    /// comes before theirs. Default `None`: what the peer wishes, or else 16 bytes.
+    /// comes before theirs. Default `None`: what the peer wants, or else 16 bytes.
     key_length / with_key_length: Option<KeyLength> = None;
     /// Whether a peer without the same passphrase is refused \[enforcedencryption\]. Default true;
     /// else the connection stands, and what cannot be decrypted is dropped.
@@ -456,12 +456,12 @@ impl Config {
         self.key_pre_announce.min((self.key_refresh_rate - 1) / 2)
     }
 
-    /// The packet filter that this end wishes \[packetfilter\]. Default empty: none.
+    /// The packet filter that this end wants \[packetfilter\]. Default empty: none.
     pub fn packet_filter(&self) -> &str {
         self.packet_filter.as_ref().map_or("", FilterConfig::text)
     }
 
-    /// The packet filter that this end wishes: empty for none, or forward error correction as
+    /// The packet filter that this end wants: empty for none, or forward error correction as
     /// `fec,cols:N[,rows:M][,layout:staircase|even][,arq:always|onreq|never]` \[packetfilter\].
     ///
     /// A row is `cols` packets, 2 and more; a column one packet each of `rows` rows. `rows:1`

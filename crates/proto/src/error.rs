@@ -26,7 +26,7 @@ pub enum ConnectError {
     /// The address cannot be called, for example port 0.
     #[error("{0} is not an address that can be called")]
     InvalidAddress(std::net::SocketAddr),
-    /// This endpoint is about to meet that address already.
+    /// This endpoint has a rendezvous with that address already.
     #[error("a rendezvous with {0} is under way already")]
     RendezvousUnderWay(std::net::SocketAddr),
     /// This endpoint holds as many connections as its configuration allows.

@@ -72,7 +72,7 @@ impl Driver {
 
         let rest = self.exchange(cx, scratch, blocked);
         // Without the own lock: two shards may pass something to each other.
-        for (owner, datagram) in scratch.misdealt.drain(..) {
+        for (owner, datagram) in scratch.wrong_shard.drain(..) {
             owner.call_and_wake(|state, _| state.handle_datagram(datagram));
         }
 
@@ -149,10 +149,10 @@ impl Driver {
         // What connections get comes before what strangers want.
         let knocks = scratch.datagrams.extract_if(.., |datagram| is_knock(datagram));
         scratch.knocks.extend(knocks);
-        let Scratch { datagrams, knocks, misdealt, .. } = &mut *scratch;
+        let Scratch { datagrams, knocks, wrong_shard, .. } = &mut *scratch;
         let mut take = |datagram: Datagram| match self.shared.other_owner(&datagram.payload) {
             None => state.handle_datagram(datagram),
-            Some(owner) => misdealt.push((owner, datagram)),
+            Some(owner) => wrong_shard.push((owner, datagram)),
         };
         self.shares.serve(datagrams, &mut take);
         knocks.drain(..).for_each(take);
@@ -289,7 +289,7 @@ struct Scratch {
     outbox: Outbox,
     notices: Vec<Notice>,
     /// Datagrams for connections of other shards.
-    misdealt: Vec<(Arc<Shared>, Datagram)>,
+    wrong_shard: Vec<(Arc<Shared>, Datagram)>,
 }
 
 thread_local! {

@@ -30,7 +30,7 @@ pub(crate) enum Problem {
     #[error("`{port}` is not a port; it must be 1 to 65535")]
     BadPort { port: String },
     #[error("{key}={value}: {complaint}")]
-    BadValue { key: String, value: String, complaint: Complaint },
+    BadValue { key: String, value: String, complaint: ValueError },
     #[error("{0} may be a host and port or a file: write `srt://{0}` or `./{0}`")]
     Bare(String),
     #[error("`{key}` is given twice{alias}")]
@@ -57,21 +57,21 @@ pub(crate) enum Problem {
 /// What is wrong with the value of a key.
 #[derive(Clone, Debug, Error, Eq, PartialEq)]
 #[error("{0}")]
-pub(crate) struct Complaint(pub(crate) String);
+pub(crate) struct ValueError(pub(crate) String);
 
-impl From<ParseUnitError> for Complaint {
+impl From<ParseUnitError> for ValueError {
     fn from(error: ParseUnitError) -> Self {
         Self(error.to_string())
     }
 }
 
-impl From<ConfigError> for Complaint {
+impl From<ConfigError> for ValueError {
     fn from(error: ConfigError) -> Self {
         Self(format!("it must be {}", error.expected))
     }
 }
 
-impl From<Problem> for Complaint {
+impl From<Problem> for ValueError {
     fn from(problem: Problem) -> Self {
         Self(problem.to_string())
     }

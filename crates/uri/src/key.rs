@@ -1,7 +1,7 @@
 //! Keys of a URI's query, as tables: one row says how a key is spelt, what its value means and what
 //! it does. Parsing, the help topic and the tests all read the same rows.
 
-use crate::error::{Complaint, Problem, UriError};
+use crate::error::{Problem, UriError, ValueError};
 use crate::parts::Parts;
 use crate::redact::{is_secret, shown_key, speaks_of_secrets};
 use crate::suggest::did_you_mean;
@@ -16,8 +16,8 @@ pub(crate) struct Key<T> {
     pub(crate) value: &'static str,
     /// What its bare numbers count, or what kind of value it has.
     pub(crate) unit: &'static str,
-    /// Whom it concerns; `None` for a key without effect.
-    pub(crate) whom: Option<Whom>,
+    /// The end that it applies to; `None` for a key without effect.
+    pub(crate) applies_to: Option<AppliesTo>,
     /// What it is for, in one line.
     pub(crate) about: &'static str,
     /// What it does.
@@ -33,13 +33,13 @@ impl<T> Key<T> {
         about: &'static str,
         effect: Effect<T>,
     ) -> Self {
-        Self { name, aliases, value, unit: "", whom: None, about, effect }
+        Self { name, aliases, value, unit: "", applies_to: None, about, effect }
     }
 }
 
-/// Whom an option concerns.
+/// The end that an option applies to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Whom {
+pub(crate) enum AppliesTo {
     /// What both ends say is brought together, or each end has its own.
     Both,
     /// The end that calls.
@@ -59,7 +59,7 @@ pub(crate) enum Whom {
 /// What a key does.
 pub(crate) enum Effect<T> {
     /// Changes the target.
-    Set(fn(&mut T, &str) -> Result<(), Complaint>),
+    Set(fn(&mut T, &str) -> Result<(), ValueError>),
     /// Nothing: its feature does not exist here, but the harmless values ask for nothing.
     Refused { harmless: &'static [&'static str], reason: &'static str },
     /// Nothing, and nothing is missed.
@@ -109,7 +109,7 @@ fn apply<T>(key: &Key<T>, name: &str, value: &str, target: &mut T) -> Result<(),
             // A separator that is wrong may bring a passphrase into the value of another key.
             let complaint = match hides && !is_secret(key.name) {
                 true => {
-                    Complaint("there seems to be a passphrase in it; `&` parts keys".to_owned())
+                    ValueError("there seems to be a passphrase in it; `&` parts keys".to_owned())
                 }
                 false => complaint,
             };
@@ -137,43 +137,43 @@ fn unknown<T>(table: &[Key<T>], key: &str) -> Problem {
 }
 
 /// Adds how the value is written to what is wrong with it, unless that says it already.
-fn with_form(complaint: Complaint, form: &str) -> Complaint {
+fn with_form(complaint: ValueError, form: &str) -> ValueError {
     let range = form.split(';').next().unwrap_or(form);
     // What is wrong with a file or a variable is not how its name is written.
     if complaint.0.contains(range) || ["path", "name"].contains(&range) {
         return complaint;
     }
-    Complaint(format!("{} ({form})", complaint.0))
+    ValueError(format!("{} ({form})", complaint.0))
 }
 
 /// A switch: 1, yes, on, true, or nothing after the key; 0, no, off, false.
-pub(crate) fn switch(value: &str) -> Result<bool, Complaint> {
+pub(crate) fn switch(value: &str) -> Result<bool, ValueError> {
     match value.to_lowercase().as_str() {
         "" | "1" | "yes" | "on" | "true" => Ok(true),
         "0" | "no" | "off" | "false" => Ok(false),
-        _ => Err(Complaint("it is a switch: 1, yes, on or true; 0, no, off or false".to_owned())),
+        _ => Err(ValueError("it is a switch: 1, yes, on or true; 0, no, off or false".to_owned())),
     }
 }
 
 /// A whole number from `least` to `most`, decimal or hexadecimal after `0x`.
-pub(crate) fn number(value: &str, least: u32, most: u32) -> Result<u32, Complaint> {
+pub(crate) fn number(value: &str, least: u32, most: u32) -> Result<u32, ValueError> {
     let parsed = match value.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16),
         None => value.parse(),
     };
     match parsed {
         Ok(number) if (least..=most).contains(&number) => Ok(number),
-        _ => Err(Complaint(format!("it must be a whole number, {least} to {most}"))),
+        _ => Err(ValueError(format!("it must be a whole number, {least} to {most}"))),
     }
 }
 
 /// A number of bytes that a `setsockopt` takes.
-pub(crate) fn buffer_bytes(value: &str) -> Result<usize, Complaint> {
+pub(crate) fn buffer_bytes(value: &str) -> Result<usize, ValueError> {
     let bytes = punctual_units::parse_bytes_in(value, 1)?;
     usize::try_from(bytes)
         .ok()
         .filter(|bytes| (1..=MAX_SOCKET_BUFFER).contains(bytes))
-        .ok_or_else(|| Complaint("it must be 1 byte to 1 GiB".to_owned()))
+        .ok_or_else(|| ValueError("it must be 1 byte to 1 GiB".to_owned()))
 }
 
 /// Kernels count socket buffers in 32-bit integers.

@@ -1,7 +1,7 @@
 //! The keys of `srt://` URIs as a table for people and programs: made of the rows that parse them,
 //! so it cannot say anything else than what is done.
 
-use crate::key::{Effect, Key, Whom};
+use crate::key::{AppliesTo, Effect, Key};
 use crate::srt::SrtKeys;
 use crate::srt_keys::SRT_KEYS;
 
@@ -19,8 +19,8 @@ pub struct UriOption {
     pub default: &'static str,
     /// Its values.
     pub range: &'static str,
-    /// Whom it concerns: `both ends`, `caller`, `listener`, `sender`, `receiver`, `this end` (the
-    /// address that it uses) or `UDP port`.
+    /// The end that it applies to: `both ends`, `caller`, `listener`, `sender`, `receiver`, `this
+    /// end` (the address that it uses) or `UDP port`.
     pub concerns: &'static str,
     /// What it does, in one line; why not, for an option without effect.
     pub effect: &'static str,
@@ -58,7 +58,7 @@ impl UriOption {
             unit: key.unit,
             default,
             range,
-            concerns: key.whom.map_or("", spell),
+            concerns: key.applies_to.map_or("", spell),
             effect,
             status,
         }
@@ -74,15 +74,15 @@ fn parts(key: &Key<SrtKeys>) -> (&'static str, &'static str) {
     (range, bare(default.trim_start_matches([':', ' '])))
 }
 
-const fn spell(whom: Whom) -> &'static str {
-    match whom {
-        Whom::Both => "both ends",
-        Whom::Caller => "caller",
-        Whom::Listener => "listener",
-        Whom::Sender => "sender",
-        Whom::Receiver => "receiver",
-        Whom::Local => "this end",
-        Whom::Port => "UDP port",
+const fn spell(applies_to: AppliesTo) -> &'static str {
+    match applies_to {
+        AppliesTo::Both => "both ends",
+        AppliesTo::Caller => "caller",
+        AppliesTo::Listener => "listener",
+        AppliesTo::Sender => "sender",
+        AppliesTo::Receiver => "receiver",
+        AppliesTo::Local => "this end",
+        AppliesTo::Port => "UDP port",
     }
 }
 

@@ -12,12 +12,12 @@ use punctual_units::{
 };
 use zeroize::Zeroizing;
 
-use crate::error::Complaint;
-use crate::key::{Effect, Key, Whom, buffer_bytes, number, switch};
+use crate::error::ValueError;
+use crate::key::{AppliesTo, Effect, Key, buffer_bytes, number, switch};
 use crate::parts::split_host_port;
 use crate::srt::{Mode, SrtKeys};
 
-type Done = Result<(), Complaint>;
+type Done = Result<(), ValueError>;
 
 macro_rules! keys {
     ($(
@@ -26,13 +26,13 @@ macro_rules! keys {
     )*) => {
         &[$( Key {
             unit: keys!(@unit $($unit)?),
-            whom: keys!(@whom $($whom)?),
+            applies_to: keys!(@whom $($whom)?),
             ..Key::new($name, &[$($alias),*], $value, $about, $effect)
         } ),*]
     };
     (@unit $unit:literal) => { $unit };
     (@unit) => { "" };
-    (@whom $whom:ident) => { Some(Whom::$whom) };
+    (@whom $whom:ident) => { Some(AppliesTo::$whom) };
     (@whom) => { None };
 }
 
@@ -284,7 +284,7 @@ fn set(keys: &mut SrtKeys, with: impl FnOnce(Config) -> Result<Config, ConfigErr
     Ok(())
 }
 
-fn keep<T>(place: &mut Option<T>, value: Result<T, Complaint>) -> Done {
+fn keep<T>(place: &mut Option<T>, value: Result<T, ValueError>) -> Done {
     *place = Some(value?);
     Ok(())
 }
@@ -295,7 +295,7 @@ fn mode(keys: &mut SrtKeys, value: &str) -> Done {
         "listener" | "server" => Mode::Listener,
         "rendezvous" => Mode::Rendezvous,
         "default" | "" => return Ok(()),
-        _ => return Err(Complaint("it must be caller, listener or rendezvous".to_owned())),
+        _ => return Err(ValueError("it must be caller, listener or rendezvous".to_owned())),
     };
     set_mode(keys, mode)
 }
@@ -308,7 +308,7 @@ fn rendezvous(keys: &mut SrtKeys, value: &str) -> Done {
 fn set_mode(keys: &mut SrtKeys, mode: Mode) -> Done {
     match keys.mode.replace(mode) {
         Some(before) if before != mode => {
-            Err(Complaint("it contradicts what `mode` or `rendezvous` said before".to_owned()))
+            Err(ValueError("it contradicts what `mode` or `rendezvous` said before".to_owned()))
         }
         _ => Ok(()),
     }
@@ -319,7 +319,7 @@ fn group_kind(keys: &mut SrtKeys, value: &str) -> Done {
         "broadcast" => GroupKind::Broadcast,
         "backup" => GroupKind::Backup,
         "balance" => GroupKind::Balance,
-        _ => return Err(Complaint("it must be broadcast, backup or balance".to_owned())),
+        _ => return Err(ValueError("it must be broadcast, backup or balance".to_owned())),
     });
     Ok(())
 }
@@ -327,7 +327,7 @@ fn group_kind(keys: &mut SrtKeys, value: &str) -> Done {
 fn adapter(keys: &mut SrtKeys, value: &str) -> Done {
     let host = value.trim_start_matches('[').trim_end_matches(']');
     if keys.local_host.is_some() {
-        return Err(Complaint("`bind` gives the own address already".to_owned()));
+        return Err(ValueError("`bind` gives the own address already".to_owned()));
     }
     keys.local_host = Some(host.to_owned()).filter(|host| !host.is_empty());
     Ok(())
@@ -335,7 +335,7 @@ fn adapter(keys: &mut SrtKeys, value: &str) -> Done {
 
 fn local_port(keys: &mut SrtKeys, value: &str) -> Done {
     if keys.local_port.is_some() {
-        return Err(Complaint("`bind` gives the own port already".to_owned()));
+        return Err(ValueError("`bind` gives the own port already".to_owned()));
     }
     let port = number(value, 1, u16::MAX.into())?;
     keys.local_port = u16::try_from(port).ok();
@@ -345,7 +345,7 @@ fn local_port(keys: &mut SrtKeys, value: &str) -> Done {
 fn bind(keys: &mut SrtKeys, value: &str) -> Done {
     let (host, port) = split_host_port(value)?;
     if keys.local_host.is_some() || keys.local_port.is_some() {
-        return Err(Complaint("`adapter` or `port` give the own address already".to_owned()));
+        return Err(ValueError("`adapter` or `port` give the own address already".to_owned()));
     }
     keys.local_host = Some(host.to_owned()).filter(|host| !host.is_empty());
     keys.local_port = port.filter(|port| *port != 0);
@@ -356,7 +356,7 @@ fn transmission_type(keys: &mut SrtKeys, value: &str) -> Done {
     let file = match value.to_lowercase().as_str() {
         "live" => false,
         "file" => true,
-        _ => return Err(Complaint("it must be live or file".to_owned())),
+        _ => return Err(ValueError("it must be live or file".to_owned())),
     };
     set(keys, |config| {
         let preset = match (file, config.transmission()) {
@@ -373,7 +373,7 @@ fn congestion(keys: &mut SrtKeys, value: &str) -> Done {
         ("live", _) => Transmission::Live,
         ("file", Transmission::Live | Transmission::Messages) => Transmission::Messages,
         ("file", Transmission::Stream) => Transmission::Stream,
-        _ => return Err(Complaint("it must be live or file".to_owned())),
+        _ => return Err(ValueError("it must be live or file".to_owned())),
     };
     set(keys, |config| Ok(config.with_transmission(transmission)))
 }
@@ -384,18 +384,18 @@ fn message_api(keys: &mut SrtKeys, value: &str) -> Done {
         (true, _) => Transmission::Messages,
         (false, Transmission::Live) => {
             let reason = "live streams are messages; a stream of bytes needs `transtype=file`";
-            return Err(Complaint(reason.to_owned()));
+            return Err(ValueError(reason.to_owned()));
         }
         (false, _) => Transmission::Stream,
     };
     set(keys, |config| Ok(config.with_transmission(transmission)))
 }
 
-fn latency(keys: &mut SrtKeys, key: &str, value: &str) -> Result<Duration, Complaint> {
+fn latency(keys: &mut SrtKeys, key: &str, value: &str) -> Result<Duration, ValueError> {
     let latency = milliseconds(value)?;
     if is_bare(value) && latency.as_millis() > MAX_LATENCY_MS {
         let micros = latency.as_millis();
-        return Err(Complaint(format!(
+        return Err(ValueError(format!(
             "a bare number is milliseconds and at most {MAX_LATENCY_MS}; FFmpeg counts \
              microseconds: did you mean `{key}={}`?",
             spell_micros(micros)
@@ -406,7 +406,7 @@ fn latency(keys: &mut SrtKeys, key: &str, value: &str) -> Result<Duration, Compl
         let likely = number.parse().is_ok_and(|ms: u128| ms > 0 && ms <= MAX_LATENCY_MS);
         let hint =
             if likely { format!("; did you mean `{key}={number}ms`?") } else { String::new() };
-        return Err(Complaint(format!(
+        return Err(ValueError(format!(
             "{} is too long: it must be 0 to {MAX_LATENCY_MS} ms{hint}",
             DisplayDuration(latency)
         )));
@@ -434,7 +434,7 @@ fn microseconds(
     key: &str,
     value: &str,
     plausible: Duration,
-) -> Result<Duration, Complaint> {
+) -> Result<Duration, ValueError> {
     let time = parse_duration_in(value, Duration::from_micros(1))?;
     if is_bare(value) && time < plausible && !time.is_zero() {
         keys.warnings.push(format!(
@@ -469,7 +469,7 @@ fn listen_timeout(keys: &mut SrtKeys, value: &str) -> Done {
     if value != "-1" {
         let time = microseconds(keys, "listen_timeout", value, Duration::from_millis(100))?;
         if time < Duration::from_millis(1) {
-            return Err(Complaint("it must be 1 ms and up".to_owned()));
+            return Err(ValueError("it must be 1 ms and up".to_owned()));
         }
         keys.listen_timeout = Some(time);
     }
@@ -485,12 +485,12 @@ fn spell_micros(micros: u128) -> String {
     }
 }
 
-fn milliseconds(value: &str) -> Result<Duration, Complaint> {
+fn milliseconds(value: &str) -> Result<Duration, ValueError> {
     Ok(parse_duration_in(value, Duration::from_millis(1))?)
 }
 
 /// A rate whose bare numbers are bytes per second, as libsrt counts.
-fn rate(value: &str) -> Result<Bitrate, Complaint> {
+fn rate(value: &str) -> Result<Bitrate, ValueError> {
     Ok(parse_bitrate_in(value, Bitrate::from_bytes_per_sec(1))?)
 }
 
@@ -511,15 +511,15 @@ fn payload_size(keys: &mut SrtKeys, value: &str) -> Done {
     set(keys, |config| config.with_payload_size(size))
 }
 
-fn size(value: &str) -> Result<usize, Complaint> {
+fn size(value: &str) -> Result<usize, ValueError> {
     Ok(usize::try_from(parse_bytes_in(value, 1)?).unwrap_or(usize::MAX))
 }
 
-fn count(value: &str) -> Result<usize, Complaint> {
+fn count(value: &str) -> Result<usize, ValueError> {
     Ok(usize::try_from(parse_count(value)?).unwrap_or(usize::MAX))
 }
 
-fn buffer(value: &str) -> Result<BufferSize, Complaint> {
+fn buffer(value: &str) -> Result<BufferSize, ValueError> {
     match value {
         "auto" | "-1" => Ok(BufferSize::Auto),
         value => Ok(BufferSize::from_bytes(size(value)?)),
@@ -534,7 +534,7 @@ fn retransmit_algorithm(keys: &mut SrtKeys, value: &str) -> Done {
         "auto" => RetransmitAlgorithm::Auto,
         _ => {
             let expected = "it must be 0 (aggressive), 1 (efficient), deadline, or auto";
-            return Err(Complaint(expected.to_owned()));
+            return Err(ValueError(expected.to_owned()));
         }
     };
     set(keys, |config| Ok(config.with_retransmit_algorithm(algorithm)))
@@ -544,14 +544,14 @@ fn nak_timer(keys: &mut SrtKeys, value: &str) -> Done {
     let timer = match value {
         "exact" => NakTimer::Exact,
         "packets" => NakTimer::WithPackets,
-        _ => return Err(Complaint("it must be exact or packets".to_owned())),
+        _ => return Err(ValueError("it must be exact or packets".to_owned())),
     };
     set(keys, |config| Ok(config.with_nak_timer(timer)))
 }
 
 fn passphrase(keys: &mut SrtKeys, value: &[u8]) -> Done {
     if keys.config.passphrase().is_some() {
-        return Err(Complaint("the passphrase is given already".to_owned()));
+        return Err(ValueError("the passphrase is given already".to_owned()));
     }
     set(keys, |config| config.with_passphrase(value))
 }
@@ -572,14 +572,14 @@ fn passphrase_file(keys: &mut SrtKeys, path: &str) -> Done {
     let read = std::fs::read(path).map(Zeroizing::new);
     let text = read.map_err(|error| {
         let why = error.to_string();
-        Complaint(format!("it cannot be read: {}", punctual_units::without_os_error(&why)))
+        ValueError(format!("it cannot be read: {}", punctual_units::without_os_error(&why)))
     })?;
     let line = text.strip_suffix(b"\n").unwrap_or(&text);
     found(keys, line.strip_suffix(b"\r").unwrap_or(line))
 }
 
 fn passphrase_env(keys: &mut SrtKeys, name: &str) -> Done {
-    let value = std::env::var_os(name).ok_or_else(|| Complaint("it is not set".to_owned()))?;
+    let value = std::env::var_os(name).ok_or_else(|| ValueError("it is not set".to_owned()))?;
     let value = Zeroizing::new(value.into_encoded_bytes());
     found(keys, &value)
 }
@@ -589,7 +589,7 @@ fn found(keys: &mut SrtKeys, value: &[u8]) -> Done {
     passphrase(keys, value)?;
     match keys.config.passphrase() {
         Some(_) => Ok(()),
-        None => Err(Complaint("it is empty".to_owned())),
+        None => Err(ValueError("it is empty".to_owned())),
     }
 }
 
@@ -601,7 +601,7 @@ fn key_length(keys: &mut SrtKeys, value: &str) -> Done {
                 .parse()
                 .ok()
                 .and_then(KeyLength::from_bytes)
-                .ok_or_else(|| Complaint("it must be 0, 16, 24 or 32 bytes".to_owned()))?,
+                .ok_or_else(|| ValueError("it must be 0, 16, 24 or 32 bytes".to_owned()))?,
         ),
     };
     set(keys, |config| Ok(config.with_key_length(bytes)))
@@ -612,7 +612,7 @@ fn crypto_mode(keys: &mut SrtKeys, value: &str) -> Done {
         "0" | "auto" => CryptoMode::Auto,
         "1" | "ctr" | "aes-ctr" => CryptoMode::Ctr,
         "2" | "gcm" | "aes-gcm" => CryptoMode::Gcm,
-        _ => return Err(Complaint("it must be 0 (auto), 1 (ctr) or 2 (gcm)".to_owned())),
+        _ => return Err(ValueError("it must be 0 (auto), 1 (ctr) or 2 (gcm)".to_owned())),
     };
     set(keys, |config| Ok(config.with_crypto_mode(mode)))
 }
@@ -634,7 +634,7 @@ fn key_pre_announce(keys: &mut SrtKeys, value: &str) -> Done {
 }
 
 fn min_version(keys: &mut SrtKeys, value: &str) -> Done {
-    let form = || Complaint("it must be like 1.3.0 or 0x010300".to_owned());
+    let form = || ValueError("it must be like 1.3.0 or 0x010300".to_owned());
     let is_number = value.starts_with("0x") || value.bytes().all(|byte| byte.is_ascii_digit());
     let version = if is_number {
         number(value, 0, 0x00FF_FFFF)?

@@ -43,7 +43,7 @@ pub(crate) const TCP_KEYS: &[Key<TcpTarget>] = &[
         aliases: &[],
         value: "switch; default on without a host, else off",
         unit: "",
-        whom: None,
+        applies_to: None,
         about: "wait for a connection instead of making one",
         effect: Effect::Set(|target, value| {
             target.listen = switch(value)?;
@@ -55,7 +55,7 @@ pub(crate) const TCP_KEYS: &[Key<TcpTarget>] = &[
         aliases: &["tcp_nodelay"],
         value: "switch; default on",
         unit: "",
-        whom: None,
+        applies_to: None,
         about: "send small writes at once",
         effect: Effect::Set(|target, value| {
             target.no_delay = switch(value)?;
@@ -67,7 +67,7 @@ pub(crate) const TCP_KEYS: &[Key<TcpTarget>] = &[
         aliases: &["send_buffer_size"],
         value: "1 byte to 1 GiB; default: the system's",
         unit: "",
-        whom: None,
+        applies_to: None,
         about: "the socket's send buffer",
         effect: Effect::Set(|target, value| {
             target.send_buffer = Some(buffer_bytes(value)?);
@@ -79,7 +79,7 @@ pub(crate) const TCP_KEYS: &[Key<TcpTarget>] = &[
         aliases: &["recv_buffer_size"],
         value: "1 byte to 1 GiB; default: the system's",
         unit: "",
-        whom: None,
+        applies_to: None,
         about: "the socket's receive buffer",
         effect: Effect::Set(|target, value| {
             target.receive_buffer = Some(buffer_bytes(value)?);

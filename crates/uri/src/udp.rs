@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::error::{Complaint, Problem, UriError};
+use crate::error::{Problem, UriError, ValueError};
 use crate::key::{Effect, Key, apply_query, buffer_bytes, number, switch};
 use crate::parts::{Parts, split_host_port};
 
@@ -59,7 +59,7 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         aliases: &["localaddr", "interface", "iface"],
         value: "address or name of an interface; default: the system's choice",
         unit: "",
-        whom: None,
+        applies_to: None,
         about: "where multicast is joined or sent; a unicast sender's own address",
         effect: Effect::Set(|target, value| set(&mut target.adapter, Ok(value.to_owned()))),
     },
@@ -68,7 +68,7 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         aliases: &["localport"],
         value: "1 to 65535; default: the system's choice",
         unit: "",
-        whom: None,
+        applies_to: None,
         about: "a sender's own port",
         effect: Effect::Set(|target, value| set(&mut target.local_port, port(value))),
     },
@@ -77,7 +77,7 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         aliases: &[],
         value: "ADDRESS[:PORT]",
         unit: "",
-        whom: None,
+        applies_to: None,
         about: "a sender's own address and port at once",
         effect: Effect::Set(|target, value| {
             let (host, port) = split_host_port(value)?;
@@ -91,7 +91,7 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         aliases: &["sources"],
         value: "addresses, separated by commas; default: everyone",
         unit: "",
-        whom: None,
+        applies_to: None,
         about: "the only senders to a multicast group that are listened to (SSM)",
         effect: Effect::Set(sources),
     },
@@ -100,7 +100,7 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         aliases: &[],
         value: "1 to 255; default: the system's, 1 for multicast",
         unit: "",
-        whom: None,
+        applies_to: None,
         about: "time to live of the datagrams",
         effect: Effect::Set(|target, value| set(&mut target.ttl, number(value, 1, 255))),
     },
@@ -109,7 +109,7 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         aliases: &["loop"],
         value: "switch; default on",
         unit: "",
-        whom: None,
+        applies_to: None,
         about: "whether multicast is heard on the sending machine",
         effect: Effect::Set(|target, value| set(&mut target.multicast_loop, switch(value))),
     },
@@ -118,7 +118,7 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         aliases: &["tos"],
         value: "0 to 255, or 0xB8; default: the system's",
         unit: "",
-        whom: None,
+        applies_to: None,
         about: "type of service of the datagrams",
         effect: Effect::Set(|target, value| set(&mut target.tos, number(value, 0, 255))),
     },
@@ -127,7 +127,7 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         aliases: &[],
         value: "1 byte to 1 GiB; default: the system's",
         unit: "",
-        whom: None,
+        applies_to: None,
         about: "the socket's send buffer",
         effect: Effect::Set(|target, value| set(&mut target.send_buffer, buffer_bytes(value))),
     },
@@ -136,7 +136,7 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         aliases: &["buffer_size"],
         value: "1 byte to 1 GiB; default: the system's",
         unit: "",
-        whom: None,
+        applies_to: None,
         about: "the socket's receive buffer",
         effect: Effect::Set(|target, value| set(&mut target.receive_buffer, buffer_bytes(value))),
     },
@@ -149,7 +149,7 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         aliases: &[],
         value: "",
         unit: "",
-        whom: None,
+        applies_to: None,
         about: "",
         effect: Effect::Refused {
             harmless: &["1316"],
@@ -162,24 +162,24 @@ const fn ignored(name: &'static str) -> Key<UdpTarget> {
     Key::new(name, &[], "", "", Effect::Ignored)
 }
 
-fn set<T>(place: &mut Option<T>, value: Result<T, Complaint>) -> Result<(), Complaint> {
+fn set<T>(place: &mut Option<T>, value: Result<T, ValueError>) -> Result<(), ValueError> {
     *place = Some(value?);
     Ok(())
 }
 
-fn port(value: &str) -> Result<u16, Complaint> {
+fn port(value: &str) -> Result<u16, ValueError> {
     value
         .parse()
         .ok()
         .filter(|port| *port != 0)
-        .ok_or_else(|| Complaint("it must be 1 to 65535".to_owned()))
+        .ok_or_else(|| ValueError("it must be 1 to 65535".to_owned()))
 }
 
-fn sources(target: &mut UdpTarget, value: &str) -> Result<(), Complaint> {
+fn sources(target: &mut UdpTarget, value: &str) -> Result<(), ValueError> {
     target.sources = value
         .split(',')
         .map(|address| {
-            let wrong = || Complaint(format!("`{address}` is not an IP address"));
+            let wrong = || ValueError(format!("`{address}` is not an IP address"));
             address.trim().parse().map_err(|_| wrong())
         })
         .collect::<Result<_, _>>()?;

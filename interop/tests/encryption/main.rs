@@ -12,7 +12,7 @@
 mod session;
 
 use interop::{
-    Direction, Folder, LibsrtPeer, Process, Program, Role, Tool, have_all, undisturbed_async,
+    Direction, Folder, LibsrtPeer, Process, Program, Role, Tool, have_all, retry_if_stalled_async,
 };
 use punctual::{AcceptError, CipherMode, CloseReason, Error, KeyLength, KeyState, RejectReason};
 
@@ -23,7 +23,7 @@ macro_rules! streams {
     ($($name:ident: $peer:ident $direction:ident;)*) => {
         $(#[test]
         fn $name() {
-            undisturbed_async(async || {
+            retry_if_stalled_async(async || {
                 all_key_lengths(stringify!($name), Program::$peer, Direction::$direction).await;
             });
         })*
@@ -69,7 +69,7 @@ async fn all_key_lengths(test: &str, program: Program, direction: Direction) {
 
 #[test]
 fn the_listeners_wish_for_a_key_length_comes_first() {
-    undisturbed_async(async || {
+    retry_if_stalled_async(async || {
         if !have_all(&[Tool::SrtLiveTransmit]) {
             return;
         }
@@ -91,7 +91,7 @@ macro_rules! refreshes {
     ($($name:ident: $peer:ident $direction:ident;)*) => {
         $(#[test]
         fn $name() {
-            undisturbed_async(async || {
+            retry_if_stalled_async(async || {
                 refresh(stringify!($name), Program::$peer, Direction::$direction).await;
             });
         })*
@@ -221,7 +221,7 @@ fn without_enforcement_who_has_a_passphrase_sends_encrypted() {
         for role in [Role::Caller, Role::Listener] {
             for direction in [Direction::ToUs, Direction::FromUs] {
                 // A peer that stands still is asked whether it is there, by what is sent again.
-                undisturbed_async(async || lax(ours, theirs, role, direction).await);
+                retry_if_stalled_async(async || lax(ours, theirs, role, direction).await);
             }
         }
     }

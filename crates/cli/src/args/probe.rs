@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use punctual::Bitrate;
-use punctual_probe::{ProbeConfig, ProbeConfigError, Wishes};
+use punctual_probe::{Constraints, ProbeConfig, ProbeConfigError};
 use punctual_uri::Uri;
 
 use crate::args::value;
@@ -39,7 +39,7 @@ pub(crate) struct ProbeArgs {
     #[command(flatten)]
     ramp: RampArgs,
     #[command(flatten)]
-    wishes: WishArgs,
+    constraints: WishArgs,
 }
 
 /// The rates that are tried.
@@ -68,7 +68,7 @@ struct RampArgs {
 
 /// What is wanted of the stream.
 #[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "Wishes")]
+#[command(next_help_heading = "Constraints")]
 struct WishArgs {
     /// Share of packets that may stay lost: 0.001%, 1e-5
     #[arg(long, value_name = "SHARE", default_value = "0.001%", value_parser = punctual_units::parse_share)]
@@ -103,13 +103,13 @@ impl ProbeArgs {
     }
 
     /// What is wanted of the stream.
-    pub(crate) fn wishes(&self) -> Wishes {
-        let wishes = &self.wishes;
-        Wishes {
-            target: wishes.target_loss,
-            rate: wishes.rate,
-            mobile: (wishes.mobile || wishes.steady).then_some(wishes.mobile),
-            max_latency: wishes.max_latency,
+    pub(crate) fn constraints(&self) -> Constraints {
+        let constraints = &self.constraints;
+        Constraints {
+            target: constraints.target_loss,
+            rate: constraints.rate,
+            mobile: (constraints.mobile || constraints.steady).then_some(constraints.mobile),
+            max_latency: constraints.max_latency,
         }
     }
 }

@@ -28,7 +28,7 @@ use thiserror::Error;
 /// A message that is none.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("the other end sent a message that makes no sense")]
-pub(crate) struct Nonsense;
+pub(crate) struct MalformedMessage;
 
 /// A SHA-256.
 pub(crate) type Digest = [u8; 32];
@@ -112,10 +112,10 @@ impl Segment {
         out.freeze()
     }
 
-    fn parse(flags: u8, mut rest: Bytes) -> Result<Self, Nonsense> {
+    fn parse(flags: u8, mut rest: Bytes) -> Result<Self, MalformedMessage> {
         let mut path = None;
         if flags & FIRST != 0 {
-            let end = rest.iter().position(|byte| *byte == 0).ok_or(Nonsense)?;
+            let end = rest.iter().position(|byte| *byte == 0).ok_or(MalformedMessage)?;
             path = Some(rest.split_to(end));
             let _ = rest.split_to(1);
         }
@@ -125,9 +125,9 @@ impl Segment {
 
 impl FromSender {
     /// Reads a message.
-    pub(crate) fn parse(mut message: Bytes) -> Result<Self, Nonsense> {
+    pub(crate) fn parse(mut message: Bytes) -> Result<Self, MalformedMessage> {
         if message.is_empty() {
-            return Err(Nonsense);
+            return Err(MalformedMessage);
         }
         let kind = message.split_to(1)[0];
         match kind {
@@ -143,10 +143,10 @@ impl FromSender {
                 Some(0) => Ok(Self::Skip(Why::Same)),
                 Some(1) => Ok(Self::Skip(Why::Other)),
                 Some(2) => Ok(Self::Skip(Why::Failed)),
-                _ => Err(Nonsense),
+                _ => Err(MalformedMessage),
             },
             FINISH => Ok(Self::Finish),
-            _ => Err(Nonsense),
+            _ => Err(MalformedMessage),
         }
     }
 
@@ -189,9 +189,9 @@ impl FromSender {
 
 impl FromReceiver {
     /// Reads a message.
-    pub(crate) fn parse(mut message: Bytes) -> Result<Self, Nonsense> {
+    pub(crate) fn parse(mut message: Bytes) -> Result<Self, MalformedMessage> {
         if message.is_empty() {
-            return Err(Nonsense);
+            return Err(MalformedMessage);
         }
         let kind = message.split_to(1)[0];
         match kind {
@@ -199,7 +199,7 @@ impl FromReceiver {
                 Some(0) => Ok(Self::Hello(Language::Segments)),
                 // A later version speaks this one as well.
                 Some(_) => Ok(Self::Hello(Language::Punctual)),
-                None => Err(Nonsense),
+                None => Err(MalformedMessage),
             },
             ANSWER => {
                 let what = message.split_to(usize::from(!message.is_empty()));
@@ -211,16 +211,16 @@ impl FromReceiver {
                     Some(1) => Answer::Whole { digest: digest(&mut message)?, replaces: false },
                     Some(2) => Answer::Whole { digest: digest(&mut message)?, replaces: true },
                     Some(3) => Answer::Refused(text(&message)),
-                    _ => return Err(Nonsense),
+                    _ => return Err(MalformedMessage),
                 }))
             }
             DONE => match message.first() {
                 Some(0) => Ok(Self::Done(Ok(()))),
                 Some(_) => Ok(Self::Done(Err(text(&message[1..])))),
-                None => Err(Nonsense),
+                None => Err(MalformedMessage),
             },
             BYE => Ok(Self::Bye),
-            _ => Err(Nonsense),
+            _ => Err(MalformedMessage),
         }
     }
 
@@ -254,14 +254,14 @@ impl FromReceiver {
     }
 }
 
-fn number(message: &mut Bytes) -> Result<u64, Nonsense> {
-    let bytes = message.split_to_checked(8).ok_or(Nonsense)?;
-    Ok(u64::from_be_bytes(bytes.as_ref().try_into().map_err(|_| Nonsense)?))
+fn number(message: &mut Bytes) -> Result<u64, MalformedMessage> {
+    let bytes = message.split_to_checked(8).ok_or(MalformedMessage)?;
+    Ok(u64::from_be_bytes(bytes.as_ref().try_into().map_err(|_| MalformedMessage)?))
 }
 
-fn digest(message: &mut Bytes) -> Result<Digest, Nonsense> {
-    let bytes = message.split_to_checked(32).ok_or(Nonsense)?;
-    bytes.as_ref().try_into().map_err(|_| Nonsense)
+fn digest(message: &mut Bytes) -> Result<Digest, MalformedMessage> {
+    let bytes = message.split_to_checked(32).ok_or(MalformedMessage)?;
+    bytes.as_ref().try_into().map_err(|_| MalformedMessage)
 }
 
 /// What the other end wrote for people, without what a terminal might obey.

@@ -15,9 +15,9 @@ fn segments_are_those_of_srt_xtransmit() {
     for segment in [first, last, only] {
         assert_eq!(FromSender::parse(segment.to_bytes()), Ok(FromSender::Segment(segment)));
     }
-    assert_eq!(FromSender::parse("\x01no end of the path".into()), Err(Nonsense));
-    assert_eq!(FromSender::parse(Bytes::new()), Err(Nonsense));
-    assert_eq!(FromSender::parse("\x04more flags".into()), Err(Nonsense));
+    assert_eq!(FromSender::parse("\x01no end of the path".into()), Err(MalformedMessage));
+    assert_eq!(FromSender::parse(Bytes::new()), Err(MalformedMessage));
+    assert_eq!(FromSender::parse("\x04more flags".into()), Err(MalformedMessage));
 }
 
 #[test]

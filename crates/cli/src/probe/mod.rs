@@ -45,7 +45,7 @@ pub(crate) async fn run(args: Box<ProbeArgs>, quiet: bool) -> Result<(), Failure
     print(report(&args, uri, &target, &measurement)?)?;
     match end {
         Some(failure) => Err(failure.at(uri)),
-        None => recommend(&measurement, &args.wishes())
+        None => recommend(&measurement, &args.constraints())
             .map(drop)
             .map_err(|error| Failure::runtime(error.to_string())),
     }
@@ -191,7 +191,7 @@ fn report(
     let host =
         if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.clone() };
     let address = format!("{host}:{}", target.port);
-    let recommendation = recommend(measurement, &args.wishes());
+    let recommendation = recommend(measurement, &args.constraints());
     let uris = recommendation
         .as_ref()
         .map(|recommendation| recommendation.uris(&address, &kept_keys(target, &uri.to_string())));

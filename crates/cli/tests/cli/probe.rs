@@ -1,6 +1,6 @@
 //! `punctual probe`, from end to end.
 
-use interop::undisturbed;
+use interop::retry_if_stalled;
 
 use crate::program::{Program, free_port, run};
 
@@ -56,7 +56,7 @@ fn a_link_is_measured_from_both_ends_and_a_setup_recommended() {
 
 #[test]
 fn a_listener_of_another_kind_is_measured_from_this_end() {
-    undisturbed(|| {
+    retry_if_stalled(|| {
         let port = free_port();
         let mut receiver = Program::start(&["receive", &format!("srt://:{port}")]);
         receiver.wait_for("listening");

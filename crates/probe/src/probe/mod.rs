@@ -13,7 +13,7 @@ use crate::measurement::{Limit, Peer, StepResult};
 use crate::payload::{null_packets, ts_payload};
 use crate::report::{Report, Totals};
 use crate::reporter::SAMPLE_PERIOD;
-use crate::step::{Base, Moment, Own, Step};
+use crate::step::{Base, Own, Sample, Step};
 
 /// The side of a probe that calls and sends: decides on the rates, takes in what is seen of them,
 /// and stops.
@@ -262,7 +262,7 @@ impl Probe {
             self.far.last = sample.elapsed;
             self.match_clocks(sample.elapsed, sample.received > 0);
             let Some(at) = self.own_time(sample.elapsed) else { continue };
-            let moment = Moment {
+            let moment = Sample {
                 at,
                 rtt: sample.rtt.map(|rtt| u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX)),
                 transit: sample.transit_us,
@@ -331,14 +331,14 @@ impl Probe {
     }
 
     /// How this end sees the connection.
-    fn own_moment(&self, before: &Statistics) -> Moment {
+    fn own_moment(&self, before: &Statistics) -> Sample {
         let own = &self.own;
         let acknowledged = |statistics: &Statistics| {
             statistics.packets_sent_unique.saturating_sub(statistics.flight_size.into())
         };
         // The smoothed round trip begins with what nobody measured: 100 ms (draft section 4.10).
         let fresh = own.acks_received > before.acks_received.max(SETTLED_ACKS);
-        Moment {
+        Sample {
             at: self.now - self.started,
             rtt: fresh.then(|| u32::try_from(own.rtt.as_micros()).unwrap_or(u32::MAX)),
             transit: None,

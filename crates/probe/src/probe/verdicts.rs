@@ -2,7 +2,7 @@
 
 use super::{Going, Probe};
 use crate::measurement::{Limit, Verdict};
-use crate::step::{Base, Moment, Step, float};
+use crate::step::{Base, Sample, Step, float};
 
 impl Probe {
     /// Judges the steps whose moments have come; whether the present one is too much.
@@ -22,7 +22,7 @@ impl Probe {
     }
 
     /// Takes in a moment at its step, and concludes the steps before that.
-    pub(super) fn take(&mut self, moment: &Moment) {
+    pub(super) fn take(&mut self, moment: &Sample) {
         let Some(index) = self.steps.iter().rposition(|step| step.covers(moment.at)) else {
             return;
         };

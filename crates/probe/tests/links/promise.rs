@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use punctual_netem::{Loss, PathProfile, presets};
 use punctual_probe::{
-    BothEnds, Expected, Measurement, Peer, ProbeConfig, Recommendation, StepResult, Verdict,
-    Wishes, document, recommend,
+    BothEnds, Constraints, Expected, Measurement, Peer, ProbeConfig, Recommendation, StepResult,
+    Verdict, document, recommend,
 };
 use punctual_proto::{Config, MaxBandwidth, RetransmitAlgorithm};
 use punctual_sim::{End, HostConfig, RateSchedule, StreamConfig, StreamOutcome, Transport, World};
@@ -100,7 +100,7 @@ fn probe_and_stream(
     streamed: &PathProfile,
 ) -> (Outcome, Option<Outcome>) {
     let measurement = probe(probed, 1, &ProbeConfig::default(), Peer::Punctual);
-    let it = recommend(&measurement, &Wishes::default()).expect("enough was measured");
+    let it = recommend(&measurement, &Constraints::default()).expect("enough was measured");
     let any = stream(name, streamed, &measurement, &it, (options(&it), it.expected));
     let punctual = it.both_ends.map(|both_ends| {
         let name = format!("{name}, both ends");
@@ -226,7 +226,7 @@ fn on_the_laboratory_link_with_5_percent_of_loss() {
 #[test]
 fn punctual_peers_are_advised_less_latency_than_other_programs() {
     let measurement = probe(&lab(&Loss::Random(0.05)), 1, &ProbeConfig::default(), Peer::Punctual);
-    let it = recommend(&measurement, &Wishes::default()).expect("enough was measured");
+    let it = recommend(&measurement, &Constraints::default()).expect("enough was measured");
     let both_ends = it.both_ends.expect("something better");
     assert!(both_ends.need.latency < it.latency && both_ends.need.overhead < 0.06, "{both_ends:?}");
     let uris = it.uris("host:4200", &[]);
@@ -257,8 +257,9 @@ fn between_two_punctual_ends_what_was_wished_is_reached_at_any_rate() {
         path.up.config.delay = MS(rtt) / 2;
         path.down.config.delay = MS(rtt) / 2;
         let measurement = probe(&path, 1, &ProbeConfig::default(), Peer::Punctual);
-        let wishes = Wishes { target, rate: Some(Bitrate::from_mbps(rate)), ..Wishes::default() };
-        let it = recommend(&measurement, &wishes).expect("enough was measured");
+        let constraints =
+            Constraints { target, rate: Some(Bitrate::from_mbps(rate)), ..Constraints::default() };
+        let it = recommend(&measurement, &constraints).expect("enough was measured");
         let both_ends = it.both_ends.expect("something better");
         assert!(both_ends.need.latency <= it.latency, "{both_ends:?}, {:?}", it.latency);
         let options = options_of_punctual(&it, &both_ends);
@@ -285,7 +286,7 @@ fn where_no_rate_is_steady_that_is_said_in_words_and_in_json() {
     let path = presets::find("handover").expect("a preset").path(2);
     let measurement = probe(&path, 1, &ProbeConfig::default(), Peer::Punctual);
     assert_eq!(measurement.sustained, None, "{:?}", measurement.steps);
-    let it = recommend(&measurement, &Wishes::default()).expect("enough was measured");
+    let it = recommend(&measurement, &Constraints::default()).expect("enough was measured");
     let said = it.warnings.iter().any(|text| text.contains("no steady rate was found"));
     assert!(said, "{:?}", it.warnings);
     let json = document(&measurement, Ok((&it, &it.uris("h:1", &[]))));
@@ -301,7 +302,7 @@ fn by_the_sender_alone_where_the_listener_does_not_report() {
     assert!(!measurement.changes, "{:?}", measurement.steps);
     let rtt = measurement.rtt.expect("round trips");
     assert!(rtt.max < MS(30), "the RTT that connections begin with is none: {rtt:?}");
-    let it = recommend(&measurement, &Wishes::default()).expect("enough was measured");
+    let it = recommend(&measurement, &Constraints::default()).expect("enough was measured");
     let outcome = stream_with(&path, 2, &options(&it), it.stream_rate, it.payload);
     let lost = (outcome.messages_sent - outcome.messages_received) as f64;
     let share = lost / outcome.messages_sent as f64;
@@ -343,7 +344,7 @@ fn deadline_aware_retransmission_is_advised_on_any_course_of_it() {
     for course in 1..=4 {
         let path = presets::find("mobile").expect("a preset").path(course);
         let measurement = probe(&path, course, &ProbeConfig::default(), Peer::Punctual);
-        let it = recommend(&measurement, &Wishes::default()).expect("enough was measured");
+        let it = recommend(&measurement, &Constraints::default()).expect("enough was measured");
         let (latency, both_ends) = (it.latency, it.both_ends.expect("something better"));
         assert!(both_ends.need.latency <= latency, "{course}: {both_ends:?}, {latency:?}");
         assert!(both_ends.expected.seen <= 1e-5, "{course}: {both_ends:?}");

@@ -7,7 +7,7 @@ use super::progress::Progress;
 use super::{CongestionControl, PathState};
 use crate::chance::Chance;
 use crate::config::MaxBandwidth;
-use crate::connection::share::Share;
+use crate::connection::windowed_ratio::WindowedRatio;
 
 /// Time between two changes of the rate.
 const RATE_PERIOD: Duration = Duration::from_millis(10);
@@ -49,7 +49,7 @@ pub(crate) struct FileControl {
     acknowledged: u32,
     last_change: Option<Instant>,
     /// Losses for each packet that was acknowledged.
-    lost_lately: Share,
+    lost_lately: WindowedRatio,
     progress: Progress,
     /// Whether something was lost since then.
     loss: bool,
@@ -90,7 +90,7 @@ impl FileControl {
             period: least_period.max(1.0),
             acknowledged: 0,
             last_change: None,
-            lost_lately: Share::over(LOSS_SAMPLE, LOSS_SAMPLE),
+            lost_lately: WindowedRatio::over(LOSS_SAMPLE, LOSS_SAMPLE),
             progress: Progress::default(),
             loss: false,
             last_decrease_period: 1.0,
@@ -210,7 +210,7 @@ impl CongestionControl for FileControl {
     }
 
     fn acknowledged(&mut self, now: Instant, packets: u32, path: &PathState) {
-        self.lost_lately.of(packets.into());
+        self.lost_lately.add_trials(packets.into());
         self.progress.acknowledged(now, packets, path.rtt.smoothed);
         self.acknowledged += packets;
         if self.last_change.is_some_and(|last| now < last + RATE_PERIOD) {
@@ -233,7 +233,7 @@ impl CongestionControl for FileControl {
     }
 
     fn lost(&mut self, now: Instant, first: SeqNo, path: &PathState) {
-        self.lost_lately.hit(path.newly_lost);
+        self.lost_lately.add_hits(path.newly_lost);
         self.end_slow_start(now, path);
         self.follow_rate(path);
         self.loss = true;

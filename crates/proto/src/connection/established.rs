@@ -12,11 +12,11 @@ use super::crypt::{Crypt, Refusal};
 use super::final_response::FinalResponse;
 use super::lifecycle::Phase;
 use super::path::{self, Path};
+use super::peer_error::PeerErrorReport;
 use super::recv::ReceiveHalf;
 use super::rtt::RttTracker;
 use super::send::{SendHalf, Verdict};
 use super::timer::{Timer, TimerTable};
-use super::troubles::Troubles;
 use crate::config::{Config, Transmission};
 use crate::error::{CloseReason, PeerError, RecvError, SendError};
 use crate::event::{ConnectionInfo, Message, SendOptions};
@@ -43,7 +43,7 @@ pub(crate) struct Established {
     pub(crate) crypt: Option<Box<Crypt>>,
     /// Where the peer is and was, if both ends know path updates.
     pub(crate) path: Option<Box<Path>>,
-    pub(super) troubles: Troubles,
+    peer_error: PeerErrorReport,
     told_readable: bool,
 }
 
@@ -148,7 +148,7 @@ impl Established {
             negotiated,
             response: FinalResponse::new(final_handshake),
             path: None,
-            troubles: Troubles::default(),
+            peer_error: PeerErrorReport::default(),
             told_readable: false,
         }
     }
@@ -287,6 +287,32 @@ impl Established {
         if is_peer && self.is_live() && self.response.is_asked_for(handshake.request) {
             self.response.repeat();
         }
+    }
+
+    /// The peer reports an error. `false` in live mode, where no receiver has a file.
+    const fn note_peer_error(&mut self, error: PeerError) -> bool {
+        let is_file = self.receiver.is_of_file();
+        if is_file {
+            self.peer_error.note(error);
+        }
+        is_file
+    }
+
+    /// Reports an error of this end to the peer. Nothing acknowledges the report, and a second
+    /// packet would be a second error to the peer, so that it is sent once, as in libsrt.
+    pub(super) const fn tell_error(&mut self, error: PeerError) {
+        if self.is_live() && self.receiver.is_of_file() {
+            self.pending.error = Some(error);
+        }
+    }
+
+    /// Why the application cannot send: first what the peer reported, once, even if it has left
+    /// since.
+    fn refuses_sending(&mut self) -> Option<SendError> {
+        if let Some(error) = self.peer_error.take_error() {
+            return Some(SendError::PeerError(error));
+        }
+        self.phase.refuses_sending().map(SendError::Closed)
     }
 
     pub(crate) fn send(
@@ -431,7 +457,7 @@ impl Established {
             signals.writable |= self.sender.becomes_writable();
         }
         if matches!(cause, Cause::Other) {
-            signals.writable |= self.troubles.announce();
+            signals.writable |= self.peer_error.take_wake_up();
         }
     }
 
@@ -490,7 +516,7 @@ impl Established {
         info.caller_latency = self.negotiated.caller_latency;
         info.max_payload = self.max_message(config, self.negotiated.max_payload(config, remote));
         info.rtt = self.rtt.estimate().smoothed;
-        info.peer_error = self.troubles.of_peer();
+        info.peer_error = self.peer_error.last();
         (info.send_key_state, info.receive_key_state) =
             self.crypt.as_ref().map_or_else(Default::default, |crypt| crypt.states());
         info.cipher = self.crypt.as_ref().and_then(|crypt| crypt.cipher());

@@ -74,7 +74,7 @@ impl Connection {
     pub(crate) fn fail(&mut self, reason: CloseReason, peer: Option<SocketId>) {
         self.timers = TimerTable::default();
         self.signals.closed = Some(reason.clone());
-        self.orphan = peer;
+        self.unacknowledged_peer = peer;
         self.state = State::Failed(Box::new(reason));
     }
 
@@ -87,8 +87,8 @@ impl Connection {
 
     /// Ends an attempt of its own accord; a listener that may have taken the call is told.
     pub(crate) fn give_up(&mut self, reason: CloseReason) {
-        let State::Calling(calling) = &self.state else { return };
-        let peer = calling.hopeful_peer();
+        let State::Handshaking(calling) = &self.state else { return };
+        let peer = calling.half_open_peer();
         let withdrawal = calling.withdrawal(&self.config, self.remote);
         self.fail(reason, peer);
         let dest = SocketId::LISTENER;
@@ -137,10 +137,10 @@ impl Connection {
         }
     }
 
-    /// Closes as the application wishes: what is buffered may go out for `linger`.
+    /// Closes as the application wants: what is buffered may go out for `linger`.
     pub(crate) fn close(&mut self, now: Instant) {
         match &mut self.state {
-            State::Calling(_) => {
+            State::Handshaking(_) => {
                 self.give_up(CloseReason::Local);
             }
             State::Established(live) => {
@@ -166,7 +166,7 @@ impl Connection {
 
     /// What is still to be said by a connection that is forgotten: a refusal, or a SHUTDOWN if it
     /// was not closed.
-    pub(crate) fn farewell(&mut self, now: Instant) -> Option<Vec<u8>> {
+    pub(crate) fn final_packet(&mut self, now: Instant) -> Option<Vec<u8>> {
         let mut out = Vec::new();
         self.give_up(CloseReason::Local);
         if let Some((refusal, dest)) = self.due_refusal() {
@@ -175,8 +175,8 @@ impl Connection {
         }
         let peer = match &self.state {
             State::Established(live) if live.is_live() => live.peer,
-            State::Failed(_) => self.orphan?,
-            State::Calling(_) | State::Established(_) => return None,
+            State::Failed(_) => self.unacknowledged_peer?,
+            State::Handshaking(_) | State::Established(_) => return None,
         };
         ControlPacket {
             timestamp: send::timestamp(self.start, now),

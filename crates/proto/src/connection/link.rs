@@ -35,7 +35,7 @@ impl Connection {
     pub(crate) fn take_early(&mut self) -> Vec<Message> {
         match &mut self.state {
             State::Established(live) => live.receiver.take_bypassed(),
-            State::Calling(_) | State::Failed(_) => Vec::new(),
+            State::Handshaking(_) | State::Failed(_) => Vec::new(),
         }
     }
 
@@ -43,7 +43,7 @@ impl Connection {
     pub(crate) fn take_returned(&mut self) -> Vec<SeqNo> {
         match &mut self.state {
             State::Established(live) => live.sender.take_returned(),
-            State::Calling(_) | State::Failed(_) => Vec::new(),
+            State::Handshaking(_) | State::Failed(_) => Vec::new(),
         }
     }
 

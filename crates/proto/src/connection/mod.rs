@@ -1,21 +1,21 @@
 //! One connection: routing between the handshake, the two halves, the timers and the application.
 
 pub(crate) mod batch;
-mod calling;
 mod control;
 pub(crate) mod crypt;
 mod established;
 mod filtered;
 mod final_response;
+mod handshaking;
 mod lifecycle;
 mod link;
 pub(crate) mod path;
+mod peer_error;
 pub(crate) mod recv;
 pub(crate) mod rtt;
 pub(crate) mod send;
-pub(crate) mod share;
 pub(crate) mod timer;
-mod troubles;
+pub(crate) mod windowed_ratio;
 
 use std::net::SocketAddr;
 
@@ -25,8 +25,8 @@ use punctual_units::Instant;
 use punctual_wire::{Control, ControlPacket, DataHeader, Handshake, MsgNo, SocketId, Timestamp};
 
 use self::batch::Batch;
-use self::calling::{Calling, Role};
 use self::established::{Cause, Established};
+use self::handshaking::{Handshaking, Role};
 use self::lifecycle::Refusal;
 use self::link::GroupLinkConfig;
 use self::timer::{Timer, TimerTable};
@@ -75,7 +75,7 @@ pub(crate) struct Connection {
     timers: TimerTable,
     state: State,
     /// The peer's socket for a call that failed after it was made.
-    orphan: Option<SocketId>,
+    unacknowledged_peer: Option<SocketId>,
     /// What it is as a link of a group, if it is one.
     link: Option<GroupLinkConfig>,
     /// The number of its first message.
@@ -87,7 +87,7 @@ pub(crate) struct Connection {
 
 #[derive(Debug)]
 enum State {
-    Calling(Box<Calling>),
+    Handshaking(Box<Handshaking>),
     Established(Box<Established>),
     Failed(Box<CloseReason>),
 }
@@ -105,7 +105,7 @@ impl Connection {
     }
 
     /// A rendezvous with `remote` that begins now.
-    pub(crate) fn meet(
+    pub(crate) fn rendezvous(
         now: Instant,
         remote: SocketAddr,
         rendezvous: Rendezvous,
@@ -124,11 +124,11 @@ impl Connection {
     ) -> Self {
         // There is no caller to follow.
         let config = config.with_either_file_mode(false);
-        let calling = Calling::new(role);
+        let calling = Handshaking::new(role);
         let mut timers = TimerTable::default();
         timers.set(Timer::ConnectTimeout, now + calling.timeout(&config));
         timers.set(Timer::Handshake, now);
-        let state = State::Calling(Box::new(calling));
+        let state = State::Handshaking(Box::new(calling));
         Self::new(now, remote, socket_id, config, timers, state)
     }
 
@@ -165,7 +165,7 @@ impl Connection {
             start,
             timers,
             state,
-            orphan: None,
+            unacknowledged_peer: None,
             link: None,
             first_message: MsgNo::FIRST,
             refusal: None,
@@ -185,7 +185,7 @@ impl Connection {
     /// answer: most only follow others that wait for their time.
     pub(crate) fn handle_data(&mut self, now: Instant, header: DataHeader, payload: Bytes) -> bool {
         match &mut self.state {
-            State::Calling(calling) => {
+            State::Handshaking(calling) => {
                 calling.keep(header, payload);
                 let step = calling.handle_traffic(&self.config, self.remote);
                 let connects = matches!(step, Step::Connected(..));
@@ -207,7 +207,7 @@ impl Connection {
 
     /// Takes in a control packet of the peer's.
     pub(crate) fn handle_control(&mut self, now: Instant, packet: ControlPacket<'_>) {
-        if let State::Calling(calling) = &mut self.state {
+        if let State::Handshaking(calling) = &mut self.state {
             let step = match &packet.control {
                 Control::Handshake(answer) => {
                     calling.hear(answer, packet.dest);
@@ -266,7 +266,7 @@ impl Connection {
         if let Some(group_link) = self.link {
             live.join_group(group_link);
         }
-        let State::Calling(calling) =
+        let State::Handshaking(calling) =
             std::mem::replace(&mut self.state, State::Established(Box::new(live)))
         else {
             return;
@@ -287,7 +287,7 @@ impl Connection {
     /// Does what is due at `now`.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         match &mut self.state {
-            State::Calling(calling) => {
+            State::Handshaking(calling) => {
                 if self.timers.fired(Timer::ConnectTimeout, now) {
                     let reason = calling.no_answer(&self.config);
                     self.give_up(reason);
@@ -330,7 +330,7 @@ impl Connection {
     ) -> bool {
         let before = out.len();
         match &mut self.state {
-            State::Calling(calling) => {
+            State::Handshaking(calling) => {
                 if !std::mem::take(&mut calling.request_due) {
                     return true;
                 }
@@ -368,7 +368,7 @@ impl Connection {
     /// Whether `write_datagrams` would write something at `now`.
     pub(crate) fn wants_to_write(&self, now: Instant) -> bool {
         match &self.state {
-            State::Calling(calling) => calling.request_due,
+            State::Handshaking(calling) => calling.request_due,
             State::Established(live) => live.wants_to_write(now),
             State::Failed(_) => self.refusal.as_ref().is_some_and(Refusal::is_due),
         }
@@ -384,7 +384,7 @@ impl Connection {
     ) -> Result<(), SendError> {
         let remote = self.remote;
         match &mut self.state {
-            State::Calling(_) => Err(SendError::NotConnected),
+            State::Handshaking(_) => Err(SendError::NotConnected),
             State::Failed(reason) => Err(SendError::Closed(CloseReason::clone(reason))),
             State::Established(live) => live.send(now, payload, options, &self.config, remote),
         }
@@ -393,7 +393,7 @@ impl Connection {
     /// Takes bytes of a stream for sending, otherwise as [`send`](Self::send).
     pub(crate) fn write(&mut self, now: Instant, data: &mut Bytes) -> Result<usize, SendError> {
         match &mut self.state {
-            State::Calling(_) => Err(SendError::NotConnected),
+            State::Handshaking(_) => Err(SendError::NotConnected),
             State::Failed(reason) => Err(SendError::Closed(CloseReason::clone(reason))),
             State::Established(live) => live.write(now, data, &self.config, self.remote),
         }
@@ -413,7 +413,7 @@ impl Connection {
         due_by: Instant,
     ) -> Result<Option<Message>, RecvError> {
         match &mut self.state {
-            State::Calling(_) => Ok(None),
+            State::Handshaking(_) => Ok(None),
             State::Failed(reason) => Err(RecvError::Closed(CloseReason::clone(reason))),
             State::Established(live) => live.recv(now, due_by, &mut self.timers),
         }
@@ -428,7 +428,7 @@ impl Connection {
 
     /// Whether a rendezvous is under way.
     pub(crate) fn is_meeting(&self) -> bool {
-        matches!(&self.state, State::Calling(calling) if calling.is_rendezvous())
+        matches!(&self.state, State::Handshaking(calling) if calling.is_rendezvous())
     }
 
     /// What is known of the peer's addresses, and the round-trip time, if both ends know path

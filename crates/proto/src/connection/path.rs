@@ -202,7 +202,7 @@ impl Path {
 /// on the end.
 fn key(own: SocketId, negotiated: &Negotiated) -> [u8; 16] {
     let (own, peer) = (own.value(), negotiated.peer_socket_id.value());
-    let [send, receive] = negotiated.said_isns.map(SeqNo::value);
+    let [send, receive] = negotiated.handshake_isns.map(SeqNo::value);
     let words =
         [own.min(peer), own.max(peer), send.min(receive), send.max(receive) ^ negotiated.cookie];
     let mut key = [0; 16];

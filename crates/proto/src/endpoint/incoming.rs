@@ -11,7 +11,7 @@ use super::{DerivedKey, Endpoint};
 use crate::config::Config;
 use crate::error::CloseReason;
 use crate::event::{Event, Incoming, IncomingId};
-use crate::handshake::cookie::CookieJar;
+use crate::handshake::cookie::CookieKey;
 use crate::handshake::listener::{Proposal, induction_response, rejection};
 
 /// A caller that has not repeated its request for so long has given up: some never repeat it.
@@ -24,7 +24,7 @@ const PATIENCE_AFTER_REPETITION: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Listener {
     config: Option<Config>,
-    cookies: CookieJar,
+    cookies: CookieKey,
     backlog: usize,
     next_id: u64,
     waiting: BTreeMap<IncomingId, Waiting>,
@@ -58,7 +58,7 @@ impl Listener {
     pub(crate) fn new(key: [u8; 16], now: Instant, backlog: usize) -> Self {
         Self {
             config: None,
-            cookies: CookieJar::new(key, now),
+            cookies: CookieKey::new(key, now),
             backlog,
             next_id: 0,
             waiting: BTreeMap::new(),
@@ -80,7 +80,7 @@ impl Listener {
         self.cookies.verify(now, remote, cookie)
     }
 
-    /// See [`CookieJar::nonces`].
+    /// See [`CookieKey::nonces`].
     pub(crate) fn nonces(&self, now: Instant, remote: SocketAddr, purpose: [u64; 2]) -> [u64; 2] {
         self.cookies.nonces(now, remote, purpose)
     }
@@ -204,7 +204,7 @@ impl Listener {
 
 impl Endpoint {
     /// A handshake addressed to no socket: a caller knocks.
-    pub(crate) fn handle_knock(
+    pub(crate) fn handle_listener_handshake(
         &mut self,
         now: Instant,
         remote: SocketAddr,
@@ -220,7 +220,7 @@ impl Endpoint {
                     }
                     return;
                 };
-                let cookie = self.listener.cookies.bake(now, remote);
+                let cookie = self.listener.cookies.generate(now, remote);
                 let response = induction_response(&handshake, cookie, remote, config);
                 self.answer(remote, timestamp, handshake.socket_id, response);
             }

@@ -6,9 +6,9 @@ mod departed;
 mod derivations;
 mod incoming;
 mod links;
-mod meeting;
 mod path;
 mod places;
+mod rendezvous;
 mod timers;
 mod transmit;
 
@@ -28,7 +28,7 @@ use self::departed::{Call, Departed};
 use self::derivations::Derivations;
 pub use self::derivations::{DerivedKey, KeyDerivation};
 use self::incoming::Listener;
-use self::path::Stray;
+use self::path::OffPathPacket;
 use self::places::Claims;
 use self::timers::TimerQueue;
 use self::transmit::Outbox;
@@ -95,7 +95,7 @@ struct Slot {
     connection: Box<Connection>,
     caller: Option<Call>,
     /// With whom the rendezvous was, wherever that end has moved since.
-    meeting: Option<SocketAddr>,
+    rendezvous_with: Option<SocketAddr>,
     queued: bool,
 }
 
@@ -137,7 +137,7 @@ impl Endpoint {
             }
             Err(_) => return,
         };
-        if let Some(index) = self.route(now, remote, header.dest, Stray::Other { size }) {
+        if let Some(index) = self.route(now, remote, header.dest, OffPathPacket::Other { size }) {
             // Moving the start costs nothing; a slice would count references.
             datagram.advance(DataHeader::LEN);
             if self.connections[index].connection.handle_data(now, header, datagram) {
@@ -377,8 +377,8 @@ impl Endpoint {
     pub fn release(&mut self, now: Instant, id: ConnectionId) {
         let Some(index) = self.index(id) else { return };
         let mut slot = self.connections.remove(index);
-        if let Some(farewell) = slot.connection.farewell(now) {
-            self.outbox.reply(slot.connection.remote, farewell);
+        if let Some(final_packet) = slot.connection.final_packet(now) {
+            self.outbox.reply(slot.connection.remote, final_packet);
         }
         self.by_socket.remove(&slot.connection.socket_id);
         if let Some((remote, socket_id, _)) = slot.caller
@@ -386,7 +386,7 @@ impl Endpoint {
         {
             self.by_caller.remove(&(remote, socket_id));
         }
-        if let Some(remote) = slot.meeting
+        if let Some(remote) = slot.rendezvous_with
             && self.meetings.get(&remote) == Some(&index)
         {
             self.meetings.remove(&remote);
@@ -429,14 +429,14 @@ impl Endpoint {
     ) {
         if packet.dest == SocketId::LISTENER {
             let Control::Handshake(handshake) = &packet.control else { return };
-            if let Some(index) = self.meeting(now, remote, handshake) {
+            if let Some(index) = self.find_rendezvous(now, remote, handshake) {
                 self.connections[index].connection.handle_control(now, packet);
                 self.settle(now, index);
             } else if let Control::Handshake(handshake) = packet.control {
-                self.handle_knock(now, remote, packet.timestamp, *handshake);
+                self.handle_listener_handshake(now, remote, packet.timestamp, *handshake);
             }
         } else if let Some(index) =
-            self.route(now, remote, packet.dest, Stray::of(&packet.control, size))
+            self.route(now, remote, packet.dest, OffPathPacket::of(&packet.control, size))
         {
             self.connections[index].connection.handle_control(now, packet);
             self.settle(now, index);
@@ -451,7 +451,7 @@ impl Endpoint {
         now: Instant,
         remote: SocketAddr,
         dest: SocketId,
-        stray: Stray<'_>,
+        stray: OffPathPacket<'_>,
     ) -> Option<usize> {
         let &index = self.by_socket.get(&dest)?;
         let is_peer = self.connections[index].connection.remote == remote
@@ -475,7 +475,7 @@ impl Endpoint {
             id,
             connection: Box::new(connection),
             caller,
-            meeting: None,
+            rendezvous_with: None,
             queued: false,
         });
         self.by_socket.insert(socket_id, index);

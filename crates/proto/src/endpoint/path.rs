@@ -10,14 +10,14 @@ use crate::connection::path;
 
 /// What a packet from another address than the peer's says of the path.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Stray<'a> {
+pub(super) enum OffPathPacket<'a> {
     /// The answer to a challenge.
     Answer(&'a [u8]),
     /// Nothing, in so many bytes.
     Other { size: usize },
 }
 
-impl<'a> Stray<'a> {
+impl<'a> OffPathPacket<'a> {
     pub(super) const fn of(control: &Control<'a>, size: usize) -> Self {
         match control {
             Control::Extension { command: path::ANSWER, body } => Self::Answer(body),
@@ -35,7 +35,7 @@ impl Endpoint {
         now: Instant,
         remote: SocketAddr,
         index: usize,
-        stray: Stray<'_>,
+        stray: OffPathPacket<'_>,
     ) -> bool {
         let connection = &mut self.connections[index].connection;
         let (from, own, timestamp) =
@@ -49,15 +49,15 @@ impl Endpoint {
         let purpose = [own.value().into(), path.changes()];
         let nonces = || self.listener.nonces(now, remote, purpose);
         match stray {
-            Stray::Answer(answer) => {
+            OffPathPacket::Answer(answer) => {
                 if nonces().iter().any(|&nonce| path.is_answered(nonce, answer)) {
                     connection.move_to(now, remote);
                     self.settle(now, index);
                 }
                 false
             }
-            Stray::Other { .. } if path.was_peer(now, remote) => true,
-            Stray::Other { size } => {
+            OffPathPacket::Other { .. } if path.was_peer(now, remote) => true,
+            OffPathPacket::Other { size } => {
                 if path.challenges(now, remote, size, rtt) {
                     let [nonce, _] = nonces();
                     let body = path.challenge(nonce);

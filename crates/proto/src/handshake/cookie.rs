@@ -16,17 +16,17 @@ const NONCE_PERIOD: Duration = Duration::from_secs(4);
 /// that address can have it. The draft's is an unkeyed hash that anybody can compute; only the
 /// listener verifies it, so the choice is ours (draft section 4.3.1.1).
 #[derive(Debug)]
-pub(crate) struct CookieJar {
+pub(crate) struct CookieKey {
     key: [u8; 16],
     start: Instant,
 }
 
-impl CookieJar {
+impl CookieKey {
     pub(crate) const fn new(key: [u8; 16], now: Instant) -> Self {
         Self { key, start: now }
     }
 
-    pub(crate) fn bake(&self, now: Instant, remote: SocketAddr) -> u32 {
+    pub(crate) fn generate(&self, now: Instant, remote: SocketAddr) -> u32 {
         self.cookie(remote, self.period(now))
     }
 
@@ -79,14 +79,14 @@ mod tests {
     #[test]
     fn a_cookie_is_good_for_its_address_in_this_period_and_the_next() {
         let start = Instant::from_millis(5);
-        let jar = CookieJar::new([7; 16], start);
+        let key = CookieKey::new([7; 16], start);
         let remote: SocketAddr = "192.0.2.1:4000".parse().expect("an address");
-        let cookie = jar.bake(start, remote);
-        assert!(jar.verify(start, remote, cookie));
-        assert!(jar.verify(start + PERIOD * 2 - Duration::from_nanos(1), remote, cookie));
-        assert!(!jar.verify(start + PERIOD * 2, remote, cookie));
-        assert!(!jar.verify(start, "192.0.2.1:4001".parse().expect("an address"), cookie));
-        assert!(!jar.verify(start, "192.0.2.2:4000".parse().expect("an address"), cookie));
-        assert!(!CookieJar::new([8; 16], start).verify(start, remote, cookie));
+        let cookie = key.generate(start, remote);
+        assert!(key.verify(start, remote, cookie));
+        assert!(key.verify(start + PERIOD * 2 - Duration::from_nanos(1), remote, cookie));
+        assert!(!key.verify(start + PERIOD * 2, remote, cookie));
+        assert!(!key.verify(start, "192.0.2.1:4001".parse().expect("an address"), cookie));
+        assert!(!key.verify(start, "192.0.2.2:4000".parse().expect("an address"), cookie));
+        assert!(!CookieKey::new([8; 16], start).verify(start, remote, cookie));
     }
 }

@@ -2,11 +2,11 @@
 //! speaks when is the roles' business; what stands in the extensions, and what is agreed on by it,
 //! is the same for all and stands in `terms.rs`.
 
+mod amplification_limit;
 pub(crate) mod caller;
 pub(crate) mod cookie;
 pub(crate) mod keys;
 pub(crate) mod listener;
-mod manners;
 pub(crate) mod rendezvous;
 pub(crate) mod repetition;
 pub(crate) mod terms;
@@ -98,7 +98,7 @@ pub(crate) struct Negotiated {
     pub(crate) cookie: u32,
     /// The first numbers of both directions as the handshake said them, this end's first: a link of
     /// a group counts from others.
-    pub(crate) said_isns: [SeqNo; 2],
+    pub(crate) handshake_isns: [SeqNo; 2],
     /// The packet that fixes the receiver's time base.
     pub(crate) base: TimeBase,
     /// The peer's group that the connection is a link of.

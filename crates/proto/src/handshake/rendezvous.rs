@@ -15,9 +15,9 @@ use punctual_wire::{
 
 use self::Heard::{Agreement, Bare, Traffic, Wave, WithTerms};
 use self::State::{Attention, Connected, Fine, Initiated, Waving};
+use super::amplification_limit::{AmplificationLimit, Turn};
 use super::keys::KeyTools;
 use super::listener::rejection;
-use super::manners::{Manners, Turn};
 use super::repetition::Repetition;
 use super::terms::{Blocks, FixedPart, Offer, Request, TimeBase, wire_mss, wire_window};
 use super::{MAX_MSS, Negotiated, REPEAT, Step};
@@ -133,7 +133,7 @@ pub(crate) struct Rendezvous {
     peer: Option<Peer>,
     /// When that was.
     met: Option<Instant>,
-    manners: Manners,
+    amplification_limit: AmplificationLimit,
     chance: Chance,
 }
 
@@ -162,13 +162,13 @@ impl Rendezvous {
     /// `cookie` is any number but 0, which no end may draw.
     pub(crate) const fn new(socket_id: SocketId, isn: SeqNo, cookie: u32, chance: Chance) -> Self {
         let (state, say) = (Waving, Say::Wave);
-        let (peer, met, manners) = (None, None, Manners::new());
-        Self { socket_id, isn, cookie, state, say, peer, met, manners, chance }
+        let (peer, met, amplification_limit) = (None, None, AmplificationLimit::new());
+        Self { socket_id, isn, cookie, state, say, peer, met, amplification_limit, chance }
     }
 
     /// A handshake came in the peer's name, to the socket `dest`.
     pub(crate) fn hear(&mut self, handshake: &Handshake, dest: SocketId) {
-        self.manners.hear(handshake.emitted_len(), dest == self.socket_id);
+        self.amplification_limit.hear(handshake.emitted_len(), dest == self.socket_id);
     }
 
     /// The handshake that is to be sent, and repeated, in this state, and to which socket.
@@ -253,7 +253,7 @@ impl Rendezvous {
     }
 
     /// The peer's socket if it may take the connection for standing.
-    pub(crate) fn hopeful_peer(&self) -> Option<SocketId> {
+    pub(crate) fn half_open_peer(&self) -> Option<SocketId> {
         let accepted = |peer: &&Peer| matches!(peer.role, Role::Responder(Some(_)));
         self.peer.as_ref().filter(accepted).map(|peer| peer.socket_id)
     }
@@ -281,7 +281,9 @@ impl Rendezvous {
         if heard == Agreement || handshake.socket_id == SocketId::LISTENER {
             return Err(Step::Ignore);
         }
-        if !self.manners.meets_newcomer() && self.met.is_some_and(|at| now < at + REPEAT) {
+        if !self.amplification_limit.meets_new_peer()
+            && self.met.is_some_and(|at| now < at + REPEAT)
+        {
             return Err(Step::Ignore);
         }
         if handshake.version != 5 {
@@ -331,7 +333,7 @@ impl Rendezvous {
                 Ok(None)
             }
             Some(Role::Responder(place @ None)) => {
-                // Neither end is the listener, who may complete what the other wishes.
+                // Neither end is the listener, who may complete what the other wants.
                 let own = config.packet_filter();
                 if blocks.filter.as_deref().is_some_and(|peer| !own.is_empty() && peer != own) {
                     return Err(RejectReason::FILTER);
@@ -364,9 +366,11 @@ impl Rendezvous {
         if state != Connected {
             self.say = say;
             let (answer, _) = self.request(config, remote);
-            return match self.manners.turn(answer.emitted_len()) {
+            return match self.amplification_limit.turn(answer.emitted_len()) {
                 // Whoever was heard by the peer is answered by it.
-                Turn::Now => Step::Request(self.manners.is_heard().then_some(Repetition::EARLY)),
+                Turn::Now => {
+                    Step::Request(self.amplification_limit.is_heard().then_some(Repetition::EARLY))
+                }
                 Turn::InAdvance => Step::RequestInAdvance,
             };
         }

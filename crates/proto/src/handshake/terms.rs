@@ -271,7 +271,7 @@ impl Request {
     }
 
     /// The filter that the initiator asked for, as this end completes it, and the answer that says
-    /// so. Without being asked this end uses none, whatever it wishes.
+    /// so. Without being asked this end uses none, whatever it wants.
     fn agree_on_filter(
         &self,
         config: &Config,
@@ -381,7 +381,7 @@ fn negotiated(
         filter: None,
         path_update: config.path_update() && peer.flags.contains(HsFlags::PATH_UPDATE),
         cookie: fixed.cookie,
-        said_isns: [fixed.send_isn, fixed.receive_isn],
+        handshake_isns: [fixed.send_isn, fixed.receive_isn],
         base: fixed.base,
         peer_group: None,
         payload_overhead: cipher.map_or(0, |(mode, _)| mode.overhead()),

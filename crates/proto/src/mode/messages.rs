@@ -37,7 +37,7 @@ struct Part {
 
 /// A whole message.
 #[derive(Debug, Eq, PartialEq)]
-pub(crate) struct Whole {
+pub(crate) struct ReassembledMessage {
     pub(crate) payload: Bytes,
     pub(crate) seq: SeqNo,
     pub(crate) msgno: MsgNo,
@@ -86,14 +86,19 @@ impl Messages {
     }
 
     /// The next message that is whole.
-    pub(crate) fn take(&mut self, buffer: &mut ReceiveBuffer) -> Option<Whole> {
+    pub(crate) fn take(&mut self, buffer: &mut ReceiveBuffer) -> Option<ReassembledMessage> {
         if let Some(last) = self.front(buffer) {
             let (seq, stored, lost_before) = buffer.pop()?;
             let msgno = stored.place.msgno();
             self.ahead.remove(&msgno.value());
             let rest = last.distance_from(seq).unsigned_abs();
             let packets = (0..rest).map_while(|_| buffer.pop().map(|(_, stored, _)| stored));
-            return Some(Whole { payload: join(stored, packets), seq, msgno, lost_before });
+            return Some(ReassembledMessage {
+                payload: join(stored, packets),
+                seq,
+                msgno,
+                lost_before,
+            });
         }
         let (seq, last) = self.overtaking(buffer)?;
         self.forget_ready();
@@ -101,7 +106,7 @@ impl Messages {
         let msgno = stored.place.msgno();
         let rest = last.distance_from(seq).unsigned_abs();
         let packets = (1..=rest).map_while(|i| buffer.take_ahead(seq.plus(i)));
-        Some(Whole { payload: join(stored, packets), seq, msgno, lost_before: 0 })
+        Some(ReassembledMessage { payload: join(stored, packets), seq, msgno, lost_before: 0 })
     }
 
     /// Packets of messages that will never be whole, thrown away since this was last asked.
@@ -119,7 +124,7 @@ impl Messages {
             }
             if begins {
                 match self.scan(head, msgno, buffer) {
-                    Scan::Whole => return Some(self.scanned),
+                    Scan::ReassembledMessage => return Some(self.scanned),
                     Scan::Waits => return None,
                     Scan::Broken => {}
                 }
@@ -143,7 +148,7 @@ impl Messages {
                 return Scan::Broken;
             }
             if packet.place.ends() {
-                return Scan::Whole;
+                return Scan::ReassembledMessage;
             }
             self.scanned = self.scanned.next();
         }
@@ -190,7 +195,7 @@ impl Messages {
 
 enum Scan {
     /// All packets are there; the last one was scanned.
-    Whole,
+    ReassembledMessage,
     /// The next one has not come yet.
     Waits,
     /// The next one will not come.
@@ -235,7 +240,7 @@ mod tests {
     use punctual_wire::Position::{self, First, Last, Middle, Solo};
 
     use super::*;
-    use crate::connection::recv::buffer::{Insert, Place};
+    use crate::connection::recv::buffer::{Insert, MessagePart};
     use crate::connection::recv::tsbpd::PeerTime;
 
     const ISN: SeqNo = SeqNo::new(0x7FFF_FFFE);
@@ -254,7 +259,7 @@ mod tests {
             let stored = Stored {
                 payload: Bytes::from(vec![u8::try_from(offset % 251).expect("a byte")]),
                 time: PeerTime::default(),
-                place: Place::new(MsgNo::new(msgno), position, in_order),
+                place: MessagePart::new(MsgNo::new(msgno), position, in_order),
             };
             let seq = ISN.plus(offset);
             if matches!(self.buffer.insert(seq, stored), Insert::Newest { .. } | Insert::Filled) {

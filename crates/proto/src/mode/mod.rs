@@ -3,7 +3,7 @@
 
 mod messages;
 
-pub(crate) use self::messages::{Messages, Whole};
+pub(crate) use self::messages::{Messages, ReassembledMessage};
 use punctual_wire::SeqNo;
 
 use crate::config::{Config, Transmission};

@@ -21,7 +21,7 @@ fn filtered(ms: u64, filter: &str) -> Config {
     latency(ms).with_packet_filter(filter).expect("a legal filter")
 }
 
-/// A pair whose caller wishes `filter` and whose listener adopts it.
+/// A pair whose caller wants `filter` and whose listener adopts it.
 fn connected(seed: u64, link: LinkConfig, filter: &str) -> Pair {
     let mut pair = Pair::symmetric(seed, link);
     pair.connect(filtered(400, filter), latency(400));

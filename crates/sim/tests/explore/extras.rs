@@ -107,9 +107,9 @@ fn draw_filter(chance: &mut Random, ends: &mut [Config; 2]) {
     let arq = chance.pick(&["always", "onreq", "never"]);
     let filter = format!("fec,cols:{cols},rows:{rows},layout:{layout},arq:{arq}");
     let both = chance.one_in(2);
-    for (end, wishes) in ends.iter_mut().zip([true, both]) {
+    for (end, wants) in ends.iter_mut().zip([true, both]) {
         let mut config = std::mem::take(end);
-        if wishes {
+        if wants {
             config = config.with_packet_filter(&filter).expect("a filter");
         }
         // What the filter adds may be more than what a limit leaves above the input.

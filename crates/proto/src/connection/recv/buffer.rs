@@ -12,15 +12,15 @@ use crate::seq_set::SeqSet;
 pub(crate) struct Stored {
     pub(crate) payload: Bytes,
     pub(crate) time: PeerTime,
-    pub(crate) place: Place,
+    pub(crate) place: MessagePart,
 }
 
 /// A packet's place: the number of its message, and how it stands in it. In the bits of a header,
 /// so that live packets, which need only the number, carry no more memory around.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Place(u32);
+pub(crate) struct MessagePart(u32);
 
-impl Place {
+impl MessagePart {
     pub(crate) const fn new(msgno: MsgNo, position: Position, in_order: bool) -> Self {
         let position = (position as u32) << POSITION_SHIFT;
         Self(position | (in_order as u32) << IN_ORDER_SHIFT | msgno.value())
@@ -403,7 +403,7 @@ mod tests {
         Stored {
             payload: Bytes::copy_from_slice(&tag.to_be_bytes()),
             time: tsbpd.peer_time(Instant::ORIGIN, Timestamp::from_micros(tag)),
-            place: Place::new(MsgNo::FIRST, Position::Solo, false),
+            place: MessagePart::new(MsgNo::FIRST, Position::Solo, false),
         }
     }
 

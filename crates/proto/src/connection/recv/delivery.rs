@@ -3,7 +3,7 @@
 use punctual_units::Instant;
 use punctual_wire::{DataHeader, SeqNo};
 
-use super::buffer::{Place, ReceiveBuffer};
+use super::buffer::{MessagePart, ReceiveBuffer};
 use super::file::FileReceipt;
 use super::group_bypass::GroupBypass;
 use crate::config::Config;
@@ -86,12 +86,12 @@ impl Delivery {
         header: &DataHeader,
         payload: usize,
         full: usize,
-    ) -> Place {
+    ) -> MessagePart {
         match self {
-            Self::Live | Self::BalancedLink(_) => Place::of_live(header.msgno),
+            Self::Live | Self::BalancedLink(_) => MessagePart::of_live(header.msgno),
             Self::File(file) => {
                 file.arrived(now, header, payload, full);
-                Place::new(header.msgno, header.position, header.in_order)
+                MessagePart::new(header.msgno, header.position, header.in_order)
             }
         }
     }

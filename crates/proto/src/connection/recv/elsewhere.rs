@@ -262,7 +262,7 @@ mod tests {
     use bytes::Bytes;
     use punctual_wire::{MsgNo, Timestamp};
 
-    use super::super::buffer::Place;
+    use super::super::buffer::MessagePart;
     use super::*;
 
     const MS: fn(u64) -> Instant = Instant::from_millis;
@@ -271,7 +271,8 @@ mod tests {
     fn packet(seq: u32, ms: u32, retransmitted: bool) -> Arrived {
         let tsbpd = Tsbpd::new(Instant::ORIGIN, Timestamp::from_micros(0), Duration::ZERO);
         let time = tsbpd.peer_time(MS(100), Timestamp::from_micros(ms * 1_000));
-        let stored = Stored { payload: Bytes::new(), time, place: Place::of_live(MsgNo::FIRST) };
+        let stored =
+            Stored { payload: Bytes::new(), time, place: MessagePart::of_live(MsgNo::FIRST) };
         Arrived { seq: SeqNo::new(seq), retransmitted, stored }
     }
 

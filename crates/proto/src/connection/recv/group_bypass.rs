@@ -58,7 +58,7 @@ mod tests {
     use punctual_wire::{MsgNo, Timestamp};
     use std::time::Duration;
 
-    use super::super::buffer::Place;
+    use super::super::buffer::MessagePart;
     use super::*;
 
     #[test]
@@ -69,7 +69,7 @@ mod tests {
         for (seq, millis, due) in [(2, 20, 140), (1, 10, 130)] {
             let time = tsbpd.peer_time(at(30), Timestamp::from_micros(millis * 1_000));
             let payload = Bytes::from_static(b"payload");
-            let mut stored = Stored { payload, time, place: Place::of_live(MsgNo::FIRST) };
+            let mut stored = Stored { payload, time, place: MessagePart::of_live(MsgNo::FIRST) };
             let message = bypass.divert(SeqNo::new(seq), &mut stored, &tsbpd);
             assert_eq!((message.due, message.payload.len()), (at(due), 7));
             assert_eq!((tsbpd.due(stored.time), stored.payload.len()), (at(140), 0));

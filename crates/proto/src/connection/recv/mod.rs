@@ -52,7 +52,7 @@ use crate::event::Message;
 use crate::filter::Arq;
 use crate::group::GroupTimebase;
 use crate::handshake::Negotiated;
-use crate::mode::Whole;
+use crate::mode::ReassembledMessage;
 use crate::statistics::Statistics;
 use crate::wake_up::WakeUp;
 
@@ -302,7 +302,7 @@ impl ReceiveHalf {
         let most = self.buffer.end().plus(self.room()).minus(1);
         let is_far = last.is_after(most);
         let stream = self.delivery.is_stream();
-        if last.is_before(first) || is_far && !self.believes(request) || stream {
+        if last.is_before(first) || is_far && !self.accepts_out_of_window(request) || stream {
             return false;
         }
         if self.delivery.is_file() {
@@ -329,7 +329,7 @@ impl ReceiveHalf {
     /// Whether a request that goes beyond the room is one that an honest sender makes: of a file,
     /// while its requests were lost, it may have given up more than there is room for. It begins
     /// where the acknowledgement stands, and again behind that until this end has followed.
-    fn believes(&self, request: &DropRequest) -> bool {
+    fn accepts_out_of_window(&self, request: &DropRequest) -> bool {
         self.keeps_all() && request.first == self.buffer.acknowledged()
     }
 
@@ -374,7 +374,7 @@ impl ReceiveHalf {
         };
         let whole = messages.take(&mut self.buffer);
         self.counts.dropped(messages.take_discarded());
-        let Some(Whole { payload, seq, msgno, lost_before }) = whole else {
+        let Some(ReassembledMessage { payload, seq, msgno, lost_before }) = whole else {
             return Err(WakeUp::Never);
         };
         Ok(Message { payload, origin: now, due: now, seq, msgno, lost_before })
@@ -581,7 +581,7 @@ impl ReceiveHalf {
     /// long: of what lies further back than that from `seq`, nothing comes any more. Where this end
     /// asks for what is missing, the answer says so, but `seq` is here now.
     #[cold]
-    fn make_place_for(&mut self, seq: SeqNo) {
+    fn evict_for(&mut self, seq: SeqNo) {
         if self.timing.drops_too_late() {
             let count = self.buffer.give_way(seq);
             self.counts.dropped(u64::from(count));
@@ -598,7 +598,7 @@ impl ReceiveHalf {
         rtt: Rtt,
     ) {
         if !self.buffer.has_place_for(seq) {
-            self.make_place_for(seq);
+            self.evict_for(seq);
         }
         let payload = stored.payload.len();
         let time = stored.time;

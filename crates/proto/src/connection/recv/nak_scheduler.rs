@@ -387,7 +387,7 @@ mod tests {
     use bytes::Bytes;
     use punctual_wire::{MsgNo, Timestamp};
 
-    use super::super::buffer::{Place, Stored};
+    use super::super::buffer::{MessagePart, Stored};
     use super::super::tsbpd::Tsbpd;
     use super::*;
 
@@ -422,7 +422,7 @@ mod tests {
         let tsbpd = Tsbpd::new(MS(0), Timestamp::from_micros(0), Duration::from_millis(120));
         for i in [0, 4] {
             let time = tsbpd.peer_time(MS(100), Timestamp::from_micros(100_000));
-            let place = Place::of_live(MsgNo::FIRST);
+            let place = MessagePart::of_live(MsgNo::FIRST);
             buffer.insert(seq(i), Stored { payload: Bytes::new(), time, place });
         }
         (buffer, Timing::of(tsbpd))

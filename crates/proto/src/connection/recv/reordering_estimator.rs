@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use punctual_wire::SeqNo;
 
-use crate::connection::share::{Share, WINDOW};
+use crate::connection::windowed_ratio::{WINDOW, WindowedRatio};
 
 /// The greatest of this number of samples, and of as many before them, counts.
 const SAMPLES: u32 = 32;
@@ -22,9 +22,9 @@ pub(super) struct ReorderingEstimator {
     /// Where the counted packets end.
     since: SeqNo,
     /// Of all packets, those that were missing.
-    missing: Share,
+    missing: WindowedRatio,
     /// Of the missing packets, those whose originals came.
-    came: Share,
+    came: WindowedRatio,
     /// The greatest delay of one of them, of the last samples and of those before.
     latest: Duration,
     latest_before: Duration,
@@ -35,8 +35,8 @@ impl ReorderingEstimator {
     pub(super) const fn new(since: SeqNo) -> Self {
         Self {
             since,
-            missing: Share::over(WINDOW, WINDOW / 8),
-            came: Share::over(MISSING, FEW_MISSING),
+            missing: WindowedRatio::over(WINDOW, WINDOW / 8),
+            came: WindowedRatio::over(MISSING, FEW_MISSING),
             latest: Duration::ZERO,
             latest_before: Duration::ZERO,
             samples: 0,
@@ -49,15 +49,15 @@ impl ReorderingEstimator {
         let since = |seq| last.next().distance_from(seq).max(0).unsigned_abs();
         let (passed, missing) = (since(self.since), since(first));
         self.since = last.next();
-        self.missing.hit(missing.into());
-        self.missing.of(passed.into());
-        self.came.of(missing.into());
+        self.missing.add_hits(missing.into());
+        self.missing.add_trials(passed.into());
+        self.came.add_trials(missing.into());
         passed
     }
 
     /// A reordered original came, `late` after the packet behind it.
     pub(super) fn overtaken(&mut self, late: Duration) {
-        self.came.hit(1);
+        self.came.add_hits(1);
         if self.samples == SAMPLES {
             (self.latest_before, self.latest, self.samples) = (self.latest, Duration::ZERO, 0);
         }

@@ -9,7 +9,7 @@ use punctual_units::Instant;
 use super::retransmit::{Decision, ReportedPacket, RetransmitPolicy, SenderView};
 use crate::config::LOSS_TARGET;
 use crate::connection::recv::periodic_nak_interval;
-use crate::connection::share::{Share, WINDOW};
+use crate::connection::windowed_ratio::{WINDOW, WindowedRatio};
 
 /// The peer may deliver a packet a little later than this end reckons.
 const LATE: Duration = Duration::from_millis(2);
@@ -38,9 +38,9 @@ pub struct Deadline {
     target: Option<f64>,
     allowance: Allowance,
     /// Share of answers that were lost, so that the peer asked again.
-    lost_answers: Share,
+    lost_answers: WindowedRatio,
     /// Share of originals for which the last answer that can arrive in time was sent.
-    last_answers: Share,
+    last_answers: WindowedRatio,
     /// Originals that have been taken into account.
     originals: u64,
     least_rtt: LeastRtt,
@@ -54,8 +54,8 @@ impl Deadline {
         Self {
             target,
             allowance: Allowance::new(ceiling),
-            lost_answers: Share::default(),
-            last_answers: Share::default(),
+            lost_answers: WindowedRatio::default(),
+            last_answers: WindowedRatio::default(),
             originals: 0,
             least_rtt: LeastRtt::default(),
         }
@@ -84,7 +84,7 @@ impl Deadline {
     fn follow(&mut self, view: &SenderView) {
         let sent = view.originals.saturating_sub(self.originals);
         self.originals = view.originals;
-        self.last_answers.of(sent);
+        self.last_answers.add_trials(sent);
         self.allowance.originals(sent);
         self.least_rtt.follow(view.originals, view.rtt);
     }
@@ -92,17 +92,17 @@ impl Deadline {
     /// Counts the answer to a NAK.
     fn answered(&mut self, packet: &ReportedPacket, left: Duration, view: &SenderView) {
         if packet.retransmissions == 0 {
-            self.lost_answers.of(1);
+            self.lost_answers.add_trials(1);
             self.allowance.lost(left, view);
         } else {
-            self.lost_answers.hit(1);
+            self.lost_answers.add_hits(1);
         }
         self.allowance.retransmitted();
     }
 
     /// How many copies an answer gets after which no further one can arrive in time.
     fn copies(&mut self, loss: f64) -> u32 {
-        self.last_answers.hit(1);
+        self.last_answers.add_hits(1);
         let wanted =
             self.target.map_or(MOST_COPIES_WITHOUT_TARGET, |target| self.needed(target, loss));
         self.allowance.take_copies(wanted)

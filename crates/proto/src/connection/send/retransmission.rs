@@ -12,7 +12,7 @@ use super::retransmit::{Decision, ReportedPacket, RetransmitPolicy, SenderView};
 use super::retransmit_timer::RetransmitTimer;
 use crate::config::PACKET_OVERHEAD;
 use crate::connection::recv::{last_nak_copies, periodic_nak_interval, retransmission_timeout};
-use crate::connection::share::Share;
+use crate::connection::windowed_ratio::WindowedRatio;
 use crate::statistics::Statistics;
 use crate::wake_up::WakeUp;
 
@@ -22,7 +22,7 @@ use crate::wake_up::WakeUp;
 pub(super) struct Retransmission {
     policy: Box<dyn RetransmitPolicy>,
     /// The share of originals that were reported lost.
-    loss: Share,
+    loss: WindowedRatio,
     copies: RedundantRetransmits,
     budget: Option<RetransmitBudget>,
     counts: Counts,
@@ -54,7 +54,7 @@ impl Retransmission {
     pub(super) fn new(policy: Box<dyn RetransmitPolicy>, budget: Option<RetransmitBudget>) -> Self {
         Self {
             policy,
-            loss: Share::default(),
+            loss: WindowedRatio::default(),
             copies: RedundantRetransmits::default(),
             budget,
             counts: Counts::default(),
@@ -77,7 +77,7 @@ impl Retransmission {
         if !self.budget_opens().is_due(now) {
             return None;
         }
-        self.loss.up_to(situation.originals);
+        self.loss.set_trials(situation.originals);
         self.choose_lost(now, buffer, situation).or_else(|| self.choose_copy(now, buffer))
     }
 
@@ -141,7 +141,7 @@ impl Retransmission {
                 next_deadline: useful_age.map(|age| next.unwrap_or(packet.origin) + age),
             };
             if reported.retransmissions == 0 && !is_probe {
-                self.loss.hit(1);
+                self.loss.add_hits(1);
                 view.loss = self.loss.value();
             }
             match self.policy.decide(now, &reported, &view) {

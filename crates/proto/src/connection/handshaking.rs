@@ -17,7 +17,7 @@ use crate::handshake::{REPEAT, Step};
 impl Connection {
     /// Sends the next request now, and repeats it at `pace` if that is another one.
     pub(super) fn request_now(&mut self, now: Instant, pace: Option<Repetition>) {
-        if let (State::Calling(calling), Some(pace)) = (&mut self.state, pace) {
+        if let (State::Handshaking(calling), Some(pace)) = (&mut self.state, pace) {
             calling.set_pace(pace);
         }
         self.timers.set(Timer::Handshake, now);
@@ -26,7 +26,7 @@ impl Connection {
     /// Sends the next repetition now and moves those behind it by none: the one after it comes when
     /// it would have come anyway. Nothing happens while one is ahead already.
     pub(super) fn request_in_advance(&mut self, now: Instant) {
-        if let State::Calling(calling) = &mut self.state
+        if let State::Handshaking(calling) = &mut self.state
             && let Some(due) = self.timers.at(Timer::Handshake).filter(|&due| due <= now + REPEAT)
         {
             calling.request_due = true;
@@ -40,7 +40,7 @@ const KEPT: usize = 64;
 
 /// A connection whose handshake is under way.
 #[derive(Debug)]
-pub(crate) struct Calling {
+pub(crate) struct Handshaking {
     role: Role,
     pub(crate) request_due: bool,
     repetition: Repetition,
@@ -56,7 +56,7 @@ pub(crate) enum Role {
     Rendezvous(Rendezvous),
 }
 
-impl Calling {
+impl Handshaking {
     pub(crate) const fn new(role: Role) -> Self {
         let repetition = match role {
             Role::Caller(_) => Repetition::EARLY,
@@ -145,10 +145,10 @@ impl Calling {
     }
 
     /// The peer's socket, if the peer may take the connection for standing.
-    pub(crate) fn hopeful_peer(&self) -> Option<SocketId> {
+    pub(crate) fn half_open_peer(&self) -> Option<SocketId> {
         match &self.role {
             Role::Caller(_) => None,
-            Role::Rendezvous(rendezvous) => rendezvous.hopeful_peer(),
+            Role::Rendezvous(rendezvous) => rendezvous.half_open_peer(),
         }
     }
 

@@ -41,16 +41,16 @@ impl Endpoint {
         let cookie = self.chance.number().max(1);
         let isn = self.draw_isn();
         let rendezvous = Rendezvous::new(socket_id, isn, cookie, self.chance.fork());
-        let connection = Connection::meet(now, remote, rendezvous, socket_id, config);
+        let connection = Connection::rendezvous(now, remote, rendezvous, socket_id, config);
         let id = self.insert(now, connection, None);
         self.meetings.insert(remote, id.index);
-        self.connections[id.index].meeting = Some(remote);
+        self.connections[id.index].rendezvous_with = Some(remote);
         Ok(id)
     }
 
     /// The rendezvous that a handshake to no socket in particular is meant for. Calls from the same
     /// address go to the listener, if there is one.
-    pub(super) fn meeting(
+    pub(super) fn find_rendezvous(
         &self,
         now: Instant,
         remote: SocketAddr,

@@ -1,0 +1,49 @@
+//! The peer's report that it cannot take a file (PEERERROR), and who has yet to hear of it.
+
+use crate::error::PeerError;
+
+/// The last error that the peer reported. The application hears of it once, when it sends; one that
+/// waits for room is woken up to hear of it.
+#[derive(Debug, Default)]
+pub(super) struct PeerErrorReport {
+    error: Option<PeerError>,
+    wake_up_pending: bool,
+    error_pending: bool,
+}
+
+impl PeerErrorReport {
+    /// The peer reported an error.
+    pub(super) const fn note(&mut self, error: PeerError) {
+        *self = Self { error: Some(error), wake_up_pending: true, error_pending: true };
+    }
+
+    /// The last error that the peer reported.
+    pub(super) const fn last(&self) -> Option<PeerError> {
+        self.error
+    }
+
+    /// Whether an application that waits for room is to be woken up; tells once.
+    pub(super) const fn take_wake_up(&mut self) -> bool {
+        std::mem::replace(&mut self.wake_up_pending, false)
+    }
+
+    /// The error for an application that sends; tells once.
+    pub(super) fn take_error(&mut self) -> Option<PeerError> {
+        self.error.filter(|_| std::mem::take(&mut self.error_pending))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_of_wake_up_and_error_is_told_once() {
+        let mut report = PeerErrorReport::default();
+        assert!(!report.take_wake_up() && report.take_error().is_none());
+        report.note(PeerError::FILE);
+        assert!(report.take_wake_up() && !report.take_wake_up());
+        assert_eq!(report.take_error(), Some(PeerError::FILE));
+        assert_eq!((report.take_error(), report.last()), (None, Some(PeerError::FILE)));
+    }
+}
