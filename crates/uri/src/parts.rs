@@ -1,5 +1,7 @@
 //! A URI taken apart: scheme, host, port and query, with percent-decoding.
 
+use std::borrow::Cow;
+
 use crate::error::{Problem, UriError};
 use crate::redact::{is_secret, redacted, shown_key};
 
@@ -113,26 +115,8 @@ fn parse_query(query: &str) -> Result<Vec<(String, String)>, Problem> {
 /// Replaces `%XX` by the byte it stands for. `+` stays `+`, and so does a `%` without two
 /// hexadecimal digits, because people write `25%`.
 pub(crate) fn percent_decode(text: &str) -> Result<String, Problem> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        match tail.first_chunk().filter(|_| byte == b'%').and_then(hexadecimal) {
-            Some(escaped) => {
-                bytes.push(escaped);
-                rest = &tail[2..];
-            }
-            None => {
-                bytes.push(byte);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8(bytes).map_err(|_| Problem::BadPercent { text: redacted(text) })
-}
-
-fn hexadecimal(digits: &[u8; 2]) -> Option<u8> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    Some(digit(digits[0])? << 4 | digit(digits[1])?)
+    let decoded = percent_encoding::percent_decode_str(text).decode_utf8();
+    decoded.map(Cow::into_owned).map_err(|_| Problem::BadPercent { text: redacted(text) })
 }
 
 #[cfg(test)]
