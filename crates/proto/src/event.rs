@@ -71,6 +71,21 @@ pub struct Incoming {
     pub group: Option<GroupOffer>,
 }
 
+/// What an application can do with a connection without waiting.
+///
+/// Events tell a change once; this state can be asked for at any time
+/// ([`Endpoint::readiness`](crate::Endpoint::readiness)).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Readiness {
+    /// A message, or bytes of a stream, can be received now.
+    pub readable: bool,
+    /// A message of one packet, or bytes of a stream, can be submitted now.
+    pub writable: bool,
+    /// The connection has ended, or was never established. Messages that were received before may
+    /// still be readable.
+    pub broken: bool,
+}
+
 /// What a connection's two ends agreed on.
 #[derive(Clone, Debug)]
 pub struct ConnectionInfo {

@@ -112,7 +112,7 @@ pub use endpoint::{ConnectionId, DerivedKey, Endpoint, KeyDerivation, Transmit};
 pub use error::{
     AcceptError, CloseReason, ConfigError, ConnectError, PeerError, RecvError, SendError,
 };
-pub use event::{ConnectionInfo, Event, Incoming, IncomingId, Message, SendOptions};
+pub use event::{ConnectionInfo, Event, Incoming, IncomingId, Message, Readiness, SendOptions};
 pub use factory::Factory;
 pub use group::{
     DrainedLink, Group, GroupDriver, GroupKind, GroupMessage, GroupOffer, LinkAccess, LinkAction,

@@ -111,6 +111,11 @@ impl AcceptQueue {
         drop(gone);
     }
 
+    /// Whether no caller waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
     /// Takes the next caller, or waits until there may be one or `stopped` says that there will
     /// not.
     pub(crate) async fn pop(&self, stopped: impl Fn() -> bool) -> Option<IncomingCall> {

@@ -115,10 +115,10 @@ pub use punctual_proto::{
     ConfigError, CongestionAlgorithm, CongestionControl, ConnectError, ConnectionInfo, ContentType,
     CryptoMode, Deadline, Decision, Efficient, Factory, GroupKind, GroupOffer, KeyLength, KeyState,
     LinkId, LinkState, MaxBandwidth, Message, MissingPackets, MsgNo, NakAlgorithm, NakPolicy,
-    NakTimer, PacketNumber, Passphrase, PathState, PeerError, PerPacketNakTimers, ReceiverView,
-    RejectReason, ReportedPacket, RetransmitAlgorithm, RetransmitBandwidth, RetransmitPolicy, Rtt,
-    RttAlgorithm, RttEstimator, RttSample, SendOptions, SenderView, SentNak, SeqNo, SocketId,
-    StatisticValue, Statistics, StreamId, StreamIdError, Transmission,
+    NakTimer, PacketNumber, Passphrase, PathState, PeerError, PerPacketNakTimers, Readiness,
+    ReceiverView, RejectReason, ReportedPacket, RetransmitAlgorithm, RetransmitBandwidth,
+    RetransmitPolicy, Rtt, RttAlgorithm, RttEstimator, RttSample, SendOptions, SenderView, SentNak,
+    SeqNo, SocketId, StatisticValue, Statistics, StreamId, StreamIdError, Transmission,
 };
 pub use punctual_units::{Bitrate, Instant};
 pub use reconnect::Reconnect;

@@ -139,6 +139,12 @@ impl Listener {
         self.callers.pop(stopped).await.ok_or(Error::Stopped)
     }
 
+    /// Whether a caller waits, so that [`incoming`](Self::incoming) gives it at once. It can be asked
+    /// for at any time.
+    pub fn has_caller(&self) -> bool {
+        !self.callers.is_empty()
+    }
+
     /// Accepts the next caller. Errors as [`incoming`](Self::incoming); cancel safe as that is.
     pub async fn accept(&self) -> Result<Socket, Error> {
         loop {

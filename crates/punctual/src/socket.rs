@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use futures_core::future::BoxFuture;
 use punctual_proto::{
-    CloseReason, Config, ConnectionId, ConnectionInfo, Endpoint, Message, PeerError, SendOptions,
-    Statistics, StreamId, StreamIdError,
+    CloseReason, Config, ConnectionId, ConnectionInfo, Endpoint, Message, PeerError, Readiness,
+    SendOptions, Statistics, StreamId, StreamIdError,
 };
 use punctual_units::Instant;
 use tokio::sync::Notify;
@@ -343,6 +343,13 @@ impl Socket {
     pub fn statistics(&self) -> Statistics {
         let Connection { shared, id, .. } = &*self.connection;
         shared.call(|state, now| state.endpoint.statistics(now, *id)).unwrap_or_default()
+    }
+
+    /// What can be done now without waiting: receive, send, or neither because the connection has
+    /// ended. It can be asked for at any time, as often as wanted.
+    pub fn readiness(&self) -> Readiness {
+        let Connection { shared, id, .. } = &*self.connection;
+        shared.call(|state, now| state.endpoint.readiness(now, *id)).unwrap_or_default()
     }
 
     /// What both ends agreed on, such as the latency.

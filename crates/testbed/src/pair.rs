@@ -6,7 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use punctual_netem::{LinkConfig, Loss};
 use punctual_proto::{
-    Config, ConnectionInfo, Endpoint, EndpointConfig, MsgNo, SendError, SendOptions, Statistics,
+    Config, ConnectionInfo, Endpoint, EndpointConfig, MsgNo, Readiness, SendError, SendOptions,
+    Statistics,
 };
 use punctual_units::{Bitrate, Instant};
 
@@ -304,6 +305,14 @@ impl Pair {
         let node = self.node(side);
         let id = node.connection.expect("a connection");
         node.endpoint.statistics(node.local(world), id).expect("not released")
+    }
+
+    /// What the application can do at one end without waiting.
+    pub fn readiness(&mut self, side: Side) -> Readiness {
+        let world = self.now;
+        let node = self.node(side);
+        let (now, id) = (node.local(world), node.connection.expect("a connection"));
+        node.endpoint.readiness(now, id).expect("not released")
     }
 
     /// What is known of the connection at one end.

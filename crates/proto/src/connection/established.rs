@@ -19,7 +19,7 @@ use super::send::{SendHalf, Verdict};
 use super::timer::{Timer, TimerTable};
 use crate::config::{Config, Transmission};
 use crate::error::{CloseReason, PeerError, RecvError, SendError};
-use crate::event::{ConnectionInfo, Message, SendOptions};
+use crate::event::{ConnectionInfo, Message, Readiness, SendOptions};
 use crate::filter::{Findings, ReceiveFilter};
 use crate::handshake::{FinalHandshake, Negotiated};
 use crate::statistics::Statistics;
@@ -341,6 +341,15 @@ impl Established {
         }
         self.last.submitted = now;
         Ok(())
+    }
+
+    /// What the application can do without waiting.
+    pub(crate) fn readiness(&mut self, due_by: Instant) -> Readiness {
+        Readiness {
+            readable: self.receiver.next_delivery().is_due(due_by),
+            writable: matches!(self.phase, Phase::Open) && self.sender.room() > 0,
+            broken: !self.is_live(),
+        }
     }
 
     /// Takes bytes of a stream from the front of `data`, as many as there is room for.

@@ -33,7 +33,7 @@ use self::timer::{Timer, TimerTable};
 use crate::config::Config;
 use crate::encryption::KeyState;
 use crate::error::{CloseReason, PeerError, RecvError, SendError};
-use crate::event::{ConnectionInfo, Message, SendOptions};
+use crate::event::{ConnectionInfo, Message, Readiness, SendOptions};
 use crate::handshake::caller::Caller;
 use crate::handshake::rendezvous::Rendezvous;
 use crate::handshake::{FinalHandshake, Negotiated, Step};
@@ -416,6 +416,15 @@ impl Connection {
             State::Handshaking(_) => Ok(None),
             State::Failed(reason) => Err(RecvError::Closed(CloseReason::clone(reason))),
             State::Established(live) => live.recv(now, due_by, &mut self.timers),
+        }
+    }
+
+    /// What the application can do without waiting; messages count that are due at `due_by`.
+    pub(crate) fn readiness(&mut self, due_by: Instant) -> Readiness {
+        match &mut self.state {
+            State::Handshaking(_) => Readiness::default(),
+            State::Failed(_) => Readiness { broken: true, ..Readiness::default() },
+            State::Established(live) => live.readiness(due_by),
         }
     }
 

@@ -37,7 +37,7 @@ use crate::chance::Chance;
 use crate::config::{Config, EndpointConfig};
 use crate::connection::{Connection, Signals};
 use crate::error::{AcceptError, CloseReason, ConnectError, PeerError, RecvError, SendError};
-use crate::event::{ConnectionInfo, Event, IncomingId, Message, SendOptions};
+use crate::event::{ConnectionInfo, Event, IncomingId, Message, Readiness, SendOptions};
 use crate::group::Membership;
 use crate::handshake::caller::Caller;
 use crate::handshake::keys::KeyTools;
@@ -341,6 +341,13 @@ impl Endpoint {
                 end
             }
         }
+    }
+
+    /// What the application can do with a connection at `now` without waiting; `None` for a
+    /// connection that was released.
+    pub fn readiness(&mut self, now: Instant, id: ConnectionId) -> Option<Readiness> {
+        let index = self.index(id)?;
+        Some(self.connections[index].connection.readiness(now + self.early_delivery))
     }
 
     /// Tells the peer that something went wrong with what it sends, such as a full disk, by a

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_netem::{Jitter, LinkConfig, Loss, QueueLimit, Reorder};
-use punctual_proto::{Config, SendError, SendOptions};
+use punctual_proto::{BufferSize, Config, Readiness, SendError, SendOptions};
 use punctual_units::Bitrate;
 
 use crate::pair::{Pair, Side};
@@ -38,6 +38,32 @@ fn a_perfect_link_delivers_each_message_at_its_tick() {
     for (seed, ms) in [(1, 20), (2, 120), (3, 1_000)] {
         assert_eq!(expect_the_tick(seed, &link(), &latency(ms)), [MS(10); 2]);
     }
+}
+
+#[test]
+fn readiness_can_be_asked_for_at_any_time() {
+    let buffer = BufferSize::Packets(4);
+    let config = untraced(120).with_send_buffer(buffer);
+    let mut pair = Pair::symmetric(1, link());
+    pair.connect(config, untraced(120));
+    pair.listener.reads = false;
+    let ready = |readable, writable, broken| Readiness { readable, writable, broken };
+    assert_eq!(pair.readiness(Side::Caller), ready(false, true, false));
+    while pair.send_next(Side::Caller) {}
+    assert_eq!(pair.readiness(Side::Caller), ready(false, false, false), "the buffer is full");
+    pair.run_for(MS(100));
+    assert_eq!(pair.readiness(Side::Caller), ready(false, true, false));
+    assert_eq!(pair.readiness(Side::Listener), ready(false, true, false), "nothing is due");
+    pair.run_for(MS(100));
+    for _ in 0..2 {
+        assert_eq!(pair.readiness(Side::Listener), ready(true, true, false));
+    }
+    pair.close(Side::Caller);
+    pair.run_for(MS(1_000));
+    assert_eq!(pair.readiness(Side::Caller), ready(false, false, true));
+    assert_eq!(pair.readiness(Side::Listener), ready(true, false, true), "it can still be read");
+    pair.read(Side::Listener);
+    assert_eq!(pair.readiness(Side::Listener), ready(false, false, true));
 }
 
 #[test]

@@ -12,6 +12,16 @@ pub(crate) async fn within<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(Duration::from_secs(30), future).await.expect("no answer: it hangs")
 }
 
+/// Waits until `condition` holds, for state that can be asked for and is not told.
+pub(crate) async fn until(condition: impl Fn() -> bool) {
+    within(async {
+        while !condition() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
 pub(crate) fn local() -> SocketAddr {
     "127.0.0.1:0".parse().unwrap()
 }

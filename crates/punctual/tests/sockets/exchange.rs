@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::common::{config, local, message, pair, prompt, within};
+use crate::common::{config, local, message, pair, prompt, until, within};
 use bytes::Bytes;
 use punctual::{BufferSize, Error, Listener, Outgoing, SendOptions, Socket, now};
 
@@ -282,4 +282,18 @@ async fn an_idle_pair_sleeps() {
     for (before, after) in before.into_iter().zip(after) {
         assert!(after - before <= 20, "{} turns in two seconds without a message", after - before);
     }
+}
+
+#[tokio::test]
+async fn a_socket_says_at_any_time_what_it_is_ready_for() {
+    let (caller, accepted) = pair(config()).await;
+    assert!(caller.readiness().writable && !accepted.readiness().readable);
+    caller.send(message(1)).await.unwrap();
+    until(|| accepted.readiness().readable).await;
+    assert!(accepted.readiness().readable, "it can be asked again");
+    assert_eq!(within(accepted.recv()).await.unwrap().payload, message(1));
+    assert!(!accepted.readiness().readable);
+    within(caller.close()).await;
+    until(|| accepted.readiness().broken).await;
+    assert!(caller.readiness().broken && !accepted.readiness().writable);
 }

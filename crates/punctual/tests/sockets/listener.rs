@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{config, local, message, within};
+use crate::common::{config, local, message, until, within};
 use punctual::{
     AcceptError, Error, Listener, ListenerConfig, Port, PortConfig, RejectReason, Socket,
 };
@@ -31,13 +31,12 @@ async fn callers_that_wait_are_rejected_when_the_listener_goes() {
     // The first is taken out and answered after the listener is gone, the second waits in the
     // queue.
     let first = within(listener.incoming()).await.unwrap();
+    assert!(!listener.has_caller());
     let second = tokio::spawn(Socket::connect(address, config()));
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    until(|| listener.has_caller()).await;
     drop(listener);
     let error = within(second).await.unwrap().unwrap_err();
-    if let Some(reason) = error.reject_reason() {
-        assert_eq!(reason, RejectReason::CLOSE);
-    }
+    assert_eq!(error.reject_reason(), Some(RejectReason::CLOSE));
     let accepted = within(first.accept()).await.unwrap();
     let caller = within(call).await.unwrap().unwrap();
     caller.send(message(7)).await.unwrap();
@@ -72,7 +71,7 @@ async fn callers_that_gave_up_are_forgotten() {
     let taken_call = call("taken");
     let taken = within(listener.incoming()).await.unwrap();
     let queued_call = call("queued");
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    until(|| listener.has_caller()).await;
     taken_call.abort();
     queued_call.abort();
     // They say that they go. Were that lost, the machine would miss them after a second.
