@@ -139,8 +139,7 @@ impl Listener {
         self.callers.pop(stopped).await.ok_or(Error::Stopped)
     }
 
-    /// Whether a caller waits, so that [`incoming`](Self::incoming) gives it at once. It can be asked
-    /// for at any time.
+    /// Whether a caller waits, so that [`incoming`](Self::incoming) gives it at once; at any time.
     pub fn has_caller(&self) -> bool {
         !self.callers.is_empty()
     }
