@@ -1,4 +1,4 @@
-//! What a connection counts and measures: libsrt's statistics under Rust names.
+//! The statistics of a connection: libsrt's under Rust names, and our own.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use punctual_units::Bitrate;
 macro_rules! statistics {
     (totals { $( $(#[$tdoc:meta])* $total:ident : $ttype:ty, )* }
      instants { $( $(#[$idoc:meta])* $instant:ident : $itype:ty, )* }) => {
-        /// A snapshot of everything a connection counts and measures.
+        /// A snapshot of the statistics of a connection.
         ///
         /// Fields marked *total* count since the connection was opened; fields marked *instant*
         /// hold at the moment of the snapshot. [`Statistics::since`] gives the interval between two
@@ -54,130 +54,133 @@ macro_rules! statistics {
 
 statistics! {
     totals {
-        /// Total: time since the connection was opened \[msTimeStamp\]; in an interval, its length.
+        /// Total: time since the connection was opened; of an interval, its length \[msTimeStamp\].
         elapsed: Duration,
-        /// Total: data packets sent, originals, retransmissions and filter packets \[pktSent\].
+        /// Total: data packets sent: originals, retransmissions and filter packets \[pktSent\].
         packets_sent: u64,
-        /// Total: bytes of those \[byteSent\].
+        /// Total: bytes of all data packets sent \[byteSent\].
         bytes_sent: u64,
-        /// Total: first transmissions \[pktSentUnique\].
+        /// Total: originals sent, that is first transmissions of packets \[pktSentUnique\].
         packets_sent_unique: u64,
-        /// Total: bytes of those \[byteSentUnique\].
+        /// Total: bytes of originals sent \[byteSentUnique\].
         bytes_sent_unique: u64,
-        /// Total: retransmissions \[pktRetrans\].
+        /// Total: retransmissions sent \[pktRetrans\].
         packets_retransmitted: u64,
-        /// Total: bytes of those \[byteRetrans\].
+        /// Total: bytes of retransmissions sent \[byteRetrans\].
         bytes_retransmitted: u64,
-        /// Total: packets put into the sender's loss list; a packet reported again after it was
-        /// resent counts again \[pktSndLoss\].
+        /// Total: packets put into the sender's loss list; a packet that is reported again after
+        /// its retransmission counts again \[pktSndLoss\].
         packets_send_lost: u64,
         /// Total: packets that the sender dropped as too late or past their TTL \[pktSndDrop\].
         packets_send_dropped: u64,
-        /// Total: bytes of those \[byteSndDrop\].
+        /// Total: bytes of packets that the sender dropped \[byteSndDrop\].
         bytes_send_dropped: u64,
-        /// Total: ACKs received that acknowledged something new, without light ones \[pktRecvACK\].
+        /// Total: full and small ACKs received that acknowledged more packets \[pktRecvACK\].
         acks_received: u64,
-        /// Total: full and small ACKs of the peer up to the newest that came, by their numbers.
+        /// Total: full and small ACKs that the peer has sent, by the number of the newest received.
         acks_expected: u64,
-        /// Total: those that did not come.
+        /// Total: full and small ACKs that the peer has sent and that were not received.
         acks_missed: u64,
-        /// Total: runs of those.
+        /// Total: runs of consecutive ACKs that were not received.
         ack_gaps: u64,
         /// Total: NAKs received \[pktRecvNAK\].
         naks_received: u64,
-        /// Total: packets reported lost again before the answer can have arrived, and left alone
-        /// for that, each time counted.
+        /// Total: packets that the peer reported lost again before their retransmission can have
+        /// arrived, and that were not retransmitted for that reason; each report counts.
         reports_old: u64,
-        /// Total: packets reported lost that could not have come in time, and were left alone.
+        /// Total: packets that the peer reported lost and that were not retransmitted, because they
+        /// would have arrived too late.
         reports_too_late: u64,
-        /// Total: packets sent once more than the peer asked for, because no further request could
-        /// be answered in time; they count as retransmitted, too.
+        /// Total: redundant retransmissions, sent because no further NAK could be answered in time.
+        /// They are part of the retransmissions.
         packets_copied: u64,
-        /// Total: packet filter packets sent \[pktSndFilterExtra\].
+        /// Total: packets of the packet filter sent \[pktSndFilterExtra\].
         packets_send_filter_extra: u64,
-        /// Total: time with something in the send buffer \[usSndDuration\].
+        /// Total: time during which the send buffer was not empty \[usSndDuration\].
         send_busy: Duration,
-        /// Total: data packets that arrived, duplicates and retransmissions included \[pktRecv\].
+        /// Total: data packets received, with duplicates and retransmissions \[pktRecv\].
         packets_received: u64,
-        /// Total: bytes of those \[byteRecv\].
+        /// Total: bytes of all data packets received \[byteRecv\].
         bytes_received: u64,
-        /// Total: packets stored for delivery \[pktRecvUnique\].
+        /// Total: packets received for the first time and stored for delivery \[pktRecvUnique\].
         packets_received_unique: u64,
-        /// Total: bytes of those \[byteRecvUnique\].
+        /// Total: bytes of packets stored for delivery \[byteRecvUnique\].
         bytes_received_unique: u64,
-        /// Total: packets that arrived marked as retransmitted \[pktRcvRetrans\].
+        /// Total: packets received that were marked as retransmitted \[pktRcvRetrans\].
         packets_received_retransmitted: u64,
-        /// Total: packets found missing at arrival of a later one, reordered ones included
-        /// \[pktRcvLoss\].
+        /// Total: packets that were missing when a later one arrived, with those that were only
+        /// reordered \[pktRcvLoss\].
         packets_receive_lost: u64,
-        /// Total: bytes of those, estimated from the average payload \[byteRcvLoss\].
+        /// Total: bytes of missing packets, estimated from the mean payload \[byteRcvLoss\].
         bytes_receive_lost: u64,
-        /// Total: gaps that those packets left: each is a run of packets lost, or overtaken.
+        /// Total: gaps in the sequence numbers at arrival; each is a run of missing packets.
         receive_gaps: u64,
-        /// Total: gaps of a single packet.
+        /// Total: gaps in the sequence numbers that were one packet long.
         receive_gaps_single: u64,
-        /// Total: originals that arrived after a later one: counted as lost before, but only
-        /// overtaken.
+        /// Total: originals that arrived after a later packet. They were counted as missing before.
         packets_reordered: u64,
-        /// Total: packets never delivered: skipped as too late, given up by the sender, or not
-        /// decryptable \[pktRcvDrop\].
+        /// Total: packets that are never delivered, because they were too late, dropped by the
+        /// sender, or could not be decrypted \[pktRcvDrop\].
         packets_receive_dropped: u64,
-        /// Total: bytes of those, estimated from the average payload \[byteRcvDrop\].
+        /// Total: bytes of packets that are never delivered, estimated \[byteRcvDrop\].
         bytes_receive_dropped: u64,
-        /// Total: packets that could not be decrypted, or came in the clear where they should not
-        /// \[pktRcvUndecrypt\].
+        /// Total: packets that could not be decrypted, or that arrived in the clear in an encrypted
+        /// connection \[pktRcvUndecrypt\].
         packets_undecrypted: u64,
-        /// Total: payload bytes of those \[byteRcvUndecrypt\].
+        /// Total: payload bytes of packets that could not be decrypted \[byteRcvUndecrypt\].
         bytes_undecrypted: u64,
-        /// Total: packets whose GCM tag did not fit: changed on the way, or not the peer's. A part
-        /// of the undecrypted.
+        /// Total: packets with a wrong GCM tag, because they were changed in transit or are not the
+        /// peer's. They are part of the packets that could not be decrypted.
         packets_not_authentic: u64,
-        /// Total: keys that the sender took into use after the first.
+        /// Total: keys that the sender began to use after the first one.
         key_refreshes: u64,
-        /// Total: packets that arrived after their place was passed, duplicates included
+        /// Total: packets that arrived after they were delivered or given up, with duplicates
         /// \[pktRcvBelated\].
         packets_belated: u64,
-        /// Total: packets that arrived although they were stored already. A part of the belated.
+        /// Total: packets that arrived again. They are part of the belated packets.
         packets_duplicate: u64,
         /// Total: full and small ACKs sent \[pktSentACK\].
         acks_sent: u64,
         /// Total: NAKs sent \[pktSentNAK\].
         naks_sent: u64,
-        /// Total: packets asked for once more, when the answer was overdue. This and the next four
-        /// count where requests have clocks of their own
+        /// Total: packets listed in a further NAK after their retransmission timeout; 0 without NAK
+        /// timers of single packets
         /// ([`RetransmitAlgorithm::Deadline`](crate::RetransmitAlgorithm::Deadline)).
         packets_requested_again: u64,
-        /// Total: packets that came when they had been asked for once.
+        /// Total: missing packets that arrived after one NAK; 0 without NAK timers.
         recovered_first_round: u64,
-        /// Total: packets that came when they had been asked for twice.
+        /// Total: missing packets that arrived after two NAKs; 0 without NAK timers.
         recovered_second_round: u64,
-        /// Total: packets that came when they had been asked for three times.
+        /// Total: missing packets that arrived after three NAKs; 0 without NAK timers.
         recovered_third_round: u64,
-        /// Total: packets that came when they had been asked for more often.
+        /// Total: missing packets that arrived after more than three NAKs; 0 without NAK timers.
         recovered_later: u64,
-        /// Total: round trips that this end measured, one for each ACK whose answer came.
+        /// Total: round trips that this end measured, one for each ACK whose ACKACK arrived.
         rtt_samples: u64,
-        /// Total: packet filter packets received \[pktRcvFilterExtra\].
+        /// Total: packets of the packet filter received \[pktRcvFilterExtra\].
         packets_receive_filter_extra: u64,
-        /// Total: packets rebuilt by the filter \[pktRcvFilterSupply\].
+        /// Total: packets that the packet filter rebuilt \[pktRcvFilterSupply\].
         packets_filter_supplied: u64,
-        /// Total: packets that were missing when all their groups of the filter were over
-        /// \[pktRcvFilterLoss\]. Some may still be sent again, or rebuilt with others.
+        /// Total: packets that were still missing when all their rows and columns of the packet
+        /// filter had ended \[pktRcvFilterLoss\]. Some may still be retransmitted, or rebuilt.
         packets_filter_lost: u64,
-        /// Total: packets of the peer that were ignored because they broke the rules.
+        /// Total: packets received that were ignored because they were invalid.
         packets_ignored: u64,
-        /// Total: times that the connection followed its peer to another address.
+        /// Total: changes of the peer's address that the connection followed.
         path_changes: u64,
-        /// Total: times that the receiver jumped forward after an outage longer than its buffer.
+        /// Total: jumps of the receiver to other sequence numbers, as after an outage longer than
+        /// its buffer.
         receive_jumps: u64,
     }
     instants {
         /// Instant: time between two packets of mean size, at the limit that the pacer keeps
         /// \[usPktSndPeriod\].
         send_period: Duration,
-        /// Instant: packets that the peer can take, by its last ACK \[pktFlowWindow\].
+        /// Instant: free room of the peer's receive buffer by its newest ACK, packets
+        /// \[pktFlowWindow\].
         flow_window: u32,
-        /// Instant: congestion window, packets \[pktCongestionWindow\].
+        /// Instant: most packets in flight: the smaller of the congestion window and of the peer's
+        /// room \[pktCongestionWindow\].
         congestion_window: u32,
         /// Instant: packets sent and not acknowledged \[pktFlightSize\].
         flight_size: u32,
@@ -191,13 +194,13 @@ statistics! {
         send_buffer_bytes: u64,
         /// Instant: time between the oldest and the newest message in the send buffer \[msSndBuf\].
         send_buffer_span: Duration,
-        /// Instant: delay that the peer's receiver applies \[msSndTsbPdDelay\].
+        /// Instant: latency that the peer's receiver applies \[msSndTsbPdDelay\].
         peer_latency: Duration,
         /// Instant: mean lateness of belated packets, smoothed by 1/5 \[pktRcvAvgBelatedTime\].
         belated_time: Duration,
         /// Instant: largest reordering seen, packets \[pktReorderDistance\].
         reorder_distance: u32,
-        /// Instant: reordering that is waited for before a loss is reported, packets
+        /// Instant: packets that may overtake a missing one before its loss is reported
         /// \[pktReorderTolerance\].
         reorder_tolerance: u32,
         /// Instant: free room of the receive buffer, bytes \[byteAvailRcvBuf\].
@@ -209,7 +212,7 @@ statistics! {
         /// Instant: time between the oldest and the newest message in the receive buffer
         /// \[msRcvBuf\].
         receive_buffer_span: Duration,
-        /// Instant: delay that this end's receiver applies \[msRcvTsbPdDelay\].
+        /// Instant: latency that this end's receiver applies \[msRcvTsbPdDelay\].
         receive_latency: Duration,
         /// Instant: correction for the drift of the peer's clock, microseconds; positive when the
         /// peer's clock falls behind.
@@ -232,7 +235,7 @@ statistics! {
     }
 }
 
-/// The value of a statistic, for those who treat all of them alike.
+/// The value of a statistic, for code that treats all of them alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum StatisticValue {
     /// A number of packets, bytes or times.
