@@ -48,7 +48,7 @@ use crate::socket::Socket;
 /// ```
 pub struct ByteStream {
     socket: Socket,
-    /// What was received and not read yet.
+    /// Bytes that were received and not read yet.
     unread: Bytes,
     receiving: Option<BoxFuture<'static, Result<Message, Error>>>,
     /// Until there is room to send.
@@ -105,7 +105,7 @@ impl AsyncRead for ByteStream {
                 match self.poll_piece(cx) {
                     Poll::Ready(Ok(piece)) if piece.is_empty() => break,
                     Poll::Ready(Ok(piece)) => self.unread = piece,
-                    // What was read comes first; the error comes again.
+                    // The bytes that were read come first; the error comes again.
                     Poll::Pending | Poll::Ready(Err(_)) if something => break,
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                     Poll::Pending => return Poll::Pending,

@@ -1,4 +1,4 @@
-//! What a listener says of its callers: few lines, however many call.
+//! The log of a listener's callers: few lines, however many call.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};

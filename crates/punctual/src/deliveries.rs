@@ -64,7 +64,7 @@ impl Deliveries {
     }
 }
 
-/// What a wake-up takes, so that messages are as much too early as too late.
+/// The time of a wake-up, so that messages are as much too early as too late.
 const WAKE_UP: Duration = Duration::from_micros(30);
 
 /// Messages that fall due within this time are delivered together, where they follow each other

@@ -27,7 +27,7 @@ pub(crate) struct Driver {
     shared: Arc<Shared>,
     /// `None` where the socket has only one address to send from.
     sources: Option<Sources>,
-    /// What the socket did not take yet. While there is any, the machine is not asked for more.
+    /// Datagrams that the socket has not taken yet. Meanwhile the machine is not asked for more.
     backlog: Outbox,
     /// When the socket is to be read.
     gather: Gather,
@@ -146,7 +146,7 @@ impl Driver {
         let mut state = self.shared.lock();
         let now = punctual_io::now();
         state.schedule.begin(now);
-        // What connections get comes before what strangers want.
+        // Datagrams of connections come before handshakes of strangers.
         let knocks = scratch.datagrams.extract_if(.., |datagram| is_knock(datagram));
         scratch.knocks.extend(knocks);
         let Scratch { datagrams, knocks, wrong_shard, .. } = &mut *scratch;
@@ -268,7 +268,7 @@ impl Drop for Driver {
 /// one is near: they bear the time of their arrival, so nothing but the report of a loss is later.
 const LONGEST_WAIT: Duration = Duration::from_millis(2);
 
-/// What is left after the lock is released.
+/// The work that is left after the lock is released.
 struct Rest {
     /// Nobody holds the shard, and its connections are gone.
     finished: bool,
@@ -276,7 +276,7 @@ struct Rest {
     more_to_do: bool,
 }
 
-/// What a turn needs and leaves empty.
+/// Buffers that a turn uses and leaves empty.
 #[derive(Default)]
 struct Scratch {
     buffers: ReceiveBuffers,

@@ -1,4 +1,4 @@
-//! What can go wrong with a socket.
+//! The errors of sockets, ports and listeners.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use punctual_proto::{
 };
 use thiserror::Error;
 
-/// What went wrong with a socket, a port or a listener.
+/// An error of a socket, a port or a listener.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -97,7 +97,7 @@ impl From<Error> for io::Error {
     }
 }
 
-/// What an attempt to send came to.
+/// The result of an attempt to send.
 pub(crate) enum Sent {
     /// The message was taken.
     Taken,

@@ -267,7 +267,7 @@ fn bind_shards(mut port: PortConfig, shards: usize) -> Result<Arc<[Arc<UdpSocket
     Ok(sockets.into())
 }
 
-/// Who was accepted.
+/// The connection or group of a caller that was accepted.
 #[derive(Clone, Debug)]
 pub enum Accepted {
     /// A connection of its own.
@@ -287,7 +287,7 @@ pub struct IncomingCall {
     answered: bool,
 }
 
-/// What is known of a caller that waits for an answer.
+/// The facts about a caller that waits for an answer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct CallerInfo {
     /// Its address.
@@ -301,7 +301,7 @@ pub struct CallerInfo {
 }
 
 impl CallerInfo {
-    /// What the stream ID says; see [`IncomingCall::parsed_stream_id`], also for the errors.
+    /// The parsed stream ID; see [`IncomingCall::parsed_stream_id`], also for the errors.
     pub fn parsed_stream_id(&self) -> Result<StreamId, StreamIdError> {
         StreamId::parse(&self.stream_id)
     }
@@ -322,7 +322,7 @@ impl IncomingCall {
         &self.incoming.stream_id
     }
 
-    /// What the stream ID says, whichever of the usual forms it has.
+    /// The parsed stream ID, in whichever of the usual forms it is.
     ///
     /// Errors: it begins as one of these forms and breaks its rules. The error has a
     /// [code](StreamIdError::reject_reason) to refuse the caller with.
@@ -330,7 +330,7 @@ impl IncomingCall {
         StreamId::parse(self.stream_id())
     }
 
-    /// What is known of the caller.
+    /// The facts about the caller.
     pub fn info(&self) -> CallerInfo {
         CallerInfo {
             remote: self.incoming.remote,

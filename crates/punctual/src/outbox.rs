@@ -15,7 +15,7 @@ use crate::statistics::PortStatistics;
 pub(crate) struct Outbox {
     /// All their bytes, in the order of `transmits`.
     pub(crate) bytes: Vec<u8>,
-    /// What `bytes` are, from `start` on.
+    /// The transmits that `bytes` holds, from `start` on.
     transmits: VecDeque<Transmit>,
     start: usize,
 }
@@ -60,7 +60,7 @@ impl Outbox {
     }
 }
 
-/// What sending needs besides the datagrams.
+/// Everything that sending needs besides the datagrams.
 pub(crate) struct Sender<'a> {
     pub(crate) udp: &'a UdpSocket,
     pub(crate) sources: Option<&'a mut Sources>,

@@ -4,7 +4,7 @@ use punctual_proto::SendOptions;
 /// A message that is to be sent, with options of its own.
 #[derive(Clone, Debug, Default)]
 pub struct Outgoing {
-    /// What it carries.
+    /// The payload.
     pub payload: Bytes,
     /// Such as the time when it originated, if it waited since.
     pub options: SendOptions,

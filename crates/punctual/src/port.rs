@@ -146,7 +146,7 @@ impl Port {
         self.handle.shared().udp.local_addr()
     }
 
-    /// What the port has counted.
+    /// The statistics of the port.
     pub fn statistics(&self) -> PortStatistics {
         self.handle.shared().statistics()
     }

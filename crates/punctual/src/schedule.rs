@@ -29,13 +29,13 @@ pub(crate) struct Schedule {
     deliveries: Deliveries,
     /// The next turn that nobody else causes; `None` for never.
     next: Option<Instant>,
-    /// What the alarm is set to.
+    /// The instant to which the alarm is set.
     alarm: Option<Instant>,
     /// Whether the UDP socket takes no more datagrams for now.
     blocked: bool,
 }
 
-/// What a driver has to do next.
+/// The next work of a driver.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Work {
     pub(crate) due: Instant,
@@ -71,7 +71,7 @@ impl Limit {
     }
 }
 
-/// What must be done for the driver to have its next turn.
+/// The action that brings about the driver's next turn.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) enum Action {
     /// Nothing.

@@ -1,4 +1,4 @@
-//! What the driver of a port and its sockets share.
+//! The state that the driver of a port and its sockets share.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -191,8 +191,8 @@ pub(crate) enum Phase {
     Closed(CloseReason),
 }
 
-/// What tasks wait for. A task takes its ticket before it looks for something to do, and waits with
-/// it if it finds nothing: whatever happens in between is in the ticket.
+/// The signals that tasks wait for. A task takes its ticket before it looks for something to do,
+/// and waits with it if it finds nothing: a signal in between is in the ticket.
 #[derive(Debug)]
 pub(crate) struct Signals {
     readable: Notify,
@@ -206,7 +206,7 @@ pub(crate) struct Signals {
     group: OnceLock<Arc<GroupSignals>>,
 }
 
-/// What the tasks of a group wait for.
+/// The signals that the tasks of a group wait for.
 #[derive(Debug, Default)]
 pub(crate) struct GroupSignals {
     /// A link may have something to receive, or has ended.
@@ -300,7 +300,7 @@ impl State {
         self.reached = self.reached.max(now);
     }
 
-    /// What the machine has to do next.
+    /// The next work of the machine.
     pub(crate) fn next_work(&self) -> Option<Work> {
         let due = self.endpoint.poll_timeout()?;
         Some(Work { due, is_delivery: self.endpoint.next_delivery() == Some(due) })

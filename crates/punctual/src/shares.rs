@@ -1,4 +1,4 @@
-//! Who is served in a turn of the driver.
+//! The peers that are served in a turn of the driver.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -14,9 +14,9 @@ const WAITING: usize = 8_192;
 
 /// Gives each peer no more than its share of a turn of the driver.
 ///
-/// What a peer sends beyond that waits for the next turn, in its order: what others sent meanwhile
-/// and what is due comes before it. Of peers that go on sending more than can be handled, the rest
-/// is dropped, as the system would drop it, but nobody else's.
+/// Further datagrams of a peer wait for the next turn, in their order, behind the datagrams that
+/// others sent meanwhile and behind due work. If a peer continues to send more than can be handled,
+/// its datagrams beyond that are dropped, as the system would drop them, but no other peer's.
 #[derive(Debug, Default)]
 pub(crate) struct Shares {
     waiting: VecDeque<Datagram>,

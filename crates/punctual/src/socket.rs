@@ -345,14 +345,14 @@ impl Socket {
         shared.call(|state, now| state.endpoint.statistics(now, *id)).unwrap_or_default()
     }
 
-    /// What can be done now without waiting: receive, send, or neither because the connection has
-    /// ended. It can be asked for at any time, as often as wanted.
+    /// Whether the connection is readable, writable or broken now. It can be asked for at any time,
+    /// as often as wanted.
     pub fn readiness(&self) -> Readiness {
         let Connection { shared, id, .. } = &*self.connection;
         shared.call(|state, now| state.endpoint.readiness(now, *id)).unwrap_or_default()
     }
 
-    /// What both ends agreed on, such as the latency.
+    /// The terms that both ends agreed on, such as the latency.
     pub fn info(&self) -> ConnectionInfo {
         let Connection { shared, id, .. } = &*self.connection;
         let info = shared.lock().endpoint.info(*id);
@@ -370,7 +370,7 @@ impl Socket {
         self.connection.shared.udp.local_addr()
     }
 
-    /// What the UDP port that carries the connection has counted, other connections included.
+    /// The statistics of the UDP port that carries the connection, with its other connections.
     pub fn port_statistics(&self) -> PortStatistics {
         self.connection.shared.statistics()
     }
@@ -380,7 +380,7 @@ impl Socket {
         self.connection.stream_id.get_or_init(|| self.info().stream_id)
     }
 
-    /// What the stream ID says, whichever of the usual forms it has. Errors are those of
+    /// The parsed stream ID, in whichever of the usual forms it is. Errors are those of
     /// [`IncomingCall::parsed_stream_id`](crate::IncomingCall::parsed_stream_id).
     pub fn parsed_stream_id(&self) -> Result<StreamId, StreamIdError> {
         StreamId::parse(self.stream_id())

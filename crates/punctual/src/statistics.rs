@@ -1,11 +1,11 @@
-//! What a UDP port counts.
+//! The statistics of a UDP port.
 
 use std::io;
 use std::net::SocketAddr;
 
 use punctual_io::Received;
 
-/// What a UDP port counts. All values are totals since it was bound.
+/// The statistics of a UDP port. All values are totals since it was bound.
 ///
 /// The machine's own view of a connection is in [`Statistics`](crate::Statistics).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

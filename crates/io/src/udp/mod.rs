@@ -250,7 +250,7 @@ impl UdpSocket {
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The error that the system reports.
     pub fn room(&self) -> io::Result<Room> {
         self.readiness.room()
     }

@@ -1,4 +1,4 @@
-//! What is left of the links of a group that have ended.
+//! The links of a group that have ended: their totals and their addresses.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use super::LinkReport;
 /// counted with the others, and no more.
 const ADDRESSES: usize = 16;
 
-/// What the links that have ended counted, so that sums over a group never shrink.
+/// The totals of links that have ended, so that sums over a group never shrink.
 #[derive(Debug, Default)]
 pub(super) struct EndedLinks {
     together: Statistics,

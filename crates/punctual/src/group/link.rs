@@ -53,7 +53,7 @@ pub struct LinkReport {
     pub id: LinkId,
     /// Its weight.
     pub weight: u16,
-    /// What it does.
+    /// Its state.
     pub state: LinkState,
     /// This end's socket ID.
     pub socket_id: u32,
@@ -61,16 +61,16 @@ pub struct LinkReport {
     pub local: SocketAddr,
     /// The peer's address.
     pub remote: SocketAddr,
-    /// What its connection counts and measures.
+    /// The statistics of its connection.
     pub statistics: Statistics,
 }
 
 /// How a [`Group`](super::Group) is, all at one moment.
 #[derive(Clone, Debug)]
 pub struct GroupReport {
-    /// What is counted of the stream as a whole, each message once.
+    /// The statistics of the stream as a whole, in which each message counts once.
     pub stream: Statistics,
-    /// The links that stand or have something left to deliver.
+    /// The links that are established or have something left to deliver.
     pub links: Vec<LinkReport>,
     /// The links that have ended: their totals are sums, their instants those of the last one.
     pub ended: Statistics,

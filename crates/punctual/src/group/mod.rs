@@ -272,7 +272,7 @@ impl Group {
         self.inner.signals.wake();
     }
 
-    /// What the group does with its links.
+    /// The kind of the group: what it does with its links.
     pub fn kind(&self) -> GroupKind {
         self.inner.lock().driver.group().kind()
     }
@@ -295,7 +295,7 @@ impl Group {
         self.inner.lock().driver.group().switches()
     }
 
-    /// What is counted of the stream as a whole, each message once.
+    /// The statistics of the stream as a whole, in which each message counts once.
     pub fn statistics(&self) -> Statistics {
         self.inner.lock().driver.group().statistics(punctual_io::now())
     }
