@@ -97,7 +97,7 @@ pub enum Transmission {
     Stream,
 }
 
-/// What decides on the rate at which files and streams are sent; live has its own.
+/// The congestion control of files and byte streams; live has its own.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum CongestionAlgorithm {
     /// libsrt's (FileCC).
@@ -265,11 +265,11 @@ options! { plain {
     payload_size / with_payload_size: usize = 1316, "payloadsize" in 1..=1456, "1 to 1456 bytes";
     /// Most packets in flight that the receiver allows \[fc\]. At least 32, default 131,072.
     flow_window / with_flow_window: usize = AUTO_BUFFER_PACKETS, "fc" in 32..=1_048_576, "32 to 1048576 packets";
-    /// What the send buffer may hold \[sndbuf\].
+    /// The size of the send buffer \[sndbuf\].
     send_buffer / with_send_buffer: BufferSize = BufferSize::Auto;
-    /// What the receive buffer may hold \[rcvbuf\]. No more than the flow window counts.
+    /// The size of the receive buffer \[rcvbuf\]; the flow window bounds it as well.
     receive_buffer / with_receive_buffer: BufferSize = BufferSize::Auto;
-    /// How long `close` goes on sending what is buffered \[linger\]. Default 0 in live mode.
+    /// How long `close` continues to send buffered packets \[linger\]. Default 0 in live mode.
     linger / with_linger: Duration = Duration::ZERO;
     /// Limit of the sending rate \[maxbw\].
     max_bandwidth / with_max_bandwidth: MaxBandwidth = MaxBandwidth::Unlimited;
@@ -344,7 +344,7 @@ options! { plain {
     /// default 65,536; no more than half the refresh rate counts.
     key_pre_announce / with_key_pre_announce: u32 = 1 << 16, "kmpreannounce" in 1..=1 << 29, "1 to 536870912 packets";
 } algorithms {
-    /// What decides on the rate of files and streams. Default: libsrt's FileCC.
+    /// The congestion control of files and byte streams. Default: libsrt's FileCC.
     congestion_algorithm / with_congestion_algorithm: CongestionAlgorithm;
     /// Which packets are retransmitted on a loss report \[retransmitalgo\]. Default automatic.
     retransmit_algorithm / with_retransmit_algorithm: RetransmitAlgorithm;
@@ -410,12 +410,12 @@ impl Config {
         self.with_receive_latency(latency)?.with_peer_latency(latency)
     }
 
-    /// What the caller tells the listener about the stream \[streamid\]. Default empty.
+    /// The stream ID, which the caller sends to the listener \[streamid\]. Default empty.
     pub fn stream_id(&self) -> &str {
         &self.stream_id
     }
 
-    /// What the caller tells the listener about the stream, up to 512 bytes \[streamid\].
+    /// The stream ID, which the caller sends to the listener, up to 512 bytes \[streamid\].
     pub fn with_stream_id(mut self, stream_id: impl Into<String>) -> Result<Self, ConfigError> {
         let stream_id = stream_id.into();
         if stream_id.len() > Self::MAX_STREAM_ID {
@@ -429,14 +429,14 @@ impl Config {
         Ok(self)
     }
 
-    /// What both ends know, and from which the keys of encryption follow \[passphrase\]. Default
+    /// The secret of both ends, from which the keys of encryption follow \[passphrase\]. Default
     /// none: nothing is encrypted.
     pub const fn passphrase(&self) -> Option<&Passphrase> {
         self.passphrase.as_ref()
     }
 
-    /// What both ends know, 10 to 80 bytes \[passphrase\]; empty for no encryption. An error tells
-    /// its length and nothing of what it says.
+    /// The secret of both ends, 10 to 80 bytes \[passphrase\]; empty for no encryption. An error
+    /// tells its length and no part of its text.
     pub fn with_passphrase(mut self, passphrase: impl AsRef<[u8]>) -> Result<Self, ConfigError> {
         let passphrase = passphrase.as_ref();
         self.passphrase = match passphrase.len() {

@@ -1,4 +1,4 @@
-//! What the application chooses, and is told, about encryption.
+//! Encryption as the application chooses and sees it.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub enum CryptoMode {
 }
 
 impl CryptoMode {
-    /// What the end that makes the first key uses.
+    /// The mode that the end uses which makes the first key.
     pub(crate) const fn chosen(self) -> CipherMode {
         match self {
             Self::Auto | Self::Ctr => CipherMode::Ctr,

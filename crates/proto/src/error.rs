@@ -79,7 +79,7 @@ pub enum SendError {
     Closed(CloseReason),
 }
 
-/// What went wrong at the other end of a transfer, as it says by a PEERERROR packet.
+/// An error at the other end of a transfer, which it reports by a PEERERROR packet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PeerError(u32);
 

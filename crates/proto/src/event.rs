@@ -1,4 +1,4 @@
-//! What the application is told, and the messages it exchanges.
+//! Events for the application, and the messages that it exchanges.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -71,7 +71,7 @@ pub struct Incoming {
     pub group: Option<GroupOffer>,
 }
 
-/// What an application can do with a connection without waiting.
+/// Whether a connection is readable, writable or broken.
 ///
 /// Events tell a change once; this state can be asked for at any time
 /// ([`Endpoint::readiness`](crate::Endpoint::readiness)).
@@ -86,7 +86,7 @@ pub struct Readiness {
     pub broken: bool,
 }
 
-/// What a connection's two ends agreed on.
+/// The terms that the two ends of a connection agreed on.
 #[derive(Clone, Debug)]
 pub struct ConnectionInfo {
     /// The peer's address as it is now: see [`Event::PeerMoved`].
@@ -114,7 +114,7 @@ pub struct ConnectionInfo {
     pub rtt: Duration,
     /// How data travel.
     pub transmission: Transmission,
-    /// What the peer said last of what went wrong there: see [`SendError::PeerError`].
+    /// The last error that the peer reported: see [`SendError::PeerError`].
     ///
     /// [`SendError::PeerError`]: crate::SendError::PeerError
     pub peer_error: Option<PeerError>,

@@ -45,7 +45,7 @@ pub(crate) struct FileControl {
     max_window: f64,
     /// Microseconds.
     period: f64,
-    /// What was acknowledged since the rate was last looked at.
+    /// Packets acknowledged since the last change of the rate.
     acknowledged: u32,
     last_change: Option<Instant>,
     /// Losses for each packet that was acknowledged.

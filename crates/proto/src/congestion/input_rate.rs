@@ -4,7 +4,7 @@ use punctual_units::{Bitrate, Instant};
 
 use crate::config::PACKET_OVERHEAD;
 
-/// What an input counts as before it was measured.
+/// The rate of an input before it is measured.
 const INITIAL: Bitrate = Bitrate::from_mbps(1_000);
 const FIRST_PERIOD: Duration = Duration::from_millis(500);
 const PERIOD: Duration = Duration::from_secs(1);

@@ -8,7 +8,7 @@ use super::{CongestionControl, PathState};
 use crate::config::{Config, MaxBandwidth, PACKET_OVERHEAD};
 use crate::connection::send::pacer::Pace;
 
-/// What "unlimited" means at least: libsrt's 1 Gb/s.
+/// The least rate that "unlimited" means: libsrt's 1 Gb/s.
 const UNLIMITED: Bitrate = Bitrate::from_mbps(1_000);
 
 /// Live congestion control: originals and retransmissions together stay within the maximum

@@ -88,13 +88,13 @@ pub(crate) struct LastActivity {
 #[expect(clippy::struct_excessive_bools, reason = "each is one packet that waits or does not")]
 pub(crate) struct Pending {
     pub(crate) ack_ack: Option<AckNo>,
-    /// What a key message of the peer's is answered.
+    /// The answer to a key message of the peer.
     pub(crate) key_answer: Option<Vec<u8>>,
     pub(crate) ack: bool,
     pub(crate) keep_alive: bool,
     /// A keepalive that says that this link of a group goes idle.
     pub(crate) idle: bool,
-    /// What went wrong here.
+    /// The error that this end reports.
     pub(crate) error: Option<PeerError>,
     /// The answer to the peer's challenge.
     pub(crate) path_answer: Option<path::Body>,
@@ -343,7 +343,7 @@ impl Established {
         Ok(())
     }
 
-    /// What the application can do without waiting.
+    /// Whether the connection is readable, writable or broken.
     pub(crate) fn readiness(&mut self, due_by: Instant) -> Readiness {
         Readiness {
             readable: self.receiver.next_delivery().is_due(due_by),

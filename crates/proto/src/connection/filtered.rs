@@ -24,7 +24,7 @@ impl Established {
         }
         filtering.ignored += u64::from(std::mem::take(&mut findings.odd));
         let mut moved = !findings.rebuilt.is_empty() || !findings.lost.is_empty();
-        // What came before what it brought about: the gap that a rebuilt packet fills is found.
+        // The packet comes before those that it rebuilt: then the gap that they fill is known.
         if header.msgno == MsgNo::CONTROL {
             self.receiver.handle_filter_packet(payload.len());
         } else {

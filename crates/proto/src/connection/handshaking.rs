@@ -99,7 +99,7 @@ impl Handshaking {
         }
     }
 
-    /// What is said, and repeated, now, and to which socket.
+    /// The request that is sent now, and repeated, and its destination socket.
     pub(crate) fn request(
         &mut self,
         now: Instant,
@@ -152,7 +152,7 @@ impl Handshaking {
         }
     }
 
-    /// What tells a listener that may have taken the call that this end has given up.
+    /// The handshake that tells a listener that this end has given up its call.
     pub(crate) fn withdrawal(&self, config: &Config, remote: SocketAddr) -> Option<Box<Handshake>> {
         match &self.role {
             Role::Caller(caller) => caller.withdrawal(config, remote),

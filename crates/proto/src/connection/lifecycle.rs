@@ -14,15 +14,15 @@ use crate::error::CloseReason;
 /// After so long without sending anything a keepalive goes out.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(1);
 
-/// What an application at the other end may need to read a message that is due. libsrt's stop
-/// reading when SHUTDOWN arrives.
+/// The time that an application at the other end may need to read a message that is due. libsrt's
+/// applications stop reading when SHUTDOWN arrives.
 const READING_TIME: Duration = Duration::from_millis(100);
 
 /// How often an orderly close says SHUTDOWN. It is not answered, and one that is lost leaves the
 /// peer waiting until it takes this end for dead, which it tells as a failure; libsrt says it once.
 const SHUTDOWNS: u8 = 3;
 
-/// What a peer is told with which this end will have no connection.
+/// The handshake that refuses a peer.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     handshake: Box<Handshake>,
@@ -37,7 +37,7 @@ impl Refusal {
     }
 }
 
-/// Who has a connection of a listener.
+/// The caller that has a connection of a listener.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tenant<'a> {
     pub(crate) stream_id: &'a str,
@@ -121,7 +121,7 @@ impl Connection {
         }
     }
 
-    /// Who has this connection, if it is one of its own that is not about to end.
+    /// The caller that has this connection, unless it belongs to a group or is about to end.
     pub(crate) fn tenant(&self) -> Option<Tenant<'_>> {
         match &self.state {
             State::Established(live)
@@ -164,8 +164,8 @@ impl Connection {
         }
     }
 
-    /// What is still to be said by a connection that is forgotten: a refusal, or a SHUTDOWN if it
-    /// was not closed.
+    /// The last packet of a connection that is forgotten: a refusal, or a SHUTDOWN if it was not
+    /// closed.
     pub(crate) fn final_packet(&mut self, now: Instant) -> Option<Vec<u8>> {
         let mut out = Vec::new();
         self.give_up(CloseReason::Local);
@@ -200,7 +200,7 @@ impl Established {
             self.receiver.skip_late(now);
         }
         if !self.is_live() {
-            // What is left to do, delivery, is scheduled anew.
+            // Only delivery is left to do; its timer is set anew.
             *timers = TimerTable::default();
             return;
         }

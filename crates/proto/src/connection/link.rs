@@ -1,4 +1,4 @@
-//! What a connection does as a link of a group.
+//! A connection as a link of a group.
 
 use punctual_units::Instant;
 use punctual_wire::SeqNo;
@@ -9,7 +9,7 @@ use crate::error::SendError;
 use crate::event::Message;
 use crate::group::{LinkAction, LinkStatus, LinkTerms, Membership};
 
-/// What a connection is as a link of a group.
+/// The configuration of a connection as a link of a group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GroupLinkConfig {
     /// The group's correction for the peer's clock, nanoseconds.
@@ -31,7 +31,7 @@ impl Connection {
         }
     }
 
-    /// What came in for the group that balances it.
+    /// The messages that arrived for a balancing group.
     pub(crate) fn take_early(&mut self) -> Vec<Message> {
         match &mut self.state {
             State::Established(live) => live.receiver.take_bypassed(),
@@ -39,7 +39,7 @@ impl Connection {
         }
     }
 
-    /// What was lost and is the group's to send again.
+    /// The packets that were lost and that the group sends again.
     pub(crate) fn take_returned(&mut self) -> Vec<SeqNo> {
         match &mut self.state {
             State::Established(live) => live.sender.take_returned(),

@@ -39,7 +39,7 @@ use crate::handshake::rendezvous::Rendezvous;
 use crate::handshake::{FinalHandshake, Negotiated, Step};
 use crate::statistics::Statistics;
 
-/// What the application is to be told since it was last asked.
+/// The news for the application since it last asked.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is told or not")]
 pub(crate) struct Signals {
@@ -76,11 +76,11 @@ pub(crate) struct Connection {
     state: State,
     /// The peer's socket for a call that failed after it was made.
     unacknowledged_peer: Option<SocketId>,
-    /// What it is as a link of a group, if it is one.
+    /// The configuration as a link of a group, if it is one.
     link: Option<GroupLinkConfig>,
     /// The number of its first message.
     first_message: MsgNo,
-    /// What the peer is told of a connection that did not come to be.
+    /// The refusal that the peer gets of a connection that was not established.
     refusal: Option<Refusal>,
     ignored: u64,
 }

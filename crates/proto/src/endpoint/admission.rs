@@ -45,7 +45,7 @@ impl Admission {
     }
 }
 
-/// What one host can be expected to have at its disposal: an address, or 2^64 of them.
+/// The addresses that one host can be expected to have: one, or 2^64 of them.
 pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,

@@ -20,7 +20,7 @@ pub struct KeyDerivation {
     length: KeyLength,
 }
 
-/// What a [`KeyDerivation`] came to.
+/// The result of a [`KeyDerivation`].
 #[derive(Clone, Debug)]
 pub struct DerivedKey {
     caller: IncomingId,

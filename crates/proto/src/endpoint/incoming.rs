@@ -97,7 +97,7 @@ impl Listener {
         self.announce(id)
     }
 
-    /// What the application is told of a caller, if it was not yet.
+    /// The event of a caller of which the application has not been told yet.
     pub(crate) fn announce(&mut self, id: IncomingId) -> Option<Incoming> {
         let waiting = self.waiting.get_mut(&id).filter(|waiting| !waiting.announced)?;
         waiting.announced = true;
@@ -250,7 +250,7 @@ impl Endpoint {
         let dest = handshake.socket_id;
         if handshake.version == 4 && handshake.request == HandshakeRequest::Conclusion {
             // SRT before 1.3.0 knows no rejection, and would take it for an answer without a sense.
-            // What it understands is the end of the connection, and so libsrt refuses it.
+            // It understands the end of the connection; in this way libsrt refuses it, too.
             self.say(remote, Timestamp::default(), dest, Control::Shutdown);
             return;
         }

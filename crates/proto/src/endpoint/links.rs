@@ -51,7 +51,7 @@ impl Endpoint {
         self.accept_as(now, id, config, Some(membership))
     }
 
-    /// What a link agreed on with its peer; `None` before it stands, and for what is no link.
+    /// The terms of a link; `None` before it is established, and for a connection without group.
     pub fn link_terms(&self, id: ConnectionId) -> Option<LinkTerms> {
         self.connections[self.index(id)?].connection.link_terms()
     }
@@ -61,7 +61,7 @@ impl Endpoint {
         self.connections[self.index(id)?].connection.link_status()
     }
 
-    /// What came in over a link of a balancing group, due or not, for
+    /// The messages that arrived over a link of a balancing group, due or not, for
     /// [`Group::handle_message`](crate::Group::handle_message); nothing for any other. Such a link
     /// is to be asked for messages as well ([`recv`](Self::recv)), which makes room: they are empty
     /// and of no use.

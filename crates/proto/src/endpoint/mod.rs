@@ -68,7 +68,7 @@ pub struct ConnectionId {
 pub struct Endpoint {
     config: EndpointConfig,
     chance: Chance,
-    /// What passphrases of callers came to.
+    /// The keys that follow from callers' passphrases.
     keks: KekCache,
     connections: Slab<Slot>,
     next_serial: u64,
@@ -343,8 +343,8 @@ impl Endpoint {
         }
     }
 
-    /// What the application can do with a connection at `now` without waiting; `None` for a
-    /// connection that was released.
+    /// Whether a connection is readable, writable or broken at `now`; `None` for a connection that
+    /// was released.
     pub fn readiness(&mut self, now: Instant, id: ConnectionId) -> Option<Readiness> {
         let index = self.index(id)?;
         Some(self.connections[index].connection.readiness(now + self.early_delivery))
@@ -402,7 +402,7 @@ impl Endpoint {
         self.outbox.forget(index);
     }
 
-    /// What the ends of a connection agreed on; `None` for a connection that was released.
+    /// The terms of a connection; `None` for a connection that was released.
     pub fn info(&self, id: ConnectionId) -> Option<ConnectionInfo> {
         Some(self.connections[self.index(id)?].connection.info())
     }

@@ -8,7 +8,7 @@ use punctual_wire::{Control, ControlPacket};
 use super::Endpoint;
 use crate::connection::path;
 
-/// What a packet from another address than the peer's says of the path.
+/// The meaning of a packet that comes from another address than the peer's.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum OffPathPacket<'a> {
     /// The answer to a challenge.

@@ -27,7 +27,7 @@ const FIRST_LOOK: Duration = Duration::from_millis(10);
 /// The longest time between two looks.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
-/// What is on its way from a peer that has ended arrives within so long at most.
+/// Packets in flight from a peer that has ended arrive within this time.
 const LONGEST_WAY: Duration = Duration::from_millis(250);
 
 /// Callers that may get the place of another one, one for each connection at most.

@@ -21,8 +21,8 @@ pub struct Transmit {
     pub segment_size: usize,
 }
 
-/// What waits to be sent: answers that belong to no connection, and connections that have
-/// something.
+/// The packets that wait to be sent: answers that belong to no connection, and connections that
+/// have some.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     replies: VecDeque<(SocketAddr, Vec<u8>)>,

@@ -59,7 +59,7 @@ const GROUP_BIT: u32 = 1 << 30;
 /// and rejects every other.
 const BALANCE: u8 = 80;
 
-/// What a group does with its links \[grouptype\].
+/// The kind of a group: how it uses its links \[grouptype\].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum GroupKind {
     /// Every message goes over every link: nothing is lost while one of them carries it.
@@ -174,7 +174,7 @@ impl Group {
         self
     }
 
-    /// What the group does with its links.
+    /// The kind of the group.
     pub const fn kind(&self) -> GroupKind {
         self.kind
     }
@@ -287,7 +287,7 @@ impl Group {
         self.handle_timeout(now);
     }
 
-    /// What the link says of itself. [`handle_timeout`](Self::handle_timeout) acts on it.
+    /// Takes the status of a link. [`handle_timeout`](Self::handle_timeout) acts on it.
     pub fn update(&mut self, id: LinkId, status: LinkStatus) {
         let Some(link) = self.links.get_mut(&id).filter(|link| link.state.is_up()) else { return };
         let drift = status.drift;
@@ -327,7 +327,7 @@ impl Group {
         self.merger.next_due()
     }
 
-    /// What is to be done at a link, if anything.
+    /// The next action to be carried out at a link, if any.
     pub fn poll_action(&mut self) -> Option<(LinkId, LinkAction)> {
         self.actions.pop_front()
     }
@@ -444,7 +444,7 @@ impl Group {
         up.map(|link| link.max_payload).min()
     }
 
-    /// What is counted of the stream as a whole, each message once: the fields that libsrt's groups
+    /// The statistics of the stream as a whole, each message once: the fields that libsrt's groups
     /// fill, and the late copies as belated packets.
     pub fn statistics(&self, now: Instant) -> Statistics {
         let headers = |packets: u64| packets * PACKET_OVERHEAD as u64;

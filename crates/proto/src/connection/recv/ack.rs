@@ -20,10 +20,11 @@ const REMEMBERED: usize = 1_024;
 pub(crate) struct AckState {
     next_number: AckNo,
     sent: VecDeque<SentAck>,
-    /// What the last timer ACK said and when it went out; at first, when the connection began.
+    /// The number in the last timer ACK and when it was sent; at first, when the connection began.
     last_sent: (SeqNo, Instant),
     last_full: Option<Instant>,
-    /// What the newest ACK said that the peer acknowledged; `None` if it must hear of room again.
+    /// The number in the newest ACK that the peer acknowledged; `None` if it must hear of room
+    /// again.
     settled: Option<SeqNo>,
     /// Packets since the last ACK of any kind.
     packets: u32,

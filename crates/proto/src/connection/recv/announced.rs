@@ -3,7 +3,7 @@ use punctual_wire::SeqNo;
 /// Runs that are remembered; of more, the receiver asks when it misses them, and is told again.
 const REMEMBERED: usize = 16;
 
-/// What the sender says it gave up before it sent anything behind it.
+/// The packets that the sender dropped, as it says, before it sent anything behind them.
 ///
 /// It is believed when a packet behind it comes and none of it did: until then it costs nothing to
 /// be wrong, and a request in somebody else's name moves nothing.

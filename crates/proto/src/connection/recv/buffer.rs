@@ -55,7 +55,7 @@ impl MessagePart {
 const POSITION_SHIFT: u32 = 30;
 const IN_ORDER_SHIFT: u32 = 29;
 
-/// What became of a packet that arrived.
+/// The result of storing a packet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Insert {
     /// It follows the newest one, or leaves `gap` numbers out.

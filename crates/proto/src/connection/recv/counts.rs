@@ -3,7 +3,7 @@ use std::time::Duration;
 use crate::config::PACKET_OVERHEAD;
 use crate::statistics::Statistics;
 
-/// What the receiving half counts. Byte counters here are payload only.
+/// The counters of the receiving half. Bytes are payload here, without headers.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     received: u64,
@@ -78,7 +78,7 @@ impl Counts {
         self.dropped += packets;
     }
 
-    /// What was passed over had not been sent: the stream goes on there.
+    /// The stream continues at packets that were skipped and had not been sent yet.
     pub(crate) const fn went_back(&mut self) {
         self.jumps += 1;
     }

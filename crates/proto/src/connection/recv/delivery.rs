@@ -1,4 +1,4 @@
-//! What the receiving half delivers.
+//! The way in which received packets are delivered.
 
 use punctual_units::Instant;
 use punctual_wire::{DataHeader, SeqNo};
@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::handshake::Negotiated;
 use crate::mode::Messages;
 
-/// What the application gets of the packets, and when.
+/// The way in which received packets become messages of the application.
 #[derive(Debug)]
 pub(super) enum Delivery {
     /// Live: each packet is a message, delivered when it is due.

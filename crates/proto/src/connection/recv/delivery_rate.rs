@@ -11,7 +11,8 @@ const LEAST: usize = 2;
 /// and under load ten thousand times a second. What comes together after a longer time came within
 /// this.
 const LOOK: Duration = Duration::from_micros(200);
-/// What is so many times the median, or its part, is left out (draft section 5.2.1.2).
+/// A value of this many times the median, or of this part of it, is left out (draft section
+/// 5.2.1.2).
 const OUTLIER: u32 = 8;
 
 /// How many packets per second arrive while they do: what a file's sender goes by (draft section

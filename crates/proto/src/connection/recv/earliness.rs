@@ -40,7 +40,7 @@ impl Earliness {
         }
     }
 
-    /// What is believed.
+    /// The earliness that is plausible.
     pub(super) const fn limit(&self) -> Duration {
         self.limit
     }

@@ -8,7 +8,7 @@ use super::buffer::Stored;
 use super::tsbpd::Tsbpd;
 use super::{ReceiveHalf, SUSPICIOUS_GAP};
 
-/// What hosts and networks may be late by: less silence means nothing.
+/// The delay that hosts and networks may cause: less silence means nothing.
 const LEAST_SILENCE: Duration = Duration::from_millis(10);
 /// A pause so many times as long as usual is silence.
 const UNUSUAL: u32 = 4;
@@ -16,7 +16,7 @@ const UNUSUAL: u32 = 4;
 const SEVERAL: usize = 8;
 /// After a silence a stream may be so many times as fast as before.
 const FASTER: u64 = 8;
-/// What counts as the latency where messages have no time.
+/// The time that counts as the latency where messages have no timestamps.
 const UNTIMED: Duration = Duration::from_secs(1);
 
 /// Packets whose numbers lie elsewhere than those of the stream so far.
@@ -200,8 +200,8 @@ impl ReceiveHalf {
             return elsewhere.confirmed;
         }
         if elsewhere.is_behind {
-            // What was given up may come late, and the stream go on behind it. Only what comes for
-            // long in place of the stream is the stream.
+            // Packets that were given up may come late while the stream continues. Only packets
+            // that come for long in place of the stream are the stream.
             return elsewhere.packets.len() >= SEVERAL && elsewhere.has_gone_on(now);
         }
         elsewhere.has_gone_on(now)

@@ -8,11 +8,11 @@ use crate::config::{Config, SRT_HEADER, Transmission, UDP_IPV6_OVERHEAD};
 use crate::handshake::Negotiated;
 use crate::mode::{Messages, Mode};
 
-/// What a packet filter and an authentication tag may take of a packet that is full.
+/// Bytes that a packet filter and an authentication tag may take of a full packet.
 const EXTRAS: usize = 20;
 
-/// What the receiver of a file does besides: it measures the rates that file congestion control
-/// goes by, puts messages together, and acknowledges the end of each at once.
+/// The additional work of a file's receiver: it measures the rates that file congestion control
+/// uses, puts messages together, and acknowledges the end of each at once.
 #[derive(Debug)]
 pub(crate) struct FileReceipt {
     rate: DeliveryRate,

@@ -7,7 +7,7 @@ const ARRIVALS: usize = 16;
 /// Probe pairs that the capacity is taken from.
 const PROBES: usize = 64;
 
-/// What the receiver can tell of the link: how fast packets arrive, and how close together a probe
+/// The receiver's estimates of the link: how fast packets arrive, and how close together a probe
 /// pair does (draft sections 4.7 and 5.2.3).
 ///
 /// Packets that the operating system hands over together have no measurable gap; such a pair is

@@ -72,11 +72,11 @@ pub(crate) struct ReceiveHalf {
     full_payload: usize,
     /// When the connection began.
     started: Instant,
-    /// What came elsewhere than where the stream stands.
+    /// Packets far from the stream, which may continue there.
     elsewhere: Option<Box<Elsewhere>>,
-    /// What the sender gave up beyond the newest packet.
+    /// Packets beyond the newest one that the sender dropped.
     announced: Announced,
-    /// The last of those that nobody here can read.
+    /// The last packet that arrived without a key that could decrypt it.
     unreadable: Option<SeqNo>,
     counts: Counts,
 }
@@ -232,7 +232,7 @@ impl ReceiveHalf {
     fn give_up_unreadable(&mut self, now: Instant, seq: SeqNo) -> bool {
         let heard = self.link.newest_arrival();
         if heard.is_some_and(|at| now < at + READABLE) {
-            // What can be read goes on: this is somebody else's.
+            // Packets that can be decrypted continue to arrive: this one is not the peer's.
             return false;
         }
         let end = self.buffer.end();

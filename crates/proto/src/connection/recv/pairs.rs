@@ -13,13 +13,13 @@ const LEAST: usize = 2;
 /// the sender's window closed between its packets.
 const OUTLIER: u64 = 8;
 
-/// What the link seems to carry, from how close together the packets of a probe pair arrive (draft
+/// The capacity of the link, from how close together the packets of a probe pair arrive (draft
 /// section 5.2.3), for a receiver that looks at the network now and then.
 ///
-/// What arrived between two looks has one time. So a pair is no time apart, or as far as the looks
-/// are; and the closer it was, the more seldom a look comes between its packets. The mean over all
-/// pairs, those of one time included, is the time that was between them: leaving those out, or
-/// taking the median, would tell how often this end looks.
+/// Packets that arrive between two looks get one time. So the two packets of a pair are no time
+/// apart, or one interval between looks; the closer they are, the more seldom a look falls between
+/// them. The mean over all pairs, with those of one time, is the real distance. Without those
+/// pairs, or by the median, the result would be how often this end looks.
 #[derive(Debug)]
 pub(crate) struct ProbePairs {
     /// Nanoseconds between the packets of a pair, scaled to a full payload. Made when the first

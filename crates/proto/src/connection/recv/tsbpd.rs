@@ -65,7 +65,7 @@ impl Tsbpd {
         PeerTime((expected + i64::from(offset)).saturating_mul(1_000))
     }
 
-    /// What the peer's clock shows at `now`, less the network's delay.
+    /// The peer's clock at `now`, less the network's delay.
     pub(crate) fn peer_time_at(&self, now: Instant) -> PeerTime {
         PeerTime(self.peer_micros_at(now).saturating_mul(1_000))
     }
@@ -101,7 +101,7 @@ impl Tsbpd {
     }
 }
 
-/// What lies before the clock's origin counts as that.
+/// A time before the clock's origin counts as the origin.
 fn instant(nanos: i64) -> Instant {
     Instant::from_nanos(u64::try_from(nanos).unwrap_or(0))
 }

@@ -19,7 +19,7 @@ pub(super) struct AckOrder {
     leap: Option<AckNo>,
 }
 
-/// What an ACK's number says.
+/// The place of an ACK among the others, by its number.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Order {
     /// It is the newest, so many after the one before; 0 if that cannot be said.
@@ -52,7 +52,7 @@ impl AckOrder {
             return Order::Leap;
         }
         (self.newest, self.at, self.leap) = (Some(number), now, None);
-        // What lies farther ahead is no loss, but a peer that counts in its own way.
+        // A number farther ahead is no loss, but a peer that counts in its own way.
         Order::Newest(if steps < OVERTAKEN { steps } else { 0 })
     }
 }

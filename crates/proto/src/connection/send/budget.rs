@@ -4,7 +4,7 @@ use punctual_units::{Bitrate, Instant};
 
 use crate::config::RetransmitBandwidth;
 
-/// What may be sent at once after a pause, at a rate that was given.
+/// The time of a given rate that may be sent at once after a pause.
 const BURST: Duration = Duration::from_millis(100);
 /// A peer whose base or drift is off by less plays a packet still.
 const MARGIN: Duration = Duration::from_millis(20);
@@ -32,7 +32,7 @@ enum Limit {
     Rate(Bitrate),
 }
 
-/// What the sender is given to send, and what it may send.
+/// The rate of the input, and the rate at which the sender may send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rates {
     /// `None` as long as it is not known.
@@ -42,9 +42,9 @@ pub(crate) struct Rates {
 }
 
 impl RetransmitBudget {
-    /// What the option means: `None` for no limit. `applies` says whether the automatic limit has
-    /// its place: there is a maximum bandwidth, and the peer skips what is late. Else everything
-    /// must arrive, whenever it does. `latency` is the peer's.
+    /// The budget that the option means: `None` for no limit. The automatic limit `applies` where
+    /// there is a maximum bandwidth and the peer drops what is too late; otherwise every packet
+    /// must arrive, however late. `latency` is the peer's.
     pub(crate) fn new(
         option: RetransmitBandwidth,
         applies: bool,

@@ -21,7 +21,7 @@ pub(crate) struct Outgoing {
     pub(crate) position: Position,
 }
 
-/// What the buffer let go without its being acknowledged.
+/// Packets and payload bytes that left the buffer without an acknowledgement.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Dropped {
     pub(crate) packets: u64,

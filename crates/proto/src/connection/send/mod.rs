@@ -635,7 +635,7 @@ impl SendHalf {
     }
 }
 
-/// What limits retransmissions by the rate of the stream.
+/// The rates of the stream that limit retransmissions.
 fn rates(control: &Controller) -> Rates {
     Rates { input: control.input(), limit: control.get().max_bandwidth() }
 }

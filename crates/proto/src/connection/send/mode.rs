@@ -1,5 +1,4 @@
-//! What both ends agreed on for what this end sends: which packets it may give up, and how losses
-//! are recovered.
+//! The terms for this end's packets: which of them it may give up, and how losses are recovered.
 
 use std::time::Duration;
 

@@ -21,7 +21,7 @@ const LOOSE_QUANTUM: Duration = Duration::from_micros(500);
 pub(crate) enum Pace {
     /// The same after each, whatever its size, as FileCC has it.
     Packet(Duration),
-    /// What the packet takes at a rate: nanoseconds for 65,536 bytes.
+    /// The time that bytes take at a rate: nanoseconds for 65,536 bytes.
     Bytes(u64),
     /// The same at a rate that nobody set as a limit: it only spreads what comes in long bursts.
     Loose(u64),
