@@ -105,7 +105,7 @@ pub(crate) fn changes(at_ease: &[&Step]) -> bool {
             _ => false,
         }
     };
-    // Less may arrive in a moment because a program was not let run: then no queue shows.
+    // Less may arrive in a sample because a program was not let run: then no queue shows.
     let waited = |second: &Second| match (second.delay, second.worst) {
         (Some(usual), Some(worst)) => worst - usual > WAITED_US,
         _ => second.time >= LONG_SILENCE,

@@ -43,7 +43,7 @@ pub struct Report {
     pub reorder_distance: u32,
     /// Estimated capacity of the link.
     pub link_capacity: Bitrate,
-    /// What was seen from moment to moment since the last report.
+    /// The samples since the last report.
     pub samples: Vec<LinkSample>,
 }
 
@@ -108,7 +108,7 @@ totals! {
     bytes_unique = |s: &Statistics| s.bytes_received_unique,
 }
 
-/// What the receiver saw at a moment.
+/// The receiver's part of a sample.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct LinkSample {
     /// Time since the connection was opened.

@@ -112,15 +112,15 @@ mod tests {
         let hello = Report::parse(&reporter.poll_message(start).unwrap()).unwrap();
         assert_eq!((hello.number, hello.samples.len()), (0, 0));
         let mut statistics = Statistics::default();
-        for moment in 1..=5_u64 {
-            let now = start + SAMPLE_PERIOD * u32::try_from(moment).unwrap();
+        for sample in 1..=5_u64 {
+            let now = start + SAMPLE_PERIOD * u32::try_from(sample).unwrap();
             assert_eq!(reporter.poll_message(now - SAMPLE_PERIOD), None);
             statistics.elapsed = now - start;
-            statistics.packets_received = 10 * moment;
-            statistics.packets_received_unique = 10 * moment;
-            statistics.packets_receive_lost = moment / 3;
-            statistics.receive_gaps = moment / 3;
-            statistics.rtt_samples = moment / 2;
+            statistics.packets_received = 10 * sample;
+            statistics.packets_received_unique = 10 * sample;
+            statistics.packets_receive_lost = sample / 3;
+            statistics.receive_gaps = sample / 3;
+            statistics.rtt_samples = sample / 2;
             statistics.rtt_latest = Duration::from_millis(30);
             reporter.handle_message(1_000);
             reporter.observe(now, &statistics);

@@ -11,7 +11,7 @@ use crate::events::LossEvents;
 use crate::measurement::{Congestion, Verdict};
 use crate::report::Totals;
 
-/// What was seen at one moment, on the time scale of the probe.
+/// A sample of both ends' counters, at its time on the scale of the probe.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
     pub(crate) at: Duration,
@@ -29,7 +29,7 @@ pub(crate) struct Sample {
 
 /// What the end that sends counts, in all.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Own {
+pub(crate) struct SenderTotals {
     pub(crate) retransmitted: u64,
     pub(crate) acks_expected: u64,
     pub(crate) acks_missed: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Own {
 
 /// What a step is compared with: the clear steps before it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Base {
+pub(crate) struct Baseline {
     /// Share of packets lost.
     pub(crate) loss: f64,
     /// Median delay, µs.
@@ -68,12 +68,12 @@ pub(crate) struct Step {
     /// The receiver's totals at the first and the last report of this step.
     pub(crate) totals: Option<(Totals, Totals)>,
     /// What this end counted when it began and at the last look.
-    pub(crate) own: Option<(Own, Own)>,
+    pub(crate) own: Option<(SenderTotals, SenderTotals)>,
     /// Messages that were to be sent, by the pace.
     packets_per_sec: f64,
     planned: Duration,
     /// Moments that were taken in.
-    moments: u32,
+    samples: u32,
     block: Block,
     blocks: Vec<Second>,
     pending: VecDeque<Pending>,
@@ -100,7 +100,7 @@ struct Pending {
     rtt: u32,
 }
 
-impl Own {
+impl SenderTotals {
     pub(crate) fn of(statistics: &Statistics) -> Self {
         Self {
             retransmitted: statistics.packets_retransmitted,
@@ -127,7 +127,7 @@ impl Step {
             verdict: Verdict::Unfinished,
             rtts: Vec::new(),
             transits: Vec::new(),
-            moments: 0,
+            samples: 0,
             received: 0,
             lost: 0,
             gaps: 0,
@@ -145,7 +145,7 @@ impl Step {
         }
     }
 
-    /// Whether a moment at `at` belongs to this step.
+    /// Whether a sample at `at` belongs to this step.
     pub(crate) fn covers(&self, at: Duration) -> bool {
         at >= self.from && self.until.is_none_or(|until| at < until)
     }
@@ -194,30 +194,30 @@ impl Step {
         median(&medians)
     }
 
-    /// Takes in a moment of this step; what is known of the link without congestion is in `base`.
-    pub(crate) fn take(&mut self, moment: &Sample, base: Option<&Base>) {
-        if self.moments >= MOST_MOMENTS {
+    /// Takes in a sample of this step; what is known of the link without congestion is in `base`.
+    pub(crate) fn take(&mut self, sample: &Sample, base: Option<&Baseline>) {
+        if self.samples >= MOST_SAMPLES {
             return;
         }
-        self.moments += 1;
-        self.last = self.last.max(moment.at);
-        self.rtts.extend(moment.rtt);
-        self.transits.extend(moment.transit);
-        self.received += moment.received;
-        self.lost += moment.lost;
-        self.gaps += moment.gaps;
-        self.reordered += moment.reordered;
-        self.note_losses(moment);
-        if moment.at >= self.block.from + self.block_time() {
+        self.samples += 1;
+        self.last = self.last.max(sample.at);
+        self.rtts.extend(sample.rtt);
+        self.transits.extend(sample.transit);
+        self.received += sample.received;
+        self.lost += sample.lost;
+        self.gaps += sample.gaps;
+        self.reordered += sample.reordered;
+        self.note_losses(sample);
+        if sample.at >= self.block.from + self.block_time() {
             self.end_block(base);
-            self.block = Block { from: moment.at, ..Block::default() };
+            self.block = Block { from: sample.at, ..Block::default() };
         }
         let block = &mut self.block;
-        block.received += moment.received;
-        block.lost += moment.lost;
-        block.reordered += moment.reordered;
-        block.backlog = block.backlog.max(moment.backlog);
-        let delay = moment.transit.map(i64::from).or(moment.rtt.map(i64::from));
+        block.received += sample.received;
+        block.lost += sample.lost;
+        block.reordered += sample.reordered;
+        block.backlog = block.backlog.max(sample.backlog);
+        let delay = sample.transit.map(i64::from).or(sample.rtt.map(i64::from));
         block.delays.extend(delay);
     }
 
@@ -235,8 +235,8 @@ impl Step {
         self.main_trouble()
     }
 
-    /// The verdict, now that no more moments of this step will come.
-    pub(crate) fn conclude(&mut self, base: Option<&Base>) {
+    /// The verdict, now that no more samples of this step will come.
+    pub(crate) fn conclude(&mut self, base: Option<&Baseline>) {
         self.flush_pending(None);
         if self.verdict != Verdict::Unfinished {
             return;
@@ -257,7 +257,7 @@ impl Step {
     }
 
     /// Judges the block that ends.
-    fn end_block(&mut self, base: Option<&Base>) {
+    fn end_block(&mut self, base: Option<&Baseline>) {
         let time = (self.last.max(self.block.from) - self.block.from).max(self.block_time() / 2);
         let time = time.min(self.block_time() * 2);
         let expected = self.packets_per_sec * time.as_secs_f64();
@@ -311,20 +311,20 @@ impl Step {
         of_kind.get(of_kind.len() / 2).copied().copied()
     }
 
-    fn note_losses(&mut self, moment: &Sample) {
-        if let Some(rtt) = moment.rtt {
+    fn note_losses(&mut self, sample: &Sample) {
+        if let Some(rtt) = sample.rtt {
             for pending in &mut self.pending {
                 pending.rtt = pending.rtt.max(rtt);
             }
         }
-        self.flush_pending(Some(moment.at));
-        let lost = moment.lost.saturating_sub(moment.reordered);
+        self.flush_pending(Some(sample.at));
+        let lost = sample.lost.saturating_sub(sample.reordered);
         if lost > 0 {
-            // With several gaps in one moment, all but one may be as short as can be.
-            let longest = moment.lost.saturating_sub(moment.gaps.saturating_sub(1)).max(1);
-            let rtt = moment.rtt.unwrap_or(0);
+            // With several gaps in one sample, all but one may be as short as can be.
+            let longest = sample.lost.saturating_sub(sample.gaps.saturating_sub(1)).max(1);
+            let rtt = sample.rtt.unwrap_or(0);
             self.longest_run = self.longest_run.max(longest);
-            self.pending.push_back(Pending { at: moment.at, lost, longest, rtt });
+            self.pending.push_back(Pending { at: sample.at, lost, longest, rtt });
         }
     }
 
@@ -390,4 +390,4 @@ const LONGEST_BLOCK: Duration = Duration::from_secs(1);
 /// How long after a loss its round trip may show.
 const LOSS_WATCH: Duration = Duration::from_millis(1_500);
 /// Moments of a step that are kept: more than half an hour of them.
-const MOST_MOMENTS: u32 = 200_000;
+const MOST_SAMPLES: u32 = 200_000;

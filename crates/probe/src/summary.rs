@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::events::LossEvents;
 use crate::measurement::{Bursts, Distribution, Loss, Missing, Peer, Reordering};
 use crate::report::Totals;
-use crate::step::{Own, Step, float, median};
+use crate::step::{SenderTotals, Step, float, median};
 
 pub(crate) fn rtt(steps: &[&Step]) -> Option<Distribution> {
     Distribution::of(steps.iter().flat_map(|step| &step.rtts).map(|&us| us.into()).collect())
@@ -132,8 +132,8 @@ pub(crate) fn missing(peer: Peer, steps: &[&Step]) -> Vec<Missing> {
 }
 
 /// What this end counted over the steps.
-fn own(steps: &[&Step]) -> Own {
-    let mut sum = Own::default();
+fn own(steps: &[&Step]) -> SenderTotals {
+    let mut sum = SenderTotals::default();
     for (first, last) in steps.iter().filter_map(|step| step.own) {
         sum.retransmitted += last.retransmitted.saturating_sub(first.retransmitted);
         sum.acks_expected += last.acks_expected.saturating_sub(first.acks_expected);

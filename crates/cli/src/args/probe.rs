@@ -39,7 +39,7 @@ pub(crate) struct ProbeArgs {
     #[command(flatten)]
     ramp: RampArgs,
     #[command(flatten)]
-    constraints: WishArgs,
+    constraints: ConstraintArgs,
 }
 
 /// The rates that are tried.
@@ -69,7 +69,7 @@ struct RampArgs {
 /// What is wanted of the stream.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Constraints")]
-struct WishArgs {
+struct ConstraintArgs {
     /// Share of packets that may stay lost: 0.001%, 1e-5
     #[arg(long, value_name = "SHARE", default_value = "0.001%", value_parser = punctual_units::parse_share)]
     target_loss: f64,

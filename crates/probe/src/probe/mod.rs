@@ -13,7 +13,7 @@ use crate::measurement::{Limit, Peer, StepResult};
 use crate::payload::{null_packets, ts_payload};
 use crate::report::{Report, Totals};
 use crate::reporter::SAMPLE_PERIOD;
-use crate::step::{Base, Own, Sample, Step};
+use crate::step::{Baseline, Sample, SenderTotals, Step};
 
 /// The side of a probe that calls and sends: decides on the rates, takes in what is seen of them,
 /// and stops.
@@ -40,7 +40,7 @@ pub struct Probe {
     pub(crate) steps: Vec<Step>,
     /// Steps whose verdict is final.
     judged: usize,
-    base: Option<Base>,
+    base: Option<Baseline>,
     usable: Option<Bitrate>,
     limit: Option<Limit>,
     soaks: u32,
@@ -224,12 +224,13 @@ impl Probe {
             self.latest_rtt = statistics.rtt;
         }
         if let Some(step) = self.steps.last_mut().filter(|step| step.until.is_none()) {
-            let (_, last) = step.own.get_or_insert((Own::of(&before), Own::default()));
-            *last = Own::of(statistics);
+            let (_, last) =
+                step.own.get_or_insert((SenderTotals::of(&before), SenderTotals::default()));
+            *last = SenderTotals::of(statistics);
         }
         if self.peer == Some(Peer::Other) {
-            let moment = self.own_moment(&before);
-            self.take(&moment);
+            let sample = self.own_sample(&before);
+            self.take(&sample);
         }
         self.go_on();
     }
@@ -262,7 +263,7 @@ impl Probe {
             self.far.last = sample.elapsed;
             self.match_clocks(sample.elapsed, sample.received > 0);
             let Some(at) = self.own_time(sample.elapsed) else { continue };
-            let moment = Sample {
+            let sample = Sample {
                 at,
                 rtt: sample.rtt.map(|rtt| u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX)),
                 transit: sample.transit_us,
@@ -272,7 +273,7 @@ impl Probe {
                 reordered: sample.reordered.into(),
                 backlog: self.backlog(),
             };
-            self.take(&moment);
+            self.take(&sample);
         }
         self.note_totals(&report.totals);
         self.go_on();
@@ -331,7 +332,7 @@ impl Probe {
     }
 
     /// How this end sees the connection.
-    fn own_moment(&self, before: &Statistics) -> Sample {
+    fn own_sample(&self, before: &Statistics) -> Sample {
         let own = &self.own;
         let acknowledged = |statistics: &Statistics| {
             statistics.packets_sent_unique.saturating_sub(statistics.flight_size.into())

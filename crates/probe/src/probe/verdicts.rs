@@ -2,10 +2,10 @@
 
 use super::{Going, Probe};
 use crate::measurement::{Limit, Verdict};
-use crate::step::{Base, Sample, Step, float};
+use crate::step::{Baseline, Sample, Step, float};
 
 impl Probe {
-    /// Judges the steps whose moments have come; whether the present one is too much.
+    /// Judges the steps whose samples have come; whether the present one is too much.
     pub(super) fn judge(&mut self) -> bool {
         let mut congested = false;
         for index in self.judged..self.steps.len() {
@@ -21,14 +21,14 @@ impl Probe {
         congested
     }
 
-    /// Takes in a moment at its step, and concludes the steps before that.
-    pub(super) fn take(&mut self, moment: &Sample) {
-        let Some(index) = self.steps.iter().rposition(|step| step.covers(moment.at)) else {
+    /// Takes in a sample at its step, and concludes the steps before that.
+    pub(super) fn take(&mut self, sample: &Sample) {
+        let Some(index) = self.steps.iter().rposition(|step| step.covers(sample.at)) else {
             return;
         };
         self.conclude_before(index);
         let base = self.base;
-        self.steps[index].take(moment, base.as_ref());
+        self.steps[index].take(sample, base.as_ref());
     }
 
     pub(super) fn conclude_before(&mut self, index: usize) {
@@ -68,7 +68,7 @@ impl Probe {
         let rtt = clear().filter_map(Step::rtt).min();
         if let (Some(delay), Some(rtt)) = (delay, rtt) {
             let loss = float(lost) / float(received.max(1));
-            self.base = Some(Base { loss, delay, rtt });
+            self.base = Some(Baseline { loss, delay, rtt });
         }
     }
 
