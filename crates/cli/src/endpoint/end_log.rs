@@ -1,4 +1,4 @@
-//! What is said of the connections of one end of a stream: few lines, however many call.
+//! The log of the connections at one end of a stream: few lines, however many call.
 
 use std::fmt;
 

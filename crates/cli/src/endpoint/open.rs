@@ -159,7 +159,7 @@ impl Opener {
         Self { admission: self.admission.with_places(places), ..self }
     }
 
-    /// The same, taking so many callers at a time in place of one.
+    /// Takes `count` callers at a time in place of one.
     pub(crate) fn with_max_callers(self, count: usize) -> Self {
         Self { admission: self.admission.with_max_callers(count), ..self }
     }

@@ -44,7 +44,7 @@ async fn bind(target: &SrtTarget, remote: SocketAddr) -> Result<Port, Failure> {
     Ok(Port::bind(PortConfig { local, ..target.port_config.clone() }).await?)
 }
 
-/// Listens where `target` says, for so many callers at a time.
+/// Listens at the address of `target`, for a limited number of callers at a time.
 pub(crate) async fn listen(
     target: &SrtTarget,
     payload_size: usize,

@@ -121,7 +121,7 @@ fn whole(report: &GroupReport) -> Statistics {
         sum.packets_receive_lost += link.packets_receive_lost;
         sum.bytes_receive_lost += link.bytes_receive_lost;
         sum.packets_received_retransmitted += link.packets_received_retransmitted;
-        // What was agreed on holds for all links.
+        // All links of a group agree on one latency.
         sum.peer_latency = sum.peer_latency.max(link.peer_latency);
         sum
     };

@@ -14,7 +14,7 @@ use crate::live::{LineText, line};
 #[derive(Debug)]
 pub(crate) struct Progress {
     state: Arc<Mutex<State>>,
-    /// What shows it, with the socket in it, unless nothing is to be shown.
+    /// The task that shows the progress, and holds the socket; `None` if nothing is shown.
     shown: Option<JoinHandle<()>>,
 }
 
@@ -156,7 +156,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl State {
-    /// Where the transfer is at `now`, with so many bytes `waiting` to get over the link.
+    /// The progress at `now`, while `waiting` bytes still wait to be acknowledged.
     fn describe(&mut self, now: Instant, waiting: u64) -> Option<LineText> {
         // The protocol's own bytes wait as well, at the start and at the end more of them than of
         // the files.

@@ -20,8 +20,8 @@ impl Retries {
         Self { wanted, unwritable: 0 }
     }
 
-    /// What follows from a failure: `Ok` with the words to warn with if it is tried again, and else
-    /// the failure that the command ends with.
+    /// Decides after a failure: `Ok` with a warning if the transfer is tried again, or else the
+    /// failure with which the command ends.
     pub(crate) fn after(&mut self, failure: Failure) -> Result<String, Failure> {
         if !self.wanted || failure.is_usage() {
             return Err(failure);

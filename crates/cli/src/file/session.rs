@@ -22,8 +22,8 @@ pub(crate) trait Transfer: Sync {
     /// Says what is to be said before the connection ends in the middle.
     fn give_up(&self, _socket: &Socket) {}
 
-    /// What else helps against a call that was refused because one end sends messages and the other
-    /// a stream of bytes.
+    /// A further hint for a call that was refused because one end sends messages and the other a
+    /// stream of bytes.
     fn advice(&self) -> Option<&'static str> {
         None
     }
@@ -117,7 +117,7 @@ impl Sessions {
         };
         srt::announce(&socket);
         self.socket = Some(socket.clone());
-        // What is stopped gets its last row of statistics like what ends by itself.
+        // A transfer that is stopped gets its last row of statistics, as one that ends by itself.
         let carried = stop.or(transfer.carry(&socket));
         let done = match &self.stats {
             Some(stats) => stats.observe(&SrtEnd::Socket(socket.clone()), carried).await,

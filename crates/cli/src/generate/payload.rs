@@ -71,7 +71,7 @@ impl Payloads {
     }
 }
 
-/// After so many bytes, and payloads, the pattern begins anew.
+/// The pattern repeats after this number of bytes, and after this number of payloads.
 const PERIOD: usize = 256;
 
 fn stamp_of_now(seq: u64) -> Stamp {

@@ -134,7 +134,7 @@ fn sweep(args: RunArgs, quiet: bool, stop: &AtomicBool) -> Result<(), Failure> {
     all_ended_well(&ended.results)
 }
 
-/// What scripts are told of runs that failed, though the rest have their results.
+/// The failure that tells scripts of failed runs, although the others have their results.
 fn all_ended_well(results: &Results) -> Result<(), Failure> {
     let failed = results.failed_runs();
     let Some(first) = failed.first() else { return Ok(()) };

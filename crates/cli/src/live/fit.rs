@@ -10,7 +10,7 @@ pub(crate) struct LineText {
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Part {
-    /// What stands between it and what is before it.
+    /// The text between the part before and this one.
     gap: &'static str,
     text: String,
     worth: u8,
