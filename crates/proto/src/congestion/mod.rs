@@ -130,19 +130,19 @@ impl Controller {
             CongestionAlgorithm::Standard => {
                 // The ends drew both numbers at random from their seeds.
                 let mut seed = [0; 32];
-                seed[..4].copy_from_slice(&negotiated.send_isn.value().to_be_bytes());
-                seed[4..8].copy_from_slice(&negotiated.peer_socket_id.value().to_be_bytes());
+                seed[..4].copy_from_slice(&negotiated.fixed.send_isn.value().to_be_bytes());
+                seed[4..8].copy_from_slice(&negotiated.fixed.peer_socket_id.value().to_be_bytes());
                 Box::new(FileControl::new(
-                    negotiated.mss,
+                    negotiated.fixed.mss,
                     config.max_bandwidth(),
-                    negotiated.peer_flow_window,
-                    negotiated.send_isn,
+                    negotiated.fixed.peer_flow_window,
+                    negotiated.fixed.send_isn,
                     Chance::new(seed),
                 ))
             }
             CongestionAlgorithm::Custom(factory) => factory.make(),
         };
-        let packet_size = u32::try_from(negotiated.mss).unwrap_or(u32::MAX);
+        let packet_size = u32::try_from(negotiated.fixed.mss).unwrap_or(u32::MAX);
         Self::Other(Box::new(Other { control, delay: PathDelay::default(), packet_size }))
     }
 

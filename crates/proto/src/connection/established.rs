@@ -134,7 +134,7 @@ impl Established {
             rtt: RttTracker::new(config.rtt_algorithm()),
             filter: negotiated.filter.map(|fec| {
                 Box::new(Filtering {
-                    filter: fec.receiver(negotiated.receive_isn),
+                    filter: fec.receiver(negotiated.fixed.receive_isn),
                     findings: Findings::default(),
                     ignored: 0,
                 })
@@ -142,7 +142,7 @@ impl Established {
             phase: Phase::Open,
             last: LastActivity { heard: now, sent: now, submitted: now },
             pending: Pending::default(),
-            peer: negotiated.peer_socket_id,
+            peer: negotiated.fixed.peer_socket_id,
             loss_list_words: negotiated.packet_room(remote) / 4,
             crypt: negotiated.crypt.take(),
             negotiated,
@@ -382,7 +382,7 @@ impl Established {
     /// Bytes of a message at most, where a packet holds so many.
     fn max_message(&self, config: &Config, packet: usize) -> usize {
         if config.cuts_messages() {
-            packet * self.sender.message_packets(self.negotiated.peer_flow_window)
+            packet * self.sender.message_packets(self.negotiated.fixed.peer_flow_window)
         } else {
             packet
         }
@@ -517,12 +517,12 @@ impl Established {
     pub(crate) fn fill_info(&self, info: &mut ConnectionInfo, config: &Config, remote: SocketAddr) {
         info.peer_socket_id = self.peer;
         info.stream_id.clone_from(&self.negotiated.stream_id);
-        info.peer_version = self.negotiated.peer_version;
+        info.peer_version = self.negotiated.peer.version;
         info.connected = true;
         info.path_update = self.negotiated.path_update;
-        info.receive_latency = self.negotiated.receive_latency;
-        info.peer_latency = self.negotiated.peer_latency;
-        info.caller_latency = self.negotiated.caller_latency;
+        info.receive_latency = self.negotiated.latency.receive;
+        info.peer_latency = self.negotiated.latency.peer;
+        info.caller_latency = self.negotiated.latency.caller;
         info.max_payload = self.max_message(config, self.negotiated.max_payload(config, remote));
         info.rtt = self.rtt.estimate().smoothed;
         info.peer_error = self.peer_error.last();
@@ -535,7 +535,7 @@ impl Established {
         self.sender.fill_statistics(now, mss, statistics);
         self.receiver.fill_statistics(mss, statistics);
         statistics.packets_ignored += self.filter.as_ref().map_or(0, |filter| filter.ignored);
-        statistics.peer_latency = self.negotiated.peer_latency;
+        statistics.peer_latency = self.negotiated.latency.peer;
         statistics.key_refreshes = self.crypt.as_ref().map_or(0, |crypt| crypt.sealing.refreshes());
         statistics.rtt = self.rtt.estimate().smoothed;
         statistics.rtt_variance = self.rtt.estimate().variance;

@@ -271,7 +271,7 @@ impl Established {
             Phase::Closing { until } if self.pending.shutdowns == 0 => {
                 let flushed = self.sender.is_empty();
                 // SHUTDOWN comes when the last message has been read at the other end.
-                let transit = self.negotiated.peer_latency + self.rtt.estimate().smoothed;
+                let transit = self.negotiated.latency.peer + self.rtt.estimate().smoothed;
                 let delivered = self.last.submitted + transit + READING_TIME;
                 let at = if flushed { until.min(delivered) } else { until };
                 if at <= now {

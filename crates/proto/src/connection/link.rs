@@ -52,11 +52,11 @@ impl Connection {
         let negotiated = &live.negotiated;
         Some(LinkTerms {
             peer_group: negotiated.peer_group?,
-            send_isn: negotiated.send_isn,
-            receive_isn: negotiated.receive_isn,
-            base: negotiated.base,
-            receive_latency: negotiated.receive_latency,
-            peer_latency: negotiated.peer_latency,
+            send_isn: negotiated.fixed.send_isn,
+            receive_isn: negotiated.fixed.receive_isn,
+            base: negotiated.fixed.base,
+            receive_latency: negotiated.latency.receive,
+            peer_latency: negotiated.latency.peer,
             max_payload: negotiated.max_payload(&self.config, self.remote),
         })
     }
@@ -109,7 +109,7 @@ impl Established {
                 self.pending.idle = self.is_live();
             }
             LinkAction::Align(timebase) => {
-                self.negotiated.receive_latency = timebase.receive_latency;
+                self.negotiated.latency.receive = timebase.receive_latency;
                 self.receiver.align(&timebase);
             }
             LinkAction::SetDrift(nanos) => self.receiver.set_drift(nanos),

@@ -81,7 +81,7 @@ impl Path {
         Self {
             key: key(own, negotiated),
             own,
-            peer: negotiated.peer_socket_id,
+            peer: negotiated.fixed.peer_socket_id,
             changes: 0,
             candidates: Vec::new(),
             previous: None,
@@ -201,10 +201,14 @@ impl Path {
 /// both directions (caller and listener have one) and the cookie, in an order that does not depend
 /// on the end.
 fn key(own: SocketId, negotiated: &Negotiated) -> [u8; 16] {
-    let (own, peer) = (own.value(), negotiated.peer_socket_id.value());
+    let (own, peer) = (own.value(), negotiated.fixed.peer_socket_id.value());
     let [send, receive] = negotiated.handshake_isns.map(SeqNo::value);
-    let words =
-        [own.min(peer), own.max(peer), send.min(receive), send.max(receive) ^ negotiated.cookie];
+    let words = [
+        own.min(peer),
+        own.max(peer),
+        send.min(receive),
+        send.max(receive) ^ negotiated.fixed.cookie,
+    ];
     let mut key = [0; 16];
     for (place, word) in key.chunks_exact_mut(4).zip(words) {
         place.copy_from_slice(&word.to_be_bytes());

@@ -121,11 +121,11 @@ impl Membership {
         negotiated.peer_group = Some(peer.peer_group);
         if let Some(timebase) = &self.timebase {
             if !self.balances() {
-                negotiated.send_isn = self.send_next;
-                negotiated.receive_isn = timebase.receive_next;
+                negotiated.fixed.send_isn = self.send_next;
+                negotiated.fixed.receive_isn = timebase.receive_next;
             }
-            negotiated.base = timebase.base;
-            negotiated.receive_latency = timebase.receive_latency;
+            negotiated.fixed.base = timebase.base;
+            negotiated.latency.receive = timebase.receive_latency;
         }
     }
 }

@@ -1,6 +1,6 @@
-//! The handshake of version 5 (draft section 4.3): what each side says, checks and concludes. Who
-//! speaks when is the roles' business; what stands in the extensions, and what is agreed on by it,
-//! is the same for all and stands in `terms.rs`.
+//! The handshake of version 5 (draft section 4.3). `caller.rs`, `listener.rs` and `rendezvous.rs`
+//! decide when an end sends which handshake; `terms.rs` makes and checks the extensions, which are
+//! the same for all three, and `keys.rs` the key messages in them.
 
 mod amplification_limit;
 pub(crate) mod caller;
@@ -19,7 +19,7 @@ use punctual_wire::{Handshake, RejectReason, SeqNo, SocketId};
 
 pub(crate) use self::repetition::REPEAT;
 use self::repetition::Repetition;
-use self::terms::TimeBase;
+use self::terms::FixedPart;
 use crate::config::{Config, SRT_HEADER, UDP_IPV4_OVERHEAD, UDP_IPV6_OVERHEAD};
 use crate::connection::crypt::Crypt;
 use crate::error::CloseReason;
@@ -28,16 +28,16 @@ use crate::filter::Fec;
 /// The largest MSS that a peer may name.
 const MAX_MSS: u32 = 1_500;
 
-/// What a handshake of the peer's means to an end that wants to connect.
+/// The next step of an end that wants to connect, after a handshake of the peer.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// Nothing: it is no answer to what was asked.
+    /// Nothing: the handshake does not answer the request.
     Ignore,
     /// The next request is to be sent now, and repeated at this pace; `None` for the pace so far.
     Request(Option<Repetition>),
     /// The next repetition is to be sent now, and the one behind it when it would be anyway.
     RequestInAdvance,
-    /// The connection stands.
+    /// The connection is established.
     Connected(Box<Negotiated>, Option<FinalHandshake>),
     /// The attempt is over. The peer, if it has a socket already, is to be told so.
     Failed(CloseReason, Option<SocketId>),
@@ -53,60 +53,66 @@ pub(crate) struct FinalHandshake {
     pub(crate) due: bool,
 }
 
-/// How a receiver asks for what is lost.
+/// How a receiver repeats its NAKs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum NakStyle {
-    /// At once, and for everything that is missing once a period.
+    /// A NAK as soon as a loss is found, and one with everything missing once a period (draft
+    /// section 4.8.2).
     Periodic,
-    /// For each packet by a clock of its own.
+    /// A timer for each missing packet.
     PerPacket,
-    /// The same, and each report more than once: the sender takes all of them for one.
+    /// A timer for each missing packet, and copies of each NAK, which the sender takes for one.
     PerPacketCopied,
 }
 
-/// What two ends agreed on.
+/// The latencies that both ends agreed on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Latency {
+    /// Delay that this end's receiver applies.
+    pub(crate) receive: Duration,
+    /// Delay that the peer's receiver applies.
+    pub(crate) peer: Duration,
+    /// The larger delay that a caller asked this listener for, if it did.
+    pub(crate) caller: Option<Duration>,
+}
+
+/// The peer's version, and its features as the flags of its HSREQ or HSRSP name them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PeerFeatures {
+    pub(crate) version: u32,
+    /// Whether the peer skips packets that are too late: it needs our timestamps for that.
+    pub(crate) too_late_drop: bool,
+    pub(crate) periodic_nak: bool,
+    pub(crate) retransmit_flag: bool,
+    /// Whether the peer's receiver keeps a NAK timer for each packet.
+    pub(crate) nak_timers: bool,
+}
+
+/// The terms that two ends agreed on.
 #[derive(Debug)]
 pub(crate) struct Negotiated {
-    pub(crate) peer_socket_id: SocketId,
-    pub(crate) peer_version: u32,
+    /// The fixed parts. A link of a group takes numbers and time base from its group.
+    pub(crate) fixed: FixedPart,
+    pub(crate) latency: Latency,
+    pub(crate) peer: PeerFeatures,
     pub(crate) stream_id: String,
-    pub(crate) send_isn: SeqNo,
-    pub(crate) receive_isn: SeqNo,
-    pub(crate) mss: usize,
-    pub(crate) peer_flow_window: u32,
-    /// Delay that this end's receiver applies.
-    pub(crate) receive_latency: Duration,
-    /// Delay that the peer's receiver applies.
-    pub(crate) peer_latency: Duration,
-    /// The larger delay that a caller asked this listener for, if it did.
-    pub(crate) caller_latency: Option<Duration>,
     /// Whether this end delivers by timestamps.
     pub(crate) tsbpd_receive: bool,
-    /// Whether the peer skips what is late: it needs our timestamps for that.
-    pub(crate) peer_too_late_drop: bool,
-    pub(crate) peer_periodic_nak: bool,
-    pub(crate) peer_retransmit_flag: bool,
-    /// How this end's receiver asks for what is lost.
+    /// How this end's receiver repeats its NAKs.
     pub(crate) nak_style: NakStyle,
-    /// Whether the peer's receiver asks by clocks of its own.
-    pub(crate) peer_has_nak_timers: bool,
     /// The packet filter of both directions.
     pub(crate) filter: Option<Fec>,
     /// Whether both ends follow each other to new addresses.
     pub(crate) path_update: bool,
-    /// The cookie that both ends know.
-    pub(crate) cookie: u32,
     /// The first numbers of both directions as the handshake said them, this end's first: a link of
     /// a group counts from others.
     pub(crate) handshake_isns: [SeqNo; 2],
-    /// The packet that fixes the receiver's time base.
-    pub(crate) base: TimeBase,
     /// The peer's group that the connection is a link of.
     pub(crate) peer_group: Option<u32>,
     /// Bytes that encryption adds to a payload.
     pub(crate) payload_overhead: usize,
-    /// The keys, or why there are none; `None` where nobody wants encryption. The connection takes
-    /// them out.
+    /// The keys, or the reason why there are none; `None` where no end wants encryption. The
+    /// connection takes them out.
     pub(crate) crypt: Option<Box<Crypt>>,
 }
 
@@ -129,6 +135,6 @@ impl Negotiated {
             IpAddr::V4(_) => UDP_IPV4_OVERHEAD,
             IpAddr::V6(_) => UDP_IPV6_OVERHEAD,
         };
-        self.mss.saturating_sub(overhead + SRT_HEADER)
+        self.fixed.mss.saturating_sub(overhead + SRT_HEADER)
     }
 }

@@ -328,7 +328,7 @@ impl Rendezvous {
             }
             Some(Role::Responder(Some(answer))) => {
                 if let Some(negotiated) = &mut answer.negotiated {
-                    negotiated.base.refine(base.arrival, base.timestamp);
+                    negotiated.fixed.base.refine(base.arrival, base.timestamp);
                 }
                 Ok(None)
             }

@@ -1,6 +1,6 @@
-//! What the two ends offer and answer in the extensions of their conclusions, and what they agree
-//! on by it. One place for caller, listener and rendezvous: one end makes an [`Offer`], the other
-//! checks it as a [`Request`] and answers, and both come to the same [`Negotiated`].
+//! The extensions of conclusions: the offer, the answer, and the terms that follow from both. One
+//! place for caller, listener and rendezvous: one end makes an [`Offer`], the other checks it as a
+//! [`Request`] and answers, and both come to the same [`Negotiated`].
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use punctual_wire::{
 };
 
 use super::keys::{self, KeyAnswer, KeyOffer, KeyTools, Peer};
-use super::{MAX_MSS, NakStyle, Negotiated};
+use super::{Latency, MAX_MSS, NakStyle, Negotiated, PeerFeatures};
 use crate::chance::Chance;
 use crate::config::{Config, NakAlgorithm, RetransmitAlgorithm, Transmission};
 use crate::connection::crypt::Crypt;
@@ -25,7 +25,7 @@ use crate::group::GroupOffer;
 pub(crate) const SRT_VERSION: u32 = 0x01_05_05;
 /// The oldest version that speaks the handshake of version 5: 1.3.0.
 const OLDEST_HSV5: u32 = 0x01_03_00;
-/// The congestion control of live mode, and what counts where none is named.
+/// The congestion control of live mode, and of a handshake that names none.
 const LIVE: &str = "live";
 /// The congestion control of files and streams.
 const FILE: &str = "file";
@@ -44,8 +44,8 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// What stands in `handshake`. Blocks that this implementation does not know are passed over;
-    /// of those that come twice the last counts.
+    /// The blocks of `handshake`. Unknown kinds are ignored; of a kind that occurs twice the last
+    /// block counts.
     pub(crate) fn read(handshake: &Handshake) -> Self {
         let mut blocks = Self::default();
         for extension in handshake.extensions.iter().cloned() {
@@ -89,7 +89,7 @@ impl Blocks {
     }
 }
 
-/// When a packet came in and what timestamp it carried: what the receiver's time base rests on.
+/// The arrival and the timestamp of the packet that the receiver's time base is computed from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeBase {
     pub(crate) arrival: Instant,
@@ -97,7 +97,7 @@ pub(crate) struct TimeBase {
 }
 
 impl TimeBase {
-    /// A repetition came in at `now`: the time base is what the least delayed one says.
+    /// A repetition came in at `now`: the least delayed one gives the time base.
     pub(crate) fn refine(&mut self, now: Instant, timestamp: Timestamp) {
         let since_first = timestamp.as_micros().wrapping_sub(self.timestamp.as_micros());
         if self.arrival + Duration::from_micros(since_first.into()) > now {
@@ -106,7 +106,7 @@ impl TimeBase {
     }
 }
 
-/// What the fixed parts of both ends' handshakes settle.
+/// The terms in the fixed parts of both ends' handshakes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FixedPart {
     pub(crate) peer_socket_id: SocketId,
@@ -134,8 +134,8 @@ impl FixedPart {
     }
 }
 
-/// The initiator's side: what a caller, or the end of a rendezvous that won the contest, asks for.
-/// Made once a connection, and repeated as it is until it is answered.
+/// The initiator's offer: a caller's, or that of the end that won a rendezvous's contest. It is
+/// made once for a connection, and repeated unchanged until it is answered.
 #[derive(Debug)]
 pub(crate) struct Offer {
     pub(crate) blocks: Blocks,
@@ -170,7 +170,7 @@ impl Offer {
         self.keys.as_ref().map_or(0, |keys| keys.length().field())
     }
 
-    /// Takes in the responder's answer.
+    /// Checks the responder's answer and gives the terms.
     pub(crate) fn conclude(
         &mut self,
         answer: &Blocks,
@@ -179,7 +179,7 @@ impl Offer {
     ) -> Result<Negotiated, RejectReason> {
         let response = answer.hs_rsp.ok_or(RejectReason::ROGUE)?;
         check_hs(&response, config)?;
-        // libsrt's answer does not say again that it means a stream; one that says so must mean it.
+        // libsrt's answer leaves the stream flag out; an answer with the flag must match ours.
         if response.flags.contains(HsFlags::STREAM) {
             check_kind(&response, config)?;
         }
@@ -187,6 +187,7 @@ impl Offer {
         let latency = Latency {
             receive: wish(response.send_latency_ms).max(config.receive_latency()),
             peer: wish(response.receive_latency_ms),
+            caller: None,
         };
         let filter = match answer.filter.as_deref() {
             Some(answer) => Some(FilterConfig::adopt(config.filter(), answer)?),
@@ -271,7 +272,7 @@ impl Request {
     }
 
     /// The filter that the initiator asked for, as this end completes it, and the answer that says
-    /// so. Without being asked this end uses none, whatever it wants.
+    /// so. Without such a request this end uses no filter, whatever its configuration says.
     fn agree_on_filter(
         &self,
         config: &Config,
@@ -284,8 +285,8 @@ impl Request {
         Ok((Some(answer), Some(fec)))
     }
 
-    /// The configuration of a connection with this initiator: where both ways to carry files are
-    /// right, it is the initiator's.
+    /// The configuration of a connection with this initiator: a listener that takes both kinds of
+    /// file transmission follows the initiator.
     pub(crate) fn suit(&self, config: Config) -> Config {
         if !follows_caller(&config) {
             return config;
@@ -295,7 +296,7 @@ impl Request {
     }
 
     /// The answer that accepts the offer under `config`, which may be another one than the offer
-    /// was checked with, and what both ends agree on by it.
+    /// was checked with, and the terms that follow.
     pub(crate) fn accept(
         &self,
         fixed: FixedPart,
@@ -307,14 +308,18 @@ impl Request {
         check_congestion(self.congestion.as_deref(), config)?;
         let request = self.km_req.as_deref();
         let (said, crypt) = keys::answer(request, peer(&self.hs), fixed.send_isn, config, tools)?;
+        let asked = wish(self.hs.send_latency_ms).max(wish(self.hs.receive_latency_ms));
+        let timed = self.hs.flags.contains(HsFlags::TSBPD_SEND)
+            || self.hs.flags.contains(HsFlags::TSBPD_RECEIVE);
         let latency = Latency {
             receive: config.receive_latency().max(wish(self.hs.send_latency_ms)),
             peer: config.peer_latency().max(wish(self.hs.receive_latency_ms)),
+            caller: (config.is_timed() && timed).then_some(asked),
         };
         let (answer, filter) = self.agree_on_filter(config)?;
         let mut flags = own_flags(config);
         if !self.hs.flags.contains(HsFlags::PATH_UPDATE) {
-            // Other implementations are told of nothing that they did not ask for.
+            // Other implementations see only flags that they set themselves.
             flags = flags.without(HsFlags::PATH_UPDATE);
         }
         if !self.hs.flags.contains(HsFlags::TIMED_REQUESTS) {
@@ -335,19 +340,8 @@ impl Request {
         };
         let stream_id = self.stream_id.clone();
         let agreed = negotiated(fixed, &self.hs, stream_id, latency, crypt, config);
-        let asked = wish(self.hs.send_latency_ms).max(wish(self.hs.receive_latency_ms));
-        let timed = self.hs.flags.contains(HsFlags::TSBPD_SEND)
-            || self.hs.flags.contains(HsFlags::TSBPD_RECEIVE);
-        let caller_latency = (config.is_timed() && timed).then_some(asked);
-        Ok((blocks, Negotiated { filter, caller_latency, ..agreed }))
+        Ok((blocks, Negotiated { filter, ..agreed }))
     }
-}
-
-/// The delays that were agreed on.
-#[derive(Clone, Copy)]
-struct Latency {
-    receive: Duration,
-    peer: Duration,
 }
 
 fn negotiated(
@@ -359,43 +353,36 @@ fn negotiated(
     config: &Config,
 ) -> Negotiated {
     let cipher = crypt.as_ref().and_then(|crypt| crypt.cipher());
+    let knows_deadline = offers_deadline(config) && can_time_naks(config);
     Negotiated {
-        peer_socket_id: fixed.peer_socket_id,
-        peer_version: peer.version,
+        latency,
+        peer: PeerFeatures {
+            version: peer.version,
+            too_late_drop: config.is_timed() && peer.flags.contains(HsFlags::TOO_LATE_DROP),
+            periodic_nak: peer.flags.contains(HsFlags::PERIODIC_NAK),
+            retransmit_flag: peer.flags.contains(HsFlags::RETRANSMIT_FLAG),
+            nak_timers: knows_deadline && peer.flags.contains(HsFlags::TIMED_REQUESTS),
+        },
         stream_id,
-        send_isn: fixed.send_isn,
-        receive_isn: fixed.receive_isn,
-        mss: fixed.mss,
-        peer_flow_window: fixed.peer_flow_window,
-        receive_latency: latency.receive,
-        peer_latency: latency.peer,
-        caller_latency: None,
         tsbpd_receive: config.is_timed() && peer.flags.contains(HsFlags::TSBPD_SEND),
-        peer_too_late_drop: config.is_timed() && peer.flags.contains(HsFlags::TOO_LATE_DROP),
-        peer_periodic_nak: peer.flags.contains(HsFlags::PERIODIC_NAK),
-        peer_retransmit_flag: peer.flags.contains(HsFlags::RETRANSMIT_FLAG),
         nak_style: nak_style(peer.flags, config),
-        peer_has_nak_timers: offers_deadline(config)
-            && can_time_naks(config)
-            && peer.flags.contains(HsFlags::TIMED_REQUESTS),
         filter: None,
         path_update: config.path_update() && peer.flags.contains(HsFlags::PATH_UPDATE),
-        cookie: fixed.cookie,
         handshake_isns: [fixed.send_isn, fixed.receive_isn],
-        base: fixed.base,
         peer_group: None,
         payload_overhead: cipher.map_or(0, |(mode, _)| mode.overhead()),
         crypt,
+        fixed,
     }
 }
 
-/// How this end asks: by the clocks of single packets if either end wants it, and more than once
-/// where the peer sees that all are one. A file's receiver asks so of its own accord: where nothing
-/// is asked for again (libsrt's files), each answer that is lost costs its sender's timeout, and
-/// all that was on its way is sent again.
+/// How this end repeats its NAKs: by a timer for each packet if either end wants it, with copies
+/// where the peer takes them for one NAK. A file's receiver always keeps a timer for each packet:
+/// where no NAK is repeated (libsrt's files), each lost retransmission costs its sender's timeout,
+/// and the sender retransmits everything in flight.
 fn nak_style(peer: HsFlags, config: &Config) -> NakStyle {
     let knows = config.timed_requests() && peer.contains(HsFlags::TIMED_REQUESTS);
-    // Else answers could not be told from packets that others overtook.
+    // Without the flag a retransmission looks like a packet that others overtook.
     let marks = peer.contains(HsFlags::RETRANSMIT_FLAG);
     if config.transmission() != Transmission::Live && config.timed_requests() && marks {
         return NakStyle::PerPacket;
@@ -409,7 +396,7 @@ fn nak_style(peer: HsFlags, config: &Config) -> NakStyle {
     }
 }
 
-/// Whether this end can ask by the clocks of single packets.
+/// Whether this end can keep a NAK timer for each packet.
 fn can_time_naks(config: &Config) -> bool {
     config.is_timed() && config.periodic_nak()
 }
@@ -420,7 +407,7 @@ fn offers_deadline(config: &Config) -> bool {
     config.timed_requests() && (auto || sends_by_deadline(config))
 }
 
-/// Whether it is so toward all.
+/// Whether this end's sender is deadline-aware toward every peer.
 fn sends_by_deadline(config: &Config) -> bool {
     config.is_timed() && *config.retransmit_algorithm() == RetransmitAlgorithm::Deadline
 }
@@ -429,7 +416,7 @@ fn peer(hs: &HsExtension) -> Peer {
     Peer { version: hs.version, own_keys: hs.flags.contains(HsFlags::OWN_KEYS) }
 }
 
-/// What this end announces of itself.
+/// The flags that this end announces.
 fn own_flags(config: &Config) -> HsFlags {
     let mut flags = HsFlags::CRYPT | HsFlags::RETRANSMIT_FLAG | HsFlags::PACKET_FILTER;
     if config.passphrase().is_some() {
@@ -459,7 +446,7 @@ fn own_flags(config: &Config) -> HsFlags {
     flags
 }
 
-/// What the peer said in its HSREQ or HSRSP, checked against our configuration.
+/// Checks the peer's HSREQ or HSRSP against our configuration.
 fn check_hs(extension: &HsExtension, config: &Config) -> Result<(), RejectReason> {
     if extension.version < OLDEST_HSV5 {
         return Err(RejectReason::ROGUE);
@@ -475,7 +462,7 @@ fn follows_caller(config: &Config) -> bool {
     config.either_file_mode() && config.transmission() != Transmission::Live
 }
 
-/// Both sides must send messages, or both a stream.
+/// Checks that both ends send messages, or both a stream.
 fn check_kind(peer: &HsExtension, config: &Config) -> Result<(), RejectReason> {
     let stream = config.transmission() == Transmission::Stream;
     if peer.flags.contains(HsFlags::STREAM) == stream || follows_caller(config) {
@@ -490,7 +477,7 @@ fn own_congestion(config: &Config) -> Option<String> {
     (config.transmission() != Transmission::Live).then(|| FILE.to_owned())
 }
 
-/// Both sides must use the same congestion control; none named is "live".
+/// Checks that both ends use the same congestion control; an end that names none uses "live".
 fn check_congestion(peer: Option<&str>, config: &Config) -> Result<(), RejectReason> {
     let own = if config.transmission() == Transmission::Live { LIVE } else { FILE };
     if peer.unwrap_or(LIVE) == own { Ok(()) } else { Err(RejectReason::CONGESTION) }

@@ -30,8 +30,8 @@ impl FileReceipt {
             Box::new(Self {
                 rate: DeliveryRate::new(),
                 pairs: ProbePairs::new(),
-                mode: Mode::new(config, negotiated.receive_isn),
-                full: negotiated.mss.saturating_sub(UDP_IPV6_OVERHEAD + SRT_HEADER + EXTRAS),
+                mode: Mode::new(config, negotiated.fixed.receive_isn),
+                full: negotiated.fixed.mss.saturating_sub(UDP_IPV6_OVERHEAD + SRT_HEADER + EXTRAS),
                 quick_ack: false,
             })
         })

@@ -85,10 +85,10 @@ impl ReceiveHalf {
     pub(crate) fn new(config: &Config, negotiated: &Negotiated, now: Instant) -> Self {
         Self {
             delivery: Delivery::new(config, negotiated),
-            buffer: ReceiveBuffer::new(negotiated.receive_isn, config.receive_window()),
+            buffer: ReceiveBuffer::new(negotiated.fixed.receive_isn, config.receive_window()),
             timing: Timing::new(config, negotiated),
             naks: NakScheduler::new(config, negotiated, now),
-            acks: AckState::new(negotiated.receive_isn, now),
+            acks: AckState::new(negotiated.fixed.receive_isn, now),
             link: LinkEstimate::new(),
             full_payload: config.payload_size(),
             started: now,

@@ -73,7 +73,7 @@ impl NakScheduler {
             None => Repetition::Never,
         };
         // Without the flag late originals cannot be told from retransmissions.
-        let marks = negotiated.peer_retransmit_flag;
+        let marks = negotiated.peer.retransmit_flag;
         Self {
             repetition,
             arq: negotiated.filter.map_or(Arq::Always, |fec| fec.arq()),
@@ -373,7 +373,7 @@ fn nak_timers(config: &Config, negotiated: &Negotiated) -> Option<NakTimers> {
         NakAlgorithm::Standard => Box::<PerPacketNakTimers>::default(),
         NakAlgorithm::Custom(factory) => factory.make(),
     };
-    Some(NakTimers::new(policy, negotiated.receive_isn, copies_allowed))
+    Some(NakTimers::new(policy, negotiated.fixed.receive_isn, copies_allowed))
 }
 
 /// The time between periodic NAKs of live streams: half of RTT + 4 RTTVar, 20 ms at least (draft

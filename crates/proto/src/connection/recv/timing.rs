@@ -32,7 +32,7 @@ pub(super) struct Timing {
 
 impl Timing {
     pub(super) fn new(config: &Config, negotiated: &Negotiated) -> Self {
-        let (base, latency) = (negotiated.base, negotiated.receive_latency);
+        let (base, latency) = (negotiated.fixed.base, negotiated.latency.receive);
         let is_timed = negotiated.tsbpd_receive;
         Self {
             tsbpd: is_timed.then(|| Tsbpd::new(base.arrival, base.timestamp, latency)),

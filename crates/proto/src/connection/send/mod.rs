@@ -91,17 +91,22 @@ pub(crate) struct SendHalf {
 impl SendHalf {
     pub(crate) fn new(config: &Config, negotiated: &Negotiated, now: Instant) -> Self {
         let control = Controller::new(config, negotiated);
-        let isn = negotiated.send_isn;
+        let isn = negotiated.fixed.send_isn;
         let budget = RetransmitBudget::new(
             config.max_retransmit_bandwidth(),
-            negotiated.peer_too_late_drop && config.max_bandwidth() != MaxBandwidth::Unlimited,
-            negotiated.peer_latency,
+            negotiated.peer.too_late_drop && config.max_bandwidth() != MaxBandwidth::Unlimited,
+            negotiated.latency.peer,
         );
         Self {
             mode: SendMode::new(config, negotiated),
             buffer: SendBuffer::new(isn, config.send_buffer().packets()),
             pacer: Pacer::new(control.pace()),
-            flow: FlowWindow::new(now, isn, negotiated.peer_flow_window, control.get().window()),
+            flow: FlowWindow::new(
+                now,
+                isn,
+                negotiated.fixed.peer_flow_window,
+                control.get().window(),
+            ),
             control,
             timer: RetransmitTimer::new(now),
             naks: NakFilter::new(now),

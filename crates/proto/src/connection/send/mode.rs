@@ -51,8 +51,8 @@ pub(super) enum LossRecovery {
 impl SendMode {
     pub(super) fn new(config: &Config, negotiated: &Negotiated) -> Self {
         let is_file = config.transmission() != Transmission::Live;
-        let latency = negotiated.peer_latency;
-        let delivery = if negotiated.peer_too_late_drop {
+        let latency = negotiated.latency.peer;
+        let delivery = if negotiated.peer.too_late_drop {
             let age = |delay| (latency + delay).max(LEAST_DROP_AGE) + DROP_MARGIN;
             Delivery::TooLateDrop { latency, drop_age: config.send_drop_delay().map(age) }
         } else if is_file {
@@ -62,9 +62,9 @@ impl SendMode {
         };
         let recovery = if negotiated.filter.is_some_and(|fec| fec.arq() == Arq::Never) {
             LossRecovery::Never
-        } else if is_file || !negotiated.peer_periodic_nak {
+        } else if is_file || !negotiated.peer.periodic_nak {
             LossRecovery::Timeout
-        } else if negotiated.peer_has_nak_timers {
+        } else if negotiated.peer.nak_timers {
             LossRecovery::PacketTimers
         } else {
             LossRecovery::PeriodicNak

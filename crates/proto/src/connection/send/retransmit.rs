@@ -105,10 +105,10 @@ impl RetransmitPolicy for Efficient {
 pub(crate) fn policy(config: &Config, peer: &Negotiated) -> Box<dyn RetransmitPolicy> {
     match config.retransmit_algorithm() {
         RetransmitAlgorithm::Aggressive => Box::new(Aggressive),
-        RetransmitAlgorithm::Efficient => efficient(peer.peer_periodic_nak),
+        RetransmitAlgorithm::Efficient => efficient(peer.peer.periodic_nak),
         RetransmitAlgorithm::Deadline => deadline(config),
-        RetransmitAlgorithm::Auto if peer.peer_has_nak_timers => deadline(config),
-        RetransmitAlgorithm::Auto => efficient(peer.peer_periodic_nak),
+        RetransmitAlgorithm::Auto if peer.peer.nak_timers => deadline(config),
+        RetransmitAlgorithm::Auto => efficient(peer.peer.periodic_nak),
         RetransmitAlgorithm::Custom(factory) => factory.make(),
     }
 }
