@@ -3,6 +3,7 @@ use std::time::Duration;
 use punctual_units::{Bitrate, Instant};
 use punctual_wire::SeqNo;
 
+use super::loss_epoch::LossEpoch;
 use super::progress::Progress;
 use super::{CongestionControl, PathState};
 use crate::chance::Chance;
@@ -24,8 +25,6 @@ const LOSS_SAMPLE: u64 = 128;
 const REPAIRS: u32 = 2;
 /// How much longer the period becomes for a loss.
 const SLOWER: f64 = 1.03;
-/// Times that the period grows within one epoch, at most.
-const DECREASES: u32 = 5;
 /// No period of the algorithm's own is longer than this, microseconds: a packet a second still
 /// finds out that the link carries more.
 const LONGEST_PERIOD: f64 = 1e6;
@@ -51,19 +50,11 @@ pub(crate) struct FileControl {
     /// Losses for each packet that was acknowledged.
     lost_lately: WindowedRatio,
     progress: Progress,
-    /// Whether something was lost since then.
+    /// Whether something was lost since the last change of the rate.
     loss: bool,
     /// The period when the rate was last found too high, microseconds.
     last_decrease_period: f64,
-    /// A loss behind this number begins a new epoch.
-    last_decrease: SeqNo,
-    /// Loss reports in this epoch, and their mean number in an epoch.
-    reports: u32,
-    mean_reports: f64,
-    /// The period grows with each report whose number this divides.
-    decrease_each: u32,
-    decreases: u32,
-    chance: Chance,
+    epoch: LossEpoch,
 }
 
 impl FileControl {
@@ -94,12 +85,7 @@ impl FileControl {
             progress: Progress::default(),
             loss: false,
             last_decrease_period: 1.0,
-            last_decrease: isn.minus(1),
-            reports: 0,
-            mean_reports: 0.0,
-            decrease_each: 1,
-            decreases: 0,
-            chance,
+            epoch: LossEpoch::new(isn, chance),
         }
     }
 
@@ -165,24 +151,7 @@ impl FileControl {
 
     fn slow_down(&mut self, path: &PathState) {
         self.set_period((self.period * SLOWER).ceil());
-        self.last_decrease = path.next_new.minus(1);
-    }
-
-    fn begin_epoch(&mut self, path: &PathState) {
-        self.last_decrease_period = self.period;
-        self.slow_down(path);
-        self.mean_reports = (self.mean_reports * 0.97 + f64::from(self.reports) * 0.03).ceil();
-        self.reports = 1;
-        self.decreases = 1;
-        // Senders that share a queue do not all slow down for the same report.
-        self.decrease_each = if self.mean_reports > 1.0 {
-            #[expect(clippy::cast_possible_truncation, reason = "a mean of u32")]
-            #[expect(clippy::cast_sign_loss, reason = "checked just above")]
-            let most = self.mean_reports as u32;
-            1 + self.chance.number() % most
-        } else {
-            1
-        };
+        self.epoch.decreased(path.next_new);
     }
 
     fn set_period(&mut self, micros: f64) {
@@ -239,17 +208,12 @@ impl CongestionControl for FileControl {
         self.loss = true;
         if self.is_tolerated(path) {
             self.last_decrease_period = self.period;
-        } else if first.is_after(self.last_decrease) {
-            self.begin_epoch(path);
-        } else {
-            let may = self.decreases < DECREASES;
-            self.decreases += 1;
-            if may {
-                self.reports += 1;
-                if self.reports.is_multiple_of(self.decrease_each) {
-                    self.slow_down(path);
-                }
-            }
+        } else if self.epoch.is_ended_by(first) {
+            self.last_decrease_period = self.period;
+            self.slow_down(path);
+            self.epoch.begin(path.next_new);
+        } else if self.epoch.report() {
+            self.slow_down(path);
         }
     }
 

@@ -3,6 +3,7 @@
 pub(crate) mod file;
 mod input_rate;
 pub(crate) mod live;
+mod loss_epoch;
 mod path_delay;
 mod progress;
 
