@@ -13,20 +13,20 @@ use crate::connection::windowed_ratio::WindowedRatio;
 /// Time between two changes of the rate.
 const RATE_PERIOD: Duration = Duration::from_millis(10);
 const RATE_PERIOD_MICROS: f64 = 10_000.0;
-/// Packets in flight at first, and those that any rate is allowed beyond its own.
+/// Packets in flight at first, and beyond those that the rate alone would allow.
 const FIRST_WINDOW: f64 = 16.0;
-/// Fewer losses than this share of what is on its way are taken for the link's, not for a queue's.
+/// A lower share of lost packets is taken for random loss of the link, not for a full queue.
 const TOLERATED_LOSS: f64 = 0.02;
-/// The share of losses is also told from the last packets that were acknowledged: from so many at
-/// the least, and when they are twice as many, the older ones count half.
+/// The share of losses is also measured over the last acknowledged packets: over this number at
+/// least, and from twice this number on the older ones count half.
 const LOSS_SAMPLE: u64 = 128;
-/// The window covers so many repairs of one packet: an answer that is lost once does not stop the
-/// sender, one that never comes does.
+/// The window covers this number of retransmissions of one packet: a retransmission that is lost
+/// once does not stop the sender, one that never arrives does.
 const REPAIRS: u32 = 2;
-/// How much longer the period becomes for a loss.
+/// A loss multiplies the period by this.
 const SLOWER: f64 = 1.03;
-/// No period of the algorithm's own is longer than this, microseconds: a packet a second still
-/// finds out that the link carries more.
+/// The longest period that losses lead to, microseconds: with a packet a second the sender still
+/// learns that the link carries more.
 const LONGEST_PERIOD: f64 = 1e6;
 
 /// File congestion control as libsrt's peers have it (FileCC): a slow start by the window, then a
@@ -37,7 +37,7 @@ const LONGEST_PERIOD: f64 = 1e6;
 #[derive(Debug)]
 pub(crate) struct FileControl {
     mss: f64,
-    /// The shortest period that the bandwidth limit lets be, microseconds.
+    /// The shortest period that the bandwidth limit allows, microseconds.
     least_period: f64,
     slow_start: bool,
     window: f64,
@@ -125,9 +125,9 @@ impl FileControl {
         );
     }
 
-    /// Packets on their way at most: those of a round trip and of the time between two ACKs. While
-    /// a packet is repaired, what arrives behind it is not acknowledged, for a round trip each
-    /// time; it is not on its way, though, and must not stop the sender.
+    /// Sets the window: the packets of a round trip and of the time between two ACKs. Each
+    /// retransmission of a packet takes a round trip, in which the packets that arrive behind it
+    /// are not acknowledged; they are not in flight, though, and must not stop the sender.
     fn follow_rate(&mut self, path: &PathState) {
         if !self.slow_start && path.delivery_rate > 0 {
             let told = f64::from(path.delivery_rate);
@@ -139,9 +139,9 @@ impl FileControl {
         }
     }
 
-    /// Whether so few packets are lost that the link loses them. Of fifty packets on their way and
-    /// fewer a single loss would be more than is tolerated at any time, so that a slow sender on a
-    /// link that loses some would become slower and slower.
+    /// Whether the losses are few enough to be random losses of the link. A single loss among fifty
+    /// packets in flight or fewer is already 2 %, so that a slow sender on a lossy link would
+    /// become slower and slower by the share in flight alone.
     fn is_tolerated(&self, path: &PathState) -> bool {
         let on_its_way = (micros(path.rtt.smoothed) / self.period).trunc();
         on_its_way < 1.0
@@ -312,7 +312,7 @@ mod tests {
         let mut file = control(MaxBandwidth::Unlimited);
         file.slow_start = false;
         file.period = 100.0;
-        // 900 packets are on their way: 17 are below 2 %, 18 are not.
+        // 900 packets are in flight: 17 are below 2 %, 18 are not.
         file.lost(at(0), SeqNo::new(2_000), &path(5_000, 10_000, 17, 9_000));
         assert_eq!((file.period, file.last_decrease_period), (100.0, 100.0));
         file.acknowledged(at(1), 1, &path(5_000, 10_000, 0, 9_000));
@@ -362,7 +362,7 @@ mod tests {
         for (each, slower) in [(100, false), (30, true)] {
             let mut file = control(MaxBandwidth::Unlimited);
             file.slow_start = false;
-            // Nine packets are on their way: a single one is more than 2 % of them.
+            // Nine packets are in flight: a single one is more than 2 % of them.
             file.period = 10_000.0;
             for i in 0..600 {
                 let path = path(100, 10_000, 1, 9_000 + i);

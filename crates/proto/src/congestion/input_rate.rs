@@ -8,14 +8,14 @@ use crate::config::PACKET_OVERHEAD;
 const INITIAL: Bitrate = Bitrate::from_mbps(1_000);
 const FIRST_PERIOD: Duration = Duration::from_millis(500);
 const PERIOD: Duration = Duration::from_secs(1);
-/// A longer pause counts as so much: a stream that stood still is as fast as before when it goes
-/// on, and a limit that follows the input must not hold it back.
+/// A longer pause counts as this one: a stream that pauses is as fast as before when it goes on,
+/// and a limit that follows the input must not hold it back.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
-/// So many packets end the first period early.
+/// The number of packets that ends the first period early.
 const FIRST_PERIOD_PACKETS: u64 = 2_000;
 
-/// The rate at which the application submits data, headers included, measured over a second in
-/// which it does.
+/// The rate at which the application submits data, headers included, measured over a second without
+/// long pauses.
 #[derive(Debug)]
 pub(crate) struct InputRate {
     period: Option<Period>,
@@ -26,7 +26,7 @@ pub(crate) struct InputRate {
 struct Period {
     /// When the last message came.
     last: Instant,
-    /// Time since the period began, without what pauses are too long.
+    /// Time since the period began, with long pauses cut short.
     elapsed: Duration,
     packets: u64,
     bytes: u64,
@@ -68,8 +68,8 @@ impl InputRate {
             Some(_) => elapsed >= PERIOD,
         };
         if over {
-            // While a full buffer refuses messages, what is taken is what is sent: a limit that
-            // followed it down would let even less be sent, for ever.
+            // While a full buffer refuses messages, it takes only as many as are sent: a limit that
+            // followed that rate down would let even less be sent, for ever.
             let measured = Bitrate::of(period.bytes, elapsed);
             if !period.refused || measured > self.rate.unwrap_or(INITIAL) {
                 self.rate = Some(measured);

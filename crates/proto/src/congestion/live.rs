@@ -12,7 +12,7 @@ use crate::connection::send::pacer::Pace;
 const UNLIMITED: Bitrate = Bitrate::from_mbps(1_000);
 
 /// Live congestion control: originals and retransmissions together stay within the maximum
-/// bandwidth, and nothing else holds them back (draft section 5.1, LiveCC).
+/// bandwidth, and there is no other limit (draft section 5.1, LiveCC).
 #[derive(Debug)]
 pub(crate) struct LiveControl {
     limit: MaxBandwidth,

@@ -1,4 +1,4 @@
-//! Congestion control: how fast a sender may go, and how much may be on its way.
+//! Congestion control: the rate of a sender, and the number of packets in flight.
 
 pub(crate) mod file;
 mod input_rate;
@@ -47,25 +47,24 @@ pub struct PathState {
     pub capacity: u32,
     /// Packets that the peer reported lost and that wait to be sent again.
     pub in_loss_list: usize,
-    /// Packets that the loss report which came added to those; 0 if none came.
+    /// Packets that the latest NAK added to those; 0 if no NAK came.
     pub newly_lost: u64,
-    /// How often the oldest packet that is not acknowledged was reported lost: what arrives behind
-    /// it is not acknowledged before it has come. 0 where nothing is lost, and for live.
+    /// The number of NAKs for the oldest packet that is not acknowledged: packets behind it are not
+    /// acknowledged before it has arrived. 0 while nothing is lost, and for live.
     pub repairs: u32,
     /// The number of the next first transmission.
     pub next_new: SeqNo,
 }
 
 impl PathState {
-    /// How long packets wait in queues along the path: the newest round-trip time less the least
-    /// one. Zero while nothing is known.
+    /// The time that packets wait in queues along the path: the newest round-trip time less the
+    /// least one. Zero while nothing is known.
     pub fn queueing_delay(&self) -> Duration {
         self.latest_rtt.saturating_sub(self.base_rtt)
     }
 }
 
-/// Decides how fast packets of files and byte streams follow each other, and how many may be on
-/// their way.
+/// Decides the rate of files and byte streams, and the number of packets in flight.
 ///
 /// A control goes by losses, by the rate at which packets arrive, or by delay: it gets the round
 /// trips as they are reported, and the queueing delay that follows from them, and answers with a
@@ -199,7 +198,7 @@ impl Controller {
         }
     }
 
-    /// How packets are spaced: live's limit is a rate, so that each takes the time of its size. The
+    /// The spacing of packets: live's limit is a rate, so that each takes the time of its size. The
     /// draft's period is that of a packet of mean size, and a stream whose messages become small
     /// would wait as for large ones until the mean had followed.
     pub(crate) fn pace(&self) -> Pace {

@@ -2,15 +2,15 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-/// Least time that a rate is measured over. A packet that is repaired holds up what is
-/// acknowledged for a round trip or two, and then it comes all at once.
+/// Least time that a rate is measured over. A lost packet holds up the acknowledgement for a round
+/// trip or two, and then many packets are acknowledged at once.
 const LEAST_PERIOD: Duration = Duration::from_millis(100);
-/// Least time after which the rate of a period that has begun is told.
+/// Least time after which a period that has begun has a rate.
 const LEAST_BEGUN: Duration = Duration::from_millis(10);
 const ROUND_TRIPS: u32 = 3;
 
-/// How many packets per second are acknowledged: what really arrives at the peer, whatever it says
-/// of it. libsrt's receivers tell how fast the packets of a burst follow each other.
+/// The rate at which packets are acknowledged, which is the rate at which they arrive at the peer.
+/// The rate that libsrt's receivers report is that of the packets within a burst.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     since: Option<Instant>,
@@ -20,7 +20,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// So many `packets` were acknowledged.
+    /// An ACK acknowledged `packets` packets.
     pub(super) fn acknowledged(&mut self, now: Instant, packets: u32, round_trip: Duration) {
         let Some(since) = self.since else {
             self.since = Some(now);
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rate_is_that_of_what_is_acknowledged_however_it_comes() {
+    fn the_rate_is_the_same_for_steady_acks_and_for_acks_in_bursts() {
         let mut progress = Progress::default();
         assert_eq!(progress.rate(), 0.0);
         let round_trip = Duration::from_millis(20);
