@@ -1,13 +1,12 @@
 //! Which links of a backup group carry the stream.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use punctual_units::Instant;
 use punctual_wire::SeqNo;
 
 use super::history::History;
-use super::link::Link;
+use super::link::{Actions, Link, Links};
 use super::{GroupMessage, LinkAction, LinkId, LinkState, LinkStatus};
 
 /// Added to the latency for the time that a link has to prove itself in, as in libsrt.
@@ -21,9 +20,6 @@ const WATCH: Duration = Duration::from_millis(20);
 const CATCH_UP_RATE: u32 = 2;
 /// How much of its time for catching up a link may make up for.
 const CREDIT: Duration = Duration::from_millis(10);
-
-type Links = BTreeMap<LinkId, Link>;
-type Actions = VecDeque<(LinkId, LinkAction)>;
 
 /// Which links of a backup group carry the stream: the stable one of the highest weight, and while
 /// there is none, more.

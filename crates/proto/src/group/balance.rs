@@ -7,7 +7,7 @@ use punctual_units::Instant;
 use punctual_wire::{MsgNo, SeqNo};
 
 use super::capacity::LinkCapacityEstimator;
-use super::link::{Link, LinkStatus};
+use super::link::{Actions, Link, LinkStatus, Links};
 use super::{GroupMessage, LinkAction, LinkId, LinkState, message_distance};
 
 /// Added to what an answer may take before a message goes over another link as well.
@@ -18,9 +18,6 @@ const HELP: Duration = Duration::from_millis(20);
 const MOST_BEHIND: f64 = 0.1;
 /// How often it is looked whether another link can help out again.
 const WATCH: Duration = Duration::from_millis(20);
-
-type Links = BTreeMap<LinkId, Link>;
-type Actions = VecDeque<(LinkId, LinkAction)>;
 
 /// Spreads a stream over links by their capacity.
 ///

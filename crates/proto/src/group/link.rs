@@ -1,3 +1,4 @@
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -220,6 +221,11 @@ impl LinkStatus {
         Some(since + usual.clamp(min_stability, most))
     }
 }
+
+/// The links of a group.
+pub(super) type Links = BTreeMap<LinkId, Link>;
+/// Actions that the group's driver is to carry out, in their order.
+pub(super) type Actions = VecDeque<(LinkId, LinkAction)>;
 
 /// A link as the group keeps it.
 #[derive(Debug)]

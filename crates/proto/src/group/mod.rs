@@ -22,27 +22,26 @@
 mod backup;
 mod balance;
 mod capacity;
+mod distribution;
 mod drift;
 mod driver;
 mod history;
 mod link;
 mod merger;
 
-use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_units::Instant;
 use punctual_wire::{GroupExtension, MsgNo, RejectReason, SeqNo};
 
-use self::backup::Backup;
-use self::balance::Balance;
+use self::distribution::Distribution;
 use self::drift::SharedDrift;
 pub use self::driver::{
     DrainedLink, GroupDriver, LinkAccess, LinkEndpoints, LinkUpError, LocalEndpoints,
 };
 pub(crate) use self::link::GroupTimebase;
-use self::link::Link;
+use self::link::{Actions, Link, Links};
 pub use self::link::{
     GroupMessage, GroupOffer, LinkAction, LinkId, LinkState, LinkStatus, LinkTerms, Membership,
 };
@@ -104,21 +103,19 @@ impl GroupKind {
 #[derive(Debug)]
 pub struct Group {
     id: u32,
-    kind: GroupKind,
+    distribution: Distribution,
     /// The time that all links' timestamps count from.
     start: Instant,
     peer_group: Option<u32>,
-    links: BTreeMap<LinkId, Link>,
+    links: Links,
     next_link: u32,
     next_seq: SeqNo,
     first_msgno: MsgNo,
     next_msgno: MsgNo,
     timebase: Option<GroupTimebase>,
-    backup: Backup,
-    balance: Balance,
     merger: Merger,
     drift: SharedDrift,
-    actions: VecDeque<(LinkId, LinkAction)>,
+    actions: Actions,
     counts: Counts,
 }
 
@@ -146,21 +143,19 @@ impl Group {
         Self {
             // The low bits are a number from 1, so that no group has the ID of none.
             id: GROUP_BIT | (for_id % (GROUP_BIT - 1) + 1),
-            kind,
+            distribution: Distribution::new(kind, min_stability),
             start: now,
             peer_group: None,
-            links: BTreeMap::new(),
+            links: Links::new(),
             next_link: 0,
             // The largest number may not stand in a handshake.
             next_seq: SeqNo::new(for_isn % SeqNo::MAX.value()),
             first_msgno: MsgNo::FIRST,
             next_msgno: MsgNo::FIRST,
             timebase: None,
-            backup: Backup::new(min_stability),
-            balance: Balance::new(min_stability),
             merger: Merger::default(),
             drift: SharedDrift::default(),
-            actions: VecDeque::new(),
+            actions: Actions::new(),
             counts: Counts::default(),
         }
     }
@@ -176,7 +171,7 @@ impl Group {
 
     /// The kind of the group.
     pub const fn kind(&self) -> GroupKind {
-        self.kind
+        self.distribution.kind()
     }
 
     /// This end's ID of the group.
@@ -210,7 +205,7 @@ impl Group {
         Membership {
             extension: GroupExtension {
                 group_id: self.id,
-                kind: self.kind.wire(),
+                kind: self.kind().wire(),
                 flags: 0,
                 weight: self.links.get(&id).map_or(0, |link| link.weight),
             },
@@ -244,12 +239,11 @@ impl Group {
         match &self.timebase {
             None => {
                 self.next_seq = terms.send_isn;
-                match self.kind {
+                match self.kind() {
                     GroupKind::Balance => self.merger.start_at_message(self.first_msgno),
                     _ => self.merger.start_at(terms.receive_isn),
                 }
-                self.backup.start(terms.peer_latency);
-                self.balance.start(terms.peer_latency);
+                self.distribution.start(terms.peer_latency);
                 self.timebase = Some(GroupTimebase {
                     base: terms.base,
                     receive_next: terms.receive_isn,
@@ -262,16 +256,10 @@ impl Group {
             }
         }
         let Some(link) = self.links.get_mut(&id) else { return Ok(()) };
-        link.state = match self.kind {
-            GroupKind::Broadcast | GroupKind::Balance => LinkState::Stable,
-            GroupKind::Backup => LinkState::Idle,
-        };
+        link.state = self.distribution.link_up(id, terms.send_isn);
         link.since = now;
         link.cursor = self.next_seq;
         link.max_payload = terms.max_payload;
-        if self.kind == GroupKind::Balance {
-            self.balance.add(id, terms.send_isn);
-        }
         self.handle_timeout(now);
         Ok(())
     }
@@ -282,7 +270,7 @@ impl Group {
         if let Some(link) = self.links.get_mut(&id) {
             link.state = LinkState::Gone;
         }
-        self.balance.remove(now, id, &self.links, &mut self.actions);
+        self.distribution.link_down(now, id, &self.links, &mut self.actions);
         self.drift.forget(id);
         self.handle_timeout(now);
     }
@@ -291,7 +279,7 @@ impl Group {
     pub fn update(&mut self, id: LinkId, status: LinkStatus) {
         let Some(link) = self.links.get_mut(&id).filter(|link| link.state.is_up()) else { return };
         let drift = status.drift;
-        self.balance.update(id, &status);
+        self.distribution.update(id, &status);
         link.status = Some(status);
         let shared = self.drift.follow(id, drift);
         if let (Some(nanos), Some(timebase)) = (shared, &mut self.timebase) {
@@ -303,22 +291,13 @@ impl Group {
 
     /// Does what is due at `now`, by what the links last said of themselves.
     pub fn handle_timeout(&mut self, now: Instant) {
-        let (links, actions) = (&mut self.links, &mut self.actions);
-        match self.kind {
-            GroupKind::Broadcast => {}
-            GroupKind::Backup => self.backup.evaluate(now, self.next_seq, links, actions),
-            GroupKind::Balance => self.balance.evaluate(now, links, actions),
-        }
+        self.distribution.evaluate(now, self.next_seq, &mut self.links, &mut self.actions);
     }
 
     /// When `handle_timeout` has something to do, after [`update`](Self::update)s; `None` for not
     /// before something happens.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        match self.kind {
-            GroupKind::Broadcast => None,
-            GroupKind::Backup => self.backup.next(&self.links),
-            GroupKind::Balance => self.balance.next(&self.links),
-        }
+        self.distribution.next(&self.links)
     }
 
     /// When [`recv`](Self::recv) has something that is here already; `None` if there is nothing.
@@ -367,20 +346,7 @@ impl Group {
         };
         self.next_seq = self.next_seq.next();
         self.next_msgno = self.next_msgno.next();
-        match self.kind {
-            GroupKind::Broadcast => {
-                for (&id, _) in self.links.iter().filter(|(_, link)| link.state.is_up()) {
-                    self.actions.push_back((id, LinkAction::Submit(message.clone())));
-                }
-            }
-            GroupKind::Backup => {
-                self.backup.push(message);
-                self.handle_timeout(now);
-            }
-            GroupKind::Balance => {
-                self.balance.push(now, message, &mut self.links, &mut self.actions);
-            }
-        }
+        self.distribution.submit(now, message, &mut self.links, &mut self.actions);
         Ok(())
     }
 
@@ -394,7 +360,7 @@ impl Group {
     /// over the best link.
     pub fn handle_losses(&mut self, now: Instant, id: LinkId, lost: Vec<SeqNo>) {
         for seq in lost {
-            self.balance.lose(now, id, seq, &self.links, &mut self.actions);
+            self.distribution.lose(now, id, seq, &self.links, &mut self.actions);
         }
     }
 
@@ -434,7 +400,7 @@ impl Group {
 
     /// How often another link took over in a backup group.
     pub const fn switches(&self) -> u64 {
-        self.backup.switches()
+        self.distribution.switches()
     }
 
     /// Largest payload of a message, bytes; `None` while no link is
@@ -456,7 +422,7 @@ impl Group {
         Statistics {
             elapsed: now.saturating_since(self.start),
             packets_sent_unique: self.counts.sent,
-            packets_retransmitted: self.balance.resent(),
+            packets_retransmitted: self.distribution.resent(),
             bytes_sent_unique: self.counts.bytes_sent + headers(self.counts.sent),
             packets_received_unique: received.packets,
             bytes_received_unique: received.bytes + headers(received.packets),
