@@ -11,23 +11,47 @@ pub(crate) struct Counts {
     unique: u64,
     bytes_unique: u64,
     retransmitted: u64,
-    lost: u64,
-    gaps: u64,
-    gaps_single: u64,
     reordered: u64,
     dropped: u64,
-    undecrypted: u64,
-    bytes_undecrypted: u64,
-    pub(crate) not_authentic: u64,
+    jumps: u64,
+    losses: Losses,
+    late: LatePackets,
+    encryption: UnreadablePackets,
+    filter: FilterPackets,
+    pub(crate) acks_sent: u64,
+    pub(crate) ignored: u64,
+}
+
+/// Packets whose numbers were left out.
+#[derive(Debug, Default)]
+struct Losses {
+    packets: u64,
+    gaps: u64,
+    gaps_of_one: u64,
+}
+
+/// Packets that came after their place was filled or passed.
+#[derive(Debug, Default)]
+struct LatePackets {
     belated: u64,
     duplicate: u64,
     mean_lateness: Duration,
-    jumps: u64,
-    filter_extra: u64,
-    filter_supplied: u64,
-    filter_lost: u64,
-    pub(crate) acks_sent: u64,
-    pub(crate) ignored: u64,
+}
+
+/// Packets that could not be decrypted.
+#[derive(Debug, Default)]
+struct UnreadablePackets {
+    packets: u64,
+    bytes: u64,
+    not_authentic: u64,
+}
+
+/// Packets of the peer's filter, and data packets that it rebuilt or could not rebuild.
+#[derive(Debug, Default)]
+struct FilterPackets {
+    extra: u64,
+    supplied: u64,
+    lost: u64,
 }
 
 impl Counts {
@@ -39,16 +63,16 @@ impl Counts {
 
     /// A packet of the peer's filter.
     pub(crate) const fn filter_extra(&mut self) {
-        self.filter_extra += 1;
+        self.filter.extra += 1;
     }
 
     pub(crate) const fn rebuilt(&mut self) {
-        self.filter_supplied += 1;
+        self.filter.supplied += 1;
     }
 
     /// Packets that the filter could not rebuild.
     pub(crate) fn filter_lost(&mut self, packets: u32) {
-        self.filter_lost += u64::from(packets);
+        self.filter.lost += u64::from(packets);
     }
 
     pub(crate) const fn stored(&mut self, payload: usize) {
@@ -56,11 +80,11 @@ impl Counts {
         self.bytes_unique += payload as u64;
     }
 
-    /// A gap of so many packets was found.
+    /// A gap of `packets` packets was found.
     pub(crate) fn lost(&mut self, packets: u64) {
-        self.lost += packets;
-        self.gaps += 1;
-        self.gaps_single += u64::from(packets == 1);
+        self.losses.packets += packets;
+        self.losses.gaps += 1;
+        self.losses.gaps_of_one += u64::from(packets == 1);
     }
 
     /// An original came that others had overtaken.
@@ -72,31 +96,36 @@ impl Counts {
         self.dropped += packets;
     }
 
-    pub(crate) fn jumped(&mut self, packets: u64) {
+    pub(crate) fn jumped_ahead(&mut self, packets: u64) {
         self.jumps += 1;
         self.lost(packets);
         self.dropped += packets;
     }
 
-    /// The stream continues at packets that were skipped and had not been sent yet.
-    pub(crate) const fn went_back(&mut self) {
+    /// The stream jumped back, to packets that it had skipped.
+    pub(crate) const fn jumped_back(&mut self) {
         self.jumps += 1;
     }
 
+    /// A packet's authentication tag was wrong.
+    pub(crate) const fn not_authentic(&mut self) {
+        self.encryption.not_authentic += 1;
+    }
+
     pub(crate) const fn undecrypted(&mut self, payload: usize) {
-        self.undecrypted += 1;
-        self.bytes_undecrypted += payload as u64;
+        self.encryption.packets += 1;
+        self.encryption.bytes += payload as u64;
         self.dropped += 1;
     }
 
     pub(crate) fn duplicate(&mut self, lateness: Duration) {
-        self.duplicate += 1;
+        self.late.duplicate += 1;
         self.belated(lateness);
     }
 
     pub(crate) fn belated(&mut self, lateness: Duration) {
-        self.belated += 1;
-        self.mean_lateness = (self.mean_lateness * 4 + lateness) / 5;
+        self.late.belated += 1;
+        self.late.mean_lateness = (self.late.mean_lateness * 4 + lateness) / 5;
     }
 
     /// Mean payload of what was stored, bytes.
@@ -112,23 +141,23 @@ impl Counts {
         statistics.packets_received_unique = self.unique;
         statistics.bytes_received_unique = self.bytes_unique + headers(self.unique);
         statistics.packets_received_retransmitted = self.retransmitted;
-        statistics.packets_receive_lost = self.lost;
-        statistics.bytes_receive_lost = estimate(self.lost);
-        statistics.receive_gaps = self.gaps;
-        statistics.receive_gaps_single = self.gaps_single;
+        statistics.packets_receive_lost = self.losses.packets;
+        statistics.bytes_receive_lost = estimate(self.losses.packets);
+        statistics.receive_gaps = self.losses.gaps;
+        statistics.receive_gaps_single = self.losses.gaps_of_one;
         statistics.packets_reordered = self.reordered;
         statistics.packets_receive_dropped = self.dropped;
         statistics.bytes_receive_dropped = estimate(self.dropped);
-        statistics.packets_undecrypted = self.undecrypted;
-        statistics.bytes_undecrypted = self.bytes_undecrypted;
-        statistics.packets_not_authentic = self.not_authentic;
-        statistics.packets_belated = self.belated;
-        statistics.packets_duplicate = self.duplicate;
-        statistics.belated_time = self.mean_lateness;
+        statistics.packets_undecrypted = self.encryption.packets;
+        statistics.bytes_undecrypted = self.encryption.bytes;
+        statistics.packets_not_authentic = self.encryption.not_authentic;
+        statistics.packets_belated = self.late.belated;
+        statistics.packets_duplicate = self.late.duplicate;
+        statistics.belated_time = self.late.mean_lateness;
         statistics.receive_jumps = self.jumps;
-        statistics.packets_receive_filter_extra = self.filter_extra;
-        statistics.packets_filter_supplied = self.filter_supplied;
-        statistics.packets_filter_lost = self.filter_lost;
+        statistics.packets_receive_filter_extra = self.filter.extra;
+        statistics.packets_filter_supplied = self.filter.supplied;
+        statistics.packets_filter_lost = self.filter.lost;
         statistics.acks_sent = self.acks_sent;
         statistics.packets_ignored += self.ignored;
     }

@@ -2,16 +2,16 @@
 //! and NAKs that the sender needs.
 
 pub(crate) mod ack;
-mod announced;
+mod announced_drops;
 pub(crate) mod buffer;
 mod counts;
 mod delivery;
 mod delivery_rate;
 pub(crate) mod drift;
 mod earliness;
-mod elsewhere;
 mod file;
 mod group_bypass;
+mod jump;
 pub(crate) mod link;
 pub(crate) mod nak_policy;
 mod nak_scheduler;
@@ -33,13 +33,13 @@ use punctual_wire::{
 };
 
 use self::ack::{AckKind, AckState};
-use self::announced::Announced;
+use self::announced_drops::AnnouncedDrops;
 use self::buffer::{Insert, ReceiveBuffer, Stored};
 use self::counts::Counts;
 use self::delivery::Delivery;
-use self::elsewhere::{Arrived, Elsewhere};
 use self::file::FileReceipt;
 use self::group_bypass::GroupBypass;
+use self::jump::{Arrived, JumpDetector, JumpKind, StreamView};
 use self::link::{LinkEstimate, Probe};
 pub(crate) use self::nak_scheduler::periodic_nak_interval;
 use self::nak_scheduler::{Missing, NakScheduler};
@@ -56,9 +56,9 @@ use crate::mode::ReassembledMessage;
 use crate::statistics::Statistics;
 use crate::wake_up::WakeUp;
 
-/// A gap of so many packets is believed when a second packet confirms it.
+/// From this size on, a gap is believed only when a second packet confirms it.
 const SUSPICIOUS_GAP: u32 = 64;
-/// So long after a packet that can be read, one that never can changes nothing.
+/// For this time after a packet that can be read, one that cannot changes nothing.
 const READABLE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -72,10 +72,9 @@ pub(crate) struct ReceiveHalf {
     full_payload: usize,
     /// When the connection began.
     started: Instant,
-    /// Packets far from the stream, which may continue there.
-    elsewhere: Option<Box<Elsewhere>>,
-    /// Packets beyond the newest one that the sender dropped.
-    announced: Announced,
+    jumps: JumpDetector,
+    /// Packets after the newest one that the sender has dropped.
+    drops: AnnouncedDrops,
     /// The last packet that arrived without a key that could decrypt it.
     unreadable: Option<SeqNo>,
     counts: Counts,
@@ -92,8 +91,8 @@ impl ReceiveHalf {
             link: LinkEstimate::new(),
             full_payload: config.payload_size(),
             started: now,
-            elsewhere: None,
-            announced: Announced::default(),
+            jumps: JumpDetector::default(),
+            drops: AnnouncedDrops::default(),
             unreadable: None,
             counts: Counts::default(),
         }
@@ -135,9 +134,9 @@ impl ReceiveHalf {
         self.take_in(now, header, payload, rtt);
     }
 
-    /// The filter could not rebuild some packets while it could have: now they are asked for, if
-    /// both ends agreed so. If they agreed that nothing is sent again, nobody gives up what is late
-    /// and nothing says that all must come, a stream would wait for them for ever (libsrt's does).
+    /// The filter did not rebuild some packets in time: now a NAK reports them, if both ends agreed
+    /// on that. They are given up if both ends agreed on no retransmissions and this end drops
+    /// nothing that is too late, since a live stream would wait for them for ever (libsrt's does).
     pub(crate) fn handle_filter_loss(&mut self, now: Instant, first: SeqNo, last: SeqNo, rtt: Rtt) {
         let most = self.buffer.end().plus(self.room()).minus(1);
         let last = if last.is_after(most) { most } else { last };
@@ -165,22 +164,22 @@ impl ReceiveHalf {
             Stored { payload, time: self.timing.plausible_time(now, header.timestamp), place };
         let gap = header.seq.distance_from(self.buffer.end());
         if !(0..SUSPICIOUS_GAP.cast_signed()).contains(&gap)
-            && self.leads_elsewhere(now, header, &stored)
+            && self.stream().excludes(now, header, &stored)
         {
             let packet = Arrived { seq: header.seq, retransmitted: header.retransmitted, stored };
-            self.take_elsewhere(now, packet, rtt);
+            self.take_candidate(now, packet, rtt);
             return true;
         }
-        if gap >= 0 && self.elsewhere.is_some() && !header.retransmitted {
-            self.forget_elsewhere();
+        if gap >= 0 && self.jumps.is_undecided() && !header.retransmitted {
+            self.counts.ignored += self.jumps.discard();
         }
         let joins = gap == 0 && self.buffer.has_place_for(header.seq) && self.only_waits();
         self.store(now, header.seq, header.retransmitted, stored, rtt);
         !joins || self.has_feedback()
     }
 
-    /// Whether a packet came that ends a message or a piece of a stream, and that has brought the
-    /// acknowledgement on; tells once.
+    /// Whether a packet that ends a message or a piece of a stream has arrived and moved the
+    /// acknowledgement since the last call.
     pub(crate) fn take_quick_ack(&mut self) -> bool {
         self.delivery.take_quick_ack() && self.acks.is_news(self.buffer.acknowledged())
     }
@@ -219,16 +218,15 @@ impl ReceiveHalf {
     ) -> bool {
         self.counts.undecrypted(payload);
         match why {
-            Refusal::NotAuthentic => self.counts.not_authentic += 1,
+            Refusal::NotAuthentic => self.counts.not_authentic(),
             Refusal::NotReadable => {}
             Refusal::NoKeys => return self.give_up_unreadable(now, header.seq),
         }
         false
     }
 
-    /// Without any key a packet and its like will never be readable, and need not come again, nor
-    /// need those before it. As with others, a large gap is believed when a second packet confirms
-    /// it.
+    /// Without any key this packet and those before it will never be readable: none of them needs a
+    /// retransmission. A large gap is believed only when a second packet confirms it.
     fn give_up_unreadable(&mut self, now: Instant, seq: SeqNo) -> bool {
         let heard = self.link.newest_arrival();
         if heard.is_some_and(|at| now < at + READABLE) {
@@ -243,7 +241,7 @@ impl ReceiveHalf {
                 return false;
             }
             if gap.unsigned_abs() as usize >= self.buffer.room() && self.buffer.packets() == 0 {
-                self.jump(now, seq);
+                self.jump_ahead(now, seq);
             }
         }
         let first = if gap > 0 { self.buffer.end() } else { seq };
@@ -252,8 +250,8 @@ impl ReceiveHalf {
         given_up > 0
     }
 
-    /// Whether the next packet in order moves no timer: others wait for their time before it, and
-    /// it changes neither what an ACK would say next nor what is missing.
+    /// Whether the next packet in order moves no timer: other packets wait for delivery before it,
+    /// and it changes neither the next ACK nor the missing packets.
     fn only_waits(&self) -> bool {
         let unmoved = if self.buffer.missing().is_empty() {
             self.acks.counts_down(self.buffer.end())
@@ -290,13 +288,14 @@ impl ReceiveHalf {
         self.timing.set_drift(nanos);
     }
 
-    /// Delivers by the time base of a group from now on, also what has arrived already.
+    /// Delivers by the time base of a group from now on, stored packets too.
     pub(crate) fn align(&mut self, timebase: &GroupTimebase) {
         self.timing.align(timebase);
     }
 
-    /// The sender will not send these packets again. What is missing of them is given up; what lies
-    /// beyond the newest packet is remembered until one comes behind it. `false` for nonsense.
+    /// The sender has dropped these packets. The missing ones among them are given up; numbers
+    /// after the newest packet are remembered until a packet after them arrives. `false` if the
+    /// request cannot be true.
     pub(crate) fn handle_drop_request(&mut self, request: &DropRequest) -> bool {
         let DropRequest { first, last, .. } = *request;
         let most = self.buffer.end().plus(self.room()).minus(1);
@@ -306,7 +305,7 @@ impl ReceiveHalf {
             return false;
         }
         if self.delivery.is_file() {
-            // Its sender may wait for the acknowledgement, and send nothing behind them before.
+            // Its sender may send no packet after them before they are acknowledged.
             let count = self.buffer.give_up_beyond(first, if is_far { most } else { last });
             self.counts.dropped(u64::from(count));
             return true;
@@ -314,8 +313,8 @@ impl ReceiveHalf {
         self.forgo(first, last)
     }
 
-    /// Gives up what is missing from `first` to `last`, now or when a packet behind it comes.
-    /// `false` if that is no longer remembered.
+    /// Gives up the missing packets from `first` to `last`, now or when a packet after them
+    /// arrives. `false` if there is no place to remember that.
     fn forgo(&mut self, first: SeqNo, last: SeqNo) -> bool {
         let count = self.buffer.give_up(first, last);
         self.counts.dropped(u64::from(count));
@@ -323,12 +322,12 @@ impl ReceiveHalf {
         if last.is_before(end) {
             return true;
         }
-        self.announced.note(if first.is_before(end) { end } else { first }, last)
+        self.drops.note(if first.is_before(end) { end } else { first }, last)
     }
 
     /// Whether a request that goes beyond the room is one that an honest sender makes: of a file,
     /// while its requests were lost, it may have given up more than there is room for. It begins
-    /// where the acknowledgement stands, and again behind that until this end has followed.
+    /// at the acknowledgement, and is repeated from there until this end has followed.
     fn accepts_out_of_window(&self, request: &DropRequest) -> bool {
         self.keeps_all() && request.first == self.buffer.acknowledged()
     }
@@ -380,7 +379,7 @@ impl ReceiveHalf {
         Ok(Message { payload, origin: now, due: now, seq, msgno, lost_before })
     }
 
-    /// When the packet at the front is due; never if there is none or a missing one comes first.
+    /// When the packet at the front is due; never if there is none or one before it is missing.
     pub(crate) fn next_delivery(&mut self) -> WakeUp {
         if let Some(messages) = self.delivery.messages() {
             let readable = messages.is_readable(&mut self.buffer);
@@ -389,7 +388,7 @@ impl ReceiveHalf {
         self.next_packet()
     }
 
-    /// When the live message behind the front is due, if it is not due at `now` yet.
+    /// When the second live message is due, if it is not due at `now` yet.
     pub(crate) fn second_delivery_after(&self, now: Instant) -> Option<Instant> {
         let second = self.buffer.second().filter(|_| !self.delivery.is_file())?;
         self.timing.due(second.time).filter(|&due| due > now)
@@ -406,19 +405,19 @@ impl ReceiveHalf {
         self.buffer.packets() == 0 || self.keeps_all()
     }
 
-    /// Whether what was received is known not to be all: of a file, packets are missing.
+    /// Whether a file is incomplete: packets are missing or wait for missing ones.
     pub(crate) fn is_truncated(&self) -> bool {
         let whole = self.buffer.packets() == 0 && self.buffer.missing().is_empty();
         self.keeps_all() && !whole
     }
 
-    /// When missing packets are given up because one behind them is due.
+    /// When missing packets are given up because a packet after them is due.
     pub(crate) fn next_skip(&self) -> Option<Instant> {
         let (_, stored) = self.buffer.first_behind_gap()?;
         self.timing.give_up_at(stored.time)
     }
 
-    /// Gives up what is missing before packets that are due.
+    /// Gives up the packets that are missing before packets that are due.
     pub(crate) fn skip_late(&mut self, now: Instant) {
         while self.next_skip().is_some_and(|at| at <= now) {
             let Some((seq, _)) = self.buffer.first_behind_gap() else { return };
@@ -428,7 +427,7 @@ impl ReceiveHalf {
     }
 
     /// After the peer's end nothing more will come: everything missing is given up. Of a file, what
-    /// lies behind it is not delivered.
+    /// follows a missing packet is not delivered.
     pub(crate) fn end(&mut self) {
         if self.keeps_all() {
             return;
@@ -536,8 +535,7 @@ impl ReceiveHalf {
     /// When a loss that may have been reordering is to be reported, or packets far from the stream
     /// are to be believed.
     pub(crate) fn next_ripe(&self) -> Option<Instant> {
-        let elsewhere = self.elsewhere.as_ref().and_then(|elsewhere| elsewhere.next());
-        self.naks.next_ripe().into_iter().chain(elsewhere).min()
+        self.naks.next_ripe().into_iter().chain(self.jumps.next()).min()
     }
 
     /// Reports losses that reordering does not explain any more, and looks at packets far from the
@@ -545,8 +543,8 @@ impl ReceiveHalf {
     pub(crate) fn report_ripe_losses(&mut self, now: Instant, rtt: Rtt) {
         let missing = Missing { buffer: &self.buffer, timing: &self.timing };
         self.naks.report_ripe(now, missing, rtt);
-        if self.elsewhere.as_ref().is_some_and(|it| it.next().is_some_and(|at| at <= now)) {
-            self.look_elsewhere(now, rtt);
+        if self.jumps.next().is_some_and(|at| at <= now) {
+            self.follow_jump(now, rtt);
         }
     }
 
@@ -565,21 +563,70 @@ impl ReceiveHalf {
         }
     }
 
-    /// Goes on at `seq`. What is passed over counts as lost as far as it can have been sent: no
+    /// The parts by which a jump of the stream is told.
+    const fn stream(&self) -> StreamView<'_> {
+        StreamView {
+            buffer: &self.buffer,
+            delivery: &self.delivery,
+            timing: &self.timing,
+            link: &self.link,
+            drops: &self.drops,
+        }
+    }
+
+    /// Whether a packet lies far ahead of the live stream.
+    pub(crate) fn is_far_ahead(&self, seq: SeqNo) -> bool {
+        !self.delivery.is_file()
+            && seq.distance_from(self.buffer.end()) >= SUSPICIOUS_GAP.cast_signed()
+    }
+
+    /// A packet came that does not belong to the stream so far.
+    #[cold]
+    fn take_candidate(&mut self, now: Instant, packet: Arrived, rtt: Rtt) {
+        let Self { buffer, delivery, timing, link, drops, jumps, .. } = self;
+        let stream = StreamView { buffer, delivery, timing, link, drops };
+        self.counts.ignored += jumps.add(now, packet, rtt, stream);
+        self.follow_jump(now, rtt);
+    }
+
+    /// Continues where the stream has jumped to, if it has.
+    fn follow_jump(&mut self, now: Instant, rtt: Rtt) {
+        let Self { buffer, delivery, timing, link, drops, jumps, .. } = self;
+        let stream = StreamView { buffer, delivery, timing, link, drops };
+        let Some(jump) = jumps.decide(now, stream) else { return };
+        match jump.kind {
+            JumpKind::Back => self.jump_back(jump.first),
+            JumpKind::BeyondRoom => self.jump_ahead(now, jump.first),
+            JumpKind::WithinRoom => {}
+        }
+        for Arrived { seq, retransmitted, stored } in jump.packets {
+            self.store(now, seq, retransmitted, stored, rtt);
+        }
+    }
+
+    /// Continues at `seq`, before the newest packet: the stored packets are somebody else's.
+    fn jump_back(&mut self, seq: SeqNo) {
+        self.counts.ignored += self.buffer.restart(seq) as u64;
+        self.counts.jumped_back();
+        self.drops.clear();
+        self.naks.clear();
+    }
+
+    /// Continues at `seq`. The packets between count as lost as far as they can have been sent: no
     /// more than a packet a microsecond since the newest one.
-    fn jump(&mut self, now: Instant, seq: SeqNo) {
+    fn jump_ahead(&mut self, now: Instant, seq: SeqNo) {
         let beyond = seq.distance_from(self.buffer.end()).unsigned_abs();
         let silence = now.saturating_since(self.link.newest_arrival().unwrap_or(self.started));
         let existed = u128::from(beyond) <= silence.as_micros();
         let skipped = self.buffer.jump(seq, if existed { beyond } else { 0 });
-        self.counts.jumped(u64::from(skipped));
-        self.announced.clear();
+        self.counts.jumped_ahead(u64::from(skipped));
+        self.drops.clear();
         self.naks.stop_period();
     }
 
-    /// A sender goes no further ahead of the first packet that it keeps than this end's buffer is
-    /// long: of what lies further back than that from `seq`, nothing comes any more. Where this end
-    /// asks for what is missing, the answer says so, but `seq` is here now.
+    /// Makes room for `seq`. A sender keeps no packet that is further back from its newest one than
+    /// this end's buffer is long, so that no such packet will arrive any more. A NAK would bring a
+    /// DROPREQ for them, but `seq` is here now.
     #[cold]
     fn evict_for(&mut self, seq: SeqNo) {
         if self.timing.drops_too_late() {
@@ -619,7 +666,7 @@ impl ReceiveHalf {
                 self.delivery.stored(seq, &self.buffer);
                 self.counts.stored(payload);
                 self.acks.count_packet(self.room());
-                if gap > 0 || !self.announced.is_empty() {
+                if gap > 0 || !self.drops.is_empty() {
                     self.skip_numbers(now, previous_end, seq, rtt);
                 } else if !retransmitted && self.naks.arrived_in_order() {
                     self.report_ripe_losses(now, rtt);
@@ -651,11 +698,11 @@ impl ReceiveHalf {
         }
     }
 
-    /// The newest packet, `seq`, came behind `end`, and may leave numbers out: those that the
-    /// sender has said not to send any more are given up, and the others are missing.
+    /// The newest packet, `seq`, may leave numbers out after `end`: those that the sender has
+    /// announced as dropped are given up, and the others are missing.
     #[cold]
     fn skip_numbers(&mut self, now: Instant, end: SeqNo, seq: SeqNo, rtt: Rtt) {
-        for (first, last) in self.announced.settle(seq) {
+        for (first, last) in self.drops.settle(seq) {
             let count = self.buffer.give_up(first, last);
             self.counts.dropped(u64::from(count));
         }
@@ -680,7 +727,7 @@ impl ReceiveHalf {
         self.delivery.is_file()
     }
 
-    /// From now on a balancing group takes what arrives, due or not.
+    /// From now on a balancing group takes packets as they arrive, due or not.
     pub(crate) fn bypass_to_group(&mut self) {
         self.delivery.bypass_to_group();
     }

@@ -1,0 +1,368 @@
+//! Jumps of the sequence numbers: the stream continues far ahead, after an outage or because its
+//! sender gave up the packets between, or further back; or somebody else sends in its peer's name.
+
+use std::time::Duration;
+
+use punctual_rtt::Rtt;
+use punctual_units::Instant;
+use punctual_wire::{DataHeader, SeqNo};
+
+use super::SUSPICIOUS_GAP;
+use super::announced_drops::AnnouncedDrops;
+use super::buffer::{ReceiveBuffer, Stored};
+use super::delivery::Delivery;
+use super::link::LinkEstimate;
+use super::timing::Timing;
+use super::tsbpd::Tsbpd;
+
+/// A silence that hosts and networks may cause at any time.
+const LEAST_SILENCE: Duration = Duration::from_millis(10);
+/// A pause of this multiple of the usual one is a silence.
+const UNUSUAL: u32 = 4;
+/// This number of packets whose place was passed are more than stragglers.
+const MORE_THAN_STRAGGLERS: usize = 8;
+/// The greatest multiple of its rate before a silence that a stream has after it.
+const FASTER: u64 = 8;
+/// The time that counts as the latency where messages have no timestamps.
+const UNTIMED: Duration = Duration::from_secs(1);
+
+/// The parts of the receiving half that tell whether the stream has jumped.
+#[derive(Clone, Copy)]
+pub(super) struct StreamView<'a> {
+    pub(super) buffer: &'a ReceiveBuffer,
+    pub(super) delivery: &'a Delivery,
+    pub(super) timing: &'a Timing,
+    pub(super) link: &'a LinkEstimate,
+    pub(super) drops: &'a AnnouncedDrops,
+}
+
+impl StreamView<'_> {
+    /// Whether a packet does not belong to the stream so far: it lies far ahead, or its place was
+    /// passed although its time has not come.
+    #[cold]
+    pub(super) fn excludes(&self, now: Instant, header: &DataHeader, stored: &Stored) -> bool {
+        let seq = header.seq;
+        if seq.distance_from(self.buffer.end()) >= SUSPICIOUS_GAP.cast_signed() {
+            return true;
+        }
+        let is_early = self.timing.due(stored.time).is_some_and(|due| due > now);
+        !self.delivery.is_file() && !header.retransmitted && self.buffer.has_passed(seq) && is_early
+    }
+
+    /// The time that candidates must continue while the stream is silent.
+    fn confirmation_time(&self, rtt: Rtt) -> Duration {
+        let latency = self.timing.tsbpd().map_or(UNTIMED, Tsbpd::latency);
+        confirmation_time(rtt.smoothed, self.link.usual_pause(), latency)
+    }
+
+    /// Whether the sender has announced that it dropped all packets before `first`.
+    fn has_announced(&self, first: SeqNo) -> bool {
+        let behind = self.drops.behind(self.buffer.end());
+        behind != self.buffer.end() && first.distance_from(behind).unsigned_abs() < SUSPICIOUS_GAP
+    }
+
+    /// Whether a burst of packets was lost before the candidates: their timestamps leave out as
+    /// much time as their numbers leave out packets, at the stream's usual pace. A queue that
+    /// overflows loses packets so without any silence. To believe it early costs nothing: packets
+    /// of the stream so far find their places, and are due before the candidates.
+    #[cold]
+    fn lost_a_burst_before(&self, now: Instant, candidates: &Candidates) -> bool {
+        let (Some(tsbpd), Some(first)) = (self.timing.tsbpd(), candidates.packets.first()) else {
+            return false;
+        };
+        let (Some(pause), Some(heard)) = (self.link.mean_pause(), self.link.newest_arrival())
+        else {
+            return false;
+        };
+        let transit_micros = self.timing.transit_micros();
+        let transit = Duration::from_micros(transit_micros.unsigned_abs());
+        let newest = if transit_micros < 0 { heard + transit } else { heard - transit };
+        let time = tsbpd.origin(first.stored.time).saturating_since(newest);
+        let numbers = first.seq.distance_from(self.buffer.end()).unsigned_abs();
+        let has_continued = now >= candidates.began + (pause * UNUSUAL).max(LEAST_SILENCE);
+        has_continued && pause.saturating_mul(numbers) <= time * 2
+    }
+
+    /// Whether the silence was long enough for as many packets as the numbers leave out.
+    fn silence_explains(&self, candidates: &Candidates) -> bool {
+        let beyond = u64::from(candidates.first.distance_from(self.buffer.end()).unsigned_abs());
+        let rate = u64::from(self.link.arrival_rate());
+        let silence = u64::try_from(candidates.silence().as_millis()).unwrap_or(u64::MAX);
+        rate == 0 || beyond <= (rate * FASTER).saturating_mul(silence) / 1_000
+    }
+
+    /// Whether the candidates are the stream.
+    fn believes(&self, now: Instant, candidates: &Candidates) -> bool {
+        if self.delivery.is_file() {
+            return candidates.confirmed;
+        }
+        if candidates.is_behind {
+            // Packets that were given up may come late while the stream continues. Only packets
+            // that come for long in place of the stream are the stream.
+            return candidates.packets.len() >= MORE_THAN_STRAGGLERS
+                && candidates.have_continued(now);
+        }
+        candidates.have_continued(now)
+            || candidates.confirmed
+                && candidates.silence() >= candidates.confirmation
+                && self.silence_explains(candidates)
+            || candidates.confirmed && self.lost_a_burst_before(now, candidates)
+    }
+}
+
+/// A jump that is believed, with the packets from there.
+#[derive(Debug)]
+pub(super) struct Jump {
+    pub(super) kind: JumpKind,
+    /// The lowest number of the packets.
+    pub(super) first: SeqNo,
+    pub(super) packets: Vec<Arrived>,
+}
+
+/// The place from which a stream continues.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum JumpKind {
+    /// Before the newest packet so far.
+    Back,
+    /// Ahead, within the buffer's room: the packets between are missing.
+    WithinRoom,
+    /// Ahead, beyond the buffer's room.
+    BeyondRoom,
+}
+
+/// Keeps packets whose numbers do not belong to the stream so far, until it is clear whether the
+/// stream has jumped to them.
+///
+/// Nothing else is done for such packets until the numbers so far have been silent for a round
+/// trip: a single forged packet must not move the stream.
+#[derive(Debug, Default)]
+pub(super) struct JumpDetector {
+    candidates: Option<Box<Candidates>>,
+}
+
+impl JumpDetector {
+    /// Takes in a packet that does not belong to the stream so far. Returns the number of earlier
+    /// candidates that it proves wrong.
+    #[cold]
+    pub(super) fn add(
+        &mut self,
+        now: Instant,
+        packet: Arrived,
+        rtt: Rtt,
+        stream: StreamView<'_>,
+    ) -> u64 {
+        let limit = stream.buffer.limit();
+        let refused = match &mut self.candidates {
+            Some(candidates) => candidates.add(packet, limit).err(),
+            None => Some(packet),
+        };
+        let Some(packet) = refused else { return 0 };
+        let discarded = self.discard();
+        let silent_since = stream.link.newest_arrival().unwrap_or(Instant::ORIGIN);
+        let confirmation = stream.confirmation_time(rtt);
+        let mut candidates = Candidates::new(now, silent_since, confirmation, packet);
+        candidates.confirmed = stream.has_announced(candidates.first);
+        candidates.is_behind = candidates.first.is_before(stream.buffer.end());
+        self.candidates = Some(Box::new(candidates));
+        discarded
+    }
+
+    /// The jump, if the stream so far has been silent for long enough.
+    ///
+    /// A sender that continues beyond the room has given up the packets between. libsrt closes the
+    /// connection here ("sequence discrepancy"). This end first delivers the packets that it
+    /// stores, and then jumps.
+    pub(super) fn decide(&mut self, now: Instant, stream: StreamView<'_>) -> Option<Jump> {
+        let mut candidates =
+            self.candidates.take_if(|candidates| stream.believes(now, candidates))?;
+        let beyond = candidates.first.distance_from(stream.buffer.end());
+        let kind = if beyond < 0 {
+            JumpKind::Back
+        } else if !stream.delivery.keeps_all()
+            && beyond.unsigned_abs() as usize >= stream.buffer.room()
+        {
+            JumpKind::BeyondRoom
+        } else {
+            JumpKind::WithinRoom
+        };
+        if kind == JumpKind::BeyondRoom && stream.buffer.packets() > 0 {
+            candidates.wait = true;
+            self.candidates = Some(candidates);
+            return None;
+        }
+        Some(Jump { kind, first: candidates.first, packets: candidates.packets })
+    }
+
+    /// Whether there are candidates.
+    #[inline(always)]
+    pub(super) const fn is_undecided(&self) -> bool {
+        self.candidates.is_some()
+    }
+
+    /// The stream so far continues: discards the candidates and returns their number.
+    #[cold]
+    pub(super) fn discard(&mut self) -> u64 {
+        self.candidates.take().map_or(0, |candidates| candidates.packets.len() as u64)
+    }
+
+    /// The instant at which the candidates are believed although nothing more arrives.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.candidates.as_ref()?.next()
+    }
+}
+
+/// Packets to which the stream may have jumped.
+#[derive(Debug)]
+struct Candidates {
+    /// When the first of them arrived.
+    began: Instant,
+    /// When the newest packet of the stream so far arrived.
+    silent_since: Instant,
+    /// The time that they must continue.
+    confirmation: Duration,
+    first: SeqNo,
+    newest: SeqNo,
+    /// Whether a second packet continues the first one.
+    confirmed: bool,
+    /// Whether they are believed, and wait until the stored packets have been delivered.
+    wait: bool,
+    /// Whether they lie before the newest packet of the stream.
+    is_behind: bool,
+    packets: Vec<Arrived>,
+}
+
+/// A packet as it came.
+#[derive(Debug)]
+pub(super) struct Arrived {
+    pub(super) seq: SeqNo,
+    pub(super) retransmitted: bool,
+    pub(super) stored: Stored,
+}
+
+impl Candidates {
+    fn new(now: Instant, silent_since: Instant, confirmation: Duration, packet: Arrived) -> Self {
+        Self {
+            began: now,
+            silent_since,
+            confirmation,
+            first: packet.seq,
+            newest: packet.seq,
+            confirmed: false,
+            wait: false,
+            is_behind: false,
+            packets: vec![packet],
+        }
+    }
+
+    /// Takes in a packet that continues these; gives any other back. At most `limit` are kept.
+    fn add(&mut self, packet: Arrived, limit: usize) -> Result<(), Arrived> {
+        let ahead = packet.seq.distance_from(self.newest);
+        // A network may duplicate a packet, but only its sender marks it as retransmitted.
+        let continues = if ahead == 0 {
+            packet.retransmitted
+        } else {
+            ahead.unsigned_abs() < SUSPICIOUS_GAP && self.fits(&packet, ahead > 0)
+        };
+        if !continues {
+            return Err(packet);
+        }
+        self.confirmed = true;
+        if packet.seq.is_before(self.first) {
+            self.first = packet.seq;
+        }
+        if packet.seq.is_after(self.newest) {
+            self.newest = packet.seq;
+        }
+        if self.packets.len() < limit {
+            self.packets.push(packet);
+        }
+        Ok(())
+    }
+
+    /// Whether the packet's timestamp is in the order of the numbers.
+    fn fits(&self, packet: &Arrived, is_newer: bool) -> bool {
+        let newest = self.packets.iter().rev().find(|other| other.seq == self.newest);
+        newest.is_none_or(|newest| {
+            let (before, after) = (newest.stored.time, packet.stored.time);
+            if is_newer { before <= after } else { after <= before }
+        })
+    }
+
+    /// The time that the stream had been silent when the first of them arrived.
+    fn silence(&self) -> Duration {
+        self.began.saturating_since(self.silent_since)
+    }
+
+    /// Whether they have continued for long enough, while nothing of the stream arrived.
+    fn have_continued(&self, now: Instant) -> bool {
+        self.confirmed && now >= self.began + self.confirmation
+    }
+
+    fn next(&self) -> Option<Instant> {
+        (self.confirmed && !self.wait && !self.is_behind)
+            .then(|| self.began + self.confirmation * 2)
+    }
+}
+
+/// The time that candidates must continue, and that the stream must be silent: a round trip, at
+/// least an unusual pause, and at most a third of the latency, which leaves time for NAKs.
+fn confirmation_time(rtt: Duration, usual_pause: Duration, latency: Duration) -> Duration {
+    let most = latency / 3;
+    rtt.max(usual_pause * UNUSUAL).clamp(LEAST_SILENCE.min(most), most)
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use punctual_wire::{MsgNo, Timestamp};
+
+    use super::super::buffer::MessagePart;
+    use super::*;
+
+    const MS: fn(u64) -> Instant = Instant::from_millis;
+    const CONFIRMATION: Duration = Duration::from_millis(20);
+
+    fn packet(seq: u32, ms: u32, retransmitted: bool) -> Arrived {
+        let tsbpd = Tsbpd::new(Instant::ORIGIN, Timestamp::from_micros(0), Duration::ZERO);
+        let time = tsbpd.peer_time(MS(100), Timestamp::from_micros(ms * 1_000));
+        let stored =
+            Stored { payload: Bytes::new(), time, place: MessagePart::of_live(MsgNo::FIRST) };
+        Arrived { seq: SeqNo::new(seq), retransmitted, stored }
+    }
+
+    #[test]
+    fn packets_that_continue_candidates_are_kept_and_others_given_back() {
+        let mut candidates =
+            Candidates::new(MS(100), MS(95), CONFIRMATION, packet(5_000, 100, false));
+        assert!(candidates.add(packet(5_000, 100, false), 9).is_err(), "duplicated on the way");
+        assert!(candidates.add(packet(5_100, 101, false), 9).is_err(), "far from the candidates");
+        assert!(candidates.add(packet(5_001, 99, false), 9).is_err(), "next number, but older");
+        assert!(!candidates.confirmed);
+        for (seq, ms) in [(5_001, 101), (4_999, 99), (5_003, 104)] {
+            assert!(candidates.add(packet(seq, ms, false), 3).is_ok());
+        }
+        assert_eq!(candidates.first, SeqNo::new(4_999));
+        assert!(!candidates.have_continued(MS(119)) && candidates.have_continued(MS(120)));
+        assert_eq!(candidates.packets.len(), 3, "the limit");
+    }
+
+    #[test]
+    fn a_retransmission_of_the_newest_candidate_confirms_it() {
+        let mut candidates =
+            Candidates::new(MS(100), MS(0), CONFIRMATION, packet(5_000, 100, false));
+        assert!(candidates.add(packet(5_000, 100, true), 9).is_ok());
+        assert_eq!(candidates.silence(), Duration::from_millis(100));
+        assert!(candidates.confirmed);
+    }
+
+    #[test]
+    fn the_confirmation_time_is_a_round_trip_within_bounds() {
+        let ms = Duration::from_millis;
+        let time = |rtt, pause, latency| confirmation_time(ms(rtt), ms(pause), ms(latency));
+        assert_eq!(time(30, 1, 120), ms(30));
+        assert_eq!(time(1, 1, 120), ms(10));
+        assert_eq!(time(1, 9, 120), ms(36));
+        assert_eq!(time(90, 9, 120), ms(40));
+        assert_eq!(time(1, 1, 20), ms(20) / 3);
+    }
+}
