@@ -68,7 +68,7 @@ fn need(plan: &Plan<'_>, latency: Duration) -> (Need, Expected) {
         latency,
         rounds: model.rounds.within(latency),
         copies: 0,
-        overhead: plan.measurement.loss.share * model.rounds.outcome(latency, 0).sent,
+        overhead: plan.measurement.losses.total.share * model.rounds.outcome(latency, 0).sent,
         missing: expected.seen,
         // A sender that knows it sends as many copies as that needs when more is lost than was.
         sender_target: plan.constraints.target.min(MOST_TARGET),

@@ -1,13 +1,13 @@
-//! Whether what packet pairs tell of a link's capacity can be true.
+//! Whether the capacity of a link that packet pairs tell is plausible.
 
 use punctual_units::Bitrate;
 
 use crate::measurement::{Limit, Missing};
 
-/// The capacity that pairs of packets told, or why it is none: pairs that something on the way
-/// kept together (a radio link that holds back what follows a repeated packet, a host that hands
-/// over several packets at once) tell of that, not of the link.
-pub(crate) fn believed(
+/// The capacity that pairs of packets told, or why it is not plausible. Pairs may have been kept
+/// together on the way, for example by a radio link that repeats a packet and holds back the next
+/// one, or by a host that hands over several packets at once; then they do not tell the capacity.
+pub(crate) fn plausible(
     told: Bitrate,
     usable: Option<Bitrate>,
     limit: Limit,
@@ -31,8 +31,8 @@ pub(crate) fn believed(
     Err(Missing { what: "capacity", why })
 }
 
-/// Above that the packets of a pair are less than some 20 µs apart, which is how exactly a program
-/// that shares its machine with others knows when they came.
+/// Above this rate the packets of a pair are less than about 20 µs apart, and a program that shares
+/// its machine with others does not know their arrival more exactly.
 const TIMED: Bitrate = Bitrate::from_mbps(600);
 
 #[cfg(test)]
@@ -41,12 +41,12 @@ mod tests {
     use crate::measurement::Congestion;
 
     #[test]
-    fn probe_pairs_are_believed_only_within_the_rates_that_were_tried() {
+    fn a_capacity_is_plausible_only_within_the_rates_that_were_tried() {
         let mbps = Bitrate::from_mbps;
         let congested =
             |at| Limit::Congested { at: mbps(at), sign: Congestion::Loss { share: 0.1 } };
         let tried = |told, usable, limit| {
-            believed(told, Some(mbps(usable)), limit).map_err(|missing| missing.why)
+            plausible(told, Some(mbps(usable)), limit).map_err(|missing| missing.why)
         };
         assert_eq!(tried(mbps(21), 16, congested(25)), Ok(mbps(21)));
         assert_eq!(tried(mbps(45), 16, Limit::MaxRate), Ok(mbps(45)));

@@ -3,7 +3,7 @@ use std::time::Duration;
 use punctual_units::{Bitrate, DisplayDuration};
 use thiserror::Error;
 
-/// How a probe goes about it. The default is gentle: from 2.5 Mb/s up by 2.5 Mb/s each 15 s, to
+/// The ramp of a probe and its times. The default is gentle: from 2.5 Mb/s up by 2.5 Mb/s each 15 s, to
 /// 20 Mb/s or the first congestion, and two minutes and a half in all.
 ///
 /// The ramp is that of the article on 4G networks in the SRT cookbook, from half its first rate.
@@ -14,12 +14,12 @@ pub struct ProbeConfig {
     step_time: Duration,
     max_rate: Bitrate,
     duration: Duration,
-    soak: Duration,
-    patience: Duration,
+    sustained: Duration,
+    connection_latency: Duration,
     max_payload: usize,
 }
 
-/// A setting of a probe that makes no sense.
+/// A setting of a probe that is out of its range.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error("{name} is {value}; it must be {expected}")]
 pub struct ProbeConfigError {
@@ -36,8 +36,8 @@ impl Default for ProbeConfig {
             step_time: Duration::from_secs(15),
             max_rate: Bitrate::from_mbps(20),
             duration: Duration::from_secs(210),
-            soak: Duration::from_secs(30),
-            patience: Duration::from_millis(500),
+            sustained: Duration::from_secs(30),
+            connection_latency: Duration::from_millis(500),
             max_payload: 1_456,
         }
     }
@@ -76,24 +76,25 @@ impl ProbeConfig {
         Ok(Self { start, step, step_time, max_rate: max, ..self })
     }
 
-    /// The longest that all may take: 3 s to 6 h. The ramp ends in time for the rest.
+    /// The longest time that the whole probe may take: 3 s to 6 h. The ramp ends in time for the
+    /// rest.
     pub fn with_duration(self, duration: Duration) -> Result<Self, ProbeConfigError> {
         check_time("the duration", duration, LEAST_DURATION, LONGEST_DURATION)?;
         Ok(Self { duration, ..self })
     }
 
-    /// How long the rate that is going to be recommended is tried after the ramp: up to 1 h, zero
-    /// for not at all. Default 30 s.
-    pub fn with_soak(self, soak: Duration) -> Result<Self, ProbeConfigError> {
-        check_time("the time at the recommended rate", soak, Duration::ZERO, LONGEST_SOAK)?;
-        Ok(Self { soak, ..self })
+    /// The time for which the rate that is going to be recommended is tried after the ramp: up to
+    /// 1 h, zero to leave that out. Default 30 s.
+    pub fn with_sustained_time(self, time: Duration) -> Result<Self, ProbeConfigError> {
+        check_time("the time at the recommended rate", time, Duration::ZERO, LONGEST_SUSTAINED)?;
+        Ok(Self { sustained: time, ..self })
     }
 
-    /// What the connection allows: its latency, which is how late reports come, and the largest
-    /// payload of a message in bytes. Default 500 ms and 1456 bytes.
+    /// The properties of the connection: its latency, by which reports come late, and the largest
+    /// payload of a message in bytes, at least 188. Default 500 ms and 1456 bytes.
     #[must_use]
     pub fn with_connection(self, latency: Duration, max_payload: usize) -> Self {
-        Self { patience: latency, max_payload: max_payload.max(TS_PACKET), ..self }
+        Self { connection_latency: latency, max_payload: max_payload.max(TS_PACKET), ..self }
     }
 
     /// The first rate of the ramp.
@@ -101,12 +102,12 @@ impl ProbeConfig {
         self.start
     }
 
-    /// What is added from step to step.
+    /// The difference between one rate of the ramp and the next.
     pub fn step(&self) -> Bitrate {
         self.step
     }
 
-    /// How long a step lasts.
+    /// The duration of a step.
     pub fn step_time(&self) -> Duration {
         self.step_time
     }
@@ -116,19 +117,19 @@ impl ProbeConfig {
         self.max_rate
     }
 
-    /// The longest that all may take.
+    /// The longest time that the whole probe may take.
     pub fn duration(&self) -> Duration {
         self.duration
     }
 
-    /// How long the rate that is going to be recommended is tried after the ramp.
-    pub fn soak(&self) -> Duration {
-        self.soak
+    /// The time for which the rate that is going to be recommended is tried after the ramp.
+    pub fn sustained_time(&self) -> Duration {
+        self.sustained
     }
 
-    /// How late reports come at the least: the connection's latency.
-    pub(crate) fn patience(&self) -> Duration {
-        self.patience
+    /// The latency of the connection, by which reports come late.
+    pub(crate) fn connection_latency(&self) -> Duration {
+        self.connection_latency
     }
 
     /// The largest payload that the connection takes.
@@ -169,7 +170,7 @@ const LEAST_STEP: Duration = Duration::from_secs(1);
 const LONGEST_STEP: Duration = Duration::from_secs(600);
 const LEAST_DURATION: Duration = Duration::from_secs(3);
 const LONGEST_DURATION: Duration = Duration::from_secs(6 * 3_600);
-const LONGEST_SOAK: Duration = Duration::from_secs(3_600);
+const LONGEST_SUSTAINED: Duration = Duration::from_secs(3_600);
 
 #[cfg(test)]
 mod tests {

@@ -124,7 +124,7 @@ pub(crate) fn expected(
     rate: Bitrate,
     latency: Duration,
 ) -> Expected {
-    let loss = &measurement.loss;
+    let loss = &measurement.losses.total;
     let unlucky = usual.unlucky().with_rtt(rtt.p99);
     let packets = float(loss.packets.max(1));
     let late = late(measurement, rate, latency);
@@ -148,7 +148,7 @@ fn missing(measurement: &Measurement, model: &impl Model, latency: Duration, str
         let left = latency.saturating_sub(event.span.mul_f64(stretch));
         float(event.packets) * model.with_rtt(rtt).missing_after(left)
     };
-    measurement.events.iter().map(of_event).sum()
+    measurement.losses.events.iter().map(of_event).sum()
 }
 
 /// Shares that are late because the link has no room at times.
@@ -163,7 +163,7 @@ fn late(measurement: &Measurement, rate: Bitrate, latency: Duration) -> Late {
     if !measurement.changes {
         return Late::default();
     }
-    let replay = measurement.course.replay(rate, latency);
+    let replay = measurement.history.replay(rate, latency);
     let seconds = replay.seconds.max(1.0);
     let times = float(replay.times);
     let each = (replay.late / times.max(1.0)).max(UNSEEN);

@@ -9,7 +9,9 @@ use serde_json::{Map, Value, json};
 
 use crate::both_ends::BothEnds;
 use crate::expect::Expected;
-use crate::measurement::{Congestion, Distribution, Limit, Measurement, Peer, StepResult, Verdict};
+use crate::measurement::{
+    Congestion, Distribution, Limit, Measurement, Peer, StepKind, StepResult, Verdict,
+};
 use crate::recommend::{Buffer, LinkKind, NotEnough, Recommendation};
 use crate::uris::Uris;
 
@@ -56,7 +58,7 @@ pub fn document(
 }
 
 fn measured(measurement: &Measurement) -> Map<String, Value> {
-    let loss = &measurement.loss;
+    let loss = &measurement.losses.total;
     let value = json!({
         "schema": "punctual-probe/1",
         "peer": match measurement.peer {
@@ -64,12 +66,12 @@ fn measured(measurement: &Measurement) -> Map<String, Value> {
             Peer::Other => "other",
         },
         "duration_s": measurement.duration.as_secs_f64(),
-        "rtt_ms": measurement.rtt.as_ref().map(Times::of),
-        "rtt_variance_ms": ms(measurement.rtt_variance),
-        "rtt_spikes": measurement.spikes,
-        "delay_variation_ms": measurement.delay_variation.as_ref().map(Times::of),
-        "watched_s": measurement.watched.as_secs_f64(),
-        "troubled_s": measurement.troubled.as_secs_f64(),
+        "rtt_ms": measurement.delay.rtt.as_ref().map(Times::of),
+        "rtt_variance_ms": ms(measurement.delay.rtt_variance),
+        "rtt_spikes": measurement.delay.spikes,
+        "delay_variation_ms": measurement.delay.variation.as_ref().map(Times::of),
+        "watched_s": measurement.watched.time.as_secs_f64(),
+        "troubled_s": measurement.watched.troubled.as_secs_f64(),
         "loss": {
             "packets": loss.packets,
             "lost": loss.lost,
@@ -77,7 +79,7 @@ fn measured(measurement: &Measurement) -> Map<String, Value> {
             "low": loss.interval.0,
             "high": loss.interval.1,
         },
-        "bursts": measurement.bursts.map(|bursts| json!({
+        "bursts": measurement.losses.bursts.map(|bursts| json!({
             "runs": bursts.runs,
             "mean_packets": bursts.mean,
             "longest_packets": bursts.longest,
@@ -89,15 +91,15 @@ fn measured(measurement: &Measurement) -> Map<String, Value> {
             "distance_packets": reordering.distance,
         })),
         "duplicate_share": measurement.duplicates,
-        "retransmission_loss_share": measurement.retransmission_loss,
-        "return_loss_share": measurement.return_loss,
-        "return_loss_again_share": measurement.return_loss_again,
-        "steps": measurement.steps.iter().map(step).collect::<Vec<_>>(),
+        "retransmission_loss_share": measurement.losses.of_retransmissions,
+        "return_loss_share": measurement.return_path.loss,
+        "return_loss_again_share": measurement.return_path.loss_again,
+        "steps": measurement.rates.steps.iter().map(step).collect::<Vec<_>>(),
         "changes": measurement.changes,
-        "sustained_bps": measurement.sustained.map(Bitrate::as_bits_per_sec),
-        "usable_bps": measurement.usable.map(Bitrate::as_bits_per_sec),
-        "limit": limit(measurement.limit),
-        "capacity_bps": measurement.capacity.map(Bitrate::as_bits_per_sec),
+        "sustained_bps": measurement.rates.sustained.map(Bitrate::as_bits_per_sec),
+        "usable_bps": measurement.rates.usable.map(Bitrate::as_bits_per_sec),
+        "limit": limit(measurement.rates.limit),
+        "capacity_bps": measurement.rates.capacity.map(Bitrate::as_bits_per_sec),
         "largest_payload_bytes": measurement.largest_payload,
         "missing": measurement
             .missing
@@ -182,7 +184,7 @@ fn step(step: &StepResult) -> Value {
     json!({
         "rate_bps": step.rate.as_bits_per_sec(),
         "time_s": step.time.as_secs_f64(),
-        "soak": step.soak,
+        "soak": step.kind == StepKind::Sustained,
         "delivered_bps": step.delivered.as_bits_per_sec(),
         "loss_share": step.loss,
         "rtt_ms": step.rtt.map(ms),

@@ -1,12 +1,12 @@
-//! Finds out what a link is like by sending a stream over it, and recommends how to set up SRT for
-//! it: latency, rate, bandwidth, buffers.
+//! Measures a link by sending a stream over it, and recommends settings of SRT for it: latency,
+//! rate, bandwidth, buffers.
 //!
 //! A [`Probe`] calls and sends: rates that rise step by step until the link is congested, as in
 //! "Examining SRT Streaming over 4G Networks" of the SRT cookbook, and then the rate that is going
 //! to be recommended for a while. A [`Reporter`] at the listener tells it what arrives, in
-//! [`Report`]s over the same connection; against a listener of another make the probe goes by the
-//! statistics of its own side. What comes out is a [`Measurement`], and [`recommend`] turns it into
-//! a [`Recommendation`] with its reasons, which can be had as URIs and as JSON.
+//! [`Report`]s over the same connection; if the listener is another program, the probe uses the
+//! statistics of its own side. The result is a [`Measurement`], and [`recommend`] turns it into a
+//! [`Recommendation`] with its reasons, which can be written as URIs and as JSON.
 //!
 //! Neither side has a socket or a clock: time is an argument, so the same code probes real links
 //! and simulated ones.
@@ -16,9 +16,9 @@
 mod both_ends;
 mod capacity;
 mod config;
-mod course;
 mod events;
 mod expect;
+mod history;
 mod json;
 mod measurement;
 pub mod model;
@@ -37,8 +37,8 @@ pub use config::{ProbeConfig, ProbeConfigError};
 pub use expect::Expected;
 pub use json::document;
 pub use measurement::{
-    Bursts, Congestion, Distribution, Limit, Loss, Measurement, Missing, Peer, Reordering,
-    StepResult, Verdict,
+    Bursts, Congestion, Delay, Distribution, Limit, Loss, Losses, Measurement, Missing, Peer,
+    Rates, Reordering, ReturnPath, StepKind, StepResult, Verdict, Watched,
 };
 pub use probe::{Probe, Progress, Stage};
 pub use recommend::{

@@ -2,73 +2,105 @@ use std::time::Duration;
 
 use punctual_units::Bitrate;
 
-use crate::course::Course;
 use crate::events::LossEvents;
-use crate::step::{Step, float};
+use crate::history::History;
+use crate::step::float;
 
-/// What a probe found out about a link. All of the link's figures but those of single steps are
-/// from the rates that the link carried at ease.
+/// The result of a probe. All figures of the link but those of single steps are from the rates that
+/// the link carried without congestion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
-    /// Who was at the other end.
+    /// The program at the other end.
     pub peer: Peer,
-    /// How long it took.
+    /// Duration of the whole probe.
     pub duration: Duration,
-    /// Round-trip time.
-    pub rtt: Option<Distribution>,
-    /// Mean deviation of the round-trip time, as the connection's end that receives smoothed it.
-    pub rtt_variance: Duration,
-    /// One-way delay of the data beyond its least; from a Punctual listener only.
-    pub delay_variation: Option<Distribution>,
-    /// Times that a round trip took more than twice the median and 50 ms more.
-    pub spikes: u64,
-    /// For how long the rates that the link carried at ease were watched.
-    pub watched: Duration,
-    /// For how much of that time the link was in trouble: a queue stood, much was lost, or little
-    /// came through.
-    pub troubled: Duration,
-    /// What was lost.
-    pub loss: Loss,
-    /// How losses came together; from a Punctual listener only.
-    pub bursts: Option<Bursts>,
-    /// Packets that others had overtaken; from a Punctual listener only.
+    /// Round trips and one-way delays.
+    pub delay: Delay,
+    /// How long the link was watched, and for how long it showed signs of congestion.
+    pub watched: Watched,
+    /// Losses on the way to the peer.
+    pub losses: Losses,
+    /// Losses on the way back.
+    pub return_path: ReturnPath,
+    /// Reordered packets; from a Punctual listener only.
     pub reordering: Option<Reordering>,
-    /// Share of packets that came twice without having been sent again; from a Punctual listener
-    /// only.
+    /// Share of packets that came twice without a retransmission; from a Punctual listener only.
     pub duplicates: Option<f64>,
-    /// Share of retransmissions that were lost; `None` if there were too few.
-    pub retransmission_loss: Option<f64>,
-    /// Share of packets lost on the way back, by the numbers of the ACKs that came.
-    pub return_loss: Option<f64>,
-    /// Share of packets lost on the way back of those behind a lost one; `None` if there were too
-    /// few.
-    pub return_loss_again: Option<f64>,
-    /// The highest rate that the link carried each time it was tried for a while after the ramp;
-    /// `None` if it carried none, or none was tried.
-    pub sustained: Option<Bitrate>,
     /// Whether the link was seen to change from second to second, as those of devices on the move
     /// and of shared cells do.
     pub changes: bool,
+    /// The rates that were tried, and the rate that the link carries.
+    pub rates: Rates,
+    /// The largest payload that arrived, bytes; from a Punctual listener only.
+    pub largest_payload: Option<usize>,
+    /// Bytes of payload of the messages of the ramp.
+    pub payload: usize,
+    /// Quantities that could not be measured.
+    pub missing: Vec<Missing>,
+    pub(crate) history: History,
+}
+
+/// Round trips and one-way delays.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Delay {
+    /// Round-trip time.
+    pub rtt: Option<Distribution>,
+    /// Mean deviation of the round-trip time, as the receiving end of the connection smoothed it.
+    pub rtt_variance: Duration,
+    /// One-way delay of the data beyond its minimum; from a Punctual listener only.
+    pub variation: Option<Distribution>,
+    /// Number of times that a round trip took more than twice the median and 50 ms more.
+    pub spikes: u64,
+}
+
+/// The time for which the link was watched at rates that it carried without congestion.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Watched {
+    /// All of that time.
+    pub time: Duration,
+    /// The part with a sign of congestion: a standing queue, much loss, or little throughput.
+    pub troubled: Duration,
+}
+
+/// Losses on the way to the peer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Losses {
+    /// Number and share of the lost packets.
+    pub total: Loss,
+    /// Runs of losses; from a Punctual listener only.
+    pub bursts: Option<Bursts>,
+    /// Share of retransmissions that were lost; `None` if there were too few.
+    pub of_retransmissions: Option<f64>,
+    pub(crate) events: LossEvents,
+}
+
+/// Losses on the way back, by the numbers of the ACKs that came.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReturnPath {
+    /// Share of packets lost.
+    pub loss: Option<f64>,
+    /// Share of packets lost of those directly after a lost one; `None` if there were too few.
+    pub loss_again: Option<f64>,
+}
+
+/// The rates that were tried, and the rate that the link carries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rates {
     /// The rates that were tried, in their order.
     pub steps: Vec<StepResult>,
     /// The highest rate that the link carried without congestion.
     pub usable: Option<Bitrate>,
     /// Why no higher rate is known to be usable.
     pub limit: Limit,
+    /// The highest rate that the link carried each time it was tried for a while after the ramp;
+    /// `None` if it carried none, or none was tried.
+    pub sustained: Option<Bitrate>,
     /// The receiver's estimate of the link's capacity from packet pairs: rough, and far too high on
     /// shared and cellular links.
     pub capacity: Option<Bitrate>,
-    /// The largest payload that arrived, bytes; from a Punctual listener only.
-    pub largest_payload: Option<usize>,
-    /// Bytes of payload of the messages of the ramp.
-    pub payload: usize,
-    /// What could not be measured.
-    pub missing: Vec<Missing>,
-    pub(crate) events: LossEvents,
-    pub(crate) course: Course,
 }
 
-/// Who was at the other end of a probe.
+/// The program at the other end of a probe.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Peer {
     /// A Punctual listener that reports what it sees.
@@ -77,29 +109,29 @@ pub enum Peer {
     Other,
 }
 
-/// How a time was distributed.
+/// The distribution of a time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Distribution {
-    /// How many samples there were.
+    /// Number of samples.
     pub samples: u64,
-    /// The least.
+    /// Minimum.
     pub min: Duration,
-    /// Half are no larger.
+    /// Median: half of the samples are no larger.
     pub median: Duration,
-    /// 95 % are no larger.
+    /// 95th percentile.
     pub p95: Duration,
-    /// 99 % are no larger.
+    /// 99th percentile.
     pub p99: Duration,
-    /// The largest.
+    /// Maximum.
     pub max: Duration,
 }
 
-/// What was lost.
+/// Number and share of lost packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Loss {
-    /// Packets that were on their way.
+    /// Packets sent.
     pub packets: u64,
-    /// Those that were lost.
+    /// Packets lost.
     pub lost: u64,
     /// Share of packets lost.
     pub share: f64,
@@ -107,27 +139,27 @@ pub struct Loss {
     pub interval: (f64, f64),
 }
 
-/// How losses came together.
+/// Runs of losses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bursts {
-    /// Runs of losses.
+    /// Number of runs.
     pub runs: u64,
-    /// Mean length of a run, packets. Independent losses have 1 / (1 - share).
+    /// Mean length of a run in packets. Independent losses have 1 / (1 - share).
     pub mean: f64,
-    /// The longest run, packets, as far as it could be told from those beside it.
+    /// The longest run in packets, as far as it could be told from its neighbours.
     pub longest: u64,
-    /// For how long nothing came through then.
+    /// Duration of the longest run.
     pub longest_time: Duration,
     /// Share of the lost packets that had a lost neighbour.
     pub share_in_bursts: f64,
 }
 
-/// Packets that others had overtaken.
+/// Reordered packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reordering {
-    /// Share of packets.
+    /// Share of packets that were reordered.
     pub share: f64,
-    /// How many packets overtook one at most.
+    /// The greatest number of later packets that came before one of them.
     pub distance: u32,
 }
 
@@ -136,11 +168,11 @@ pub struct Reordering {
 pub struct StepResult {
     /// Rate of the payloads.
     pub rate: Bitrate,
-    /// For how long it was watched.
+    /// The time for which it was watched.
     pub time: Duration,
-    /// Whether it is the recommended rate, tried after the ramp.
-    pub soak: bool,
-    /// What arrived, as a rate of payloads.
+    /// Why it was tried.
+    pub kind: StepKind,
+    /// Rate of the payloads that arrived.
     pub delivered: Bitrate,
     /// Share of packets lost.
     pub loss: f64,
@@ -150,12 +182,21 @@ pub struct StepResult {
     pub verdict: Verdict,
 }
 
+/// Why a rate was tried.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum StepKind {
+    /// As part of the ramp that looks for the highest usable rate.
+    Ramp,
+    /// After the ramp, for a while: the rate that is going to be recommended.
+    Sustained,
+}
+
 /// Whether the link carried a rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict {
-    /// It did.
+    /// The link carried it.
     Clear,
-    /// It did not.
+    /// The link did not carry it.
     Congested(Congestion),
     /// It was not tried for long enough.
     Unfinished,
@@ -176,12 +217,12 @@ pub enum Congestion {
     },
     /// Less arrives than is sent.
     Throughput {
-        /// What arrives.
+        /// Rate of the payloads that arrive.
         delivered: Bitrate,
     },
     /// Messages wait in the sender: the peer's window is full.
     Backlog {
-        /// Time that it takes to send what waits.
+        /// Time that it takes to send the waiting messages.
         waiting: Duration,
     },
 }
@@ -207,14 +248,14 @@ pub enum Limit {
 /// Something that could not be measured.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Missing {
-    /// What.
+    /// Name of the quantity.
     pub what: &'static str,
-    /// Why not.
+    /// Why it could not be measured.
     pub why: &'static str,
 }
 
 impl Distribution {
-    /// How `values`, in microseconds, are distributed; `None` without any.
+    /// The distribution of `values` in microseconds; `None` without any.
     pub(crate) fn of(mut values: Vec<u64>) -> Option<Self> {
         values.sort_unstable();
         let last = values.len().checked_sub(1)?;
@@ -241,21 +282,7 @@ impl Loss {
     }
 }
 
-impl StepResult {
-    pub(crate) fn of(step: &Step) -> Self {
-        Self {
-            rate: step.rate,
-            time: step.watched(),
-            soak: step.soak,
-            delivered: step.delivered(),
-            loss: step.loss(),
-            rtt: step.rtt().map(|us| Duration::from_micros(us.into())),
-            verdict: step.verdict,
-        }
-    }
-}
-
-/// The 95 % interval of a share of which `part` of `whole` were seen (E. B. Wilson, Probable
+/// The 95 % interval of a share, if `part` of `whole` were seen (E. B. Wilson, Probable
 /// inference, the law of succession, and statistical inference, 1927).
 pub(crate) fn wilson(part: u64, whole: u64) -> (f64, f64) {
     if whole == 0 {
@@ -270,7 +297,7 @@ pub(crate) fn wilson(part: u64, whole: u64) -> (f64, f64) {
     (((middle - half) / scale).max(0.0), ((middle + half) / scale).min(1.0))
 }
 
-/// 97.5 % of a normal distribution lie below so many standard deviations.
+/// 97.5 % of a normal distribution lie below this number of standard deviations.
 const Z: f64 = 1.96;
 
 #[cfg(test)]
@@ -289,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_hold_what_was_seen_and_are_not_zero_without_losses() {
+    fn intervals_hold_the_seen_share_and_are_not_empty_without_losses() {
         let (low, high) = wilson(0, 1_000);
         assert!(low < 1e-9 && (0.003..0.005).contains(&high), "{low} to {high}");
         let (low, high) = wilson(50, 1_000);

@@ -120,8 +120,8 @@ pub fn recommend(
     measurement: &Measurement,
     constraints: &Constraints,
 ) -> Result<Recommendation, NotEnough> {
-    let rtt = measurement.rtt.ok_or(NotEnough::NoRoundTrip)?;
-    let usable = measurement.usable.ok_or(NotEnough::NoRate)?;
+    let rtt = measurement.delay.rtt.ok_or(NotEnough::NoRoundTrip)?;
+    let usable = measurement.rates.usable.ok_or(NotEnough::NoRate)?;
     let plan = Plan::new(measurement, constraints, rtt, usable);
     let (algorithm, latency) = plan.latency();
     let expected = plan.expected(latency, algorithm);
@@ -182,7 +182,7 @@ impl<'a> Plan<'a> {
             Some(false) => LinkKind::Steady,
             None => kind_of(measurement, &rtt),
         };
-        let loss = measurement.loss.share;
+        let loss = measurement.losses.total.share;
         // What is lost is sent again, and some of that again.
         let needed = loss / (1.0 - loss.min(0.9)) * 1.5;
         let overhead = needed.clamp(USUAL_OVERHEAD, 1.0);
@@ -207,10 +207,10 @@ impl<'a> Plan<'a> {
         let rounds = Rounds {
             // Most round trips must fit, not half of them.
             rtt: rtt.p95,
-            rtt_variance: measurement.rtt_variance,
-            loss: measurement.retransmission_loss.unwrap_or(loss).max(loss),
-            report_loss: measurement.return_loss.unwrap_or(loss),
-            report_loss_again: measurement.return_loss_again.unwrap_or(loss),
+            rtt_variance: measurement.delay.rtt_variance,
+            loss: measurement.losses.of_retransmissions.unwrap_or(loss).max(loss),
+            report_loss: measurement.return_path.loss.unwrap_or(loss),
+            report_loss_again: measurement.return_path.loss_again.unwrap_or(loss),
             detection: packet.saturating_mul(1 + reorder_tolerance),
             holds_back: true,
         };
@@ -244,7 +244,7 @@ impl<'a> Plan<'a> {
         let (efficient, efficient_reaches) = enough(Algorithm::Efficient);
         let (aggressive, aggressive_reaches) = enough(Algorithm::Aggressive);
         // Answering everything costs twice the bandwidth: it must be worth that.
-        let room = self.measurement.loss.share * 4.0 < USUAL_OVERHEAD;
+        let room = self.measurement.losses.total.share * 4.0 < USUAL_OVERHEAD;
         let worth = aggressive + self.rtt.median < efficient || !efficient_reaches;
         if room && worth && aggressive_reaches {
             return (Algorithm::Aggressive, aggressive);
@@ -275,7 +275,8 @@ impl<'a> Plan<'a> {
     pub(crate) fn timed_rounds(&self) -> TimedRounds {
         let usual = &self.rounds;
         let wait = self.max_bandwidth.time_for(self.payload as u64);
-        let bursts = self.measurement.bursts.map_or(0.0, |bursts| 1.0 - 1.0 / bursts.mean.max(1.0));
+        let bursts =
+            self.measurement.losses.bursts.map_or(0.0, |bursts| 1.0 - 1.0 / bursts.mean.max(1.0));
         let packet = self.rate.time_for(self.payload as u64);
         // A request is repeated by the usual round trip and its deviation; that nearly all answers
         // have come by then is in the deviation already.
@@ -313,11 +314,11 @@ impl<'a> Plan<'a> {
         let measured = self.measurement;
         let factor = match self.kind {
             LinkKind::Mobile => 5,
-            LinkKind::Steady if measured.loss.share > HARDLY_LOSSY => 4,
+            LinkKind::Steady if measured.losses.total.share > HARDLY_LOSSY => 4,
             LinkKind::Steady => 3,
         };
         // Packets that were late one way were late for the whole round trip.
-        let late = measured.delay_variation.map_or(Duration::ZERO, |variation| {
+        let late = measured.delay.variation.map_or(Duration::ZERO, |variation| {
             self.rtt.median + variation.max.saturating_sub(variation.median)
         });
         let highest = self.rtt.max.max(late);
@@ -325,7 +326,7 @@ impl<'a> Plan<'a> {
             LinkKind::Mobile => highest.mul_f64(1.25),
             LinkKind::Steady => highest,
         };
-        let longest = measured.events.longest();
+        let longest = measured.losses.events.longest();
         let burst = match self.kind {
             LinkKind::Mobile => longest.mul_f64(1.25),
             LinkKind::Steady => longest,
@@ -364,11 +365,11 @@ impl From<Algorithm> for RetransmitAlgorithm {
 
 /// A link whose round trips or delays change by much is a mobile one, or like one.
 fn kind_of(measurement: &Measurement, rtt: &Distribution) -> LinkKind {
-    let varied = measurement.delay_variation.is_some_and(|variation| {
+    let varied = measurement.delay.variation.is_some_and(|variation| {
         variation.p99.saturating_sub(variation.min) > rtt.median.max(Duration::from_millis(20)) / 2
     });
     let wide = rtt.p95 > rtt.median.mul_f64(1.5) + Duration::from_millis(5);
-    if varied || wide || measurement.spikes > 0 || measurement.changes {
+    if varied || wide || measurement.delay.spikes > 0 || measurement.changes {
         LinkKind::Mobile
     } else {
         LinkKind::Steady

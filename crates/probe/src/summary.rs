@@ -1,25 +1,25 @@
-//! The figures of a link from the steps that it carried.
+//! The figures of a link, from the steps that represent it.
 
 use std::time::Duration;
 
 use crate::events::LossEvents;
-use crate::measurement::{Bursts, Distribution, Loss, Missing, Peer, Reordering};
+use crate::measurement::{Bursts, Distribution, Loss, Losses, Missing, Peer, Reordering};
 use crate::report::Totals;
 use crate::step::{SenderTotals, Step, float, median};
 
 pub(crate) fn rtt(steps: &[&Step]) -> Option<Distribution> {
-    Distribution::of(steps.iter().flat_map(|step| &step.rtts).map(|&us| us.into()).collect())
+    Distribution::of(steps.iter().flat_map(|step| step.rtts()).map(|&us| us.into()).collect())
 }
 
-/// One-way delay beyond its least.
+/// The distribution of the one-way delay beyond its minimum.
 pub(crate) fn delay_variation(steps: &[&Step]) -> Option<Distribution> {
-    let transits = || steps.iter().flat_map(|step| &step.transits);
+    let transits = || steps.iter().flat_map(|step| step.transits());
     let least = i64::from(*transits().min()?);
     let beyond = |&us: &i32| u64::try_from(i64::from(us) - least).unwrap_or(0);
     Distribution::of(transits().map(beyond).collect())
 }
 
-/// Times that the round trip was far above the usual.
+/// Number of times that the round trip rose far above its median.
 pub(crate) fn spikes(steps: &[&Step], rtt: Option<&Distribution>) -> u64 {
     let Some(rtt) = rtt else { return 0 };
     let bound = (rtt.median * 2).max(rtt.median + SPIKE);
@@ -27,7 +27,7 @@ pub(crate) fn spikes(steps: &[&Step], rtt: Option<&Distribution>) -> u64 {
     let mut spikes = 0;
     for step in steps {
         let mut before = false;
-        for now in step.rtts.iter().map(high) {
+        for now in step.rtts().iter().map(high) {
             spikes += u64::from(now && !before);
             before = now;
         }
@@ -38,21 +38,28 @@ pub(crate) fn spikes(steps: &[&Step], rtt: Option<&Distribution>) -> u64 {
 pub(crate) fn events(steps: &[&Step]) -> LossEvents {
     let mut all = LossEvents::default();
     for step in steps {
-        all.merge(&step.events);
+        all.merge(step.loss_events());
     }
     all
 }
 
-pub(crate) fn loss(steps: &[&Step]) -> Loss {
-    let lost = steps.iter().map(|step| step.lost.saturating_sub(step.reordered)).sum();
-    Loss::of(lost, steps.iter().map(|step| step.received).sum())
+/// The losses; `reported` if the receiver told of them.
+pub(crate) fn losses(steps: &[&Step], reported: bool) -> Losses {
+    let events = events(steps);
+    let lost = steps.iter().map(|step| step.counts().lost()).sum();
+    Losses {
+        total: Loss::of(lost, steps.iter().map(|step| step.counts().received).sum()),
+        bursts: reported.then(|| bursts(steps, &events)).flatten(),
+        of_retransmissions: retransmission_loss(steps),
+        events,
+    }
 }
 
-pub(crate) fn bursts(steps: &[&Step], events: &LossEvents) -> Option<Bursts> {
+fn bursts(steps: &[&Step], events: &LossEvents) -> Option<Bursts> {
     let (first, last) = totals(steps)?;
     let since = |field: fn(&Totals) -> u64| field(&last).saturating_sub(field(&first));
     let reordered = since(|totals| totals.reordered);
-    // An overtaken packet leaves a gap of one as a rule.
+    // A reordered packet leaves a gap of one as a rule.
     let gaps = since(|totals| totals.gaps).saturating_sub(reordered);
     let single = since(|totals| totals.gaps_single).saturating_sub(reordered);
     let lost = since(|totals| totals.lost).saturating_sub(reordered);
@@ -70,14 +77,14 @@ pub(crate) fn bursts(steps: &[&Step], events: &LossEvents) -> Option<Bursts> {
 }
 
 pub(crate) fn reordering(steps: &[&Step], distance: u32) -> Reordering {
-    let reordered: u64 = steps.iter().map(|step| step.reordered).sum();
-    let received: u64 = steps.iter().map(|step| step.received).sum();
+    let reordered: u64 = steps.iter().map(|step| step.counts().reordered).sum();
+    let received: u64 = steps.iter().map(|step| step.counts().received).sum();
     let share = float(reordered) / float(received.max(1));
     Reordering { share, distance: if reordered > 0 { distance } else { 0 } }
 }
 
-/// Copies that came although nothing was sent again for them. Retransmissions that were not needed
-/// are no fault of the link.
+/// Share of packets that the link duplicated. Needless retransmissions are not the link's fault,
+/// and do not count.
 pub(crate) fn duplicates(steps: &[&Step]) -> f64 {
     let Some((first, last)) = totals(steps) else { return 0.0 };
     let since = |field: fn(&Totals) -> u64| field(&last).saturating_sub(field(&first));
@@ -87,39 +94,39 @@ pub(crate) fn duplicates(steps: &[&Step]) -> f64 {
     float(copies) / float(since(|totals| totals.received).max(1))
 }
 
-pub(crate) fn retransmission_loss(steps: &[&Step]) -> Option<f64> {
+fn retransmission_loss(steps: &[&Step]) -> Option<f64> {
     let mut sent = 0;
     let mut arrived = 0;
     for step in steps {
-        let Some((first, last)) = step.totals else { continue };
-        let Some((before, after)) = step.own else { continue };
+        let Some((first, last)) = step.receiver() else { continue };
+        let Some((before, after)) = step.sender() else { continue };
         sent += after.retransmitted.saturating_sub(before.retransmitted);
         arrived += last.retransmitted.saturating_sub(first.retransmitted);
     }
     (sent >= FEW).then(|| (1.0 - float(arrived) / float(sent)).clamp(0.0, 1.0))
 }
 
-/// The loss of the way back, by the numbers of the ACKs that came.
+/// Share of packets lost on the way back, by the numbers of the ACKs that came.
 pub(crate) fn return_loss(steps: &[&Step]) -> Option<f64> {
-    let own = own(steps);
-    (own.acks_expected >= FEW).then(|| float(own.acks_missed) / float(own.acks_expected))
+    let sender = sender(steps);
+    (sender.acks_expected >= FEW).then(|| float(sender.acks_missed) / float(sender.acks_expected))
 }
 
-/// How likely an ACK is lost where the one before was.
+/// The probability that an ACK is lost if the one before was.
 pub(crate) fn return_loss_again(steps: &[&Step]) -> Option<f64> {
-    let own = own(steps);
-    let alone = float(own.ack_gaps) / float(own.acks_missed.max(1));
-    (own.acks_missed >= FEW).then(|| (1.0 - alone).clamp(0.0, 1.0))
+    let sender = sender(steps);
+    let alone = float(sender.ack_gaps) / float(sender.acks_missed.max(1));
+    (sender.acks_missed >= FEW).then(|| (1.0 - alone).clamp(0.0, 1.0))
 }
 
 pub(crate) fn missing(peer: Peer, steps: &[&Step]) -> Vec<Missing> {
     let mut missing = Vec::new();
     let mut add = |what, why| missing.push(Missing { what, why });
     if peer == Peer::Other {
-        add("RTT spikes", "the peer's ACKs tell a smoothed RTT; what is short does not show in it");
-        add("exact loss", "what was sent again is counted; some of it may not have been lost");
+        add("RTT spikes", "the peer's ACKs tell a smoothed RTT, in which short spikes do not show");
+        add("exact loss", "retransmissions are counted, and some of them may have been needless");
         for what in ["bursts of loss", "reordering", "duplicates", "one-way delay variation"] {
-            add(what, "only the end that receives sees that: run `punctual probe --listen` there");
+            add(what, "only the receiving end sees that: run `punctual probe --listen` there");
         }
         add("the largest payload", "another program is not sent messages of odd sizes");
     } else if retransmission_loss(steps).is_none() {
@@ -131,10 +138,10 @@ pub(crate) fn missing(peer: Peer, steps: &[&Step]) -> Vec<Missing> {
     missing
 }
 
-/// What this end counted over the steps.
-fn own(steps: &[&Step]) -> SenderTotals {
+/// The sender's counts over the steps.
+fn sender(steps: &[&Step]) -> SenderTotals {
     let mut sum = SenderTotals::default();
-    for (first, last) in steps.iter().filter_map(|step| step.own) {
+    for (first, last) in steps.iter().filter_map(|step| step.sender()) {
         sum.retransmitted += last.retransmitted.saturating_sub(first.retransmitted);
         sum.acks_expected += last.acks_expected.saturating_sub(first.acks_expected);
         sum.acks_missed += last.acks_missed.saturating_sub(first.acks_missed);
@@ -143,18 +150,18 @@ fn own(steps: &[&Step]) -> SenderTotals {
     sum
 }
 
-/// What the receiver counted over the steps, added up, as if from nothing.
+/// The receiver's counts over the steps: their sum, and zero before it.
 fn totals(steps: &[&Step]) -> Option<(Totals, Totals)> {
     let mut sum: Option<Totals> = None;
-    for (first, last) in steps.iter().filter_map(|step| step.totals) {
+    for (first, last) in steps.iter().filter_map(|step| step.receiver()) {
         let sum = sum.get_or_insert_default();
         sum.add_since(&first, &last);
     }
     sum.map(|sum| (Totals::default(), sum))
 }
 
-/// So much beyond the median, a round trip is a spike.
+/// A round trip that exceeds the median by this, and twice the median, is a spike.
 const SPIKE: Duration = Duration::from_millis(50);
 
-/// Fewer of something tell no share of it.
+/// A share is not told from fewer than this.
 const FEW: u64 = 50;

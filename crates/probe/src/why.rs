@@ -2,7 +2,7 @@
 
 use punctual_units::{Bitrate, DisplayDuration};
 
-use crate::measurement::{Congestion, Limit, Measurement, Peer, StepResult, Verdict};
+use crate::measurement::{Congestion, Limit, Measurement, Peer, StepKind, StepResult, Verdict};
 use crate::recommend::{Algorithm, Constraints, LinkKind, Reasons, Recommendation, Why};
 use crate::step::scaled;
 
@@ -66,7 +66,7 @@ fn latency(
     constraints: &Constraints,
     reasons: &Reasons,
 ) -> String {
-    let rtt = measurement.rtt.map_or_else(Default::default, |rtt| rtt.median);
+    let rtt = measurement.delay.rtt.map_or_else(Default::default, |rtt| rtt.median);
     let shown = |time| format!("{:#}", DisplayDuration(time));
     let kind = match recommendation.kind {
         LinkKind::Steady => "a steady link",
@@ -89,7 +89,7 @@ fn latency(
         text += &format!(
             "at worst nothing came through for {}, and what was lost then needs up to three \
              round trips more",
-            shown(measurement.events.longest())
+            shown(measurement.losses.events.longest())
         );
     } else if reasons.by_rtt + margin >= latency {
         text += &format!("{} times is the rule for {kind}", reasons.factor);
@@ -101,7 +101,7 @@ fn latency(
     } else {
         text += &format!(
             "with {} of loss, {} rounds of retransmission leave no more than {} unrecovered",
-            percent(measurement.loss.share),
+            percent(measurement.losses.total.share),
             recommendation.expected.rounds,
             percent(constraints.target.max(recommendation.expected.seen))
         );
@@ -114,8 +114,8 @@ fn rate(
     measurement: &Measurement,
     constraints: &Constraints,
 ) -> String {
-    let usable = measurement.usable.unwrap_or_default();
-    let limit = match measurement.limit {
+    let usable = measurement.rates.usable.unwrap_or_default();
+    let limit = match measurement.rates.limit {
         Limit::Congested { at, sign } if at > usable => {
             format!("at {at:#}, {}", describe(sign))
         }
@@ -186,7 +186,7 @@ fn algorithm(recommendation: &Recommendation, measurement: &Measurement) -> Stri
             .to_owned(),
         Algorithm::Aggressive => format!(
             "answering every report saves latency here, and at a loss of {} it costs little",
-            percent(measurement.loss.share)
+            percent(measurement.losses.total.share)
         ),
     }
 }
@@ -197,7 +197,7 @@ fn expected(recommendation: &Recommendation, measurement: &Measurement) -> Strin
         1 => "one round".to_owned(),
         rounds => format!("{rounds} rounds"),
     };
-    let lost = percent(measurement.loss.share);
+    let lost = percent(measurement.losses.total.share);
     let mut text = if measurement.changes {
         format!(
             "this link changes from second to second: a stream loses nearly nothing most of the \
@@ -269,7 +269,7 @@ fn warnings(
                 .to_owned(),
         );
     }
-    if measurement.loss.share > 0.3 {
+    if measurement.losses.total.share > 0.3 {
         warnings.push("more than 30 % of the packets are lost: this link is not fit".to_owned());
     }
     warnings
@@ -278,12 +278,13 @@ fn warnings(
 /// What is to be said if the recommended rate was not carried for a while.
 fn untried(recommendation: &Recommendation, measurement: &Measurement) -> Option<String> {
     let rate = recommendation.stream_rate;
-    if measurement.sustained.is_some_and(|sustained| rate <= sustained) {
+    if measurement.rates.sustained.is_some_and(|sustained| rate <= sustained) {
         return None;
     }
-    let soaks = || measurement.steps.iter().filter(|step| step.soak);
+    let sustained =
+        || measurement.rates.steps.iter().filter(|step| step.kind == StepKind::Sustained);
     let failed = |step: &&StepResult| matches!(step.verdict, Verdict::Congested(_));
-    let Some(least) = soaks().filter(failed).map(|step| step.rate).min() else {
+    let Some(least) = sustained().filter(failed).map(|step| step.rate).min() else {
         return Some(format!(
             "{rate:#} was not tried for a while: it rests on the steps of the ramp alone"
         ));

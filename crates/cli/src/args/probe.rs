@@ -97,7 +97,7 @@ impl ProbeArgs {
         let RampArgs { start, step, step_time, max_rate, soak, duration } = self.ramp;
         Ok(ProbeConfig::default()
             .with_ramp(start, step, step_time, max_rate)?
-            .with_soak(soak)?
+            .with_sustained_time(soak)?
             .with_duration(duration)?
             .with_connection(latency, max_payload))
     }

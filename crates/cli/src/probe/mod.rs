@@ -164,7 +164,7 @@ fn describe(progress: &Progress) -> LineText {
         Stage::Greeting => "who is there?".to_owned(),
         Stage::Ramp(rate) => format!("trying {rate:#}"),
         Stage::Pause => "letting queues empty".to_owned(),
-        Stage::Soak(rate) => format!("{rate:#} for a while"),
+        Stage::Sustained(rate) => format!("{rate:#} for a while"),
         Stage::Done => "done".to_owned(),
     };
     let rtt = DisplayDuration(progress.rtt);

@@ -4,15 +4,15 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use punctual_probe::{
-    Distribution, LinkKind, Measurement, NotEnough, Peer, Recommendation, StepResult, Uris,
-    Verdict, describe, percent,
+    Distribution, LinkKind, Measurement, NotEnough, Peer, Recommendation, StepKind, StepResult,
+    Uris, Verdict, describe, percent,
 };
 use punctual_units::{DisplayBytes, DisplayDuration};
 
 /// One rate that was tried, in a line.
 pub(super) fn step(step: &StepResult) -> String {
     let verdict = match step.verdict {
-        Verdict::Clear if step.soak => "carried for a while".to_owned(),
+        Verdict::Clear if step.kind == StepKind::Sustained => "carried for a while".to_owned(),
         Verdict::Clear => "carried".to_owned(),
         Verdict::Congested(sign) => format!("too much: {}", describe(sign)),
         Verdict::Unfinished => "not tried for long enough".to_owned(),
@@ -48,10 +48,10 @@ pub(super) fn report(
 }
 
 fn measured(text: &mut String, measurement: &Measurement) {
-    if let Some(rtt) = &measurement.rtt {
+    if let Some(rtt) = &measurement.delay.rtt {
         row(text, "round trip", &distribution(rtt));
     }
-    if let Some(variation) = &measurement.delay_variation {
+    if let Some(variation) = &measurement.delay.variation {
         let spread = format!(
             "{} median, {} p95, {} p99, {} most, all beyond the least",
             shown(variation.median),
@@ -61,10 +61,10 @@ fn measured(text: &mut String, measurement: &Measurement) {
         );
         row(text, "one-way delay", &spread);
     }
-    if measurement.spikes > 0 {
-        row(text, "spikes", &format!("{} of the round trip", measurement.spikes));
+    if measurement.delay.spikes > 0 {
+        row(text, "spikes", &format!("{} of the round trip", measurement.delay.spikes));
     }
-    let loss = &measurement.loss;
+    let loss = &measurement.losses.total;
     let interval = format!(
         "{}: {} of {} packets (95 % interval {} to {})",
         percent(loss.share),
@@ -74,7 +74,7 @@ fn measured(text: &mut String, measurement: &Measurement) {
         percent(loss.interval.1)
     );
     row(text, "lost", &interval);
-    if let Some(bursts) = measurement.bursts {
+    if let Some(bursts) = measurement.losses.bursts {
         let bursts = format!(
             "{:.2} packets in a run, {} at most ({}); {} of them not alone",
             bursts.mean,
@@ -84,7 +84,7 @@ fn measured(text: &mut String, measurement: &Measurement) {
         );
         row(text, "losses together", &bursts);
     }
-    if let Some(share) = measurement.return_loss {
+    if let Some(share) = measurement.return_path.loss {
         row(text, "lost on the way back", &percent(share));
     }
     if let Some(reordering) = measurement.reordering {
@@ -121,15 +121,15 @@ fn missing(text: &mut String, measurement: &Measurement) {
 
 fn rates(text: &mut String, measurement: &Measurement) {
     let _ = writeln!(text, "\nRates");
-    for result in &measurement.steps {
+    for result in &measurement.rates.steps {
         let line = step(result);
         let (rate, rest) = line.split_once(": ").unwrap_or((&line, ""));
         row(text, rate, rest);
     }
-    if let Some(usable) = measurement.usable {
+    if let Some(usable) = measurement.rates.usable {
         row(text, "usable", &format!("{usable:#}"));
     }
-    if let Some(capacity) = measurement.capacity {
+    if let Some(capacity) = measurement.rates.capacity {
         row(text, "capacity", &format!("{capacity:#} by packet pairs, a rough estimate"));
     }
 }

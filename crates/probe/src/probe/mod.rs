@@ -1,6 +1,8 @@
-mod findings;
-mod phases;
-mod verdicts;
+mod pacer;
+mod peer_reports;
+mod progress;
+mod schedule;
+mod trials;
 
 use std::time::Duration;
 
@@ -8,57 +10,57 @@ use bytes::Bytes;
 use punctual_proto::Statistics;
 use punctual_units::{Bitrate, Instant};
 
+use crate::capacity;
 use crate::config::ProbeConfig;
-use crate::measurement::{Limit, Peer, StepResult};
-use crate::payload::{null_packets, ts_payload};
-use crate::report::{Report, Totals};
+use crate::history::History;
+use crate::measurement::{
+    Delay, Limit, Measurement, Peer, Rates, ReturnPath, StepKind, StepResult, Watched,
+};
+use crate::payload::null_packets;
+use crate::report::Report;
 use crate::reporter::SAMPLE_PERIOD;
-use crate::step::{Baseline, Sample, SenderTotals, Step};
+use crate::step::{Load, PacketCounts, Sample, SenderTotals, Step};
+use crate::summary;
 
-/// The side of a probe that calls and sends: decides on the rates, takes in what is seen of them,
+use pacer::Pacer;
+use peer_reports::PeerReports;
+pub use progress::{Progress, Stage};
+use schedule::{Attempt, Schedule};
+use trials::Trials;
+
+/// The side of a probe that calls and sends: decides on the rates, collects what is seen of them,
 /// and stops.
 ///
-/// Whoever drives it owns the connection and the clock:
+/// Its driver owns the connection and the clock:
 ///
 /// - at [`poll_timeout`](Self::poll_timeout): send every message that
 ///   [`poll_message`](Self::poll_message) gives, then hand the connection's statistics to
 ///   [`observe`](Self::observe)
 /// - each message from the peer goes to [`handle_message`](Self::handle_message)
-/// - when [`is_done`](Self::is_done), [`measurement`](Self::measurement) tells all
+/// - when [`is_done`](Self::is_done), [`measurement`](Self::measurement) gives the result
 #[derive(Debug)]
 pub struct Probe {
-    config: ProbeConfig,
     started: Instant,
     now: Instant,
     phase: Phase,
-    going: Going,
-    peer: Option<Peer>,
-    /// The message that is sent, and what it holds.
-    message: Bytes,
-    pace: Pace,
+    schedule: Schedule,
+    trials: Trials,
+    pacer: Pacer,
     next_look: Instant,
-    pub(crate) steps: Vec<Step>,
-    /// Steps whose verdict is final.
-    judged: usize,
-    base: Option<Baseline>,
-    usable: Option<Bitrate>,
-    limit: Option<Limit>,
-    soaks: u32,
-    far: FarEnd,
-    own: Statistics,
-    messages_skipped: u64,
-    /// What is being sent now shows on the progress line.
-    latest_rtt: Duration,
+    peer: Option<Peer>,
+    reports: PeerReports,
+    /// This end's statistics at the last look.
+    statistics: Statistics,
 }
 
-/// What the probe is at.
+/// The present activity of a probe.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Phase {
     /// Waits for a Punctual listener to make itself known.
     Greeting {
         until: Instant,
     },
-    /// Sends messages of all sizes and waits for news of them.
+    /// Sends messages of all sizes and waits for reports about them.
     Sizes {
         sent: usize,
         until: Instant,
@@ -68,97 +70,27 @@ enum Phase {
         until: Instant,
     },
     /// Sends nothing while queues empty and the last reports come.
-    Draining {
+    Pause {
         until: Instant,
     },
     Done,
 }
 
-/// Where the ramp is going.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Going {
-    Up,
-    Down,
-    /// Trying the rate that is going to be recommended.
-    Soak,
-}
-
-/// When messages are due.
-#[derive(Clone, Copy, Debug)]
-struct Pace {
-    interval: Duration,
-    next: Instant,
-}
-
-/// What is known of the peer's side.
-#[derive(Debug, Default)]
-pub(crate) struct FarEnd {
-    pub(crate) heard: bool,
-    pub(crate) largest_payload: usize,
-    pub(crate) reorder_distance: u32,
-    pub(crate) capacity: Bitrate,
-    pub(crate) rtt_variances: Vec<u32>,
-    /// The peer's time less this end's, at packets' arrival; µs.
-    offset: Option<i64>,
-    /// The time of the latest sample.
-    last: Duration,
-    pub(crate) totals: Totals,
-}
-
-/// What a probe is doing, for people who watch.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Progress {
-    /// Time since the beginning.
-    pub elapsed: Duration,
-    /// What it is at.
-    pub stage: Stage,
-    /// The latest round-trip time known.
-    pub rtt: Duration,
-    /// Share of packets lost at the present rate.
-    pub loss: f64,
-    /// The highest rate so far that the link carried.
-    pub usable: Option<Bitrate>,
-}
-
-/// What a probe is at.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Stage {
-    /// Finding out who is at the other end, and how large messages may be.
-    Greeting,
-    /// Sending at this rate, as part of the ramp.
-    Ramp(Bitrate),
-    /// Letting queues empty.
-    Pause,
-    /// Trying the rate that is going to be recommended.
-    Soak(Bitrate),
-    /// Through.
-    Done,
-}
-
 impl Probe {
-    /// A probe of a connection that stands at `now`.
+    /// A probe of a connection that is established at `now`.
     pub fn new(config: ProbeConfig, now: Instant) -> Self {
-        let until = now + config.patience() + GREETING;
+        let schedule = Schedule::new(config);
         Self {
-            message: null_packets(ts_payload(config.max_payload())),
-            config,
             started: now,
             now,
-            phase: Phase::Greeting { until },
-            going: Going::Up,
-            peer: None,
-            pace: Pace { interval: Duration::MAX, next: now },
+            phase: Phase::Greeting { until: now + schedule.greeting() },
+            pacer: Pacer::new(schedule.max_payload(), now),
+            schedule,
+            trials: Trials::default(),
             next_look: now,
-            steps: Vec::new(),
-            judged: 0,
-            base: None,
-            usable: None,
-            limit: None,
-            soaks: 0,
-            far: FarEnd::default(),
-            own: Statistics::default(),
-            messages_skipped: 0,
-            latest_rtt: Duration::ZERO,
+            peer: None,
+            reports: PeerReports::default(),
+            statistics: Statistics::default(),
         }
     }
 
@@ -166,16 +98,15 @@ impl Probe {
     pub fn poll_timeout(&self) -> Option<Instant> {
         match self.phase {
             Phase::Done => None,
-            // What would be due after the end is not sent.
-            Phase::Sending { until } if self.pace.next < until => {
-                Some(self.pace.next.min(self.next_look))
+            // A message that would be due after the end is not sent.
+            Phase::Sending { until } if self.pacer.next() < until => {
+                Some(self.pacer.next().min(self.next_look))
             }
             _ => Some(self.next_look),
         }
     }
 
-    /// Whether [`observe`](Self::observe) would look at statistics now: they need not be had
-    /// otherwise.
+    /// Whether [`observe`](Self::observe) would use statistics now.
     pub fn wants_statistics(&self, now: Instant) -> bool {
         now >= self.next_look && self.phase != Phase::Done
     }
@@ -185,29 +116,14 @@ impl Probe {
         self.now = self.now.max(now);
         match &mut self.phase {
             Phase::Sizes { sent, .. } => {
-                let size = sizes(self.config.max_payload()).nth(*sent / COPIES)?;
+                let size = sizes(self.schedule.max_payload()).nth(*sent / COPIES)?;
                 // One with each look, so that they are no burst.
-                if now < self.pace.next {
-                    return None;
-                }
-                self.pace.next = now + SAMPLE_PERIOD;
-                *sent += 1;
-                Some(null_packets(size))
+                self.pacer.poll_other(now, SAMPLE_PERIOD).then(|| {
+                    *sent += 1;
+                    null_packets(size)
+                })
             }
-            Phase::Sending { until } => {
-                if now < self.pace.next || now >= *until {
-                    return None;
-                }
-                let behind = now - self.pace.next;
-                if behind > MOST_BEHIND {
-                    self.messages_skipped +=
-                        u64::try_from(behind.as_nanos() / self.pace.interval.as_nanos().max(1))
-                            .unwrap_or(0);
-                    self.pace.next = now;
-                }
-                self.pace.next += self.pace.interval;
-                Some(self.message.clone())
-            }
+            Phase::Sending { until } if now < *until => self.pacer.poll(now),
             _ => None,
         }
     }
@@ -215,199 +131,299 @@ impl Probe {
     /// Takes in the statistics of the connection, and goes on.
     pub fn observe(&mut self, now: Instant, statistics: &Statistics) {
         self.now = self.now.max(now);
-        if now < self.next_look || self.phase == Phase::Done {
+        if !self.wants_statistics(now) {
             return;
         }
         self.next_look = now + SAMPLE_PERIOD;
-        let before = std::mem::replace(&mut self.own, statistics.clone());
-        if self.far.rtt_variances.is_empty() {
-            self.latest_rtt = statistics.rtt;
-        }
-        if let Some(step) = self.steps.last_mut().filter(|step| step.until.is_none()) {
-            let (_, last) =
-                step.own.get_or_insert((SenderTotals::of(&before), SenderTotals::default()));
-            *last = SenderTotals::of(statistics);
-        }
+        let before = std::mem::replace(&mut self.statistics, statistics.clone());
+        self.trials.note_sender(SenderTotals::of(&before), SenderTotals::of(statistics));
         if self.peer == Some(Peer::Other) {
             let sample = self.own_sample(&before);
-            self.take(&sample);
+            self.trials.take(&sample);
         }
-        self.go_on();
+        self.proceed();
     }
 
-    /// Takes in a message from the peer; anything but a report is passed over.
+    /// Takes in a message from the peer; it is ignored unless it is a report.
     pub fn handle_message(&mut self, now: Instant, message: &[u8]) {
         self.now = self.now.max(now);
         let Some(report) = Report::parse(message) else { return };
-        // An early start at sender-only figures is not taken back.
+        // A probe that has begun without reports goes on without them.
         if self.peer == Some(Peer::Other) {
             return;
         }
         self.peer = Some(Peer::Punctual);
-        self.far.heard = true;
-        let payload = usize::try_from(report.largest_payload).unwrap_or(0);
-        self.far.largest_payload = payload.min(self.config.max_payload());
-        self.far.reorder_distance = report.reorder_distance;
-        self.far.capacity = report.link_capacity;
-        if !report.rtt.is_zero() && report.totals.acks_answered > 0 {
-            self.latest_rtt = report.rtt;
-            if self.far.rtt_variances.len() < MOST_VARIANCES {
-                let micros = u32::try_from(report.rtt_variance.as_micros()).unwrap_or(u32::MAX);
-                self.far.rtt_variances.push(micros);
-            }
-        }
+        self.reports.take(&report, self.schedule.max_payload());
         for sample in &report.samples {
-            if sample.elapsed <= self.far.last {
+            if !self.reports.is_new(sample) {
                 continue;
             }
-            self.far.last = sample.elapsed;
-            self.match_clocks(sample.elapsed, sample.received > 0);
-            let Some(at) = self.own_time(sample.elapsed) else { continue };
+            self.reports.match_clocks(sample, self.trials.all().first().map(Step::from));
+            let Some(at) = self.reports.local_time(sample.elapsed) else { continue };
             let sample = Sample {
                 at,
-                rtt: sample.rtt.map(|rtt| u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX)),
+                rtt: sample.rtt.map(micros),
                 transit: sample.transit_us,
-                received: sample.received.into(),
-                lost: sample.lost.into(),
-                gaps: sample.gaps.into(),
-                reordered: sample.reordered.into(),
+                counts: PacketCounts {
+                    received: sample.received.into(),
+                    missing: sample.lost.into(),
+                    gaps: sample.gaps.into(),
+                    reordered: sample.reordered.into(),
+                },
                 backlog: self.backlog(),
             };
-            self.take(&sample);
+            self.trials.take(&sample);
         }
-        self.note_totals(&report.totals);
-        self.go_on();
+        let elapsed = Duration::from_micros(report.totals.elapsed_us);
+        if let Some(at) = self.reports.local_time(elapsed) {
+            self.trials.note_receiver(at, &report.totals);
+        }
+        self.proceed();
     }
 
-    /// Ends the probe: with what is known so far, if it is not done. The connection may be gone.
+    /// Ends the probe, if it is not done: with what is known so far. The connection may be gone.
     pub fn stop(&mut self, now: Instant) {
         self.now = self.now.max(now);
-        if self.phase == Phase::Done {
-            return;
+        if self.phase != Phase::Done {
+            self.trials.end(self.elapsed());
+            self.trials.conclude_all();
+            self.finish(Limit::Stopped);
         }
-        self.end_step();
-        self.conclude_steps();
-        self.settle_usable();
-        self.limit.get_or_insert(Limit::Stopped);
-        self.phase = Phase::Done;
     }
 
-    /// Whether there is nothing left to do.
+    /// Whether the probe has ended.
     pub fn is_done(&self) -> bool {
         self.phase == Phase::Done
     }
 
-    /// Who is at the other end, once that is clear.
+    /// The program at the other end, once it is known.
     pub fn peer(&self) -> Option<Peer> {
         self.peer
     }
 
-    /// What it is doing.
+    /// The present state.
     pub fn progress(&self) -> Progress {
-        let step = self.steps.last();
+        let step = self.trials.last();
         let stage = match (self.phase, step) {
             (Phase::Done, _) => Stage::Done,
-            (Phase::Sending { .. }, Some(step)) if step.soak => Stage::Soak(step.rate),
-            (Phase::Sending { .. }, Some(step)) => Stage::Ramp(step.rate),
-            (Phase::Draining { .. }, _) => Stage::Pause,
+            (Phase::Sending { .. }, Some(step)) => match step.kind() {
+                StepKind::Ramp => Stage::Ramp(step.rate()),
+                StepKind::Sustained => Stage::Sustained(step.rate()),
+            },
+            (Phase::Pause { .. }, _) => Stage::Pause,
             _ => Stage::Greeting,
         };
         Progress {
-            elapsed: self.now - self.started,
+            elapsed: self.elapsed(),
             stage,
-            rtt: self.latest_rtt,
-            loss: step.map_or(0.0, Step::loss),
-            usable: self.usable,
+            rtt: self.latest_rtt(),
+            loss: step.map_or(0.0, |step| step.counts().loss()),
+            usable: self.trials.usable(),
         }
     }
 
     /// The steps that were tried so far, the one under way included.
     pub fn steps(&self) -> Vec<StepResult> {
-        self.steps.iter().map(StepResult::of).collect()
+        self.trials.results()
     }
 
-    /// How many of the steps have their final verdict: the first so many.
+    /// Number of steps with a final verdict: the first ones.
     pub fn concluded(&self) -> usize {
-        self.judged
+        self.trials.concluded()
     }
 
-    /// How this end sees the connection.
+    /// The result so far.
+    pub fn measurement(&self) -> Measurement {
+        let steps = self.trials.representative();
+        let peer = self.peer.unwrap_or(Peer::Other);
+        let reported = peer == Peer::Punctual && !steps.is_empty();
+        let rtt = summary::rtt(&steps);
+        let usable = self.trials.usable();
+        let limit = self.trials.limit().unwrap_or(Limit::Stopped);
+        let capacity = match peer {
+            Peer::Punctual => self.reports.capacity(),
+            Peer::Other => self.statistics.link_capacity,
+        };
+        let capacity = capacity::plausible(capacity, usable, limit);
+        let largest = self.reports.largest_payload();
+        let mut missing = summary::missing(peer, &steps);
+        missing.extend(capacity.err());
+        Measurement {
+            peer,
+            duration: self.elapsed(),
+            delay: Delay {
+                rtt,
+                rtt_variance: self.reports.rtt_variance().unwrap_or(self.statistics.rtt_variance),
+                variation: summary::delay_variation(&steps),
+                spikes: summary::spikes(&steps, rtt.as_ref()),
+            },
+            watched: Watched {
+                time: steps.iter().map(|step| step.watched()).sum(),
+                troubled: steps.iter().map(|step| step.troubled()).sum(),
+            },
+            losses: summary::losses(&steps, reported),
+            return_path: ReturnPath {
+                loss: summary::return_loss(&steps),
+                loss_again: summary::return_loss_again(&steps),
+            },
+            reordering: reported
+                .then(|| summary::reordering(&steps, self.reports.reorder_distance())),
+            duplicates: reported.then(|| summary::duplicates(&steps)),
+            changes: self.trials.link_changes(),
+            rates: Rates {
+                steps: self.trials.results(),
+                usable,
+                limit,
+                sustained: self.trials.sustained(),
+                capacity: capacity.ok(),
+            },
+            largest_payload: (peer == Peer::Punctual && largest > 0).then_some(largest),
+            payload: self.pacer.payload(),
+            missing,
+            history: History::of(self.trials.all().iter().map(Step::history), &steps),
+        }
+    }
+
+    /// Goes on to the next phase, if the present one is over.
+    fn proceed(&mut self) {
+        let now = self.now;
+        match self.phase {
+            Phase::Greeting { until } => match self.peer {
+                Some(Peer::Punctual) => {
+                    let messages = sizes(self.schedule.max_payload()).count() * COPIES;
+                    let sending = SAMPLE_PERIOD * u32::try_from(messages).unwrap_or(u32::MAX);
+                    let until = now + sending + self.schedule.size_reports();
+                    self.phase = Phase::Sizes { sent: 0, until };
+                }
+                _ if now >= until => {
+                    self.peer = Some(Peer::Other);
+                    self.begin(self.schedule.first());
+                }
+                _ => {}
+            },
+            Phase::Sizes { until, .. } => {
+                let best = sizes(self.schedule.max_payload()).last().unwrap_or(0);
+                let largest = self.reports.largest_payload();
+                if largest >= best || now >= until {
+                    if largest > 0 {
+                        self.pacer.set_max_payload(largest);
+                    }
+                    self.begin(self.schedule.first());
+                }
+            }
+            Phase::Sending { until } => {
+                if self.trials.judge() {
+                    self.pause();
+                } else if now >= until {
+                    self.next_step();
+                }
+            }
+            Phase::Pause { until } if now >= until => {
+                self.trials.conclude_all();
+                match self.schedule.after_pause(&self.trials, self.elapsed()) {
+                    Some(attempt) => self.begin(attempt),
+                    None => self.finish(Limit::Time),
+                }
+            }
+            Phase::Pause { .. } | Phase::Done => {}
+        }
+    }
+
+    fn begin(&mut self, attempt: Attempt) {
+        let Attempt { rate, time, kind } = attempt;
+        let load = Load::new(rate, self.pacer.payload());
+        self.trials.begin(Step::new(load, self.elapsed(), time, kind));
+        self.pacer.set_rate(rate, self.now);
+        self.phase = Phase::Sending { until: self.now + time };
+    }
+
+    /// After a whole step: the next one of the ramp, or a pause.
+    fn next_step(&mut self) {
+        self.trials.end(self.elapsed());
+        let rate = self.trials.last().map_or(Bitrate::ZERO, Step::rate);
+        match self.schedule.after_step(rate, self.elapsed()) {
+            Ok(attempt) => self.begin(attempt),
+            Err(limit) => {
+                if let Some(limit) = limit {
+                    self.trials.set_limit(limit);
+                }
+                self.pause();
+            }
+        }
+    }
+
+    fn pause(&mut self) {
+        self.trials.end(self.elapsed());
+        let time = self.schedule.pause(self.trials.last(), self.latest_rtt());
+        self.phase = Phase::Pause { until: self.now + time };
+    }
+
+    fn finish(&mut self, limit: Limit) {
+        self.trials.set_default_limit(limit);
+        self.phase = Phase::Done;
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.now - self.started
+    }
+
+    /// The round-trip time as the peer measures it, or else as this end knows it.
+    fn latest_rtt(&self) -> Duration {
+        self.reports.rtt().unwrap_or(self.statistics.rtt)
+    }
+
+    /// A sample of the counters of this end, of which `before` are those of the look before.
     fn own_sample(&self, before: &Statistics) -> Sample {
-        let own = &self.own;
+        let own = &self.statistics;
         let acknowledged = |statistics: &Statistics| {
             statistics.packets_sent_unique.saturating_sub(statistics.flight_size.into())
         };
-        // The smoothed round trip begins with what nobody measured: 100 ms (draft section 4.10).
+        // The smoothed round trip begins with 100 ms, which nobody measured (draft section 4.10).
         let fresh = own.acks_received > before.acks_received.max(SETTLED_ACKS);
+        let retransmitted = own.packets_retransmitted - before.packets_retransmitted;
         Sample {
-            at: self.now - self.started,
-            rtt: fresh.then(|| u32::try_from(own.rtt.as_micros()).unwrap_or(u32::MAX)),
+            at: self.elapsed(),
+            rtt: fresh.then(|| micros(own.rtt)),
             transit: None,
-            received: acknowledged(own).saturating_sub(acknowledged(before)),
-            lost: own.packets_retransmitted - before.packets_retransmitted,
-            gaps: own.packets_retransmitted - before.packets_retransmitted,
-            reordered: 0,
+            counts: PacketCounts {
+                received: acknowledged(own).saturating_sub(acknowledged(before)),
+                missing: retransmitted,
+                gaps: retransmitted,
+                reordered: 0,
+            },
             backlog: self.backlog(),
         }
     }
 
-    /// Time that it would take to send what waits in the sender.
+    /// Time that it would take to send the messages that wait in the sender.
     fn backlog(&self) -> Duration {
         if !matches!(self.phase, Phase::Sending { .. }) {
             return Duration::ZERO;
         }
-        let waiting = self.own.send_buffer_packets.saturating_sub(self.own.flight_size);
-        self.pace.interval.saturating_mul(waiting)
-    }
-
-    /// Learns how the peer's clock stands to this one: its first packets are the first that were
-    /// sent.
-    fn match_clocks(&mut self, elapsed: Duration, received: bool) {
-        if self.far.offset.is_none() && received && !self.steps.is_empty() {
-            let sent = self.steps[0].from;
-            self.far.offset = Some(signed_micros(elapsed) - signed_micros(sent));
-        }
-    }
-
-    fn own_time(&self, elapsed: Duration) -> Option<Duration> {
-        let micros = signed_micros(elapsed) - self.far.offset?;
-        u64::try_from(micros).ok().map(Duration::from_micros)
-    }
-
-    fn note_totals(&mut self, totals: &Totals) {
-        self.far.totals = *totals;
-        let Some(at) = self.own_time(Duration::from_micros(totals.elapsed_us)) else { return };
-        if let Some(step) = self.steps.iter_mut().rev().find(|step| step.covers(at)) {
-            let (_, last) = step.totals.get_or_insert((*totals, *totals));
-            *last = *totals;
-        }
+        let waiting =
+            self.statistics.send_buffer_packets.saturating_sub(self.statistics.flight_size);
+        self.pacer.time_for(waiting)
     }
 }
 
-/// What is recommended where `usable` is usable: a quarter of the stream is left for
-/// retransmissions.
+/// The recommended rate of a stream where `usable` is usable: a fifth is left for retransmissions.
 pub(crate) fn recommended(usable: Bitrate) -> Bitrate {
     Bitrate::from_bits_per_sec(usable.as_bits_per_sec() / 5 * 4)
 }
 
-/// Payload sizes to try: whole MPEG-TS packets, and as much as there may be.
+/// Payload sizes to try: whole MPEG-TS packets, and the largest possible one.
 fn sizes(max_payload: usize) -> impl Iterator<Item = usize> {
     [188, 376, 564, 752, 940, 1_128, 1_316, 1_456]
         .into_iter()
         .filter(move |&size| size <= max_payload)
 }
 
-fn signed_micros(time: Duration) -> i64 {
-    i64::try_from(time.as_micros()).unwrap_or(i64::MAX / 4)
+fn micros(time: Duration) -> u32 {
+    u32::try_from(time.as_micros()).unwrap_or(u32::MAX)
 }
 
-/// Beyond its latency, a Punctual listener makes itself known within this time.
-const GREETING: Duration = Duration::from_millis(1_500);
 /// How often each size of a message is sent.
 const COPIES: usize = 4;
-/// A sender that is later than that leaves messages out instead of sending a burst.
-const MOST_BEHIND: Duration = Duration::from_millis(100);
-/// After so many ACKs nothing is left of the round trip that a connection begins with: an eighth of
-/// it goes with each.
+/// After this number of ACKs nothing is left of the round trip that a connection begins with: an
+/// eighth of it goes with each.
 const SETTLED_ACKS: u64 = 80;
-const MOST_VARIANCES: usize = 100_000;

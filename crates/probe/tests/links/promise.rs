@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use punctual_netem::{Loss, PathProfile, presets};
 use punctual_probe::{
-    BothEnds, Constraints, Expected, Measurement, Peer, ProbeConfig, Recommendation, StepResult,
-    Verdict, document, recommend,
+    BothEnds, Constraints, Expected, Measurement, Peer, ProbeConfig, Recommendation, StepKind,
+    StepResult, Verdict, document, recommend,
 };
 use punctual_proto::{Config, MaxBandwidth, RetransmitAlgorithm};
 use punctual_sim::{End, HostConfig, RateSchedule, StreamConfig, StreamOutcome, Transport, World};
@@ -126,7 +126,7 @@ fn stream(
     let mut rtts: Vec<Duration> = outcome.series.iter().map(|now| now.sender.rtt).collect();
     rtts.sort_unstable();
     let rtt = rtts[rtts.len() / 2];
-    let usual = measurement.rtt.expect("round trips").median;
+    let usual = measurement.delay.rtt.expect("round trips").median;
     let queued = rtt > usual * 2 + MS(60);
     let (recommendation, measurement) = (recommendation.clone(), measurement.clone());
     let it = Outcome { promised, sent, lost, queued, recommendation, measurement };
@@ -134,7 +134,7 @@ fn stream(
         "{name}: {rate:#} at {} ms, sustained {:?}, expected {:.7} at most {:.7}, got {:.7}, RTT \
          {usual:?} then {rtt:?}, again {:.4}, late {}, dropped by the sender {}",
         options.receive_latency().as_millis(),
-        it.measurement.sustained.map(Bitrate::as_bits_per_sec),
+        it.measurement.rates.sustained.map(Bitrate::as_bits_per_sec),
         promised.share,
         promised.at_most,
         it.share(),
@@ -142,7 +142,7 @@ fn stream(
         outcome.receiver.packets_receive_dropped,
         outcome.sender.packets_send_dropped,
     );
-    let tried = it.measurement.sustained >= Some(it.recommendation.stream_rate);
+    let tried = it.measurement.rates.sustained >= Some(it.recommendation.stream_rate);
     let told = it.recommendation.warnings.iter().any(|text| text.contains("no steady rate"));
     assert_eq!(tried, !told, "{name}: {:?}", it.recommendation.warnings);
     assert_eq!(outcome.messages_refused, 0, "{name}: the rate is not sustained");
@@ -276,7 +276,7 @@ fn between_two_punctual_ends_what_was_wished_is_reached_at_any_rate() {
 fn on_the_laboratory_link_with_1_percent_of_loss_in_bursts() {
     let loss = Loss::GilbertElliott { p: 0.01 / 0.99 / 5.0, r: 0.2, good_loss: 0.0, bad_loss: 1.0 };
     let it = promise("bursts", &lab(&loss));
-    let bursts = it.measurement.bursts.expect("there were some");
+    let bursts = it.measurement.losses.bursts.expect("there were some");
     assert!((3.5..7.0).contains(&bursts.mean), "{bursts:?}");
 }
 
@@ -285,7 +285,7 @@ fn on_the_laboratory_link_with_1_percent_of_loss_in_bursts() {
 fn where_no_rate_is_steady_that_is_said_in_words_and_in_json() {
     let path = presets::find("handover").expect("a preset").path(2);
     let measurement = probe(&path, 1, &ProbeConfig::default(), Peer::Punctual);
-    assert_eq!(measurement.sustained, None, "{:?}", measurement.steps);
+    assert_eq!(measurement.rates.sustained, None, "{:?}", measurement.rates.steps);
     let it = recommend(&measurement, &Constraints::default()).expect("enough was measured");
     let said = it.warnings.iter().any(|text| text.contains("no steady rate was found"));
     assert!(said, "{:?}", it.warnings);
@@ -299,8 +299,8 @@ fn where_no_rate_is_steady_that_is_said_in_words_and_in_json() {
 fn by_the_sender_alone_where_the_listener_does_not_report() {
     let path = lab(&Loss::Random(0.01));
     let measurement = probe(&path, 1, &ProbeConfig::default(), Peer::Other);
-    assert!(!measurement.changes, "{:?}", measurement.steps);
-    let rtt = measurement.rtt.expect("round trips");
+    assert!(!measurement.changes, "{:?}", measurement.rates.steps);
+    let rtt = measurement.delay.rtt.expect("round trips");
     assert!(rtt.max < MS(30), "the RTT that connections begin with is none: {rtt:?}");
     let it = recommend(&measurement, &Constraints::default()).expect("enough was measured");
     let outcome = stream_with(&path, 2, &options(&it), it.stream_rate, it.payload);
@@ -335,7 +335,7 @@ fn on_a_mobile_link() {
     let both_ends = it.recommendation.both_ends.expect("deadline-aware retransmission does better");
     assert!(both_ends.need.latency < it.recommendation.latency, "{both_ends:?}");
     // Its jitter keeps packets together: what pairs tell is no capacity.
-    let capacity = it.measurement.capacity;
+    let capacity = it.measurement.rates.capacity;
     assert!(capacity.is_none_or(|capacity| capacity <= Bitrate::from_mbps(50)), "{capacity:?}");
 }
 
@@ -354,9 +354,9 @@ fn deadline_aware_retransmission_is_advised_on_any_course_of_it() {
 #[test]
 fn on_a_stationary_4g_link_as_the_article_found_it() {
     let measurement = probe(&preset("4g-stationary"), 1, &ProbeConfig::default(), Peer::Punctual);
-    let clear = |step: &&StepResult| !step.soak && step.verdict == Verdict::Clear;
-    let carried = measurement.steps.iter().filter(clear).map(|step| step.rate).max();
-    assert_eq!(carried, Some(Bitrate::from_mbps(10)), "{:?}", measurement.steps);
+    let clear = |step: &&StepResult| step.kind == StepKind::Ramp && step.verdict == Verdict::Clear;
+    let carried = measurement.rates.steps.iter().filter(clear).map(|step| step.rate).max();
+    assert_eq!(carried, Some(Bitrate::from_mbps(10)), "{:?}", measurement.rates.steps);
     for it in promise_over_courses("4g-stationary") {
         assert!(it.recommendation.stream_rate <= Bitrate::from_mbps(8));
         assert!(it.recommendation.latency >= MS(600));

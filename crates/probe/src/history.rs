@@ -1,4 +1,4 @@
-//! How a link was from second to second, and what that means for a stream.
+//! The link second by second, and what a stream would have met on it.
 
 use std::time::Duration;
 
@@ -10,42 +10,42 @@ use crate::step::{Step, float, median};
 /// A second of a step, or less if steps are short.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Second {
-    /// What was sent, as a rate of payloads.
+    /// Rate of the payloads that were sent.
     pub(crate) rate: Bitrate,
-    /// How long it was.
+    /// Its duration.
     pub(crate) time: Duration,
-    /// What arrived.
+    /// Rate of the payloads that arrived.
     pub(crate) delivered: Bitrate,
-    /// The median of what stands for the delay, µs.
+    /// Median of the one-way delays plus a constant, or of the round trips; µs.
     pub(crate) delay: Option<i64>,
-    /// The largest of it, µs.
+    /// The largest of these delays, µs.
     pub(crate) worst: Option<i64>,
-    /// What was wrong.
+    /// The sign of congestion, if there was one.
     pub(crate) trouble: Option<Congestion>,
-    /// Whether a step began with it: queues were empty.
+    /// Whether it is the first of its step: queues were empty.
     pub(crate) first: bool,
 }
 
 /// The seconds of a whole probe.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Course {
+pub(crate) struct History {
     seconds: Vec<Second>,
     /// The usual delay, µs.
     usual: i64,
 }
 
-/// What a stream would have met on a course.
+/// What a stream would have met.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Replay {
-    /// Seconds that tell something about it.
+    /// Seconds in which at least as much was sent as the stream has.
     pub(crate) seconds: f64,
-    /// What would have come too late, in seconds of the stream.
+    /// The part of the stream that would have come too late, in seconds.
     pub(crate) late: f64,
-    /// Times apart from each other at which that happened.
+    /// Number of separate times at which that would have happened.
     pub(crate) times: u64,
 }
 
-impl Course {
+impl History {
     pub(crate) fn of<'a>(all: impl Iterator<Item = &'a [Second]>, at_ease: &[&Step]) -> Self {
         let delays: Vec<i64> = at_ease.iter().filter_map(|step| step.delay()).collect();
         Self {
@@ -54,16 +54,16 @@ impl Course {
         }
     }
 
-    /// What a stream of this rate and latency would have met in the seconds in which at least as
-    /// much was sent: where the link let through less than the stream, a queue grows, and what
-    /// waits for longer than the latency is late.
+    /// Simulates a stream of this rate and latency in the seconds in which at least as much was
+    /// sent: where the link let through less than the stream, a queue grows, and packets that wait
+    /// for longer than the latency are late.
     ///
-    /// Delay is no longer than it was seen with the higher rate.
+    /// The delay is no longer than the one that was seen with the higher rate.
     pub(crate) fn replay(&self, rate: Bitrate, latency: Duration) -> Replay {
         let mut replay = Replay::default();
         let wanted = float(rate.as_bits_per_sec());
         let latency = latency.as_secs_f64();
-        // Seconds of the stream that wait, and for how long that which comes out has waited.
+        // Seconds of the stream in the queue, and how long its first packet has waited.
         let (mut waiting, mut delay, mut was_late) = (0.0_f64, 0.0_f64, false);
         for second in &self.seconds {
             if second.first {
@@ -77,7 +77,7 @@ impl Course {
             let room = if second.trouble.is_some() { delivered } else { delivered.max(sent) };
             let time = second.time.as_secs_f64();
             waiting = (waiting + (1.0 - room / wanted) * time).max(0.0);
-            // Where nothing came, what waits has waited for that second more.
+            // If nothing came, the queue has waited for that second more.
             let seen = second.worst.map_or(delay + time, |worst| {
                 Duration::from_micros(u64::try_from(worst - self.usual).unwrap_or(0)).as_secs_f64()
             });
@@ -93,21 +93,21 @@ impl Course {
     }
 }
 
-/// Whether the link changes from second to second: its delay wanders, or it has no room for the
-/// stream at times.
+/// Whether the link changes from second to second: its delay varies, or its capacity is too small
+/// at times.
 pub(crate) fn changes(at_ease: &[&Step]) -> bool {
-    let wanders = |step: &&Step| {
-        let mut delays: Vec<i64> = step.course().iter().filter_map(|s| s.delay).collect();
+    let varies = |step: &&Step| {
+        let mut delays: Vec<i64> = step.history().iter().filter_map(|s| s.delay).collect();
         delays.sort_unstable();
         let tenth = delays.len() / 10;
         match (delays.get(tenth), delays.iter().nth_back(tenth)) {
-            (Some(low), Some(high)) => high - low > WANDERS_US,
+            (Some(low), Some(high)) => high - low > VARIES_US,
             _ => false,
         }
     };
     // Less may arrive in a sample because a program was not let run: then no queue shows.
     let waited = |second: &Second| match (second.delay, second.worst) {
-        (Some(usual), Some(worst)) => worst - usual > WAITED_US,
+        (Some(usual), Some(worst)) => worst - usual > QUEUE_US,
         _ => second.time >= LONG_SILENCE,
     };
     let troubled = |second: &Second| match second.trouble {
@@ -115,10 +115,10 @@ pub(crate) fn changes(at_ease: &[&Step]) -> bool {
         Some(Congestion::Throughput { .. }) => waited(second),
         Some(Congestion::Loss { .. }) | None => false,
     };
-    at_ease.iter().any(wanders) || at_ease.iter().flat_map(|step| step.course()).any(troubled)
+    at_ease.iter().any(varies) || at_ease.iter().flat_map(|step| step.history()).any(troubled)
 }
 
-/// The part above `limit` of what goes evenly from `low` to `high`.
+/// The part of the interval from `low` to `high` that lies above `limit`, 0 to 1.
 fn above(low: f64, high: f64, limit: f64) -> f64 {
     if high <= limit {
         0.0
@@ -129,11 +129,11 @@ fn above(low: f64, high: f64, limit: f64) -> f64 {
     }
 }
 
-/// The median delay of a second on a link that does not change is the same to some milliseconds.
-const WANDERS_US: i64 = 8_000;
-/// A queue of so much is one.
-const WAITED_US: i64 = 60_000;
-/// Nothing for so long is no accident of this machine.
+/// On a link that does not change, the median delays of its seconds differ by less.
+const VARIES_US: i64 = 8_000;
+/// A delay beyond the median by this much shows a queue.
+const QUEUE_US: i64 = 60_000;
+/// Silence for this long is not an accident of this machine.
 const LONG_SILENCE: Duration = Duration::from_millis(500);
 
 #[cfg(test)]
@@ -156,15 +156,15 @@ mod tests {
         }
     }
 
-    fn course(seconds: Vec<Second>) -> Course {
-        Course { seconds, usual: 0 }
+    fn history(seconds: Vec<Second>) -> History {
+        History { seconds, usual: 0 }
     }
 
     #[test]
-    fn what_waits_for_longer_than_the_latency_is_late() {
+    fn packets_that_wait_for_longer_than_the_latency_are_late() {
         let slow = second(4, 2, Some(1_000));
-        let course = course(vec![second(4, 4, Some(50)), slow, second(4, 8, Some(50))]);
-        let replay = |latency| course.replay(MBPS(4), MS(latency));
+        let history = history(vec![second(4, 4, Some(50)), slow, second(4, 8, Some(50))]);
+        let replay = |latency| history.replay(MBPS(4), MS(latency));
         assert_eq!((replay(1_200).late, replay(1_200).times), (0.0, 0));
         assert!((0.5..=1.0).contains(&replay(500).late), "{:?}", replay(500));
         assert_eq!((replay(500).times, replay(500).seconds), (1, 3.0));
@@ -173,16 +173,17 @@ mod tests {
 
     #[test]
     fn a_lower_rate_fits_where_a_higher_one_queues() {
-        let course = course(vec![second(8, 4, Some(2_000)); 5]);
-        assert!(course.replay(MBPS(8), MS(100)).late > 3.0);
-        assert_eq!(course.replay(MBPS(4), MS(100)).late, 0.0);
-        assert_eq!(course.replay(MBPS(9), MS(100)).seconds, 0.0, "nothing is known of it");
+        let history = history(vec![second(8, 4, Some(2_000)); 5]);
+        assert!(history.replay(MBPS(8), MS(100)).late > 3.0);
+        assert_eq!(history.replay(MBPS(4), MS(100)).late, 0.0);
+        assert_eq!(history.replay(MBPS(9), MS(100)).seconds, 0.0, "nothing is known of this rate");
     }
 
     #[test]
-    fn what_an_outage_held_is_late_by_no_more_than_it_lasted() {
-        let course = course(vec![second(4, 4, Some(0)), second(4, 0, None), second(4, 8, Some(0))]);
-        assert_eq!(course.replay(MBPS(4), MS(1_000)).late, 0.0);
-        assert!(course.replay(MBPS(4), MS(600)).late > 0.0);
+    fn packets_held_by_an_outage_are_late_by_its_duration_at_most() {
+        let history =
+            history(vec![second(4, 4, Some(0)), second(4, 0, None), second(4, 8, Some(0))]);
+        assert_eq!(history.replay(MBPS(4), MS(1_000)).late, 0.0);
+        assert!(history.replay(MBPS(4), MS(600)).late > 0.0);
     }
 }
