@@ -147,6 +147,16 @@ impl From<CloseReason> for Failure {
     }
 }
 
+impl From<punctual_file::Error> for Failure {
+    fn from(error: punctual_file::Error) -> Self {
+        match error {
+            punctual_file::Error::Connection(error) => error.into(),
+            error if error.is_unwritable() => Self::runtime(error.to_string()).unwritable(),
+            error => Self::runtime(error.to_string()),
+        }
+    }
+}
+
 impl From<punctual::Error> for Failure {
     fn from(error: punctual::Error) -> Self {
         match error {

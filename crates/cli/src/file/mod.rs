@@ -1,27 +1,20 @@
-//! `punctual file`: files and folders over SRT.
+//! `punctual file`: files and folders over SRT. The protocol is that of `punctual_file`.
 
-mod message;
-mod path;
 mod progress;
-mod receive;
 mod retry;
-mod send;
 mod session;
-mod source;
-mod store;
-mod stream;
 
-use punctual::{PeerError, Socket, Transmission};
+use punctual::{Socket, Transmission};
+use punctual_file::message::Language;
+use punctual_file::{Listing, ReceiveFormat, SendFormat, Store};
 use punctual_uri::{Mode, SrtTarget, Target, Uri};
 
 use crate::args::{FileArgs, FileCommand, FileReceiveArgs, FileSendArgs, Protocol};
 use crate::exit::Failure;
 use crate::print::print;
 use crate::warnings;
-use progress::Progress;
-use session::{Sessions, Transfer, hand_over};
-use source::Listing;
-use store::Store;
+use progress::ShownProgress;
+use session::{Sessions, Transfer};
 
 /// Runs the command until all files are there.
 pub(crate) async fn run(args: Box<FileArgs>, quiet: bool) -> Result<(), Failure> {
@@ -43,7 +36,7 @@ async fn send(args: FileSendArgs, quiet: bool) -> Result<(), Failure> {
     if target.config.transmission() == Transmission::Stream {
         name_stream(&mut target, &listing)?;
     } else if args.protocol.is_none() && listing.files.len() == 1 {
-        // Whoever calls for the one file may have it as a stream.
+        // A caller that asks for a stream of bytes may have the one file so.
         target.config = target.config.with_either_file_mode(target.mode == Mode::Listener);
     }
     let mut sessions = Sessions::new(args.dst.clone(), target, args.reconnect, &args.stats)?;
@@ -52,7 +45,7 @@ async fn send(args: FileSendArgs, quiet: bool) -> Result<(), Failure> {
     complete(progress.problems())
 }
 
-/// Sending, with one connection or several.
+/// Sends over one connection after the other.
 struct Sending {
     args: FileSendArgs,
     listing: Listing,
@@ -60,22 +53,16 @@ struct Sending {
 }
 
 impl Transfer for Sending {
-    async fn carry(&self, socket: &Socket) -> Result<Progress, Failure> {
-        let carried = self.send(socket).await;
-        match (carried, socket.info().peer_error) {
-            (_, Some(error)) => {
-                Err(Failure::runtime(format!("{error}; it tells why")).unwritable())
-            }
-            (Err(_), None) if session::has_left(socket).await => Err(session::left()),
-            (carried, None) => carried,
-        }
+    async fn carry(&self, socket: &Socket) -> Result<ShownProgress, Failure> {
+        let Self { args, listing, quiet } = self;
+        let progress = ShownProgress::of_sender(listing.size(), socket, *quiet);
+        let format = SendFormat { segment: args.segment, language: language(args.protocol) };
+        punctual_file::send(socket, listing, format, &progress).await?;
+        Ok(progress)
     }
 
-    fn give_up(&self, socket: &Socket) {
-        // The end of a stream is the end of its file. This says that it is not.
-        if is_stream(socket) {
-            socket.tell_error(PeerError::FILE);
-        }
+    fn abandon(&self, socket: &Socket) {
+        punctual_file::abandon(socket);
     }
 
     fn advice(&self) -> Option<&'static str> {
@@ -83,28 +70,6 @@ impl Transfer for Sending {
             Some(Protocol::Stream) => "the other end takes messages: leave --protocol stream out",
             _ => "srt-file-transmit takes one file as a stream of bytes: --protocol stream",
         })
-    }
-}
-
-/// Whether a connection carries one file as a stream of bytes.
-fn is_stream(socket: &Socket) -> bool {
-    socket.info().transmission == Transmission::Stream
-}
-
-impl Sending {
-    async fn send(&self, socket: &Socket) -> Result<Progress, Failure> {
-        let Self { args, listing, .. } = self;
-        let progress = Progress::of_sender(listing.size(), socket, self.quiet);
-        listing.problems.iter().for_each(|problem| progress.problem(problem));
-        match listing.files.as_slice() {
-            [file] if is_stream(socket) => stream::send(socket, file, &progress).await?,
-            _ => {
-                let plain = args.protocol == Some(Protocol::Segments);
-                send::send(socket, listing, args.segment, plain, &progress).await?;
-            }
-        }
-        hand_over(socket).await?;
-        Ok(progress)
     }
 }
 
@@ -119,38 +84,39 @@ async fn receive(args: FileReceiveArgs, quiet: bool) -> Result<(), Failure> {
     if args.name.is_some() && args.protocol == Some(Protocol::Segments) {
         return Err(Failure::usage("--name belongs to --protocol stream"));
     }
-    let store = Store::open(&args.dst, args.overwrite)?;
+    let store = Store::open(&args.dst)?;
+    let store = if args.overwrite { store.replacing() } else { store };
     let mut sessions = Sessions::new(args.src.clone(), target, args.reconnect, &args.stats)?;
-    let progress = sessions.run(&Receiving { args, store, quiet }).await?;
+    let format = ReceiveFormat { language: language(args.protocol), name: args.name };
+    let progress = sessions.run(&Receiving { format, store, quiet }).await?;
     tracing::info!("received {}", progress.summary());
     complete(progress.problems())
 }
 
-/// Receiving, with one connection or several.
+/// Receives over one connection after the other.
 struct Receiving {
-    args: FileReceiveArgs,
+    format: ReceiveFormat,
     store: Store,
     quiet: bool,
 }
 
 impl Transfer for Receiving {
-    async fn carry(&self, socket: &Socket) -> Result<Progress, Failure> {
-        let Self { args, store, .. } = self;
-        let progress = Progress::of_receiver(self.quiet);
-        if is_stream(socket) {
-            stream::receive(socket, store, args.name.as_deref(), &progress).await?;
-        } else {
-            if let Some(name) = &args.name {
-                tracing::warn!("--name {name}: the sender gives its files their names itself");
-            }
-            let plain = args.protocol == Some(Protocol::Segments);
-            receive::receive(socket, store, plain, &progress).await?;
-        }
+    async fn carry(&self, socket: &Socket) -> Result<ShownProgress, Failure> {
+        let progress = ShownProgress::of_receiver(self.quiet);
+        punctual_file::receive(socket, &self.store, &self.format, &progress).await?;
         Ok(progress)
     }
 }
 
-/// A transfer that ran to its end is done only if every file is there.
+/// The language of messages that an option allows.
+fn language(protocol: Option<Protocol>) -> Language {
+    match protocol {
+        Some(Protocol::Segments) => Language::Segments,
+        Some(Protocol::Stream) | None => Language::Punctual,
+    }
+}
+
+/// The result of a transfer that ran to its end: a failure unless every file is there.
 fn complete(problems: u64) -> Result<(), Failure> {
     match problems {
         0 => Ok(()),
@@ -159,7 +125,7 @@ fn complete(problems: u64) -> Result<(), Failure> {
     }
 }
 
-/// Where and how `uri` says to connect, for this protocol.
+/// The connection that `uri` asks for, with this protocol.
 fn srt_target(uri: &Uri, protocol: Option<Protocol>) -> Result<SrtTarget, Failure> {
     let Target::Srt(target) = &uri.target else {
         return Err(Failure::usage(format!("`{uri}`: files go over SRT: `srt://host:4200`")));
@@ -184,7 +150,7 @@ fn srt_target(uri: &Uri, protocol: Option<Protocol>) -> Result<SrtTarget, Failur
     Ok(target)
 }
 
-/// A stream is one file. Where nothing else is said, a caller's stream ID is the file's name.
+/// Names the one file that a stream carries by the caller's stream ID, unless the URI has one.
 fn name_stream(target: &mut SrtTarget, listing: &Listing) -> Result<(), Failure> {
     let [file] = listing.files.as_slice() else {
         return Err(Failure::usage("a stream of bytes carries one file; a folder needs messages"));

@@ -1,9 +1,9 @@
-//! Whether a transfer that failed is tried again.
+//! The decision whether a transfer that failed is tried again.
 
 use crate::exit::Failure;
 
-/// How many connections may end one after the other because the files cannot be written, before
-/// that is the end: what the disk did not take three times it will not take.
+/// The number of connections in a row after which a transfer fails for good, if each of them ended
+/// because the files cannot be written.
 const UNWRITABLE: u32 = 3;
 
 /// The tries of one transfer.
@@ -11,7 +11,7 @@ const UNWRITABLE: u32 = 3;
 pub(crate) struct Retries {
     /// Whether a failed transfer is to be tried again at all.
     wanted: bool,
-    /// How many tries in a row have ended because the files cannot be written.
+    /// The number of tries in a row that have ended because the files cannot be written.
     unwritable: u32,
 }
 
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_tried_again_that_is_not_to_be() {
+    fn a_failure_without_reconnect_or_of_usage_is_final() {
         assert!(Retries::new(false).after(Failure::runtime("it broke")).is_err());
         assert!(Retries::new(true).after(Failure::usage("it is wrong")).is_err());
     }

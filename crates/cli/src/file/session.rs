@@ -1,12 +1,12 @@
-//! Connections of a transfer: one, or with --reconnect as many as it takes.
+//! The connections of a transfer: one, or with --reconnect one after the other.
 
 use std::time::Duration;
 
-use punctual::{CloseReason, Listener, PeerError, RejectReason, Socket, Transmission};
+use punctual::{Listener, RejectReason, Socket, Transmission};
 use punctual_uri::{Mode, SrtTarget, Uri};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::progress::Progress;
+use super::progress::ShownProgress;
 use super::retry::Retries;
 use crate::args::StatsArgs;
 use crate::endpoint::{SrtEnd, srt};
@@ -14,13 +14,14 @@ use crate::exit::Failure;
 use crate::stats::StatsFile;
 use crate::stop::Stop;
 
-/// What is done with a connection.
+/// The work that is done over a connection.
 pub(crate) trait Transfer: Sync {
-    /// Carries the files; tells what was carried.
-    fn carry(&self, socket: &Socket) -> impl Future<Output = Result<Progress, Failure>> + Send;
+    /// Carries the files over the connection; returns its progress at the end.
+    fn carry(&self, socket: &Socket)
+    -> impl Future<Output = Result<ShownProgress, Failure>> + Send;
 
-    /// Says what is to be said before the connection ends in the middle.
-    fn give_up(&self, _socket: &Socket) {}
+    /// Tells the other end that this one ends the connection in the middle.
+    fn abandon(&self, _socket: &Socket) {}
 
     /// A further hint for a call that was refused because one end sends messages and the other a
     /// stream of bytes.
@@ -29,7 +30,7 @@ pub(crate) trait Transfer: Sync {
     }
 }
 
-/// Makes connections, and works with each until one has done everything.
+/// Makes one connection after the other until one has carried everything.
 pub(crate) struct Sessions {
     uri: Uri,
     target: SrtTarget,
@@ -37,12 +38,16 @@ pub(crate) struct Sessions {
     retries: Retries,
     stats: Option<StatsFile>,
     stop: Stop,
-    /// The connection that was made last.
+    /// The last connection.
     socket: Option<Socket>,
 }
 
 impl Sessions {
-    /// With what `uri` names, as `target` says.
+    /// Sessions with the end that `uri` names, whose meaning is `target`.
+    ///
+    /// # Errors
+    ///
+    /// The file for statistics cannot be written.
     pub(crate) fn new(
         uri: Uri,
         target: SrtTarget,
@@ -55,8 +60,8 @@ impl Sessions {
         Ok(Self { uri, target, listener: None, retries, stats, stop, socket: None })
     }
 
-    /// Does `transfer` with a connection. If it fails, and that is wanted, with another one.
-    pub(crate) async fn run(&mut self, transfer: &impl Transfer) -> Result<Progress, Failure> {
+    /// Does `transfer` over a connection; with --reconnect over another one if that fails.
+    pub(crate) async fn run(&mut self, transfer: &impl Transfer) -> Result<ShownProgress, Failure> {
         loop {
             let next = Instant::now() + PAUSE;
             let stop = self.stop.clone();
@@ -75,7 +80,7 @@ impl Sessions {
         }
     }
 
-    /// Why the transfer is over when it was stopped.
+    /// The failure of a transfer that was stopped.
     fn stopped(&self) -> Failure {
         Failure::runtime(match (&self.socket, self.target.mode) {
             (Some(_), _) => "stopped before all was there",
@@ -84,30 +89,30 @@ impl Sessions {
         })
     }
 
-    /// Takes leave of the other end, which should not have to wait until it gives up. What is
-    /// buffered goes out only if the transfer is `done`.
+    /// Closes the connection, so that the other end need not wait for its idle timeout. Packets in
+    /// the send buffer are still sent if the transfer is `done`, and discarded otherwise.
     async fn leave(&mut self, transfer: &impl Transfer, done: bool) {
         let Some(socket) = self.socket.take() else {
-            // A call that is dropped is taken back by what sends for its port.
-            sleep(TAKING_BACK).await;
+            // The port's driver withdraws a call that is dropped, and needs the time to send that.
+            sleep(WITHDRAWAL).await;
             return;
         };
-        let farewell = async {
+        let close = async {
             if done {
                 socket.close().await;
             } else {
-                transfer.give_up(&socket);
+                transfer.abandon(&socket);
                 socket.abort().await;
             }
         };
-        let _ = timeout(FAREWELL, farewell).await;
+        let _ = timeout(CLOSING, close).await;
     }
 
     async fn run_once(
         &mut self,
         transfer: &impl Transfer,
         stop: &Stop,
-    ) -> Result<Progress, Failure> {
+    ) -> Result<ShownProgress, Failure> {
         let Some(opened) = stop.or(self.open()).await else { return Err(self.stopped()) };
         let socket = match (opened, transfer.advice()) {
             (Err(failure), Some(advice)) if is_other_mode(&failure) => {
@@ -117,7 +122,7 @@ impl Sessions {
         };
         srt::announce(&socket);
         self.socket = Some(socket.clone());
-        // A transfer that is stopped gets its last row of statistics, as one that ends by itself.
+        // A transfer that is stopped gets its last row of statistics too.
         let carried = stop.or(transfer.carry(&socket));
         let done = match &self.stats {
             Some(stats) => stats.observe(&SrtEnd::Socket(socket.clone()), carried).await,
@@ -126,8 +131,8 @@ impl Sessions {
         done.unwrap_or_else(|| Err(self.stopped()))
     }
 
-    /// Calls, and if both ways to carry files are right, in the other one where the first is
-    /// refused for that.
+    /// Calls in message mode. If the other end refuses that mode, and the options allow either one,
+    /// it calls again in stream mode.
     async fn call(&mut self) -> Result<Socket, Failure> {
         let called = srt::call(&self.target, 0).await;
         if !self.target.config.either_file_mode() {
@@ -166,56 +171,11 @@ fn is_other_mode(failure: &Failure) -> bool {
     failure.refusal() == Some(RejectReason::MESSAGE_API)
 }
 
-/// Says that what comes cannot be written, and gives the sender time to hear of it. A sender on
-/// libsrt looks for that when there is room for more, so what comes is read on.
-pub(crate) async fn refuse_rest(socket: &Socket) {
-    socket.tell_error(PeerError::FILE);
-    let rest = async { while socket.recv().await.is_ok() {} };
-    let _ = timeout(HEARING, rest).await;
-}
-
-/// Waits until everything that was sent has arrived, or the other end says that it is of no use.
-pub(crate) async fn hand_over(socket: &Socket) -> Result<(), Failure> {
-    let arrived = async {
-        while socket.statistics().send_buffer_packets > 0 && socket.info().peer_error.is_none() {
-            sleep(LOOK).await;
-        }
-    };
-    tokio::select! {
-        biased;
-        () = arrived => Ok(()),
-        reason = socket.closed() => match reason {
-            CloseReason::Peer => Err(left()),
-            reason => Err(reason.into()),
-        },
-    }
-}
-
-/// Whether the other end has closed the connection.
-pub(crate) async fn has_left(socket: &Socket) -> bool {
-    tokio::select! {
-        biased;
-        reason = socket.closed() => reason == CloseReason::Peer,
-        () = std::future::ready(()) => false,
-    }
-}
-
-/// The receiver has closed the connection in the middle.
-pub(crate) fn left() -> Failure {
-    Failure::runtime("the other end left before all had arrived")
-}
-
-/// The least time from one connection to the next, as in srt-xtransmit.
+/// The least time from one attempt to connect to the next, as in srt-xtransmit.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long the end of a connection may take once there is nothing left to say.
-const FAREWELL: Duration = Duration::from_millis(500);
+/// How long the close of a connection may take.
+const CLOSING: Duration = Duration::from_millis(500);
 
-/// How long a call that is taken back may need to say so.
-const TAKING_BACK: Duration = Duration::from_millis(20);
-
-/// How long a sender may take until it has heard that its files cannot be written.
-const HEARING: Duration = Duration::from_secs(2);
-
-/// How often it is looked whether all has arrived.
-const LOOK: Duration = Duration::from_millis(10);
+/// How long the withdrawal of a call may take.
+const WITHDRAWAL: Duration = Duration::from_millis(20);

@@ -1,39 +1,50 @@
-//! Where a file that somebody sends may lie: below the target folder, and nowhere else.
+//! Paths of files below a folder, which never lead out of it.
 
 use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
-/// The path of a file below a folder, as it travels: UTF-8 with slashes between its parts, none of
-/// which leads anywhere else. The same rules hold on every system, so that what one end takes the
-/// other can have sent.
+/// The path of a file below a folder, as it is sent: UTF-8 with slashes between its parts, none of
+/// which leads out of the folder. The same rules hold on every system, so that each end accepts
+/// every path that the other one may send.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) struct RelativePath(String);
+pub struct RelativePath(String);
 
-/// Why a path is not taken.
+/// The reason for which a path is refused.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
-pub(crate) enum PathError {
+pub enum PathError {
+    /// It is empty, or has nothing but slashes.
     #[error("it is empty")]
     Empty,
+    /// It is longer than 4,096 bytes.
     #[error("it is longer than {MAX_PATH} bytes")]
     Long,
+    /// It is not UTF-8.
     #[error("it is not UTF-8")]
     NotText,
+    /// It has a control character or a backslash.
     #[error("it has a control character or a backslash")]
     Character,
+    /// It has this part, which is empty, `.` or `..`.
     #[error("it has a part `{0}`, which leads elsewhere")]
     Leads(String),
+    /// It begins with the letter of a drive, as on Windows.
     #[error("it begins with the name of a drive")]
     Drive,
+    /// It is the temporary name of another file.
     #[error("a name that ends in `{PART_SUFFIX}` and begins with a dot is an unfinished file's")]
     Part,
 }
 
 impl RelativePath {
-    /// Checks what the other end sent. srt-xtransmit writes a slash before the paths of a folder's
-    /// files, and means the target folder by it; so it is understood here.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, PathError> {
+    /// Checks a path that the other end sent. Slashes at its start are dropped: srt-xtransmit
+    /// writes one before the paths of a folder's files, and means the target folder by it.
+    ///
+    /// # Errors
+    ///
+    /// The path breaks one of the rules; the error says which.
+    pub fn parse(bytes: &[u8]) -> Result<Self, PathError> {
         if bytes.len() > MAX_PATH {
             return Err(PathError::Long);
         }
@@ -58,24 +69,24 @@ impl RelativePath {
         Ok(path)
     }
 
-    /// As it travels.
-    pub(crate) fn as_str(&self) -> &str {
+    /// The path as it is sent.
+    pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// The folders above the file, the outermost first.
-    pub(crate) fn folders(&self) -> impl Iterator<Item = &str> {
+    pub fn folders(&self) -> impl Iterator<Item = &str> {
         self.0.rsplit_once('/').into_iter().flat_map(|(folders, _)| folders.split('/'))
     }
 
     /// The file's name.
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         self.0.rsplit_once('/').map_or(&*self.0, |(_, name)| name)
     }
 
-    /// The name that the file has until it is whole. Of a long name it holds as much as a file
-    /// system takes, and a digest in place of the rest.
-    pub(crate) fn part_name(&self) -> String {
+    /// The name that the file has until it is complete: `.NAME.part`. A long name is cut to the
+    /// length that file systems allow, and a digest replaces the rest.
+    pub fn part_name(&self) -> String {
         let name = self.name();
         let room = MAX_NAME - 1 - PART_SUFFIX.len();
         if name.len() <= room {
@@ -98,13 +109,13 @@ impl fmt::Display for RelativePath {
     }
 }
 
-/// Bytes of a path at most, as on Linux.
+/// Most bytes of a path, as on Linux.
 const MAX_PATH: usize = 4_096;
 
-/// Bytes of a name at most, on nearly all file systems.
+/// Most bytes of a name, on nearly all file systems.
 const MAX_NAME: usize = 255;
 
-/// How the name of a file ends that is not whole yet.
+/// The end of the temporary name of a file that is not complete yet.
 const PART_SUFFIX: &str = ".part";
 
 #[cfg(test)]
@@ -115,7 +126,7 @@ mod tests {
 
     use super::*;
 
-    /// Where the store puts it.
+    /// The place that the store gives a path.
     fn below(path: &RelativePath) -> PathBuf {
         path.folders()
             .fold(PathBuf::from("/target"), |whole, part| whole.join(part))
@@ -123,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_below_the_folder_are_taken() {
+    fn paths_below_the_folder_are_accepted() {
         for (sent, taken) in [
             ("a", "a"),
             ("videos/one.ts", "videos/one.ts"),
@@ -193,9 +204,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is sent: what is taken lies below the folder.
+        /// Every path that is accepted, of all that may be sent, lies below the folder.
         #[test]
-        fn what_is_taken_never_leads_out(sent in "[a./\\\\:C\0é-]{0,12}") {
+        fn an_accepted_path_never_leads_out_of_the_folder(sent in "[a./\\\\:C\0é-]{0,12}") {
             if let Ok(path) = RelativePath::parse(sent.as_bytes()) {
                 let whole = below(&path);
                 prop_assert!(whole.starts_with("/target") && whole != Path::new("/target"));

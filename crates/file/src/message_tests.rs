@@ -21,7 +21,7 @@ fn segments_are_those_of_srt_xtransmit() {
 }
 
 #[test]
-fn words_of_the_other_end_cannot_command_a_terminal() {
+fn text_of_the_other_end_cannot_command_a_terminal() {
     let message = FromReceiver::Done(Err("\u{1b}[2Jgone\n".to_owned()));
     let read = FromReceiver::parse(message.to_bytes());
     assert_eq!(read, Ok(FromReceiver::Done(Err("[2Jgone".to_owned()))));
@@ -40,7 +40,8 @@ fn from_sender() -> impl Strategy<Value = FromSender> {
         any::<u64>().prop_map(|offset| FromSender::Start { offset }),
         bytes(100).prop_map(FromSender::Data),
         any::<Digest>().prop_map(FromSender::End),
-        prop::sample::select(vec![Why::Same, Why::Other, Why::Failed]).prop_map(FromSender::Skip),
+        prop::sample::select(vec![SkipReason::Same, SkipReason::Other, SkipReason::Failed])
+            .prop_map(FromSender::Skip),
         Just(FromSender::Finish),
     ]
 }
@@ -65,12 +66,12 @@ fn from_receiver() -> impl Strategy<Value = FromReceiver> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_again(sender in from_sender(), receiver in from_receiver()) {
+    fn a_message_that_is_written_is_read_again(sender in from_sender(), receiver in from_receiver()) {
         prop_assert_eq!(FromSender::parse(sender.to_bytes()), Ok(sender));
         prop_assert_eq!(FromReceiver::parse(receiver.to_bytes()), Ok(receiver));
     }
 
-    /// Anything may come: it is read or it is not, and what was read can be written.
+    /// Any bytes may come: they are refused, or read and written again.
     #[test]
     fn any_bytes_are_read_or_refused(message in bytes(80), kind in 0u8..0x8C) {
         let mut typed = vec![kind];

@@ -1,23 +1,23 @@
 //! The messages that carry files.
 //!
-//! srt-xtransmit's *segments* know one kind: a byte of flags, the path in a file's first segment,
-//! and bytes of the file. Two Punctual ends speak of more, and their messages begin with a byte
-//! that no segment begins with:
+//! srt-xtransmit knows one kind, its *segments*: a byte of flags, the path in the first segment of
+//! a file, and bytes of the file. Two Punctual ends use more kinds, whose first byte is one that no
+//! segment begins with:
 //!
 //! | from the sender | |
 //! |---|---|
-//! | `Offer` | the next file: size and path. Offers go ahead of the files |
-//! | `Start` | the bytes from this place on follow |
+//! | `Offer` | the next file: size and path. Offers are sent ahead of the files |
+//! | `Start` | the bytes from this offset on follow |
 //! | `Data` | bytes of the file |
-//! | `End` | the file is over: the SHA-256 of all of it |
-//! | `Skip` | nothing of the file is sent: it is there already, or cannot be |
+//! | `End` | the end of the file: the SHA-256 of all of it |
+//! | `Skip` | nothing (more) of the file is sent: it is there already, or cannot be sent |
 //! | `Finish` | there are no more files |
 //!
 //! | from the receiver | |
 //! |---|---|
-//! | `Hello` | the first message of all: which of both languages is to be spoken |
-//! | `Answer` | to each offer in turn: what is there already of it, and its SHA-256, or a refusal |
-//! | `Done` | to each `End`: whether the file is whole |
+//! | `Hello` | the first message: the language that the sender is to use |
+//! | `Answer` | to each offer in turn: the bytes that are there and their SHA-256, or a refusal |
+//! | `Done` | to each `End`: the file is complete, or the reason why it is not |
 //! | `Bye` | to `Finish` |
 //!
 //! Numbers are big-endian.
@@ -25,81 +25,104 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use thiserror::Error;
 
-/// A message that is none.
+/// A message that cannot be read.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("the other end sent a message that makes no sense")]
-pub(crate) struct MalformedMessage;
+pub struct MalformedMessage;
 
 /// A SHA-256.
-pub(crate) type Digest = [u8; 32];
+pub type Digest = [u8; 32];
 
 /// A piece of a file as srt-xtransmit sends it.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Segment {
-    /// The file's path, as it was sent, if it begins here.
-    pub(crate) path: Option<Bytes>,
-    /// Whether it ends here.
-    pub(crate) last: bool,
-    /// Bytes of it.
-    pub(crate) data: Bytes,
+pub struct Segment {
+    /// The file's path, unchecked, in the file's first segment.
+    pub path: Option<Bytes>,
+    /// Whether this is the file's last segment.
+    pub last: bool,
+    /// Bytes of the file.
+    pub data: Bytes,
 }
 
-/// What a sender says.
+/// A message from the sender of files.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum FromSender {
+pub enum FromSender {
+    /// A segment, the one message of srt-xtransmit.
     Segment(Segment),
-    Offer { size: u64, path: Bytes },
-    Start { offset: u64 },
+    /// The next file.
+    Offer {
+        /// Bytes of the file.
+        size: u64,
+        /// Its path, unchecked.
+        path: Bytes,
+    },
+    /// The file that was offered first follows.
+    Start {
+        /// The first byte that is sent: as many bytes of it as the receiver has, or 0.
+        offset: u64,
+    },
+    /// Bytes of the file.
     Data(Bytes),
+    /// The end of the file, with the SHA-256 of all of it.
     End(Digest),
-    Skip(Why),
+    /// Nothing more is sent of the current file, or nothing of the one that was offered first.
+    Skip(SkipReason),
+    /// There are no more files.
     Finish,
 }
 
-/// Why nothing of a file is sent.
+/// The reason for which a file is not sent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Why {
+pub enum SkipReason {
     /// The receiver has it already.
     Same,
-    /// The receiver has another one of its name.
+    /// The receiver has another file of its name, and keeps it.
     Other,
-    /// It cannot be read, or was refused.
+    /// It cannot be read.
     Failed,
 }
 
-/// What a receiver says.
+/// A message from the receiver of files.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum FromReceiver {
+pub enum FromReceiver {
+    /// The language that the sender is to use.
     Hello(Language),
+    /// The answer to an offer.
     Answer(Answer),
+    /// The file whose end came is complete, or the reason why it is not.
     Done(Result<(), String>),
+    /// Everything was received.
     Bye,
 }
 
-/// What is spoken.
+/// The kinds of messages that a transfer uses.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Language {
-    /// srt-xtransmit's segments.
+pub enum Language {
+    /// srt-xtransmit's segments alone.
     Segments,
-    /// The messages of two Punctual ends.
+    /// All messages, between two Punctual ends.
     Punctual,
 }
 
-/// What a receiver has of a file that it was offered.
+/// The answer of a receiver to the offer of a file.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum Answer {
-    /// The first so many bytes, with this digest; perhaps none.
+pub enum Answer {
+    /// This number of the file's first bytes is there, with this digest; 0 if nothing is.
     Part(u64, Digest),
-    /// A whole file of that name and size with this digest. It is replaced by another one only if
-    /// `replaces`.
-    Whole { digest: Digest, replaces: bool },
-    /// It is not wanted, and why.
+    /// A complete file of that name and size is there.
+    Whole {
+        /// The digest of the file that is there.
+        digest: Digest,
+        /// Whether a file with another digest replaces it.
+        replaces: bool,
+    },
+    /// The file is refused, for this reason.
     Refused(String),
 }
 
 impl Segment {
-    /// As it goes over the wire.
-    pub(crate) fn to_bytes(&self) -> Bytes {
+    /// The message as it is sent.
+    pub fn to_bytes(&self) -> Bytes {
         let path = self.path.as_deref();
         let mut out = BytesMut::with_capacity(2 + path.map_or(0, <[u8]>::len) + self.data.len());
         let first = if path.is_some() { FIRST } else { 0 };
@@ -125,7 +148,11 @@ impl Segment {
 
 impl FromSender {
     /// Reads a message.
-    pub(crate) fn parse(mut message: Bytes) -> Result<Self, MalformedMessage> {
+    ///
+    /// # Errors
+    ///
+    /// The message is empty, of no kind that is known, or too short for its kind.
+    pub fn parse(mut message: Bytes) -> Result<Self, MalformedMessage> {
         if message.is_empty() {
             return Err(MalformedMessage);
         }
@@ -140,9 +167,9 @@ impl FromSender {
             DATA => Ok(Self::Data(message)),
             END => digest(&mut message).map(Self::End),
             SKIP => match message.first() {
-                Some(0) => Ok(Self::Skip(Why::Same)),
-                Some(1) => Ok(Self::Skip(Why::Other)),
-                Some(2) => Ok(Self::Skip(Why::Failed)),
+                Some(0) => Ok(Self::Skip(SkipReason::Same)),
+                Some(1) => Ok(Self::Skip(SkipReason::Other)),
+                Some(2) => Ok(Self::Skip(SkipReason::Failed)),
                 _ => Err(MalformedMessage),
             },
             FINISH => Ok(Self::Finish),
@@ -150,8 +177,8 @@ impl FromSender {
         }
     }
 
-    /// As it goes over the wire.
-    pub(crate) fn to_bytes(&self) -> Bytes {
+    /// The message as it is sent.
+    pub fn to_bytes(&self) -> Bytes {
         let mut out = BytesMut::new();
         match self {
             Self::Segment(segment) => return segment.to_bytes(),
@@ -176,9 +203,9 @@ impl FromSender {
             Self::Skip(why) => out.put_slice(&[
                 SKIP,
                 match why {
-                    Why::Same => 0,
-                    Why::Other => 1,
-                    Why::Failed => 2,
+                    SkipReason::Same => 0,
+                    SkipReason::Other => 1,
+                    SkipReason::Failed => 2,
                 },
             ]),
             Self::Finish => out.put_u8(FINISH),
@@ -189,7 +216,11 @@ impl FromSender {
 
 impl FromReceiver {
     /// Reads a message.
-    pub(crate) fn parse(mut message: Bytes) -> Result<Self, MalformedMessage> {
+    ///
+    /// # Errors
+    ///
+    /// The message is empty, of no kind that is known, or too short for its kind.
+    pub fn parse(mut message: Bytes) -> Result<Self, MalformedMessage> {
         if message.is_empty() {
             return Err(MalformedMessage);
         }
@@ -197,13 +228,13 @@ impl FromReceiver {
         match kind {
             HELLO => match message.first() {
                 Some(0) => Ok(Self::Hello(Language::Segments)),
-                // A later version speaks this one as well.
+                // A later version knows this language as well.
                 Some(_) => Ok(Self::Hello(Language::Punctual)),
                 None => Err(MalformedMessage),
             },
             ANSWER => {
-                let what = message.split_to(usize::from(!message.is_empty()));
-                Ok(Self::Answer(match what.first() {
+                let kind = message.split_to(usize::from(!message.is_empty()));
+                Ok(Self::Answer(match kind.first() {
                     Some(0) => {
                         let have = number(&mut message)?;
                         Answer::Part(have, digest(&mut message)?)
@@ -224,8 +255,8 @@ impl FromReceiver {
         }
     }
 
-    /// As it goes over the wire.
-    pub(crate) fn to_bytes(&self) -> Bytes {
+    /// The message as it is sent.
+    pub fn to_bytes(&self) -> Bytes {
         let mut out = BytesMut::new();
         match self {
             Self::Hello(Language::Segments) => out.put_slice(&[HELLO, 0]),
@@ -264,14 +295,14 @@ fn digest(message: &mut Bytes) -> Result<Digest, MalformedMessage> {
     bytes.as_ref().try_into().map_err(|_| MalformedMessage)
 }
 
-/// What the other end wrote for people, without what a terminal might obey.
+/// Text of the other end for people, without control characters, which a terminal might obey.
 fn text(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST_TEXT)]);
     text.chars().filter(|letter| !letter.is_control()).collect()
 }
 
 trait SplitChecked: Sized {
-    /// The first `len` bytes, if there are so many.
+    /// The first `len` bytes, unless there are fewer.
     fn split_to_checked(&mut self, len: usize) -> Option<Self>;
 }
 
@@ -296,7 +327,7 @@ const FINISH: u8 = 0x87;
 const DONE: u8 = 0x88;
 const BYE: u8 = 0x89;
 
-/// Bytes of the other end's words that are shown.
+/// Most bytes of the other end's text that are shown.
 const LONGEST_TEXT: usize = 500;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What happens in the target folder, and that nothing happens elsewhere.
+//! The target folder changes as it should, and nothing changes elsewhere.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,8 +21,8 @@ impl Bed {
         Self(folder)
     }
 
-    fn store(&self, overwrites: bool) -> Store {
-        Store::open(&self.0.join("target"), overwrites).expect("it is there")
+    fn store(&self) -> Store {
+        Store::open(&self.0.join("target")).expect("it is there")
     }
 
     fn put(&self, name: &str, contents: &str) {
@@ -49,9 +49,9 @@ fn digest(contents: &str) -> Digest {
 }
 
 #[test]
-fn a_file_has_a_temporary_name_until_it_is_whole_and_folders_are_made() {
+fn a_file_has_a_temporary_name_until_it_is_complete() {
     let bed = Bed::new();
-    let store = bed.store(false);
+    let store = bed.store();
     let mut incoming = store.begin(&path("a/b/c.ts"), Prefix::default()).unwrap();
     incoming.write(b"some").unwrap();
     assert_eq!((bed.read("a/b/.c.ts.part"), bed.read("a/b/c.ts")), ("some".into(), "".into()));
@@ -63,16 +63,16 @@ fn a_file_has_a_temporary_name_until_it_is_whole_and_folders_are_made() {
 }
 
 #[test]
-fn what_came_before_an_interruption_is_found_and_gone_on_with() {
+fn an_interrupted_file_is_found_and_resumed() {
     let bed = Bed::new();
-    let store = bed.store(false);
+    let store = bed.store();
     let name = path("c.ts");
-    let Found::Part(none) = store.look(&name, 9).unwrap() else { panic!("nothing is there") };
-    assert_eq!((none.len, none.digest()), (0, digest("")));
-    drop(store.begin(&name, none).unwrap().write(b"some"));
-    let Found::Part(part) = store.look(&name, 9).unwrap() else { panic!("it is not whole") };
+    let Found::Part(empty) = store.look(&name, 9).unwrap() else { panic!("nothing is there") };
+    assert_eq!((empty.len, empty.digest()), (0, digest("")));
+    drop(store.begin(&name, empty).unwrap().write(b"some"));
+    let Found::Part(part) = store.look(&name, 9).unwrap() else { panic!("it is not complete") };
     assert_eq!((part.len, part.digest()), (4, digest("some")));
-    // Of a file that became shorter nothing can be used.
+    // Nothing of it can be used if the file has become shorter.
     assert!(matches!(store.look(&name, 3), Ok(Found::Part(Prefix { len: 0, .. }))));
     let mut incoming = store.begin(&name, part).unwrap();
     incoming.write(b"thing").unwrap();
@@ -83,41 +83,41 @@ fn what_came_before_an_interruption_is_found_and_gone_on_with() {
 }
 
 #[test]
-fn files_that_are_there_are_kept_unless_they_are_to_be_replaced() {
+fn existing_files_stay_unless_the_store_replaces_them() {
     let bed = Bed::new();
     bed.put("c.ts", "mine");
-    let store = bed.store(false);
-    assert!(store.look(&path("c.ts"), 9).unwrap_err().contains("--overwrite"));
+    let store = bed.store();
+    assert!(matches!(store.look(&path("c.ts"), 9), Err(StoreError::Exists)));
     assert!(store.begin(&path("c.ts"), Prefix::default()).is_err());
-    // One that appears meanwhile is kept as well.
+    // A file that appears meanwhile stays as well.
     let incoming = store.begin(&path("d.ts"), Prefix::default()).unwrap();
     bed.put("d.ts", "mine");
     assert!(incoming.finish().is_err());
     assert_eq!((bed.read("c.ts"), bed.read("d.ts")), ("mine".into(), "mine".into()));
-    let store = bed.store(true);
+    let store = bed.store().replacing();
     assert!(matches!(store.look(&path("c.ts"), 9), Ok(Found::Part(_))));
     let mut incoming = store.begin(&path("c.ts"), Prefix::default()).unwrap();
     incoming.write(b"theirs").unwrap();
-    assert_eq!(bed.read("c.ts"), "mine", "until the other one is whole");
+    assert_eq!(bed.read("c.ts"), "mine", "until the other one is complete");
     incoming.finish().unwrap();
     assert_eq!(bed.read("c.ts"), "theirs");
 }
 
 #[test]
-fn two_transfers_do_not_write_one_file() {
+fn two_transfers_do_not_write_the_same_file() {
     let bed = Bed::new();
-    let store = bed.store(false);
+    let store = bed.store();
     let first = store.begin(&path("c.ts"), Prefix::default()).unwrap();
     let second = store.begin(&path("c.ts"), Prefix::default());
-    assert!(second.unwrap_err().contains("another transfer"));
+    assert!(matches!(second, Err(StoreError::InUse)));
     drop(first);
     assert!(store.begin(&path("c.ts"), Prefix::default()).is_ok());
 }
 
 #[test]
-fn of_a_file_that_did_not_arrive_as_it_was_nothing_is_kept() {
+fn nothing_is_kept_of_a_file_that_is_discarded() {
     let bed = Bed::new();
-    let store = bed.store(false);
+    let store = bed.store();
     let mut incoming = store.begin(&path("c.ts"), Prefix::default()).unwrap();
     incoming.write(b"garbled").unwrap();
     incoming.discard();
@@ -126,7 +126,7 @@ fn of_a_file_that_did_not_arrive_as_it_was_nothing_is_kept() {
 
 #[cfg(unix)]
 #[test]
-fn links_in_the_folder_lead_nowhere() {
+fn links_in_the_folder_are_not_followed() {
     use std::os::unix::fs::symlink;
     let bed = Bed::new();
     let outside = bed.0.join("outside");
@@ -137,7 +137,7 @@ fn links_in_the_folder_lead_nowhere() {
     symlink(outside.join("secret"), target.join("file")).unwrap();
     symlink(outside.join("new"), target.join("dangling")).unwrap();
     symlink(outside.join("secret"), target.join(".c.ts.part")).unwrap();
-    let store = bed.store(true);
+    let store = bed.store().replacing();
     for name in ["folder/secret", "folder/new", "file", "dangling", "c.ts", "file/under"] {
         assert!(store.look(&path(name), 4).is_err(), "{name}");
         assert!(store.begin(&path(name), Prefix::default()).is_err(), "{name}");

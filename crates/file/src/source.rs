@@ -1,4 +1,4 @@
-//! What is to be sent: a file, or all files below a folder.
+//! The files that are sent: one, or all below a folder.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
@@ -6,52 +6,58 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use super::message::Digest;
-use super::path::RelativePath;
-use crate::exit::Failure;
+use crate::error::Error;
+use crate::message::Digest;
+use crate::path::RelativePath;
 
 /// A file to send.
 #[derive(Debug)]
-pub(crate) struct Entry {
-    /// Where it is.
-    pub(crate) path: PathBuf,
-    /// What the other end is told.
-    pub(crate) name: RelativePath,
-    /// Bytes of it, as they were counted at first.
-    pub(crate) size: u64,
+pub struct Entry {
+    /// Its place on this end's disk.
+    pub path: PathBuf,
+    /// Its path below the receiver's folder.
+    pub name: RelativePath,
+    /// Its size in bytes when it was listed.
+    pub size: u64,
 }
 
-/// Files in the order in which they are sent, and what of the folder cannot be.
+/// The files to send, in the order in which they are sent.
 #[derive(Debug, Default)]
-pub(crate) struct Listing {
-    pub(crate) files: Vec<Entry>,
-    /// In words.
-    pub(crate) problems: Vec<String>,
+pub struct Listing {
+    /// The files.
+    pub files: Vec<Entry>,
+    /// Everything in the folder that cannot be sent, each as a message with its path and the
+    /// reason.
+    pub problems: Vec<String>,
 }
 
 impl Listing {
-    /// Lists a file, or what is below a folder in the order of the names. Symbolic links to files
-    /// count as files; those to folders are not followed, as they may lead in circles.
-    pub(crate) fn of(source: &Path) -> Result<Self, Failure> {
-        let failure = |error: &io::Error| Failure::file(source, error);
-        let metadata = fs::metadata(source).map_err(|error| failure(&error))?;
+    /// Lists one file, or all files below a folder in the order of their names. Symbolic links to
+    /// files count as files; links to folders are not followed, as they may lead in circles.
+    ///
+    /// # Errors
+    ///
+    /// Nothing is at `source`, it cannot be read, or it is neither a file nor a folder.
+    pub fn of(source: &Path) -> Result<Self, Error> {
+        let failure = |error| Error::file(source, error);
+        let metadata = fs::metadata(source).map_err(failure)?;
         let mut listing = Self::default();
         if metadata.is_dir() {
-            listing.add_folder(source, "").map_err(|error| failure(&error))?;
+            listing.add_folder(source, "").map_err(failure)?;
             return Ok(listing);
         }
-        let whole = fs::canonicalize(source).map_err(|error| failure(&error))?;
+        let whole = fs::canonicalize(source).map_err(failure)?;
         // A link is sent under its own name.
         let name = source.file_name().or(whole.file_name()).unwrap_or_default();
         listing.add(source.to_owned(), &name.to_string_lossy(), &metadata);
         match listing.problems.pop() {
-            Some(problem) => Err(Failure::runtime(problem)),
+            Some(problem) => Err(Error::Unsendable(problem)),
             None => Ok(listing),
         }
     }
 
-    /// Bytes of all files.
-    pub(crate) fn size(&self) -> u64 {
+    /// The size of all files together, in bytes.
+    pub fn size(&self) -> u64 {
         self.files.iter().map(|file| file.size).sum()
     }
 
@@ -98,11 +104,11 @@ fn is_link_to_folder(path: &Path) -> bool {
     link && path.is_dir()
 }
 
-/// A file that is read to be sent, with the digest of what was read so far.
+/// A file that is read to be sent, with the digest of the bytes that have been read.
 #[derive(Debug)]
 pub(crate) struct Reading {
     file: File,
-    /// Bytes of it when it was opened: no more and no less are sent.
+    /// Its size when it was opened: exactly this number of bytes is sent.
     pub(crate) size: u64,
     read: u64,
     hash: Sha256,
@@ -116,8 +122,8 @@ impl Reading {
         Ok(Self { file, size, read: 0, hash: Sha256::new() })
     }
 
-    /// Whether the file's first `len` bytes have this digest. If so, reading goes on behind them;
-    /// otherwise from the start.
+    /// Whether the file's first `len` bytes have this digest. If they do, reading goes on behind
+    /// them, otherwise from the start.
     pub(crate) fn skip(&mut self, len: u64, digest: &Digest) -> io::Result<bool> {
         if len <= self.size {
             let mut buffer = vec![0; HASHED_AT_ONCE];
@@ -135,7 +141,7 @@ impl Reading {
         Ok(false)
     }
 
-    /// Fills `buffer`, or what of it the rest of the file needs; gives how many bytes.
+    /// Fills `buffer`, or less of it at the end of the file; returns the number of bytes.
     pub(crate) fn next(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let rest = usize::try_from(self.size - self.read).unwrap_or(usize::MAX);
         let count = rest.min(buffer.len());
@@ -143,12 +149,12 @@ impl Reading {
         Ok(count)
     }
 
-    /// Whether all of it was read.
+    /// Whether the whole file has been read.
     pub(crate) const fn is_over(&self) -> bool {
         self.read == self.size
     }
 
-    /// The digest of what was read.
+    /// The digest of the bytes that have been read.
     pub(crate) fn digest(&self) -> Digest {
         self.hash.clone().finalize().into()
     }
@@ -164,5 +170,5 @@ impl Reading {
     }
 }
 
-/// Bytes that are read at once where they are not sent.
+/// Bytes that are read at once to be hashed only.
 const HASHED_AT_ONCE: usize = 1 << 20;

@@ -1,0 +1,252 @@
+//! The target folder: the files that are there, and those that come in under a temporary name.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::error::Error;
+use crate::message::Digest;
+use crate::path::RelativePath;
+
+/// The folder into which files are received. Nothing is written outside of it.
+#[derive(Debug)]
+pub struct Store {
+    root: PathBuf,
+    existing: Existing,
+}
+
+/// The fate of files that are there already.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Existing {
+    Stay,
+    AreReplaced,
+}
+
+/// The reason for which a file is not taken in.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another file has its name.
+    #[error("a file of its name is there already; --overwrite replaces it")]
+    Exists,
+    /// Another transfer writes it at the same time.
+    #[error("another transfer writes it")]
+    InUse,
+    /// A folder, a link or a device has its name.
+    #[error("something of its name that is no file is there")]
+    NotAFile,
+    /// One of the folders above it is a file or a link.
+    #[error("`{0}` is not a folder there")]
+    NotAFolder(String),
+    /// The system refuses to read or to write it.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// The part of a file that is there.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// The bytes that an interrupted transfer left, or none.
+    Part(Prefix),
+    /// A complete file of this name and size, with its digest.
+    Whole(Digest),
+}
+
+/// The first bytes of a file, by their number and their hash.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Prefix {
+    pub(crate) len: u64,
+    hash: Sha256,
+}
+
+/// A file that is being received.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    file: File,
+    part: PathBuf,
+    target: PathBuf,
+    existing: Existing,
+    prefix: Prefix,
+}
+
+impl Store {
+    /// Opens the folder at `root`, and makes it if there is none. Files that are there already stay
+    /// as they are, and others of their names are refused.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be made.
+    pub fn open(root: &Path) -> Result<Self, Error> {
+        fs::create_dir_all(root).map_err(|error| Error::file(root, error))?;
+        Ok(Self { root: root.to_owned(), existing: Existing::Stay })
+    }
+
+    /// The same folder, where a file that is there is replaced when the new one is complete.
+    pub fn replacing(self) -> Self {
+        Self { existing: Existing::AreReplaced, ..self }
+    }
+
+    /// Whether files that are there are replaced.
+    pub(crate) fn replaces(&self) -> bool {
+        self.existing == Existing::AreReplaced
+    }
+
+    /// Looks for a file of `size` bytes.
+    pub(crate) fn look(&self, path: &RelativePath, size: u64) -> Result<Found, StoreError> {
+        let Some(folder) = self.folder_of(path)? else {
+            return Ok(Found::Part(Prefix::default()));
+        };
+        let target = folder.join(path.name());
+        if let Some(len) = file_size(&target)? {
+            if len == size {
+                return Ok(Found::Whole(hash_file(&target)?.digest()));
+            }
+            if !self.replaces() {
+                return Err(StoreError::Exists);
+            }
+        }
+        let part = folder.join(path.part_name());
+        match file_size(&part)? {
+            Some(len) if len <= size => Ok(Found::Part(hash_file(&part)?)),
+            _ => Ok(Found::Part(Prefix::default())),
+        }
+    }
+
+    /// Begins to receive a file behind its bytes that are there already.
+    pub(crate) fn begin(
+        &self,
+        path: &RelativePath,
+        prefix: Prefix,
+    ) -> Result<Incoming, StoreError> {
+        let folder = self.make_folder_of(path)?;
+        let (part, target) = (folder.join(path.part_name()), folder.join(path.name()));
+        if file_size(&target)?.is_some() && !self.replaces() {
+            return Err(StoreError::Exists);
+        }
+        // Checked before it is opened, because opening a link for writing follows it.
+        file_size(&part)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = options.open(&part)?;
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            return Err(StoreError::InUse);
+        }
+        file.set_len(prefix.len)?;
+        file.seek(SeekFrom::Start(prefix.len))?;
+        Ok(Incoming { file, part, target, existing: self.existing, prefix })
+    }
+
+    /// The folder that the file lies in; `None` if there is none yet.
+    fn folder_of(&self, path: &RelativePath) -> Result<Option<PathBuf>, StoreError> {
+        let mut folder = self.root.clone();
+        for name in path.folders() {
+            folder.push(name);
+            if !is_folder(&folder, name)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(folder))
+    }
+
+    /// The folder that the file lies in, which is made if there is none yet.
+    fn make_folder_of(&self, path: &RelativePath) -> Result<PathBuf, StoreError> {
+        let mut folder = self.root.clone();
+        for name in path.folders() {
+            folder.push(name);
+            if !is_folder(&folder, name)? {
+                fs::create_dir(&folder)?;
+            }
+        }
+        Ok(folder)
+    }
+}
+
+impl Prefix {
+    /// The digest of these bytes.
+    pub(crate) fn digest(&self) -> Digest {
+        self.hash.clone().finalize().into()
+    }
+
+    fn add(&mut self, data: &[u8]) {
+        self.hash.update(data);
+        self.len += data.len() as u64;
+    }
+}
+
+impl Incoming {
+    /// Adds bytes to the file.
+    pub(crate) fn write(&mut self, data: &[u8]) -> io::Result<()> {
+        self.file.write_all(data)?;
+        self.prefix.add(data);
+        Ok(())
+    }
+
+    /// How many of the file's bytes are there.
+    pub(crate) const fn len(&self) -> u64 {
+        self.prefix.len
+    }
+
+    /// The digest of the bytes that are there.
+    pub(crate) fn digest(&self) -> Digest {
+        self.prefix.digest()
+    }
+
+    /// Gives the file, which is complete, its name.
+    pub(crate) fn finish(self) -> Result<(), StoreError> {
+        let Self { file, part, target, existing, .. } = self;
+        drop(file);
+        if existing == Existing::Stay && file_size(&target)?.is_some() {
+            return Err(StoreError::Exists);
+        }
+        Ok(fs::rename(&part, &target)?)
+    }
+
+    /// Removes the file, because it is not the one that was sent.
+    pub(crate) fn discard(self) {
+        drop(self.file);
+        if let Err(error) = fs::remove_file(&self.part) {
+            tracing::warn!("{}: {error}", self.part.display());
+        }
+    }
+}
+
+/// Whether a folder is there. Links are not followed, because they may lead out of the target
+/// folder; `name` is for the error where something else is there.
+fn is_folder(folder: &Path, name: &str) -> Result<bool, StoreError> {
+    match fs::symlink_metadata(folder) {
+        Ok(metadata) if metadata.is_dir() => Ok(true),
+        Ok(_) => Err(StoreError::NotAFolder(name.to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The size of a file; `None` if nothing is there. A link is not a file.
+fn file_size(path: &Path) -> Result<Option<u64>, StoreError> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_file() => Ok(Some(metadata.len())),
+        Ok(_) => Err(StoreError::NotAFile),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn hash_file(path: &Path) -> io::Result<Prefix> {
+    let mut file = File::open(path)?;
+    let mut prefix = Prefix::default();
+    let mut buffer = vec![0; HASHED_AT_ONCE];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(prefix),
+            count => prefix.add(&buffer[..count]),
+        }
+    }
+}
+
+/// Bytes that are read at once to be hashed.
+const HASHED_AT_ONCE: usize = 1 << 20;
+
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;
