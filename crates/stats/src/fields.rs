@@ -5,21 +5,21 @@ use std::time::Duration;
 use punctual_proto::Statistics;
 use punctual_units::Bitrate;
 
-/// What one row is made of.
+/// The statistics from which one row is made.
 pub struct Sample {
-    /// Since the connection was opened.
+    /// The statistics since the connection was opened.
     pub total: Statistics,
-    /// Since the row before.
+    /// The statistics since the previous row.
     pub interval: Statistics,
 }
 
 /// One statistic.
 pub struct Field {
-    /// Its name in CSV: that of libsrt's `CBytePerfMon`.
+    /// The statistic's name in CSV, which is its name in libsrt's `CBytePerfMon`.
     pub csv: &'static str,
-    /// Its group in JSON, empty for none, and its name there.
+    /// The statistic's group in JSON, empty for none, and its name there.
     pub json: (&'static str, &'static str),
-    /// Its value.
+    /// Takes the statistic's value out of a sample.
     pub value: fn(&Sample) -> Value,
 }
 
@@ -27,7 +27,7 @@ pub struct Field {
 pub enum Value {
     /// A count.
     Whole(u64),
-    /// A measure, which is printed with six significant digits.
+    /// A measured number, which is printed with six significant digits.
     Real(f64),
 }
 
@@ -91,7 +91,7 @@ fields! {
     msRcvBuf = "recv"."msBuf": |s| Value::Whole(millis(s.total.receive_buffer_span));
     mbpsRecvRate = "recv"."mbitRate": |s| Value::Real(mbps(s.interval.receive_rate()));
     msRcvTsbPdDelay = "recv"."msTsbPdDelay": |s| Value::Whole(millis(s.total.receive_latency));
-    // Libsrt counts it, but its tools do not write it: after all that they do.
+    // Libsrt counts it, but its tools do not write it, so it follows all that they write.
     pktRcvUndecrypt = "recv"."packetsUndecrypted": |s| Value::Whole(s.interval.packets_undecrypted);
 }
 
@@ -126,8 +126,26 @@ fn six_digits(number: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    pub(crate) fn sample() -> Sample {
+        let mut total = Statistics::default();
+        total.elapsed = Duration::from_millis(2_000);
+        total.rtt = Duration::from_micros(20_125);
+        total.max_bandwidth = Bitrate::from_mbps(1_000);
+        total.packets_sent = 1_000;
+        total.bytes_received = 1_360_000;
+        total.packets_undecrypted = 5;
+        total.receive_latency = Duration::from_millis(120);
+        total.peer_latency = Duration::from_millis(250);
+        let mut before = Statistics::default();
+        before.elapsed = Duration::from_millis(1_000);
+        before.packets_sent = 480;
+        before.bytes_received = 680_000;
+        before.packets_undecrypted = 2;
+        Sample { interval: total.since(&before), total }
+    }
 
     #[test]
     fn measures_are_printed_as_cpp_streams_do() {
