@@ -3,8 +3,8 @@ use std::time::Duration;
 use punctual_units::{Bitrate, DisplayDuration};
 use thiserror::Error;
 
-/// The ramp of a probe and its times. The default is gentle: from 2.5 Mb/s up by 2.5 Mb/s each 15 s,
-/// to 20 Mb/s or the first congestion, and two minutes and a half in all.
+/// The ramp of a probe and its times. The default is gentle: from 2.5 Mb/s up by 2.5 Mb/s each
+/// 15 s, to 20 Mb/s or the first congestion, and two minutes and a half in all.
 ///
 /// The ramp is that of the article on 4G networks in the SRT cookbook, from half its first rate.
 #[derive(Clone, Debug, Eq, PartialEq)]
