@@ -1,9 +1,9 @@
-/// A distribution of non-negative whole numbers, such as timing errors in nanoseconds, in bounded
-/// memory: 30 KB whatever is recorded.
+/// A distribution of non-negative whole numbers, such as timing errors in nanoseconds. It takes
+/// 30 KB, however many values are recorded.
 ///
-/// Values are counted in buckets. Below 128 each value has its own; above, each power of two is cut
-/// into 64 equal buckets, and a quantile is a bucket's middle, so it is within 1 % of the value
-/// that sorting would give. Smallest and largest value are exact.
+/// Values are counted in buckets. Below 128 each value has a bucket of its own; above that, each
+/// power of two is divided into 64 equal buckets. A quantile is the middle of a bucket, so it is
+/// within 1 % of the value that sorting would give. The least and the largest value are exact.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Quantiles {
     buckets: Vec<u64>,
@@ -13,7 +13,7 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// Takes in a value, in the caller's unit.
+    /// Records a value, in the caller's unit.
     pub fn record(&mut self, value: u64) {
         self.buckets[bucket_of(value)] += 1;
         self.count += 1;
@@ -21,7 +21,7 @@ impl Quantiles {
         self.max = self.max.max(value);
     }
 
-    /// Takes in all that `other` has recorded.
+    /// Adds all values that `other` has recorded.
     pub fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
             *mine += theirs;
@@ -31,38 +31,38 @@ impl Quantiles {
         self.max = self.max.max(other.max);
     }
 
-    /// How many values were recorded.
+    /// The number of values that were recorded.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The smallest value; `None` without any.
+    /// The least value; `None` before the first one.
     pub fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min)
     }
 
-    /// The largest value; `None` without any.
+    /// The largest value; `None` before the first one.
     pub fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// The smallest value that half of all do not exceed.
+    /// The median: the least value that half of all values do not exceed.
     pub fn median(&self) -> Option<u64> {
         self.quantile(500_000)
     }
 
-    /// The smallest value that 99 % of all do not exceed.
+    /// The least value that 99 % of all values do not exceed.
     pub fn p99(&self) -> Option<u64> {
         self.quantile(990_000)
     }
 
-    /// The smallest value that 99.9 % of all do not exceed.
+    /// The least value that 99.9 % of all values do not exceed.
     pub fn p999(&self) -> Option<u64> {
         self.quantile(999_000)
     }
 
-    /// The smallest value that `per_million` millionths of all values do not exceed; more than a
-    /// million counts as one. `None` without any value.
+    /// The least value that `per_million` millionths of all values do not exceed; more than a
+    /// million counts as a million. `None` before the first value.
     pub fn quantile(&self, per_million: u32) -> Option<u64> {
         if self.count == 0 {
             return None;
@@ -87,10 +87,11 @@ impl Default for Quantiles {
 
 const MILLION: u32 = 1_000_000;
 
-/// A power of two is cut into two to the power of this many buckets.
+/// The logarithm to base two of the number of buckets in a power of two.
 const PRECISION: u32 = 6;
 
-/// Those of the largest value, with every step of the exponent above the first two powers.
+/// The number of buckets: one row of them for each exponent from `PRECISION` to 63, and one for the
+/// values below.
 const BUCKETS: usize = ((64 - PRECISION as usize) + 1) << PRECISION;
 
 fn bucket_of(value: u64) -> usize {
