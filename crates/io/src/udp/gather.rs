@@ -1,4 +1,4 @@
-//! Reading a socket less often than datagrams come.
+//! Reads of a socket that are rarer than its datagrams.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
@@ -11,47 +11,59 @@ use crate::timer::Timer;
 
 /// Decides when a socket is read whose datagrams may gather for a while.
 ///
-/// While datagrams keep coming the socket is read once a period, and the reactor does not watch it:
-/// the task wakes up once a period instead of once a datagram. When some periods have passed
-/// without any the reactor watches it again, so that the first datagram after a pause is read at
-/// once. With [`until_work`](Self::until_work) that holds only where the task is going to wake up
-/// for something else within the period.
+/// While datagrams keep coming, the reactor does not watch the socket, which is read at most once a
+/// period: the task wakes up once a period instead of once a datagram. When the socket has been
+/// empty for a while, the reactor watches it again, so that the first datagram after a pause is
+/// read at once. Two modes exist: datagrams gather [always](Self::new), or only where the task is
+/// about to wake up [for other work](Self::until_work).
 ///
-/// Without a period each datagram wakes the task. So it does on systems other than Linux, whose
-/// reactor cannot pause; there a period only spares calls.
+/// On systems other than Linux the reactor cannot pause. Each datagram wakes the task there, and a
+/// period only saves system calls.
 #[derive(Debug)]
 pub struct Gather {
-    period: Duration,
-    /// How long before its time a task that is awake reads the socket.
-    early: Duration,
-    /// Whether datagrams gather only where the task is going to wake up for something else.
-    only_with_work: bool,
-    /// The next reading, while the socket is not watched.
+    mode: Mode,
+    /// The next reading, while the reactor does not watch the socket.
     next: Option<Instant>,
     /// Readings in a row that found nothing.
     empty: u32,
 }
 
+/// When datagrams gather, and for how long.
+#[derive(Clone, Copy, Debug)]
+enum Mode {
+    /// Each datagram wakes the task.
+    Never,
+    /// Whenever datagrams come: the socket is read at the multiples of this period.
+    Always(Duration),
+    /// Where the task is about to wake up for other work within this time.
+    WithWork(Duration),
+}
+
 impl Gather {
-    /// Reads once a `period`; zero for each time that something comes. A socket with a period must
-    /// be [pausable](super::UdpOptions::pausable).
-    pub fn new(period: Duration) -> Self {
-        Self { period, early: period / 4, only_with_work: false, next: None, empty: 0 }
+    /// Reads once a `period` while datagrams come; zero reads whenever one comes. A socket with a
+    /// period must be [pausable](super::UdpOptions::pausable).
+    pub const fn new(period: Duration) -> Self {
+        Self::with(if period.is_zero() { Mode::Never } else { Mode::Always(period) })
     }
 
-    /// Lets datagrams wait for other work of the task, up to `period`. Where no work is near, each
-    /// wakes the task.
+    /// Lets datagrams wait up to `period` for other work of the task. Where no work is near, each
+    /// datagram wakes the task.
     pub const fn until_work(period: Duration) -> Self {
-        Self { period, early: period, only_with_work: true, next: None, empty: 0 }
+        Self::with(Mode::WithWork(period))
     }
 
-    /// Ready if the socket is to be read at `now`; else the task is woken when a watched socket has
-    /// something, or [`next`](Self::next) tells when it is to be read.
+    const fn with(mode: Mode) -> Self {
+        Self { mode, next: None, empty: 0 }
+    }
+
+    /// Ready if the socket is to be read at `now`. Otherwise the task is woken when a datagram
+    /// comes on a watched socket, and [`next`](Self::next) gives the time of the next reading of
+    /// one that is not watched.
     pub fn poll(&self, cx: &mut Context<'_>, socket: &UdpSocket, now: Instant) -> Poll<()> {
         match self.next {
             None => socket.poll_readable(cx),
             // A task that is awake already reads a little earlier.
-            Some(next) if next <= now + self.early => Poll::Ready(()),
+            Some(next) if next <= now + self.mode.early() => Poll::Ready(()),
             Some(_) => Poll::Pending,
         }
     }
@@ -64,45 +76,56 @@ impl Gather {
         }
     }
 
-    /// The socket was read at `now` until it was empty and gave `datagrams`.
+    /// Takes note that the socket was read at `now` until it was empty, and gave `datagrams`.
     pub fn emptied(&mut self, socket: &UdpSocket, now: Instant, datagrams: usize) {
-        if self.period.is_zero() {
-            return;
-        }
-        let was_paused = self.next.is_some();
-        if datagrams > 0 {
-            self.empty = 0;
-        } else if !self.only_with_work {
-            self.empty += 1;
-        } else if self.next.is_some_and(|next| next <= now) {
-            // The task woke up for nothing else.
-            self.empty = EMPTY_READINGS;
-        }
-        let begins = datagrams > 0 && !self.only_with_work;
-        let is_paused = begins || was_paused && self.empty < EMPTY_READINGS;
-        self.next = is_paused.then(|| self.next_reading(now));
-        if was_paused != is_paused {
-            socket.set_watched(was_paused);
+        let paused = self.next.is_some();
+        let next = match self.mode {
+            Mode::Never => return,
+            Mode::Always(period) => {
+                self.empty = if datagrams > 0 { 0 } else { self.empty + 1 };
+                // All tasks read at the same times, so that they wake up together.
+                (datagrams > 0 || paused).then(|| now.next_multiple_of(period))
+            }
+            Mode::WithWork(period) => {
+                if datagrams > 0 {
+                    self.empty = 0;
+                } else if self.next.is_some_and(|next| next <= now) {
+                    // The task woke up for this reading alone.
+                    self.empty = EMPTY_READINGS;
+                }
+                paused.then(|| now + period)
+            }
+        };
+        self.next = next.filter(|_| self.empty < EMPTY_READINGS);
+        if paused != self.next.is_some() {
+            socket.set_watched(paused);
         }
     }
 
-    /// Where datagrams always gather, all tasks read at the same times: one wake-up serves them.
-    fn next_reading(&self, now: Instant) -> Instant {
-        if self.only_with_work { now + self.period } else { now.next_multiple_of(self.period) }
-    }
-
-    /// The task has something to do at `work`, whether datagrams come or not.
+    /// Takes note that the task will do something at `work`, whether datagrams come or not.
     pub fn expect_work(&mut self, socket: &UdpSocket, now: Instant, work: Instant) {
-        let latest = now + self.period;
-        if self.only_with_work && self.next.is_none() && self.empty == 0 && work <= latest {
+        let Mode::WithWork(period) = self.mode else { return };
+        let latest = now + period;
+        if self.next.is_none() && self.empty == 0 && work <= latest {
             self.next = Some(latest);
             socket.set_watched(false);
         }
     }
 
-    /// When the socket is to be read next, if the reactor does not watch it.
+    /// The time of the next reading; `None` while the reactor watches the socket.
     pub const fn next(&self) -> Option<Instant> {
         self.next
+    }
+}
+
+impl Mode {
+    /// How long before the time of a reading a task that is awake reads the socket.
+    fn early(self) -> Duration {
+        match self {
+            Self::Never => Duration::ZERO,
+            Self::Always(period) => period / 4,
+            Self::WithWork(period) => period,
+        }
     }
 }
 
@@ -121,7 +144,7 @@ mod tests {
     use crate::udp::tests::{bound, bound_with};
     use crate::udp::{ReceiveBuffers, UdpOptions};
 
-    /// Reads by `gather` until `count` datagrams came; how often it read.
+    /// Reads by `gather` until `count` datagrams came; returns the number of readings.
     async fn readings(socket: &UdpSocket, gather: &mut Gather, count: usize) -> usize {
         let (mut buffers, mut timer) = (ReceiveBuffers::default(), Timer::new().unwrap());
         let (mut came, mut readings) = (0, 0);
@@ -142,7 +165,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn datagrams_gather_for_a_period_and_wake_nobody_meanwhile() {
+    async fn datagrams_gather_for_a_period_and_wake_no_task_meanwhile() {
         let to = bound_with("127.0.0.1:0", UdpOptions { pausable: true, ..Default::default() });
         let from = bound("127.0.0.1:0");
         // Its first multiple is far away, however long the machine has been running.
@@ -153,7 +176,7 @@ mod tests {
         for _ in 0..20 {
             from.send(Some(to.local_addr()), &[1; 100], 100, None).unwrap();
         }
-        // Time for the reactor to tell of them, if it watched.
+        // Time for the reactor to report them, if it watched.
         Timer::new().unwrap().sleep_until(now() + Duration::from_millis(2)).await;
         poll_fn(|cx| {
             assert_eq!(gather.poll(cx, &to, now()), Poll::Pending);
@@ -183,7 +206,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn datagrams_wait_for_work_that_is_near_and_for_none_that_is_not() {
+    async fn datagrams_wait_only_for_work_that_is_near() {
         let to = bound_with("127.0.0.1:0", UdpOptions { pausable: true, ..Default::default() });
         let from = bound("127.0.0.1:0");
         let mut gather = Gather::until_work(Duration::from_millis(2));
@@ -210,7 +233,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_datagram_that_came_while_nobody_watched_is_told_of() {
+    async fn a_datagram_that_came_while_nobody_watched_is_reported() {
         let to = bound_with("127.0.0.1:0", UdpOptions { pausable: true, ..Default::default() });
         let from = bound("127.0.0.1:0");
         let mut gather = Gather::new(Duration::from_millis(1));
