@@ -33,9 +33,7 @@ async fn datagrams_go_both_ways_and_clients_are_told_apart() {
     }
     let third = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     third.send_to(b"three", emulator.local_addr()).await.unwrap();
-    while emulator.report().refused == 0 {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    until(|| emulator.report().refused > 0).await;
     let report = emulator.stop().await;
     assert_eq!((report.clients, report.refused), (2, 1));
     assert_eq!((report.up.link.delivered, report.down.link.delivered), (2, 2));
@@ -83,9 +81,7 @@ async fn each_client_meets_the_timeline_from_its_beginning() {
         client.connect(emulator.local_addr()).await.unwrap();
         let before = emulator.report().up.link;
         client.send(b"lost").await.unwrap();
-        while emulator.report().up.link.sent == before.sent {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        until(|| emulator.report().up.link.sent > before.sent).await;
         let link = emulator.report().up.link;
         assert_eq!(link.lost_in_outage, before.lost_in_outage + 1);
         let mut buffer = [0; 10];
@@ -97,4 +93,14 @@ async fn each_client_meets_the_timeline_from_its_beginning() {
             }
         }
     }
+}
+
+/// Waits until `condition` holds. The timeout only turns a hang into a failure.
+async fn until(condition: impl Fn() -> bool) {
+    let held = async {
+        while !condition() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), held).await.expect("it does not happen");
 }

@@ -63,6 +63,19 @@ impl Program {
         }
     }
 
+    /// Waits until it has written this number of lines to its standard output, and gives them.
+    pub(crate) fn read_lines(&mut self, count: usize) -> String {
+        let stdout = self.child.stdout.as_mut().expect("it is a pipe");
+        let (mut lines, mut byte) = (Vec::new(), [0]);
+        let mut left = count;
+        while left > 0 {
+            stdout.read_exact(&mut byte).expect("it goes on writing");
+            left -= usize::from(byte == *b"\n");
+            lines.extend(byte);
+        }
+        String::from_utf8(lines).expect("the output is text")
+    }
+
     /// What it has said so far, as far as it was waited for.
     pub(crate) fn heard(&self) -> &str {
         &self.heard

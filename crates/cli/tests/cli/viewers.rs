@@ -22,8 +22,12 @@ impl Bench {
     }
 
     fn view(&self, options: &str) -> Program {
+        self.start_viewer(options, &[])
+    }
+
+    fn start_viewer(&self, options: &str, flags: &[&str]) -> Program {
         let uri = format!("srt://127.0.0.1:{}?{options}", self.port);
-        let mut viewer = Program::start(&["receive", &uri]);
+        let mut viewer = Program::start(&[&["receive", &uri], flags].concat());
         viewer.wait_for("connected");
         viewer
     }
@@ -65,10 +69,11 @@ fn each_viewer_gets_the_stream_and_one_too_many_is_refused() {
     second.kill();
     bench.route.wait_for("viewer 127.0.0.1");
     // The place of the viewer that left is for the next one.
-    let third = bench.view("");
+    let mut third = bench.start_viewer("", &["--printmsg"]);
+    let printed = third.read_lines(10);
+    assert!(printed.starts_with("RECEIVED MESSAGE"), "{printed}");
     let (from_start, joined_late) = std::thread::scope(|scope| {
         let viewers = [first, third].map(|viewer| scope.spawn(move || messages(viewer)));
-        std::thread::sleep(std::time::Duration::from_secs(1));
         let said = bench.end();
         assert!(!said.contains("too slow"), "{said}");
         let [from_start, joined_late] = viewers.map(|viewer| viewer.join().unwrap());

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::net::UdpSocket;
 use tokio::sync::watch;
 
-use crate::common::{config, local, message, within};
+use crate::common::{config, local, message, until_free, within};
 use punctual::{Config, Listener, ListenerConfig, PortConfig, Socket};
 
 /// Carries datagrams between whoever sends to it and `listener`, from the port that `ports` has.
@@ -72,12 +72,7 @@ async fn the_port_of_all_shards_is_free_after_the_last_connection() {
     assert_eq!(within(accepted.recv()).await.unwrap().payload, message(1));
     assert!(UdpSocket::bind(address).await.is_err(), "the connection needs its port");
     drop((caller, accepted));
-    within(async {
-        while UdpSocket::bind(address).await.is_err() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    })
-    .await;
+    until_free(address).await;
 }
 
 #[cfg(unix)]

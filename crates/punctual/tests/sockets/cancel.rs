@@ -1,18 +1,19 @@
 //! Futures that are dropped before they complete have done nothing.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
-use std::time::Duration;
 
-use crate::common::{config, local, message, pair, prompt, within};
+use crate::common::{config, local, message, pair, prompt, until, within};
 use punctual::{BufferSize, Listener, Port, PortConfig, Socket};
 
-/// Polls `future` at most a few times, as a `select!` with an impatient other branch does.
-async fn impatiently<F: Future>(future: F, patience: u32) -> Option<F::Output> {
+/// Polls `future` once, and again after each of `yields`, as a `select!` with a short other branch
+/// does.
+async fn polled<F: Future>(future: F, yields: u32) -> Option<F::Output> {
     tokio::select! {
         biased;
         output = future => Some(output),
         () = async {
-            for _ in 0..patience {
+            for _ in 0..yields {
                 tokio::task::yield_now().await;
             }
         } => None,
@@ -22,29 +23,33 @@ async fn impatiently<F: Future>(future: F, patience: u32) -> Option<F::Output> {
 #[tokio::test]
 async fn abandoned_receives_lose_nothing() {
     let (a, b) = pair(prompt()).await;
+    // After each ten messages the sender waits for the receiver, which then has to wait, too.
+    let taken = Cell::new(0);
     let send = async {
         for n in 0..500 {
             a.send(message(n)).await.unwrap();
-            if n % 10 == 0 {
-                tokio::time::sleep(Duration::from_millis(1)).await;
+            if n % 10 == 9 {
+                until(|| taken.get() > n).await;
             }
         }
     };
     let receive = async {
         let (mut received, mut abandoned) = (Vec::new(), 0);
         while received.len() < 500 {
-            let patience = abandoned % 3;
+            taken.set(u32::try_from(received.len()).unwrap());
+            let yields = abandoned % 3;
             if abandoned % 2 == 0 {
-                match impatiently(b.recv(), patience).await {
+                match polled(b.recv(), yields).await {
                     Some(message) => received.push(message.unwrap()),
                     None => abandoned += 1,
                 }
-            } else if impatiently(b.recv_many(&mut received, 7), patience).await.is_none() {
+            } else if polled(b.recv_many(&mut received, 7), yields).await.is_none() {
                 abandoned += 1;
             }
             // The other futures of this task must have their turn as well.
             tokio::task::yield_now().await;
         }
+        taken.set(500);
         (received, abandoned)
     };
     let ((), (received, abandoned)) = within(async { tokio::join!(send, receive) }).await;
@@ -60,7 +65,7 @@ async fn abandoned_sends_send_nothing_and_completed_ones_once() {
     let send = async {
         let (mut n, mut abandoned) = (0, 0);
         while n < 1_000 {
-            match impatiently(a.send(message(n)), abandoned % 3).await {
+            match polled(a.send(message(n)), abandoned % 3).await {
                 Some(result) => {
                     result.unwrap();
                     n += 1;
@@ -86,7 +91,7 @@ async fn an_abandoned_batch_leaves_what_was_not_taken() {
     let mut queue: VecDeque<_> = (0..1_000).map(message).collect();
     let send = async {
         while !queue.is_empty() {
-            if let Some(result) = impatiently(a.send_many(&mut queue), 1).await {
+            if let Some(result) = polled(a.send_many(&mut queue), 1).await {
                 result.unwrap();
             }
             tokio::task::yield_now().await;
@@ -105,9 +110,9 @@ async fn an_abandoned_call_is_taken_back() {
     let listener = Listener::bind(local(), config()).await.unwrap();
     let port = Port::bind(PortConfig { local: Some(local()), ..PortConfig::default() });
     let port = port.await.unwrap();
-    for patience in [0, 1, 5] {
+    for yields in [0, 1, 5] {
         let call = port.connect(listener.local_addr(), config());
-        assert!(impatiently(call, patience).await.is_none(), "nobody has answered yet");
+        assert!(polled(call, yields).await.is_none(), "nobody has answered yet");
     }
     // What may have come through of them is answered and closes.
     let call = port.connect(listener.local_addr(), config().with_stream_id("last").unwrap());
@@ -132,7 +137,7 @@ async fn an_abandoned_accept_loses_no_caller() {
     let mut accepted = Vec::new();
     within(async {
         while accepted.len() < 10 {
-            if let Some(socket) = impatiently(listener.accept(), 1).await {
+            if let Some(socket) = polled(listener.accept(), 1).await {
                 accepted.push(socket.unwrap());
             }
             tokio::task::yield_now().await;
@@ -148,7 +153,7 @@ async fn an_abandoned_accept_loses_no_caller() {
 async fn an_abandoned_close_closes() {
     let (a, b) = pair(prompt()).await;
     a.send(message(1)).await.unwrap();
-    let _ = impatiently(a.close(), 0).await;
+    let _ = polled(a.close(), 0).await;
     assert_eq!(within(b.recv()).await.unwrap().payload, message(1));
     within(b.closed()).await;
     within(a.closed()).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{config, local, message, pair, prompt, within};
+use crate::common::{config, local, message, pair, prompt, until_free, within};
 use punctual::{CloseReason, Error, Listener, Port, PortConfig, Socket};
 
 #[tokio::test]
@@ -127,10 +127,5 @@ async fn a_port_is_free_after_its_last_handle_and_connection() {
     assert_eq!(within(accepted.recv()).await.unwrap().payload, message(1));
 
     drop(caller);
-    within(async {
-        while tokio::net::UdpSocket::bind(address).await.is_err() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    })
-    .await;
+    until_free(address).await;
 }

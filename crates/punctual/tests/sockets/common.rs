@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual::{BufferSize, Config, Listener, Socket};
+use tokio::net::UdpSocket;
 
 /// Runs `future`, which must not take long.
 pub(crate) async fn within<F: Future>(future: F) -> F::Output {
@@ -16,6 +17,16 @@ pub(crate) async fn within<F: Future>(future: F) -> F::Output {
 pub(crate) async fn until(condition: impl Fn() -> bool) {
     within(async {
         while !condition() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+/// Waits until no UDP socket is bound to `address`.
+pub(crate) async fn until_free(address: SocketAddr) {
+    within(async {
+        while UdpSocket::bind(address).await.is_err() {
             tokio::task::yield_now().await;
         }
     })

@@ -1,15 +1,15 @@
 //! Streams of bytes and large messages.
 
 use std::io::ErrorKind;
-use std::time::Duration;
 
 use bytes::Bytes;
 use punctual::{
     BufferSize, CloseReason, Config, Error, Listener, RejectReason, Socket, Transmission,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::oneshot;
 
-use crate::common::{local, pair, within};
+use crate::common::{local, pair, until, within};
 
 fn messages() -> Config {
     Config::file().with_transmission(Transmission::Messages)
@@ -63,7 +63,15 @@ async fn a_reader_that_waits_holds_the_writer_back() {
             caller.write(&mut rest).await.unwrap();
         }
     };
-    tokio::time::timeout(Duration::from_millis(300), full).await.unwrap_err();
+    let stuck = until(|| {
+        let (sent, received) = (caller.statistics(), accepted.statistics());
+        let all_acknowledged = sent.flight_size == 0;
+        all_acknowledged && sent.send_buffer_packets == 64 && received.receive_buffer_packets == 64
+    });
+    tokio::select! {
+        () = full => unreachable!("it has no end"),
+        () = stuck => {}
+    }
     assert_eq!(data.len() - rest.len(), 128 * 1_456, "64 packets there, 64 here");
     let reading = async {
         let mut whole = Vec::new();
@@ -83,13 +91,15 @@ async fn shutting_down_waits_until_all_has_arrived() {
     let (caller, accepted) = pair(Config::file()).await;
     let data = contents(3_000_000);
     let mut stream = caller.byte_stream();
+    let (written, all_written) = oneshot::channel();
     let reading = tokio::spawn(async move {
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        all_written.await.unwrap();
         let mut whole = Vec::new();
         accepted.byte_stream().read_to_end(&mut whole).await.unwrap();
         whole
     });
     within(stream.write_all(&data)).await.unwrap();
+    written.send(()).unwrap();
     within(stream.shutdown()).await.unwrap();
     assert_eq!(caller.closed().await, CloseReason::Local);
     assert!(reading.await.unwrap() == data, "not the same bytes");

@@ -11,7 +11,7 @@ use punctual::{
 };
 use tokio::net::UdpSocket;
 
-use crate::common::{config, local, message, within};
+use crate::common::{config, local, message, until, within};
 
 /// Latency enough for a slow machine.
 fn patient() -> Config {
@@ -41,14 +41,9 @@ async fn called(
     (sender.unwrap(), receiver)
 }
 
-/// Waits until `group` has `count` links that stand.
-async fn standing(group: &Group, count: usize) {
-    within(async {
-        while group.links().iter().filter(|link| link.state.is_up()).count() != count {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    })
-    .await;
+/// Waits until `count` links of `group` are established.
+async fn links_up(group: &Group, count: usize) {
+    until(|| group.links().iter().filter(|link| link.state.is_up()).count() == count).await;
 }
 
 /// A relay in front of `target` that passes nothing while it is cut.
@@ -86,8 +81,8 @@ async fn a_broadcast_arrives_once_by_two_links_and_is_accepted_once() {
     let listener = Listener::bind(local(), lets_groups_in()).await.unwrap();
     let links = vec![GroupLink::to(listener.local_addr()); 2];
     let (sender, receiver) = called(&listener, GroupKind::Broadcast, links, patient()).await;
-    standing(&sender, 2).await;
-    standing(&receiver, 2).await;
+    links_up(&sender, 2).await;
+    links_up(&receiver, 2).await;
     for n in 0..300 {
         sender.send(message(n)).await.unwrap();
     }
@@ -125,7 +120,7 @@ async fn links_of_one_group_come_in_at_several_ports() {
     let listener = loop {
         match Listener::bind_all(vec![port(), second.clone()]).await {
             Ok(listener) => break listener,
-            Err(_) => tokio::time::sleep(Duration::from_millis(1)).await,
+            Err(_) => tokio::task::yield_now().await,
         }
     };
     let links = vec![
@@ -133,7 +128,7 @@ async fn links_of_one_group_come_in_at_several_ports() {
         GroupLink::to(second.port.local.unwrap()).with_weight(3),
     ];
     let (sender, receiver) = called(&listener, GroupKind::Broadcast, links, patient()).await;
-    standing(&receiver, 2).await;
+    links_up(&receiver, 2).await;
     let mut weights: Vec<u16> = receiver.links().iter().map(|link| link.weight).collect();
     weights.sort_unstable();
     assert_eq!(weights, [0, 3]);
@@ -151,7 +146,7 @@ async fn a_backup_takes_over_and_nothing_is_lost() {
         GroupLink::to(listener.local_addr()).with_weight(5),
     ];
     let (sender, receiver) = called(&listener, GroupKind::Backup, links, longer(config())).await;
-    standing(&sender, 2).await;
+    links_up(&sender, 2).await;
     let receive = tokio::spawn(async move {
         for n in 0..1_000 {
             assert_eq!(within(receiver.recv()).await.unwrap().payload, message(n));
@@ -178,14 +173,14 @@ async fn a_link_that_ended_is_called_again() {
     let listener = Listener::bind(local(), lets_groups_in()).await.unwrap();
     let links = vec![GroupLink::to(listener.local_addr()); 2];
     let (sender, receiver) = called(&listener, GroupKind::Broadcast, links, patient()).await;
-    standing(&receiver, 2).await;
+    links_up(&receiver, 2).await;
     // The receiver closes one of them; the sender calls again, and nobody need accept it.
     let first = receiver.links()[0].id;
     receiver.remove_link(first);
-    standing(&receiver, 1).await;
+    links_up(&receiver, 1).await;
     sender.send(message(1)).await.unwrap();
     assert_eq!(within(receiver.recv()).await.unwrap().payload, message(1));
-    standing(&receiver, 2).await;
+    links_up(&receiver, 2).await;
     assert!(receiver.links().iter().all(|link| link.id != first));
 }
 
@@ -215,7 +210,7 @@ async fn a_sender_waits_for_room_in_a_link() {
     let links = vec![GroupLink::to(listener.local_addr()); 2];
     let narrow = very_patient(config()).with_send_buffer(BufferSize::Packets(32));
     let (sender, receiver) = called(&listener, GroupKind::Backup, links, narrow).await;
-    standing(&sender, 2).await;
+    links_up(&sender, 2).await;
     let mut refused = 0;
     let receive = tokio::spawn(async move {
         for n in 0..2_000 {
@@ -258,7 +253,7 @@ async fn a_gate_decides_on_every_link_and_gives_the_group_its_options() {
     let (sender, receiver) = tokio::join!(within(call), accept);
     let sender = sender.unwrap();
     let serve = tokio::spawn(async move { gate.accept_any().await });
-    standing(&receiver, 2).await;
+    links_up(&receiver, 2).await;
     let error = within(sender.add_link(GroupLink::to(address))).await.unwrap().unwrap_err();
     assert_eq!(error.reject_reason(), Some(RejectReason::FORBIDDEN));
     assert_eq!(asked.load(Ordering::Relaxed), 3);
@@ -274,7 +269,7 @@ async fn a_balance_spreads_a_stream_and_loses_nothing_when_a_link_is_cut() {
     let (first, cut) = relay(listener.local_addr()).await;
     let links = vec![GroupLink::to(first), GroupLink::to(listener.local_addr())];
     let (sender, receiver) = called(&listener, GroupKind::Balance, links, longer(config())).await;
-    standing(&sender, 2).await;
+    links_up(&sender, 2).await;
     let receive = tokio::spawn(async move {
         for n in 0..1_000 {
             assert_eq!(within(receiver.recv()).await.unwrap().payload, message(n));

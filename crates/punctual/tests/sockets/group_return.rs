@@ -10,12 +10,12 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 use tracing::Level;
 
-use crate::common::{config, local, message, within};
+use crate::common::{config, local, message, until, within};
 use crate::log::Log;
 
 const KINDS: [GroupKind; 3] = [GroupKind::Broadcast, GroupKind::Backup, GroupKind::Balance];
 
-/// As patient as a test can be: a link that stands by says something once a second.
+/// The shortest timeouts that are safe: a standby link sends something once a second.
 fn options() -> Config {
     let config = config().with_latency(Duration::from_millis(500)).unwrap();
     config.with_peer_idle_timeout(Duration::from_millis(1_600)).unwrap()
@@ -105,30 +105,25 @@ impl Stream {
         });
         tasks.spawn(async move { while receives.recv().await.is_ok() {} });
         let stream = Self { sender, receiver, path, _listener: listener, _tasks: tasks };
-        stream.standing(2).await;
+        stream.links_up(2).await;
         stream
     }
 
-    /// Waits until `count` links stand at both ends.
-    async fn standing(&self, count: usize) {
-        let stands = |group: &Group| group.links().iter().filter(|it| it.state.is_up()).count();
-        within(async {
-            while stands(&self.sender) != count || stands(&self.receiver) != count {
-                tokio::time::sleep(Duration::from_millis(2)).await;
-            }
-        })
-        .await;
+    /// Waits until `count` links are established at both ends.
+    async fn links_up(&self, count: usize) {
+        let up = |group: &Group| group.links().iter().filter(|it| it.state.is_up()).count();
+        until(|| up(&self.sender) == count && up(&self.receiver) == count).await;
     }
 
-    /// Kills the path, waits for the end of the link and `longer`, and starts the path again: how
-    /// long after that the link stood again.
+    /// Kills the path, waits for the end of the link and then for `longer`, and starts the path
+    /// again. Returns how long after that the link was established again.
     async fn outage(&mut self, longer: Duration) -> Duration {
         self.path.kill().await;
-        self.standing(1).await;
+        self.links_up(1).await;
         tokio::time::sleep(longer).await;
         self.path.start_again();
         let start = Instant::now();
-        self.standing(2).await;
+        self.links_up(2).await;
         start.elapsed()
     }
 
@@ -168,20 +163,20 @@ async fn a_removed_link_is_called_no_more_by_whichever_name() {
     stream.outage(Duration::ZERO).await;
     // The name that it had before the outage.
     stream.sender.remove_link(first);
-    stream.standing(1).await;
+    stream.links_up(1).await;
     assert!(stream.first_link().is_none());
     // Links that the peer closes are called again meanwhile, this one is not.
     let added = stream.sender.add_link(GroupLink::to(stream.path.target)).await.unwrap().unwrap();
-    stream.standing(2).await;
+    stream.links_up(2).await;
     for _ in 0..2 {
         let newest = stream.receiver.links().into_iter().max_by_key(|link| link.id).unwrap();
         stream.receiver.remove_link(newest.id);
-        stream.standing(1).await;
-        stream.standing(2).await;
+        stream.links_up(1).await;
+        stream.links_up(2).await;
         assert!(stream.first_link().is_none());
     }
     stream.sender.remove_link(added);
-    stream.standing(1).await;
+    stream.links_up(1).await;
 }
 
 #[tokio::test]
@@ -203,7 +198,7 @@ async fn each_loss_and_each_return_of_a_link_is_in_the_log() {
     }
     // The end of a stream is nothing to warn of.
     within(stream.sender.close()).await;
-    stream.standing(0).await;
+    stream.links_up(0).await;
     assert_eq!(log.count(Level::WARN, &[]), 2);
 }
 
@@ -236,11 +231,6 @@ async fn a_link_that_fails_before_any_stands_is_called_again() {
     assert_eq!(log.count(Level::WARN, &failed), 1);
     assert!(waits.unwrap().accept_group().unwrap().is_none());
     let sender = sender.unwrap();
-    within(async {
-        while sender.links().len() < 2 {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    })
-    .await;
+    until(|| sender.links().len() == 2).await;
     assert_eq!(receiver.links().len(), 2);
 }

@@ -1,9 +1,14 @@
-//! Calling until somebody answers.
+//! Repeated attempts to connect.
 
+use std::collections::HashSet;
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::common::{config, local, message, within};
 use punctual::{CloseReason, Listener, Port, PortConfig, Reconnect, RejectReason};
+
+/// The caller's socket ID in the datagram of a handshake (draft sections 3 and 3.2.1).
+const SOCKET_ID: Range<usize> = 40..44;
 
 fn quickly() -> Reconnect {
     Reconnect {
@@ -15,14 +20,19 @@ fn quickly() -> Reconnect {
 
 #[tokio::test]
 async fn a_late_listener_is_found() {
-    // The address of a listener that starts later.
-    let address = {
-        let socket = tokio::net::UdpSocket::bind(local()).await.unwrap();
-        socket.local_addr().unwrap()
-    };
+    // The address of a listener that starts later: nobody answers there until then.
+    let silent = tokio::net::UdpSocket::bind(local()).await.unwrap();
+    let address = silent.local_addr().unwrap();
     let short = config().with_connect_timeout(Duration::from_millis(50)).unwrap();
     let call = tokio::spawn(async move { quickly().connect(address, short).await });
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    // The second socket ID is that of the second attempt.
+    let mut attempts = HashSet::new();
+    let mut handshake = [0; 1_500];
+    while attempts.len() < 2 {
+        within(silent.recv_from(&mut handshake)).await.unwrap();
+        attempts.insert(handshake[SOCKET_ID].to_vec());
+    }
+    drop(silent);
     assert!(!call.is_finished());
     let listener = Listener::bind(address, config()).await.unwrap();
     let accepted = within(listener.accept()).await.unwrap();
