@@ -1,20 +1,20 @@
 //! The lab: experiments with live streams, planned in a few lines, run by the thousand, and laid
 //! beside what others published.
 //!
-//! A [`plan::Plan`] is a short TOML text: what is streamed, over which link, with which options. A
-//! list of values makes an axis, and every combination is run, as often as repeats are wanted.
-//! [`run::runs`] lists the runs. Each has a seed that depends on nothing but its parameters and its
-//! repeat, so a run is the same in any sweep, on any worker and in any part.
+//! A [`plan::Plan`] is a short TOML text: the streams, the link and the options. A list of values
+//! makes an axis, and every combination is run, as often as repeats are wanted. [`run::runs`] lists
+//! the runs. Each has a seed that depends on nothing but its parameters and its repeat, so a run is
+//! the same in any sweep, on any worker and in any part.
 //!
-//! Who runs it is a [`backend::Backend`]: [`Sim`](backend::Sim) in virtual time,
-//! [`Net`](backend::Net) with real sockets through the real-time emulator, and
-//! [`External`](backend::External) with other people's programs. A [`sweep::Sweep`] runs all of
-//! them on all cores and writes a folder of results that can be resumed, parted and merged.
+//! A [`backend::Backend`] runs them: [`Sim`](backend::Sim) in virtual time, [`Net`](backend::Net)
+//! with real sockets through the real-time emulator, and [`External`](backend::External) with other
+//! people's programs. A [`sweep::Sweep`] runs all of them on all cores and writes a folder of
+//! results that can be resumed, parted and merged.
 //!
-//! [`results::Results`] holds a row a run: parameters, every statistic of both ends under libsrt's
-//! name, what the links did, metrics. It makes figures ([`results::Results::drawing`]) and tables
-//! ([`results::Results::tabulation`]) of them, with 95 % intervals, and with published figures
-//! beside.
+//! [`results::Results`] holds a row for each run: parameters, every statistic of both ends under
+//! libsrt's name, the counts of the links, metrics. It makes figures
+//! ([`results::Results::drawing`]) and tables ([`results::Results::tabulation`]) of them, with 95 %
+//! intervals, beside published figures.
 //!
 //! ```
 //! use std::sync::atomic::AtomicBool;

@@ -1,5 +1,5 @@
-//! What "Examining SRT Streaming over 4G Networks" saw is seen in the plan `srt-4g`, in virtual
-//! time and with the plan's seeds.
+//! The findings of "Examining SRT Streaming over 4G Networks" also appear in the plan `srt-4g`, in
+//! virtual time and with the plan's seeds.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 

@@ -1,4 +1,4 @@
-//! What a series tells of a stream at large: its round-trip time, its rate at most, its jitter.
+//! Figures of a whole stream from its series: round-trip time, highest rate, jitter.
 
 use crate::backend::Series;
 
@@ -21,7 +21,7 @@ pub(crate) fn of_the_course(series: &Series) -> Vec<(&'static str, f64)> {
     numbers
 }
 
-/// A column without its first second, in which all begins, and without what is not known.
+/// A column without its first second, in which everything starts, and without unknown values.
 fn settled(series: &Series, name: &str) -> Vec<f64> {
     let Some(column) = series.columns.iter().position(|column| column == name) else {
         return Vec::new();
@@ -39,7 +39,7 @@ fn mean(numbers: &[f64]) -> f64 {
 /// ordinary pause of a mobile link is shorter.
 const BURST: usize = 20;
 
-/// What belongs to the begin, s.
+/// The length of the start, s.
 const SETTLING: f64 = 1.0;
 
 #[cfg(test)]

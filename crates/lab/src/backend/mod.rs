@@ -1,4 +1,4 @@
-//! Who runs a plan: virtual time, real sockets, or other people's programs.
+//! The backends that run a plan: in virtual time, with real sockets, or with other programs.
 
 mod course;
 mod external;
@@ -22,8 +22,8 @@ pub trait Backend: Sync {
     /// How plans and results call it.
     fn name(&self) -> &'static str;
 
-    /// How many runs it can do at a time, given that many workers are wanted. Those that need real
-    /// time do no more than what leaves each run its own core.
+    /// The number of runs that it can do at a time, at most `wanted`. Backends in real time leave
+    /// each run a core of its own.
     fn at_a_time(&self, wanted: usize) -> usize {
         wanted
     }
@@ -32,16 +32,16 @@ pub trait Backend: Sync {
     ///
     /// # Errors
     ///
-    /// What kept it from running at all. A stream that ended badly is an outcome.
+    /// The error tells why it could not run at all. A stream that ended badly is an outcome.
     fn run(&self, spec: &RunSpec) -> Result<Outcome, String>;
 }
 
-/// What became of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// `ok`, or how it ended otherwise.
     pub status: String,
-    /// What is known of it, by column. What is not a number is not known.
+    /// Its figures by column. NaN means unknown.
     pub numbers: BTreeMap<String, f64>,
     /// Its course over time, if that was wanted.
     pub series: Option<Series>,
@@ -59,7 +59,7 @@ pub struct Series {
 }
 
 impl Outcome {
-    /// The status of a run that did what it should.
+    /// The status of a successful run.
     pub const OK: &'static str = "ok";
 
     pub(crate) fn extend(&mut self, numbers: impl IntoIterator<Item = NamedNumber>) {

@@ -17,9 +17,9 @@ use crate::backend::{Backend, Outcome, Series};
 use crate::results::{quantiles, report, statistics};
 use crate::run::{Carriage, RunSpec, Setup};
 
-/// Runs with real sockets on this machine, through the emulator, in real time. The times of what is
-/// measured are this machine's; what chance does to packets is the run's seed, but which packet
-/// meets it depends on real time.
+/// Runs with real sockets on this machine, through the emulator, in real time. All measured times
+/// are this machine's. The run's seed decides which packets of a link are hit, but it depends on
+/// real time which packet of the stream that is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Net;
 
@@ -51,7 +51,7 @@ async fn srt(setup: &Setup) -> Result<Outcome, String> {
     let emulator = emulator(setup, listener.local_addr()).await?;
     let accepting = tokio::spawn(async move { listener.accept().await });
     let calling = now();
-    let linger = setup.sender.peer_latency().max(setup.receiver.receive_latency()) + PATIENCE;
+    let linger = setup.sender.peer_latency().max(setup.receiver.receive_latency()) + GRACE;
     let config = setup.sender.clone().with_linger(linger);
     let sender = match Socket::connect(emulator.local_addr(), config).await {
         Ok(sender) => Arc::new(sender),
@@ -62,7 +62,7 @@ async fn srt(setup: &Setup) -> Result<Outcome, String> {
         }
     };
     let connected = since(calling);
-    let receiver = timeout(PATIENCE, accepting).await;
+    let receiver = timeout(GRACE, accepting).await;
     let receiver = receiver.map_err(|_| "the listener accepted nobody".to_owned())?;
     let receiver = receiver.map_err(|error| error.to_string())?.map_err(wrong)?;
     let receiver = Arc::new(receiver);
@@ -75,7 +75,7 @@ async fn srt(setup: &Setup) -> Result<Outcome, String> {
     let sent = send(setup, now(), |payload| async move { socket.send(payload).await.is_ok() });
     let sent = sent.await?;
     sender.close().await;
-    let _ = timeout(linger + PATIENCE, receiving).await;
+    let _ = timeout(linger + GRACE, receiving).await;
 
     let mut outcome = Outcome { status: Outcome::OK.to_owned(), ..Outcome::default() };
     outcome.set("messagesSent", precise(sent));
@@ -161,7 +161,7 @@ async fn udp(setup: &Setup) -> Result<Outcome, String> {
     });
     let sent = send.await?;
     let delay = setup.path.up.config.delay;
-    tokio::time::sleep(delay + PATIENCE).await;
+    tokio::time::sleep(delay + GRACE).await;
     receiving.abort();
     let mut outcome = Outcome { status: Outcome::OK.to_owned(), ..Outcome::default() };
     outcome.set("messagesSent", precise(sent));
@@ -183,7 +183,7 @@ pub(crate) fn receive_datagrams(socket: UdpSocket, measured: Measured) -> JoinHa
     })
 }
 
-/// What the receiving application saw.
+/// The receiving application's view.
 pub(crate) fn arrived(outcome: &mut Outcome, measured: &Measured) {
     let mut arrived = measured.so_far();
     outcome.set("messagesReceived", precise(arrived.messages));
@@ -198,7 +198,7 @@ pub(crate) fn precise(count: u64) -> f64 {
 }
 
 /// Longer than anything takes that should happen at once.
-const PATIENCE: Duration = Duration::from_secs(2);
+const GRACE: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_virtual_time_has_is_refused() {
+    fn features_of_virtual_time_alone_are_refused() {
         let text = "name = 'n'\n[stream]\nbitrate = '2Mbps'\nduration = '1s'\nstreams = 2";
         let plan = Plan::parse("n.toml", text).unwrap();
         let spec = runs(&plan, &Selection::default()).unwrap().remove(0);

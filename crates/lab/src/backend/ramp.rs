@@ -6,8 +6,8 @@ use crate::run::Setup;
 /// The highest rate of a ramp before the first at which the path was congested, Mb/s; `None`
 /// without a ramp or a series.
 ///
-/// A step is congested if the receiver dropped more than [`DROPPED`] of what was sent in it, or if
-/// the round-trip time was more than [`STRETCHED`] of the first step's for more than half of it.
+/// A step is congested if the receiver dropped more than [`DROPPED`] of the packets sent in it, or
+/// if the round-trip time was more than [`STRETCHED`] of the first step's for more than half of it.
 pub(crate) fn usable(setup: &Setup, series: &Series) -> Option<f64> {
     let ramp = setup.ramp?;
     let column = |name: &str| series.columns.iter().position(|column| column == name);
@@ -40,7 +40,7 @@ pub(crate) fn usable(setup: &Setup, series: &Series) -> Option<f64> {
 /// Share of packets dropped by the receiver from which a path counts as congested.
 const DROPPED: f64 = 0.02;
 
-/// How much longer the round-trip time is on a path that counts as congested.
+/// The round-trip time of a congested path, as a multiple of that of a free one.
 const STRETCHED: f64 = 2.0;
 
 /// The first second of a step belongs to the change, s.

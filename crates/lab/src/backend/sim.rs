@@ -151,17 +151,17 @@ fn add_traffic(
     world.add_traffic(config).map(|id| Some((id, cross)))
 }
 
-/// What cross traffic did so far, and its rate over the time in which it was there.
+/// Totals of the cross traffic so far, and its rate over the time in which it was sent.
 fn of_the_traffic(world: &World, (id, cross): (TrafficId, CrossTraffic)) -> Vec<NamedNumber> {
     let since_start = (world.now() - Instant::ORIGIN).saturating_sub(cross.start);
     let there = cross.duration.map_or(since_start, |duration| duration.min(since_start));
     traffic(&world.traffic_statistics(id), there)
 }
 
-/// Lets time pass until all streams can send, or no caller has patience any more.
+/// Lets time pass until all streams can send, or every caller has timed out.
 fn connect(world: &mut World, setup: &Setup, streams: &[StreamId]) {
-    let patience = setup.sender.connect_timeout();
-    while world.now() - Instant::ORIGIN < patience {
+    let timeout = setup.sender.connect_timeout();
+    while world.now() - Instant::ORIGIN < timeout {
         if streams.iter().all(|id| world.outcome(*id).connected_at.is_some()) {
             return;
         }
@@ -169,7 +169,7 @@ fn connect(world: &mut World, setup: &Setup, streams: &[StreamId]) {
     }
 }
 
-/// What is sent last is played after the latency and the way.
+/// The time in which the last messages arrive and are played: latency and path.
 fn tail(setup: &Setup) -> Duration {
     let latency = setup.sender.peer_latency().max(setup.receiver.receive_latency());
     latency + setup.path.up.config.delay * 2 + AFTER_THE_LAST
@@ -188,7 +188,7 @@ fn status(outcomes: &[StreamOutcome]) -> String {
     Outcome::OK.to_owned()
 }
 
-/// What applications saw of all streams together.
+/// The applications' view of all streams together.
 fn of_the_streams(outcome: &mut Outcome, streams: &[StreamOutcome]) {
     let sum = |value: fn(&StreamOutcome) -> u64| {
         let sum: u64 = streams.iter().map(value).sum();
@@ -230,7 +230,7 @@ fn of_the_streams(outcome: &mut Outcome, streams: &[StreamOutcome]) {
     }
 }
 
-/// Rates over the time in which was sent: what follows is a silence of our making.
+/// Rates over the time in which the streams sent: the silence after it is only a tail.
 fn mean_rates(outcome: &mut Outcome, setup: &Setup) {
     let seconds = setup.duration.as_secs_f64();
     for (rate, bytes) in
@@ -249,7 +249,7 @@ fn precise(count: u64) -> f64 {
 /// Time for what waits in the links.
 const AFTER_THE_LAST: Duration = Duration::from_secs(2);
 
-/// How often it is looked whether streams can send.
+/// How often to check whether streams can send.
 const GLANCE: Duration = Duration::from_millis(10);
 
 /// The largest window of cross traffic: that of Linux' default receive buffer.
@@ -292,7 +292,7 @@ mod tests {
         [link]\nrtt = '40ms'\nrate = '14Mbps'\nqueue = '50ms'\n[options]\nlatency = '200ms'\n";
 
     #[test]
-    fn what_a_neighbour_got_is_told_and_is_what_the_stream_left_of_the_link() {
+    fn a_neighbours_rate_is_reported_and_is_the_rest_of_the_link() {
         let with = |traffic: &str| outcomes(&format!("{SHARED}[traffic]\n{traffic}")).remove(0);
         let tcp = with("kind = 'tcp'\nstart = '10s'");
         let rate = tcp.numbers["traffic.mbpsGoodput"];
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stream_that_got_the_least_is_told() {
+    fn the_stream_that_received_least_is_reported() {
         // 7 Mb/s for two streams of 5.
         let shared =
             SHARED.replace("'14Mbps'", "'7Mbps'").replace("duration", "streams = 2\nduration");
@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn the_same_run_gives_the_same_outcome() {
-        // As texts, because what is not a number is not equal to itself.
+        // As texts, because NaN is not equal to itself.
         assert!(format!("{:?}", outcomes(SMALL)) == format!("{:?}", outcomes(SMALL)));
     }
 }

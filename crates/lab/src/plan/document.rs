@@ -130,7 +130,7 @@ impl Entry {
         self.place.error(format!("`{}` {}", self.key, message.as_ref()))
     }
 
-    /// An unknown key, with what may have been meant.
+    /// An unknown key, with the nearest known one.
     pub(crate) fn unknown(&self, what: &str, known: &[&str]) -> PlanError {
         let suggestion = did_you_mean(&self.key, known.iter().copied());
         let known = known.join(", ");
@@ -176,7 +176,7 @@ impl Node {
         Self { place: Place::new(source, span.start), content }
     }
 
-    /// What stands after `key=` on a command line: TOML, or else a text.
+    /// The value after `key=` on a command line: TOML, or else a text.
     pub(crate) fn word(source: &Arc<Source>, text: &str) -> Self {
         match DeValue::parse(text) {
             Ok(value) => Self::new(source, &(0..0), value.get_ref()),

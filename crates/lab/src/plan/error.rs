@@ -1,9 +1,9 @@
-//! What is wrong with a plan, and where.
+//! Errors in a plan.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// What is wrong with a plan: the file, the line, the key, and what would be right.
+/// An error in a plan: the file, the line, the key, and what would be right.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub struct PlanError {
     /// Where it stands, for people: `my.toml:12`, or `--set loss=5`.
@@ -12,7 +12,7 @@ pub struct PlanError {
     pub line: Option<usize>,
     /// The line itself.
     pub excerpt: Option<String>,
-    /// What is wrong, and what would be right.
+    /// The error, and what would be right.
     pub message: String,
 }
 

@@ -63,7 +63,7 @@ impl Expression {
     ///
     /// # Errors
     ///
-    /// What `lookup` says, or which operation is impossible.
+    /// The error of `lookup`, or the operation that is impossible.
     pub(crate) fn value(
         &self,
         lookup: &dyn Fn(&str) -> Result<Quantity, String>,

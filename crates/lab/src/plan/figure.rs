@@ -1,4 +1,4 @@
-//! What to draw from the runs of a plan, and what to lay beside it.
+//! The figures, tables and references of a plan.
 
 use crate::plan::document::{Content, Entry, Node, Table};
 use crate::plan::error::{Place, PlanError};
@@ -12,7 +12,7 @@ pub struct Figure {
     pub title: String,
     /// Below it, in sentences; may be empty.
     pub caption: String,
-    /// What the publication says there, shown as a quotation; may be empty.
+    /// The statement of the publication there, shown as a quotation; may be empty.
     pub published: String,
     /// The horizontal axis.
     pub x: Horizontal,
@@ -33,7 +33,7 @@ pub struct Figure {
     pub(crate) y_place: Place,
 }
 
-/// What stands on a horizontal axis.
+/// The quantity of a horizontal axis.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Horizontal {
     /// A parameter (or another column): each point is a group of runs.
@@ -51,7 +51,7 @@ pub struct Grouping {
     pub title: String,
     /// Below it, in sentences; may be empty.
     pub caption: String,
-    /// What the publication says there, shown as a quotation; may be empty.
+    /// The statement of the publication there, shown as a quotation; may be empty.
     pub published: String,
     /// Metrics or columns in the cells.
     pub values: Vec<String>,
@@ -96,12 +96,12 @@ pub enum Comparison {
 pub struct Filter {
     /// The parameter, or `experiment`, or `backend`.
     pub name: String,
-    /// What it must be.
+    /// The condition on its value.
     pub condition: Condition,
     pub(crate) place: Place,
 }
 
-/// What a parameter must be. Bounds may be expressions over the run's other parameters.
+/// A condition on a parameter. Bounds may be expressions over the run's other parameters.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Condition {
     /// One of these, as written.
@@ -113,7 +113,7 @@ pub enum Condition {
 /// Published or measured figures to lay beside ours.
 #[derive(Clone, Debug)]
 pub struct Reference {
-    /// What figures and tables call it.
+    /// Its name in figures and tables.
     pub name: String,
     /// For people.
     pub title: String,

@@ -19,14 +19,14 @@ pub(crate) const HOSTS: &[&str] = &["lateness", "drift", "offset"];
 pub(crate) const TRAFFIC: &[&str] =
     &["kind", "rate", "packet", "on", "off", "start", "duration", "way"];
 
-/// Keys whose values are names or forms of their own, never expressions.
+/// Keys whose values are names or special forms, never expressions.
 const TEXTUAL: &[&str] =
     &["transport", "preset", "trace", "at", "streamid", "kind", "way", "burst-loss", "minversion"];
 
 /// Keys whose list is one value: each of its texts counts.
 const COLLECTED: &[&str] = &["at"];
 
-/// Checks a parameter's full key, such as `link.up.loss`; an error says what was wrong.
+/// Checks a parameter's full key, such as `link.up.loss`; the error is a message.
 pub(crate) fn check(key: &str) -> Result<(), String> {
     let (section, rest) = key.split_once('.').unwrap_or((key, ""));
     let (half, name) = match (section, rest.split_once('.')) {
@@ -68,7 +68,7 @@ fn check_option(name: &str) -> Result<(), String> {
     }
 }
 
-/// What the bare numbers of a parameter count; `None` if they are just numbers.
+/// The quantity of a parameter's bare numbers; `None` if they are just numbers.
 pub(crate) fn measure(key: &str) -> Option<Measure> {
     let (section, _) = key.split_once('.')?;
     let name = name(key);
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_checked_with_what_may_have_been_meant() {
+    fn an_unknown_key_is_refused_with_a_suggestion() {
         for right in ["link.up.loss", "options.latency", "options.sender.maxbw", "stream.ramp.by"] {
             assert_eq!(check(right), Ok(()), "{right}");
         }

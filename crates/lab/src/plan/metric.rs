@@ -96,7 +96,7 @@ impl Metric {
         self.expression.number(column)
     }
 
-    /// What is counted and out of how many, for a share.
+    /// The counted part and the whole, for a share.
     pub(crate) fn counts(&self, column: &dyn Fn(&str) -> Option<f64>) -> Option<(f64, f64)> {
         match &self.expression {
             Expression::Binary(part, Operator::Over, whole) => {

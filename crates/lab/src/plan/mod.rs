@@ -1,4 +1,4 @@
-//! Plans: what is run, with which values, and what is drawn of it.
+//! Plans: the runs, their values, and the figures of their results.
 //!
 //! `docs/plans.md` describes the format for those who write plans.
 
@@ -45,9 +45,9 @@ pub struct Plan {
     pub name: String,
     /// One line, for people.
     pub title: String,
-    /// What it is for and what it is not, in sentences.
+    /// Its purpose and its limits, in sentences.
     pub about: String,
-    /// What its author found, in a line each, for the head of a report; may be empty.
+    /// Its author's findings, a line each, for the head of a report; may be empty.
     pub findings: Vec<String>,
     /// The publication that it repeats, if any.
     pub source: String,
@@ -55,25 +55,25 @@ pub struct Plan {
     pub url: String,
     /// The plan as it was read, for results to keep.
     pub text: String,
-    /// What is run. A plan without `[[experiment]]` has one, whose name is empty.
+    /// The experiments. A plan without `[[experiment]]` has one, whose name is empty.
     pub experiments: Vec<Experiment>,
     /// How it is run.
     pub run: RunOptions,
     /// Columns computed from others.
     pub metrics: Vec<Metric>,
-    /// What to draw.
+    /// The figures of a report.
     pub figures: Vec<Figure>,
-    /// What to tabulate.
+    /// The tables of a report.
     pub tables: Vec<Grouping>,
-    /// What to lay beside.
+    /// Published results to show beside ours.
     pub references: Vec<Reference>,
     /// Programs that the backend `external` runs.
     pub external: Option<External>,
-    /// What changes for `--quick`.
+    /// The changes for `--quick`.
     pub(crate) quick: Overlay,
-    /// What changes on the backends `net` and `external`.
+    /// The changes on the backends `net` and `external`.
     pub(crate) on_backend: Vec<(String, Overlay)>,
-    /// What stood on the command line.
+    /// The values from the command line.
     pub(crate) words: Vec<Entry>,
 }
 
@@ -94,7 +94,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// The first thing that is wrong: the file, the line, the key, and what would be right.
+    /// The first error: the file, the line, the key, and what would be right.
     pub fn parse(file: &str, text: &str) -> Result<Self, PlanError> {
         let source = Source::file(file, text);
         let table = Table::parse(&source, text)?;
@@ -145,7 +145,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// How often each combination of values of an experiment is run.
+    /// The number of runs of each combination of values of an experiment.
     pub fn repeats(&self, experiment: &Experiment) -> u32 {
         experiment.repeats.unwrap_or(self.run.repeats)
     }
@@ -221,7 +221,7 @@ impl Plan {
 }
 
 impl Experiment {
-    /// What a table says of an experiment, over what is known of it already.
+    /// Reads an experiment from its table, over the values of `base`.
     fn read(table: &Table, base: &Grid) -> Result<Self, PlanError> {
         let mut grid = base.clone();
         for section in keys::SECTIONS {
@@ -244,7 +244,7 @@ impl Experiment {
 }
 
 impl Grid {
-    /// Gives a parameter what it is now, in its place if it has one.
+    /// Gives a parameter its value, in its place if it has one.
     pub(crate) fn set(&mut self, parameter: Parameter) {
         match self.parameters.iter_mut().find(|old| old.key == parameter.key) {
             Some(old) => *old = parameter,
@@ -327,7 +327,7 @@ fn exclude(entry: &Entry, grid: &Grid) -> Result<Vec<Excluded>, PlanError> {
         .collect()
 }
 
-/// What a plan may hold.
+/// The tables that a plan may have.
 const TABLES: &[&str] = &[
     "name",
     "title",
@@ -353,10 +353,10 @@ const TABLES: &[&str] = &[
     "quick",
 ];
 
-/// What runs have besides parameters.
+/// The labels of runs, beside their parameters.
 pub(crate) const LABELS: [&str; 3] = ["experiment", "backend", "repeat"];
 
-/// A source for what is typed on a command line.
+/// A source for a value from a command line.
 pub(crate) fn word_source(text: &str) -> Arc<Source> {
     Source::word(text)
 }

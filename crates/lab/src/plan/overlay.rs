@@ -16,7 +16,7 @@ pub struct Overlay {
 }
 
 impl Overlay {
-    /// What changes where a plan does not say what a quick run is.
+    /// The changes of a quick run, where a plan does not give them.
     pub(crate) fn quick() -> Self {
         let source = word_source("--quick");
         let entry = |key: &str, value: &str| Entry {
@@ -72,7 +72,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// A key that is none, or a value that is none of its.
+    /// An unknown key, or a value that its key does not take.
     pub fn overlay(&mut self, overlay: &Overlay) -> Result<(), PlanError> {
         if !overlay.experiments.is_empty() {
             self.keep_experiments(&overlay.experiments)?;
@@ -80,7 +80,7 @@ impl Plan {
         self.replace(&overlay.entries)
     }
 
-    /// Replaces values by those of a command line, which also win over what the plan says for a
+    /// Replaces values by those of a command line, which also win over the plan's values for a
     /// backend.
     ///
     /// # Errors
@@ -115,7 +115,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// What its `[quick]` says is wrong.
+    /// An error in its `[quick]`.
     pub fn quick(&mut self) -> Result<(), PlanError> {
         let quick = self.quick.clone();
         self.overlay(&quick)
@@ -125,7 +125,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// What its table of that name says is wrong.
+    /// An error in its table of that name.
     pub(crate) fn on(&self, backend: &str) -> Result<Self, PlanError> {
         let mut plan = self.clone();
         if let Some((_, overlay)) = self.on_backend.iter().find(|(name, _)| name == backend) {

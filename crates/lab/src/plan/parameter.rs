@@ -1,4 +1,4 @@
-//! Parameters of a run: a key and what it may be.
+//! Parameters of a run: keys and their possible values.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ pub struct Parameter {
     /// Its full key: `link.loss`, `options.sender.latency`.
     pub key: String,
     pub(crate) place: Place,
-    /// What it is, one after the other. More than one makes an axis of the plan.
+    /// Its values, one after the other. More than one makes an axis of the plan.
     pub(crate) alternatives: Vec<Alternative>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Written {
     pub(crate) place: Place,
 }
 
-/// What a written value means, given which parameters there are.
+/// The meaning of a written value, given the parameters that there are.
 #[derive(Clone, Debug)]
 pub(crate) enum Meaning {
     Value(Value),
@@ -62,12 +62,12 @@ impl Parameter {
         Ok(parameters)
     }
 
-    /// Reads what is written behind one key.
+    /// Reads the value of a key.
     pub(crate) fn read(key: String, entry: &Entry) -> Result<Self, PlanError> {
         Self::from_node(key, entry.place.clone(), &entry.value)
     }
 
-    /// Reads what a node says that the parameter `key` is.
+    /// Reads the value of the parameter `key` from a node.
     pub(crate) fn from_node(key: String, place: Place, node: &Node) -> Result<Self, PlanError> {
         let alternatives = match &node.content {
             Content::List(nodes) if keys::is_collected(&key) && !nodes.iter().any(is_list) => {
@@ -128,7 +128,7 @@ impl Alternative {
 }
 
 impl Written {
-    /// What it means for the parameter `key` of a plan that has these `parameters`.
+    /// Its meaning for the parameter `key` of a plan that has these `parameters`.
     pub(crate) fn meaning(&self, key: &str, names: &Names) -> Result<Meaning, PlanError> {
         if keys::is_secret(key) {
             return Ok(Meaning::Value(Value::Secret(Secret::new(&self.text))));

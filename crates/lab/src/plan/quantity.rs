@@ -1,4 +1,4 @@
-//! Quantities of a plan: a number and what it counts.
+//! Quantities of a plan: numbers with a dimension.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use punctual_units::{Bitrate, DisplayBytes, DisplayDuration};
 
 use crate::plan::ratio::Ratio;
 
-/// What a number counts.
+/// The dimension of a number.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Dimension {
     /// Nanoseconds.
@@ -22,12 +22,12 @@ pub enum Dimension {
     Number,
 }
 
-/// A number and what it counts.
+/// A number with its dimension.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Quantity {
     /// In the unit of the dimension.
     pub number: Ratio,
-    /// What it counts.
+    /// Its dimension.
     pub dimension: Dimension,
 }
 
@@ -43,7 +43,7 @@ impl Dimension {
         }
     }
 
-    /// What a column of such quantities has behind its name; see [`Quantity::plain`].
+    /// The suffix of a column of such quantities; see [`Quantity::plain`].
     pub fn suffix(self) -> &'static str {
         match self {
             Self::Time => "_ms",
@@ -63,7 +63,7 @@ impl Dimension {
         }
     }
 
-    /// How many of the dimension's units make one of [`Quantity::plain`].
+    /// The number of the dimension's units in one of [`Quantity::plain`].
     fn plain_unit(self) -> i128 {
         match self {
             Self::Time | Self::Rate => 1_000_000,
@@ -133,7 +133,7 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// A unit that stands at the start of `text`, with its length: the longest that there is.
+/// The longest unit at the start of `text`, with its length.
 pub(crate) fn leading_unit(text: &str) -> Option<(Dimension, Ratio, usize)> {
     let (name, dimension, factor) = UNITS
         .iter()
@@ -146,7 +146,7 @@ fn ends_a_word(rest: &str, name: &str) -> bool {
     name == "%" || !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_')
 }
 
-/// Units, what they count, and how many of the dimension's unit they are.
+/// Units, their dimensions, and their values in the dimension's unit.
 const UNITS: &[(&str, Dimension, &str)] = &[
     ("ns", Dimension::Time, "1"),
     ("us", Dimension::Time, "1e3"),
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_unit_counts_and_a_word_is_none() {
+    fn the_longest_unit_counts_and_a_word_is_not_a_unit() {
         let unit =
             |text: &str| leading_unit(text).map(|(dimension, _, length)| (dimension, length));
         assert_eq!(unit("Mb/s + 1"), Some((Dimension::Rate, 4)));

@@ -1,4 +1,4 @@
-//! Exact numbers: what a plan computes is the same on every machine.
+//! Exact numbers: a plan computes the same on every machine.
 
 use std::fmt;
 

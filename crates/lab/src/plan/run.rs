@@ -1,4 +1,4 @@
-//! How a plan is run: repeats, seed, backends, what is recorded.
+//! The settings for the runs of a plan: repeats, seed, backends, recordings.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub struct RunOptions {
     pub repeats: u32,
     /// Where all chance comes from. Default 1.
     pub seed: u64,
-    /// What runs it unless the command says otherwise. Default `sim`.
+    /// The backends that run it unless the command names others. Default `sim`.
     pub backends: Vec<String>,
     /// Period of the time series that each run records; `None` (default) for none.
     pub series: Option<Duration>,
@@ -105,5 +105,5 @@ impl External {
     }
 }
 
-/// What is recorded more often is not.
+/// The shortest period of a recording.
 const SHORTEST_PERIOD: Duration = Duration::from_millis(10);

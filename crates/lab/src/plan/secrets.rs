@@ -68,7 +68,7 @@ fn in_value(value: &DeValue<'_>, span: Range<usize>, is_secret: bool, found: &mu
 }
 
 /// A text with the passphrases of its queries replaced, as in command lines of other programs;
-/// `None` if there is none.
+/// `None` if it has no passphrase.
 fn without_queries(text: &str) -> Option<String> {
     let mut shown = String::new();
     let mut rest = text;
@@ -76,7 +76,7 @@ fn without_queries(text: &str) -> Option<String> {
         let (before, after) = rest.split_at(start);
         let end = after.find([' ', '&', '"', '\'', '\n']).unwrap_or(after.len());
         shown += before;
-        // A place for a value is none.
+        // A placeholder is not a passphrase.
         shown += if after.starts_with('{') { &after[..end] } else { PLACEHOLDER };
         rest = &after[end..];
     }
@@ -102,7 +102,7 @@ fn comment(line: &str) -> String {
 
 const SECRET: &str = "passphrase";
 
-/// What stands for a passphrase. It is as long as one must be, so that the plan can be run.
+/// The replacement of a passphrase. It is as long as one must be, so that the plan can be run.
 const PLACEHOLDER: &str = "…………";
 
 #[cfg(test)]

@@ -73,7 +73,7 @@ fn axes_may_change_together_and_combinations_be_left_out() {
 }
 
 #[test]
-fn what_is_computed_from_itself_is_refused_with_its_circle() {
+fn a_value_computed_from_itself_is_refused_with_its_cycle() {
     let text = "name = 'n'\n[link]\nrtt = 'latency / 4'\n[options]\nlatency = '4 * RTT'";
     let error = grid_error(text);
     assert!(error.contains("link.rtt → options.latency → link.rtt"), "{error}");
@@ -94,7 +94,7 @@ fn wrong_values_are_named_with_their_line() {
 }
 
 #[test]
-fn wrong_keys_are_named_with_their_line_and_what_may_have_been_meant() {
+fn wrong_keys_are_errors_with_a_line_and_a_suggestion() {
     for (text, expected) in [
         ("name = 'n'\n[link]\nlos = '5%'", "my.toml:3: unknown key `los` in [link]; did you mean"),
         ("name = 'n'\n[link.up]\nraet = 1", "my.toml:3: unknown key `raet` in [link.up]; did you"),
@@ -125,7 +125,7 @@ fn wrong_keys_are_named_with_their_line_and_what_may_have_been_meant() {
 }
 
 #[test]
-fn experiments_share_what_the_plan_says_and_differ_in_what_they_say() {
+fn experiments_inherit_the_plan_and_override_it() {
     let text = "name = 'n'\n[stream]\nbitrate = '5Mbps'\nduration = '120s'\n\
                 [[experiment]]\nname = 'udp'\nstream.transport = 'udp'\n\
                 [[experiment]]\nname = 'srt'\nstream.duration = '180s'\n\
@@ -160,7 +160,7 @@ fn words_of_a_command_line_replace_values() {
 }
 
 #[test]
-fn an_experiment_may_have_repeats_of_its_own() {
+fn an_experiment_may_set_its_own_repeats() {
     let mut plan = plan(
         "name = 'n'\n[run]\nrepeats = 3\n\
          [[experiment]]\nname = 'a'\nrepeats = 20\n[[experiment]]\nname = 'b'\n",
@@ -170,7 +170,7 @@ fn an_experiment_may_have_repeats_of_its_own() {
     };
     assert_eq!(repeats(&plan), [20, 3]);
     plan.overlay(&Overlay::words(["repeats=2"]).unwrap()).unwrap();
-    assert_eq!(repeats(&plan), [2, 2], "what is said for a run holds for all");
+    assert_eq!(repeats(&plan), [2, 2], "a value of a run holds for all experiments");
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn the_example_in_the_documentation_is_a_plan() {
 }
 
 #[test]
-fn a_passphrase_is_not_shown_in_what_is_wrong_with_it() {
+fn an_error_in_a_passphrase_does_not_show_it() {
     let text = error("name = 'n'\n[options]\npassphrase = 'hush'\n[optionss]");
     assert!(!text.contains("hush"), "{text}");
     let plan = "name = 'n'\n[stream]\nbitrate = '1Mbps'\nduration = '1s'\n[link]\nrtt = '20ms'";

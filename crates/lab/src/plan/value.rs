@@ -14,7 +14,7 @@ use crate::plan::ratio::Ratio;
 pub enum Value {
     /// A number, perhaps with a unit.
     Quantity(Quantity),
-    /// Anything else: a name, a switch, a form of its own.
+    /// Any other value: a name, a switch, a special form.
     Text(String),
     /// A passphrase, which is shown nowhere and written into no result.
     Secret(Secret),
@@ -29,7 +29,7 @@ impl Secret {
         Self(text.to_owned())
     }
 
-    /// What may be shown: whether there is one.
+    /// A form that may be shown: it only says whether there is a value.
     fn shown(&self) -> &'static str {
         if self.0.is_empty() { "" } else { "…" }
     }
@@ -79,7 +79,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// What bare numbers count where a parameter has a dimension.
+/// The unit of bare numbers, where a parameter has a dimension.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measure {
     pub(crate) dimension: Dimension,
@@ -129,7 +129,7 @@ pub(crate) fn literal(text: &str, measure: Option<Measure>) -> Value {
         return Value::Quantity(quantity);
     }
     match (measure, Expression::parse(text)) {
-        // A bare number where a unit is wanted, such as -1 for no limit, stands for itself.
+        // A bare number where a unit is wanted, such as -1 for no limit, is kept as it is.
         (Some(_), Ok(_)) => Value::Text(text.to_owned()),
         (None, Ok(Expression::Quantity(quantity))) => Value::Quantity(quantity),
         (None, Ok(Expression::Negative(inner))) => match *inner {

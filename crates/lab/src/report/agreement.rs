@@ -1,4 +1,4 @@
-//! How well ours agrees with what was published: counted over all cells of all tables.
+//! The agreement of our results with the published ones, counted over all cells of all tables.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::{number, words};
 use crate::plan::Grouping;
 use crate::results::{Estimate, Results, Tabulation};
 
-/// What was compared: metric, backend, reference.
+/// The compared results: metric, backend, reference.
 type Pair = (String, String, String);
 
 /// Cells of one pair: ours, theirs, and where they stand.

@@ -73,7 +73,8 @@ fn panels_of_metrics<'a>(
     panels.into_iter().map(named).collect()
 }
 
-/// A panel for each unit, and one of its own for what would lie flat on the axis beside the rest.
+/// A panel for each unit, and a separate one for lines that would lie flat on the axis beside the
+/// others.
 fn panels_of_time<'a>(
     results: &Results,
     drawing: &'a Drawing,
@@ -199,7 +200,7 @@ impl<'a> Band<'a> {
     }
 }
 
-/// What a line is called within its panel, whose metric stands above it.
+/// The name of a line within its panel, above which the metric is written.
 fn name(results: &Results, figure: &Figure, drawing: &Drawing, line: &Line) -> String {
     let mut parts: Vec<String> = Vec::new();
     if figure.x == Horizontal::Time && figure.y.len() > 1 {

@@ -13,7 +13,7 @@ pub fn markdown(results: &Results) -> String {
     let mut blocks = vec![
         format!("# {}", plain(title)),
         format!(
-            "Written by `punctual lab report {} --format markdown`: what is changed by hand is \
+            "Written by `punctual lab report {} --format markdown`: changes by hand are \
              lost when it is written again.",
             words::quoted(&plan.name)
         ),
@@ -49,7 +49,7 @@ fn plain(text: &str) -> String {
     Text::from(text).to_markdown()
 }
 
-/// How often each combination was run: `3`, or `3 to 10` where experiments differ.
+/// The number of runs of each combination: `3`, or `3 to 10` where experiments differ.
 fn repeats(results: &Results) -> String {
     let mut runs = std::collections::BTreeMap::new();
     for row in 0..results.sheet.rows().len() {

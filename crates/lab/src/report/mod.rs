@@ -1,4 +1,4 @@
-//! Reports: what a plan asked, and what came out, as a page to read.
+//! Reports: the questions of a plan and its results, as a page to read.
 //!
 //! [`page`] makes the whole page, [`figures`] its figures one by one, [`markdown`] its tables for
 //! documents. All depend on nothing but the results, so that the same results give the same bytes.
@@ -25,7 +25,7 @@ pub use self::markdown::markdown;
 pub struct ReportFigure {
     /// Short, for file names: `2a`.
     pub name: String,
-    /// What is drawn.
+    /// The chart.
     pub chart: Chart,
 }
 
@@ -211,7 +211,7 @@ fn method(page: &mut Page, results: &Results) {
     page.details("The plan", |page| page.code(hidden(&results.plan.text)));
 }
 
-/// By what it was run, how often, and what the intervals say.
+/// The backends, the number of runs, and the meaning of the intervals.
 fn facts(results: &Results) -> Vec<Text> {
     let meta = &results.meta;
     let backends: Vec<&str> = meta.backends.iter().map(|name| words::backend(name)).collect();
@@ -238,7 +238,7 @@ fn facts(results: &Results) -> Vec<Text> {
 /// The command line that gives these results.
 fn again(results: &Results) -> String {
     let meta = &results.meta;
-    // A plan of one's own lies beside its results.
+    // A custom plan lies beside its results.
     let is_built_in = published::plan(&meta.plan).is_some();
     let plan = if is_built_in { &*meta.plan } else { "plan.toml" };
     let mut command = format!("punctual lab run {}", words::quoted(plan));

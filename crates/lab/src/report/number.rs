@@ -21,7 +21,7 @@ fn needed(estimate: &Estimate) -> usize {
     }
 }
 
-/// A value with its interval, with so many decimals.
+/// A value with its interval, with `decimals` decimals.
 pub(super) fn estimate(estimate: &Estimate, decimals: usize) -> String {
     let value = estimate.value;
     let text = |number: f64| with_zeros(number, decimals);
@@ -65,7 +65,7 @@ pub(super) fn value(estimate: &Estimate) -> String {
     }
 }
 
-/// Decimals that give `number` so many significant digits.
+/// The number of decimals that give `number` this number of significant digits.
 fn decimals_for(number: f64, digits: usize) -> usize {
     if number == 0.0 || !number.is_finite() {
         return 0;
@@ -99,8 +99,8 @@ fn rounded(number: f64, decimals: usize) -> String {
     }
 }
 
-/// The same with all decimals also of zero. One that is too small for them keeps a digit, so that
-/// it is not taken for zero.
+/// A rounded number with all decimals, also if it is zero. One that is too small for them keeps a
+/// digit, so that it is not taken for zero.
 fn with_zeros(number: f64, decimals: usize) -> String {
     let text = rounded(number, decimals);
     if number == 0.0 {

@@ -65,7 +65,7 @@ fn filled(results: &Results, title: String, cells: &Tabulation) -> Table {
     table
 }
 
-/// The head of a column: who measured, below the values that the column stands for.
+/// The head of a column: the values that the column is for, and below them the source.
 fn column(
     results: &Results,
     cells: &Tabulation,

@@ -69,7 +69,7 @@ reference = "article"
 }
 
 #[test]
-fn a_report_has_what_was_asked_what_came_out_and_how_to_run_it_again() {
+fn a_report_has_questions_results_and_the_command_to_repeat_it() {
     let folder = std::env::temp_dir().join(format!("punctual-report-{}", std::process::id()));
     let results = results(&folder);
     let html = page(&results).to_html();
@@ -100,7 +100,7 @@ fn a_markdown_page_says_how_it_was_made_and_has_every_table() {
     let text = markdown(&results);
     for line in [
         "# A small plan",
-        "Written by `punctual lab report small --format markdown`: what is changed by hand is \
+        "Written by `punctual lab report small --format markdown`: changes by hand are \
          lost when it is written again.",
         "How much is sent \\<again\\>?",
         "- Runs of each combination: 1.",

@@ -11,7 +11,7 @@ pub(super) fn capital(text: &str) -> String {
     }
 }
 
-/// Who runs.
+/// The name of a backend.
 pub(super) fn backend(name: &str) -> &str {
     match name {
         "sim" => "Punctual in virtual time (sim)",
@@ -21,12 +21,12 @@ pub(super) fn backend(name: &str) -> &str {
     }
 }
 
-/// The same, short, for the head of a column.
+/// A short name of a backend, for the head of a column.
 pub(super) fn short_backend<'a>(results: &Results, name: &'a str) -> &'a str {
     if results.meta.backends.len() < 2 && name != "external" { "Punctual" } else { name }
 }
 
-/// What a metric or a column is called.
+/// The title of a metric or a column.
 pub(super) fn title(results: &Results, name: &str) -> String {
     if results.metric(name).is_some() {
         return results.title_of(name);
@@ -39,7 +39,8 @@ pub(super) fn title(results: &Results, name: &str) -> String {
     }
 }
 
-/// What several columns of one unit show: what their names begin with, or else the quantity.
+/// The common title of several columns of one unit: the beginning that their titles share, or else
+/// the quantity.
 pub(super) fn shared_title(titles: &[String], unit: &str) -> String {
     let start = |title: &String| title.split(',').next().unwrap_or(title).to_owned();
     match titles {

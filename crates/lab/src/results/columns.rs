@@ -1,5 +1,5 @@
-//! The columns of results: every statistic of both ends under libsrt's name, every metric, what the
-//! links did, and how exactly in time.
+//! The columns of results: every statistic of both ends under libsrt's name, every metric, the
+//! counts of the links, and the exactness of the emulator.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ type Reading = fn(&Statistics) -> f64;
 enum Side {
     Sender,
     Receiver,
-    /// Both ends have one of their own.
+    /// Each end has one.
     Both,
 }
 
@@ -165,7 +165,7 @@ pub(crate) fn statistics(end: &str, of: &[&Statistics]) -> Vec<NamedNumber> {
     STATISTICS.iter().map(|column| (format!("{end}.{}", column.name), number(column))).collect()
 }
 
-/// What arrived, by the stamps in the messages.
+/// The counts of the receiver, by the stamps in the messages.
 pub(crate) fn report(report: &Report) -> Vec<NamedNumber> {
     let known = |value: Option<i64>| value.map_or(f64::NAN, signed);
     let numbers = [
@@ -197,7 +197,7 @@ pub(crate) fn quantiles(latency_us: &Quantiles) -> Vec<NamedNumber> {
     .to_vec()
 }
 
-/// What a link did; `way` is `up` (from the sender) or `down`.
+/// The counts of a link; `way` is `up` (from the sender) or `down`.
 pub(crate) fn link(way: &str, link: &LinkStatistics) -> Vec<NamedNumber> {
     let numbers = [
         ("pktSent", count(link.sent)),
@@ -219,8 +219,8 @@ pub(crate) fn link(way: &str, link: &LinkStatistics) -> Vec<NamedNumber> {
     numbers.map(|(name, number)| (format!("{way}.{name}"), number)).to_vec()
 }
 
-/// What cross traffic did in the time in which it was `there` beside the streams. What came of none
-/// is not known.
+/// The counts of cross traffic in the time in which it was `there` beside the streams. If none
+/// came, they are unknown.
 pub(crate) fn traffic(traffic: &TrafficStatistics, there: Duration) -> Vec<NamedNumber> {
     let bytes = count(traffic.goodput_bytes);
     let rate = if there.is_zero() { f64::NAN } else { bytes * 8.0 / 1e6 / there.as_secs_f64() };
@@ -228,8 +228,8 @@ pub(crate) fn traffic(traffic: &TrafficStatistics, there: Duration) -> Vec<Named
     TRAFFIC.iter().zip(numbers).map(|(name, number)| (format!("traffic.{name}"), number)).collect()
 }
 
-/// How much later than the model says the emulator sent packets, µs: above some milliseconds the
-/// machine stalled, and a run tells of it rather than of the link. Virtual time is never late.
+/// How late the emulator sent packets beside its model, in µs: above some milliseconds the machine
+/// stalled, and a run shows that rather than the link. Virtual time is never late.
 pub(crate) fn lateness(way: &str, nanos: &Quantiles) -> Vec<NamedNumber> {
     let known = |value: Option<u64>| value.map_or(f64::NAN, |nanos| count(nanos) / 1e3);
     let names = LATENESS.iter().map(|name| format!("{way}.{name}"));
@@ -275,10 +275,10 @@ pub(crate) fn is_total(name: &str) -> bool {
 /// How late the emulator was.
 pub(crate) const LATENESS: [&str; 2] = ["usLateP99", "usLateMax"];
 
-/// What is known of cross traffic.
+/// The columns of cross traffic.
 const TRAFFIC: [&str; 3] = ["pktSent", "byteGoodput", "mbpsGoodput"];
 
-/// What is known of the stream itself.
+/// The columns of the stream itself.
 pub(crate) const OF_THE_STREAM: [&str; 19] = [
     "attempts",
     "messagesSent",
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_without_an_end_is_that_of_the_end_which_counts_it() {
+    fn a_name_without_an_end_means_the_end_that_counts_it() {
         assert_eq!(full_name("pktRetrans").as_deref(), Some("sender.pktRetrans"));
         assert_eq!(full_name("pktRcvDrop").as_deref(), Some("receiver.pktRcvDrop"));
         assert_eq!(full_name("msRTT"), None);

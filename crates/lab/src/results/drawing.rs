@@ -16,14 +16,14 @@ pub struct Drawing {
     pub y: Axis,
     /// Ours, then the references'.
     pub lines: Vec<Line>,
-    /// What could not be drawn, and why.
+    /// Lines that could not be drawn, and why.
     pub problems: Vec<String>,
 }
 
 /// An axis.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Axis {
-    /// What stands on it.
+    /// Its title.
     pub title: String,
     /// Its unit; empty for none.
     pub unit: String,
@@ -32,13 +32,13 @@ pub struct Axis {
 /// Points that belong together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// What tells it from the others: `efficient`, `unrecovered, sim`.
+    /// Its label among the others: `efficient`, `unrecovered, sim`.
     pub label: String,
     /// The metric or column.
     pub metric: String,
     /// The values of what parts the runs, by the names that the figure gives.
     pub group: Vec<(String, String)>,
-    /// Who ran it; empty for a reference.
+    /// The backend; empty for a reference.
     pub backend: String,
     /// The name of the reference that it is; `None` for ours.
     pub reference: Option<String>,
@@ -51,7 +51,7 @@ pub struct Line {
 pub struct Point {
     /// Where it stands; the place among all values if these are no numbers.
     pub x: f64,
-    /// The same as it stands in results.
+    /// The value of `x` as it is written in results.
     pub x_text: String,
     /// How high.
     pub y: Estimate,
@@ -101,7 +101,7 @@ impl Results {
         Axis { title, unit }
     }
 
-    /// What people call a metric or a column.
+    /// The title of a metric or a column.
     pub fn title_of(&self, name: &str) -> String {
         self.metric(name).map_or_else(|| name.to_owned(), |metric| metric.title.clone())
     }

@@ -1,4 +1,4 @@
-//! Groups of runs, and what a metric is for a group.
+//! Groups of runs, and the value of a metric for a group.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ impl Results {
             .collect()
     }
 
-    /// A condition with what is the same for all rows.
+    /// A condition whose constant part has been evaluated for all rows.
     fn test(&self, filter: &Filter) -> Test {
         let wanted = match &filter.condition {
             Condition::OneOf(wanted) => {
@@ -144,7 +144,7 @@ impl Results {
         self.plan.metrics.iter().find(|metric| metric.name == name)
     }
 
-    /// What a metric or a column is for a group of runs, as it is shown: shares in percent where
+    /// The value of a metric or a column for a group of runs, as it is shown: a share in percent if
     /// the metric says so. `None` if no run knows it.
     pub(crate) fn estimate(&self, rows: &[usize], name: &str) -> Option<Estimate> {
         let metric = self.metric(name);
@@ -190,7 +190,7 @@ impl Results {
     }
 }
 
-/// What a metric's values are multiplied with to be shown.
+/// The factor by which a metric's values are multiplied to be shown.
 pub(crate) fn scale(metric: Option<&Metric>) -> f64 {
     if metric.is_some_and(|metric| metric.unit == "%") { 100.0 } else { 1.0 }
 }

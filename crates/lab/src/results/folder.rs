@@ -42,7 +42,7 @@ impl Folder {
         self.write(META, format!("{json}\n").as_bytes())
     }
 
-    /// How the results there were made; `None` if there are none.
+    /// The description of the results there; `None` if there are none.
     pub(crate) fn meta(&self) -> Result<Option<Meta>, String> {
         let path = self.0.join(META);
         match fs::read_to_string(&path) {
@@ -92,7 +92,7 @@ impl Folder {
         }
     }
 
-    /// Writes what a run recorded besides its row.
+    /// Writes the recordings of a run.
     pub(crate) fn record(&self, run: &str, backend: &str, outcome: &Outcome) -> Result<(), String> {
         if let Some(series) = &outcome.series {
             self.make(&self.0.join(SERIES))?;
@@ -147,7 +147,7 @@ impl Results {
     ///
     /// # Errors
     ///
-    /// What is missing or cannot be read.
+    /// The file that is missing or cannot be read.
     pub fn load(path: &Path) -> Result<Self, String> {
         let folder = Folder::new(path);
         let meta = folder.meta()?.ok_or_else(|| {

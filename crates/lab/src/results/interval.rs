@@ -9,7 +9,7 @@ pub struct Estimate {
     pub value: f64,
     /// The interval; `None` if there is too little to tell one, such as a single run.
     pub interval: Option<(f64, f64)>,
-    /// How many runs it is made of.
+    /// The number of runs.
     pub runs: usize,
 }
 
@@ -46,7 +46,7 @@ impl Estimate {
             return None;
         }
         let share = part / whole;
-        // What is counted may be more than the whole, such as retransmissions; that is no share.
+        // A count may exceed the whole, as retransmissions do; then it is not a share.
         if !(0.0..=1.0).contains(&share) {
             return Some(Self { value: share, interval: None, runs });
         }
@@ -77,7 +77,7 @@ impl Estimate {
         Some(Self { interval: Some((low, high)), ..share })
     }
 
-    /// The same in another unit; `factor` is more than zero.
+    /// The same interval in another unit; `factor` is more than zero.
     pub(crate) fn times(self, factor: f64) -> Self {
         let interval = self.interval.map(|(low, high)| (low * factor, high * factor));
         Self { value: self.value * factor, interval, ..self }
@@ -128,8 +128,8 @@ impl Estimate {
     }
 }
 
-/// Where the beta distribution reaches `at`; `None` if there is none with these parameters. Found
-/// by halving, which ends: the library's own search does not for few of many millions.
+/// The quantile `at` of the beta distribution; `None` if there is none with these parameters. It is
+/// found by halving, which ends: the library's own search does not for a few of many millions.
 fn quantile(a: f64, b: f64, at: f64) -> Option<f64> {
     let beta = Beta::new(a, b).ok()?;
     let (mut low, mut high) = (0.0, 1.0);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_intervals_of_large_counts_go_on_from_those_of_smaller_ones() {
+    fn exact_intervals_are_smooth_from_small_to_large_counts() {
         let width = |part: f64| {
             let (low, high) = Estimate::exact_share(part, 1e6, 1).unwrap().interval.unwrap();
             high - low

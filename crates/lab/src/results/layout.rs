@@ -26,7 +26,7 @@ pub struct ParameterColumn {
     pub unit: String,
 }
 
-/// What each row starts with.
+/// The first columns of each row.
 pub(crate) const LABELS: [&str; 6] = ["run", "experiment", "backend", "repeat", "seed", "status"];
 
 impl Layout {
@@ -109,7 +109,7 @@ impl ParameterColumn {
     }
 }
 
-/// What a parameter's values count, if they all count the same.
+/// The dimension of a parameter's values, if all have the same.
 fn dimension(key: &str, specs: &[RunSpec]) -> Option<Dimension> {
     let values = specs.iter().flat_map(|spec| &spec.values).filter(|(other, _)| other == key);
     let mut found = None;

@@ -1,4 +1,4 @@
-//! What else a folder of results tells: how they were made, and how to make them again.
+//! The description of a folder of results: how they were made, and how to make them again.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,11 +16,11 @@ pub struct Meta {
     pub sweep: String,
     /// The plan's seed.
     pub seed: u64,
-    /// Who ran it.
+    /// The backends.
     pub backends: Vec<String>,
     /// Whether it was run quickly.
     pub quick: bool,
-    /// What stood on the command line: `latency=120ms`.
+    /// The values from the command line: `latency=120ms`.
     pub set: Vec<String>,
     /// Runs of the whole sweep.
     pub runs: usize,

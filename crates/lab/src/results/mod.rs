@@ -1,4 +1,4 @@
-//! What runs gave: rows, summaries with intervals, and published figures to lay beside.
+//! Results of runs: rows, summaries with intervals, and published figures to show beside them.
 
 mod columns;
 mod drawing;
@@ -37,8 +37,8 @@ pub(crate) use sheet::csv_line;
 
 /// The results of a plan, with the plan.
 ///
-/// [`Results::load`] reads what a sweep wrote; [`Results::drawing`] and [`Results::tabulation`]
-/// make of it what the plan wants to show.
+/// [`Results::load`] reads the folder of a sweep; [`Results::drawing`] and [`Results::tabulation`]
+/// make the figures and tables of the plan.
 #[derive(Clone, Debug)]
 pub struct Results {
     /// The plan as it was run, with what stood on the command line.

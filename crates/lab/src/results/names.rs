@@ -144,7 +144,7 @@ impl<'a> KnownNames<'a> {
     }
 }
 
-/// That a name is none, and which one may have been meant.
+/// The error of an unknown name, with a suggestion.
 fn unknown<'a>(
     name: &str,
     what: &str,

@@ -70,7 +70,7 @@ fn each_misspelt_name_is_an_error_with_its_line_and_a_suggestion() {
 }
 
 #[test]
-fn a_quick_run_knows_the_names_of_what_it_leaves_out() {
+fn a_quick_run_knows_the_names_that_it_leaves_out() {
     let text = "name = 'n'\n[stream]\nbitrate = '1Mbps'\nduration = '1s'\n[quick]\n\
         experiments = ['a']\n[[experiment]]\nname = 'a'\n[experiment.link]\nrtt = '20ms'\n\
         [[experiment]]\nname = 'b'\n[experiment.link]\nrate = ['2Mbps', '3Mbps']\n\

@@ -11,7 +11,7 @@ use parquet::schema::types::Type;
 
 use crate::results::sheet::Sheet;
 
-/// What a column holds. An empty cell is null in each.
+/// The type of a column. An empty cell is null in each.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
     /// Texts in UTF-8.
@@ -50,7 +50,7 @@ fn properties() -> WriterProperties {
     WriterProperties::builder().set_created_by(program.to_owned()).build()
 }
 
-/// What a column holds. A seed is a name rather than a number, and may not fit a signed one.
+/// The type of a column. A seed is a name rather than a number, and may not fit a signed one.
 fn kind(sheet: &Sheet, place: usize) -> Kind {
     let name = sheet.columns()[place].as_str();
     if ["run", "experiment", "backend", "seed", "status"].contains(&name) {
@@ -84,7 +84,7 @@ fn write<'a, T: DataType>(
 ) -> Result<()> {
     let read = |cell: &'a str| if cell.is_empty() { None } else { read(cell) };
     let values: Vec<Option<T::T>> = cells.map(read).collect();
-    // How much of a value there is: 1 for one, 0 for null.
+    // The definition levels: 1 for a value, 0 for null.
     let levels: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
     let values: Vec<T::T> = values.into_iter().flatten().collect();
     column.typed::<T>().write_batch(&values, Some(&levels), None)?;

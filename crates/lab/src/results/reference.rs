@@ -15,7 +15,7 @@ pub(crate) struct Beside<'a> {
 }
 
 impl<'a> Beside<'a> {
-    /// Reads what a reference names.
+    /// Reads the results that a reference names.
     pub(crate) fn read(results: &Results, reference: &'a Reference) -> Result<Self, String> {
         let sheet = match &reference.file {
             Some(name) => {
@@ -90,7 +90,7 @@ impl<'a> Beside<'a> {
         all.into_iter().all(|number| number == first).then_some(first)
     }
 
-    /// What a metric is for these rows, as it is shown.
+    /// The value of a metric for these rows, in the unit in which it is shown.
     pub(crate) fn estimate(
         &self,
         results: &Results,
@@ -128,7 +128,7 @@ impl<'a> Beside<'a> {
         text.parse().ok().or_else(|| Some(literal(text, None).quantity()?.plain().to_f64()))
     }
 
-    /// The column or formula that stands there for our `name`.
+    /// The column or formula of the reference for our `name`.
     fn written(&self, results: &Results, name: &str) -> Option<String> {
         let key = results.key_of(name);
         let is_it = |ours: &str| ours == name || (key.is_some() && results.key_of(ours) == key);

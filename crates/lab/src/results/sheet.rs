@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Sheet {
     columns: Vec<String>,
-    /// Where each column stands: there are hundreds, and every cell is asked for by name.
+    /// The place of each column: there are hundreds, and every cell is asked for by name.
     places: BTreeMap<String, usize>,
     rows: Vec<Vec<String>>,
 }

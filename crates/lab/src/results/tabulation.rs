@@ -7,15 +7,15 @@ use crate::results::interval::Estimate;
 /// A table as rows of cells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tabulation {
-    /// What the rows differ in.
+    /// Names of the parameters that differ from row to row.
     pub row_names: Vec<String>,
-    /// What the columns differ in.
+    /// Names of the parameters that differ from column to column.
     pub column_names: Vec<String>,
     /// The columns, in their order.
     pub columns: Vec<Column>,
-    /// The rows: the values of what they differ in, and a cell for each column.
+    /// The rows: the values of these parameters, and a cell for each column.
     pub rows: Vec<(Vec<String>, Vec<Option<Estimate>>)>,
-    /// What could not be had, and why.
+    /// Cells that could not be computed, and why.
     pub problems: Vec<String>,
 }
 
@@ -28,7 +28,7 @@ pub struct Column {
     pub metric: String,
     /// Its unit; empty for none.
     pub unit: String,
-    /// Who ran it; empty for a reference.
+    /// The backend; empty for a reference.
     pub backend: String,
     /// The name of the reference that it is; `None` for ours.
     pub reference: Option<String>,

@@ -134,7 +134,7 @@ fn a_figure_has_a_line_for_each_group_and_the_reference_beside() {
 }
 
 #[test]
-fn a_table_averages_what_it_does_not_part_and_lays_references_beside() {
+fn a_table_averages_over_other_axes_and_shows_references() {
     let results = results();
     let table = results.tabulation(&results.plan.tables[0]);
     let sources: Vec<Option<&str>> =

@@ -1,4 +1,4 @@
-//! What the values of a run mean: links, options, streams.
+//! The meaning of the values of a run: links, options, streams.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use punctual_uri::{did_you_mean, set_option};
 
 use crate::plan::{Experiment, Plan, PlanError, Quantity, Value, Values, keys};
 
-/// What is to be run, whoever runs it.
+/// Everything that a backend needs to know for a run.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// How messages are carried.
@@ -20,9 +20,9 @@ pub struct Setup {
     pub ramp: Option<Ramp>,
     /// Bytes of each message.
     pub payload: usize,
-    /// How long each stream sends.
+    /// The time for which each stream sends.
     pub duration: Duration,
-    /// How many streams there are, over the same link.
+    /// The number of streams over the same link.
     pub streams: usize,
     /// The links from the sender to the receiver and back.
     pub path: PathProfile,
@@ -33,9 +33,9 @@ pub struct Setup {
     /// The options of both ends as they are written: key and value, the sender's and the
     /// receiver's.
     pub written_options: [Vec<(String, Value)>; 2],
-    /// The sender's host and the receiver's. Only `sim` has hosts of its own making.
+    /// The sender's host and the receiver's. Only `sim` has simulated hosts.
     pub hosts: [HostOptions; 2],
-    /// What else the links carry. Only `sim` has that.
+    /// Other traffic on the links. Only `sim` has that.
     pub traffic: Option<CrossTraffic>,
     /// Where the run's chance comes from.
     pub seed: u64,
@@ -57,20 +57,20 @@ pub enum Carriage {
 /// A rate that grows in steps.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Ramp {
-    /// How much is added.
+    /// The difference between one step and the next.
     pub by: Bitrate,
-    /// How often.
+    /// The time between steps.
     pub every: Duration,
 }
 
-/// What a simulated host is like.
+/// The properties of a simulated host.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct HostOptions {
     /// How late it wakes up on average; exponentially distributed, up to ten times that.
     pub lateness: Duration,
-    /// How much too fast its clock runs, parts in a million.
+    /// The error of its clock's rate in parts per million; positive if the clock is fast.
     pub drift_ppm: i32,
-    /// How far ahead its clock is.
+    /// The error of its clock at the start; the clock is ahead by it.
     pub offset: Duration,
 }
 
@@ -83,7 +83,7 @@ pub struct CrossTraffic {
     pub packet: u16,
     /// When it starts.
     pub start: Duration,
-    /// How long it lasts; `None` for as long as the streams.
+    /// Its duration; `None` for that of the streams.
     pub duration: Option<Duration>,
     /// Whether it goes with the streams (`up`) or against them.
     pub up: bool,
@@ -101,7 +101,7 @@ pub enum TrafficKind {
 }
 
 impl Setup {
-    /// What `values` of an experiment mean.
+    /// The meaning of the `values` of an experiment.
     ///
     /// # Errors
     ///
@@ -280,7 +280,7 @@ impl Given<'_> {
             let trace = self.trace(&name.to_string())?;
             path.up.trace = Some(trace);
         }
-        // What holds both ways comes before what holds one way, wherever it stands.
+        // Keys for both ways come before those for one way, in any order of the plan.
         let one_way = |key: &str| key.starts_with("link.up.") || key.starts_with("link.down.");
         for half in [false, true] {
             for (key, value) in self.values.iter().filter(|(key, _)| one_way(key) == half) {

@@ -11,14 +11,14 @@ use siphasher::sip::SipHasher24;
 use crate::plan::{Plan, PlanError, Values};
 use crate::run::setup::Setup;
 
-/// One run: what is run, how often it was run before, and on which chance.
+/// One run: its values, its repeat and its seed.
 #[derive(Clone, Debug)]
 pub struct RunSpec {
-    /// The same for the same parameters and repeat, in any sweep: `srt-750-3f9c01a2b4d5-1`.
+    /// The same runs of any sweep have the same ID: `srt-750-3f9c01a2b4d5-1`.
     pub id: String,
     /// The experiment's name; empty for the only one of a plan.
     pub experiment: String,
-    /// Who runs it.
+    /// The name of its backend.
     pub backend: String,
     /// From 1.
     pub repeat: u32,
@@ -26,7 +26,7 @@ pub struct RunSpec {
     pub seed: u64,
     /// Every parameter's value, in the order of the plan.
     pub values: Values,
-    /// What they mean.
+    /// The meaning of the values.
     pub setup: Setup,
 }
 
@@ -44,7 +44,7 @@ pub struct Selection {
 pub struct Shard {
     /// From 1.
     pub index: u64,
-    /// How many there are.
+    /// The number of parts.
     pub count: u64,
 }
 
@@ -113,8 +113,8 @@ pub fn runs(plan: &Plan, selection: &Selection) -> Result<Vec<RunSpec>, PlanErro
     Ok(specs)
 }
 
-/// What identifies a run, as a text that does not depend on the order of keys or on how values are
-/// written.
+/// The identity of a run, as a text that depends neither on the order of keys nor on the way values
+/// are written.
 fn canonical(seed: u64, experiment: &str, values: &Values, repeat: Option<u32>) -> String {
     let sorted: BTreeMap<&str, String> =
         values.iter().map(|(key, value)| (key.as_str(), value.to_string())).collect();

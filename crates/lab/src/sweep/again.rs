@@ -4,7 +4,7 @@ use crate::backend::{Backend, Outcome};
 use crate::results::{LATE_US, LATENESS_P99};
 use crate::run::RunSpec;
 
-/// How often a run is tried at most.
+/// The greatest number of attempts at a run.
 const ATTEMPTS: u32 = 3;
 
 /// Runs it, and again if the machine stalled meanwhile: whatever a latency of two round trips
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_tried_again_only_while_the_machine_stalls_and_the_best_counts() {
+    fn a_run_is_repeated_only_after_a_stall_and_the_best_counts() {
         let cases: [(&[f64], f64, f64); 4] = [
             (&[120.0], 120.0, 1.0),
             (&[900.0, 120.0], 120.0, 2.0),

@@ -7,8 +7,8 @@ use crate::results::{Folder, Results, Sheet};
 use crate::run::{Selection, runs};
 use crate::sweep::order::ordered;
 
-/// Puts the parts of a sweep together into the folder `into`. A part that was interrupted gives
-/// what it has.
+/// Puts the parts of a sweep together into the folder `into`. An interrupted part contributes the
+/// runs that it has.
 ///
 /// # Errors
 ///
@@ -48,7 +48,7 @@ pub fn merge(parts: &[impl AsRef<Path>], into: &Path) -> Result<Results, String>
     if sheet.rows().len() == specs.len() {
         folder.finish(&sheet)?;
     } else {
-        // What is missing can still be run: --resume.
+        // The missing runs can still be done: --resume.
         folder.begin(&sheet)?;
     }
     let folder = Some(into.to_owned());

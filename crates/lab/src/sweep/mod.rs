@@ -46,7 +46,7 @@ pub struct Adjustments {
 /// How a sweep is run.
 #[derive(Clone, Copy)]
 pub struct Execution<'a> {
-    /// Who runs what; one for each name that the sweep has.
+    /// One backend for each name that the sweep has.
     pub backends: &'a [&'a dyn Backend],
     /// Runs at a time.
     pub jobs: usize,
@@ -72,7 +72,7 @@ impl<'a> Execution<'a> {
 /// How a sweep ended.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// What there is now.
+    /// The results in the folder now.
     pub results: Results,
     /// Whether it was stopped before all runs were done.
     pub stopped: bool,
@@ -214,12 +214,12 @@ struct Work<'a> {
 struct Sink {
     file: std::fs::File,
     sheet: Sheet,
-    /// What ended the sweep.
+    /// The problem that ended the sweep.
     problem: Option<String>,
 }
 
 impl Work<'_> {
-    /// Runs what is missing on one backend, several at a time.
+    /// Does the missing runs of one backend, several at a time.
     fn run_all(&self, backend: &str, specs: &[&RunSpec]) -> Result<(), String> {
         if specs.is_empty() {
             return Ok(());
@@ -260,7 +260,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// What a panicking worker left behind is whole rows.
+    /// A worker that panicked leaves whole rows behind.
     fn sink(&self) -> std::sync::MutexGuard<'_, Sink> {
         self.sink.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -36,7 +36,7 @@ fn sweep(text: &str, shard: &str) -> Sweep {
     Sweep::new(plan, &Adjustments { shard, ..Adjustments::default() }).unwrap()
 }
 
-/// Runs it until so many runs are done.
+/// Runs it until this number of runs is done.
 fn run(sweep: &Sweep, place: &Place, jobs: usize, resume: bool, most: usize) -> Ended {
     let stop = AtomicBool::new(false);
     let progress = |done: usize, _: usize, _: &RunSpec| {
@@ -143,7 +143,7 @@ fn the_command_line_overrides_the_options_of_a_plans_backend() {
 }
 
 #[test]
-fn a_backend_that_there_is_not_is_named_before_anything_is_written() {
+fn an_unknown_backend_is_named_before_anything_is_written() {
     let place = Place::new("backend");
     let adjustments = Adjustments { backends: vec!["nett".to_owned()], ..Adjustments::default() };
     let sweep = Sweep::new(Plan::parse("n.toml", PLAN).unwrap(), &adjustments).unwrap();

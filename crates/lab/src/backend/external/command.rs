@@ -51,7 +51,7 @@ pub(super) fn words(
     split(template)?.iter().map(|word| fill(word, &values)).collect()
 }
 
-/// How many messages the stream has.
+/// The number of messages of the stream.
 fn messages(setup: &Setup) -> u64 {
     let bytes = setup.bitrate.as_bytes_per_sec() * setup.duration.as_secs();
     bytes / (setup.payload as u64).max(1)

@@ -85,7 +85,7 @@ async fn run(programs: &Programs, setup: &Setup, folder: &Path) -> Result<Outcom
         tokio::time::sleep(CONNECTING).await;
         feed_it(setup, feed).await?
     } else {
-        let most = setup.duration + CONNECTING + PATIENCE;
+        let most = setup.duration + CONNECTING + GRACE;
         sender.until_end(most).await;
         0
     };
@@ -118,7 +118,7 @@ async fn run(programs: &Programs, setup: &Setup, folder: &Path) -> Result<Outcom
     Ok(outcome)
 }
 
-/// Why a run is none, though its programs did not complain.
+/// Why a run is invalid, though its programs reported no error.
 fn failure(programs: &Programs, outcome: &Outcome) -> Option<&'static str> {
     if programs.count() && !outcome.numbers.contains_key("sender.pktSent") {
         return Some("no statistics: the programs did not connect");
@@ -162,7 +162,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be removed is in the system's folder for such things.
+        // Files that cannot be removed are in the system's folder for temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -170,11 +170,11 @@ impl Drop for Folder {
 /// Time for programs to call each other.
 const CONNECTING: Duration = Duration::from_secs(1);
 
-/// Time for what was sent last to arrive and for statistics to be written.
+/// Time for the last messages to arrive, and for statistics to be written.
 const SETTLING: Duration = Duration::from_millis(700);
 
-/// How much longer than its stream a program may run.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// A program may run for this much longer than its stream.
+const GRACE: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 #[path = "tests.rs"]

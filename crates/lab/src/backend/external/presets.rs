@@ -4,7 +4,7 @@ use punctual_uri::did_you_mean;
 
 use crate::plan::External as Written;
 
-/// What to type at each end.
+/// The command lines of both ends.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Programs {
     pub(super) sender: String,
@@ -47,8 +47,8 @@ impl Programs {
     }
 }
 
-/// Name, sender, receiver. FFmpeg writes no statistics: what is known is what arrived. It would
-/// cut messages into 1024 bytes without being told their length.
+/// Name, sender, receiver. FFmpeg writes no statistics: only arrivals are known. It would cut
+/// messages into 1024 bytes without being told their length.
 const PRESETS: &[(&str, &str, &str)] = &[
     (
         "srt-live-transmit",
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_preset_may_be_had_in_part_and_an_unknown_one_is_named() {
+    fn a_preset_may_be_used_in_part_and_an_unknown_one_is_named() {
         let own = Written { sender: Some("mine {port}".to_owned()), ..Written::default() };
         assert!(Programs::new(Some(&own)).unwrap_err().contains("no `receiver`"));
         let preset = Some("srt-xtransmit".to_owned());

@@ -66,7 +66,7 @@ impl Process {
         }
     }
 
-    /// What went wrong, if it has ended with a failure.
+    /// Its error, if it has ended with a failure.
     pub(super) fn problem(&mut self) -> Option<String> {
         let status = self.child.try_wait().ok().flatten()?;
         (!status.success()).then(|| self.describe(&format!("ended with {status}")))

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_summed_and_moments_are_the_last() {
+    fn counts_are_summed_and_gauges_are_the_last_values() {
         let text = "Timepoint,Time,SocketID,Time,msRTT,pktSent,pktRetrans\n\
                     a,1,7,1,20.5,100,3\nTimepoint,Time,SocketID,Time,msRTT,pktSent,pktRetrans\n\
                     b,2,7,2,21.5,50,1\n";

@@ -14,7 +14,7 @@ fn run_with(external: &str) -> Result<Outcome, String> {
 }
 
 #[test]
-fn a_program_that_is_not_there_or_fails_is_told_with_its_output() {
+fn a_missing_or_failing_program_is_reported_with_its_output() {
     let error = run_with("sender = 'x {feed}'\nreceiver = 'no-such-program {port}'").unwrap_err();
     assert_eq!(error, "`no-such-program` is not installed");
     let failing = "sender = 'x {feed}'\nreceiver = \"/bin/sh -c 'echo cannot do {port}; exit 3'\"";

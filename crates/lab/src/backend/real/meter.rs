@@ -1,4 +1,4 @@
-//! What arrives, measured by its stamps.
+//! Measures the messages that arrive by their stamps.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,11 +6,11 @@ use punctual_metrics::{Meter, Quantiles, Report};
 
 use crate::backend::real::micros;
 
-/// What arrived so far; the receiver and who watches it share it.
+/// The messages that arrived so far; the receiver and its watcher share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Measured(Arc<Mutex<Arrived>>);
 
-/// What arrived.
+/// The messages that arrived.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Arrived {
     /// Of the whole run.
@@ -48,7 +48,7 @@ impl Measured {
         self.lock().clone()
     }
 
-    /// What a panicking receiver left behind is whole messages.
+    /// A receiver that panicked leaves whole messages behind.
     fn lock(&self) -> std::sync::MutexGuard<'_, Arrived> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

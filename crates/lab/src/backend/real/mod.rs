@@ -1,4 +1,5 @@
-//! What backends in real time share: streams sent at their times, and measured where they arrive.
+//! The common part of the backends in real time: they send streams at their times, and measure them
+//! on arrival.
 
 mod meter;
 mod pace;
@@ -34,7 +35,7 @@ pub(crate) async fn emulator(setup: &Setup, target: SocketAddr) -> Result<Emulat
     Emulator::start(config).await.map_err(|error| format!("the emulator: {error}"))
 }
 
-/// What the links did, and how exactly in time.
+/// The counts of the links, and the emulator's exactness in time.
 pub(crate) fn of_the_links(outcome: &mut Outcome, report: &EmulatorReport) {
     outcome.set("attempts", 1.0);
     for (way, direction) in [("up", &report.up), ("down", &report.down)] {
