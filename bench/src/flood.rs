@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
-/// How many handshakes, how fast, and at whom.
+/// A flood of handshakes: their rate, their time and the listener that they go to.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Flood {
     /// UDP port of the listener on 127.0.0.1.
@@ -26,7 +26,7 @@ pub(crate) struct Flood {
     /// Handshakes a second.
     #[arg(long)]
     pub(crate) rate: u32,
-    /// Each with a key message, whose salt is its own.
+    /// Each handshake has a key message with a salt of its own.
     #[arg(long)]
     pub(crate) encrypted: bool,
     /// For how long.
@@ -98,7 +98,7 @@ fn open(port: u16) -> Result<UdpSocket> {
 struct Requests {
     induction: Vec<u8>,
     conclusion: Vec<u8>,
-    /// Where the salt of the key message is, if there is one.
+    /// The position of the key message's salt, if there is one.
     salt: Option<usize>,
     callers: u32,
 }
@@ -156,7 +156,7 @@ fn sent(endpoint: &mut Endpoint, now: punctual::Instant) -> Option<Vec<u8>> {
     endpoint.poll_transmit(now, 1, &mut buffer).map(|_| buffer)
 }
 
-/// Where the salt is in the key message of a conclusion, if it has one.
+/// The position of the key message's salt in a conclusion, if it has one.
 fn salt_of(conclusion: &[u8]) -> Option<usize> {
     let half =
         |at: usize| conclusion.get(at..at + 2).map(|two| u16::from_be_bytes([two[0], two[1]]));
@@ -173,11 +173,11 @@ const CALL: u64 = 20;
 const PORTS: u64 = 1_000;
 /// Handshakes that are begun without looking at the clock.
 const AT_ONCE: u64 = 100;
-/// Where the extensions of a handshake begin in its datagram.
+/// The position of a handshake's extensions in its datagram.
 const EXTENSIONS: usize = 64;
 /// The extension that brings a key.
 const KEY_REQUEST: u16 = 3;
-/// Where the salt is in a key message.
+/// The position of the salt in a key message.
 const SALT: usize = 16;
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
-/// What happened in a run, to divide instructions by.
+/// The events of a run, by whose numbers instructions are divided.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Counts {
     /// Messages delivered.
@@ -138,7 +138,7 @@ impl Pair {
         Ok(())
     }
 
-    /// What the receiver says of it goes back, and the sender's answers forth: ACK and ACKACK, NAK
+    /// The receiver's reports go back, and the sender's answers to them forth: ACK and ACKACK, NAK
     /// and retransmissions.
     #[inline(never)]
     fn feedback_path(&mut self) {

@@ -9,13 +9,13 @@ use crate::Result;
 /// The compiled program.
 #[derive(Debug)]
 pub(crate) struct Libsrt {
-    /// Where it is.
+    /// The path of the program.
     pub(crate) program: PathBuf,
     /// The version of the library that it runs with.
     pub(crate) version: String,
 }
 
-/// What only libsrt has or needs.
+/// Settings that only libsrt has or needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tuning {
     /// UDP ports that the callers share; 0 for one each.

@@ -26,7 +26,7 @@ pub(crate) fn keep_to_two_cores() -> Result<Vec<usize>> {
     Ok(cores)
 }
 
-/// How many processes have lately been busy besides this one; figures of a busy machine are rough.
+/// The machine's load average of the last minute; figures of a busy machine are rough.
 pub(crate) fn load() -> Option<f64> {
     read("/proc/loadavg").split_whitespace().next()?.parse().ok()
 }

@@ -15,7 +15,7 @@ use crate::libsrt::Tuning;
 use crate::probe::Usage;
 use crate::traffic::{ReceiveReport, SendReport, Traffic};
 
-/// Who is measured.
+/// The implementation that is measured.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Implementation {
     /// The reference.
@@ -104,7 +104,7 @@ impl Pairs {
     }
 }
 
-/// What a run showed.
+/// The results of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
     pub(crate) send: SendReport,

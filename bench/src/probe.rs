@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 
 use crate::Result;
 
-/// What a process has used so far.
+/// The resources that a process has used so far.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Usage {
     /// CPU time of all its threads, user and system.
@@ -18,7 +18,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// What the process `pid` has used so far; an error if it has ended.
+    /// The resources that the process `pid` has used so far; an error if it has ended.
     pub(crate) fn of(pid: u32) -> Result<Self> {
         let clock = ClockId::pid_cpu_clock_id(Pid::from_raw(i32::try_from(pid)?))?;
         Ok(Self { cpu: clock.now()?.into(), resident: resident(pid)? })

@@ -27,7 +27,7 @@ pub(crate) fn build() -> Result<PathBuf> {
     Err(format!("{} was not built", program.display()).into())
 }
 
-/// Where srt-live-transmit is, which Debian's package srt-tools has.
+/// The path of srt-live-transmit, which is in Debian's package srt-tools.
 pub(crate) fn srt_live_transmit() -> Result<PathBuf> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&folders)

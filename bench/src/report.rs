@@ -7,17 +7,17 @@ use crate::pair::Implementation;
 /// One figure of the table, taken several times.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
-    /// What was measured.
+    /// The name of the measurement.
     pub(crate) what: &'static str,
     /// Unit of the samples.
     pub(crate) unit: &'static str,
-    /// What Punctual is to reach.
+    /// The figure that Punctual should reach.
     pub(crate) target: Target,
     /// One a repeat.
     pub(crate) samples: Vec<Sample>,
 }
 
-/// Both implementations' figures of one repeat; `None` where there is none.
+/// Both implementations' figures of one repeat; `None` for one that was not measured.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
     libsrt: Option<f64>,
@@ -44,12 +44,12 @@ impl Sample {
     }
 }
 
-/// What the median is to reach.
+/// The figure that the median should reach.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
-    /// So many times libsrt's figure or more.
+    /// This multiple of libsrt's figure or more.
     AtLeastTimes(f64),
-    /// So many times libsrt's figure or less.
+    /// This multiple of libsrt's figure or less.
     AtMostTimes(f64),
     /// This figure or more, whatever libsrt's is.
     AtLeast(f64),
@@ -123,7 +123,7 @@ impl Target {
         }
     }
 
-    /// Whether the medians reach it; `None` if what it takes to tell was not measured.
+    /// Whether the medians reach the target; `None` if a figure for that was not measured.
     fn met(self, ratio: Option<Spread>, figure: Option<Spread>) -> Option<bool> {
         Some(match self {
             Self::AtLeastTimes(times) => ratio?.median >= times,
@@ -180,7 +180,7 @@ fn short(figure: f64) -> String {
     }
 }
 
-/// What stands where nothing was measured.
+/// The text in place of a figure that was not measured.
 const NONE: &str = "–";
 const METHOD: &str = include_str!("method.md");
 

@@ -9,7 +9,7 @@ pub(crate) struct Search {
     pub(crate) start: f64,
     /// The factor from one load to the next until the limit lies between two.
     pub(crate) growth: f64,
-    /// How close the load found is to the lowest that failed: 0.04 for 4 %.
+    /// The distance of the load found from the lowest one that failed: 0.04 for 4 %.
     pub(crate) precision: f64,
     /// Length of a short run, seconds.
     pub(crate) probe: f64,

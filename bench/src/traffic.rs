@@ -1,5 +1,5 @@
-//! What both ends of a run are told: the arguments that both implementations' programs take, and
-//! what they print.
+//! The arguments that both implementations' programs take for a run, and the reports that they
+//! print.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(crate) struct Traffic {
     /// Payload rate of each stream, bits per second; 0 for idle connections.
     #[arg(long, default_value_t = 0)]
     pub(crate) rate: u64,
-    /// How long to send, seconds.
+    /// The time to send for, seconds.
     #[arg(long, default_value_t = 3.0)]
     pub(crate) seconds: f64,
     /// Least time between two batches of messages, microseconds; 0 sends each message at its time.
@@ -43,7 +43,7 @@ pub(crate) struct Traffic {
     /// AES-GCM instead of AES-CTR, which libsrt's packages do not have.
     #[arg(long)]
     pub(crate) gcm: bool,
-    /// Where the receiver writes one record a message about its time of delivery.
+    /// The file into which the receiver writes one record a message about its time of delivery.
     #[arg(long)]
     pub(crate) trace: Option<PathBuf>,
     /// Whether the receiver takes further callers, too, and reads what they send.
@@ -91,7 +91,7 @@ impl Traffic {
         flags
     }
 
-    /// How long to send.
+    /// The time to send for.
     pub(crate) fn duration(&self) -> Duration {
         Duration::from_secs_f64(self.seconds)
     }
@@ -126,7 +126,7 @@ impl Stamp {
     /// Bytes that a stamp takes.
     pub(crate) const SIZE: usize = 16;
 
-    /// The stamp as it stands in the payload.
+    /// The stamp as in the payload.
     pub(crate) fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
         bytes[..8].copy_from_slice(&self.sent_ns.to_le_bytes());
@@ -148,12 +148,12 @@ impl Stamp {
     }
 }
 
-/// What a sender prints at the end.
+/// The report that a sender prints at the end.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct SendReport {
     /// Messages handed to the library.
     pub(crate) sent: u64,
-    /// How long that took, seconds.
+    /// The time that this took, seconds.
     pub(crate) seconds: f64,
     /// Messages that the sender's library dropped.
     pub(crate) dropped: u64,
@@ -161,7 +161,7 @@ pub(crate) struct SendReport {
     pub(crate) retransmitted: u64,
 }
 
-/// What a receiver prints at the end.
+/// The report that a receiver prints at the end.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct ReceiveReport {
     /// Messages delivered.
@@ -170,23 +170,23 @@ pub(crate) struct ReceiveReport {
     pub(crate) out_of_order: u64,
     /// Longest time from sending to delivery, microseconds.
     pub(crate) delay_max_us: u64,
-    /// That time of the last message; of the streams, the longest.
+    /// The same time of the last message; the longest of all streams.
     pub(crate) delay_last_us: u64,
 }
 
-/// What a receiver writes of each message to its trace, 24 bytes, little-endian.
+/// A receiver's record of one message in its trace, 24 bytes, little-endian.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct TraceRecord {
-    /// From the message's stamp.
+    /// The time in the message's stamp.
     pub(crate) sent_ns: u64,
     /// The same clock when the message was in the application's hands.
     pub(crate) delivered_ns: u64,
-    /// How much later that was than TSBPD asked; negative if earlier.
+    /// The delay of the delivery against the TSBPD time; negative if it was earlier.
     pub(crate) late_ns: i64,
 }
 
 impl TraceRecord {
-    /// The record as it stands in the file.
+    /// The record as in the file.
     pub(crate) fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
         bytes[..8].copy_from_slice(&self.sent_ns.to_le_bytes());

@@ -29,7 +29,7 @@ pub(crate) struct Scene {
     pub(crate) loss: u32,
 }
 
-/// What a world, or several, took.
+/// The cost of a world, or of several.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Cost {
     /// Messages sent.

@@ -80,7 +80,7 @@ fn unit_tests() -> Vec<String> {
     ["--lib", "--", "external::", "process::"].map(str::to_owned).to_vec()
 }
 
-/// What compiles and links.
+/// The programs that compile and link.
 const PROGRAMS: [&str; 9] = ["cargo", "rustc", "rustdoc", "cc", "gcc", "ld", "as", "ar", "ranlib"];
 /// Without these nothing can be built.
 const NEEDED: [&str; 3] = ["cargo", "rustc", "cc"];

@@ -2,7 +2,7 @@
 
 use crate::shell::{Outcome, cargo, output_of, run, say};
 
-/// Runs every check, also after one has failed, and names those that failed.
+/// Runs every check, also after one has failed, and names the failed ones.
 pub(crate) fn run_all() -> Outcome {
     let checks: [(&str, Check); 5] = [
         ("formatting", formatting),

@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     finish(outcome)
 }
 
-/// What to do, as asked for on the command line.
+/// The chore that the command line asks for.
 #[derive(Debug, Eq, PartialEq)]
 enum Chore {
     Bench { quick: bool },

@@ -48,7 +48,7 @@ pub(crate) fn run_and_read(
     Ok(status.success())
 }
 
-/// What `command` prints, if it can be run and succeeds.
+/// The output of `command`, if it can be run and succeeds.
 pub(crate) fn output_of(command: &mut Command) -> Option<String> {
     let output = command.stderr(Stdio::null()).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())

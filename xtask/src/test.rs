@@ -57,7 +57,7 @@ pub(crate) fn program() -> Result<PathBuf, String> {
     Ok(target.join("debug").join("punctual"))
 }
 
-/// What the test programs reported.
+/// The totals that the test programs reported.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(crate) struct Totals {
     passed: u64,

@@ -1,5 +1,7 @@
 //! The house rules that no other tool holds, as tests over the sources.
 
+mod prose;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;

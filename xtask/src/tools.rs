@@ -16,8 +16,8 @@ pub(crate) fn bench(quick: bool) -> Outcome {
     run(&mut bench)
 }
 
-/// Runs each fuzz target, or only one, for some minutes, also after one has found something. What
-/// is found worth keeping is collected beside the corpus, which lies in the repository.
+/// Runs each fuzz target, or only one, for some minutes, also after one has found something. New
+/// inputs are collected beside the corpus, which lies in the repository.
 pub(crate) fn fuzz(minutes: u64, only: Option<&str>) -> Outcome {
     let Some(targets) = output_of(&mut cargo_fuzz(["list"])) else {
         return Err(

@@ -1,4 +1,4 @@
-//! How exactly the emulator keeps the times of its links, at 20,000 packets a second through a
+//! The exactness of the times of the emulator's links, at 20,000 packets a second through a
 //! relay and between two sides: what it says itself, and what programs at both ends see.
 
 #![expect(
@@ -106,7 +106,7 @@ fn load(
         let receiving = scope.spawn(|| receive(&receiver()?, &ended));
         let sending = scope.spawn(|| send(&sender()?, time, to));
         let sent = sending.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        // What is on its way arrives.
+        // Packets on their way arrive.
         thread::sleep(5 * DELAY);
         ended.store(true, Ordering::Relaxed);
         let seen = receiving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));

@@ -1,5 +1,5 @@
-//! What encryption leaves of the throughput: CPU time of a clear stream divided by that of the same
-//! stream encrypted, both ends together, one right after the other.
+//! The share of the throughput that is left with encryption: CPU time of a clear stream divided by
+//! that of the same stream encrypted, both ends together, one right after the other.
 
 use super::{Bench, LARGE_UDP_BUFFER, NO_PACING, demand_held};
 use crate::Result;

@@ -44,7 +44,7 @@ fn measure() -> Result<[f64; 4]> {
     ])
 }
 
-/// What a longer run has more than a shorter one: set-up and warming up cancel.
+/// The difference between a longer run and a shorter one, in which set-up and warming up cancel.
 #[derive(Clone, Copy, Debug)]
 struct Marginal {
     instructions: f64,

@@ -26,18 +26,18 @@ use crate::report::{Row, Sample};
 use crate::search::Search;
 use crate::traffic::Traffic;
 
-/// What can be measured.
+/// A measurement that can be asked for by its name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Scenario {
     /// The highest rate of one live connection.
     Rate,
     /// CPU time a gigabit.
     Cpu,
-    /// What encryption leaves of the throughput.
+    /// The share of the throughput that is left with encryption.
     Encryption,
-    /// How many streams one port takes in.
+    /// The most streams that one port receives.
     Streams,
-    /// How close to its time a message is delivered.
+    /// The difference between a message's delivery and its time.
     Timing,
     /// Resident memory a connection.
     Memory,
@@ -54,9 +54,9 @@ pub(crate) enum Scenario {
     Gateway,
     /// Instructions of the protocol machine a packet.
     Instructions,
-    /// What simulated worlds cost.
+    /// The cost of simulated worlds.
     Simulation,
-    /// How exactly `punctual emulate` keeps the times of its links.
+    /// The exactness of the times of `punctual emulate`.
     #[cfg(target_os = "linux")]
     Emulator,
 }
@@ -105,23 +105,23 @@ impl Scenario {
     }
 }
 
-/// What the scenarios measure with.
+/// The means of the scenarios.
 #[derive(Clone, Debug)]
 pub(crate) struct Bench {
     /// Runs pairs.
     pub(crate) pairs: Pairs,
-    /// How long and how often.
+    /// The length and the number of runs.
     pub(crate) effort: Effort,
 }
 
-/// How long runs are, in seconds, and how often each figure is taken.
+/// The length of runs, in seconds, and the number of times that each figure is taken.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
     /// Figures of a search: each takes many runs.
     pub(crate) searches: usize,
     /// Figures of a single run.
     pub(crate) repeats: usize,
-    /// How closely a search finds its figure: 0.04 for 4 %.
+    /// The precision of a search: 0.04 for 4 %.
     pub(crate) precision: f64,
     /// A step of a search.
     pub(crate) probe: f64,
@@ -207,7 +207,7 @@ impl Bench {
     }
 
     /// Whether both ends hold this load; a line on the terminal if they failed altogether. libsrt's
-    /// second attempt is with other settings, so that the better ones count.
+    /// second attempt has other settings, so that the better ones count.
     async fn holds(
         &self,
         implementation: Implementation,

@@ -92,7 +92,7 @@ struct Load {
     metrics: bool,
 }
 
-/// How a load went.
+/// The results of a load.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     /// CPU time of both programs for a gigabit of payload, from start to end, seconds.

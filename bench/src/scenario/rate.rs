@@ -45,5 +45,5 @@ const LIBSRT: [Tuning; 2] = [
     Tuning { local_ports: 1, threads: 0, flow_window: 32_768, buffer: 32_768 },
     Tuning { local_ports: 1, threads: 1, flow_window: 32_768, buffer: 32_768 },
 ];
-/// Where the first searches begin, Mb/s of libsrt and Punctual.
+/// The rates at which the first searches begin, Mb/s of libsrt and Punctual.
 const GUESSES: [f64; 2] = [1_500.0, 5_000.0];

@@ -1,4 +1,4 @@
-//! What simulated worlds cost: time, memory, and instructions a packet.
+//! The cost of simulated worlds: time, memory, and instructions a packet.
 
 use std::process::{Child, Command, Stdio};
 
@@ -103,7 +103,7 @@ fn finish(process: Child) -> Result<Cost> {
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-/// Instructions of a process that simulates so many seconds.
+/// Instructions of a process that simulates this number of seconds.
 fn counted(seconds: u64) -> Result<(u64, Cost)> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])

@@ -1,4 +1,4 @@
-//! How many live streams of 5 Mb/s one listener port takes in without a drop.
+//! The most live streams of 5 Mb/s that one listener port receives without a drop.
 
 use super::{Bench, LARGE_UDP_BUFFER, NO_PACING, STREAM_RATE};
 use crate::libsrt::Tuning;
@@ -49,5 +49,5 @@ const LIBSRT: [Tuning; 2] = [
     Tuning { local_ports: 1, threads: 0, flow_window: 1_024, buffer: 1_024 },
     Tuning { local_ports: 1, threads: 1, flow_window: 1_024, buffer: 1_024 },
 ];
-/// Where the first searches begin, streams of libsrt and Punctual.
+/// The numbers at which the first searches begin, streams of libsrt and Punctual.
 const GUESSES: [f64; 2] = [80.0, 400.0];

@@ -1,4 +1,4 @@
-//! How close to its TSBPD time a message is in the application's hands, at 10 Mb/s.
+//! The difference between a message's TSBPD time and its delivery to the application, at 10 Mb/s.
 
 use std::fs;
 

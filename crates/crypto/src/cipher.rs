@@ -12,10 +12,10 @@ use crate::key::{KeyLength, Salt, StreamKey};
 
 /// Bytes of a data packet's header, which GCM authenticates.
 const HEADER_LEN: usize = 16;
-/// Where the retransmission flag stands in a header, which is set after all else is done.
+/// The byte and the bit of the retransmission flag in a header. It is set after encryption.
 const RETRANSMITTED: (usize, u8) = (4, 0x04);
 
-/// How keys are used \[cryptomode\].
+/// The mode of AES in which keys are used \[cryptomode\].
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum CipherMode {
     /// AES in counter mode: nobody can read, but what is changed on its way is not noticed.
@@ -35,7 +35,7 @@ impl CipherMode {
     }
 }
 
-/// How GCM makes its nonce, and in what order it reads the header.
+/// The layout of GCM's nonce, and the order in which it reads the header.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum GcmLayout {
     /// As libsrt since 1.5.4: each packet number makes a nonce of its own.
@@ -86,7 +86,7 @@ impl PacketCipher {
         Self { salt: *salt, layout, keyed }
     }
 
-    /// Encrypts the packet that stands in `out` from `start` on, header and payload, in place. GCM
+    /// Encrypts the packet that is in `out` from `start` on, header and payload, in place. GCM
     /// appends its tag. The same packet gives the same bytes each time, whatever its retransmission
     /// flag says.
     ///
@@ -109,7 +109,7 @@ impl PacketCipher {
         out.extend_from_slice(&tag);
     }
 
-    /// Decrypts what stands behind `header` in place, and says how many bytes of it are payload.
+    /// Decrypts the bytes that follow `header` in place, and returns how many of them are payload.
     ///
     /// # Errors
     ///
@@ -141,7 +141,7 @@ impl PacketCipher {
         }
     }
 
-    /// Where counter mode begins for a packet: the salt's first 14 bytes with the packet number in
+    /// The first counter block for a packet: the salt's first 14 bytes with the packet number in
     /// the last four of them, and two bytes that count blocks.
     fn first_counter(&self, seq: [u8; 4]) -> u128 {
         (u128::from_be_bytes(self.salt) >> 16 ^ u128::from(u32::from_be_bytes(seq))) << 16
@@ -161,7 +161,8 @@ impl PacketCipher {
         nonce
     }
 
-    /// What GCM authenticates beside the payload: the header without its retransmission flag.
+    /// The data that GCM authenticates beside the payload: the header without its retransmission
+    /// flag.
     fn aad(&self, header: &[u8; HEADER_LEN]) -> [u8; HEADER_LEN] {
         let mut aad = *header;
         aad[RETRANSMITTED.0] &= !RETRANSMITTED.1;

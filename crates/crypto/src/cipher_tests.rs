@@ -105,7 +105,7 @@ fn a_retransmission_is_the_same_packet_but_for_its_flag() {
         let mut again = HEADER;
         again[RETRANSMITTED.0] |= RETRANSMITTED.1;
         let sealed = |header: &[u8]| {
-            // What stands before the packet in the buffer is not touched.
+            // Bytes before the packet in the buffer are not touched.
             let mut out = [b"before", header, b"a payload"].concat();
             cipher.seal(&mut out, 6);
             assert_eq!(out.len(), 6 + 16 + 9 + mode.overhead());
@@ -147,7 +147,7 @@ fn a_cipher_shows_no_key() {
     assert_eq!(shown, "PacketCipher { mode: Ctr, .. }");
 }
 
-/// What would be lost by a feature that is no longer asked for.
+/// A feature of the cipher crates wipes keys; without it nothing else would fail.
 #[test]
 fn expanded_keys_are_wiped_when_they_are_dropped() {
     const fn wiped<T: zeroize::ZeroizeOnDrop>() {}

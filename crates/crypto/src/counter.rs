@@ -22,8 +22,8 @@ where
     key.encrypt_with_backend(Application { first, data });
 }
 
-/// What is done inside the cipher's backend, where all of it is compiled for the instructions that
-/// the backend has found.
+/// The work inside the cipher's backend, where all of it is compiled for the instructions that the
+/// backend has found.
 struct Application<'a> {
     first: u128,
     data: &'a mut [u8],

@@ -1,4 +1,4 @@
-/// The bytes that these hexadecimal digits stand for; spaces do not count.
+/// The bytes that these hexadecimal digits write; spaces do not count.
 pub(crate) fn hex(digits: &str) -> Vec<u8> {
     let digits: Vec<u8> = digits.bytes().filter(|digit| !digit.is_ascii_whitespace()).collect();
     let pair = |pair: &[u8]| {

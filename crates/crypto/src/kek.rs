@@ -53,7 +53,7 @@ impl Kek {
         wrapped
     }
 
-    /// What `wrapped` holds; `None` if it was wrapped with another key, or changed on its way.
+    /// The keys in `wrapped`; `None` if they were wrapped with another key, or changed on the way.
     pub(crate) fn unwrap(&self, wrapped: &[u8]) -> Option<Secret> {
         let len = wrapped.len().checked_sub(WRAP_OVERHEAD)?;
         let key = self.bytes.bytes();

@@ -3,8 +3,8 @@ use crate::secret::Secret;
 /// Bytes of a salt.
 pub(crate) const SALT_LEN: usize = 16;
 
-/// What makes the keys of one passphrase different, and every packet's counter or nonce: 16 random
-/// bytes that travel in the clear, in the key message.
+/// The salt: 16 random bytes that are sent in the clear, in the key message. They make the keys of
+/// one passphrase different, and every packet's counter or nonce.
 pub type Salt = [u8; SALT_LEN];
 
 /// Length of the keys: AES-128, AES-192 or AES-256 \[pbkeylen\].
@@ -20,7 +20,7 @@ pub enum KeyLength {
 }
 
 impl KeyLength {
-    /// The length of so many bytes: 16, 24 or 32.
+    /// The length in bytes as a variant: 16, 24 or 32; `None` for others.
     pub const fn from_bytes(bytes: usize) -> Option<Self> {
         match bytes {
             16 => Some(Self::Aes128),
@@ -103,7 +103,7 @@ impl StreamKey {
     }
 }
 
-/// The even key, the odd key, or both: what a key message carries.
+/// The keys in a key message: the even one, the odd one, or both.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct KeySet {
     even: Option<StreamKey>,

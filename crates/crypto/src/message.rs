@@ -134,13 +134,13 @@ impl KeyMessage {
         set.ok_or(WrongPassphrase)
     }
 
-    /// How the keys are to be used.
+    /// The mode of AES in which the keys are used.
     pub const fn mode(&self) -> CipherMode {
         self.mode
     }
 
-    /// The wrapped keys: the part of the message that only who knows the passphrase can make. What
-    /// stands around them anybody can change.
+    /// The wrapped keys: the part of the message that nobody can make without the passphrase. The
+    /// rest of it anybody can change.
     pub fn wrapped(&self) -> &[u8] {
         &self.wrapped
     }
@@ -183,7 +183,7 @@ pub enum KeyMessageError {
     /// Its keys are wrapped by something else than the passphrase.
     #[error("the key message asks for a secret other than the passphrase")]
     OtherSecret,
-    /// A cipher or an authentication that nobody knows.
+    /// A cipher or an authentication that the draft does not define.
     #[error("unknown cipher {cipher} with authentication {auth}")]
     Cipher {
         /// The cipher's number.
@@ -191,10 +191,10 @@ pub enum KeyMessageError {
         /// The authentication's number.
         auth: u8,
     },
-    /// It is for something else than SRT packets.
+    /// The key message is for another encapsulation than that of SRT packets.
     #[error("the key message is for stream encapsulation {0}, not for SRT's")]
     Encapsulation(u8),
-    /// Something stands where nothing may stand yet.
+    /// Reserved bytes are not zero.
     #[error("reserved bytes of the key message are not zero")]
     Reserved,
     /// The salt does not have 16 bytes.

@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use crate::secret::Secret;
 
-/// What both ends know: 10 to 80 bytes from which the keys that wrap keys are derived
+/// The secret that both ends know: 10 to 80 bytes, from which the keys that wrap keys are derived
 /// (draft section 6.1.4).
 ///
 /// It is wiped from memory when the last clone is dropped, and no `Debug` shows it.
@@ -43,7 +43,7 @@ impl fmt::Debug for Passphrase {
     }
 }
 
-/// A passphrase is too short or too long. The error tells its length and nothing of what it says.
+/// A passphrase is too short or too long. The error has its length and nothing of its text.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("the passphrase has {len} bytes; it must have 10 to 80")]
 pub struct PassphraseError {

@@ -12,7 +12,7 @@ impl Secret {
         Self(bytes.into())
     }
 
-    /// So many bytes that `fill` writes.
+    /// A secret of `len` bytes that `fill` writes.
     pub(crate) fn filled(len: usize, fill: impl FnOnce(&mut [u8])) -> Self {
         let mut secret = Self(vec![0; len].into());
         fill(&mut secret.0);

@@ -1,4 +1,4 @@
-//! What holds for every key, packet and message.
+//! Properties that hold for every key, packet and message.
 
 use proptest::prelude::*;
 use punctual_crypto::{

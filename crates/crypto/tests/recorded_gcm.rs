@@ -11,7 +11,7 @@ use punctual_crypto::{
     CipherMode, GcmLayout, Kek, KeyLength, KeyMessage, PacketCipher, Parity, Passphrase,
 };
 
-/// What was recorded of one session.
+/// The record of one session.
 struct Session {
     length: KeyLength,
     layout: GcmLayout,
@@ -54,7 +54,7 @@ fn what_libsrt_sent_is_read_and_made_again() {
 
 #[test]
 fn the_old_layout_shares_its_nonce_among_neighbours() {
-    // What is said against it in the documents: two packets, one keystream.
+    // This is the flaw that the documents explain: two packets have one keystream.
     let [one, two] = OLD.packets.map(hex);
     let same = one[16..].iter().zip(&two[16..]).take_while(|(one, two)| one == two).count();
     assert_eq!(same, 23, "the messages differ in their last byte only");

@@ -2,10 +2,10 @@
 
 use crate::event::Event;
 
-/// How far a transfer is.
+/// The progress of a transfer.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Progress {
-    /// Bytes of all files, those that were spared included; `None` as long as a receiver does not
+    /// Bytes of all files, with the bytes that are spared; `None` as long as a receiver does not
     /// know.
     pub total: Option<u64>,
     /// Bytes that were handed over, received, or spared.

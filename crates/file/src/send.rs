@@ -10,7 +10,7 @@ use crate::message::Language;
 use crate::sender;
 use crate::source::Listing;
 
-/// How a sender cuts files into messages. A connection in stream mode does not need it.
+/// The format in which a sender puts files into messages. A connection in stream mode ignores it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SendFormat {
     /// Most bytes of a message; at least 8,000, so that it holds the longest path.

@@ -199,7 +199,7 @@ impl<O: Observer> Sender<'_, O> {
         Ok(false)
     }
 
-    /// Whether a file's first bytes are those that the receiver has. An error of reading is only
+    /// Whether a file begins with the bytes that the receiver has. An error of reading is only
     /// logged, because it will come again when the file is sent.
     fn skip(&self, entry: &Entry, reading: &mut Reading, len: u64, digest: &Digest) -> bool {
         let skipped = block_in_place(|| reading.skip(len, digest));

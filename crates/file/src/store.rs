@@ -1,4 +1,4 @@
-//! The target folder: the files that are there, and those that come in under a temporary name.
+//! The target folder: the files that are there, and files that come in under a temporary name.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -182,7 +182,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// How many of the file's bytes are there.
+    /// The number of the file's bytes that are there.
     pub(crate) const fn len(&self) -> u64 {
         self.prefix.len
     }

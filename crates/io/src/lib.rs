@@ -1,5 +1,5 @@
-//! What an operating system gives to a program that must be on time: one clock, timers far more
-//! exact than tokio's, and UDP sockets that send and receive many datagrams a call.
+//! The operating system's part in a program that must be on time: one clock, timers far more exact
+//! than tokio's, and UDP sockets that send and receive many datagrams a call.
 //!
 //! - [`now`] reads the process's clock as an [`Instant`](punctual_units::Instant).
 //! - [`Timer`] sleeps until an instant, [`SharedTimer`] does so for many tasks at once, and

@@ -66,7 +66,7 @@ impl Timer {
         if woken < deadline {
             self.alarm.set(deadline);
             poll_fn(|cx| {
-                // The alarm may still have an earlier, abandoned deadline to tell of.
+                // The alarm may still report an earlier deadline that was abandoned.
                 while woken < deadline {
                     ready!(self.alarm.poll_gone_off(cx));
                     woken = now();

@@ -19,7 +19,7 @@ pub(crate) struct Checksums {
     engine: Md5Many,
     /// The bytes that the checksums cover, payload after payload.
     covered: Vec<u8>,
-    /// Where each payload ends in `covered`.
+    /// The end of each payload in `covered`.
     ends: Vec<usize>,
     digests: Vec<Md5Digest>,
 }

@@ -1,4 +1,4 @@
-//! How well a stream arrived, measured from what arrived.
+//! Measures of how well a stream arrived, taken from its payloads.
 //!
 //! A generator writes a [stamp](write_stamp) into each payload: a number, the time by two clocks,
 //! the length and a checksum. The receiver hands every payload to a [`Meter`] with the time of its

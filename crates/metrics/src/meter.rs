@@ -118,9 +118,9 @@ impl Meter {
     }
 }
 
-/// How a stream does, at the end of a period.
+/// The measures of a stream at the end of a period.
 ///
-/// Minimum, maximum and delay factor are of the period; all else is of the run so far.
+/// Minimum, maximum and delay factor are of the period, the others of the run so far.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Report {
     /// Shortest [`Latency`] of the period, µs; `None` if nothing arrived.
@@ -153,8 +153,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// This report as a row under [`CSV_HEADER`], without a line end: of the time `timepoint`, for
-    /// the connection numbered `connection`. What is not known is empty.
+    /// This report as a row under [`CSV_HEADER`], without a line end, for the connection numbered
+    /// `connection` at the time `timepoint`. Fields that are not known are empty.
     pub fn csv_row(&self, timepoint: &str, connection: u64) -> String {
         let mut row = format!("{timepoint},{connection}");
         let optional = [

@@ -18,7 +18,7 @@ pub struct Sequence {
     arrived: Box<[u64; WORDS]>,
 }
 
-/// What [`Sequence`] counted since it was made; only `lost` can fall.
+/// The counts of a [`Sequence`] since it was made; only `lost` can fall.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct SequenceCounts {
     /// Payloads that arrived, duplicates too.
@@ -35,7 +35,7 @@ pub struct SequenceCounts {
     pub restarts: u64,
 }
 
-/// How a payload arrived.
+/// The order in which a payload arrived.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Arrival {
     /// Its number is the highest so far.
@@ -67,7 +67,7 @@ impl Sequence {
         }
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub fn counts(&self) -> SequenceCounts {
         self.counts
     }

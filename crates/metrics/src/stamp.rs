@@ -235,7 +235,7 @@ const MONOTONIC_AT: usize = 16;
 const LENGTH_AT: usize = 32;
 const CHECKSUM_AT: usize = 40;
 
-/// In the place of a checksum: there is none.
+/// The bytes in place of the checksum in a payload without one.
 const NO_CHECKSUM: [u8; 16] = [0; 16];
 
 /// The part of a payload that holds the stamp.

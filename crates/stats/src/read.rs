@@ -14,15 +14,15 @@ use crate::FIELDS;
 /// A file of statistics or metrics, read whole.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatsTable {
-    /// What the columns are.
+    /// The kind of its columns.
     pub kind: TableKind,
     /// The rows of each connection, in the order in which they first appear.
     pub connections: Vec<ConnectionRows>,
-    /// What was odd, yet did not matter enough to give up.
+    /// Faults that did not keep the file from being read.
     pub warnings: Vec<String>,
 }
 
-/// What a file holds.
+/// The kind of a file's columns.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TableKind {
     /// Statistics of connections: libsrt's columns, `msRTT`, `pktSent` and their like.
@@ -34,12 +34,12 @@ pub enum TableKind {
 /// The rows of one connection.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConnectionRows {
-    /// Its socket ID or, in metrics, its number. Empty where the file does not tell.
+    /// The socket ID or, in metrics, the connection's number. Empty if the file has neither.
     pub id: String,
-    /// The peer's address, where the file tells it; empty for a group.
+    /// The peer's address; empty for a group, and if the file has no addresses.
     pub peer: String,
-    /// When each row was written, in microseconds since 1970-01-01 UTC; empty where the file has
-    /// no `Timepoint`.
+    /// The time at which each row was written, in microseconds since 1970-01-01 UTC; empty if the
+    /// file has no `Timepoint`.
     pub timepoints_us: Vec<i64>,
     /// Seconds from the first row of the whole file to each row.
     pub seconds: Vec<f64>,
@@ -53,7 +53,7 @@ pub struct ReadStatsError {
     pub line: u64,
     /// The column's name, where the fault is in one.
     pub column: Option<String>,
-    /// What is wrong, and what would be right.
+    /// The fault, and its remedy.
     pub what: String,
 }
 
@@ -61,14 +61,14 @@ impl StatsTable {
     /// Reads the text of a file: CSV, or JSON as libsrt's tools and ours write it, which gets the
     /// columns of the CSV.
     ///
-    /// Values that are missing, or are no finite numbers, are not there. A last line that was cut
-    /// off, as of a program that still writes, is left out with a warning. The header may be
-    /// repeated, as where a program was started again.
+    /// Values that are missing or not finite are `None`. A last line that was cut off, as by a
+    /// program that still writes, is left out with a warning. The header may be repeated, as by a
+    /// program that was started again.
     ///
     /// # Errors
     ///
     /// [`ReadStatsError`] when the columns are unknown, a line has more or fewer fields than the
-    /// header, a known column has something else than a number, or the JSON is none.
+    /// header, a known column has something else than a number, or the text is not legal JSON.
     pub fn parse(text: &str) -> Result<Self, ReadStatsError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if text.trim_start().starts_with(['{', '[']) {
@@ -118,7 +118,8 @@ impl StatsTable {
         Ok(rows.finish())
     }
 
-    /// When the first row was written, in microseconds since 1970-01-01 UTC, if the file tells.
+    /// The time at which the first row was written, in microseconds since 1970-01-01 UTC; `None` if
+    /// the file has no `Timepoint`.
     pub fn start_us(&self) -> Option<i64> {
         self.connections.iter().flat_map(|rows| &rows.timepoints_us).copied().min()
     }
@@ -151,7 +152,7 @@ impl ConnectionRows {
         self.seconds.len()
     }
 
-    /// Whether there is no row.
+    /// Whether it has no rows.
     pub fn is_empty(&self) -> bool {
         self.seconds.is_empty()
     }

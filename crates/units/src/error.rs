@@ -8,7 +8,7 @@ pub enum ParseUnitError {
     /// There is a number but no unit.
     #[error("`{text}`: the unit is missing; did you mean `{suggestion}`?")]
     MissingUnit {
-        /// What was to be parsed.
+        /// The text that was parsed.
         text: String,
         /// The same number with the usual unit.
         suggestion: String,
@@ -16,17 +16,17 @@ pub enum ParseUnitError {
     /// There is a minus sign.
     #[error("`{text}`: a {quantity} is never negative")]
     Negative {
-        /// What was to be parsed.
+        /// The text that was parsed.
         text: String,
-        /// What it should be: "duration", "bit rate" and so on.
+        /// The name of the quantity: "duration", "bit rate" and so on.
         quantity: &'static str,
     },
     /// There is no number where one should be.
     #[error("`{text}` is not a {quantity}; write it like `{example}`")]
     NotANumber {
-        /// What was to be parsed.
+        /// The text that was parsed.
         text: String,
-        /// What it should be: "duration", "bit rate" and so on.
+        /// The name of the quantity: "duration", "bit rate" and so on.
         quantity: &'static str,
         /// Such a quantity, well written.
         example: &'static str,
@@ -34,13 +34,13 @@ pub enum ParseUnitError {
     /// A count of things has a fraction.
     #[error("`{text}` is not a whole number")]
     NotWhole {
-        /// What was to be parsed.
+        /// The text that was parsed.
         text: String,
     },
     /// The quantity is too large, or a share is more than everything.
     #[error("`{text}`: at most {most} is possible")]
     TooLarge {
-        /// What was to be parsed.
+        /// The text that was parsed.
         text: String,
         /// The largest possible quantity.
         most: &'static str,
@@ -48,7 +48,7 @@ pub enum ParseUnitError {
     /// The quantity is not zero but would be rounded to it.
     #[error("`{text}`: less than {least} is not possible, except 0")]
     TooSmall {
-        /// What was to be parsed.
+        /// The text that was parsed.
         text: String,
         /// The smallest possible quantity.
         least: &'static str,
@@ -56,13 +56,13 @@ pub enum ParseUnitError {
     /// A share without a percent sign that may as well be meant as a percentage.
     #[error("`{text}`: the `%` is missing; did you mean `{text}%`? (a bare share is less than 1)")]
     UnclearShare {
-        /// What was to be parsed.
+        /// The text that was parsed.
         text: String,
     },
     /// The unit is unknown and one that is known looks alike.
     #[error("`{text}`: unknown unit `{unit}`; did you mean `{suggestion}`?")]
     UnknownUnit {
-        /// What was to be parsed.
+        /// The text that was parsed.
         text: String,
         /// The unit in it.
         unit: String,
@@ -72,11 +72,11 @@ pub enum ParseUnitError {
     /// The unit is unknown and looks like none that is known.
     #[error("`{text}`: unknown unit `{unit}`; a {quantity} is written like `{example}`")]
     UnlikelyUnit {
-        /// What was to be parsed.
+        /// The text that was parsed.
         text: String,
         /// The unit in it.
         unit: String,
-        /// What it should be: "duration", "bit rate" and so on.
+        /// The name of the quantity: "duration", "bit rate" and so on.
         quantity: &'static str,
         /// Such a quantity, well written.
         example: &'static str,

@@ -83,22 +83,23 @@ fn negative_power(text: &str) -> Option<i32> {
     digits.parse::<i32>().ok().filter(|_| plain).map(|power| -power)
 }
 
-/// How one quantity is written.
+/// The notation of one quantity.
 struct Scale {
     quantity: &'static str,
     example: &'static str,
     /// The unit that is proposed for a bare number.
     usual_unit: &'static str,
-    /// Spellings and what they stand for in the base unit; the most usual ones first, because the
-    /// first of the nearest is proposed for an unknown unit.
+    /// Spellings of units, each with its size in base units. The most usual ones come first,
+    /// because the first of the nearest is proposed for an unknown unit.
     units: &'static [(&'static str, u64)],
-    /// Whether what lies between two base units is rounded to the nearest one, or an error.
+    /// Whether a value between two base units is rounded to the nearest one; otherwise it is an
+    /// error.
     rounded: bool,
     least: &'static str,
     most: &'static str,
 }
 
-/// The number of base units that `text` stands for.
+/// The number of base units in `text`.
 fn parse(text: &str, scale: &Scale, default_unit: Option<u64>) -> Result<u64, ParseUnitError> {
     let (number, unit) = split(text, scale)?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -172,7 +173,7 @@ fn unknown_unit(text: &str, unit: &str, scale: &Scale) -> ParseUnitError {
     }
 }
 
-/// How much must be changed to make `a` from `b`: 2 for a letter added, dropped or replaced, 1 for
+/// The distance from `b` to `a`: 2 for a letter that is added, dropped or replaced, 1 for
 /// a letter in the wrong case (Levenshtein's distance with weights).
 fn spelling_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();

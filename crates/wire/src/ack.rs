@@ -18,7 +18,7 @@ pub enum Ack {
         /// State of the link.
         link: AckLink,
     },
-    /// All that a receiver has to tell.
+    /// The whole report of a receiver.
     Full {
         /// Number of this ACK.
         number: AckNo,
@@ -26,7 +26,7 @@ pub enum Ack {
         next: SeqNo,
         /// State of the link.
         link: AckLink,
-        /// What the receiver measured.
+        /// The rates that the receiver measured.
         rates: AckRates,
     },
 }
@@ -42,7 +42,7 @@ pub struct AckLink {
     pub free_buffer: u32,
 }
 
-/// What the receiver measured.
+/// The rates that a receiver measures and reports in a full ACK.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct AckRates {
     /// Packets arriving a second; 0 if not known.
@@ -75,7 +75,7 @@ impl Ack {
         }
     }
 
-    /// What the receiver measured, if the ACK is full.
+    /// The rates that the receiver measured, if the ACK is full.
     pub fn rates(&self) -> Option<AckRates> {
         match *self {
             Self::Light { .. } | Self::Small { .. } => None,

@@ -5,11 +5,11 @@ use crate::{Ack, AckNo, DropRequest, Handshake, LossList, MsgNo, ParseError, Soc
 /// A control packet: checked if it was parsed, ready to go if it was built (draft section 3.2).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ControlPacket<'a> {
-    /// When it was sent.
+    /// The time at which it was sent.
     pub timestamp: Timestamp,
     /// The peer's socket ID, or [`SocketId::LISTENER`] in a handshake's first packets.
     pub dest: SocketId,
-    /// What it says.
+    /// The contents, by the packet's type.
     pub control: Control<'a>,
 }
 
@@ -44,8 +44,8 @@ impl ControlPacket<'_> {
     }
 }
 
-/// What a control packet says. The types are those of draft section 3.2, and the peer error of file
-/// mode.
+/// The contents of a control packet. The types are those of draft section 3.2, and the peer error
+/// of file mode.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Control<'a> {
     /// Opens a connection, or refuses it.
@@ -54,9 +54,9 @@ pub enum Control<'a> {
     KeepAlive,
     /// The same from a link of a backup group that goes idle: its type-specific word is 1.
     KeepAliveIdle,
-    /// What was received.
+    /// The packets that were received.
     Ack(Ack),
-    /// What is missing.
+    /// The packets that are lost.
     Nak(LossList<'a>),
     /// The receiver asks for a slower pace. Old peers only.
     CongestionWarning,
@@ -151,7 +151,7 @@ impl<'a> Control<'a> {
     }
 }
 
-/// libsrt never sends a control packet without a body, so neither do we: a word of zeros stands in.
+/// The body of a control packet that needs none: libsrt never sends a packet without a body.
 const PAD: [u8; 4] = [0; 4];
 
 const HANDSHAKE: u16 = 0;

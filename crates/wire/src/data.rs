@@ -39,7 +39,7 @@ impl<'a> DataPacket<'a> {
 pub struct DataHeader {
     /// Number of the packet.
     pub seq: SeqNo,
-    /// Where the packet stands in its message.
+    /// The packet's position in its message.
     pub position: Position,
     /// The message must be delivered in order. In live mode, delivery time rules instead.
     pub in_order: bool,
@@ -71,7 +71,7 @@ impl DataHeader {
     }
 }
 
-/// Where a packet stands in its message: the PP bits. The discriminant is the wire value.
+/// The position of a packet in its message: the PP bits. The discriminant is the wire value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Position {
     /// The first of several packets.

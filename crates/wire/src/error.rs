@@ -34,7 +34,7 @@ pub enum ParseError {
     /// A sequence number of more than 31 bits.
     #[error("{what}: sequence number {word:#010x}, the largest is 0x7fffffff")]
     SeqTopBit {
-        /// Where it stood.
+        /// The packet or field that it was in.
         what: &'static str,
         /// The word found.
         word: u32,
@@ -48,7 +48,7 @@ pub enum ParseError {
     /// A range that ends before it begins.
     #[error("{what}: range from {first} to {last} is reversed")]
     ReversedRange {
-        /// Where it stood.
+        /// The packet or field that it was in.
         what: &'static str,
         /// The first sequence number.
         first: SeqNo,
@@ -80,23 +80,23 @@ pub enum ParseError {
     /// A string extension without a byte.
     #[error("handshake: empty {what}, must be left out instead")]
     EmptyString {
-        /// What the string is.
+        /// The name of the string.
         what: &'static str,
     },
     /// A string extension over its limit.
     #[error("handshake: {what} of {got} bytes, at most {limit} are allowed")]
     StringTooLong {
-        /// What the string is.
+        /// The name of the string.
         what: &'static str,
         /// Bytes allowed.
         limit: usize,
         /// Bytes on the wire.
         got: usize,
     },
-    /// A handshake extension that may stand once and stood twice.
+    /// A handshake extension that may occur once and occurs twice.
     #[error("handshake: more than one {what}, at most one is allowed")]
     RepeatedExtension {
-        /// What the extension is.
+        /// The name of the extension.
         what: &'static str,
     },
 }

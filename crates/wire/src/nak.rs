@@ -50,7 +50,7 @@ impl<'a> LossList<'a> {
         })
     }
 
-    /// The list as it stands on the wire.
+    /// The list as on the wire.
     pub fn as_bytes(&self) -> &'a [u8] {
         self.words.as_flattened()
     }
@@ -116,7 +116,7 @@ impl LossListBuilder {
         LossList { words: &self.words }
     }
 
-    /// The list as it stands on the wire.
+    /// The list as on the wire.
     pub fn into_bytes(self) -> Vec<u8> {
         self.words.into_flattened()
     }

@@ -127,7 +127,7 @@ impl AckNo {
 pub struct SocketId(u32);
 
 impl SocketId {
-    /// Where a handshake goes before the peer's ID is known.
+    /// The destination of a handshake before the peer's ID is known.
     pub const LISTENER: Self = Self(0);
 
     /// The ID `value`.
@@ -157,7 +157,7 @@ impl Timestamp {
         Self(micros)
     }
 
-    /// Microseconds as they stand on the wire.
+    /// Microseconds as on the wire.
     pub const fn as_micros(self) -> u32 {
         self.0
     }

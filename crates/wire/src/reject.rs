@@ -104,7 +104,7 @@ impl RejectReason {
         self.0
     }
 
-    /// What the number says, in words.
+    /// The meaning of the number, in words.
     const fn meaning(self) -> &'static str {
         match self.0 {
             1000 => "refused without a reason",

@@ -2,7 +2,7 @@
 
 use crate::{ParseError, SeqNo};
 
-/// One word as it stands in a datagram.
+/// One word as in a datagram.
 pub(crate) type Word = [u8; 4];
 
 /// Bytes of the header of every packet.

@@ -1,4 +1,4 @@
-//! What is written reads back the same, and what is read, whatever the bytes, can be written again.
+//! A packet that is written reads back the same; one that is read, from any bytes, can be written.
 
 use std::net::IpAddr;
 
@@ -134,7 +134,7 @@ fn assert_reads_back(control: Control<'_>, time: u32, dest: u32) -> Result<(), T
     Ok(())
 }
 
-/// What is read from `datagram`, if anything is, reads the same after it was written.
+/// Asserts that a packet that can be read from `datagram` reads the same after it was written.
 fn assert_settles(datagram: &[u8]) -> Result<(), TestCaseError> {
     match Packet::parse(datagram) {
         Ok(Packet::Data(DataPacket { header, payload })) => {
@@ -267,7 +267,7 @@ fn other_request() -> impl Strategy<Value = HandshakeRequest> {
     ]
 }
 
-/// Extensions of which congestion control and filter stand once at most.
+/// Extensions of which congestion control and filter occur once at most.
 fn extensions() -> impl Strategy<Value = Vec<Extension>> {
     (vec(extension(), 0..6), option::of("[a-zé]{0,8}"), option::of("[a-z:,]{0,64}")).prop_map(
         |(mut extensions, congestion, filter)| {

@@ -1,4 +1,4 @@
-//! When datagrams came, on the process's clock.
+//! The times at which datagrams came, on the process's clock.
 
 use std::time::Duration;
 
@@ -21,8 +21,8 @@ impl ArrivalClock {
         Self { time_of_day: time_of_day(), now: now() }
     }
 
-    /// When a datagram with this timestamp came; now if it has none or one that cannot be right,
-    /// because the clock of the day was set meanwhile.
+    /// The time at which a datagram with this timestamp came. It is now if there is no timestamp,
+    /// or one that cannot be right because the system's clock was set meanwhile.
     pub(super) fn arrival(&self, timestamp: Option<Duration>) -> Instant {
         let age = timestamp.and_then(|timestamp| self.time_of_day.checked_sub(timestamp));
         self.now - age.filter(|&age| age <= OLDEST).unwrap_or_default()

@@ -24,10 +24,10 @@ pub struct ReceiveBuffers {
 pub struct Datagram {
     /// The address of the sender.
     pub from: SocketAddr,
-    /// The address of this machine that it came to, if the system tells.
+    /// The address of this machine that it came to, if the system gives it.
     pub to: Option<IpAddr>,
-    /// When it came: on Linux when the kernel took it from the network device, however long it
-    /// waited to be received; elsewhere when it was received.
+    /// The time at which it came: on Linux at which the kernel took it from the network device,
+    /// however long it waited to be received; elsewhere at which it was received.
     pub arrived: Instant,
     /// Its contents.
     pub payload: Bytes,

@@ -28,14 +28,14 @@ pub struct Gather {
     empty: u32,
 }
 
-/// When datagrams gather, and for how long.
+/// The condition under which datagrams gather, and for how long they do.
 #[derive(Clone, Copy, Debug)]
 enum Mode {
     /// Each datagram wakes the task.
     Never,
     /// Whenever datagrams come: the socket is read at the multiples of this period.
     Always(Duration),
-    /// Where the task is about to wake up for other work within this time.
+    /// If the task is about to wake up for other work within this time.
     WithWork(Duration),
 }
 

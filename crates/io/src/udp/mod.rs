@@ -99,7 +99,7 @@ impl UdpSocket {
         Err(io::Error::new(io::ErrorKind::InvalidInput, message))
     }
 
-    /// How many datagrams the system takes in one call at most.
+    /// The most datagrams that the system takes in one call.
     pub fn max_segments(&self) -> usize {
         self.max_segments.load(Ordering::Relaxed)
     }
@@ -110,7 +110,7 @@ impl UdpSocket {
         self.readiness.poll(cx)
     }
 
-    /// Whether the reactor tells of datagrams from now on; see [`Gather`].
+    /// Sets whether the reactor reports datagrams from now on; see [`Gather`].
     fn set_watched(&self, watched: bool) {
         self.readiness.set_watched(watched);
     }
@@ -175,8 +175,8 @@ impl UdpSocket {
         let size = contents.len().min(segment_size.saturating_mul(segments));
         let mut sent = self.send_segments(remote, &contents[..size], segment_size, source);
         if sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
-            // It was an earlier datagram that nobody took. The system tells it with the next call,
-            // and sends nothing of that.
+            // It was an earlier datagram that nobody took. The system reports it at the next call,
+            // and sends nothing of that call.
             sent = self.send_segments(remote, &contents[..size], segment_size, source);
         }
         match sent {
@@ -266,7 +266,7 @@ impl UdpSocket {
     }
 }
 
-/// How a [`UdpSocket`] is used.
+/// Options of a [`UdpSocket`].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct UdpOptions {
     /// The type of service that was set stays in each datagram, also on a system that batches only
@@ -340,7 +340,7 @@ mod tests {
         UdpSocket::new(socket, options).unwrap()
     }
 
-    /// Waits for so many datagrams.
+    /// Waits for this number of datagrams.
     pub(super) async fn received(socket: &UdpSocket, count: usize) -> Vec<Bytes> {
         let mut buffers = ReceiveBuffers::default();
         let mut datagrams = Vec::new();
@@ -371,7 +371,7 @@ mod tests {
         from.options().connect(&address.into()).unwrap();
         drop(to);
         from.send(None, &[1; 100], 100, None).unwrap();
-        // The system tells of it now.
+        // The system reports it now.
         assert_eq!(from.send(None, &[2; 300], 100, None).unwrap(), 300);
         let to = bound(&address.to_string());
         // And of the three here.

@@ -1,4 +1,4 @@
-//! When a socket can be read, and when it has room.
+//! The readiness of a socket: to be read, and to take more to send.
 
 pub(super) use imp::Readiness;
 pub use imp::Room;
@@ -17,7 +17,7 @@ mod imp {
     use crate::registration::register;
     use crate::udp::Batch;
 
-    /// A socket, and how the reactor tells of its datagrams.
+    /// A socket, and the way in which the reactor reports its datagrams.
     #[derive(Debug)]
     pub(in crate::udp) enum Readiness {
         /// The reactor watches the socket.
@@ -74,8 +74,8 @@ mod imp {
             batch
         }
 
-        /// Whether the reactor tells of datagrams from now on. Turned on, it tells of those that
-        /// are there already.
+        /// Sets whether the reactor reports datagrams from now on. When it is turned on, it also
+        /// reports datagrams that are there already.
         pub(in crate::udp) fn set_watched(&self, watched: bool) {
             let Self::Pausable { socket, watch } = self else { return };
             let watch = watch.get_ref();
@@ -140,7 +140,7 @@ mod imp {
 
     use crate::udp::Batch;
 
-    /// A socket, and how the reactor tells of its datagrams: always.
+    /// A socket whose datagrams the reactor always reports.
     #[derive(Debug)]
     pub(in crate::udp) struct Readiness(Arc<UdpSocket>);
 

@@ -73,8 +73,8 @@ async fn send_run(
     }
 }
 
-/// How many of `datagrams` go out in one call: those of the size of the first, and a shorter one
-/// behind them.
+/// The number of `datagrams` that go out in one call: all of the first one's size, and a shorter
+/// one behind them.
 fn run(datagrams: &[Bytes], most: usize) -> usize {
     let size = datagrams[0].len();
     let most = (LARGEST_RUN / size.max(1)).min(most).max(1);

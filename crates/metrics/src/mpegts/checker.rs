@@ -33,7 +33,7 @@ impl Checker {
         self.check_packets();
     }
 
-    /// What was found so far.
+    /// The totals so far.
     pub fn report(&self) -> StreamReport {
         StreamReport {
             bytes: self.bytes,
@@ -53,7 +53,7 @@ impl Checker {
     }
 }
 
-/// What a [`Checker`] found in a stream. All are totals.
+/// The totals that a [`Checker`] found in a stream.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct StreamReport {
     /// All bytes, those outside packets too.
@@ -68,7 +68,7 @@ pub struct StreamReport {
     pub sync_losses: u64,
     /// Bytes that belong to no packet.
     pub skipped_bytes: u64,
-    /// What was found in each PID but the null packets'.
+    /// The totals of each PID but that of null packets.
     pub pids: BTreeMap<u16, PidReport>,
 }
 
@@ -88,7 +88,7 @@ impl StreamReport {
     }
 }
 
-/// What a [`Checker`] found in the packets of one PID. All are totals.
+/// The totals that a [`Checker`] found in the packets of one PID.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct PidReport {
     /// Packets.

@@ -10,15 +10,15 @@ pub(super) struct Continuity {
     last: Option<Last>,
 }
 
-/// What a packet's counter tells.
+/// The judgement on a packet's continuity counter.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Verdict {
     /// It follows the one before, is the first, or breaks with announcement.
     Continuous,
     /// It is the permitted copy of the one before.
     Duplicate,
-    /// It does not follow. At least so many packets are missing, and any multiple of 16 more; none
-    /// if it is the same packet for the third time.
+    /// It does not follow. At least `missing` packets are missing, or any multiple of 16 more; 0
+    /// means the same packet for the third time.
     Broken { missing: u8 },
 }
 

@@ -8,7 +8,7 @@ use crate::mpegts::{PACKET_LEN, Packet, SYNC_BYTE};
 #[derive(Clone, Debug, Default)]
 pub struct Framer {
     buffer: Vec<u8>,
-    /// What of `buffer` is used up.
+    /// The number of bytes at the start of `buffer` that are used up.
     start: usize,
     is_locked: bool,
     is_finished: bool,
@@ -91,11 +91,11 @@ impl Framer {
     }
 }
 
-/// How many packets in a row must begin with the sync byte: a payload has that byte too, once in
-/// 256.
+/// The number of packets in a row that must begin with the sync byte: one byte of 256 in a payload
+/// is the same.
 const ROW: usize = 3;
 
-/// Bytes that show so many packets' first.
+/// The number of bytes that has the first byte of each packet in a row.
 const EVIDENCE: usize = (ROW - 1) * PACKET_LEN + 1;
 
 /// Whether packets begin at the first of `bytes`, as far as these reach.

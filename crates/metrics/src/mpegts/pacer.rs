@@ -25,7 +25,7 @@ pub struct PcrPacer {
     time: u64,
     rate: Option<Rate>,
     pcr_pid: Option<u16>,
-    /// The latest reference, and its packet's place among those that wait.
+    /// The latest reference, and the place of its packet among the waiting packets.
     latest: Option<(usize, Pcr)>,
     is_broken: bool,
     pushed: u64,
@@ -164,7 +164,7 @@ pub enum PacingError {
     },
 }
 
-/// So many packets in so many ticks of the PCR clock.
+/// A number of packets in a number of ticks of the PCR clock.
 #[derive(Clone, Copy, Debug)]
 struct Rate {
     ticks: u64,

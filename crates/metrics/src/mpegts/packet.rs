@@ -102,7 +102,7 @@ impl<'a> Packet<'a> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("a transport stream packet begins with byte 0x47, not 0x{first:02x}")]
 pub struct NotAPacket {
-    /// What stands in place of the sync byte.
+    /// The byte in place of the sync byte.
     pub first: u8,
 }
 

@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 use crate::FIELDS;
 use crate::read::ReadStatsError;
 
-/// What a file of JSON holds, under the names of the CSV.
+/// The contents of a JSON file, under the names of the CSV.
 pub(super) struct Records {
     /// Every name that any object has, in the order in which they first appear.
     pub(super) names: csv::StringRecord,
     /// The line that an object begins in, and a value for each name, empty where it has none.
     pub(super) records: Vec<(u64, csv::StringRecord)>,
-    /// What was odd.
+    /// Faults that did not keep the file from being read.
     pub(super) warnings: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ impl Records {
         let mut objects: Vec<(u64, Fields)> = Vec::new();
         let (mut rest, mut line) = (text, 1);
         loop {
-            // Objects may stand in a list, or one after the other with or without commas.
+            // Objects may be in a list, or follow each other with or without commas.
             let between = |c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']');
             let start = rest.find(|c: char| !between(c)).unwrap_or(rest.len());
             line += line_ends(&rest[..start]);
@@ -71,7 +71,7 @@ impl Records {
     }
 }
 
-/// The connections that an object tells of: one, or a group and its links.
+/// The connections in an object: one, or a group and its links.
 fn fields(object: Map<String, Value>) -> Vec<Fields> {
     if !object.contains_key("ConnStats") {
         return vec![flat(object)];

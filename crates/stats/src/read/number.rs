@@ -1,10 +1,10 @@
 //! Numbers as C++ streams print them.
 
-/// Reads a number; what is missing or not finite is `None`.
+/// Reads a number; `None` if it is missing or not finite.
 ///
 /// # Errors
 ///
-/// What is wrong, if it is something else.
+/// The text is something else; the error says so in words.
 pub(super) fn parse(text: &str) -> Result<Option<f64>, String> {
     let lower = text.trim_start_matches(['-', '+']).to_ascii_lowercase();
     if ["", "nan", "nan(ind)", "nan(snan)", "inf"].contains(&lower.as_str()) {

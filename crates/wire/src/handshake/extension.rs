@@ -39,7 +39,7 @@ pub enum Extension {
 pub struct HsExtension {
     /// SRT version, 0x010505 for 1.5.5.
     pub version: u32,
-    /// What the peer can and wants to do.
+    /// The features that the peer supports and asks for.
     pub flags: HsFlags,
     /// Latency in ms at which this side receives.
     pub receive_latency_ms: u16,
@@ -201,7 +201,7 @@ impl GroupExtension {
     }
 }
 
-/// Notes that an extension stands in the handshake; an error if it did already.
+/// Notes that an extension occurs in the handshake; an error if it occurred before.
 fn once(seen: &mut bool, what: &'static str) -> Result<(), ParseError> {
     if std::mem::replace(seen, true) {
         return Err(ParseError::RepeatedExtension { what });

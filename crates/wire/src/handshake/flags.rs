@@ -1,6 +1,7 @@
 use std::ops::BitOr;
 
-/// What a peer can and wants to do: the flags of HSREQ and HSRSP (draft section 3.2.1.1.1).
+/// The features that a peer supports and asks for: the flags of HSREQ and HSRSP (draft section
+/// 3.2.1.1.1).
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct HsFlags(u32);
 
@@ -39,7 +40,7 @@ impl HsFlags {
         Self(bits)
     }
 
-    /// The flags as they stand on the wire.
+    /// The flags as on the wire.
     pub const fn bits(self) -> u32 {
         self.0
     }

@@ -28,7 +28,7 @@ pub struct Handshake {
     pub mss: u32,
     /// Packets that may be under way; at least 2.
     pub flow_window: u32,
-    /// What kind of handshake it is.
+    /// The kind of handshake.
     pub request: HandshakeRequest,
     /// The sender's socket ID; in an induction response, the caller's own.
     pub socket_id: SocketId,
@@ -41,14 +41,14 @@ pub struct Handshake {
     pub extensions: Vec<Extension>,
 }
 
-/// What kind of handshake it is.
+/// The kind of handshake.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum HandshakeRequest {
-    /// A caller knocks, or a listener hands it a cookie.
+    /// A caller asks for a cookie, or a listener gives it one.
     Induction,
-    /// A rendezvous peer knocks.
+    /// A rendezvous peer begins.
     WaveAHand,
-    /// The connection is to be made, or is.
+    /// A caller or a rendezvous peer asks for the connection, or the other end agrees to it.
     Conclusion,
     /// A rendezvous ends.
     Agreement,

@@ -9,12 +9,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub struct PeerIp([u8; 16]);
 
 impl PeerIp {
-    /// The address that stands on the wire as `bytes`: any are legal.
+    /// The address that is `bytes` on the wire: any are legal.
     pub const fn from_wire(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// The address as it stands on the wire.
+    /// The address as on the wire.
     pub const fn to_wire(self) -> [u8; 16] {
         self.0
     }

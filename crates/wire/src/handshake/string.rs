@@ -6,7 +6,7 @@ use crate::words::{Word, padded_len};
 /// The bytes are padded with zeros to whole words and reversed in each word, since deployed peers
 /// write them as little-endian words.
 pub(super) struct StringField {
-    /// What the string is, for errors.
+    /// The name of the string, for errors.
     pub(super) what: &'static str,
     /// Bytes allowed, a multiple of 4.
     pub(super) limit: usize,
