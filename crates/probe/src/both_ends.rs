@@ -1,4 +1,4 @@
-//! What does better where both ends are Punctual: deadline-aware retransmission.
+//! Better settings where both ends are Punctual: deadline-aware retransmission.
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ use crate::recommend::{Buffer, GRAIN, LONGEST_LATENCY, LinkKind, Plan, rounded_u
 /// for any other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BothEnds {
-    /// The latency, and what is done within it.
+    /// The latency, and the loss recovery within it.
     pub need: Need,
     /// Least buffer of the end that receives \[rcvbuf\].
     pub receive_buffer: Buffer,
     /// Least buffer of the end that sends \[sndbuf\].
     pub send_buffer: Buffer,
-    /// What will stay lost.
+    /// The loss to be expected.
     pub expected: Expected,
 }
 
-/// What is better than what any SRT program can do with `latency`, of which `others` is expected:
-/// as little lost with less latency, or less lost with no more of it.
+/// Settings that are better than those of any SRT program with `latency` and the expected loss
+/// `others`: no more loss with less latency, or less loss with no more latency.
 pub(crate) fn better(plan: &Plan<'_>, latency: Duration, others: &Expected) -> Option<BothEnds> {
     let least = rounded_up(least(plan));
     let mut now = least;
@@ -36,13 +36,13 @@ pub(crate) fn better(plan: &Plan<'_>, latency: Duration, others: &Expected) -> O
     (least <= latency && expected.seen <= others.seen).then(|| with_buffers(plan, need, expected))
 }
 
-/// The least latency that is to be thought of: that two requests can be answered in, also behind
-/// what was worst while it was measured. A link whose room changes from second to second has as
-/// many round trips as with any other algorithm: it may do worse than it did. Where round trips
-/// merely vary, the model's own figures tell by how much, as those of `punctual latency` do.
+/// The least latency to consider: it has time for two rounds, also after the worst loss that was
+/// measured. A link whose capacity changes from second to second needs as many round trips as with
+/// any other algorithm, because it may become worse than it was. If only the round trips vary, the
+/// model's own figures are used, as by `punctual latency`.
 fn least(plan: &Plan<'_>) -> Duration {
     let rounds = plan.timed_rounds();
-    let two_rounds = rounds.detection + rounds.rtt + rounds.period() + rounds.last_request();
+    let two_rounds = rounds.detection + rounds.rtt + rounds.period() + rounds.last_nak();
     let reasons = plan.reasons();
     let least = two_rounds.max(reasons.by_spike).max(reasons.burst + two_rounds);
     let least = match plan.kind {
@@ -52,15 +52,15 @@ fn least(plan: &Plan<'_>) -> Duration {
     least.min(LONGEST_LATENCY)
 }
 
-/// What is needed at this latency, if it is enough.
+/// The needs at this latency, if it suffices.
 fn within(plan: &Plan<'_>, latency: Duration) -> Option<(Need, Expected)> {
     let (need, expected) = need(plan, latency);
     plan.suffices(&expected).then_some((need, expected))
 }
 
-/// What is needed at this latency. Copies of the last answer are not counted on: they are as many
-/// as the sender's budget leaves, and where the maximum bandwidth keeps answers waiting, what is
-/// asked for in vain takes most of that.
+/// The needs at this latency. Copies of the last retransmission are not counted on: their number
+/// depends on the sender's budget, and if the maximum bandwidth delays retransmissions, needless
+/// NAKs use up most of it.
 fn need(plan: &Plan<'_>, latency: Duration) -> (Need, Expected) {
     let model = Timed { rounds: plan.timed_rounds(), copies: 0 };
     let expected = plan.expected_by(&model, latency);
@@ -86,5 +86,5 @@ fn with_buffers(plan: &Plan<'_>, need: Need, expected: Expected) -> BothEnds {
     }
 }
 
-/// What `losstarget` may be at most.
+/// The greatest `losstarget`.
 const MOST_TARGET: f64 = 0.1;

@@ -22,9 +22,9 @@ pub(crate) fn plausible(
     } else if told > TIMED {
         "packets that were sent together arrived closer to each other than can be timed"
     } else if too_much.is_some_and(|rate| told > twice(rate)) {
-        "packets arrived in clusters: the pairs tell more than twice the rate that was too much"
+        "packets arrived in clusters: the pairs show more than twice the rate that was too much"
     } else if usable.is_some_and(|usable| told < usable) {
-        "pairs were torn apart on the way: they tell less than what the link carried"
+        "pairs were separated on the way: they show less than the rate that the link carried"
     } else {
         return Ok(told);
     };
@@ -54,7 +54,7 @@ mod tests {
             (mbps(7_180), congested(25), "closer to each other than can be timed"),
             (mbps(7_180), Limit::MaxRate, "closer to each other than can be timed"),
             (mbps(80), congested(25), "arrived in clusters"),
-            (mbps(10), congested(25), "torn apart"),
+            (mbps(10), congested(25), "separated"),
             (Bitrate::ZERO, Limit::Time, "arrived apart"),
         ] {
             let why = tried(told, 16, limit).unwrap_err();

@@ -18,11 +18,11 @@ struct Kind {
 /// Losses of one kind.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct LossEvent {
-    /// How often.
+    /// Number of these events.
     pub(crate) events: u64,
     /// Packets lost in all of them.
     pub(crate) packets: u64,
-    /// How long nothing came through.
+    /// The time for which nothing came through.
     pub(crate) span: Duration,
     /// The round trip at that time, if it was not the usual one.
     pub(crate) rtt: Option<Duration>,

@@ -1,4 +1,4 @@
-//! What will stay lost of a stream.
+//! The loss to be expected of a stream.
 
 use std::time::Duration;
 
@@ -9,38 +9,38 @@ use crate::measurement::{Distribution, Measurement};
 use crate::model::{Rounds, TimedRounds};
 use crate::step::float;
 
-/// What will stay lost of a stream that is set up as recommended, on a link as it was measured.
+/// The loss to be expected of a stream with the recommended settings, on a link as it was measured.
 ///
-/// On a link that does not change, that is what was lost and cannot be brought back within the
-/// latency, by the model of [`model`](crate::model). On one that changes there is also what comes
-/// too late because the link has no room for it at times. The seconds that were watched with at
-/// least the stream's rate tell of that: what would have been late in them, and, because so few
-/// seconds do not show all, half a second more (half an event of a second). These
-/// figures are means over the link's moods: a stream that meets none of the bad times does
-/// better, one that meets several does worse.
+/// On a link that does not change, these are the losses that cannot be recovered within the
+/// latency, by the model of [`model`](crate::model). On one that changes, packets also come too
+/// late because the link has too little capacity at times. That is estimated from the seconds that
+/// were watched with at least the stream's rate: the part of the stream that would have been late
+/// in them, and half a second more (half an event of a second), because so few seconds do not show
+/// everything. These figures are means over good and bad times: a stream that meets no bad time
+/// does better, one that meets several does worse.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expected {
     /// Share of packets that come too late or never.
     pub share: f64,
     /// The upper end of the 95 % interval of that.
     pub at_most: f64,
-    /// The part of `share` that was seen: what the latency could still change.
+    /// The part of `share` that was measured: the latency could still change it.
     pub seen: f64,
     /// Retransmissions that there is time for.
     pub rounds: u32,
 }
 
-/// What a model says of the packets that a link loses.
+/// A model of the recovery of lost packets.
 pub(crate) trait Model: Copy {
     /// The round trip that it reckons with.
     fn rtt(&self) -> Duration;
-    /// How many rounds fit into `time`.
+    /// The number of rounds that fit into `time`.
     fn within(&self, time: Duration) -> u32;
     /// The probability that a lost packet is still missing after `time`.
     fn missing_after(&self, time: Duration) -> f64;
-    /// The same with this round trip.
+    /// The same model with this round trip.
     fn with_rtt(self, rtt: Duration) -> Self;
-    /// The same of a link that is worse than it was measured.
+    /// The model of a link that is worse than the measured one.
     fn unlucky(self) -> Self;
 }
 
@@ -65,14 +65,14 @@ impl Model for Rounds {
         Self {
             rtt_variance: self.rtt_variance.mul_f64(1.25),
             loss: worse(self.loss, 0.01),
-            report_loss: worse(self.report_loss, 0.01),
-            report_loss_again: worse(self.report_loss_again, 0.02),
+            nak_loss: worse(self.nak_loss, 0.01),
+            nak_loss_again: worse(self.nak_loss_again, 0.02),
             ..self
         }
     }
 }
 
-/// The deadline-aware algorithm with so many copies of each last answer.
+/// The deadline-aware algorithm with this number of copies of each last retransmission.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timed {
     pub(crate) rounds: TimedRounds,
@@ -103,8 +103,8 @@ impl Model for Timed {
             rtt_variance: usual.rtt_variance.mul_f64(1.25),
             loss: worse(usual.loss, 0.01),
             loss_again: worse(usual.loss_again, 0.02),
-            report_loss: worse(usual.report_loss, 0.01),
-            report_loss_again: worse(usual.report_loss_again, 0.02),
+            nak_loss: worse(usual.nak_loss, 0.01),
+            nak_loss_again: worse(usual.nak_loss_again, 0.02),
             ..usual
         };
         Self { rounds, ..self }
@@ -116,7 +116,7 @@ fn worse(share: f64, more: f64) -> f64 {
     (share * 1.25 + more).min(1.0)
 }
 
-/// What stays lost of a stream of this rate at this latency, by this model.
+/// The loss to be expected of a stream of this rate at this latency, by this model.
 pub(crate) fn expected(
     measurement: &Measurement,
     rtt: &Distribution,
@@ -174,9 +174,9 @@ fn late(measurement: &Measurement, rate: Bitrate, latency: Duration) -> Late {
     }
 }
 
-/// The upper end of the 95 % interval of a mean count of events of which so many were seen: three
-/// for none, and otherwise the cube-root form of the exact Poisson limit (E. B. Wilson and M. M.
-/// Hilferty, The distribution of chi-square, 1931).
+/// The upper end of the 95 % interval of a mean number of events, if `seen` of them were seen:
+/// three if there were none, and otherwise the cube-root form of the exact Poisson limit (E. B.
+/// Wilson and M. M. Hilferty, The distribution of chi-square, 1931).
 fn most_events(seen: u64) -> f64 {
     if seen == 0 {
         return 3.0;
@@ -185,7 +185,7 @@ fn most_events(seen: u64) -> f64 {
     more * (1.0 - 1.0 / (9.0 * more) + 1.96 / (3.0 * more.sqrt())).powi(3)
 }
 
-/// How much of a stream an event costs that is worse than those that were seen, in seconds.
+/// The part of a stream that a worse event than those seen costs, in seconds.
 const UNSEEN: f64 = 1.0;
 
 #[cfg(test)]

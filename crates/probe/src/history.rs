@@ -1,4 +1,4 @@
-//! The link second by second, and what a stream would have met on it.
+//! The link second by second, and a simulation of a stream over it.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub(crate) struct History {
     usual: i64,
 }
 
-/// What a stream would have met.
+/// The result of a simulated stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Replay {
     /// Seconds in which at least as much was sent as the stream has.

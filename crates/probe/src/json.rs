@@ -1,5 +1,5 @@
-//! A measurement and its recommendation as JSON. Names end with their unit; what was not measured
-//! is `null`. New names may come; what a name means stays as long as `schema` does.
+//! A measurement and its recommendation as JSON. Names end with their unit; a value that was not
+//! measured is `null`. New names may come; the meaning of a name stays as long as `schema` does.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::uris::Uris;
 /// - `schema`, `peer` (`punctual` or `other`), `duration_s`
 /// - `rtt_ms`, `delay_variation_ms`: `samples`, `min`, `median`, `p95`, `p99`, `max`;
 ///   `rtt_variance_ms`, `rtt_spikes`
-/// - `watched_s`, `troubled_s`: of the rates that the link carried at ease
+/// - - `watched_s`, `troubled_s`: of the rates that the link carried without congestion
 /// - `loss`: `packets`, `lost`, `share`, `low`, `high`; shares are 0 to 1
 /// - `bursts`: `runs`, `mean_packets`, `longest_packets`, `longest_ms`, `share_in_bursts`
 /// - `reordering`: `share`, `distance_packets`; `duplicate_share`, `retransmission_loss_share`,
@@ -36,7 +36,7 @@ use crate::uris::Uris;
 ///   `receive_buffer` and `send_buffer` (`packets`, `bytes`), `reorder_tolerance_packets`,
 ///   `retransmit_algorithm` (libsrt's number), `expected` (`unrecovered_share`, `at_most`,
 ///   `seen_share`, `rounds`), `why` (an object from setting to sentence), `warnings`, `uris`
-/// - in it also `both_ends`, what does better where both ends are Punctual, or `null`:
+/// - - in it also `both_ends`, better settings where both ends are Punctual, or `null`:
 ///   `latency_ms`, `retransmit_algorithm` (`deadline`), `rounds`, `overhead_share`,
 ///   `loss_target_share`, `receive_buffer`, `send_buffer`, `expected`; in `uris` those of Punctual
 ///   go by it

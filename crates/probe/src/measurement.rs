@@ -16,7 +16,7 @@ pub struct Measurement {
     pub duration: Duration,
     /// Round trips and one-way delays.
     pub delay: Delay,
-    /// How long the link was watched, and for how long it showed signs of congestion.
+    /// The time for which the link was watched, and the part with signs of congestion.
     pub watched: Watched,
     /// Losses on the way to the peer.
     pub losses: Losses,
@@ -93,7 +93,7 @@ pub struct Rates {
     /// Why no higher rate is known to be usable.
     pub limit: Limit,
     /// The highest rate that the link carried each time it was tried for a while after the ramp;
-    /// `None` if it carried none, or none was tried.
+    /// `None` if there was no such rate.
     pub sustained: Option<Bitrate>,
     /// The receiver's estimate of the link's capacity from packet pairs: rough, and far too high on
     /// shared and cellular links.
@@ -103,7 +103,7 @@ pub struct Rates {
 /// The program at the other end of a probe.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Peer {
-    /// A Punctual listener that reports what it sees.
+    /// A Punctual listener that sends reports.
     Punctual,
     /// Any other SRT listener.
     Other,

@@ -1,4 +1,4 @@
-//! What a probe sends: MPEG-TS null packets, which every decoder throws away.
+//! The messages of a probe: MPEG-TS null packets, which every decoder ignores.
 
 use bytes::Bytes;
 
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_null_packets_that_a_decoder_passes_over() {
+    fn messages_are_null_packets_that_a_decoder_ignores() {
         let message = null_packets(1_316);
         assert_eq!(message.len(), 1_316);
         let mut checker = Checker::default();

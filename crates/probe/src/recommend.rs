@@ -12,15 +12,15 @@ use crate::probe::recommended;
 use crate::step::scaled;
 use crate::why;
 
-/// What the user wants of the stream.
+/// The user's requirements of the stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constraints {
     /// Share of packets that may stay lost. Default one in 100,000.
     pub target: f64,
-    /// Rate of the stream's payloads; `None` (default) for what the link carries.
+    /// Rate of the stream's payloads; `None` (default) for as much as the link carries.
     pub rate: Option<Bitrate>,
-    /// Whether the sender moves or its link is a mobile one; `None` (default) to judge by what was
-    /// measured.
+    /// Whether the sender moves or its link is a mobile one; `None` (default) to judge by the
+    /// measurement.
     pub mobile: Option<bool>,
     /// The longest latency that is acceptable. Default 8 s.
     pub max_latency: Duration,
@@ -43,7 +43,7 @@ pub struct Recommendation {
     pub stream_rate: Bitrate,
     /// Limit of everything that is sent, headers and retransmissions too \[maxbw\].
     pub max_bandwidth: Bitrate,
-    /// The same limit as percent above the stream's rate \[oheadbw\].
+    /// The maximum bandwidth in percent above the stream's rate \[oheadbw\].
     pub overhead_percent: u32,
     /// Bytes of payload of a message \[payloadsize\].
     pub payload: usize,
@@ -51,22 +51,21 @@ pub struct Recommendation {
     pub receive_buffer: Buffer,
     /// Least buffer of the end that sends \[sndbuf\].
     pub send_buffer: Buffer,
-    /// Packets of reordering that the end that receives waits for before it reports a loss
-    /// \[lossmaxttl\].
+    /// Reordering tolerance of the receiving end in packets \[lossmaxttl\].
     pub reorder_tolerance: u32,
-    /// Which loss reports the sender answers \[retransmitalgo\].
+    /// The sender's retransmission algorithm \[retransmitalgo\].
     pub algorithm: Algorithm,
-    /// What will stay lost.
+    /// The loss to be expected.
     pub expected: Expected,
-    /// What does better between two ends that are Punctual; `None` if nothing does.
+    /// Better settings for two Punctual ends; `None` if there are none.
     pub both_ends: Option<BothEnds>,
     /// Why each of these.
     pub why: Vec<Why>,
-    /// What should be known before it is relied on.
+    /// Warnings for the user, a sentence each.
     pub warnings: Vec<String>,
 }
 
-/// How much a link changes.
+/// The variability of a link.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LinkKind {
     /// Round trips are much the same.
@@ -75,7 +74,7 @@ pub enum LinkKind {
     Mobile,
 }
 
-/// How large a buffer must be.
+/// The necessary size of a buffer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Buffer {
     /// Packets.
@@ -84,12 +83,12 @@ pub struct Buffer {
     pub bytes: usize,
 }
 
-/// Which loss reports the sender answers \[retransmitalgo\].
+/// The sender's retransmission algorithm \[retransmitalgo\].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Algorithm {
-    /// Not again within a round trip; 1.
+    /// Retransmits a packet once in a round trip; 1.
     Efficient,
-    /// Every one; 0.
+    /// Retransmits on every NAK; 0.
     Aggressive,
 }
 
@@ -145,7 +144,7 @@ pub fn recommend(
     Ok(recommendation)
 }
 
-/// What a latency must be no less than, and why.
+/// The lower bounds of a latency, and their reasons.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reasons {
     pub(crate) factor: u32,
@@ -183,7 +182,7 @@ impl<'a> Plan<'a> {
             None => kind_of(measurement, &rtt),
         };
         let loss = measurement.losses.total.share;
-        // What is lost is sent again, and some of that again.
+        // Lost packets are retransmitted, and some retransmissions are lost, too.
         let needed = loss / (1.0 - loss.min(0.9)) * 1.5;
         let overhead = needed.clamp(USUAL_OVERHEAD, 1.0);
         #[expect(clippy::cast_possible_truncation, reason = "it is 25 to 100")]
@@ -209,8 +208,8 @@ impl<'a> Plan<'a> {
             rtt: rtt.p95,
             rtt_variance: measurement.delay.rtt_variance,
             loss: measurement.losses.of_retransmissions.unwrap_or(loss).max(loss),
-            report_loss: measurement.return_path.loss.unwrap_or(loss),
-            report_loss_again: measurement.return_path.loss_again.unwrap_or(loss),
+            nak_loss: measurement.return_path.loss.unwrap_or(loss),
+            nak_loss_again: measurement.return_path.loss_again.unwrap_or(loss),
             detection: packet.saturating_mul(1 + reorder_tolerance),
             holds_back: true,
         };
@@ -265,21 +264,21 @@ impl<'a> Plan<'a> {
 
     /// Whether no more is expected to be lost than is wanted.
     pub(crate) fn suffices(&self, expected: &Expected) -> bool {
-        // Less than what may come unseen is not worth a delay.
+        // A smaller loss than the expected unseen one is not worth a delay.
         expected.seen <= self.constraints.target.max(expected.share - expected.seen)
     }
 
-    /// The rounds of the deadline-aware algorithm. The maximum bandwidth keeps packets apart: an
-    /// answer waits for the packet before it, and the originals behind it for the answer, one after
-    /// the other; round trips are measured without that wait.
+    /// The rounds of the deadline-aware algorithm. The maximum bandwidth keeps packets apart: a
+    /// retransmission waits for the packet before it, and the originals after it wait in turn;
+    /// round trips are measured without that wait.
     pub(crate) fn timed_rounds(&self) -> TimedRounds {
         let usual = &self.rounds;
         let wait = self.max_bandwidth.time_for(self.payload as u64);
         let bursts =
             self.measurement.losses.bursts.map_or(0.0, |bursts| 1.0 - 1.0 / bursts.mean.max(1.0));
         let packet = self.rate.time_for(self.payload as u64);
-        // A request is repeated by the usual round trip and its deviation; that nearly all answers
-        // have come by then is in the deviation already.
+        // A NAK is repeated by the usual round trip and its deviation, which already includes that
+        // nearly all retransmissions have come by then.
         let rarely = usual.rtt.saturating_sub(self.rtt.median);
         TimedRounds {
             rtt: usual.rtt + wait,
@@ -288,18 +287,18 @@ impl<'a> Plan<'a> {
             packet,
             loss: usual.loss,
             loss_again: bursts.max(usual.loss),
-            report_loss: usual.report_loss,
-            report_loss_again: usual.report_loss_again,
+            nak_loss: usual.nak_loss,
+            nak_loss_again: usual.nak_loss_again,
             detection: packet.saturating_mul(self.reorder_tolerance) + wait * 2,
         }
     }
 
-    /// The end that receives holds what comes within the latency.
+    /// The receiving end holds the packets of the latency.
     pub(crate) fn receive_buffer(&self, latency: Duration) -> Buffer {
         self.buffer(latency + self.rtt.median / 2)
     }
 
-    /// The sender keeps what is not acknowledged for the latency, and for a second at least.
+    /// The sender keeps unacknowledged packets for the latency, and for a second at least.
     pub(crate) fn send_buffer(&self, latency: Duration) -> Buffer {
         self.buffer(latency.max(SENDER_KEEPS) + self.rtt.median)
     }
@@ -335,12 +334,12 @@ impl<'a> Plan<'a> {
         Reasons { factor, by_rtt: self.rtt.median * factor, by_spike, burst, by_burst, highest }
     }
 
-    /// What stays lost at this latency.
+    /// The loss to be expected at this latency.
     fn expected(&self, latency: Duration, algorithm: Algorithm) -> Expected {
         self.expected_by(&self.rounds.with_algorithm(&algorithm.into()), latency)
     }
 
-    /// What stays lost at this latency by this model.
+    /// The loss to be expected at this latency by this model.
     pub(crate) fn expected_by(&self, model: &impl Model, latency: Duration) -> Expected {
         expected(self.measurement, &self.rtt, model, self.rate, latency)
     }
@@ -349,8 +348,8 @@ impl<'a> Plan<'a> {
 impl Reasons {
     /// The least latency that all of them allow.
     fn least(&self, rounds: &Rounds) -> Duration {
-        let two_reports = rounds.rtt + rounds.report_period() * 2 + rounds.detection;
-        self.by_rtt.max(self.by_spike).max(self.by_burst).max(two_reports)
+        let two_naks = rounds.rtt + rounds.nak_period() * 2 + rounds.detection;
+        self.by_rtt.max(self.by_spike).max(self.by_burst).max(two_naks)
     }
 }
 
@@ -382,7 +381,7 @@ pub(crate) fn rounded_up(latency: Duration) -> Duration {
 }
 
 pub(crate) const GRAIN: Duration = Duration::from_millis(10);
-/// What a handshake can say.
+/// The longest latency that a handshake can carry.
 pub(crate) const LONGEST_LATENCY: Duration = Duration::from_millis(65_530);
 /// A quarter of the stream, as the SRT cookbook has it, and libsrt by default.
 const USUAL_OVERHEAD: f64 = 0.25;
@@ -391,7 +390,7 @@ const HARDLY_LOSSY: f64 = 0.001;
 /// Less reordering than that costs less than waiting for it.
 const WORTH_WAITING: f64 = 0.000_5;
 const MOST_TOLERANCE: u32 = 1_000;
-/// libsrt keeps what it sends for a second at least (draft section 4.6).
+/// libsrt keeps sent packets for a second at least (draft section 4.6).
 const SENDER_KEEPS: Duration = Duration::from_millis(1_020);
 /// libsrt's bytes of buffer for a packet.
 const BUFFER_UNIT: usize = 1_472;

@@ -1,4 +1,4 @@
-//! What a listener tells a probe of its end, as messages of the same SRT connection.
+//! The reports of a listener to a probe, as messages of the same SRT connection.
 //!
 //! A report is one message. All numbers are big-endian and unsigned, but for the transit:
 //!
@@ -16,9 +16,9 @@
 //! | 148 | 4 | estimated capacity of the link, kb/s |
 //! | 152 | 24 each | samples, the oldest first: see [`LinkSample`], in its order |
 //!
-//! Of a sample, time and transit have 8 and 4 bytes, the round trip 4, what was found since the
-//! sample before it 2 bytes each. A reader ignores a report of another version or length. What a
-//! lost report held is in the totals of the next, but for the round trips and transits.
+//! In a sample, time and transit have 8 and 4 bytes, the round trip 4, and each count since the
+//! sample before 2 bytes. A reader ignores a report of another version or length. The counts of a
+//! lost report are in the totals of the next, but its round trips and transits are lost.
 
 use std::time::Duration;
 
@@ -26,14 +26,14 @@ use bytes::{BufMut, Bytes, BytesMut};
 use punctual_proto::Statistics;
 use punctual_units::Bitrate;
 
-/// What the end that receives says of the stream so far.
+/// The receiving end's figures of the stream so far.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Report {
     /// Number of the report, from 0.
     pub number: u32,
     /// The largest payload received, bytes.
     pub largest_payload: u32,
-    /// What was counted since the connection was opened.
+    /// Totals since the connection was opened.
     pub totals: Totals,
     /// Smoothed round-trip time.
     pub rtt: Duration,
@@ -49,17 +49,17 @@ pub struct Report {
 
 macro_rules! totals {
     ($( $(#[$doc:meta])* $name:ident = $value:expr, )*) => {
-        /// What the receiver counted since the connection was opened.
+        /// The receiver's totals since the connection was opened.
         #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
         pub struct Totals { $( $(#[$doc])* pub $name: u64, )* }
 
         impl Totals {
-            /// What a connection's statistics say.
+            /// The totals in a connection's statistics.
             pub fn of(statistics: &Statistics) -> Self {
                 Self { $( $name: $value(statistics), )* }
             }
 
-            /// Adds what was counted from `first` to `last`.
+            /// Adds the counts from `first` to `last`.
             pub(crate) fn add_since(&mut self, first: &Self, last: &Self) {
                 $( self.$name += last.$name.saturating_sub(first.$name); )*
             }
@@ -82,13 +82,13 @@ totals! {
     received = |s: &Statistics| s.packets_received,
     /// Packets stored for delivery.
     unique = |s: &Statistics| s.packets_received_unique,
-    /// Packets found missing when a later one arrived, overtaken ones included.
+    /// Packets that were missing when a later one arrived, reordered ones included.
     lost = |s: &Statistics| s.packets_receive_lost,
     /// Gaps that those left.
     gaps = |s: &Statistics| s.receive_gaps,
     /// Gaps of one packet.
     gaps_single = |s: &Statistics| s.receive_gaps_single,
-    /// Packets that others had overtaken.
+    /// Reordered packets: missing ones whose originals came after all.
     reordered = |s: &Statistics| s.packets_reordered,
     /// Packets that were stored already.
     duplicate = |s: &Statistics| s.packets_duplicate,
@@ -96,7 +96,7 @@ totals! {
     belated = |s: &Statistics| s.packets_belated,
     /// Packets never delivered.
     dropped = |s: &Statistics| s.packets_receive_dropped,
-    /// Packets that arrived marked as sent again.
+    /// Packets that arrived with the retransmission flag.
     retransmitted = |s: &Statistics| s.packets_received_retransmitted,
     /// ACKs sent.
     acks_sent = |s: &Statistics| s.acks_sent,
@@ -119,11 +119,11 @@ pub struct LinkSample {
     pub rtt: Option<Duration>,
     /// Packets stored since the sample before.
     pub received: u16,
-    /// Packets found missing since then, overtaken ones included.
+    /// Packets that were missing since then, reordered ones included.
     pub lost: u16,
     /// Gaps that those left, or 65,535 if there were more.
     pub gaps: u16,
-    /// Originals since then that others had overtaken.
+    /// Reordered originals since then.
     pub reordered: u16,
 }
 
@@ -200,7 +200,7 @@ impl LinkSample {
     }
 }
 
-/// What is left of a message.
+/// The rest of a message.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_report_of_this_version_is_none() {
+    fn other_messages_and_versions_are_not_reports() {
         let bytes = report().to_bytes();
         assert_eq!(Report::parse(&[]), None);
         assert_eq!(Report::parse(&bytes[..bytes.len() - 1]), None, "too short");

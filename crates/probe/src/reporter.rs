@@ -6,12 +6,12 @@ use punctual_units::Instant;
 
 use crate::report::{LinkSample, MAX_SAMPLES, Report, Totals};
 
-/// The listener's side of a probe: looks at its connection again and again, and tells what it saw.
+/// The listener's side of a probe: samples its connection regularly, and reports to the probe.
 ///
-/// Whoever drives it calls [`observe`](Self::observe) with the connection's statistics when
-/// [`poll_timeout`](Self::poll_timeout) says so, and sends what
-/// [`poll_message`](Self::poll_message) gives. The first report goes out at once: it tells a probe
-/// whom it talks to.
+/// Its driver calls [`observe`](Self::observe) with the connection's statistics at
+/// [`poll_timeout`](Self::poll_timeout), and sends the messages of
+/// [`poll_message`](Self::poll_message). The first report goes out at once: by it a probe knows
+/// that the peer is a reporter.
 #[derive(Debug)]
 pub struct Reporter {
     next_sample: Instant,
@@ -21,7 +21,7 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// Begins to report on a connection that stands at `now`.
+    /// Begins to report on a connection that is established at `now`.
     pub fn new(now: Instant) -> Self {
         Self {
             next_sample: now,
@@ -31,7 +31,7 @@ impl Reporter {
         }
     }
 
-    /// A message of the stream arrived, with a payload of so many bytes.
+    /// A message of the stream arrived, with a payload of this size in bytes.
     pub fn handle_message(&mut self, payload: usize) {
         let payload = u32::try_from(payload).unwrap_or(u32::MAX);
         self.report.largest_payload = self.report.largest_payload.max(payload);
@@ -89,16 +89,16 @@ impl Reporter {
         Some(message)
     }
 
-    /// What has been counted so far.
+    /// The counts so far.
     pub fn totals(&self) -> &Totals {
         &self.before
     }
 }
 
-/// How often the connection is looked at.
+/// The period of samples.
 pub(crate) const SAMPLE_PERIOD: Duration = Duration::from_millis(20);
 
-/// How often the probe is told: some 20 kb/s.
+/// The period of reports, which take about 20 kb/s.
 const REPORT_PERIOD: Duration = Duration::from_millis(100);
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub(crate) fn explain(
     recommendation.warnings = warnings(recommendation, measurement, constraints);
 }
 
-/// What was too much, as the end of a sentence.
+/// Describes a sign of congestion, as the end of a sentence.
 pub fn describe(sign: Congestion) -> String {
     match sign {
         Congestion::Loss { share } => format!("{} of the packets were lost", percent(share)),
@@ -87,7 +87,7 @@ fn latency(
         );
     } else if reasons.by_burst + margin >= latency && reasons.by_burst > reasons.by_rtt {
         text += &format!(
-            "at worst nothing came through for {}, and what was lost then needs up to three \
+            "at worst nothing came through for {}, and the losses of that time need up to three \
              round trips more",
             shown(measurement.losses.events.longest())
         );
@@ -167,15 +167,17 @@ fn buffers(recommendation: &Recommendation) -> String {
 
 fn reordering(recommendation: &Recommendation, measurement: &Measurement) -> String {
     match measurement.reordering {
-        None => "the peer does not tell of reordering".to_owned(),
+        None => "the peer does not report reordering".to_owned(),
         Some(seen) if recommendation.reorder_tolerance > 0 => format!(
-            "{} of the packets were overtaken, by up to {} others; waiting for them saves needless \
+            "{} of the packets were reordered, by up to {} others; waiting for them saves needless \
              retransmissions",
             percent(seen.share),
             seen.distance
         ),
-        Some(seen) if seen.share > 0.0 => "too few packets were overtaken to wait for".to_owned(),
-        Some(_) => "no packet was overtaken: a gap is a loss and is reported at once".to_owned(),
+        Some(seen) if seen.share > 0.0 => {
+            "too few packets were reordered to wait for them".to_owned()
+        }
+        Some(_) => "no packet was reordered: a gap is a loss and is reported at once".to_owned(),
     }
 }
 
@@ -185,7 +187,7 @@ fn algorithm(recommendation: &Recommendation, measurement: &Measurement) -> Stri
              latency it recovers as much as is wanted"
             .to_owned(),
         Algorithm::Aggressive => format!(
-            "answering every report saves latency here, and at a loss of {} it costs little",
+            "retransmitting on every NAK saves latency here, and at a loss of {} it costs little",
             percent(measurement.losses.total.share)
         ),
     }
@@ -222,22 +224,22 @@ fn expected(recommendation: &Recommendation, measurement: &Measurement) -> Strin
 fn both_ends(recommendation: &Recommendation, measurement: &Measurement) -> String {
     let Some(both_ends) = &recommendation.both_ends else {
         let why = if measurement.changes {
-            "the link's room changes from second to second, and that sets the latency, not how \
-             often a lost packet can be asked for"
+            "the link's capacity changes from second to second, and that sets the latency, not \
+             the number of rounds"
         } else {
-            "what sets the latency are the longest round trips and losses that were seen, not how \
-             often a lost packet can be asked for"
+            "the longest round trips and losses that were seen set the latency, not the number \
+             of rounds"
         };
         return format!("deadline-aware retransmission needs as much here: {why}");
     };
     let need = &both_ends.need;
-    let requests = match need.rounds {
-        1 => "one request for each packet can".to_owned(),
-        rounds => format!("{rounds} requests for each packet can"),
+    let rounds = match need.rounds {
+        1 => "one round".to_owned(),
+        rounds => format!("{rounds} rounds"),
     };
     format!(
-        "deadline-aware retransmission, which both ends must know: {requests} be answered in \
-         time; about {} of the packets are sent again, and {} stay lost",
+        "deadline-aware retransmission, which both ends must know: there is time for {rounds} of \
+         retransmission; about {} of the packets are retransmitted, and {} stay lost",
         percent(need.overhead),
         percent(both_ends.expected.share)
     )
@@ -275,7 +277,7 @@ fn warnings(
     warnings
 }
 
-/// What is to be said if the recommended rate was not carried for a while.
+/// A warning, if the recommended rate was not sustained.
 fn untried(recommendation: &Recommendation, measurement: &Measurement) -> Option<String> {
     let rate = recommendation.stream_rate;
     if measurement.rates.sustained.is_some_and(|sustained| rate <= sustained) {

@@ -48,7 +48,6 @@ pub trait RttEstimator: fmt::Debug + Send {
         Some(reported)
     }
 
-    /// The estimate from the samples so far; `None` before the first. It is asked for after each
-    /// sample.
+    /// The estimate from the samples so far; `None` before the first. It is read after each sample.
     fn estimate(&self) -> Option<Rtt>;
 }

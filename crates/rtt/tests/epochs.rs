@@ -72,7 +72,7 @@ impl RttEstimator for OncePerRoundTrip {
     }
 
     fn peer_reported(&mut self, _now: Instant, _reported: Rtt) -> Option<Rtt> {
-        // A peer's estimate of the classic kind would undo what the epochs are for.
+        // A peer's classic estimate would undo the measurement by epochs.
         None
     }
 

@@ -2,8 +2,8 @@
 
 use punctual_units::Instant;
 
-/// What happens next somewhere. At the same instant, in this order; of one kind, by number. So the
-/// order does not depend on what else is in the world, or on when it came there.
+/// The source of an event. Sources with the same instant are handled in this order; those of one
+/// kind by number. So the order depends neither on other sources nor on when they were added.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Source {
     /// A packet comes out of a link, or the link changes.
@@ -27,8 +27,8 @@ pub(crate) enum Source {
 /// group. Rows hold nothing but instants: which source is first is looked up on the way down, where
 /// the leftmost of equal ones goes first.
 ///
-/// New sources stand at the end of the lowest row, and those above say nothing, until somebody asks
-/// what is next: a world of many is sorted once.
+/// New sources are added at the end of the lowest row, and the rows above are built when the next
+/// event is asked for: a large world is sorted once.
 #[derive(Debug)]
 pub(crate) struct Agenda {
     rows: Vec<Vec<Group>>,
@@ -78,7 +78,7 @@ impl Default for Agenda {
 }
 
 impl Agenda {
-    /// What happens first, and when.
+    /// The first event and its instant.
     pub(crate) fn next(&mut self) -> Option<(Instant, Source)> {
         if !self.sorted {
             self.sort();

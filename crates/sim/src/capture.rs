@@ -6,8 +6,8 @@ use punctual_units::Instant;
 
 use crate::packet::{IpPacket, UDP_OVERHEAD, fold, ones_complement};
 
-/// What was captured in a world, in order of time. Each captured link has two interfaces in it, one
-/// for its entrance and one for its exit.
+/// The captured packets of a world, in order of time. Each captured link has two interfaces in it,
+/// one for its entrance and one for its exit.
 #[derive(Debug, Default)]
 pub(crate) struct Capture {
     names: Vec<String>,
@@ -23,7 +23,7 @@ pub(crate) struct Ends {
     pub(crate) layer: Layer,
 }
 
-/// What lies above IP.
+/// The protocol above IP.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Layer {
     Udp,
@@ -149,7 +149,7 @@ fn udp_header(packet: &IpPacket, ends: &Ends) -> Vec<u8> {
     header.extend(ends.from.port().to_be_bytes());
     header.extend(ends.to.port().to_be_bytes());
     header.extend(size.to_be_bytes());
-    // A checksum of zero would mean that there is none.
+    // A checksum of zero would mean that there is no checksum.
     let checksum = match checksum(packet, ends, &header, size) {
         0 => u16::MAX,
         checksum => checksum,
@@ -172,7 +172,7 @@ fn tcp_header(packet: &IpPacket, ends: &Ends, sequence: u32, acknowledges: bool)
     header
 }
 
-/// The checksum of what lies above IP, `size` bytes: the header so far and the content as it was
+/// The checksum of the part above IP, `size` bytes: the header so far and the content as it was
 /// sent, with the addresses.
 fn checksum(packet: &IpPacket, ends: &Ends, header: &[u8], size: u16) -> u16 {
     let content = packet.sum_before_damage.unwrap_or_else(|| ones_complement(&packet.content));

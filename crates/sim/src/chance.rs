@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What a seed is for. The numbers are part of what makes a run repeatable: they never change.
+/// The use of a seed. The numbers never change, so that a run can be repeated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Purpose {
     Endpoint = 1,
@@ -31,7 +31,7 @@ pub(crate) const fn mix(value: u64) -> u64 {
 /// The golden ratio's fraction, as SplitMix64 takes it.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// SplitMix64, for what is drawn seldom.
+/// SplitMix64, for rare draws.
 #[derive(Clone, Debug)]
 pub(crate) struct Chance(u64);
 

@@ -18,7 +18,7 @@ impl Clock {
         Self { offset: u64::try_from(offset).unwrap_or(u64::MAX), ppm: ppm.into() }
     }
 
-    /// What this clock shows at an instant of the world.
+    /// The time of this clock at an instant of the world.
     pub(crate) fn local(&self, world: Instant) -> Instant {
         let local = Instant::from_nanos(world.as_nanos().saturating_add(self.offset));
         if self.ppm == 0 {
@@ -53,8 +53,8 @@ impl Clock {
 
 const MILLION: i128 = 1_000_000;
 
-/// What a clock without an offset shows at the world's start: not its origin, so that times before
-/// the start exist.
+/// The time of a clock without an offset at the world's start. It is not the origin, so that times
+/// before the start exist.
 const EPOCH: Duration = Duration::from_secs(10_000);
 
 #[cfg(test)]

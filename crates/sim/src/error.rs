@@ -29,7 +29,7 @@ pub enum WorldError {
     /// A message of this size cannot be sent.
     #[error("a message of {payload} bytes cannot be sent; it must have {min} to {max} bytes")]
     Payload {
-        /// Bytes asked for.
+        /// Bytes of the payload.
         payload: usize,
         /// Bytes of the shortest message, which can be told from others and checked.
         min: usize,
@@ -37,9 +37,7 @@ pub enum WorldError {
         max: usize,
     },
     /// A port accepts connections of one kind.
-    #[error(
-        "{0:?} is called by a stream of another transmission; each of them needs a host of its own"
-    )]
+    #[error("{0:?} is called by a stream of another transmission; each needs a separate host")]
     Transmission(HostId),
     /// One end of a stream is live and the other a file, or a group is to carry a file.
     #[error("both ends of a stream must have the same transmission, and those of a group be live")]
@@ -56,7 +54,7 @@ pub enum WorldError {
     /// A rate schedule's times must rise.
     #[error("the step at {0:?} of a rate schedule does not come after the one before it")]
     StepOrder(Duration),
-    /// A clock that stands still or worse.
+    /// A clock whose rate is zero or negative.
     #[error("a clock's drift is {0} ppm; it must lie within -100000 to 100000 ppm")]
     Drift(i32),
     /// A packet of this size cannot be sent as cross traffic.

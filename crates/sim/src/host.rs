@@ -30,9 +30,9 @@ pub struct HostConfig {
 pub struct Lateness {
     /// No wake-up is less late.
     pub least: Duration,
-    /// What chance adds on average.
+    /// The mean of the random part.
     pub mean: Duration,
-    /// What chance adds at most.
+    /// The maximum of the random part.
     pub most: Duration,
 }
 
@@ -48,7 +48,7 @@ impl Default for HostConfig {
 }
 
 impl HostConfig {
-    /// Puts the host's clock ahead of the world's by so much at the start.
+    /// Puts the host's clock ahead of the world's by this time at the start.
     #[must_use]
     pub fn with_offset(self, offset: Duration) -> Self {
         Self { offset, ..self }
@@ -92,7 +92,7 @@ impl Lateness {
     }
 }
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Use {
     /// The number of its stream.
@@ -113,16 +113,16 @@ pub(crate) struct Host {
     pub(crate) damaged: u64,
     /// Packets that wait for the host to wake up.
     pub(crate) inbox: Vec<IpPacket>,
-    /// What its connections are for.
+    /// The purposes of its connections.
     pub(crate) streams: BTreeMap<ConnectionId, Use>,
-    /// What the callers that it waits for want, by address and socket ID.
+    /// The purposes of the callers that it waits for, by address and socket ID.
     pub(crate) expected: BTreeMap<(SocketAddr, SocketId), Use>,
     /// How data travel over the connections that it accepts; `None` before there are any.
     pub(crate) transmission: Option<Transmission>,
     chance: Chance,
     /// When the endpoint asked to be woken up, and when it will be.
     timer: Option<(Instant, Instant)>,
-    /// When it wakes up for what is in the inbox.
+    /// When it wakes up to read the inbox.
     arrival: Option<Instant>,
 }
 

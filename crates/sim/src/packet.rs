@@ -4,7 +4,7 @@ use punctual_netem::Packet;
 /// An IP packet on its way through the world.
 #[derive(Clone, Debug)]
 pub(crate) struct IpPacket {
-    /// What the UDP datagram holds; nothing for cross traffic, whose bytes are never looked at.
+    /// The content of the UDP datagram; empty for cross traffic, whose bytes are never used.
     pub(crate) content: Bytes,
     pub(crate) cargo: Cargo,
     pub(crate) route: u32,
@@ -16,7 +16,7 @@ pub(crate) struct IpPacket {
     pub(crate) sum_before_damage: Option<u16>,
 }
 
-/// What a packet is, and for whom.
+/// The kind of a packet, and its receiver.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cargo {
     /// A datagram from one host's endpoint to another's, and the ports of both.

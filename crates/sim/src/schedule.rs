@@ -79,7 +79,7 @@ pub(crate) struct Pace {
     step: usize,
     /// Up to here, nanoseconds, ...
     at: u64,
-    /// ... all but so many nanobits of the next message are made.
+    /// The nanobits of the next message that have not accrued yet.
     owed: u64,
 }
 
@@ -102,7 +102,7 @@ impl Iterator for Pace {
             if rate > 0 {
                 let at = self.at.checked_add(self.owed.div_ceil(rate))?;
                 if end.is_none_or(|end| at < end) {
-                    // What was made in the rest of the nanosecond belongs to the next message.
+                    // The rest of the nanosecond accrues for the next message.
                     let spare = (at - self.at) * rate - self.owed;
                     self.at = at;
                     self.owed = self.message.saturating_sub(spare);

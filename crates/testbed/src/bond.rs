@@ -1,5 +1,5 @@
-//! Both ends of a group: several callers, each with a port and two modelled links of its own, and
-//! one listener, in virtual time from one seed.
+//! Both ends of a group in virtual time from one seed: several callers, each with a port and two
+//! modelled links, and one listener.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -31,7 +31,7 @@ pub struct End {
     pub closed: Vec<(LinkId, CloseReason)>,
     /// Callers that were shown to the application: not those that joined a group.
     pub accepted: u32,
-    /// How often a link said that it has room again.
+    /// Number of times that a link announced room in its send buffer.
     pub writable: u32,
 }
 
@@ -45,7 +45,7 @@ pub struct Bond {
     pub listener: End,
     there: Vec<Link<Vec<u8>>>,
     back: Vec<Link<Vec<u8>>>,
-    /// What went over each path.
+    /// The packets on each path.
     pub records: Vec<Record>,
     /// With which options the next link calls.
     pub config: Config,

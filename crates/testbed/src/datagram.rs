@@ -35,7 +35,7 @@ pub enum Kind {
     AckAck,
     /// Packets that the sender has given up.
     DropRequest,
-    /// Any other, or what is no SRT packet.
+    /// Any other datagram, also one that is not an SRT packet.
     Other,
 }
 

@@ -108,8 +108,8 @@ impl GroupEnd {
         up
     }
 
-    /// Does what follows from an event of the endpoint at `place`, calls of strangers aside. What
-    /// can be received then is to be taken by [`recv`](Self::recv).
+    /// Handles an event of the endpoint at `place`, except calls of strangers. Received messages
+    /// are then to be taken by [`recv`](Self::recv).
     pub fn handle_event(&mut self, now: Instant, place: usize, event: &Event) {
         match event {
             Event::Connected(id) => {
@@ -150,7 +150,7 @@ impl GroupEnd {
         messages
     }
 
-    /// Lets the group do what is due.
+    /// Handles the group's timers.
     pub fn update(&mut self, now: Instant) {
         let (driver, mut at) = self.parts(now);
         driver.update(&mut at);

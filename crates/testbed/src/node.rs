@@ -39,11 +39,11 @@ pub struct Node {
     pub connected: bool,
     /// The addresses that the peer moved to.
     pub moved: Vec<SocketAddr>,
-    /// How often the send buffer had room again.
+    /// Number of times that the send buffer had room again.
     pub writable: u32,
     /// Whether messages are read as soon as they are due.
     pub reads: bool,
-    /// How often a timer of the endpoint fired.
+    /// Number of times that a timer of the endpoint fired.
     pub wakeups: u64,
     /// The link from here to the other end.
     pub outgoing: Link<Vec<u8>>,
@@ -150,7 +150,7 @@ impl Node {
         busy
     }
 
-    /// Reads what is due, if this node reads.
+    /// Reads the due messages, if this node reads.
     pub fn read(&mut self, world: Instant) {
         let Some(id) = self.connection.filter(|_| self.reads) else { return };
         let local = self.local(world);
@@ -189,7 +189,7 @@ pub fn numbered(i: u32) -> Bytes {
     Bytes::from(payload)
 }
 
-/// Which message a payload is; panics if it is none.
+/// The number of the message with this payload; panics if it is not a message of the test.
 pub fn number_of(payload: &[u8]) -> u32 {
     let i = u32::from_be_bytes(payload[..4].try_into().expect("four bytes"));
     assert_eq!(payload, &numbered(i)[..], "the payload of message {i} was changed");

@@ -33,7 +33,7 @@ impl Side {
     }
 }
 
-/// Sees every datagram that `Side` puts on its link; what it returns is sent instead.
+/// Is called with every datagram that `Side` puts on its link; its result is sent instead.
 pub type Tap = Box<dyn FnMut(Instant, Side, Vec<u8>) -> Vec<Vec<u8>>>;
 
 /// A caller and a listener with two links between them.
@@ -291,7 +291,7 @@ impl Pair {
         self.exchange();
     }
 
-    /// Reads what is due at an end that did not read.
+    /// Reads the due messages at an end that did not read.
     pub fn read(&mut self, side: Side) {
         let world = self.now;
         self.node(side).reads = true;
@@ -307,7 +307,7 @@ impl Pair {
         node.endpoint.statistics(node.local(world), id).expect("not released")
     }
 
-    /// What the application can do at one end without waiting.
+    /// The calls that the application can make at one end without waiting.
     pub fn readiness(&mut self, side: Side) -> Readiness {
         let world = self.now;
         let node = self.node(side);
@@ -315,7 +315,7 @@ impl Pair {
         node.endpoint.readiness(now, id).expect("not released")
     }
 
-    /// What is known of the connection at one end.
+    /// The information about the connection at one end.
     pub fn info(&mut self, side: Side) -> ConnectionInfo {
         let node = self.node(side);
         node.endpoint.info(node.connection.expect("a connection")).expect("not released")
@@ -441,7 +441,7 @@ impl Pair {
         true
     }
 
-    /// Does everything that is due now, and what follows from it at once.
+    /// Handles everything that is due now, and its immediate consequences.
     fn exchange(&mut self) {
         let now = self.now;
         for _ in 0..10_000 {
@@ -485,7 +485,7 @@ fn is_call(datagram: &[u8]) -> bool {
     datagram.get(12..16) == Some(&[0; 4])
 }
 
-/// The first look at what is due `at`, `grain` apart since the epoch.
+/// The first multiple of `grain` since the epoch that is not before `at`.
 fn next_look(at: Instant, grain: Duration) -> Instant {
     let past = (at - EPOCH).as_nanos() % grain.as_nanos();
     let past = u64::try_from(past).expect("less than a grain");

@@ -88,11 +88,11 @@ fn measured(text: &mut String, measurement: &Measurement) {
         row(text, "lost on the way back", &percent(share));
     }
     if let Some(reordering) = measurement.reordering {
-        let overtaken = match reordering.distance {
+        let reordered = match reordering.distance {
             0 => "none".to_owned(),
             distance => format!("{}, by up to {distance} packets", percent(reordering.share)),
         };
-        row(text, "overtaken", &overtaken);
+        row(text, "reordered", &reordered);
     }
     if let Some(share) = measurement.duplicates {
         row(text, "doubled", &percent(share));

@@ -1,4 +1,4 @@
-//! What latency a target needs: the model turned around.
+//! The latency that a target needs: the model inverted.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::periodic::Rounds;
 use super::timed::TimedRounds;
 
-/// A path as people know it: what the rounds of each algorithm are made of.
+/// The figures of a path that people know, from which the rounds of each algorithm follow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Path {
     rtt: Duration,
@@ -20,7 +20,7 @@ pub struct Path {
     burst: f64,
 }
 
-/// What of a path makes no sense.
+/// A figure of a path that is out of its range.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error("{name} is {value}; it must be {expected}")]
 pub struct PathError {
@@ -29,32 +29,32 @@ pub struct PathError {
     expected: &'static str,
 }
 
-/// What one algorithm needs to leave no more than the target missing.
+/// The needs of one algorithm to leave no more than the target missing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Need {
     /// The latency, whole milliseconds.
     pub latency: Duration,
-    /// Requests that can be answered in time.
+    /// NAKs whose retransmission can be in time.
     pub rounds: u32,
-    /// Copies of the last answer that can be in time.
+    /// Copies of the last retransmission that can be in time.
     pub copies: u32,
-    /// Packets sent again for each original.
+    /// Retransmissions for each original.
     pub overhead: f64,
     /// Share of packets that stays missing.
     pub missing: f64,
-    /// What `losstarget` makes the sender send so many copies; 0 without any.
+    /// The `losstarget` that makes the sender send this number of copies; 0 if there are none.
     pub sender_target: f64,
     /// Whether it is more than the deadline-aware algorithm sends unless it is allowed to by
     /// `rexmitceiling`.
     pub needs_ceiling: bool,
 }
 
-/// What each algorithm needs; `None` and nothing where no latency is enough.
+/// The needs of each algorithm; `None` and an empty list if no latency is enough.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Needs {
-    /// libsrt's algorithm that answers every report.
+    /// libsrt's algorithm that retransmits on every NAK.
     pub aggressive: Option<Need>,
-    /// libsrt's algorithm that answers once a round trip.
+    /// libsrt's algorithm that retransmits a packet once in a round trip.
     pub efficient: Option<Need>,
     /// The deadline-aware one between two ends that know it: the least latency first, then those
     /// that need fewer copies, down to none.
@@ -63,7 +63,7 @@ pub struct Needs {
 
 impl Path {
     /// A path with this round-trip time (1 ms to 10 s), its mean deviation (up to the round-trip
-    /// time), and this rate of the stream of packets of so many bytes (10 kb/s to 10 Gb/s), that
+    /// time), and a stream of this rate (10 kb/s to 10 Gb/s) in packets of `payload` bytes. It
     /// loses nothing.
     pub fn new(
         rtt: Duration,
@@ -86,8 +86,8 @@ impl Path {
         Ok(Self { rtt, jitter, packet, loss: 0.0, return_loss: 0.0, burst: 1.0 })
     }
 
-    /// Loses these shares of packets there and back (0 to 0.5), so many in a row on the mean (1 to
-    /// 1000, 1 for each by chance).
+    /// Loses these shares of packets on the way there and back (0 to 0.5), in bursts of this mean
+    /// length (1 to 1000 packets; 1 for independent losses).
     pub fn with_loss(self, there: f64, back: f64, burst: f64) -> Result<Self, PathError> {
         for (name, share) in [("the loss", there), ("the loss on the way back", back)] {
             if !(0.0..=MOST_LOSS).contains(&share) {
@@ -97,7 +97,7 @@ impl Path {
         }
         if !(1.0..=LONGEST_BURST).contains(&burst) {
             let value = format!("{burst}");
-            let expected = "1 to 1000 packets, 1 for each by chance";
+            let expected = "1 to 1000 packets, 1 for independent losses";
             return Err(PathError { name: "the mean length of a burst", value, expected });
         }
         Ok(Self { loss: there, return_loss: back, burst, ..self })
@@ -109,8 +109,8 @@ impl Path {
             rtt: self.rtt,
             rtt_variance: self.jitter,
             loss: self.loss,
-            report_loss: self.return_loss,
-            report_loss_again: self.again(self.return_loss),
+            nak_loss: self.return_loss,
+            nak_loss_again: self.again(self.return_loss),
             detection: self.packet,
             holds_back: true,
         }
@@ -126,8 +126,8 @@ impl Path {
             packet: self.packet,
             loss: self.loss,
             loss_again: self.again(self.loss),
-            report_loss: self.return_loss,
-            report_loss_again: self.again(self.return_loss),
+            nak_loss: self.return_loss,
+            nak_loss_again: self.again(self.return_loss),
             detection: Duration::ZERO,
         }
     }
@@ -170,15 +170,15 @@ impl PathError {
     }
 }
 
-/// The least that must be sent again for each original to get everything across: no algorithm that
-/// recovers everything sends less.
+/// The least number of retransmissions for each original with which every packet arrives: no
+/// algorithm that recovers everything sends less.
 pub fn bound(loss: f64) -> f64 {
     loss / (1.0 - loss).max(f64::MIN_POSITIVE)
 }
 
-/// What latency each algorithm needs on this path to leave no more than `target` missing, a share
-/// of all packets, up to `longest`. The deadline-aware one sends no copies beyond `ceiling`, which
-/// is packets sent again for each original; `None` for what it may send without one.
+/// The latency that each algorithm needs on this path to leave no more than `target` missing, a
+/// share of all packets, up to `longest`. The deadline-aware one sends no copies beyond `ceiling`,
+/// in retransmissions for each original; `None` for its own limit.
 pub fn needs(path: &Path, target: f64, ceiling: Option<f64>, longest: Duration) -> Needs {
     let mut search = Search::new(path, target, ceiling);
     let mut latency = Duration::ZERO;
@@ -203,14 +203,14 @@ struct Search<'a> {
 struct Periodic {
     rounds: Rounds,
     spread: Spread,
-    /// What is missing after so many rounds; it changes with them alone.
+    /// The number of rounds, and the share that is missing after them.
     missing: (u32, f64),
 }
 
 /// The mean of a probability over the losses of bursts, of which the first are found last.
 #[derive(Clone, Copy, Debug)]
 struct Spread {
-    /// How likely what is found by now was found a grain earlier as well.
+    /// The probability that a loss that is detected by now was detected a millisecond earlier, too.
     longer: f64,
     mean: f64,
 }
@@ -252,7 +252,7 @@ impl<'a> Search<'a> {
                     latency,
                     rounds: rounds.within(latency),
                     copies: 0,
-                    overhead: loss * rounds.answers(latency),
+                    overhead: loss * rounds.retransmissions(latency),
                     missing,
                     sender_target: 0.0,
                     needs_ceiling: false,
@@ -276,7 +276,7 @@ impl<'a> Search<'a> {
             let fits = rounds.within(latency);
             let overhead = self.path.loss * outcome.sent;
             let allowed = rounds.allowance(latency) * self.path.loss;
-            // Answers are sent as they are asked for; it is copies that a ceiling keeps back.
+            // Retransmissions follow NAKs; a ceiling limits copies only.
             if copies > 0 && overhead > self.ceiling.unwrap_or(allowed) {
                 continue;
             }
@@ -312,9 +312,9 @@ impl Spread {
 }
 
 const GRAIN: Duration = Duration::from_millis(1);
-/// What a handshake can say.
+/// The longest latency that a handshake can carry.
 const LONGEST_LATENCY: Duration = Duration::from_millis(65_530);
-/// As many copies of an answer as are sent at most, and none.
+/// Numbers of copies of a retransmission: none, and up to seven.
 const COPIES: u32 = 8;
 const LEAST_RTT: Duration = Duration::from_millis(1);
 const LONGEST_RTT: Duration = Duration::from_secs(10);
@@ -338,7 +338,7 @@ mod tests {
     }
 
     /// With 21.3 ms a round it takes three rounds and three copies, or six
-    /// rounds. Here it is a millisecond more, and the last request has time for all its datagrams.
+    /// rounds. Here it is a millisecond more, and the last NAK has time for all its datagrams.
     #[test]
     fn one_in_a_million_at_10_percent_takes_3_rounds_with_copies_6_without() {
         let needs = needs(&lab(0.1, 1.0), 1e-6, None, LONG);
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn more_may_be_sent_for_a_latency_of_hardly_more_than_a_round_trip() {
+    fn a_ceiling_allows_a_latency_of_hardly_more_than_a_round_trip() {
         let path = lab(0.01, 1.0);
         let by = |ceiling| needs(&path, 1e-6, ceiling, LONG).deadline[0];
         let (usual, generous) = (by(None), by(Some(0.05)));
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn the_keys_of_a_uri_say_what_is_needed() {
+    fn the_keys_of_a_uri_set_up_the_need() {
         let keys = |target, ceiling| {
             let need = needs(&lab(0.01, 1.0), target, ceiling, LONG).deadline[0];
             let keys = need.deadline_keys(ceiling);
@@ -392,7 +392,7 @@ mod tests {
             assert!(needs.efficient.is_some_and(|need| need.latency > latency), "{burst}");
             before = latency;
         }
-        // What is left of a burst of 50 on the mean is as long as another; three of them at least.
+        // The rest of a burst of 50 on the mean is as long as another; three of them at least.
         assert!(before > MS(150), "{before:?}");
     }
 
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_makes_no_sense_says_what_would() {
+    fn an_invalid_path_is_refused_with_the_range() {
         let rate = Bitrate::from_mbps(10);
         let error = Path::new(MS(20_000), NONE, rate, 1_316).unwrap_err();
         let text = "the round-trip time is 20 s; it must be 1 ms to 10 s";

@@ -1,10 +1,11 @@
-//! How likely a lost packet is still missing after a time, what it costs to send it again, and
-//! what latency that takes: rounds of report and retransmission.
+//! Models of loss recovery: the probability that a lost packet is still missing after a time, the
+//! number of retransmissions, and the latency that follows. They count rounds of NAK and
+//! retransmission.
 //!
-//! [`Rounds`] are those of libsrt's two algorithms, where everything that is missing is reported
-//! once a period; [`TimedRounds`] are those of the deadline-aware one, where each packet is asked
-//! for by a clock of its own and the last answer is sent more than once (`docs/retransmission.md`).
-//! [`needs`] turns both around: the least latency that leaves no more than a target missing.
+//! [`Rounds`] are those of libsrt's two algorithms, where a periodic NAK lists everything that is
+//! missing; [`TimedRounds`] are those of the deadline-aware one, where each packet has a NAK timer
+//! and the last retransmission is sent more than once (`docs/retransmission.md`). [`needs`] inverts
+//! both: it finds the least latency that leaves no more than a target missing.
 
 mod latency;
 mod periodic;

@@ -1,29 +1,29 @@
-//! The rounds of libsrt's two algorithms: reports of everything that is missing, once a period.
+//! The rounds of libsrt's two algorithms: periodic NAKs of everything that is missing.
 //!
-//! The receiver reports a loss when the next packet arrives, at once, and then again each report
-//! period *T* = max(20 ms, (RTT + 4 RTTVar) / 2) as long as it is missing (draft section 4.8.2).
-//! The sender answers a report that arrives, unless the algorithm holds it back: the efficient one
-//! answers nothing within *S* = RTT - 4 RTTVar of its last answer, that is, no more than each
-//! *k* = ⌊1.05 *S* / *T*⌋ + 1 reports: what falls due at the very end of *S* counts as too early.
-//! A report sent at time *t* brings its answer at *t* + RTT. With *p* the share of answers that are
-//! lost, *r* the share of reports that are, and *s* that of reports which follow a lost one, the
-//! probability that a packet is still missing at time *L* after it should have come follows from
-//! the end backwards:
+//! The receiver sends a NAK for a loss when the next packet arrives, and another one each interval
+//! *T* = max(20 ms, (RTT + 4 RTTVar) / 2) as long as the packet is missing (draft section 4.8.2).
+//! The sender retransmits on each NAK that arrives, unless the algorithm holds it back: the
+//! efficient one does not retransmit within *S* = RTT - 4 RTTVar of the last retransmission, that
+//! is, on no more than each *k* = ⌊1.05 *S* / *T*⌋ + 1 NAKs: one at the very end of *S* counts as
+//! too early. The retransmission for a NAK sent at time *t* comes at *t* + RTT. Let *p* be the
+//! share of retransmissions that are lost, *r* that of NAKs, and *s* that of NAKs after a lost
+//! one. The probability that a packet is still missing at time *L* after it should have come
+//! follows from the end backwards:
 //!
-//! > *P*(*j*, *w*, *x*) = 1, if report *j* is too late: *d* + *j T* + RTT > *L*
+//! > *P*(*j*, *w*, *x*) = 1, if NAK *j* is too late: *d* + *j T* + RTT > *L*
 //! >
 //! > *P*(*j*, *w*, *x*) = *P*(*j* + 1, *w* - 1, *r*), if *w* > 0: the sender holds back
 //! >
 //! > *P*(*j*, 0, *x*) = *x P*(*j* + 1, 0, *s*) + (1 - *x*) *p P*(*j* + 1, *k* - 1, *r*)
 //!
-//! beginning with *P*(0, 0, *r*), where *d* is the time until the gap shows. Shown against libsrt's
-//! own figures by test.
+//! beginning with *P*(0, 0, *r*), where *d* is the time until the gap is detected. Tests compare
+//! this with libsrt's figures.
 
 use std::time::Duration;
 
 use punctual_proto::RetransmitAlgorithm;
 
-/// What the rounds of a link are made of.
+/// The parameters of the rounds of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rounds {
     /// Round-trip time.
@@ -32,29 +32,28 @@ pub struct Rounds {
     pub rtt_variance: Duration,
     /// Share of retransmissions that are lost, 0 to 1.
     pub loss: f64,
-    /// Share of loss reports that are lost, 0 to 1.
-    pub report_loss: f64,
-    /// Share of loss reports that are lost where the report before was, 0 to 1: losses on the way
-    /// back come together, and what is sent there is far apart.
-    pub report_loss_again: f64,
-    /// Time until a gap shows and is reported: that of a packet, more where reordering is waited
-    /// for.
+    /// Share of NAKs that are lost, 0 to 1.
+    pub nak_loss: f64,
+    /// Share of NAKs that are lost if the one before was, 0 to 1: losses on the way back come in
+    /// bursts, and the packets there are far apart.
+    pub nak_loss_again: f64,
+    /// Time until the NAK of a loss: that of a packet, and more if the receiver tolerates
+    /// reordering.
     pub detection: Duration,
-    /// Whether the sender holds answers back as the efficient algorithm does.
+    /// Whether the sender holds retransmissions back as the efficient algorithm does.
     pub holds_back: bool,
 }
 
 impl Rounds {
-    /// Time between reports of the same loss.
-    pub fn report_period(&self) -> Duration {
-        report_period(self.rtt, self.rtt_variance)
+    /// Time between NAKs of the same loss.
+    pub fn nak_period(&self) -> Duration {
+        nak_period(self.rtt, self.rtt_variance)
     }
 
-    /// How many rounds of report and answer fit into `time`: reports whose answer can still come
-    /// in time.
+    /// The number of rounds that fit into `time`: NAKs whose retransmission can still come in time.
     pub fn within(&self, time: Duration) -> u32 {
         let Some(left) = time.checked_sub(self.detection + self.rtt) else { return 0 };
-        let rounds = left.as_nanos() / self.report_period().as_nanos() + 1;
+        let rounds = left.as_nanos() / self.nak_period().as_nanos() + 1;
         u32::try_from(rounds).unwrap_or(u32::MAX).min(MOST_ROUNDS)
     }
 
@@ -65,76 +64,75 @@ impl Rounds {
         let clamped = |share: f64| share.clamp(0.0, 1.0);
         let loss = clamped(self.loss);
         let held = self.held_back();
-        // `later[w]` is the probability from the next report on, if the sender holds back for `w`
-        // reports; `after_loss` the same if it does not and the last report was lost.
+        // `later[w]` is the probability from the next NAK on, if the sender holds back for `w`
+        // NAKs; `after_loss` that if it does not and the last NAK was lost.
         let mut later = vec![1.0; held + 1];
         let mut after_loss = 1.0;
         for _ in 0..rounds {
             let answered = later[held] * loss;
             let step = |lost: f64| lost * after_loss + (1.0 - lost) * answered;
-            let now = step(clamped(self.report_loss));
-            after_loss = step(clamped(self.report_loss_again.max(self.report_loss)));
+            let now = step(clamped(self.nak_loss));
+            after_loss = step(clamped(self.nak_loss_again.max(self.nak_loss)));
             later.rotate_right(1);
             later[0] = now;
         }
         later[0]
     }
 
-    /// How often a packet that the link lost is sent again on the mean, about, where it is given up
-    /// after `time`.
+    /// The mean number of retransmissions of a packet that the link lost, approximately, if it is
+    /// given up after `time`.
     ///
-    /// The aggressive algorithm answers each report that comes, and reports go on until the first
-    /// answer comes, a round trip after the first. The efficient one sends a packet once, once more
-    /// where that is lost, and once more where the report was: the one behind it is answered as
-    /// well.
-    pub fn answers(&self, time: Duration) -> f64 {
+    /// The aggressive algorithm retransmits on each NAK that comes, and NAKs go on until the first
+    /// retransmission comes, a round trip after the first. The efficient one retransmits once, once
+    /// more if that is lost, and once more if the NAK was, because it also retransmits on the next
+    /// one.
+    pub fn retransmissions(&self, time: Duration) -> f64 {
         let clamped = |share: f64| share.clamp(0.0, 1.0);
-        let (loss, report_loss) = (clamped(self.loss), clamped(self.report_loss));
-        let period = self.report_period().as_nanos();
-        let reports = time.as_nanos() / period + 1;
+        let (loss, nak_loss) = (clamped(self.loss), clamped(self.nak_loss));
+        let period = self.nak_period().as_nanos();
+        let naks = time.as_nanos() / period + 1;
         if self.holds_back {
-            return if reports > 2 { 1.0 + loss + report_loss } else { 1.0 };
+            return if naks > 2 { 1.0 + loss + nak_loss } else { 1.0 };
         }
-        let at_once = ((self.rtt + self.detection).as_nanos() / period + 1).min(reports);
-        let later = u32::try_from(reports - at_once).unwrap_or(u32::MAX).min(MOST_ROUNDS);
-        let fails = 1.0 - (1.0 - loss) * (1.0 - report_loss);
+        let at_once = ((self.rtt + self.detection).as_nanos() / period + 1).min(naks);
+        let later = u32::try_from(naks - at_once).unwrap_or(u32::MAX).min(MOST_ROUNDS);
+        let fails = 1.0 - (1.0 - loss) * (1.0 - nak_loss);
         let mut sent = f64::from(u32::try_from(at_once).unwrap_or(u32::MAX));
         let mut missing = 1.0;
         for _ in 0..later {
             missing *= fails;
             sent += missing;
         }
-        sent * (1.0 - report_loss)
+        sent * (1.0 - nak_loss)
     }
 
-    /// The same rounds with this algorithm at the sender. One of the user's own counts as the
-    /// efficient one.
+    /// The same rounds with this algorithm at the sender. A custom one counts as the efficient one.
     #[must_use]
     pub fn with_algorithm(self, algorithm: &RetransmitAlgorithm) -> Self {
         let holds_back = !matches!(algorithm, RetransmitAlgorithm::Aggressive);
         Self { holds_back, ..self }
     }
 
-    /// Reports after an answered one that the sender passes over.
+    /// Number of NAKs that the sender ignores after a retransmission.
     fn held_back(&self) -> usize {
         if !self.holds_back {
             return 0;
         }
         let quiet = self.rtt.saturating_sub(self.rtt_variance * 4).mul_f64(1.05);
-        let reports = quiet.as_nanos() / self.report_period().as_nanos();
-        usize::try_from(reports).unwrap_or(usize::MAX).min(1_000)
+        let naks = quiet.as_nanos() / self.nak_period().as_nanos();
+        usize::try_from(naks).unwrap_or(usize::MAX).min(1_000)
     }
 }
 
-/// Time between reports of the same loss (draft section 4.8.2).
-fn report_period(rtt: Duration, variance: Duration) -> Duration {
-    ((rtt + variance * 4) / 2).max(LEAST_REPORT_PERIOD)
+/// Time between NAKs of the same loss (draft section 4.8.2).
+fn nak_period(rtt: Duration, variance: Duration) -> Duration {
+    ((rtt + variance * 4) / 2).max(LEAST_NAK_PERIOD)
 }
 
-/// Least time between periodic loss reports (draft section 4.8.2).
-const LEAST_REPORT_PERIOD: Duration = Duration::from_millis(20);
+/// Least time between periodic NAKs (draft section 4.8.2).
+const LEAST_NAK_PERIOD: Duration = Duration::from_millis(20);
 
-/// More rounds than that fit into no latency.
+/// No latency has time for more rounds.
 const MOST_ROUNDS: u32 = 4_000;
 
 #[cfg(test)]
@@ -149,8 +147,8 @@ mod tests {
             rtt: MS(20),
             rtt_variance: Duration::from_micros(500),
             loss,
-            report_loss: loss,
-            report_loss_again: loss,
+            nak_loss: loss,
+            nak_loss_again: loss,
             detection: MS(1),
             holds_back: false,
         }
@@ -166,7 +164,7 @@ mod tests {
     /// libsrt 1.5.5, aggressive, 10 Mb/s, 10 % loss each way, as measured for the published grid:
     /// unrecovered in percent at latencies in milliseconds. The model errs on the safe side.
     #[test]
-    fn the_model_tells_what_was_measured_with_libsrt() {
+    fn the_model_predicts_the_measurements_of_libsrt() {
         for (latency, measured) in [(50, 0.2635), (80, 0.0239)] {
             let told = 0.1 * lab(0.1).missing_after(MS(latency)) * 100.0;
             assert!((1.0..3.5).contains(&(told / measured)), "{latency} ms: {told} %");
@@ -176,7 +174,7 @@ mod tests {
     /// Figures of the lab from three plans, in percent: loss, round trip,
     /// latency, overhead of the aggressive algorithm and of the efficient one.
     #[test]
-    fn what_is_sent_again_is_told_within_an_eighth() {
+    fn retransmissions_are_predicted_within_an_eighth() {
         for (loss, rtt, ms, aggressive, efficient) in [
             (5.0, 20, 30, 9.67, 5.25),
             (5.0, 20, 50, 9.99, 5.63),
@@ -193,26 +191,26 @@ mod tests {
             let link = Rounds { rtt: MS(rtt), rtt_variance: Duration::ZERO, ..lab(loss / 100.0) };
             let held = link.with_algorithm(&RetransmitAlgorithm::Efficient);
             for (link, measured) in [(link, aggressive), (held, efficient)] {
-                let told = loss * link.answers(MS(ms));
+                let told = loss * link.retransmissions(MS(ms));
                 assert!((told / measured - 1.0).abs() < 0.125, "{loss}, {rtt}, {ms}: {told}");
             }
         }
     }
 
     #[test]
-    fn holding_back_costs_rounds_where_reports_come_faster_than_answers() {
+    fn holding_back_costs_rounds_if_naks_come_faster_than_packets() {
         let fast = Rounds { rtt: MS(100), rtt_variance: Duration::ZERO, ..lab(0.1) };
         let held = fast.with_algorithm(&RetransmitAlgorithm::Efficient);
-        assert_eq!(fast.report_period(), MS(50));
+        assert_eq!(fast.nak_period(), MS(50));
         assert!(held.missing_after(MS(160)) > fast.missing_after(MS(160)));
-        // A second answer comes three reports after the first.
-        let two_answers = held.missing_after(MS(251));
-        assert!(two_answers < 0.19 * 0.19, "{two_answers}");
+        // A second retransmission comes three NAKs after the first.
+        let two_retransmissions = held.missing_after(MS(251));
+        assert!(two_retransmissions < 0.19 * 0.19, "{two_retransmissions}");
     }
 
     #[test]
-    fn reports_that_are_lost_together_cost_more() {
-        let together = Rounds { report_loss_again: 0.6, ..lab(0.05) };
+    fn naks_that_are_lost_together_cost_more() {
+        let together = Rounds { nak_loss_again: 0.6, ..lab(0.05) };
         assert!(together.missing_after(MS(90)) > 5.0 * lab(0.05).missing_after(MS(90)));
     }
 

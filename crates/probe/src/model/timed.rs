@@ -1,35 +1,35 @@
-//! The rounds of the deadline-aware algorithm: requests by clocks of single packets, and copies of
-//! the last answer that can be in time.
+//! The rounds of the deadline-aware algorithm: a NAK timer for each packet, and copies of the last
+//! retransmission that can be in time.
 //!
-//! A loss is found when the next packet comes, and given up when that packet is due, so both cancel
-//! out. The first request leaves at once, each further one when the answer to the one before is
-//! overdue, *m* after a round trip *R*. Within a time *L* there are
+//! A loss is detected when the next packet comes, and given up when that packet is due, so both
+//! cancel out. The first NAK leaves at once, each further one when the retransmission for the one
+//! before is overdue, *m* after a round trip *R*. Within a time *L* there are
 //!
 //! > *n* = 1 + ⌊(*L* − *R* − *e*) / (*R* + *m*)⌋
 //!
-//! of which the answer can be in time. A request is sent as *k* = 2 datagrams soon one behind the
-//! other, the last one as four, which take the time *e*; the answer to the last is followed by *c*
-//! copies, spread over 7/8 of the time that is left. Where a further round may fit or not, copies
-//! are not counted on. With *p* the share of answers that are
-//! lost, *r* that of requests, *s* that of those behind a lost one, a request of *k* datagrams is
-//! lost with *r s*ᵏ⁻¹, and an answer so long after a lost one as *τ* with
+//! of which the retransmission can be in time. A NAK is sent as *k* = 2 datagrams, one soon after
+//! the other, the last one as four, which take the time *e*; the last retransmission is followed by
+//! *c* copies, spread over 7/8 of the time that is left. If it is uncertain whether a further round
+//! fits, copies are not counted on. Let *p* be the share of retransmissions that are lost, *r* that
+//! of NAKs, *s* that of NAKs directly after a lost one. A NAK of *k* datagrams is lost with the
+//! probability *r s*ᵏ⁻¹, and a retransmission at the time *τ* after a lost one with
 //!
 //! > *q*(*τ*) = *p* + (1 − *p*) ((*q*₁ − *p*) / (1 − *p*))^*τ*/*i*
 //!
-//! where *q*₁ is the loss of the packet right behind a lost one, and *i* the time between packets
-//! (E. N. Gilbert, Capacity of a burst-noise channel, 1960); so do requests of two rounds by *r*,
-//! *s* and the ACKs between them. Without bursts, *s* = *r* = *p* and *q* = *p*, what stays missing
-//! is (*p*ᵏ + (1 − *p*ᵏ) *p*)ⁿ⁻¹ (*p*⁴ + (1 − *p*⁴) *p*¹⁺ᶜ) of what the link lost. Shown against
-//! the lab's figures by test.
+//! where *q*₁ is the loss of the packet directly after a lost one, and *i* the time between packets
+//! (E. N. Gilbert, Capacity of a burst-noise channel, 1960). The same holds for NAKs of two rounds
+//! with *r*, *s* and the ACKs between them. Without bursts, *s* = *r* = *p* and *q* = *p*, and of
+//! the packets that the link lost the share (*p*ᵏ + (1 − *p*ᵏ) *p*)ⁿ⁻¹ (*p*⁴ + (1 − *p*⁴) *p*¹⁺ᶜ)
+//! stays missing. Tests compare this with the lab's figures.
 
 use std::time::Duration;
 
 use punctual_proto::{Deadline, Rtt};
 
-/// What the rounds of a link are made of, where requests have clocks of their own.
+/// The parameters of the rounds of a link, where each missing packet has a NAK timer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimedRounds {
-    /// Round-trip time within which nearly all answers come.
+    /// Round-trip time within which nearly all retransmissions come.
     pub rtt: Duration,
     /// The least round-trip time that must be reckoned with: more rounds may fit then.
     pub least_rtt: Duration,
@@ -37,41 +37,41 @@ pub struct TimedRounds {
     pub rtt_variance: Duration,
     /// Time between packets of the stream.
     pub packet: Duration,
-    /// Share of answers that are lost, 0 to 1.
+    /// Share of retransmissions that are lost, 0 to 1.
     pub loss: f64,
     /// Share of packets that are lost right behind a lost one, 0 to 1.
     pub loss_again: f64,
-    /// Share of requests that are lost, 0 to 1.
-    pub report_loss: f64,
+    /// Share of NAKs that are lost, 0 to 1.
+    pub nak_loss: f64,
     /// Share of packets that are lost on the way back right behind a lost one, 0 to 1.
-    pub report_loss_again: f64,
-    /// Time that is lost before the first request: what reordering is waited for.
+    pub nak_loss_again: f64,
+    /// Time until the first NAK, in which the receiver tolerates reordering.
     pub detection: Duration,
 }
 
-/// What becomes of a packet that the link lost.
+/// The fate of a packet that the link lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
     /// The probability that it stays missing.
     pub missing: f64,
-    /// How often it is sent again, on the mean.
+    /// The mean number of its retransmissions.
     pub sent: f64,
-    /// The probability that its last answer is sent, with its copies.
+    /// The probability that its last retransmission is sent, with its copies.
     pub last: f64,
 }
 
-/// The probabilities of what came of the rounds so far, of a packet that is still missing.
+/// The probabilities of the outcomes of the last round, for a packet that is still missing.
 #[derive(Clone, Copy, Debug)]
 struct State {
     /// Nothing was tried.
     fresh: f64,
-    /// The last request was lost.
-    unheard: f64,
-    /// The last answer was lost.
-    unanswered: f64,
+    /// The last NAK was lost.
+    nak_lost: f64,
+    /// The last retransmission was lost.
+    retransmission_lost: f64,
 }
 
-/// What becomes of a lost packet until its last round.
+/// The fate of a lost packet up to its last round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UntilLast<'a> {
     rounds: &'a TimedRounds,
@@ -84,83 +84,84 @@ pub(super) struct UntilLast<'a> {
 /// The last round.
 #[derive(Clone, Copy, Debug)]
 struct Last {
-    /// How much later the answer could come.
+    /// The time by which the retransmission could still come later.
     slack: Duration,
     /// Whether it is the last one for certain, so that there are copies.
     certain: bool,
 }
 
-/// How likely a request is lost, where the one before was not, and where it was.
+/// The probability that a NAK is lost: usually, and if the one before was lost.
 #[derive(Clone, Copy, Debug)]
-struct Request {
+struct Nak {
     usual: f64,
     behind: f64,
 }
 
 impl TimedRounds {
-    /// How many requests can be answered within `time`, the last with all its datagrams.
+    /// The number of NAKs that can be answered within `time`, the last with all its datagrams.
     pub fn within(&self, time: Duration) -> u32 {
-        let time = time.saturating_sub(self.last_request());
+        let time = time.saturating_sub(self.last_nak());
         self.fit(time, self.rtt, self.period())
     }
 
-    /// What becomes of a lost packet within `time`, with so many copies of its last answer.
+    /// The fate of a lost packet within `time`, with this number of copies of its last
+    /// retransmission.
     pub fn outcome(&self, time: Duration, copies: u32) -> Outcome {
         self.until_last(time).outcome(copies)
     }
 
-    /// What becomes of it until the last round, which is the same for any number of copies.
+    /// Its fate up to the last round, which is the same for any number of copies.
     pub(super) fn until_last(&self, time: Duration) -> UntilLast<'_> {
         let rounds = self.within(time);
-        let nothing = State { fresh: 1.0, unheard: 0.0, unanswered: 0.0 };
+        let nothing = State { fresh: 1.0, nak_lost: 0.0, retransmission_lost: 0.0 };
         let Some(before) = rounds.checked_sub(1) else {
             return UntilLast { rounds: self, last: None, state: nothing, sent: 0.0 };
         };
         let spent = self.detection + self.rtt + self.period().saturating_mul(before);
-        // If all goes quickly, there is a round more, whose request and copies have hardly time:
-        // and the round before has no copies.
+        // If every round is quick, there is one more, whose NAK and copies have hardly time, and
+        // the round before has no copies.
         let quickest = self.least_rtt + apart(self.least_rtt);
         let certain = self.fit(time, self.least_rtt, quickest) <= rounds;
         let last = Last { slack: time.saturating_sub(spent), certain };
-        let request = self.request(DATAGRAMS);
-        let answer_again = self.answer_lost_again(self.period());
+        let nak = self.nak(DATAGRAMS);
+        let lost_again = self.retransmission_lost_again(self.period());
         let (mut state, mut sent) = (nothing, 0.0);
         for _ in 0..before.min(MOST_ROUNDS) {
-            let (lost, heard) = request.of(&state);
+            let (lost, heard) = nak.of(&state);
             sent += heard.0 + heard.1;
-            let unanswered = heard.0 * self.loss + heard.1 * answer_again;
-            state = State { fresh: 0.0, unheard: lost, unanswered };
-            if lost + unanswered < NEVER {
+            let retransmission_lost = heard.0 * self.loss + heard.1 * lost_again;
+            state = State { fresh: 0.0, nak_lost: lost, retransmission_lost };
+            if lost + retransmission_lost < NEVER {
                 break;
             }
         }
         UntilLast { rounds: self, last: Some(last), state, sent }
     }
 
-    /// The time from a request to its repetition.
+    /// The time from a NAK to its repetition.
     pub fn period(&self) -> Duration {
         self.rtt + (self.rtt_variance * 4).max(LEAST_MARGIN) + apart(self.rtt)
     }
 
-    /// The time that the datagrams of the last request take.
-    pub fn last_request(&self) -> Duration {
+    /// The time that the datagrams of the last NAK take.
+    pub fn last_nak(&self) -> Duration {
         apart(self.rtt) * (LAST_DATAGRAMS - 1)
     }
 
-    /// How many packets the sender may retransmit for each lost one, copies included, if what can
-    /// be recovered must be within `time`, and `rexmitceiling` does not say otherwise.
+    /// The number of packets that the sender may retransmit for each lost one, copies included, if
+    /// recovery must end within `time` and `rexmitceiling` does not change it.
     pub fn allowance(&self, time: Duration) -> f64 {
         let rtt = Rtt { smoothed: self.rtt, variance: self.rtt_variance };
         let left = time.saturating_sub(self.detection + self.rtt);
         Deadline::allowance(self.loss, rtt, (self.within(time) <= 1).then_some(left))
     }
 
-    /// The `losstarget` by which a sender sends `copies` of each last answer, to leave no more than
-    /// `target` of all packets missing, of which the link loses `lost`; 0 for no copies. It is
-    /// `target` itself if that is enough.
+    /// The `losstarget` by which a sender sends `copies` of each last retransmission, to leave
+    /// no more than `target` of all packets missing, of which the link loses `lost`; 0 for no
+    /// copies. It is `target` itself if that suffices.
     ///
-    /// A sender goes by the share of packets that reach their last answer and by that of answers
-    /// that are lost, both as it measures them. It may take the former for half of what it is.
+    /// A sender measures the share of packets that reach their last retransmission, and the share
+    /// of retransmissions that are lost. Its estimate of the former may be half of the truth.
     pub fn sender_target(&self, lost: f64, outcome: &Outcome, copies: u32, target: f64) -> f64 {
         if copies == 0 {
             return 0.0;
@@ -179,51 +180,52 @@ impl TimedRounds {
         u32::try_from(rounds).unwrap_or(u32::MAX)
     }
 
-    fn request(&self, datagrams: u32) -> Request {
-        let again = self.report_loss_again.max(self.report_loss);
+    fn nak(&self, datagrams: u32) -> Nak {
+        let again = self.nak_loss_again.max(self.nak_loss);
         let further = again.powi(datagrams.cast_signed() - 1);
         let acks = self.period().as_secs_f64() / ACK_PERIOD.as_secs_f64();
-        let round_again = lost_again(self.report_loss, again, acks);
-        Request { usual: self.report_loss * further, behind: round_again * further }
+        let round_again = lost_again(self.nak_loss, again, acks);
+        Nak { usual: self.nak_loss * further, behind: round_again * further }
     }
 
-    /// The share of answers that is lost so long behind a lost one.
-    fn answer_lost_again(&self, time: Duration) -> f64 {
+    /// The share of retransmissions that is lost at this time after a lost one.
+    fn retransmission_lost_again(&self, time: Duration) -> f64 {
         let packets = time.as_secs_f64() / self.packet.as_secs_f64().max(1e-9);
         lost_again(self.loss, self.loss_again, packets)
     }
 }
 
-impl Request {
-    /// The probability that it is lost, and that it is heard where no answer was lost before, and
-    /// where one was.
+impl Nak {
+    /// The probability that it is lost, and that it arrives: if no retransmission was lost before,
+    /// and if one was.
     fn of(&self, state: &State) -> (f64, (f64, f64)) {
-        let lost = (state.fresh + state.unanswered) * self.usual + state.unheard * self.behind;
-        let heard = state.fresh * (1.0 - self.usual) + state.unheard * (1.0 - self.behind);
-        (lost, (heard, state.unanswered * (1.0 - self.usual)))
+        let lost =
+            (state.fresh + state.retransmission_lost) * self.usual + state.nak_lost * self.behind;
+        let heard = state.fresh * (1.0 - self.usual) + state.nak_lost * (1.0 - self.behind);
+        (lost, (heard, state.retransmission_lost * (1.0 - self.usual)))
     }
 }
 
 impl UntilLast<'_> {
-    /// What becomes of it with so many copies of the last answer.
+    /// The fate of the packet with this number of copies of the last retransmission.
     pub(super) fn outcome(&self, copies: u32) -> Outcome {
         let Some(Last { slack, certain }) = self.last else {
             return Outcome { missing: 1.0, sent: 0.0, last: 0.0 };
         };
         let rounds = self.rounds;
-        let (lost, heard) = rounds.request(LAST_DATAGRAMS).of(&self.state);
-        let answer_again = rounds.answer_lost_again(rounds.period());
-        let copy = rounds.answer_lost_again(slack * 7 / 8 / copies.max(1));
+        let (lost, heard) = rounds.nak(LAST_DATAGRAMS).of(&self.state);
+        let lost_again = rounds.retransmission_lost_again(rounds.period());
+        let copy = rounds.retransmission_lost_again(slack * 7 / 8 / copies.max(1));
         let counted = if certain { copies } else { 0 };
         let all_lost = |first: f64| first * copy.powi(counted.cast_signed());
-        let missing = lost + heard.0 * all_lost(rounds.loss) + heard.1 * all_lost(answer_again);
+        let missing = lost + heard.0 * all_lost(rounds.loss) + heard.1 * all_lost(lost_again);
         let last = heard.0 + heard.1;
         Outcome { missing, sent: self.sent + last * f64::from(1 + copies), last }
     }
 }
 
-/// The share that is lost so many packets behind a lost one: of all `loss`, right behind it
-/// `again`.
+/// The share that is lost this number of packets after a lost one; it is `loss` of all packets, and
+/// `again` of those directly after a lost one.
 fn lost_again(loss: f64, again: f64, packets: f64) -> f64 {
     let loss = loss.min(1.0);
     let bound = (again - loss) / (1.0 - loss).max(f64::MIN_POSITIVE);
@@ -233,7 +235,7 @@ fn lost_again(loss: f64, again: f64, packets: f64) -> f64 {
     loss + (1.0 - loss) * bound.min(1.0).powf(packets.max(1.0))
 }
 
-/// The time between a request and its copy: a sixteenth of the round trip, 0.5 to 5 ms.
+/// The time between a NAK and its copy: a sixteenth of the round trip, 0.5 to 5 ms.
 fn apart(rtt: Duration) -> Duration {
     (rtt / 16).clamp(Duration::from_micros(500), Duration::from_millis(5))
 }
@@ -244,19 +246,19 @@ fn rounded_down(share: f64) -> f64 {
     (share / unit).floor() * unit
 }
 
-/// Least time beyond a round trip that an answer is waited for.
+/// Least time beyond a round trip after which a retransmission is overdue.
 const LEAST_MARGIN: Duration = Duration::from_millis(1);
 /// Between losses on the way back, as they are measured, lies an ACK (draft section 3.2.4).
 const ACK_PERIOD: Duration = Duration::from_millis(10);
-/// Datagrams of a request whose answer may come before the next one is overdue.
+/// Datagrams of a NAK that is not the last one.
 const DATAGRAMS: u32 = 2;
-/// Datagrams of the last request.
+/// Datagrams of the last NAK.
 const LAST_DATAGRAMS: u32 = 4;
-/// What `losstarget` may be at most.
+/// The greatest `losstarget`.
 const MOST_SENDER_TARGET: f64 = 0.1;
-/// More rounds than that fit into no latency that anybody wants.
+/// No useful latency has time for more rounds.
 const MOST_ROUNDS: u32 = 4_000;
-/// What is as good as impossible.
+/// A smaller probability is as good as zero.
 const NEVER: f64 = 1e-15;
 
 #[cfg(test)]
@@ -274,15 +276,15 @@ mod tests {
             packet: Duration::from_micros(1_053),
             loss,
             loss_again: loss,
-            report_loss: loss,
-            report_loss_again: loss,
+            nak_loss: loss,
+            nak_loss_again: loss,
             detection: Duration::ZERO,
         }
     }
 
     fn bursts(loss: f64, mean: f64) -> TimedRounds {
         let again = 1.0 - 1.0 / mean;
-        TimedRounds { loss_again: again, report_loss_again: again, ..lab(loss) }
+        TimedRounds { loss_again: again, nak_loss_again: again, ..lab(loss) }
     }
 
     fn close(told: f64, expected: f64) -> bool {
@@ -303,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_stays_lost_and_costs_nothing() {
+    fn without_time_for_a_round_a_packet_stays_lost_and_costs_nothing() {
         let none = Outcome { missing: 1.0, sent: 0.0, last: 0.0 };
         assert_eq!(lab(0.1).outcome(MS(23), 2), none);
         assert_eq!((lab(0.1).within(MS(23)), lab(0.1).within(MS(24))), (0, 1));
@@ -338,7 +340,7 @@ mod tests {
     /// The lab's figures with losses in bursts, 5 % both ways: round trip, latency, mean burst,
     /// unrecovered. Of a burst the first packet is found as many packets later.
     #[test]
-    fn with_bursts_hardly_more_is_lost_than_is_told_and_no_less_than_a_third() {
+    fn with_bursts_the_loss_is_between_a_third_of_the_model_and_the_model() {
         for (rtt, ms, mean, measured) in [
             (20, 50, 3.0, 0.0329),
             (60, 150, 3.0, 0.0115),
@@ -361,7 +363,7 @@ mod tests {
         let gain = |rounds: &TimedRounds, copies| {
             rounds.outcome(MS(47), 2 * copies).missing / rounds.outcome(MS(47), copies).missing
         };
-        let heard = |rounds| TimedRounds { report_loss: 0.0, report_loss_again: 0.0, ..rounds };
+        let heard = |rounds| TimedRounds { nak_loss: 0.0, nak_loss_again: 0.0, ..rounds };
         let (single, burst) = (heard(lab(0.05)), heard(bursts(0.05, 10.0)));
         assert!(close(gain(&single, 2), 0.05_f64.powi(2)), "{}", gain(&single, 2));
         assert!(gain(&burst, 2) > 0.5, "{}", gain(&burst, 2));
@@ -370,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_are_not_counted_on_where_a_further_round_may_fit() {
+    fn copies_are_not_counted_on_if_a_further_round_may_fit() {
         let wide = TimedRounds { rtt: MS(24), ..lab(0.1) };
         // Two rounds at 24 ms; three at 20 ms, just, or not.
         for (ms, counted) in [(61, true), (63, false)] {
@@ -380,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_certain_to_be_lost_stays_lost() {
+    fn on_a_dead_link_packets_stay_lost() {
         let dead = TimedRounds { loss: 1.0, loss_again: 1.0, ..lab(0.5) };
         let told = dead.outcome(MS(200), 7).missing;
         assert!((told - 1.0).abs() < 1e-12, "{told}");

@@ -181,7 +181,7 @@ impl Probe {
         self.proceed();
     }
 
-    /// Ends the probe, if it is not done: with what is known so far. The connection may be gone.
+    /// Ends the probe with the result so far, if it is not done. The connection may be gone.
     pub fn stop(&mut self, now: Instant) {
         self.now = self.now.max(now);
         if self.phase != Phase::Done {
@@ -422,7 +422,7 @@ fn micros(time: Duration) -> u32 {
     u32::try_from(time.as_micros()).unwrap_or(u32::MAX)
 }
 
-/// How often each size of a message is sent.
+/// The number of messages of each size.
 const COPIES: usize = 4;
 /// After this number of ACKs nothing is left of the round trip that a connection begins with: an
 /// eighth of it goes with each.

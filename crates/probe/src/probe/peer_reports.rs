@@ -6,7 +6,7 @@ use punctual_units::Bitrate;
 
 use crate::report::{LinkSample, Report};
 
-/// What the reports of the peer said so far.
+/// The figures of the reports so far.
 #[derive(Debug, Default)]
 pub(super) struct PeerReports {
     largest_payload: usize,

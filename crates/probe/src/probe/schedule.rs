@@ -60,7 +60,7 @@ impl Schedule {
     }
 
     /// The step directly after one at `rate` that was not ended early, `elapsed` after the
-    /// beginning; or the reason why there is none.
+    /// beginning; or the limit that ends the ramp.
     pub(super) fn after_step(
         &self,
         rate: Bitrate,
@@ -80,7 +80,7 @@ impl Schedule {
         }
     }
 
-    /// How long to send nothing after `step`: reports come late by the latency, and later than that
+    /// The time to send nothing after `step`: reports come late by the latency, and later than that
     /// while a queue empties.
     pub(super) fn pause(&self, step: Option<&Step>, rtt: Duration) -> Duration {
         let queue = match step.map(Step::verdict) {

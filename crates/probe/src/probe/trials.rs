@@ -1,4 +1,4 @@
-//! The rates that were tried, their verdicts, and what follows from all of them.
+//! The rates that were tried, their verdicts, and the usable rate that follows from them.
 
 use std::time::Duration;
 
@@ -113,7 +113,7 @@ impl Trials {
         self.steps.iter().map(Step::rate).min()
     }
 
-    /// How many sustained steps the link carried.
+    /// The number of sustained steps that the link carried.
     pub(super) fn sustained_clear(&self) -> usize {
         self.of_kind(StepKind::Sustained).filter(|step| step.verdict() == Verdict::Clear).count()
     }

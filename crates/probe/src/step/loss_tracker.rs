@@ -84,7 +84,7 @@ impl LossTracker {
     }
 }
 
-/// How long after a loss a spike of the round trip may show.
+/// The time after a loss in which a spike of the round trip may show.
 const RTT_WATCH: Duration = Duration::from_millis(1_500);
 /// A spike is longer than the median round trip by at least this.
 const SPIKE_US: u32 = 20_000;

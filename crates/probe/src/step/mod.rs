@@ -1,4 +1,4 @@
-//! One rate that is tried: what was seen of the link at it, and whether the link carried it.
+//! One rate that is tried: the samples of the link at it, and the verdict.
 
 mod load;
 mod loss_tracker;

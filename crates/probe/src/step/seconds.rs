@@ -10,7 +10,7 @@ use crate::measurement::Congestion;
 #[derive(Debug)]
 pub(crate) struct Seconds {
     load: Load,
-    /// How long one of them is.
+    /// The length of each.
     length: Duration,
     current: Current,
     judged: Vec<Second>,
@@ -36,7 +36,7 @@ impl Seconds {
         }
     }
 
-    /// How long one of them is.
+    /// The length of each.
     pub(crate) fn length(&self) -> Duration {
         self.length
     }

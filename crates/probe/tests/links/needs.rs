@@ -14,7 +14,7 @@ const RATE: Bitrate = Bitrate::from_mbps(10);
 const PAYLOAD: usize = 1_316;
 const LONGEST: Duration = Duration::from_secs(8);
 
-/// What is known of a link, as somebody would type it.
+/// The figures of a link, as a user would type them.
 struct Known {
     rtt: u64,
     loss: f64,
@@ -50,7 +50,7 @@ impl Known {
         needs(&path, self.target, self.ceiling, LONGEST).deadline
     }
 
-    /// Streams for three minutes with what is needed.
+    /// Streams for three minutes with these settings.
     fn stream(&self, need: &Need) -> (f64, f64, f64) {
         let config = Config::default()
             .with_latency(need.latency)
@@ -73,21 +73,21 @@ impl Known {
         (lost, sent, again)
     }
 
-    /// The first and the last of what is needed keep their word.
+    /// The first and the last need keep their promise.
     #[track_caller]
     fn hold(&self) {
         let needs = self.needs();
         let both = [needs.first(), needs.last()].map(|need| need.expect("in reach"));
         for need in both {
             let (lost, sent, again) = self.stream(need);
-            // As many as chance may add to what is allowed.
+            // The most that chance may add to the allowed number.
             let allowed = self.target * sent;
             assert!(lost <= allowed + 3.0 * allowed.sqrt() + 1.0, "lost {lost}, {allowed} allowed");
             let most = need.overhead.max(self.ceiling.unwrap_or(0.0)) * 1.1;
-            // What the algorithm may send without a ceiling where several rounds fit. The first
-            // packets of a long burst are found late and have one round.
+            // The algorithm's own limit where several rounds fit. The first packets of a long burst
+            // are detected late and have one round.
             let allowed = (self.loss / (1.0 - self.loss) + self.loss / 10.0) * 1.1;
-            assert!(again <= most.max(allowed), "{again} was sent again, {need:?}");
+            assert!(again <= most.max(allowed), "{again} was retransmitted, {need:?}");
         }
     }
 }
@@ -107,7 +107,7 @@ fn over_longer_ways() {
 }
 
 #[test]
-fn with_more_sent_again_in_hardly_more_than_a_round_trip() {
+fn a_ceiling_buys_a_latency_of_hardly_more_than_a_round_trip() {
     for (loss, target, ceiling) in [(0.01, 1e-5, 0.05), (0.02, 1e-4, 0.1)] {
         Known { rtt: 60, loss, burst: 1.0, target, ceiling: Some(ceiling) }.hold();
     }

@@ -57,7 +57,7 @@ impl End {
         [self.endpoint.poll_timeout(), self.outgoing.poll_timeout()].into_iter().flatten().min()
     }
 
-    /// Runs timers, takes events and messages, and puts what is to be sent on the link.
+    /// Runs timers, takes events and messages, and puts outgoing datagrams on the link.
     fn turn(&mut self, now: Instant, mut message: impl FnMut(&[u8])) {
         if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
             self.endpoint.handle_timeout(now);

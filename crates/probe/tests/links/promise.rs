@@ -69,7 +69,7 @@ pub(crate) fn stream_with(
     world.outcome(stream)
 }
 
-/// What a stream got of what its recommendation promised.
+/// The outcome of a stream, and the promise of its recommendation.
 struct Outcome {
     promised: Expected,
     sent: u64,
@@ -163,12 +163,11 @@ fn promise(name: &str, path: &PathProfile) -> Outcome {
 /// On a link whose course is left to chance, a stream meets another course than the probe did.
 /// As well as promised then means, of several courses, each streamed for three minutes:
 ///
-/// - of ten streams nine are carried, and lose no more than was promised at most for each: that is
-///   the end of a 95 % interval, and one stream may have all the bad luck
-/// - the median stream loses no more than three times the mean of what was expected: that is no
-///   daydream
+/// - - nine of ten streams are carried, and lose no more than the promised maximum: it is the end
+///   of a 95 % interval, and one stream may have all the bad luck
+/// - - the median stream loses no more than three times the mean expected loss
 ///
-/// The courses were not looked at while the recommendations were made what they are.
+/// These courses were not used when the rules of recommendations were made.
 #[track_caller]
 fn promise_over_courses(name: &str) -> Vec<Outcome> {
     let preset = presets::find(name).expect("a preset");
@@ -178,7 +177,7 @@ fn promise_over_courses(name: &str) -> Vec<Outcome> {
     };
     let (all, punctual): (Vec<_>, Vec<_>) = (FIRST_COURSE..).take(COURSES).map(one).unzip();
     over_courses(name, &all);
-    // Courses on which deadline-aware retransmission is not recommended are none of its own.
+    // Courses without a recommendation of deadline-aware retransmission do not count.
     let punctual: Vec<Outcome> = punctual.into_iter().flatten().collect();
     if punctual.len() * 2 > COURSES {
         over_courses(&format!("{name}, both ends"), &punctual);
@@ -218,7 +217,7 @@ fn preset(name: &str) -> PathProfile {
 }
 
 #[test]
-fn on_the_laboratory_link_with_5_percent_of_loss() {
+fn the_promise_holds_on_the_laboratory_link_with_5_percent_of_loss() {
     let it = promise("lab", &lab(&Loss::Random(0.05)));
     assert!(!it.measurement.changes && it.promised.at_most < 1e-3);
 }
@@ -249,7 +248,7 @@ fn punctual_peers_are_advised_less_latency_than_other_programs() {
 
 /// The maximum bandwidth keeps answers waiting, longer at a low rate.
 #[test]
-fn between_two_punctual_ends_what_was_wished_is_reached_at_any_rate() {
+fn two_punctual_ends_reach_the_target_at_any_rate() {
     for (rtt, loss, target, rate) in
         [(20, 0.05, 1e-6, 8), (40, 0.05, 1e-5, 8), (40, 0.05, 1e-4, 2), (60, 0.1, 1e-5, 6)]
     {
@@ -265,7 +264,7 @@ fn between_two_punctual_ends_what_was_wished_is_reached_at_any_rate() {
         let options = options_of_punctual(&it, &both_ends);
         let name = format!("{rtt} ms, {loss}, {target}, {rate} Mb/s, {both_ends:?}");
         let got = stream(&name, &path, &measurement, &it, (options, both_ends.expected));
-        // As many as chance may add to what is allowed.
+        // The most that chance may add to the allowed number.
         let allowed = target * got.sent as f64;
         let most = allowed + 3.0 * allowed.sqrt() + 1.0;
         assert!(!got.queued && got.lost as f64 <= most, "{name}: {} of {}", got.lost, got.sent);
@@ -273,7 +272,7 @@ fn between_two_punctual_ends_what_was_wished_is_reached_at_any_rate() {
 }
 
 #[test]
-fn on_the_laboratory_link_with_1_percent_of_loss_in_bursts() {
+fn the_promise_holds_with_1_percent_of_loss_in_bursts() {
     let loss = Loss::GilbertElliott { p: 0.01 / 0.99 / 5.0, r: 0.2, good_loss: 0.0, bad_loss: 1.0 };
     let it = promise("bursts", &lab(&loss));
     let bursts = it.measurement.losses.bursts.expect("there were some");
@@ -282,7 +281,7 @@ fn on_the_laboratory_link_with_1_percent_of_loss_in_bursts() {
 
 /// Found by trying courses: every rate fails when it is tried for a while.
 #[test]
-fn where_no_rate_is_steady_that_is_said_in_words_and_in_json() {
+fn a_link_without_a_steady_rate_is_reported_in_words_and_json() {
     let path = presets::find("handover").expect("a preset").path(2);
     let measurement = probe(&path, 1, &ProbeConfig::default(), Peer::Punctual);
     assert_eq!(measurement.rates.sustained, None, "{:?}", measurement.rates.steps);
@@ -296,12 +295,12 @@ fn where_no_rate_is_steady_that_is_said_in_words_and_in_json() {
 }
 
 #[test]
-fn by_the_sender_alone_where_the_listener_does_not_report() {
+fn the_promise_holds_without_reports_of_the_listener() {
     let path = lab(&Loss::Random(0.01));
     let measurement = probe(&path, 1, &ProbeConfig::default(), Peer::Other);
     assert!(!measurement.changes, "{:?}", measurement.rates.steps);
     let rtt = measurement.delay.rtt.expect("round trips");
-    assert!(rtt.max < MS(30), "the RTT that connections begin with is none: {rtt:?}");
+    assert!(rtt.max < MS(30), "the initial RTT of a connection does not count: {rtt:?}");
     let it = recommend(&measurement, &Constraints::default()).expect("enough was measured");
     let outcome = stream_with(&path, 2, &options(&it), it.stream_rate, it.payload);
     let lost = (outcome.messages_sent - outcome.messages_received) as f64;
@@ -311,26 +310,26 @@ fn by_the_sender_alone_where_the_listener_does_not_report() {
 }
 
 #[test]
-fn on_a_path_that_drops_what_is_too_long_from_the_second_second_on() {
+fn the_promise_holds_on_a_path_that_drops_long_packets() {
     let it = promise("mtu-drop", &preset("mtu-drop"));
     assert!(it.recommendation.payload + 16 <= 1_394, "{}", it.recommendation.payload);
     assert!(it.recommendation.stream_rate < Bitrate::from_mbps(1));
 }
 
 #[test]
-fn between_continents() {
+fn the_promise_holds_between_continents() {
     let it = promise("intercontinental", &preset("intercontinental"));
     assert!(!it.measurement.changes && it.promised.at_most < 1e-3);
 }
 
 #[test]
-fn over_wifi() {
+fn the_promise_holds_over_wifi() {
     let it = promise("wifi", &preset("wifi"));
     assert!(!it.measurement.changes && it.promised.at_most < 1e-3);
 }
 
 #[test]
-fn on_a_mobile_link() {
+fn the_promise_holds_on_a_mobile_link() {
     let it = promise("mobile", &preset("mobile"));
     let both_ends = it.recommendation.both_ends.expect("deadline-aware retransmission does better");
     assert!(both_ends.need.latency < it.recommendation.latency, "{both_ends:?}");
@@ -340,7 +339,7 @@ fn on_a_mobile_link() {
 }
 
 #[test]
-fn deadline_aware_retransmission_is_advised_on_any_course_of_it() {
+fn deadline_aware_retransmission_is_advised_on_mobile_links() {
     for course in 1..=4 {
         let path = presets::find("mobile").expect("a preset").path(course);
         let measurement = probe(&path, course, &ProbeConfig::default(), Peer::Punctual);
@@ -352,7 +351,7 @@ fn deadline_aware_retransmission_is_advised_on_any_course_of_it() {
 }
 
 #[test]
-fn on_a_stationary_4g_link_as_the_article_found_it() {
+fn a_stationary_4g_link_carries_the_rate_of_the_article() {
     let measurement = probe(&preset("4g-stationary"), 1, &ProbeConfig::default(), Peer::Punctual);
     let clear = |step: &&StepResult| step.kind == StepKind::Ramp && step.verdict == Verdict::Clear;
     let carried = measurement.rates.steps.iter().filter(clear).map(|step| step.rate).max();
@@ -364,21 +363,21 @@ fn on_a_stationary_4g_link_as_the_article_found_it() {
 }
 
 #[test]
-fn on_foot() {
+fn the_promise_holds_on_foot() {
     promise_over_courses("walking");
 }
 
 #[test]
-fn in_a_car() {
+fn the_promise_holds_in_a_car() {
     promise_over_courses("driving");
 }
 
 #[test]
-fn on_a_train() {
+fn the_promise_holds_on_a_train() {
     promise_over_courses("handover");
 }
 
 #[test]
-fn in_a_stadium() {
+fn the_promise_holds_in_a_stadium() {
     promise_over_courses("stadium");
 }

@@ -31,27 +31,28 @@ pub struct StreamConfig {
     pub transport: Transport,
     /// How fast the application sends: payload bits a second since the connection stands.
     pub rate: RateSchedule,
-    /// Bytes of each message: 24 to what the transport takes, 1456 at most over live SRT, 1472 over
-    /// UDP, and a mebibyte in file mode.
+    /// Bytes of each message: 24 up to the limit of the transport, which is 1456 over live SRT,
+    /// 1472 over UDP, and a mebibyte in file mode.
     pub payload: usize,
     /// When the caller calls, or the first message is sent over UDP, since the world's start.
     pub start: Duration,
-    /// How long the application sends, from the moment it can.
+    /// The time for which the application sends, from the moment it can.
     pub duration: Duration,
     /// The host that sends.
     pub from: HostId,
     /// The host that receives.
     pub to: HostId,
-    /// How often both ends' statistics are written down, from `start` on; `None` for never.
+    /// The period of the recorded statistics of both ends, from `start` on; `None` for no record.
     pub series: Option<Duration>,
 }
 
 /// How the messages of a stream are carried.
 #[derive(Clone, Debug)]
 pub enum Transport {
-    /// A connection of its own: live, or a file if the ends' [`Transmission`] says so. A live
-    /// source loses what a full buffer refuses; that of a file waits for room, and goes on with
-    /// what has become due meanwhile. Of a stream of bytes, each `payload` bytes are a message.
+    /// A separate connection: live, or a file if the ends' [`Transmission`] says so. If the buffer
+    /// is full, a live source loses the message; that of a file waits for room, and goes on with
+    /// the messages that have become due meanwhile. In a byte stream, each `payload` bytes are a
+    /// message.
     Srt {
         /// Options of the sending end.
         sender: Config,
@@ -63,7 +64,7 @@ pub enum Transport {
     /// A group of connections that carry one live stream. A link that ends is called again each
     /// second as long as another one stands.
     Group {
-        /// What the group does with its links.
+        /// The kind of the group.
         kind: GroupKind,
         /// Options of the sending end, for each link.
         sender: Config,
@@ -80,7 +81,7 @@ pub enum Transport {
     Udp,
 }
 
-/// A link of a group: hosts stand for the UDP ports of one machine, so all hosts of an end have the
+/// A link of a group. Hosts represent the UDP ports of one machine, so all hosts of an end have the
 /// same clock.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct GroupLink {
@@ -205,13 +206,13 @@ pub(crate) struct Stream {
     pace: Pace,
     /// When the application should send next.
     due: Option<Instant>,
-    /// What a file's application wants to send at last and has no room for.
+    /// The last message of a file, while there is no room for it.
     waiting: Bytes,
     lateness: Lateness,
     chance: Chance,
 }
 
-/// What the sending application does.
+/// The sending application's activity.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Phase {
     /// It has not begun.
@@ -291,7 +292,7 @@ impl Stream {
         Some(self.content.write(memory, self.sent, now, self.config.payload))
     }
 
-    /// The message was handed over, with this result; `rest` is what was not taken.
+    /// The message was handed over, with this result; `rest` is the part that was not taken.
     pub(crate) fn submitted(&mut self, result: &Result<(), SendError>, rest: Bytes) {
         match result {
             Ok(()) => self.sent += 1,
@@ -315,7 +316,7 @@ impl Stream {
         waits
     }
 
-    /// How long the application has been waiting with what is due.
+    /// How long the application has been waiting to hand over a due message.
     pub(crate) fn behind(&self, now: Instant) -> Duration {
         let due = self.due.filter(|_| self.phase == Phase::Blocked);
         due.map_or(Duration::ZERO, |due| now.saturating_since(due))

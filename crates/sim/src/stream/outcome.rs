@@ -3,7 +3,7 @@ use std::time::Duration;
 use punctual_metrics::{Quantiles, Report};
 use punctual_proto::{CloseReason, LinkState, Statistics};
 
-/// What became of a stream.
+/// The outcome of a stream.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StreamOutcome {
@@ -18,7 +18,7 @@ pub struct StreamOutcome {
     pub messages_received: u64,
     /// Payload bytes of those.
     pub bytes_received: u64,
-    /// How long the application of a file has been waiting to hand over what was due.
+    /// How long the application of a file has been waiting to hand over a due message.
     pub behind: Duration,
     /// The sending end's statistics; all zero for a bare UDP stream. Those of a group count each
     /// message once, and the links' have the rest.
@@ -27,14 +27,14 @@ pub struct StreamOutcome {
     pub receiver: Statistics,
     /// The links of a group, in the order of their definition; of other streams none.
     pub links: Vec<LinkOutcome>,
-    /// How often another link took over in a backup group.
+    /// Number of times that another link took over in a backup group.
     pub switches: u64,
     /// How the stream arrived, over the whole run; minimum, maximum and delay factor too. Times are
     /// the world's, so the hosts' clocks have no part in them.
     pub metrics: Report,
     /// From the sending application to the receiving one, each message, microseconds of the world.
     pub latency_us: Quantiles,
-    /// What was wrong with messages that were read.
+    /// Defects of the messages that were read.
     pub integrity: StreamIntegrity,
     /// A sample each period, if the stream was to be recorded.
     pub series: Vec<StreamSample>,
@@ -48,9 +48,9 @@ pub struct StreamOutcome {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LinkOutcome {
-    /// What the sending end does with it; `Gone` while it is not called again.
+    /// The state at the sending end; `Gone` until it is called again.
     pub state: LinkState,
-    /// How often it was called.
+    /// Number of calls.
     pub calls: u64,
     /// The sending end's statistics.
     pub sender: Statistics,
@@ -58,8 +58,8 @@ pub struct LinkOutcome {
     pub receiver: Statistics,
 }
 
-/// What was wrong with messages that an application read. Over SRT everything but `late` is a
-/// defect; a bare UDP stream doubles and disorders what the links do.
+/// Defects of the messages that an application read. Over SRT everything but `late` is a fault of
+/// the protocol; a bare UDP stream shows the duplication and reordering of the links.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct StreamIntegrity {
@@ -73,7 +73,7 @@ pub struct StreamIntegrity {
     pub early: u64,
     /// Messages read after they were due.
     pub late: u64,
-    /// How long after it was due the latest of those was read.
+    /// The greatest lateness of those, after the due time.
     pub late_max: Duration,
 }
 
@@ -93,6 +93,6 @@ pub struct StreamSample {
     pub receiver: Statistics,
     /// How the stream arrived: minimum, maximum and delay factor in this period, the rest so far.
     pub metrics: Report,
-    /// How long after it was due the latest message of this period was read.
+    /// The greatest lateness of a message of this period, after its due time.
     pub late_max: Duration,
 }

@@ -1,4 +1,4 @@
-//! What a message says: enough to know which one it is, and to find any damage.
+//! The content of a message: it identifies the message, and shows any damage.
 
 use bytes::Bytes;
 use punctual_units::Instant;
@@ -13,7 +13,7 @@ pub(crate) const MIN_PAYLOAD: usize = HEAD;
 /// The longest message of a bare UDP stream: what 1500 bytes on the link hold. Longer ones are made
 /// of pieces of that size.
 pub(crate) const MAX_PAYLOAD: usize = 1_472;
-/// Bodies begin at one of so many places of the pattern.
+/// Bodies begin at one of this number of places of the pattern.
 const PLACES: usize = 1_024;
 
 /// Writes and checks the messages of one stream. A body is a piece of one pattern, chosen by number
@@ -77,7 +77,7 @@ fn piece(check: u64, at: usize, size: usize) -> &'static [u8] {
     &PATTERN[place..place + size]
 }
 
-/// How far on in the pattern the next piece begins.
+/// The distance in the pattern from one piece to the next.
 const STRIDE: usize = 37;
 
 /// Bytes without order.

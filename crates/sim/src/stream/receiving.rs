@@ -8,7 +8,7 @@ use punctual_units::Instant;
 use super::outcome::StreamIntegrity;
 use super::payload::Content;
 
-/// What the receiving application knows of a stream.
+/// The receiving application of a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Receiving {
     content: Content,

@@ -1,7 +1,7 @@
 /// Tells packets that arrive for the first time from duplicates.
 ///
-/// It remembers the last [`REMEMBERED`] numbers. Links hold packets back for far less; what comes
-/// from before them counts as a duplicate.
+/// It remembers the last [`REMEMBERED`] numbers. Links hold packets back for far less; a packet
+/// with an older number counts as a duplicate.
 #[derive(Debug)]
 pub(super) struct Firsts {
     /// One more than the highest number that arrived.
@@ -22,7 +22,7 @@ impl Firsts {
         if number + (REMEMBERED as u64) < self.next {
             return false;
         }
-        // What the window moves over has not arrived; after a long gap that is all of it.
+        // The numbers that enter the window have not arrived; after a long gap they fill it.
         let from = self.next.max(number.saturating_sub(REMEMBERED as u64 - 1));
         for passed in from..=number {
             self.arrived[place(passed)] = false;

@@ -17,7 +17,7 @@ use crate::world::LinkId;
 /// Cross traffic from the entrance of one link to the exit of another.
 #[derive(Clone, Debug)]
 pub struct TrafficConfig {
-    /// How much, and when.
+    /// Its rate and shape.
     pub traffic: Traffic,
     /// Bytes of each packet with its IP header: 40 to 65,535, usually up to 1500.
     pub packet: u16,
@@ -27,22 +27,22 @@ pub struct TrafficConfig {
     pub back: Vec<LinkId>,
     /// When it starts, since the world's start.
     pub start: Duration,
-    /// How long it sends.
+    /// The time for which it sends.
     pub duration: Duration,
 }
 
-/// How much cross traffic there is. Rates are of IP packets.
+/// The amount of cross traffic. Rates are of IP packets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Traffic {
     /// Always the same, evenly spaced.
     Constant {
-        /// How much.
+        /// The rate.
         rate: Bitrate,
     },
     /// Bursts and pauses of exponentially distributed length.
     OnOff {
-        /// How much in a burst.
+        /// The rate within a burst.
         rate: Bitrate,
         /// Mean length of a burst.
         on: Duration,
@@ -52,11 +52,11 @@ pub enum Traffic {
     /// As much as a TCP connection with endless data takes.
     ///
     /// Modelled: the window of RFC 5681 and RFC 6928 (ten packets at first, slow start, congestion
-    /// avoidance, half the window once a round trip with losses), loss seen by three packets sent
-    /// later that have arrived, as by selective acknowledgements (RFC 6675), and the
-    /// retransmission timeout of RFC 6298 with at least 200 ms. The receiver answers each packet
-    /// with 40 bytes, and an answer tells all that has arrived before. Not modelled: the handshake,
-    /// the receiver's window, delayed acknowledgements, pacing, and what the bytes are: a
+    /// avoidance, half the window once a round trip with losses), loss detected by the arrival of
+    /// three packets sent later, as by selective acknowledgements (RFC 6675), and the
+    /// retransmission timeout of RFC 6298 with at least 200 ms. The receiver acknowledges each
+    /// packet with 40 bytes; an acknowledgement tells all arrivals before it. Not modelled: the
+    /// handshake, the receiver's window, delayed acknowledgements, pacing, and the content: a
     /// retransmission is one packet more.
     TcpLike {
         /// The largest window, bytes of IP packets.
@@ -64,7 +64,7 @@ pub enum Traffic {
     },
 }
 
-/// What cross traffic did so far.
+/// Totals of cross traffic.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct TrafficStatistics {
@@ -230,7 +230,7 @@ impl Flow {
         at.filter(|&at| at < self.end)
     }
 
-    /// Does what is due at `now`.
+    /// Handles the timers that are due at `now`.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if let FlowSource::Tcp(tcp) = &mut self.source {
             tcp.handle_timeout(now);
@@ -259,7 +259,7 @@ impl Flow {
         }
     }
 
-    /// What it did so far.
+    /// The totals so far.
     pub(crate) fn statistics(&self) -> TrafficStatistics {
         let mut statistics = self.statistics.clone();
         if let FlowSource::Tcp(tcp) = &self.source {

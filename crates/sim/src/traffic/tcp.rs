@@ -23,7 +23,7 @@ pub(super) struct Tcp {
     arrived_up_to: u64,
     /// Losses of packets before this one belong to a reduction that was made.
     reduced_at: u64,
-    /// What arrived, in order of arrival, and how many of those the sender knows.
+    /// The packets that arrived, in order of arrival, and how many of those the sender knows.
     arrivals: VecDeque<u64>,
     arrivals_known: u64,
     rtt: Option<[Duration; 2]>,

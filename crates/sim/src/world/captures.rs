@@ -16,16 +16,16 @@ impl World {
         }
     }
 
-    /// What was captured of one link, as a pcapng file: interface 0 is its entrance, interface 1
-    /// its exit. Packets are IPv4 without a link layer, and their times are the world's since its
-    /// start, in nanoseconds. Cross traffic is there with its headers only. Without
-    /// [`capture`](Self::capture) there is nothing in it.
+    /// The capture of one link, as a pcapng file: interface 0 is its entrance, interface 1 its
+    /// exit. Packets are IPv4 without a link layer, and their times are the world's since its
+    /// start, in nanoseconds. Of cross traffic there are only headers. Without
+    /// [`capture`](Self::capture) the file has no packets.
     pub fn capture_bytes(&self, link: LinkId) -> Vec<u8> {
         let interface = self.links[link.index()].interface.unwrap_or(u32::MAX);
         self.captured.file_of(interface)
     }
 
-    /// What was captured of all links in one file, with two interfaces for each.
+    /// The captures of all links in one file, with two interfaces for each.
     pub fn capture_of_all(&self) -> Vec<u8> {
         self.captured.file()
     }

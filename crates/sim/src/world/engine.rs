@@ -1,4 +1,4 @@
-//! What happens next, and what follows from it.
+//! Handles the next event, and its consequences.
 
 use punctual_netem::Arrival;
 use punctual_proto::Event;
@@ -118,7 +118,7 @@ impl World {
         }
     }
 
-    /// Takes out of all endpoints that were touched what they have to say, and what follows.
+    /// Takes the output of all endpoints that were touched, and handles its consequences.
     pub(super) fn drain_touched(&mut self) {
         while let Some(host) = self.touched.pop() {
             self.drain(host);

@@ -159,8 +159,8 @@ impl World {
         self.update_and_read(index, end);
     }
 
-    /// The time that a group asked for has come: that of the sender of stream n is number 2n, that
-    /// of its receiver 2n + 1.
+    /// A group's timer has fired: that of the sender of stream n is number 2n, that of its receiver
+    /// 2n + 1.
     pub(super) fn run_group(&mut self, number: usize) {
         let (index, end) = (number / 2, BOTH[number % 2]);
         self.update_and_read(index, end);
@@ -186,7 +186,7 @@ impl World {
         }
     }
 
-    /// Reads what is due at one end of a group, and lets the group do what is due.
+    /// Reads the due messages at one end of a group, and runs the group's timers.
     fn update_and_read(&mut self, index: usize, end: End) {
         self.read_group(index, end);
         self.with_group(index, end, |group, hosts| group.update(hosts));
@@ -264,5 +264,5 @@ impl World {
     }
 }
 
-/// How long after its end a link is called again.
+/// The pause between a link's end and the next call.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -8,7 +8,7 @@ use crate::agenda::Source;
 use crate::error::WorldError;
 use crate::packet::IpPacket;
 
-/// A link and what is written down of it.
+/// A link and its records.
 #[derive(Debug)]
 pub(super) struct LinkSlot {
     pub(super) link: Link<IpPacket>,
@@ -26,7 +26,7 @@ pub struct LinkSample {
     pub at: Duration,
     /// Packets in the link: in the queue, being transmitted, and on their way.
     pub in_flight: usize,
-    /// What it did so far.
+    /// The totals of the link so far.
     pub statistics: LinkStatistics,
 }
 
@@ -49,7 +49,7 @@ impl World {
         self.links[link.index()].link.config()
     }
 
-    /// Writes down what a link does, each `period` from now on.
+    /// Records the totals of a link each `period` from now on.
     ///
     /// # Errors
     ///
@@ -63,7 +63,7 @@ impl World {
         Ok(())
     }
 
-    /// What was written down of a link.
+    /// The recorded series of a link.
     pub fn link_series(&self, link: LinkId) -> &[LinkSample] {
         &self.links[link.index()].series
     }

@@ -59,8 +59,8 @@ impl LinkId {
 /// [run](Self::run_for), and ask for the [outcome](Self::outcome) of each stream. More can be added
 /// between runs.
 ///
-/// Functions that take an ID panic if it is not this world's, and return an error if anything else
-/// is wrong with what they are given.
+/// Functions that take an ID panic if it is not this world's, and return an error if another
+/// argument is invalid.
 #[derive(Debug)]
 pub struct World {
     seed: u64,
@@ -121,8 +121,8 @@ impl World {
         LinkId(number(index))
     }
 
-    /// Sends what goes from one host to another over these links, one after the other, from now on.
-    /// Any number of routes may share a link. What is on its way goes on where it is.
+    /// Sends packets from one host to another over these links, one after the other, from now on.
+    /// Any number of routes may share a link. Packets that are under way keep their route.
     ///
     /// # Errors
     ///
@@ -139,9 +139,9 @@ impl World {
         Ok(())
     }
 
-    /// Gives a host another port, as a NAT does that has forgotten the old one: what the host sends
-    /// from now on comes from there, and what arrives for the old port is lost. Its endpoint does
-    /// not learn of it. Calls that are not answered yet are in vain.
+    /// Gives a host another port, as a NAT does that has forgotten the old one: the host sends from
+    /// there from now on, and packets for the old port are lost. Its endpoint does not learn of it.
+    /// Calls that are not answered yet fail.
     pub fn rebind(&mut self, host: HostId, port: u16) {
         assert!(host.index() < self.hosts.len(), "{host:?} is not of this world");
         self.hosts[host.index()].address.set_port(port);
@@ -180,7 +180,7 @@ impl World {
         self.run_until(self.now + time);
     }
 
-    /// What a link did so far.
+    /// The totals of a link so far.
     pub fn link_statistics(&self, link: LinkId) -> &LinkStatistics {
         self.links[link.index()].link.statistics()
     }

@@ -7,7 +7,7 @@ use crate::stream::bond::{Bond, last_of, state_of};
 use crate::stream::{End, LinkOutcome, StreamOutcome, StreamSample};
 
 impl World {
-    /// What became of a stream so far.
+    /// The outcome of a stream so far.
     pub fn outcome(&self, stream: StreamId) -> StreamOutcome {
         let [sender, receiver] = self.both_ends(stream.0 as usize);
         let stream = &self.streams[stream.0 as usize];

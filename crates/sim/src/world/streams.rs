@@ -56,7 +56,7 @@ impl World {
         self.expect(calling, called, id, Use { stream: index, link: 0 });
     }
 
-    /// A host calls another one, which will know from this what the call is for.
+    /// A host calls another one, which learns here the purpose of the call.
     pub(super) fn expect(&mut self, calling: usize, called: usize, id: ConnectionId, purpose: Use) {
         let host = &mut self.hosts[calling];
         host.streams.insert(id, purpose);
@@ -88,7 +88,7 @@ impl World {
         }
     }
 
-    /// Hands a message over; what is not taken of it stays in `payload`.
+    /// Hands a message over; the part that is not taken stays in `payload`.
     fn submit(&mut self, index: usize, payload: &mut Bytes) -> Result<(), SendError> {
         let stream = &self.streams[index];
         let host = &mut self.hosts[stream.from];
@@ -137,7 +137,7 @@ impl World {
             return;
         };
         let local = self.hosts[host].clock.local(self.now);
-        // Who does not fit is told so, and his end closes.
+        // A caller that does not fit is told so, and closes its end.
         let accepted = self.hosts[host].endpoint.accept(local, incoming.id, Some(config.clone()));
         let Ok(id) = accepted else { return };
         stream.set_connection(caller.other(), id);
@@ -157,7 +157,7 @@ impl World {
         }
     }
 
-    /// Reads what is due.
+    /// Reads the due messages.
     pub(super) fn read(&mut self, host: usize, id: ConnectionId) {
         let Some(&Use { stream, .. }) = self.hosts[host].streams.get(&id) else { return };
         if matches!(self.streams[stream].config.transport, Transport::Group { .. }) {

@@ -27,7 +27,7 @@ impl World {
         Ok(TrafficId(number(index)))
     }
 
-    /// What cross traffic did so far.
+    /// The totals of cross traffic so far.
     pub fn traffic_statistics(&self, traffic: TrafficId) -> TrafficStatistics {
         self.traffic[traffic.0 as usize].statistics()
     }

@@ -72,7 +72,7 @@ fn try_one(
     );
 }
 
-/// What the documentation of groups promises for a link that is cut.
+/// The promises in the documentation of groups for a link that is cut.
 #[derive(Debug)]
 struct Promise {
     /// When another link carries a backup group.

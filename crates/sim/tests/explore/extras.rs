@@ -1,5 +1,5 @@
-//! What a seed adds to the options of a stream: keys, a packet filter, another address. It is drawn
-//! from another chance than the rest, so that a seed's links and loads are what they always were.
+//! Additions of a seed to the options of a stream: keys, a packet filter, another address. They are
+//! drawn from a separate generator, so that a seed's links and loads never change.
 
 use std::time::Duration;
 
@@ -112,11 +112,11 @@ fn draw_filter(chance: &mut Random, ends: &mut [Config; 2]) {
         if wants {
             config = config.with_packet_filter(&filter).expect("a filter");
         }
-        // What the filter adds may be more than what a limit leaves above the input.
+        // The filter may add more than a limit leaves above the input.
         config = config.with_max_bandwidth(MaxBandwidth::Unlimited);
         if arq != "always" {
-            // Nobody asks again for what is missing: a receiver that waits for it waits for ever.
-            // So does a sender that drops nothing, once all that it may keep was lost.
+            // Nothing is retransmitted on a NAK, so a receiver without drops would wait for ever,
+            // and so would a sender that drops nothing, once a whole buffer was lost.
             config = config.with_tsbpd(true).with_too_late_drop(true);
             config = config.with_send_drop_delay(Some(Duration::ZERO));
         }

@@ -1,4 +1,4 @@
-//! The reference model: what must be true of any world at any time, and of a healed one.
+//! The reference model: rules for any world at any time, and for a healed one.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::run::Explored;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
-/// Judges a world at each look, by its plan and by what was seen before.
+/// Judges a world at each look, by its plan and by the looks before.
 pub struct Judge<'a> {
     plan: &'a Plan,
     before: Vec<Option<StreamOutcome>>,
@@ -27,7 +27,7 @@ impl<'a> Judge<'a> {
         Self { plan, before: vec![None; count], safe: vec![SafeSince::default(); count] }
     }
 
-    /// What holds at any time.
+    /// The rules at any time.
     #[track_caller]
     pub fn look(&mut self, explored: &Explored) {
         for (&link, number) in explored.links.iter().zip(0..) {
@@ -87,24 +87,24 @@ impl<'a> Judge<'a> {
         lagging.map(|(outcome, _)| outcome)
     }
 
-    /// How long the slowest message takes now: the latency, and what the handshake waited in a
-    /// queue.
+    /// The latency of the slowest message now: the configured latency, and the time of the
+    /// handshake in a queue.
     pub fn longest_latency(&self, explored: &Explored) -> Duration {
         let outcomes = explored.streams.iter().map(|&id| explored.world.outcome(id));
         let longest = outcomes.filter_map(|outcome| outcome.metrics.latency_us_avg).max();
         Duration::from_micros(longest.unwrap_or_default().unsigned_abs())
     }
 
-    /// A healthy message is less late. A correction of the drift may move what is due by a
-    /// millisecond or two at once, and be wrong by half of what a path changed on one side only.
+    /// A healthy message is less late. A correction of the drift may move due times by a
+    /// millisecond or two at once, and be wrong by half of the change of a path on one side only.
     pub fn lateness(&self) -> Duration {
         let hosts = self.plan.hosts.iter().map(|host| host.lateness);
         let hosts = hosts.map(|late| late.least + late.most).max().unwrap_or_default();
         MS(2) + hosts
     }
 
-    /// What holds at the end, when the streams were well between two moments and have been stopped
-    /// since.
+    /// The rules at the end, when the streams were healthy between two moments and have been
+    /// stopped since.
     #[track_caller]
     pub fn conclude(&self, explored: &Explored, from: Duration, until: Duration) {
         for (&id, stream) in explored.streams.iter().zip(&self.plan.streams) {
@@ -144,7 +144,7 @@ impl<'a> Judge<'a> {
         assert_eq!(first.messages_refused, last.messages_refused, "refused: {stream:?}");
         let read = last.metrics.received - first.metrics.received;
         assert!(read > 0, "nothing delivered from {from:?} to {until:?}: {stream:?}");
-        // What was on its way at the first sample comes on top.
+        // Messages under way at the first sample are counted in addition.
         let unique = |report: &Report| report.received - report.duplicates;
         assert!(
             unique(&outcome.metrics) - unique(&first.metrics)
@@ -189,7 +189,7 @@ fn check_integrity(stream: &Stream, outcome: &StreamOutcome) {
     assert!(outcome.messages_received <= outcome.messages_sent + outcome.metrics.duplicates);
 }
 
-/// The two ends' statistics fit each other and what the applications did.
+/// The statistics of the two ends fit each other and the applications' counts.
 #[track_caller]
 fn check_counts(plan: &Plan, stream: &Stream, outcome: &StreamOutcome) {
     if stream.srt.is_none() {
@@ -234,7 +234,7 @@ fn check_counts(plan: &Plan, stream: &Stream, outcome: &StreamOutcome) {
     }
 }
 
-/// Where the passphrases differ nothing is read: there is no connection, or what comes is dropped.
+/// If the passphrases differ nothing is read: there is no connection, or its packets are dropped.
 #[track_caller]
 fn check_unreadable(stream: &Stream, outcome: &StreamOutcome) {
     assert_eq!(outcome.messages_received, 0, "{stream:?}");

@@ -26,8 +26,7 @@ pub struct Bonding {
     pub cut: usize,
 }
 
-/// Makes a world of some seeds one of a group, and gives some others a file or two. The rest stay
-/// what they are.
+/// Turns the worlds of some seeds into worlds of a group, and gives some others a file or two.
 pub fn draw(seed: u64, chance: &mut Random, plan: &mut Plan) {
     match seed % 5 {
         1 => draw_group(chance, plan),
@@ -72,12 +71,13 @@ fn draw_group(chance: &mut Random, plan: &mut Plan) {
 }
 
 fn draw_bonded(chance: &mut Random, bonding: Bonding) -> Stream {
-    // A group whose links all end has ended: there are short patiences only beside a sound link.
-    let patience = if bonding.sound.is_some() { SECS(2) } else { SECS(60) };
+    // A group whose links have all ended has ended, so timeouts are short only if there is a sound
+    // link.
+    let timeout = if bonding.sound.is_some() { SECS(2) } else { SECS(60) };
     let config = Config::default()
         .with_latency(MS(400) + chance.millis(1_200))
         .and_then(|config| config.with_connect_timeout(SECS(30)))
-        .and_then(|config| config.with_peer_idle_timeout(patience))
+        .and_then(|config| config.with_peer_idle_timeout(timeout))
         .expect("in range")
         .with_periodic_nak(!chance.one_in(6))
         .with_drift_tracer(!chance.one_in(3));
@@ -96,7 +96,7 @@ fn draw_bonded(chance: &mut Random, bonding: Bonding) -> Stream {
     }
 }
 
-/// One file or two, between two hosts of their own whose ways lead over the first sender's links.
+/// One file or two, between two additional hosts whose routes share the first sender's links.
 fn draw_files(chance: &mut Random, plan: &mut Plan) {
     for _ in 0..2 {
         plan.hosts.push(draw_host(chance));
@@ -150,7 +150,7 @@ fn draw_file(chance: &mut Random, transmission: Transmission) -> Stream {
     }
 }
 
-/// A third of what the smaller buffer lets through at the longest round trip, at most.
+/// At most a third of the rate that the smaller buffer allows at the longest round trip.
 fn draw_file_rate(chance: &mut Random, room: usize, payload: usize) -> Bitrate {
     let packets = payload.div_ceil(1_440);
     let messages = (room as u64 * 1_000 / 350 / 3 / packets as u64).clamp(1, 1_000);

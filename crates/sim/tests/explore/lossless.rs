@@ -1,4 +1,4 @@
-//! What must be true of groups and files beside what is true of every stream.
+//! The rules for groups and files beside those for every stream.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ const MS: fn(u64) -> Duration = Duration::from_millis;
 pub struct SafeSince {
     /// When the link stood to which nothing happens.
     stood_at: Option<Duration>,
-    /// What was lost before.
+    /// The losses up to the last look.
     lost: Option<u64>,
 }
 
-/// What an end of a group counts fits what its application did.
+/// The counts of an end of a group fit those of its application.
 #[track_caller]
 pub fn check_group(stream: &Stream, outcome: &StreamOutcome) {
     let StreamOutcome { sender, receiver, .. } = outcome;
@@ -60,7 +60,7 @@ pub fn check_file(stream: &Stream, outcome: &StreamOutcome) {
     let StreamOutcome { sender, receiver, .. } = outcome;
     assert_eq!((outcome.metrics.lost, outcome.messages_refused), (0, 0), "{stream:?}");
     assert_eq!(sender.packets_send_dropped, 0, "{sender:?}");
-    // What comes again after its key is gone is dropped as a copy.
+    // A packet that comes again after its key is gone is dropped as a duplicate.
     assert_eq!(receiver.packets_receive_dropped - receiver.packets_undecrypted, 0, "{receiver:?}");
     assert_eq!(outcome.closed, None, "{stream:?}");
 }

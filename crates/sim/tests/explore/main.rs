@@ -1,10 +1,9 @@
-//! Random worlds from a seed, against what must hold whatever happens, and what must hold again
-//! once the faults are over.
+//! Random worlds from a seed, checked against rules that hold at any time, and rules that hold
+//! after the faults are over.
 //!
-//! A seed that fails is printed with its plan. To run it again:
-//! `EXPLORE_SEED=17 cargo test -p punctual-sim --test explore`; a long run on all cores is
-//! `cargo xtask swarm`. A failure that was understood becomes a scenario of `crates/proto/tests`,
-//! cut down by hand to what it needs.
+//! A seed that fails is printed with its plan. To run it again: `EXPLORE_SEED=17 cargo test -p
+//! punctual-sim --test explore`; a long run on all cores is `cargo xtask swarm`. A failure that was
+//! understood becomes a scenario of `crates/proto/tests`, reduced by hand to the necessary.
 
 #![expect(unreachable_pub, reason = "a test program has no outside")]
 #![expect(clippy::cast_possible_truncation, reason = "the numbers of a plan are small")]

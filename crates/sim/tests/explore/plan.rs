@@ -1,4 +1,4 @@
-//! What a seed decides.
+//! The decisions of a seed.
 
 use std::time::Duration;
 
@@ -39,9 +39,9 @@ pub enum Shape {
     Pair,
     /// Two senders and a receiver, whose ways lead over the same two links.
     Shared,
-    /// Two senders with a link of their own each way, and behind these the same two links.
+    /// Two senders, each with one link each way, and behind these two common links.
     Tree,
-    /// So many ports of one sender, each with a link of its own each way to the receiver.
+    /// This number of ports of one sender, each with one link each way to the receiver.
     Bonded(usize),
 }
 
@@ -122,7 +122,7 @@ impl Stream {
         transmission.is_some_and(|it| it != Transmission::Live)
     }
 
-    /// Whether packets beside the stream's are sent that may stand for missing ones.
+    /// Whether the sender adds packets from which missing ones can be rebuilt.
     pub fn has_filter(&self) -> bool {
         let ends = self.srt.iter().flat_map(|(sender, receiver, _)| [sender, receiver]);
         ends.into_iter().any(|config| !config.packet_filter().is_empty())

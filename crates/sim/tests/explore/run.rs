@@ -16,7 +16,7 @@ use crate::plan::{Plan, Stream};
 const MS: fn(u64) -> Duration = Duration::from_millis;
 const SECS: fn(u64) -> Duration = Duration::from_secs;
 
-/// How often the world is looked at.
+/// The period of the looks at the world.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// A world made from a plan.
@@ -71,8 +71,8 @@ pub fn explore(seed: u64) -> String {
     text
 }
 
-/// What was not delivered in time is given up or repaired: at once as a rule, but a narrow limit of
-/// the bandwidth may take its time.
+/// Undelivered messages are recovered or given up: at once as a rule, but a narrow limit of the
+/// bandwidth may take its time.
 fn settle(explored: &mut Explored, judge: &mut Judge) {
     explored.world.run_for(SECS(3));
     judge.look(explored);
@@ -111,7 +111,7 @@ fn build(seed: u64, plan: &Plan) -> Explored {
             rate: RateSchedule::constant(stream.rate),
             payload: stream.payload,
             start: stream.start,
-            // What a file's source offers is bounded, so that it can all arrive.
+            // A file's source is bounded, so that all of it can arrive.
             duration: if stream.is_file() { plan.heal_at } else { SECS(1_000) },
             from,
             to,
@@ -177,5 +177,5 @@ impl Explored {
     }
 }
 
-/// How long all must be well.
+/// How long every stream must be healthy.
 const WELL: Duration = Duration::from_secs(3);

@@ -57,7 +57,7 @@ fn swarm() {
     assert_eq!(failed, 0, "seeds failed");
 }
 
-/// How often progress is printed.
+/// The period of progress messages.
 const PROGRESS: Duration = Duration::from_secs(5);
 
 /// A number from the environment.

@@ -24,7 +24,7 @@ fn read(file: &[u8]) -> (Vec<String>, Vec<Captured>) {
     while !rest.is_empty() {
         let (kind, total) = (word(rest, 0), word(rest, 4) as usize);
         assert_eq!(total % 4, 0);
-        assert_eq!(word(rest, total - 4) as usize, total, "the length stands at both ends");
+        assert_eq!(word(rest, total - 4) as usize, total, "the length is repeated at the end");
         let body = &rest[8..total - 4];
         match kind {
             0x0A0D_0D0A => assert_eq!(word(body, 0), 0x1A2B_3C4D),

@@ -70,7 +70,7 @@ pub fn delay(ms: u64) -> LinkConfig {
     LinkConfig::default().with_delay(MS(ms))
 }
 
-/// The same, losing packets at random.
+/// A link with this delay that loses packets at random.
 pub fn lossy(ms: u64, share: f64) -> LinkConfig {
     delay(ms).with_loss(punctual_netem::Loss::Random(share)).expect("a share")
 }

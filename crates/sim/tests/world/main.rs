@@ -1,4 +1,4 @@
-//! What a world promises: exact times, shared links, honest counts, and the same again from the
+//! The promises of a world: exact times, shared links, honest counts, and the same result from the
 //! same seed.
 
 #![expect(unreachable_pub, reason = "a test program has no outside")]

@@ -1,4 +1,4 @@
-//! The same plan and seed give the same bytes, here and anywhere.
+//! A plan and a seed give the same bytes each time, on any machine.
 
 use std::fmt::Write as _;
 use std::thread;

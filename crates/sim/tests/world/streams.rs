@@ -94,7 +94,7 @@ fn a_series_has_a_sample_each_period_whose_totals_rise() {
         assert!(pair[0].sender.packets_sent < pair[1].sender.packets_sent);
         assert!(pair[0].metrics.received <= pair[1].metrics.received);
     }
-    // Of ten packets a sample's period has a hundred; the last holds what the outcome holds.
+    // A sample's period has a hundred packets; the last sample has the totals of the outcome.
     let last = outcome.series.last().expect("fifty samples");
     assert_eq!(last.metrics.received, outcome.metrics.received);
     assert_eq!(last.metrics.latency_us_max, Some(220_000));
@@ -114,7 +114,7 @@ fn a_ramp_sends_what_its_steps_say() {
 
 #[test]
 fn two_streams_share_a_bottleneck_and_a_queue() {
-    // Each alone would fit; together they are 1.2 times what the link takes.
+    // Each alone would fit; together they are 1.2 times the rate of the link.
     let link = delay(10).with_rate(Some(Bitrate::from_mbps(10)));
     let mut pair = Pair::new(1, link);
     let streams = [pair.add(pair.stream(Transport::Udp, 6, 20)), {

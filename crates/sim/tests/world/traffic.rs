@@ -55,7 +55,7 @@ fn a_tcp_like_flow_fills_the_link_and_its_queue() {
     let link = pair.world.link_statistics(pair.there);
     let rate = Bitrate::of(statistics.delivered_bytes, SECS(60));
     assert!(rate > Bitrate::from_mbps(19), "{rate} of 20 Mb/s");
-    // All that arrived counts once, but for what the sender does not know yet.
+    // Every arrival counts once, except those that the sender does not know of yet.
     let unknown = statistics.delivered_bytes - statistics.goodput_bytes;
     assert!(unknown <= statistics.window, "{statistics:?}");
     assert!(link.dropped_by_queue > 20, "{link:?}");
@@ -154,7 +154,7 @@ fn a_stream_that_competes_with_tcp_shares_its_queue() {
     let [bare, repaired] = streams.map(|stream| pair.world.outcome(stream));
     assert!(bare.metrics.lost > 0 && bare.metrics.jitter_us > 100, "{:?}", bare.metrics);
     assert_eq!(repaired.messages_received, repaired.messages_sent);
-    // What is repaired in the last moment is delivered up to when the next message is due.
+    // A packet that is recovered in the last moment is delivered before the next message is due.
     assert!(repaired.integrity.late_max < MS(2), "{:?}", repaired.integrity);
 }
 
