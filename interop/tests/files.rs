@@ -25,7 +25,7 @@ fn srt_file_transmit_sends_200_mb_to_us() {
 /// The name is that of the stream ID, which srt-file-transmit sends where it calls. It sets the
 /// stream ID after it has begun to call, so that a fast listener receives a call without one.
 #[test]
-fn srt_file_transmit_sends_to_us_who_were_told_nothing() {
+fn srt_file_transmit_sends_to_us_without_a_name() {
     if !have_all(&[Tool::SrtLiveTransmit]) {
         return;
     }
@@ -42,7 +42,7 @@ fn srt_file_transmit_sends_to_us_who_were_told_nothing() {
 }
 
 #[test]
-fn srt_file_transmit_listens_and_sends_to_us_who_know_the_name_alone() {
+fn srt_file_transmit_listens_and_sends_to_us_by_name() {
     if !have_all(&[Tool::SrtLiveTransmit]) {
         return;
     }

@@ -114,7 +114,7 @@ async fn we_learn_the_code_of_a_libsrt_application() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn srt_live_transmit_refuses_us_for_want_of_a_passphrase() {
+async fn srt_live_transmit_refuses_us_without_a_passphrase() {
     want_of_passphrase("srt_live_transmit_refuses_us", Program::SrtLiveTransmit).await;
 }
 
@@ -124,7 +124,7 @@ async fn ffmpeg_refuses_us_for_want_of_a_passphrase() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn gstreamer_refuses_us_for_want_of_a_passphrase() {
+async fn gstreamer_refuses_us_without_a_passphrase() {
     want_of_passphrase("gstreamer_refuses_us", Program::GStreamer).await;
 }
 

@@ -86,7 +86,7 @@ fn datagrams_take_the_delay_of_the_links_with_either_version_of_ip() {
 }
 
 #[test]
-fn what_a_link_loses_is_missing_at_the_other_side_and_counted() {
+fn lost_packets_are_missing_at_the_other_side_and_counted() {
     if !allowed() {
         return;
     }

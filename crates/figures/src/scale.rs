@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_say_nothing_give_an_axis_all_the_same() {
+    fn constant_or_missing_values_still_give_an_axis() {
         for scale in [Axis::linear("", ""), Axis::log("", ""), Axis::time("")] {
             for ends in [Ends::Exact, Ends::Round(5.0)] {
                 for values in [

@@ -80,7 +80,7 @@ mod png {
     use super::small;
 
     #[test]
-    fn a_chart_becomes_an_image_of_the_width_asked_for() {
+    fn a_chart_becomes_an_image_of_the_given_width() {
         let fonts = match Fonts::system() {
             Ok(fonts) => fonts,
             Err(error) => {

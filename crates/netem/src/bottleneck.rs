@@ -153,7 +153,7 @@ impl<T> Bottleneck<T> {
         self.discipline = discipline;
     }
 
-    /// Lets CoDel drop from the front what it will.
+    /// Lets CoDel drop packets from the front.
     fn drop_waiting(&mut self, now: Instant) {
         let Discipline::CoDel { target, interval } = self.discipline else { return };
         let mut after = None;
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_rate_holds_for_what_is_not_yet_transmitted() {
+    fn a_new_rate_applies_to_packets_not_yet_transmitted() {
         // 1250 bytes at 10 Mb/s take 1 ms; half of the first packet and the second go at 5 Mb/s.
         let mut queue = filled(10_000_000, 2, 1_250);
         set_rate(&mut queue, us(500), Some(Bitrate::from_mbps(5)));

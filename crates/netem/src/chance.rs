@@ -17,7 +17,7 @@ pub(crate) struct Chance {
     pub(crate) copy: FateDraws,
 }
 
-/// What chance says about a packet's way through the link behind its entrance.
+/// The random numbers for a packet's way through the link after its entrance.
 #[derive(Clone, Debug)]
 pub(crate) struct FateDraws {
     pub(crate) corrupt: Draws,
@@ -80,8 +80,8 @@ impl Draws {
     }
 }
 
-/// Whether something of this probability happens, by a uniform draw. Never at 0, always at 1; what
-/// lies outside counts as the nearest bound, and what is not a number as 0.
+/// Whether an event of this probability happens, by a uniform draw. Never at 0, always at 1; other
+/// values count as the nearest bound, and NaN as 0.
 ///
 /// One comparison of two 53-bit fractions: exact, hence the same everywhere.
 #[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_finds_its_draws_whichever_packets_drew_before() {
+    fn the_draws_of_a_packet_do_not_depend_on_other_packets() {
         let each: Vec<_> = {
             let mut draws = Chance::new(9).loss;
             (0..1_000).map(|n| draws.two(n)).collect()

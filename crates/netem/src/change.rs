@@ -8,8 +8,8 @@ use crate::codel::Discipline;
 use crate::config::{Jitter, LinkConfig, QueueLimit, Reorder};
 use crate::loss::Loss;
 
-/// A new value for one parameter of a [`LinkConfig`]: what a timeline changes, an option of a
-/// command sets, or a plan varies.
+/// A new value for one parameter of a [`LinkConfig`], from a timeline, an option of a command, or a
+/// plan.
 ///
 /// [`Change::parse`] reads each of them from a key and a value, and lists them.
 #[derive(Clone, Debug, PartialEq)]

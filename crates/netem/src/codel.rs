@@ -1,14 +1,14 @@
-//! What a queue does against a standing backlog: nothing, or CoDel.
+//! Queue management against a standing backlog: none, or CoDel.
 
 use std::time::Duration;
 
 use punctual_units::Instant;
 
-/// What a queue drops beside what its [limit](crate::QueueLimit) refuses.
+/// The packets that a queue drops beside those that its [limit](crate::QueueLimit) refuses.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Discipline {
-    /// Nothing: only a full queue drops, and what came last (tail drop).
+    /// Only a full queue drops, and the newest packet (tail drop).
     #[default]
     TailDrop,
     /// CoDel (RFC 8289): when packets have waited longer than `target` throughout an `interval`,
@@ -17,7 +17,7 @@ pub enum Discipline {
     CoDel {
         /// The wait that is acceptable; the RFC has 5 ms.
         target: Duration,
-        /// How long a longer wait is put up with, about the longest RTT; the RFC has 100 ms.
+        /// For how long longer waits are tolerated: about the longest RTT; the RFC has 100 ms.
         interval: Duration,
     },
 }
@@ -41,7 +41,7 @@ pub(crate) struct CoDel {
 /// A packet at the head of the queue, about to be transmitted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
-    /// How long it has waited.
+    /// The time for which it has waited.
     pub(crate) sojourn: Duration,
     /// Whether no more than a packet of the largest size waits behind it.
     pub(crate) last: bool,
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spell_soon_after_another_goes_on_where_that_ended() {
+    fn a_dropping_state_soon_after_another_continues_it() {
         let again = drops(900, |now| if (500..510).contains(&now) { 1 } else { 50 });
         let second: Vec<_> = again.into_iter().filter(|&at| at > 510).collect();
         assert_eq!(second[0], 610, "an interval after the wait became long again");

@@ -7,19 +7,19 @@ use crate::chance::{NORMAL_LIMIT, normal, pareto, pareto_least, uniform};
 use crate::codel::Discipline;
 use crate::loss::Loss;
 
-/// What one direction of a link does to packets. The default is a perfect link.
+/// The parameters of one direction of a link. The default is a perfect link.
 ///
 /// The `with_` functions refuse probabilities outside 0 to 1. A link that finds one nonetheless
-/// takes the nearest bound for it, and 0 for what is not a number.
+/// takes the nearest bound for it, and 0 for NaN.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkConfig {
     /// Bits a second that the link transmits, one packet after the other; `None` (default) for no
     /// limit. At rate zero packets wait until a change of the configuration.
     pub rate: Option<Bitrate>,
-    /// What may wait for transmission while another packet is being transmitted. Without a rate
-    /// nothing ever waits. Default 1000 packets, as Linux has it.
+    /// The limit of the packets that wait for transmission while another packet is being
+    /// transmitted. Without a rate nothing ever waits. Default 1000 packets, as in Linux.
     pub queue: QueueLimit,
-    /// What else the queue drops. Default nothing: tail drop alone.
+    /// Further drops of the queue. Default none: tail drop alone.
     pub discipline: Discipline,
     /// The longest packet that passes, by its [`len`](crate::Packet::len); `None` (default) for no
     /// limit.
@@ -54,8 +54,8 @@ pub struct LinkConfig {
     pub corrupt: f64,
 }
 
-/// What may wait for transmission; the packet being transmitted does not count. A packet that is
-/// too much is dropped (tail drop).
+/// The limit of the packets that wait for transmission; the packet being transmitted does not
+/// count. A packet beyond it is dropped (tail drop).
 ///
 /// Printed and read as `1000` (packets), `64KiB` (bytes), `300ms` (time), `unlimited`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -65,8 +65,8 @@ pub enum QueueLimit {
     Bytes(usize),
     /// This many packets.
     Packets(usize),
-    /// What is transmitted within this time at the present rate; while the link
-    /// [stalls](crate::Action::Stall), at the rate that it will go on with.
+    /// As much as is transmitted within this time at the present rate; while the link
+    /// [stalls](crate::Action::Stall), at the rate after the stall.
     Time(Duration),
     /// Anything.
     Unlimited,
@@ -115,14 +115,14 @@ pub enum Reorder {
     Ahead {
         /// Probability for each packet, 0 to 1.
         share: f64,
-        /// How much shorter; the delay is never less than zero.
+        /// The difference; the delay is never less than zero.
         by: Duration,
     },
     /// A packet's delay is longer than the others': those just behind overtake it.
     Late {
         /// Probability for each packet, 0 to 1.
         share: f64,
-        /// How much longer.
+        /// The difference.
         by: Duration,
     },
 }

@@ -4,7 +4,7 @@
 //! [`Link`] is one direction of a link; a path both ways is two of them, each with its own
 //! [`LinkProfile`] and its own seed. A packet passes these stages, in this order:
 //!
-//! 1. **loss** at the entrance ([`Loss`]): what is lost takes no room and no rate;
+//! 1. **loss** at the entrance ([`Loss`]): lost packets take no room and no rate;
 //! 2. **duplication**: the copy follows right behind and is from here on a packet like any other;
 //! 3. the **queue**, which refuses what is too much ([`QueueLimit`]) and may be kept short by CoDel
 //!    ([`Discipline`]);
@@ -21,8 +21,8 @@
 //! [`presets`] has links that people meet. Parameters, events and timelines have text forms, which
 //! the command line, plans and files share: [`LinkProfile::set`], [`Change::parse`], [`Timeline`].
 //!
-//! The caller's loop is the same in virtual and in real time: [`send`](Link::send) what goes in,
-//! [`recv`](Link::recv) what is due, sleep until [`poll_timeout`](Link::poll_timeout).
+//! The caller's loop is the same in virtual and in real time: [`send`](Link::send) packets,
+//! [`recv`](Link::recv) those that are due, sleep until [`poll_timeout`](Link::poll_timeout).
 //!
 //! ```
 //! use std::time::Duration;
@@ -46,10 +46,10 @@
 //!
 //! The same calls with the same seed give the same packets at the same nanoseconds on any machine:
 //! the generator is a named one (PCG), and nothing transcendental is computed in floating point.
-//! Every impairment has a generator of its own, and in it every packet has its place, given by its
-//! number alone. So a run with another share of loss loses other packets, but the jitter of the
-//! n-th packet is what it was. An impairment that is not there costs nothing: its generator is
-//! moved on when it is needed.
+//! Every impairment has a separate generator, and each packet has a place in it that its number
+//! determines. So a run with another share of loss loses other packets, but the jitter of the n-th
+//! packet does not change. An unused impairment costs nothing: its generator is moved on when it is
+//! needed.
 
 #![forbid(unsafe_code)]
 

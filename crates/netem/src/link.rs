@@ -23,7 +23,7 @@ use crate::statistics::LinkStatistics;
 #[derive(Clone, Debug)]
 pub struct Link<P> {
     config: LinkConfig,
-    /// What changes by itself, if anything does.
+    /// Its changes over time, if there are any.
     schedule: Option<Box<Schedule>>,
     /// Time zero, once the link has started.
     zero: Option<Instant>,
@@ -32,7 +32,7 @@ pub struct Link<P> {
     bottleneck: Bottleneck<Waiting<P>>,
     /// Packets past the bottleneck that arrive in the order of their departure.
     flights: VecDeque<Flight<P>>,
-    /// Those that arrive before one that departed earlier.
+    /// Packets that arrive before one that departed earlier.
     overtaking: BinaryHeap<Flight<P>>,
     /// The latest instant given.
     now: Instant,
@@ -169,10 +169,10 @@ impl<P: Packet> Link<P> {
 
     /// Goes on with another configuration.
     ///
-    /// What waits in the queue stays there, even if it is too much for the new limit, and is
-    /// transmitted at the new rate; what has been transmitted arrives when it would have. Ramps of
-    /// the timeline that are under way end here; a stall or an outage lasts as long as it would
-    /// have, and what the timeline and the trace say later is done.
+    /// Waiting packets stay in the queue, even if they exceed the new limit, and are transmitted at
+    /// the new rate; transmitted packets arrive at their times. Ramps of the timeline that are
+    /// under way end here; a stall or an outage lasts as long as before, and later changes of the
+    /// timeline and the trace are made.
     pub fn set_config(&mut self, now: Instant, config: LinkConfig) {
         self.advance(now);
         let rate_changed = config.rate != self.config.rate;
@@ -195,7 +195,7 @@ impl<P: Packet> Link<P> {
         self.bottleneck.len() + self.flights.len() + self.overtaking.len()
     }
 
-    /// What the link did so far.
+    /// The totals of the link so far.
     pub fn statistics(&self) -> &LinkStatistics {
         &self.statistics
     }
@@ -233,7 +233,7 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Tells the bottleneck what is in force from `at` on.
+    /// Tells the bottleneck the parameters from `at` on.
     fn reconfigure(&mut self, at: Instant) {
         let (service, stalled) = match &mut self.schedule {
             Some(schedule) => {
@@ -266,7 +266,7 @@ impl<P: Packet> Link<P> {
         self.statistics.dropped_by_codel = self.bottleneck.dropped_by_codel();
     }
 
-    /// What the packet of this number, which enters now, is lost by, if it is.
+    /// The cause by which the packet of this number, which enters now, is lost, if it is.
     fn lost(&mut self, number: u64) -> Option<Cause> {
         if self.schedule.as_ref().is_some_and(|schedule| schedule.is_outage(self.now)) {
             return Some(Cause::Outage);
@@ -360,7 +360,7 @@ impl<P: Packet> Link<P> {
                 return change;
             }
             let (here, least) = schedule.delays_at(departure?, &self.config);
-            // Where the delay falls faster than time goes by, a packet behind may overtake.
+            // If the delay falls faster than time passes, a later packet may overtake.
             delay = if ordered { here } else { least };
         }
         let arrival = departure? + self.config.min_delay_of(delay);

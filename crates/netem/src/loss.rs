@@ -99,8 +99,8 @@ impl FromIterator<u64> for PacketList {
 }
 
 impl Loss {
-    /// Bursts of lost packets with nothing lost between them, by what can be measured: the `share`
-    /// of packets lost, 0 to 1, and the mean number of packets lost in a row, at least 1.
+    /// Bursts of lost packets with no loss between them, by measurable figures: the `share` of
+    /// packets lost, 0 to 1, and the mean number of packets lost in a row, at least 1.
     ///
     /// A share of more than `length / (length + 1)` cannot be had: bursts would have to join.
     pub fn bursts(share: f64, length: f64) -> Self {
@@ -148,7 +148,7 @@ fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64
 }
 
-/// What a packet is lost by.
+/// The cause of a loss.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Cause {
     Chance,
@@ -156,7 +156,7 @@ pub(crate) enum Cause {
     Outage,
 }
 
-/// What the models remember from packet to packet.
+/// The state of the models from packet to packet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LossState {
     /// Whether the Markov chain is in its bad state; good whenever another model is in force.
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn the_chain_forgets_when_another_model_takes_over() {
+    fn the_chain_restarts_after_another_model() {
         let turns_bad = Loss::GilbertElliott { p: 1.0, r: 0.0, good_loss: 0.0, bad_loss: 1.0 };
         let stays = Loss::GilbertElliott { p: 0.0, r: 0.0, good_loss: 0.0, bad_loss: 1.0 };
         let mut state = LossState::default();

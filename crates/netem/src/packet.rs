@@ -1,4 +1,4 @@
-/// What a [`Link`](crate::Link) carries: anything with a size that can be copied and corrupted.
+/// The packets of a [`Link`](crate::Link): anything with a size that can be copied and corrupted.
 #[expect(clippy::len_without_is_empty, reason = "a packet's size, not a collection's")]
 pub trait Packet: Clone {
     /// Bytes that the packet takes on the link. Add the headers of lower layers here if the link's

@@ -4,12 +4,12 @@ use crate::config::LinkConfig;
 use crate::timeline::Timeline;
 use crate::trace::Trace;
 
-/// What one direction of a link is, and what happens to it over time.
+/// One direction of a link, and its changes over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkProfile {
-    /// What it is at time zero.
+    /// Its parameters at time zero.
     pub config: LinkConfig,
-    /// What changes, and when.
+    /// The changes and their times.
     pub timeline: Timeline,
     /// A recorded course of its capacity, and perhaps of its delay and loss. At the same instant
     /// it comes before the timeline, so that a timeline has the last word.
@@ -32,7 +32,7 @@ impl From<LinkConfig> for LinkProfile {
 }
 
 impl<T: Into<LinkProfile>> From<T> for PathProfile {
-    /// The same both ways.
+    /// The same value in both directions.
     fn from(both: T) -> Self {
         let up = both.into();
         Self { down: up.clone(), up }

@@ -1,4 +1,4 @@
-//! A timeline and a trace at work: what has been made of them so far, and what comes next.
+//! A timeline and a trace at work: their changes so far, and the next one.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,7 +15,7 @@ use crate::slope::{Slopes, Target};
 use crate::timeline::{Action, Ramp, Timeline};
 use crate::trace::{Trace, TraceRow};
 
-/// What changes a link by itself.
+/// The changes of a link over time.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
     timeline: Timeline,
@@ -108,8 +108,8 @@ impl Schedule {
         self.pending.peek().map(|next| next.0.at)
     }
 
-    /// Makes the change that is due first, in `config` or here. The link is asked for nothing
-    /// before `now`, so that of very many repetitions some may be skipped.
+    /// Makes the change that is due first, in `config` or here. The link is not used before `now`,
+    /// so that some of very many repetitions may be skipped.
     pub(crate) fn make_next_change(&mut self, now: Instant, config: &mut LinkConfig) {
         let Some(Reverse(Pending { at, what })) = self.pending.pop() else { return };
         match what {
@@ -154,7 +154,7 @@ impl Schedule {
         now < self.outage_until
     }
 
-    /// What moves the packets now, and whether it does not for the time being.
+    /// The present service of the packets, and whether it is stalled.
     pub(crate) fn service(&self, config: &LinkConfig) -> (Service, bool) {
         let opportunities = self.trace.as_ref().and_then(Trace::opportunities);
         let service = match (self.drain, opportunities) {
@@ -283,7 +283,7 @@ impl Schedule {
     }
 }
 
-/// What a row of a trace says.
+/// The changes of a row of a trace.
 fn changes(row: &TraceRow) -> impl Iterator<Item = Ramp> + use<> {
     let rate = row.rate.map(Ramp::Rate);
     let delay = row.delay.map(Ramp::Delay);
@@ -292,7 +292,7 @@ fn changes(row: &TraceRow) -> impl Iterator<Item = Ramp> + use<> {
 }
 
 fn plan(pending: &mut BinaryHeap<Reverse<Pending>>, zero: Instant, at: Duration, what: What) {
-    // What is later than the clock runs never comes.
+    // A time beyond the clock's range never comes.
     if let Some(at) = later(zero, at) {
         pending.push(Reverse(Pending { at, what }));
     }
@@ -303,14 +303,13 @@ fn later(instant: Instant, by: Duration) -> Option<Instant> {
     instant.as_nanos().checked_add(nanos).map(Instant::from_nanos)
 }
 
-/// How many repetitions of what is due next at `due` need not be made, because there are more than
-/// [`MOST_REPETITIONS`] until `now` anyway.
+/// The number of repetitions from `due` on that may be skipped, because there are more than
+/// [`MOST_REPETITIONS`] until `now`.
 fn repetitions_to_skip(zero: Instant, due: Duration, every: Duration, now: Instant) -> u32 {
     let behind = (now - zero).saturating_sub(due).as_nanos().checked_div(every.as_nanos());
     let skipped = behind.unwrap_or(0).saturating_sub(u128::from(MOST_REPETITIONS));
     u32::try_from(skipped).unwrap_or(u32::MAX)
 }
 
-/// A link that was left alone for longer than so many repetitions of something makes up for that
-/// many only.
+/// A link that was not used for longer makes up for this number of repetitions only.
 const MOST_REPETITIONS: u32 = 1_000_000;

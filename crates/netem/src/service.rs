@@ -4,7 +4,7 @@ use punctual_units::{Bitrate, Instant};
 
 use crate::trace::{OPPORTUNITY_BYTES, Opportunities};
 
-/// What gets packets out of the queue. Work is counted in nanobits.
+/// The way in which packets leave the queue. Work is counted in nanobits.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Service {
     /// Bits at a rate; `None` for at once.

@@ -18,7 +18,7 @@ pub(crate) struct Slopes {
     begun: u64,
 }
 
-/// What a slope changes.
+/// The parameter that a slope changes.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Target {
     Rate,
@@ -192,8 +192,8 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// How long the rate of a slope holds.
+/// The time for which the rate of a slope is constant.
 const STEP: Duration = Duration::from_millis(10);
 
-/// A link that was left alone for longer than so many steps makes up for that many only.
+/// A link that was not used for longer makes up for this number of steps only.
 const MOST_STEPS: u32 = 1_000_000;

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use crate::loss::Cause;
 
-/// What a link did since it was made. All totals, except `queue_delay_max`.
+/// Totals of a link since it was made, and the greatest queueing delay.
 ///
 /// Packets are conserved: `sent + duplicated` is `delivered + dropped()` and those still
 /// [in the link](crate::Link::in_flight), where [`dropped`](Self::dropped) is

@@ -1,4 +1,4 @@
-//! What is to change on a link, and when.
+//! The changes of a link, and their times.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::change::Change;
 ///
 /// Of changes at the same time, the one that was added later is made later.
 ///
-/// It is written with one event a line; blank lines and what follows a `#` do not count:
+/// It is written with one event a line; blank lines and text after a `#` do not count:
 ///
 /// | | |
 /// |---|---|
@@ -18,8 +18,8 @@ use crate::change::Change;
 /// | `20s: rate=2Mbps; loss=1%` | several changes at the same time |
 /// | `20s: delay=300ms over 2s` | it goes there in 2 s, straight: `rate`, `delay`, `loss` |
 /// | `60s: outage 1s` | for 1 s all that enters is lost |
-/// | `30s: stall 1050ms` | for so long nothing leaves, then all comes at the link's rate |
-/// | `30s: stall 1050ms drain 12Mbps` | the same, but it comes at this rate |
+/// | `30s: stall 1050ms` | for this time nothing leaves, then all comes at the link's rate |
+/// | `30s: stall 1050ms drain 12Mbps` | as before, but then all comes at this rate |
 /// | `10s every 30s: stall 400ms` | at 10 s, 40 s, 70 s ... |
 /// | `every 30s until 5min: outage 1s` | at 30 s, 60 s ... 5 min |
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,11 +36,11 @@ pub struct Event {
     pub every: Option<Duration>,
     /// When repetition ends: none is later. `None` for never.
     pub until: Option<Duration>,
-    /// What happens.
+    /// The action.
     pub action: Action,
 }
 
-/// What happens to a link.
+/// A change of a link.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Action {
@@ -50,7 +50,7 @@ pub enum Action {
     Ramp {
         /// The parameter, and its value at the end.
         to: Ramp,
-        /// How long it takes.
+        /// The time until the new value is reached.
         over: Duration,
     },
     /// For this long every packet that enters is lost. What is in the link already arrives.
@@ -58,9 +58,9 @@ pub enum Action {
     /// For some time nothing leaves the queue. What waits there then comes as a burst: a mobile
     /// network that has no room for a user, and makes up for it.
     ///
-    /// A queue limited in time holds what the link transmits in that time when it goes on.
+    /// A queue limited in time holds as much as the link transmits in that time afterwards.
     Stall {
-        /// How long.
+        /// Its duration.
         duration: Duration,
         /// The rate at which the link goes on until its queue is empty or its rate is changed;
         /// `None` for the rate that it has.
@@ -96,7 +96,7 @@ impl Timeline {
         self.events.is_empty()
     }
 
-    /// What happens, in the order in which it was added.
+    /// The events in the order in which they were added.
     pub fn events(&self) -> &[Event] {
         &self.events
     }
@@ -159,5 +159,5 @@ impl Event {
     }
 }
 
-/// What is repeated more often is not.
+/// The shortest period of an event.
 const SHORTEST_PERIOD: Duration = Duration::from_millis(1);

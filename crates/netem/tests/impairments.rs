@@ -1,4 +1,4 @@
-//! What each impairment does to a stream of packets, by count and by clock.
+//! The effect of each impairment on a stream of packets, by count and by clock.
 
 use std::time::Duration;
 
@@ -178,7 +178,7 @@ fn duplicates_and_damage_have_their_shares() {
 #[test]
 fn late_and_early_packets_change_places_with_their_neighbours() {
     let base = LinkConfig::default().with_delay(20 * MS);
-    // Packets are 1 ms apart: one that is 2.5 ms late is overtaken by two.
+    // Packets are 1 ms apart: two later ones come before one that is 2.5 ms late.
     let by = Duration::from_micros(2_500);
     let late = base.clone().with_reorder(Reorder::Late { share: 0.01, by }).unwrap();
     let (link, arrivals) = run(late, 2, 100_000, MS);

@@ -111,7 +111,7 @@ fn most(values: &[f64]) -> f64 {
     values.iter().copied().fold(0.0, f64::max)
 }
 
-/// What a stream at this rate meets on the stationary 4G link without its event, from each of
+/// The outcome of a stream at this rate on the stationary 4G link without its event, for each of
 /// four seeds.
 fn on_4g(rate: f64) -> impl Iterator<Item = Stream> {
     (1..=4).map(move |seed| Stream::over(presets::stationary_4g(seed, &[]).up, rate, 120, 28))
@@ -188,9 +188,9 @@ fn the_4g_events_are_those_of_the_article() {
         // The first that is held comes 1570 ms late: 820 more than a latency of 750 allow.
         let held = mean(&delay(20.10, 20.11)) - 90.0;
         assert!((1_500.0..1_650.0).contains(&held), "held {held}");
-        // What measures the RTT when the stall is over finds 1200 ms.
+        // An RTT measurement after the stall finds 1200 ms.
         rtts.push(mean(&delay(21.67, 21.69)) + 50.0);
-        // What was held comes at 12 Mb/s: bytes that arrived in the second after the stall.
+        // The held packets come at 12 Mb/s: bytes that arrived in the second after the stall.
         let burst = stream.arrivals.iter().filter(|(at, _)| (21.8..22.6).contains(at)).count();
         let burst = burst as f64 * 1_360.0 * 8e-6 / 0.8;
         assert!((11.5..12.5).contains(&burst), "burst {burst}");
@@ -220,7 +220,7 @@ fn the_wifi_path_has_the_loss_the_reordering_and_the_ts_df_published() {
 }
 
 #[test]
-fn the_lab_and_the_intercontinental_path_are_as_said() {
+fn the_lab_and_intercontinental_paths_have_their_documented_figures() {
     let lab = presets::find("lab").unwrap().path(1);
     let stream = Stream::over(lab.up.clone(), 10.0, 10, 28);
     assert_eq!(stream.lost(), 0.0);
@@ -255,7 +255,7 @@ fn the_mtu_drop_is_that_of_the_source() {
     assert!(pass(&mut link, after, 1_394).is_some());
     assert!(pass(&mut link, after, 1_395).is_none());
     assert_eq!(link.statistics().dropped_by_mtu, 2);
-    // What vanishes is transmitted all the same.
+    // Lost packets are transmitted all the same.
     let after = Instant::from_millis(3_000);
     link.send(after, Numbered::new(0, 1_440 + 28));
     link.send(after, Numbered::new(1, 1_252 + 28));
@@ -273,7 +273,7 @@ fn the_mtu_drop_has_a_queue_of_200_ms() {
 }
 
 #[test]
-fn the_courses_are_as_fast_as_said_and_differ_by_seed() {
+fn the_courses_have_their_documented_rates_and_differ_by_seed() {
     // Bounds of the mean rate that a greedy stream gets.
     let bounds = [
         ("walking", 8.0..24.0),
@@ -304,7 +304,7 @@ fn handovers_leave_gaps() {
 }
 
 #[test]
-fn a_preset_that_is_not_there_is_named_with_the_nearest() {
+fn an_unknown_preset_is_refused_with_a_suggestion() {
     let message = presets::find("4g-stationery").unwrap_err().to_string();
     assert_eq!(message, "`4g-stationery` is no preset; did you mean `4g-stationary`?");
     assert!(presets::find("moon").unwrap_err().to_string().contains("lab, 4g-stationary"));

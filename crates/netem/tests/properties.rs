@@ -1,4 +1,4 @@
-//! What holds for any link, whatever its configuration and whatever is done to it.
+//! Rules for any link, whatever its configuration and its use.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use punctual_units::{Bitrate, Instant};
 mod common;
 use common::{Numbered, drain};
 
-/// Something done to a link, this long after what was done before.
+/// A call of a link, this long after the one before.
 #[derive(Clone, Debug)]
 enum Step {
     Send(Duration, usize),
@@ -118,7 +118,7 @@ fn any_action() -> impl Strategy<Value = Action> {
 fn any_timeline() -> impl Strategy<Value = Timeline> {
     let event = (up_to_ms(200), prop::option::of(up_to_ms(50)), any_action()).prop_map(
         |(at, every, action)| {
-            // A time to end, so that what is left can be taken out.
+            // It has an end, so that the waiting packets can be taken out.
             Event { at, every, until: Some(Duration::from_millis(400)), action }
         },
     );
@@ -143,7 +143,7 @@ fn any_trace() -> impl Strategy<Value = Trace> {
         if lines { trace.interpolated() } else { trace }
     });
     let played = prop_oneof![opportunities, rows];
-    // Once, so that what is left can be taken out at a rate of one's own.
+    // Once, so that the waiting packets can be taken out at a constant rate.
     played.prop_map(Trace::once)
 }
 
@@ -164,7 +164,7 @@ fn any_steps() -> impl Strategy<Value = Vec<Step>> {
 /// When packets are taken out of the link.
 #[derive(Clone, Copy, PartialEq)]
 enum Polling {
-    /// Whenever one likes, so many nanoseconds before something is done.
+    /// At any time, this number of nanoseconds before a step.
     Often(u64),
     /// Whenever `poll_timeout` asks for it.
     InTime,
@@ -172,7 +172,7 @@ enum Polling {
     AtTheEnd,
 }
 
-/// Does the steps, lets the rest arrive, and checks what must hold all the while.
+/// Does the steps, lets the rest arrive, and checks the rules all the time.
 fn play(
     profile: &LinkProfile,
     seed: u64,
@@ -218,7 +218,7 @@ fn play(
         prop_assert_eq!(done.sent + done.duplicated, gone + link.in_flight() as u64);
         prop_assert_eq!(done.delivered, arrivals.len() as u64);
     }
-    // A link that is stalled at the end must let go of what it holds.
+    // A link that is stalled at the end must deliver the packets that it holds.
     let end = now.max(Instant::from_millis(600));
     arrivals.extend(std::iter::from_fn(|| link.recv(end)));
     link.set_config(end, LinkConfig { rate: None, ..link.config().clone() });
@@ -227,7 +227,7 @@ fn play(
     Ok(arrivals)
 }
 
-/// What was sent when, by number.
+/// The time and size of each sent packet, by number.
 fn sent(steps: &[Step]) -> HashMap<u64, (Instant, usize)> {
     let mut now = Instant::ORIGIN;
     let mut sent = HashMap::new();
@@ -243,7 +243,7 @@ fn sent(steps: &[Step]) -> HashMap<u64, (Instant, usize)> {
 
 proptest! {
     #[test]
-    fn only_what_was_sent_arrives_later_and_at_most_twice(
+    fn only_sent_packets_arrive_later_and_at_most_twice(
         profile in any_profile(), seed: u64, steps in any_steps(),
     ) {
         let sent = sent(&steps);

@@ -1,4 +1,4 @@
-//! What people write, and how it is read.
+//! The text forms, and how they are read.
 
 use std::time::Duration;
 

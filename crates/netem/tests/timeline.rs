@@ -1,4 +1,4 @@
-//! What a timeline does to packets, and when.
+//! The effect of a timeline on packets, and its times.
 
 use std::time::Duration;
 
@@ -96,7 +96,7 @@ fn a_ramp_of_the_rate_transmits_as_much_as_a_straight_line() {
 }
 
 #[test]
-fn a_ramp_of_the_loss_goes_from_the_mean_of_what_was_there() {
+fn a_ramp_of_the_loss_starts_at_the_mean_loss_before_it() {
     let timeline = Timeline::new().with(Event::ramp(10_000 * MS, Ramp::Loss(0.5), 10_000 * MS));
     let config = LinkConfig::default().with_loss(Loss::Random(0.1)).unwrap();
     let profile = LinkProfile::from(config).with_timeline(timeline);
@@ -123,7 +123,7 @@ fn an_outage_loses_what_enters_and_no_more() {
 }
 
 #[test]
-fn what_a_stall_holds_comes_as_a_burst_at_the_rate_of_the_link() {
+fn packets_held_by_a_stall_come_at_the_rate_of_the_link() {
     // 1250 bytes take 0.1 ms at 100 Mb/s.
     let (_, arrivals) = run(link(at_mbps(100), "10ms: stall 50ms"), 100);
     assert_eq!(delay(&arrivals, 9), 0.1);
@@ -163,7 +163,7 @@ fn a_queue_limited_in_time_holds_its_time_of_traffic_in_a_stall() {
 }
 
 #[test]
-fn what_is_repeated_happens_each_time_until_its_end() {
+fn a_repeated_event_happens_each_time_until_its_end() {
     let lost = |timeline: &str| {
         let (link, arrivals) = run(link(LinkConfig::default(), timeline), 100);
         assert_eq!(link.statistics().sent - link.statistics().lost, arrivals.len() as u64);
@@ -195,7 +195,7 @@ fn a_configuration_set_by_hand_ends_ramps_but_not_the_timeline() {
 }
 
 #[test]
-fn losses_by_pattern_hit_exactly_the_packets_said() {
+fn losses_by_pattern_hit_exactly_the_given_packets() {
     let lost = |loss: &str| {
         let config = LinkConfig::default().with_loss(loss.parse().unwrap()).unwrap();
         let (link, arrivals) = run(Link::new(config, 1), 40);

@@ -1,4 +1,4 @@
-//! Traces: how they are read, and what they do to packets.
+//! Traces: their forms, and their effect on packets.
 
 use std::time::Duration;
 
@@ -38,13 +38,13 @@ fn an_opportunity_carries_1504_bytes_of_one_packet_or_several() {
 #[test]
 fn an_opportunity_that_finds_nothing_is_wasted() {
     let trace = mahimahi("2\n4\n6\n8\n");
-    // What comes at the very instant is too late for it, as in mahimahi.
+    // A packet that comes at the very instant is too late for it, as in mahimahi.
     let sent = [(0, 100), (4_000, 1_504), (4_001, 1_504), (9_000, 100)];
     assert_eq!(arrivals(trace, &sent), [(0, 2_000), (1, 6_000), (2, 8_000), (3, 10_000)]);
 }
 
 #[test]
-fn a_time_that_is_there_twice_carries_twice_as_much() {
+fn a_repeated_time_of_a_trace_carries_twice_as_much() {
     let trace = mahimahi("3\n3\n9\n");
     assert_eq!(arrivals(trace, &[(0, 3_008), (0, 1)]), [(0, 3_000), (1, 9_000)]);
 }
@@ -54,7 +54,7 @@ fn a_trace_begins_anew_after_its_last_time_unless_it_is_played_once() {
     let sent = [(0, 1_504), (0, 1_504), (0, 1_504), (0, 1_504)];
     let again = arrivals(mahimahi("1\n4\n"), &sent);
     assert_eq!(again, [(0, 1_000), (1, 4_000), (2, 5_000), (3, 8_000)]);
-    // Then the link has its own rate, which is none.
+    // Then the link has its configured rate, which is unlimited.
     let once = arrivals(mahimahi("1\n4\n").once(), &sent);
     assert_eq!(once, [(0, 1_000), (1, 4_000), (2, 4_000), (3, 4_000)]);
 }

@@ -20,7 +20,7 @@ use crate::uris::Uris;
 /// - `schema`, `peer` (`punctual` or `other`), `duration_s`
 /// - `rtt_ms`, `delay_variation_ms`: `samples`, `min`, `median`, `p95`, `p99`, `max`;
 ///   `rtt_variance_ms`, `rtt_spikes`
-/// - - `watched_s`, `troubled_s`: of the rates that the link carried without congestion
+/// - `watched_s`, `troubled_s`: of the rates that the link carried without congestion
 /// - `loss`: `packets`, `lost`, `share`, `low`, `high`; shares are 0 to 1
 /// - `bursts`: `runs`, `mean_packets`, `longest_packets`, `longest_ms`, `share_in_bursts`
 /// - `reordering`: `share`, `distance_packets`; `duplicate_share`, `retransmission_loss_share`,
@@ -36,7 +36,7 @@ use crate::uris::Uris;
 ///   `receive_buffer` and `send_buffer` (`packets`, `bytes`), `reorder_tolerance_packets`,
 ///   `retransmit_algorithm` (libsrt's number), `expected` (`unrecovered_share`, `at_most`,
 ///   `seen_share`, `rounds`), `why` (an object from setting to sentence), `warnings`, `uris`
-/// - - in it also `both_ends`, better settings where both ends are Punctual, or `null`:
+/// - in it also `both_ends`, better settings where both ends are Punctual, or `null`:
 ///   `latency_ms`, `retransmit_algorithm` (`deadline`), `rounds`, `overhead_share`,
 ///   `loss_target_share`, `receive_buffer`, `send_buffer`, `expected`; in `uris` those of Punctual
 ///   go by it

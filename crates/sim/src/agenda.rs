@@ -181,7 +181,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn gives_what_comes_first_by_instant_then_kind_then_number(
+        fn sources_are_ordered_by_instant_then_kind_then_number(
             steps in prop::collection::vec(
                 (0usize..2, 0usize..20, prop::option::of(0u64..100), any::<bool>()), 1..300)
         ) {

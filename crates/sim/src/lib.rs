@@ -40,16 +40,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! - - A **host** ([`HostConfig`]) is one UDP port with an endpoint, a clock that may be off and
+//! - A **host** ([`HostConfig`]) is one UDP port with an endpoint, a clock that may be off and
 //!   drift, and a way of waking up late as real hosts do ([`Lateness`]).
 //! - A **link** is one direction of one. A route leads over several, and any number of routes may
 //!   share one: that is a bottleneck. Packets count with their IP and UDP headers.
-//! - - A **stream** ([`StreamConfig`]) is an application at either end: one sends numbered messages
+//! - A **stream** ([`StreamConfig`]) is an application at either end: one sends numbered messages
 //!   at exact times, the other reads the due ones, checks every byte and measures. It may be a
 //!   file, whose application waits for room, or go over the links of a group.
 //! - **Cross traffic** ([`TrafficConfig`]) takes room on links: constant, in bursts, or as much as
 //!   a TCP connection takes.
-//! - - **Seeds**: each host, link and stream has one, made from the world's seed, its kind and its
+//! - **Seeds**: each host, link and stream has one, made from the world's seed, its kind and its
 //!   number. Adding a stream changes no link's random numbers.
 
 #![forbid(unsafe_code)]

@@ -46,7 +46,7 @@ fn numbers_keep_their_units_and_cells_break_before_intervals() {
 }
 
 #[test]
-fn addresses_that_could_run_something_are_no_links() {
+fn addresses_that_could_run_code_are_not_linked() {
     let mut page = Page::new("");
     page.text(Text::default().link("here", "javascript:alert(1)").link("there", "https://x.y/z"));
     let html = page.to_html();
@@ -65,7 +65,7 @@ fn a_page_fetches_nothing() {
 }
 
 #[test]
-fn headings_of_one_name_have_anchors_of_their_own() {
+fn headings_of_the_same_name_have_different_anchors() {
     let mut page = Page::new("");
     for _ in 0..3 {
         page.heading("Überlast: what then?");

@@ -1,4 +1,4 @@
-//! Courses of a mobile link, made from a seed: what the air lets through, and when it stops.
+//! Courses of a mobile link, made from a seed: the rates that the air allows, and its pauses.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::chance::{generator, normal, uniform};
 use crate::timeline::{Action, Event, Timeline};
 use crate::trace::{Trace, TraceRow};
 
-/// What a course is made of. It has a row each 100 ms and goes straight from one to the next.
+/// The parameters of a course. It has a row each 100 ms and goes straight from one to the next.
 ///
 /// A Markov chain goes from state to state: how the device stands to the cell. Within a state
 /// the rate wanders about its mean (an autoregressive process of first order: fading and the other
@@ -23,7 +23,7 @@ pub(super) struct Course {
     pub(super) number: u64,
     /// The states; it starts in the first, and goes from each to any other alike.
     pub(super) states: &'static [State],
-    /// How much of the rate's deviation from its mean is left after 100 ms, in 1024ths.
+    /// The part of the rate's deviation from its mean that is left after 100 ms, in 1024ths.
     pub(super) persistence: i64,
     /// The least and the largest rate, in kb/s.
     pub(super) rate_range: (i64, i64),
@@ -48,7 +48,7 @@ pub(super) struct State {
     pub(super) loss: i64,
     /// The rate in kb/s below which loss rises.
     pub(super) weak: i64,
-    /// How long it lasts on average, in tenths of a second.
+    /// Its mean duration, in tenths of a second.
     pub(super) lasts: u64,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Pauses {
     pub(super) gap: (i64, i64),
     /// The shortest and the longest of them, in ms.
     pub(super) length: (i64, i64),
-    /// For how long at their begin all is lost, in ms.
+    /// The time at their beginning in which everything is lost, in ms.
     pub(super) lost: u64,
 }
 
@@ -140,8 +140,8 @@ impl Course {
     }
 }
 
-/// The next deviation from a mean: a part of the last one, and as much of something new that the
-/// standard deviation is what it should be.
+/// The next deviation from a mean: a part of the last one, and a new part that keeps the standard
+/// deviation at its value.
 fn wander(last: i64, persistence: i64, deviation: i64, chance: &mut Pcg64Mcg) -> i64 {
     let new = (1_024 * 1_024 - persistence * persistence).max(0).isqrt();
     let step = normal(deviation, [chance.next_u64(), chance.next_u64()]);
@@ -151,12 +151,13 @@ fn wander(last: i64, persistence: i64, deviation: i64, chance: &mut Pcg64Mcg) ->
 /// Numbers of generators that links do not use.
 const FIRST: u64 = 1_000;
 
-/// The time from row to row: a mobile scheduler decides each millisecond, but what it decides
-/// changes with the fading, the more slowly the slower one moves; 100 ms is what a flow notices.
+/// The time from row to row. A mobile scheduler decides each millisecond, but its decisions change
+/// with the fading, and slowly at a low speed; flows notice changes within 100 ms.
 const STEP: Duration = Duration::from_millis(100);
 /// Rows of a course before it begins anew.
 const ROWS: u32 = 3_000;
-/// How long a course is: longer than the experiments that are published.
+/// The length of a course, which is longer than the published experiments.
 pub(super) const PERIOD: Duration = Duration::from_secs(300);
-/// What is left of the delay's deviation after 100 ms, in 1024ths: it wanders for some seconds.
+/// The part of the delay's deviation that is left after 100 ms, in 1024ths: it varies over some
+/// seconds.
 const DELAY_PERSISTENCE: i64 = 1_004;

@@ -10,8 +10,8 @@ use crate::loss::Loss;
 use crate::profile::{LinkProfile, PathProfile};
 use crate::timeline::{Event, Timeline};
 
-/// The laboratory link of the experiments on SRT's retransmissions: RTT 20 ms, 45 Mb/s. The loss is
-/// what the experiments vary; add it to the path.
+/// The laboratory link of the experiments on SRT's retransmissions: RTT 20 ms, 45 Mb/s. The
+/// experiments vary the loss; add it to the path.
 pub(super) fn lab(_: u64) -> PathProfile {
     let config = LinkConfig::default()
         .with_rate(Some(Bitrate::from_mbps(45)))
@@ -62,7 +62,8 @@ pub(super) fn mtu_drop(_: u64) -> PathProfile {
     let config = LinkConfig {
         // 8 µs a byte by 2^20 instead of 10^6, which is how the source computes it.
         rate: Some(Bitrate::from_bits_per_sec(1_048_576)),
-        // It drops what would wait for 200 ms, we what would wait for longer than the limit.
+        // The article's queue drops packets that would wait for 200 ms, ours those that would wait
+        // for longer than the limit.
         queue: QueueLimit::Time(Duration::from_millis(200) - Duration::from_nanos(1)),
         mtu: Some(1_536 + HEADERS),
         overhead: -28,

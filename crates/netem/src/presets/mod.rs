@@ -17,7 +17,7 @@ pub use stationary_4g::{CongestionEvent, stationary_4g};
 pub struct Preset {
     /// Its name, as `punctual emulate --preset` takes it.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// A description in a line.
     pub about: &'static str,
     /// Where its figures come from.
     pub source: &'static str,
@@ -59,7 +59,7 @@ const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "4g-stationary",
-        about: "a 4G modem that stands still: RTT 150 ms, about 10 Mb/s of 20, an event at 20 s",
+        about: "a stationary 4G modem: RTT 150 ms, about 10 Mb/s of 20, an event at 20 s",
         source: "Examining SRT Streaming over 4G Networks, SRT Alliance, 2022",
         build: stationary_4g::path,
     },

@@ -32,7 +32,7 @@ pub(super) fn stadium(seed: u64) -> PathProfile {
     path(&STADIUM, seed, 12, 400_000)
 }
 
-/// The course on the way up; the way down has room, which is what a camera on the move meets.
+/// The course on the way up; the way down has room, as for a camera on the move.
 fn path(course: &Course, seed: u64, jitter_ms: u64, queue: usize) -> PathProfile {
     let (trace, timeline) = course.make(seed);
     let up = LinkConfig {

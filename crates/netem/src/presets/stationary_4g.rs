@@ -10,16 +10,18 @@ use crate::presets::course::{Course, Pauses, State};
 use crate::profile::{LinkProfile, PathProfile};
 use crate::timeline::{Action, Event, Timeline};
 
-/// An event in which the network has no room for the user for a while, and then gives what it held.
+/// An event in which the network has no room for the user for a while, and then delivers the
+/// packets that it held.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct CongestionEvent {
     /// When it begins.
     pub at: Duration,
-    /// How long nothing leaves.
+    /// The time for which nothing leaves.
     pub stall: Duration,
-    /// For how long at its begin all is lost. At least this much cannot arrive in time.
+    /// The time at its beginning in which everything is lost. At least these packets cannot arrive
+    /// in time.
     pub lost: Duration,
-    /// The rate at which what was held comes.
+    /// The rate at which the held packets come.
     pub drain: Bitrate,
 }
 
@@ -27,11 +29,11 @@ impl Default for CongestionEvent {
     /// The event of the article's stream at 8 Mb/s and 750 ms of latency, at 20 s.
     ///
     /// Three figures are given: late packets came with 820 ms more delay than the latency, the RTT
-    /// rose to 1200 ms, and what was held came at 12 Mb/s. They fit one another: the first packet
-    /// that is held comes 750 + 820 = 1570 ms late, so for so long it is held; the 8.3 Mb/s that
+    /// rose to 1200 ms, and the held packets came at 12 Mb/s. They fit one another: the first held
+    /// packet comes 750 + 820 = 1570 ms late, so the hold lasts for that time; the 8.3 Mb/s that
     /// the stream takes with its headers then make a backlog that takes 8.3 / 12 of that, 1080 ms,
-    /// which is the RTT's rise over 150 ms. That packets were lost and not only late takes a loss:
-    /// 100 ms before the first packet that is held.
+    /// which is the RTT's rise over 150 ms. Since packets were lost and not only late, there is
+    /// also a loss, of 100 ms before the first held packet.
     fn default() -> Self {
         Self {
             at: Duration::from_secs(20),
@@ -45,7 +47,8 @@ impl Default for CongestionEvent {
 /// The stationary 4G link of the article, with these events; `4g-stationary` has the
 /// [default](CongestionEvent::default) one.
 ///
-/// The sender is at the modem, its way is `up`. The article's figures, and what is made of them:
+/// The sender is at the modem, and its way is `up`. The article's figures, and the parameters that
+/// follow:
 ///
 /// - **RTT 150 ms on average, end-to-end delay within a region of about 150 ms**: the delay up is
 ///   84 ms on average and wanders by 25 ms (standard deviation) over some seconds; down it is
@@ -114,5 +117,5 @@ const UPLINK: Course = Course {
 
 const QUEUE: usize = 1_800_000;
 
-/// The pauses of the course keep so far from an event, which would otherwise not be what it is.
+/// The pauses of the course keep this distance from an event, so that they do not change it.
 const APART: Duration = Duration::from_secs(5);

@@ -144,7 +144,7 @@ fn when_it_is(text: &str) -> Result<Event, LinkTextError> {
     }
 }
 
-/// What stands behind the colon.
+/// The text after the colon.
 fn action(text: &str) -> Result<Action, LinkTextError> {
     if let Some((key, value)) = text.split_once('=') {
         return set_or_ramp(key.trim(), value.trim());
@@ -207,5 +207,5 @@ fn set_or_ramp(key: &str, value: &str) -> Result<Action, LinkTextError> {
     Ok(Action::Ramp { to, over })
 }
 
-/// More than anybody writes: what is longer is a trace.
+/// The greatest number of events: a longer timeline should be a trace.
 const MOST_EVENTS: usize = 100_000;

@@ -12,7 +12,7 @@ use thiserror::Error;
 pub use key::{KEYS, Key};
 pub(crate) use nearest::nearest;
 
-/// Why a text says nothing about a link: the word that is wrong, and what would be right.
+/// An error in a text about a link: the wrong word, and what would be right.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error("{}{message}", line.map_or(String::new(), |line| format!("line {line}: ")))]
 pub struct LinkTextError {
@@ -25,7 +25,7 @@ impl LinkTextError {
         Self { line: None, message: message.into() }
     }
 
-    /// The same, in this line of a file, counted from 1.
+    /// The error in this line of a file, counted from 1.
     pub(crate) fn at_line(self, line: usize) -> Self {
         Self { line: Some(line), ..self }
     }

@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_of_the_pen_is_understood_and_nonsense_is_not() {
+    fn a_misspelt_key_gets_a_suggestion_and_nonsense_none() {
         let known = ["delay", "loss", "rate"];
         assert_eq!(nearest("dely", known), Some("delay"));
         assert_eq!(nearest("Loss", known), Some("loss"));

@@ -135,7 +135,7 @@ pub(super) fn burst_loss(text: &str) -> Result<Loss, LinkTextError> {
     }
 }
 
-/// What is behind `every:`: a period in packets or in time, and how many are lost.
+/// The text after `every:`: a period in packets or in time, and the number of lost packets.
 fn every(text: &str, rest: &str) -> Result<Loss, LinkTextError> {
     let parts: Vec<_> = rest.split(':').collect();
     let problem = |what: String| LinkTextError::new(format!("`{text}`: {what}"));
@@ -162,7 +162,7 @@ fn every(text: &str, rest: &str) -> Result<Loss, LinkTextError> {
     }
 }
 
-/// What is behind `list:`.
+/// The text after `list:`.
 fn list(text: &str, rest: &str) -> Result<PacketList, LinkTextError> {
     let number = |part: &str| {
         part.trim().parse::<u64>().map_err(|_| {

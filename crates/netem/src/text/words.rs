@@ -11,7 +11,7 @@ use crate::profile::LinkProfile;
 use crate::trace::Trace;
 
 impl LinkProfile {
-    /// What the link does, in a line for people: `delay 25 ms, loss 2 % in bursts`.
+    /// The link in a line for people: `delay 25 ms, loss 2 % in bursts`.
     pub fn in_words(&self) -> String {
         let config = &self.config;
         let mut parts = match config.delay {

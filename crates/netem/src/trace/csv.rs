@@ -166,7 +166,7 @@ const COLUMNS: [(&str, Column, &str); 15] = [
 
 /// Of a trace that is played again and again.
 const SHORTEST_PERIOD: Duration = Duration::from_millis(1);
-/// Half of what the clock runs.
+/// Half of the clock's range.
 const LONGEST_PERIOD: Duration = Duration::from_nanos(u64::MAX / 2);
 /// 64 MB.
 const MAX_ROWS: usize = 1_000_000;

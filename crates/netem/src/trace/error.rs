@@ -1,6 +1,6 @@
 use thiserror::Error;
 
-/// Why a text is no trace: what is wrong, in which line, and what would be right.
+/// An error in a trace: its line, and what would be right.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error("{}{problem}", line.map_or(String::new(), |line| format!("line {line}: ")))]
 pub struct TraceError {

@@ -30,7 +30,7 @@ enum Records {
     Rows(Arc<[TraceRow]>),
 }
 
-/// What a link is from an instant on. What is `None` stays as it was.
+/// The values of a link from an instant on. Those that are `None` do not change.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TraceRow {
     /// Time since the begin of the trace.
@@ -64,7 +64,7 @@ impl Trace {
     /// after which the trace begins anew; after a trace played [once](Self::once) the link has its
     /// own rate. As long as the trace lasts, the link's rate has no meaning.
     ///
-    /// Blank lines and what follows a `#` do not count. Up to 10 million lines.
+    /// Blank lines and text after a `#` do not count. Up to 10 million lines.
     pub fn mahimahi(text: &str) -> Result<Self, TraceError> {
         Opportunities::parse(text).map(Self::from_opportunities)
     }
@@ -78,21 +78,21 @@ impl Trace {
     /// rate in bits a second, a bare delay in milliseconds. An empty field leaves the value as it
     /// was.
     ///
-    /// The time of the last line is the period after which the trace begins anew; that of a trace
-    /// played [once](Self::once) stays. Blank lines and what follows a `#` do not count. Up to a
+    /// The time of the last line is the period after which the trace starts again; that of a trace
+    /// played [once](Self::once) stays. Blank lines and text after a `#` do not count. Up to a
     /// million lines.
     pub fn csv(text: &str) -> Result<Self, TraceError> {
         let rows = csv::parse(text)?;
         Ok(Self { records: Records::Rows(rows.into()), once: false, interpolated: false })
     }
 
-    /// A trace of opportunities to send 1504 bytes, at these milliseconds; see
-    /// [`Trace::mahimahi`] for what they mean and must be.
+    /// A trace of opportunities to send 1504 bytes, at these milliseconds. [`Trace::mahimahi`]
+    /// tells their meaning and their range.
     pub fn from_millis(millis: Vec<u32>) -> Result<Self, TraceError> {
         Opportunities::new(millis).map(Self::from_opportunities)
     }
 
-    /// A trace of rows; see [`Trace::csv`] for what they mean and must be.
+    /// A trace of rows. [`Trace::csv`] tells their meaning and their range.
     pub fn from_rows(rows: Vec<TraceRow>) -> Result<Self, TraceError> {
         csv::check(&rows)?;
         Ok(Self { records: Records::Rows(rows.into()), once: false, interpolated: false })

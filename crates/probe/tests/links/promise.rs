@@ -163,9 +163,9 @@ fn promise(name: &str, path: &PathProfile) -> Outcome {
 /// On a link whose course is left to chance, a stream meets another course than the probe did.
 /// As well as promised then means, of several courses, each streamed for three minutes:
 ///
-/// - - nine of ten streams are carried, and lose no more than the promised maximum: it is the end
+/// - nine of ten streams are carried, and lose no more than the promised maximum: it is the end
 ///   of a 95 % interval, and one stream may have all the bad luck
-/// - - the median stream loses no more than three times the mean expected loss
+/// - the median stream loses no more than three times the mean expected loss
 ///
 /// These courses were not used when the rules of recommendations were made.
 #[track_caller]

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_arrives_late_is_first_and_what_comes_again_is_not() {
+    fn a_late_packet_counts_once_and_a_copy_does_not() {
         let mut firsts = Firsts::default();
         let answers = [0, 1, 3, 3, 2, 2, 9000, 9000, 8999, 0].map(|number| firsts.is_first(number));
         let expected = [true, true, true, false, true, false, true, false, true, false];

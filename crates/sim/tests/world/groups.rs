@@ -132,7 +132,7 @@ fn balance_carries_what_no_link_carries_alone() {
 }
 
 #[test]
-fn a_link_that_has_ended_is_called_again_while_another_one_stands() {
+fn an_ended_link_is_called_again_while_another_is_up() {
     let config = latency(300).with_peer_idle_timeout(SECS(2)).expect("in range");
     for kind in [GroupKind::Broadcast, GroupKind::Backup, GroupKind::Balance] {
         let mut bonded = Bonded::new(1, &[delay(10), delay(20)]);

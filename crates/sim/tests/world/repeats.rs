@@ -100,7 +100,7 @@ fn running_in_steps_is_running_at_once() {
 }
 
 #[test]
-fn what_else_is_in_the_world_changes_no_links_chance() {
+fn additions_to_a_world_change_no_links_random_numbers() {
     let lost = |others: usize| {
         let mut pair = Pair::new(3, lossy(20, 0.05));
         let stream = pair.add(pair.stream(Transport::Udp, 10, 5));

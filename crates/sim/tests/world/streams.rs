@@ -42,7 +42,7 @@ fn a_caller_connects_after_two_round_trips() {
 }
 
 #[test]
-fn bare_udp_has_the_delay_of_the_link_and_loses_what_it_loses() {
+fn bare_udp_has_the_delay_and_the_losses_of_the_link() {
     let mut pair = Pair::new(1, lossy(20, 0.1));
     let stream = pair.add(pair.stream(Transport::Udp, 10, 10));
     pair.world.run_for(SECS(11));
