@@ -19,7 +19,7 @@ pub struct Clip {
 }
 
 impl Clip {
-    /// The clip, made by FFmpeg from its test sources when first asked for.
+    /// The clip, which FFmpeg makes from its test sources at the first use.
     ///
     /// # Panics
     ///
@@ -52,8 +52,8 @@ impl Clip {
     }
 
     /// Writes the clip into a program's standard input at the clip's bit rate, a message at a time,
-    /// and after it padding without end: a live stream does not stop, and programs hold back the
-    /// last of what they get.
+    /// and endless padding after it: a live stream does not stop, and programs hold back the last
+    /// data that they get.
     pub fn feed(&'static self, pipe: ChildStdin) -> Feed {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
@@ -113,7 +113,7 @@ fn make(path: &Path) {
     fs::rename(&unfinished, path).expect("the clip can be renamed");
 }
 
-/// The time that so many of the clip's bytes take.
+/// The time that this number of the clip's bytes takes.
 fn time_of(bytes: usize) -> Duration {
     let bits = u64::try_from(bytes).expect("a clip is small") * 8;
     Duration::from_micros(bits * 1_000_000 / BITRATE)

@@ -1,9 +1,8 @@
-//! Punctual against other people's programs: what the tests in `tests/` share.
+//! Punctual against other people's programs: the common part of the tests in `tests/`.
 //!
-//! A test takes a [`Folder`] of its own, asks for the [`Tool`]s it needs (and is skipped, loudly,
-//! if one is not installed), starts them as [`Process`]es and looks at what they wrote. Nothing
-//! waits for a fixed time where a port, a line in a log or a growing file says that it is time to
-//! go on.
+//! A test has its own [`Folder`], names the [`Tool`]s that it needs (and is skipped, with a note,
+//! if one is not installed), starts them as [`Process`]es and reads their output. Nothing waits for
+//! a fixed time where a port, a line in a log or a growing file can be waited for.
 
 #![forbid(unsafe_code)]
 #![expect(

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use crate::free_port;
 
-/// What lies between two ends that meet in rendezvous: each calls a port of this relay, from a port
-/// that the relay knows, and hears the other end from there. It may lose packets, and notes which
-/// end made the offer.
+/// The relay between two ends that meet in rendezvous: each calls a port of this relay, from a port
+/// that the relay knows, and receives the other end's datagrams from there. It may lose packets,
+/// and notes which end made the offer.
 #[derive(Debug)]
 pub struct Middle {
     /// Where the one end is to be bound, and whom it is to call.
     pub here: Place,
-    /// The same for the other end.
+    /// The place of the other end.
     pub there: Place,
     offers: Arc<Mutex<Vec<Side>>>,
     stop: Arc<AtomicBool>,
@@ -32,9 +32,9 @@ pub struct Place {
 /// One of the two ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Side {
-    /// That of [`Middle::here`].
+    /// The place of [`Middle::here`].
     Here,
-    /// That of [`Middle::there`].
+    /// The place of [`Middle::there`].
     There,
 }
 
@@ -119,5 +119,5 @@ fn is_offer(datagram: &[u8]) -> bool {
 /// How a handshake packet begins.
 const HANDSHAKE: &[u8] = &[0x80, 0, 0, 0];
 
-/// How often a thread that hears nothing looks whether it should end.
+/// The period at which a quiet thread checks whether it has to end.
 const LOOK_UP: Duration = Duration::from_millis(20);

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A UDP port that nobody uses, below those that the system gives to callers.
+/// A UDP port that nobody uses, below the range that the system gives to callers.
 ///
 /// # Panics
 ///
-/// If there is none.
+/// If no port is free.
 pub fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     for _ in 0..SPAN {

@@ -61,7 +61,7 @@ impl Process {
         self.child.stdin.take().expect("standard input is taken once")
     }
 
-    /// What it has written so far.
+    /// Its output so far.
     pub fn log(&self) -> String {
         let bytes = fs::read(&self.log).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()

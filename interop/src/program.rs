@@ -125,7 +125,7 @@ pub enum Program {
 }
 
 impl Program {
-    /// What must be installed to run it.
+    /// The tools that it needs.
     pub fn tools(self) -> &'static [Tool] {
         match self {
             Self::Ffmpeg => &[Tool::Ffmpeg],
@@ -137,8 +137,8 @@ impl Program {
 
     /// The command that sends a live stream: its standard input.
     ///
-    /// FFmpeg would rather write a transport stream of its own. It sends one made from the clip,
-    /// and writes the same bytes to the file `reference`.
+    /// FFmpeg would write its own transport stream. It sends one made from the clip, and writes the
+    /// same bytes to the file `reference`.
     pub fn sender(self, end: &End, reference: &Path) -> Command {
         match self {
             Self::Ffmpeg => {
@@ -170,12 +170,12 @@ impl Program {
         }
     }
 
-    /// Whether [`sender`](Self::sender) sends what it reads from standard input.
+    /// Whether [`sender`](Self::sender) sends its standard input.
     pub fn reads_standard_input(self) -> bool {
         self != Self::Ffmpeg
     }
 
-    /// What it writes once it is connected in this role, if it says that before data flow.
+    /// The line that it writes once it is connected in this role, if it does so before data flow.
     pub fn says_when_connected(self, role: Role, sends: bool) -> Option<&'static str> {
         match (self, role) {
             (Self::SrtLiveTransmit, Role::Caller) => sends.then_some("SRT target connected"),

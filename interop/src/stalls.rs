@@ -25,7 +25,7 @@ pub fn retry_if_stalled(test: impl Fn()) {
                 let current = thread::current();
                 let test = current.name().unwrap_or("test");
                 let note = format!("repeated: {test}: the machine stood still for {stall:?}");
-                // Past the test harness's capture, like what is skipped.
+                // Past the test harness's capture, like the notes of skipped tests.
                 let _ = writeln!(io::stdout(), "\n{note}");
             }
             Err(panic) => resume_unwind(panic),
@@ -33,7 +33,7 @@ pub fn retry_if_stalled(test: impl Fn()) {
     }
 }
 
-/// [`retry_if_stalled`] for a test that waits for sockets; each run has a runtime of its own.
+/// [`retry_if_stalled`] for a test that waits for sockets; each run has a separate runtime.
 ///
 /// # Panics
 ///

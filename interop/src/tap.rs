@@ -21,8 +21,8 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Relays between a port of its own and the listener at `listener_port`, both on this machine;
-    /// the capture goes to `path`. Loses every `lose_every`th data packet, counted each way.
+    /// Relays between a new port and the listener at `listener_port`, both on this machine; the
+    /// capture goes to `path`. Loses every `lose_every`th data packet, counted each way.
     ///
     /// # Panics
     ///
@@ -32,8 +32,8 @@ impl Tap {
         Self::start_losing(listener_port, path, lose)
     }
 
-    /// The same, losing the data packets for which `lose` says so. It is told the packet's number
-    /// in its direction, from 1, and sees the packet.
+    /// As `start`, but loses the data packets for which `lose` says so. It gets the packet's number
+    /// in its direction, from 1, and the packet.
     ///
     /// # Panics
     ///
@@ -95,7 +95,7 @@ impl Tap {
         self.port
     }
 
-    /// From now on loses everything, or nothing but what it always loses.
+    /// From now on loses everything, or only its usual share.
     pub fn cut(&self, cut: bool) {
         self.cut.store(cut, Ordering::Relaxed);
     }
@@ -113,7 +113,7 @@ impl Tap {
     }
 }
 
-/// Whether a data packet is lost, by its number in its direction and what it is.
+/// Whether a data packet is lost, by its number in its direction and its bytes.
 type Lose = dyn Fn(u32, &[u8]) -> bool + Send + Sync;
 
 /// One direction of the relay.
@@ -186,5 +186,5 @@ impl Capture {
     }
 }
 
-/// How often a quiet relay looks whether it is to stop.
+/// The period at which a quiet relay checks whether it has to stop.
 const LOOK_UP: Duration = Duration::from_millis(50);

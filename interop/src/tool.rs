@@ -18,7 +18,7 @@ pub enum Tool {
     Ping,
     /// Privileges of a command.
     Setpriv,
-    /// A session of its own for a command.
+    /// Runs a command in a new session.
     Setsid,
     /// A command that does nothing for a while.
     Sleep,
@@ -46,7 +46,7 @@ impl Tool {
         }
     }
 
-    /// What to install on Debian to get it.
+    /// The Debian packages that have it.
     fn packages(self) -> &'static str {
         match self {
             Self::CompilerAndLibsrt => "gcc libc6-dev pkg-config libsrt-gnutls-dev",

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use AccessMode::{Publish, Request};
 
-/// A stream ID, and what it says: mode, resource, user, secret, host, query.
+/// A stream ID and its content: mode, resource, user, secret, host, query.
 type Form = (&'static str, AccessMode, [Option<&'static str>; 5]);
 
 const FORMS: &[Form] = &[
@@ -55,7 +55,7 @@ async fn stream_ids_of_gstreamer_are_understood() {
     understood("stream_ids_of_gstreamer", Program::GStreamer).await;
 }
 
-/// Lets a program call with one form after another, and sees what the gate is told.
+/// Lets a program call with one form after another, and checks the values that the gate gets.
 async fn understood(test: &str, program: Program) {
     if !have_all(program.tools()) {
         return;
@@ -128,7 +128,7 @@ async fn each_user_of_libsrt_has_a_passphrase_or_learns_why_not() {
     timeout(PATIENCE, serving).await.expect("both are let in").expect("in this order");
 }
 
-/// Who may come: a task that is asked by messages, as a database would be.
+/// Decides on callers: a task that gets its questions as messages, as a database would.
 #[derive(Clone)]
 struct Users(mpsc::UnboundedSender<(String, oneshot::Sender<Option<&'static str>>)>);
 
@@ -142,7 +142,7 @@ impl Users {
                     "ben" => Some("the word of ben"),
                     _ => None,
                 };
-                // Whoever asked may have given up.
+                // The asker may have given up.
                 let _ = answer.send(secret);
             }
         });

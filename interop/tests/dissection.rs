@@ -58,7 +58,7 @@ fn every_packet_of_a_session_is_well_formed() {
     assert_eq!(ids.lines().next(), Some(STREAM_ID));
 }
 
-/// What tshark prints of the chosen fields of the packets that the filter lets through.
+/// The chosen fields of the packets that the filter selects, as tshark prints them.
 fn dissect(capture: &Path, port: u16, filter: &str, fields: &[&str]) -> String {
     let mut tshark = Command::new("tshark");
     tshark.arg("-r").arg(capture).args(["-d", &format!("udp.port=={port},srt")]);

@@ -1,5 +1,4 @@
-//! What goes wrong between real ends does not end a stream that could go on, and ends one that
-//! cannot.
+//! Faults between real ends do not end a stream that could go on, and end one that cannot.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::disallowed_types, reason = "a stranger's datagrams come from a socket")]
@@ -129,7 +128,7 @@ async fn calling_sender(
     (peer, feed, socket)
 }
 
-/// Receives for so long and says how many messages were lost meanwhile. Fails if none arrive.
+/// Receives for this time and returns how many messages were lost meanwhile. Fails if none arrive.
 async fn receive_for(socket: &Socket, time: Duration) -> u32 {
     let (mut received, mut lost) = (0, 0);
     let receiving = async {
@@ -144,7 +143,7 @@ async fn receive_for(socket: &Socket, time: Duration) -> u32 {
     lost
 }
 
-/// Sends 475 messages a second for so long.
+/// Sends 475 messages a second for this time.
 async fn send_for(socket: &Socket, time: Duration) {
     let message = Bytes::from_static(&[0x47; 1_316]);
     let mut pace = tokio::time::interval(Duration::from_micros(2_105));

@@ -179,8 +179,8 @@ fn libsrts_sender_stops_when_we_cannot_write() {
     let port = free_port();
     let listen = format!("srt://:{port}");
     let mut command = Command::new("sh");
-    // Beyond so many blocks writing fails, as on a full disk. They are few, because a sender on
-    // libsrt that loses one of its first packets goes on with some 20 kB a second for a while.
+    // Beyond this number of blocks writing fails, as on a full disk. They are few, because a sender
+    // on libsrt that loses one of its first packets goes on with some 20 kB a second for a while.
     command.args(["-c", "trap '' XFSZ; ulimit -f 40; exec \"$0\" \"$@\""]).arg(punctual());
     command.args(["file", "receive", &listen]).arg(folder.file("target"));
     command.args(["--protocol", "stream", "--name", "large"]);

@@ -19,7 +19,7 @@ use interop::{
 use punctual::{Config, Error, Listener, RejectReason, Socket, Statistics};
 use tokio::time::{sleep, timeout};
 
-/// Who calls.
+/// The calling end.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Caller {
     Us,
@@ -96,7 +96,7 @@ fn columns_alone_of_srt_live_transmit_repair_bursts() {
     });
 }
 
-/// A burst longer than the code's power is asked for by either end when its groups are over.
+/// For a burst beyond the code's power either end sends a NAK when its groups are over.
 #[test]
 fn on_request_both_ends_ask_for_what_they_cannot_rebuild() {
     retry_if_stalled_async(async || {
@@ -112,7 +112,7 @@ fn on_request_both_ends_ask_for_what_they_cannot_rebuild() {
     });
 }
 
-/// Parity is taken of what is encrypted, so it repairs what it cannot read.
+/// Parity is computed over the encrypted packets, so it can repair packets that it cannot read.
 #[test]
 fn encrypted_streams_are_repaired_in_both_directions() {
     retry_if_stalled_async(async || {
@@ -162,7 +162,7 @@ async fn send(test: &str, who: Caller, ours: &str, theirs: &str, loss: Loss) -> 
         socket.send(message(i)).await.expect("we are connected");
         sleep(INTERVAL).await;
     }
-    // Programs hold back the last of what they get.
+    // Programs hold back the last data that they get.
     let received = folder.file("received");
     let size = usize::try_from(MESSAGES).expect("it is small") * SIZE;
     let deadline = Instant::now() + Duration::from_secs(10);

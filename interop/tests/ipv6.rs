@@ -88,7 +88,7 @@ async fn assert_carries(socket: &Socket, received: &Path) {
         sent.extend_from_slice(&message);
         socket.send(message.into()).await.expect("the connection stands");
     }
-    // The peer writes out what it holds when the connection ends.
+    // The peer writes the data that it holds when the connection ends.
     socket.close().await;
     let arrived = async {
         while fs::metadata(received).map_or(0, |file| file.len()) < sent.len() as u64 {
@@ -96,7 +96,7 @@ async fn assert_carries(socket: &Socket, received: &Path) {
         }
     };
     timeout(PATIENCE, arrived).await.expect("everything arrives");
-    assert!(fs::read(received).expect("a file") == sent, "what was sent and nothing else");
+    assert!(fs::read(received).expect("a file") == sent, "the file has the sent messages only");
 }
 
 /// Far more than it takes.

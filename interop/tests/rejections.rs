@@ -1,4 +1,4 @@
-//! Who is rejected learns why: codes arrive in both directions.
+//! A rejected caller learns the reason: codes arrive in both directions.
 
 #![forbid(unsafe_code)]
 
@@ -144,7 +144,7 @@ fn our_program_says_why_it_was_refused() {
     assert!(log.contains("no such stream") && log.contains("1404"), "{log}");
 }
 
-/// Lets a peer call our listener, refuses it, and looks for the reason in what it says.
+/// Lets a peer call our listener, refuses it, and looks for the reason in its output.
 async fn refuse(test: &str, program: Program) {
     if !have_all(program.tools()) {
         return;
@@ -155,7 +155,7 @@ async fn refuse(test: &str, program: Program) {
     let (command, _) = program.receiver(&end, &folder.file("received"));
     let mut peer = Process::start("peer", command, &folder);
     reject_next(&listener, RejectReason::UNAUTHORIZED).await;
-    // What libsrt says of every code of an application.
+    // libsrt's text for every code of an application.
     peer.wait_for_line("Application-defined rejection reason");
 }
 

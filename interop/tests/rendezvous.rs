@@ -151,7 +151,7 @@ async fn meet(test: &str, direction: Direction, lossy: bool, options: &str) {
     panic!("one end won each time: {winners:?}");
 }
 
-/// What the options of a URI say, for our end.
+/// The options of a URI for our end.
 fn config(options: &str) -> Config {
     let value = |key: &str| {
         let mut all = options.split('&').filter_map(|option| option.split_once('='));
@@ -171,7 +171,7 @@ async fn rendezvous(place: Place, config: Config) -> Socket {
         .expect("they meet")
 }
 
-/// Receives what the peer is fed with.
+/// Receives the peer's messages.
 async fn take(socket: &Socket, mut peer: Process) {
     peer.wait_for_line("SRT target connected");
     let mut input = peer.stdin();
@@ -241,8 +241,8 @@ fn wait_for_size(path: &Path) {
     }
 }
 
-/// The same for both ends, and with every key in the order of the alphabet: libsrt writes it anew
-/// like that when it has read the peer's, and refuses a handshake that comes again with another.
+/// The same filter for both ends, with every key in alphabetical order: libsrt writes it in that
+/// order when it has read the peer's, and refuses a repeated handshake with another order.
 const FILTER: &str = "&packetfilter=fec,arq:onreq,cols:5,layout:staircase,rows:4";
 const LATENCY: Duration = Duration::from_millis(250);
 const MESSAGES: u32 = 200;

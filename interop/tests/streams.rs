@@ -100,7 +100,7 @@ fn stream(test: &str, peer: Program, peer_role: Role, direction: Direction) {
     } else {
         sending.wait(clip.duration() + MARGIN);
         wait_for_silence(&received);
-        let sent = fs::read(&reference).expect("FFmpeg wrote what it sent");
+        let sent = fs::read(&reference).expect("FFmpeg wrote its stream");
         assert_arrived_up_to_the_end(&received, &sent);
     }
 }
@@ -114,8 +114,8 @@ fn assert_arrived_whole(received: &Path, sent: &[u8]) {
     assert_continuous(&bytes[..all]);
 }
 
-/// A peer that ends at the end of its stream takes with it what was still on its way: the peers
-/// stop sending and resending at once. All before that must be there.
+/// A peer that ends at the end of its stream loses the data that is still under way: the peers stop
+/// sending and retransmitting at once. All data before that must be there.
 fn assert_arrived_up_to_the_end(received: &Path, sent: &[u8]) {
     let bytes = fs::read(received).expect("something was received");
     let same = common_start(&bytes, sent);
@@ -124,7 +124,7 @@ fn assert_arrived_up_to_the_end(received: &Path, sent: &[u8]) {
     assert_continuous(&bytes[..same / PACKET_LEN * PACKET_LEN]);
 }
 
-/// How many bytes are the same from the start on.
+/// The length of the common beginning.
 fn common_start(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
@@ -167,7 +167,7 @@ fn size_of(path: &Path) -> usize {
     fs::metadata(path).map_or(0, |file| usize::try_from(file.len()).unwrap_or(usize::MAX))
 }
 
-/// What a busy machine may take longer than the clip lasts.
+/// The time by which a busy machine may take longer than the clip lasts.
 const MARGIN: Duration = Duration::from_secs(15);
 
 /// Bytes of the stream in half a second: latency, round trip, and the peer's own buffers.

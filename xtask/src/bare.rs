@@ -1,4 +1,5 @@
-//! `cargo xtask test --without-peers`: the tests that call other programs, where there are none.
+//! `cargo xtask test --without-peers`: the tests that call other programs, on a system without
+//! them.
 
 use std::env;
 use std::fs;
@@ -61,7 +62,7 @@ fn make_path() -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// Those of `interop`, of the program and of the emulator, and what counts instructions.
+/// The tests of `interop`, of the program and of the emulator, and those which count instructions.
 fn integration_tests() -> Result<Vec<String>, String> {
     let folder = root().join("interop").join("tests");
     let entries =
@@ -75,7 +76,7 @@ fn integration_tests() -> Result<Vec<String>, String> {
     Ok(names.into_iter().map(|name| format!("--test={name}")).collect())
 }
 
-/// Those of the lab's runs with other programs, and of what the tests of `interop` share.
+/// Those of the lab's runs with other programs, and of the common part of `interop`.
 fn unit_tests() -> Vec<String> {
     ["--lib", "--", "external::", "process::"].map(str::to_owned).to_vec()
 }

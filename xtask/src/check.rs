@@ -40,8 +40,7 @@ fn documentation() -> Outcome {
     run(cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
 }
 
-/// The core has no clock, socket, thread or randomness of its own, so it builds where there is
-/// none.
+/// Builds the core for a target without clock, socket, thread or randomness.
 fn wasm() -> Outcome {
     let mut build = cargo(["build", "--target", WASM]);
     for package in CORE {

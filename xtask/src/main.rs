@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     finish(outcome)
 }
 
-/// The chore that the command line asks for.
+/// The chore of the command line.
 #[derive(Debug, Eq, PartialEq)]
 enum Chore {
     Bench { quick: bool },
@@ -45,7 +45,7 @@ enum Chore {
     TestWithoutPeers,
 }
 
-/// How far a swarm goes.
+/// The extent of a swarm.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Extent {
     Seconds(u64),
@@ -109,10 +109,10 @@ fn finish(outcome: Outcome) -> ExitCode {
     }
 }
 
-/// How long each fuzz target runs unless the command line says.
+/// The default time for each fuzz target, minutes.
 const FUZZ_MINUTES: u64 = 1;
 
-/// How long a swarm explores unless the command line says.
+/// The default time of a swarm, seconds.
 const SWARM_SECONDS: u64 = 60;
 
 const USAGE: &str = "\
@@ -125,9 +125,9 @@ Every chore of this repository.
     cargo xtask check                   formatting, clippy, rustdoc, the wasm build of the core,
                                         licences and bans of dependencies
     cargo xtask bench [--quick]         the measurements against libsrt, into docs/benchmarks.md
-    cargo xtask fuzz [--minutes N] [TARGET]  each fuzz target, or this one, for so long (1)
-    cargo xtask swarm [SECONDS]         random simulated worlds on all cores, for so long (60);
-                                        --seeds N for so many, --seed N for one that failed
+    cargo xtask fuzz [--minutes N] [TARGET]  each fuzz target, or this one, for some minutes (1)
+    cargo xtask swarm [SECONDS]         random simulated worlds on all cores, for some time (60);
+                                        --seeds N for this number, --seed N for one that failed
 ";
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ pub(crate) fn program() -> Result<PathBuf, String> {
     Ok(target.join("debug").join("punctual"))
 }
 
-/// The totals that the test programs reported.
+/// The results of the test programs.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(crate) struct Totals {
     passed: u64,

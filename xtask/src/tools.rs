@@ -63,7 +63,7 @@ pub(crate) fn swarm(extent: Extent) -> Outcome {
             test.args(["--ignored", "swarm"]).env("SWARM_SEEDS", seeds.to_string());
         }
         Extent::Seed(seed) => {
-            test.arg("whatever_happens").env("EXPLORE_SEED", seed.to_string());
+            test.arg("random_worlds").env("EXPLORE_SEED", seed.to_string());
         }
     }
     run(&mut test)

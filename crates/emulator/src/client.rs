@@ -55,7 +55,7 @@ impl Links {
         Self { up: Direction::new(&config.up, seed, start), down }
     }
 
-    /// Adds what they did to `report`.
+    /// Adds their totals to `report`.
     pub(super) fn add_to(&self, report: &mut EmulatorReport) {
         self.up.add_to(&mut report.up);
         self.down.add_to(&mut report.down);
@@ -63,7 +63,7 @@ impl Links {
 }
 
 impl Direction<Datagram> {
-    /// Moves what is due at `now` to `due`.
+    /// Moves the packets that are due at `now` to `due`.
     fn take_due(&mut self, now: Instant, due: &mut Due) {
         while let Some(arrival) = self.link.recv(now) {
             due.times.push(arrival.at);
@@ -71,14 +71,14 @@ impl Direction<Datagram> {
         }
     }
 
-    /// Records when what was due has been sent.
+    /// Records the times at which the due packets were sent.
     fn record_all(&mut self, sent: Instant, due: &mut Due) {
         due.times.drain(..).for_each(|at| self.record(at, sent));
         due.datagrams.clear();
     }
 }
 
-/// What is to be sent, and when it should have been.
+/// Packets to be sent, and their due times.
 #[derive(Default)]
 struct Due {
     times: Vec<Instant>,
@@ -97,7 +97,7 @@ pub(super) struct Client {
     timer: Timer,
 }
 
-/// What a task woke up for.
+/// The reason why a task woke up.
 enum Woken {
     FromClient(Arrivals),
     FromTarget(Vec<Bytes>),
@@ -192,7 +192,7 @@ impl Client {
         }
     }
 
-    /// Sends what is due, and records how late that was.
+    /// Sends the due packets, and records how late that was.
     async fn send(&mut self, up: &mut Due, down: &mut Due) {
         let Self { shared, address, links, socket, send_buffer, .. } = self;
         if !up.datagrams.is_empty() {

@@ -26,7 +26,7 @@ impl<P: Packet> Direction<P> {
         self.lateness.record(u64::try_from((sent - due).as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// Adds what it did to `report`.
+    /// Adds its totals to `report`.
     pub(crate) fn add_to(&self, report: &mut DirectionReport) {
         report.merge(self.link.statistics(), &self.lateness);
     }

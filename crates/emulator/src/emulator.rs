@@ -19,7 +19,7 @@ use crate::realtime::run_before_others;
 use crate::report::EmulatorReport;
 use crate::udp::bind;
 
-/// What an [`Emulator`] relays, and through which links.
+/// The target of an [`Emulator`], and its links.
 #[derive(Clone, Debug)]
 pub struct EmulatorConfig {
     /// Where clients are heard.
@@ -31,7 +31,7 @@ pub struct EmulatorConfig {
     pub up: LinkProfile,
     /// The link from the target to each client, likewise. Default perfect.
     pub down: LinkProfile,
-    /// Decides what the links choose; each link of each client has a seed made from this one.
+    /// The seed of the links' decisions; each link of each client has a seed made from this one.
     /// Default 1.
     pub seed: u64,
     /// Clients at a time, at most. Default 1024.
@@ -57,11 +57,11 @@ impl EmulatorConfig {
 
 /// A bad network between any two UDP programs, in real time.
 ///
-/// What arrives at its port goes through a [`Link`](punctual_netem::Link) to the target, and what
-/// the target answers through another link back. Each client has its own pair of links and its own
+/// Datagrams for its port go through a [`Link`](punctual_netem::Link) to the target, and the
+/// target's answers through another link back. Each client has its own pair of links and its own
 /// port towards the target, as behind a NAT. It runs until it is stopped or dropped.
 ///
-/// It works in a thread of its own, so that what else the program does does not delay packets.
+/// It works in a separate thread, so that other work of the program does not delay packets.
 #[derive(Debug)]
 pub struct Emulator {
     local: SocketAddr,
@@ -112,12 +112,13 @@ impl Emulator {
         self.local
     }
 
-    /// What it did so far.
+    /// The totals so far.
     pub fn report(&self) -> EmulatorReport {
         self.shared.report()
     }
 
-    /// Ends it, waits until its port is free, and tells what it did. What is in the links is lost.
+    /// Ends it, waits until its port is free, and returns its totals. Packets in the links are
+    /// lost.
     pub async fn stop(self) -> EmulatorReport {
         let report = self.report();
         let Self { shared, running, ended, .. } = self;
@@ -127,7 +128,7 @@ impl Emulator {
     }
 }
 
-/// What the tasks of an emulator share.
+/// The state that the tasks of an emulator share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) config: EmulatorConfig,
@@ -135,7 +136,7 @@ pub(super) struct Shared {
     pub(super) socket: UdpSocket,
     start: Instant,
     clients: Mutex<HashMap<SocketAddr, Handle>>,
-    /// What is known apart from the present clients' links.
+    /// The totals without the present clients' links.
     gone: Mutex<EmulatorReport>,
 }
 
@@ -233,7 +234,7 @@ async fn hear(shared: Arc<Shared>) {
     }
 }
 
-/// Locks; what a panicking holder left behind is still consistent, as nothing here spans two calls.
+/// Locks. A holder that panicked left consistent data, as nothing here spans two calls.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

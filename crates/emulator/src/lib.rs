@@ -5,7 +5,7 @@
 //! - [`TunEmulator`], on Linux and with root's rights, joins two network namespaces: programs in
 //!   them have no other network, whatever protocol they speak.
 //!
-//! Either works in a thread of its own, and reports what its links did and how exactly they kept
+//! Each works in a separate thread, and reports the totals of its links and how exactly they kept
 //! the times of the model.
 
 #![forbid(unsafe_code)]

@@ -1,9 +1,9 @@
 //! The priority of the threads that keep the links' times.
 
-/// Asks the system to run this thread whenever there is something to do, before ordinary threads:
-/// these may keep it waiting for a time slice, milliseconds, and a link would not be what it is to
-/// be. Without the right to ask (root or CAP_SYS_NICE on Linux) packets are a little later when the
-/// machine is busy.
+/// Asks the system to run this thread before ordinary threads whenever it has work: they may keep
+/// it waiting for a time slice of milliseconds, and a link would not keep its times. Without the
+/// right to ask (root or CAP_SYS_NICE on Linux) packets are a little later when the machine is
+/// busy.
 pub(crate) fn run_before_others() {
     #[cfg(unix)]
     {

@@ -1,4 +1,4 @@
-//! What the emulator did, and how exactly in time.
+//! The totals of the emulator, and its exactness in time.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use punctual_metrics::Quantiles;
 use punctual_netem::LinkStatistics;
 use punctual_units::{Bitrate, DisplayDuration, percent};
 
-/// What an [`Emulator`](crate::Emulator) did so far.
+/// The totals of an [`Emulator`](crate::Emulator) so far.
 #[derive(Clone, Debug, Default)]
 pub struct EmulatorReport {
     /// Time since the start.
@@ -24,7 +24,7 @@ pub struct EmulatorReport {
     pub down: DirectionReport,
 }
 
-/// What a [`TunEmulator`](crate::TunEmulator) did so far.
+/// The totals of a [`TunEmulator`](crate::TunEmulator) so far.
 #[derive(Clone, Debug, Default)]
 pub struct TunReport {
     /// Time since the start.
@@ -35,12 +35,12 @@ pub struct TunReport {
     pub down: DirectionReport,
 }
 
-/// What all links of one direction did.
+/// The totals of all links of one direction.
 #[derive(Clone, Debug, Default)]
 pub struct DirectionReport {
     /// Packets and bytes; the IP and UDP headers count.
     pub link: LinkStatistics,
-    /// How much later than the model says each packet was sent, in nanoseconds.
+    /// How late each packet was sent, in nanoseconds after the model's time.
     pub lateness: Quantiles,
     /// Packets that came faster than they could be read; the link has not seen them. Only of a
     /// [`TunEmulator`](crate::TunEmulator): no system tells of datagrams.

@@ -28,7 +28,7 @@ fn emulator(link: LinkConfig) -> TunEmulator {
     TunEmulator::start(config).expect("it starts")
 }
 
-/// What `work` gives in a thread on that side.
+/// The result of `work` in a thread on that side.
 fn on<T: Send>(emulator: &TunEmulator, side: Side, work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
         let thread = scope.spawn(|| {

@@ -1,6 +1,6 @@
-//! What an axis shows.
+//! The axes of a chart.
 
-/// One axis of a chart: what it shows, in which unit, and on which scale.
+/// One axis of a chart: its quantity, unit and scale.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     pub(crate) label: String,
@@ -8,7 +8,7 @@ pub struct Axis {
     pub(crate) scale: Scale,
     pub(crate) low: Option<f64>,
     pub(crate) high: Option<f64>,
-    /// What stands at 0, 1, 2 and so on instead of numbers; empty for numbers.
+    /// The names at 0, 1, 2 and so on instead of numbers; empty for numbers.
     pub(crate) names: Vec<String>,
 }
 
@@ -17,8 +17,8 @@ pub struct Axis {
 pub enum Scale {
     /// Equal differences are equally long. Large values are written with k, M, G.
     Linear,
-    /// Equal ratios are equally long. Values of zero and less have a place of their own at the
-    /// lower end, marked 0, so that "none" can be told from "few".
+    /// Equal ratios are equally long. Values of zero and less are at a separate place at the lower
+    /// end, marked 0, so that "none" can be told from "few".
     Log,
     /// Seconds since some start, written as seconds, minutes or hours, whichever fits.
     Time,
@@ -50,14 +50,14 @@ impl Axis {
         Self { names, ..Self::new(label.into(), String::new(), Scale::Linear) }
     }
 
-    /// Begins the axis here, whatever the values are; what lies below is not drawn.
+    /// Starts the axis here, whatever the values are; smaller values are not drawn.
     #[must_use]
     pub fn from(mut self, low: f64) -> Self {
         self.low = Some(low);
         self
     }
 
-    /// Ends the axis here, whatever the values are; what lies above is not drawn.
+    /// Ends the axis here, whatever the values are; larger values are not drawn.
     #[must_use]
     pub fn to(mut self, high: f64) -> Self {
         self.high = Some(high);

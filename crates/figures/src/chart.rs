@@ -1,4 +1,4 @@
-//! A chart as a value: what it shows, not how it looks.
+//! A chart as a value: its content, not its look.
 
 use crate::axis::Axis;
 use crate::draw::{self, Look};
@@ -42,7 +42,7 @@ impl Chart {
         Self { title: title.into(), caption, quotation, x, panels: vec![panel] }
     }
 
-    /// Sets the text that stands with the title: what is to be seen, and what it was measured with.
+    /// Sets the text below the title: the subject, and the means of the measurement.
     #[must_use]
     pub fn caption(mut self, caption: impl Into<String>) -> Self {
         self.caption = caption.into();
@@ -56,7 +56,7 @@ impl Chart {
         self
     }
 
-    /// Adds a panel below; what is added from now on goes there.
+    /// Adds a panel below; later additions go there.
     #[must_use]
     pub fn panel(mut self, y: Axis) -> Self {
         self.panels.push(Panel { y, series: Vec::new(), markers: Vec::new() });
@@ -95,12 +95,12 @@ impl Chart {
         series.all(|series| series.points.iter().all(|point| !point.y.is_finite()))
     }
 
-    /// The chart as an SVG file of its own, [`WIDTH`](Self::WIDTH) units wide.
+    /// The chart as a separate SVG file, [`WIDTH`](Self::WIDTH) units wide.
     pub fn to_svg(&self, theme: Theme) -> String {
         draw::draw(self, &Look::alone(theme, Self::WIDTH))
     }
 
-    /// Width of a chart in a file of its own, in CSS pixels.
+    /// Width of a chart in a separate file, in CSS pixels.
     pub const WIDTH: u32 = 760;
 
     fn last(&mut self) -> &mut Panel {

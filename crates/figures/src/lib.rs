@@ -1,12 +1,12 @@
 //! Charts as SVG and PNG, and self-contained HTML pages that hold them.
 //!
-//! A [`Chart`] says what is shown: axes, series, intervals, other people's figures beside one's
-//! own. It is drawn for a file of its own ([`Chart::to_svg`], and `Chart::to_png` with the feature
-//! `png`) or within a [`Page`]: one HTML file that needs no network, reads well in light and dark,
-//! on a phone and on paper, and works without its script.
+//! A [`Chart`] has axes, series, intervals, and published figures beside our own. It is drawn for a
+//! separate file ([`Chart::to_svg`], and `Chart::to_png` with the feature `png`) or within a
+//! [`Page`]: one HTML file that needs no network, reads well in light and dark, on a phone and on
+//! paper, and works without its script.
 //!
-//! Everything here is pure, but for the fonts that [`Fonts::system`] looks for: the same values
-//! give the same bytes, so that pages can be compared. Nothing here knows what is measured.
+//! Everything here is pure, except for the fonts that [`Fonts::system`] looks for: the same values
+//! give the same bytes, so that pages can be compared. Nothing here knows the measured quantities.
 
 #![forbid(unsafe_code)]
 

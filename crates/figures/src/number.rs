@@ -39,7 +39,7 @@ pub(crate) fn time(value: f64, largest: f64, step: f64) -> String {
     format!("{sign}{:.0}:{:02.0}", (seconds / upper).floor(), ((seconds % upper) / lower).floor())
 }
 
-/// What the numbers of [`time`] mean.
+/// The unit of the numbers of [`time`].
 pub(crate) fn time_unit(largest: f64) -> &'static str {
     match largest {
         _ if largest < 180.0 => "s",

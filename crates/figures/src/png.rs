@@ -61,7 +61,7 @@ impl Fonts {
     }
 }
 
-/// The family to draw with: one of those that are common and good to read, or else any.
+/// The family to draw with: a common and legible one, or else any.
 fn best_family(database: &usvg::fontdb::Database) -> Option<String> {
     let names: Vec<&String> =
         database.faces().flat_map(|face| face.families.first()).map(|family| &family.0).collect();

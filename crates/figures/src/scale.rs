@@ -22,7 +22,7 @@ pub(crate) struct Range {
 pub(crate) struct Tick {
     /// Place, from 0 at the lower end to 1 at the upper.
     pub(crate) at: f64,
-    /// What is written there; empty for a fine line without a number.
+    /// Its label; empty for a fine line without a number.
     pub(crate) label: String,
 }
 
@@ -31,13 +31,12 @@ pub(crate) struct Tick {
 pub(crate) enum Ends {
     /// At the least and the greatest value, or a round number that is very near.
     Exact,
-    /// At round numbers with about so many between them, and at zero unless all values are far
-    /// from it.
+    /// At round numbers at about this distance, and at zero unless all values are far from it.
     Round(f64),
 }
 
 impl Range {
-    /// The range that shows all of `values`; those that cannot be drawn do not count.
+    /// The range that shows all of `values`, except NaN and infinite ones.
     pub(crate) fn of(axis: &Axis, values: impl Iterator<Item = f64>, ends: Ends) -> Self {
         let fixed = [axis.low, axis.high].into_iter().flatten();
         let values = values.chain(fixed).filter(|value| drawable(*value));

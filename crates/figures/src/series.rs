@@ -1,4 +1,4 @@
-//! What is drawn: series of points, and lines that mark a value.
+//! The data of a chart: series of points, and lines that mark a value.
 
 /// Values that belong together, drawn in one colour and with one shape of marker.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,7 +12,7 @@ pub struct Series {
 
 /// One value, with the interval in which it lies if that is known.
 ///
-/// What is not finite is not there: a line has a gap at a point without a `y`.
+/// Infinite values and NaN are not drawn: a line has a gap at a point without a `y`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     /// Place along the chart.
@@ -96,7 +96,7 @@ impl Point {
         Self { x, y, interval: None }
     }
 
-    /// The same value, known to lie between `low` and `high`.
+    /// Sets an interval from `low` to `high` for the value.
     #[must_use]
     pub fn within(mut self, low: f64, high: f64) -> Self {
         self.interval = Some((low, high));

@@ -38,7 +38,7 @@ impl Xml {
         let _ = write!(self.text, "{}", Escaped(text));
     }
 
-    /// What is XML already.
+    /// Adds text that is XML already.
     pub(crate) fn raw(&mut self, xml: &str) {
         self.text.push_str(xml);
     }
@@ -56,8 +56,8 @@ impl Xml {
     }
 }
 
-/// Text with what XML and HTML take for their own replaced. What neither can hold, as control
-/// characters, becomes the replacement character.
+/// Text in which the characters with a meaning in XML and HTML are replaced. Characters that
+/// neither can hold, such as control characters, become the replacement character.
 pub(crate) struct Escaped<'a>(pub(crate) &'a str);
 
 impl Display for Escaped<'_> {

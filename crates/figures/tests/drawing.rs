@@ -1,4 +1,4 @@
-//! What a drawing looks like, by example.
+//! The look of drawings, by example.
 
 use punctual_figures::{Axis, Chart, Marker, Point, Series, Style, Theme};
 

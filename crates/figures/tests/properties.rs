@@ -1,5 +1,4 @@
-//! What holds for any data: the drawing is XML, has no place that is no number, and is the same
-//! each time.
+//! Rules for any data: the drawing is XML, has only finite positions, and is the same each time.
 
 use proptest::prelude::*;
 use punctual_figures::{Axis, Chart, Marker, Page, Point, Series, Style, Theme};

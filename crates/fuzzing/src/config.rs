@@ -24,15 +24,15 @@ pub(crate) fn drawn(basic: u8, extra: u8) -> Config {
     with_extras(by_deadline(config, basic), basic, filter(extra), extra)
 }
 
-/// The same for files, which are cut into packets and of which nothing may be missing.
+/// Options for files, which are cut into packets and of which nothing may be missing.
 pub(crate) fn drawn_file(basic: u8, extra: u8, transmission: Transmission) -> Config {
     let config = Config::file().with_transmission(transmission).with_periodic_nak(basic & 8 != 0);
-    // Without retransmission what is lost is waited for, for ever.
+    // Without retransmission a receiver would wait for lost packets for ever.
     let filter = Some(filter(extra)).filter(|filter| !filter.ends_with("arq:never"));
     with_extras(config, basic, filter.unwrap_or_default(), extra)
 }
 
-/// The same for the links of a group, which has neither messages without a time nor a filter.
+/// Options for the links of a group, which has neither messages without a time nor a filter.
 pub(crate) fn drawn_link(basic: u8, extra: u8) -> Config {
     let config = Config::default()
         .with_periodic_nak(basic & 8 == 0)
@@ -55,7 +55,7 @@ fn with_extras(config: Config, basic: u8, filter: &str, extra: u8) -> Config {
         .with_send_buffer(BufferSize::Packets(WINDOW))
         .with_stream_id(if basic & 16 == 0 { "" } else { "#!::r=a,m=publish" })
         .and_then(|config| config.with_reorder_tolerance(if basic & 32 == 0 { 0 } else { 5 }))
-        // Whoever waits for silence waits for hours, of which there are none.
+        // A shorter idle timeout would end connections during the long silences of the input.
         .and_then(|config| config.with_peer_idle_timeout(Duration::from_secs(86_400)))
         .and_then(|config| config.with_packet_filter(filter))
         .expect("in range");
@@ -67,8 +67,8 @@ fn with_extras(config: Config, basic: u8, filter: &str, extra: u8) -> Config {
     encrypted(config, extra >> 3 & 7)
 }
 
-/// `basic` so that an end does not wait for what is missing, if with one of these `extras` nobody
-/// asks for it again: it would wait for ever.
+/// `basic` so that an end does not wait for missing packets, if with one of these `extras` they are
+/// not retransmitted: it would wait for ever.
 pub(crate) fn without_waiting(basic: u8, extras: [u8; 2]) -> u8 {
     let asks = |extra| filter(extra).is_empty() || filter(extra).ends_with("arq:always");
     if extras.into_iter().all(asks) { basic } else { basic & !(NO_TSBPD | NO_DROP) }

@@ -38,7 +38,7 @@ struct World {
     isn: SeqNo,
     incoming: Vec<IncomingId>,
     accepted: Vec<ConnectionId>,
-    /// What may still wait to be sent: messages taken, and answers to what came.
+    /// The most datagrams that may still be sent: messages taken, and answers to datagrams.
     owed: usize,
 }
 
@@ -110,7 +110,7 @@ impl World {
         }
     }
 
-    /// Data in the peer's name, near what is expected or anywhere.
+    /// Data in the peer's name, near the expected numbers or anywhere.
     fn arrive_data(&mut self, input: &mut Input<'_>) {
         let place = input.byte();
         let seq = match place {

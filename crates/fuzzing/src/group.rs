@@ -1,9 +1,9 @@
 //! A group over several paths between two honest ends. On each path somebody holds back, drops,
 //! doubles, reorders, shortens and damages what he likes, while links end and are called again.
 //!
-//! Nothing panics, and both ends come to rest. What was not damaged is delivered as it was sent, in
-//! order and once; each message that is missing is counted; and when nobody meddles any more and a
-//! link stands, what is sent arrives.
+//! Nothing panics, and both ends come to rest. Undamaged messages are delivered as they were sent,
+//! in order and once; each missing message is counted; and when the interference has ended and a
+//! link is established, every message arrives.
 
 mod end;
 
@@ -17,7 +17,7 @@ use self::end::{Datagram, End, address};
 use crate::config::drawn_link;
 use crate::input::{Input, START};
 
-/// What waits on a path, each way.
+/// The most datagrams that wait on a path, each way.
 const MOST_UNDER_WAY: usize = 256;
 
 /// The first three bytes choose the kind of group, its paths and the options; each three after them
@@ -36,7 +36,7 @@ pub(crate) fn run(input: &[u8]) {
 struct Bond {
     now: Instant,
     ends: [End; 2],
-    /// What each end has sent over each path and nobody has got yet.
+    /// The datagrams of each end that are under way on each path.
     under_way: Vec<[VecDeque<Datagram>; 2]>,
     config: Config,
     is_damaged: bool,
@@ -156,8 +156,8 @@ impl Bond {
         }
     }
 
-    /// What fills the buffers is sent again after a time that the round trips ask for, as they
-    /// seemed to be.
+    /// If the buffers are full, the retransmissions come after a time that depends on the estimates
+    /// of the round trips.
     fn send_when_there_is_room(&mut self, from: usize) {
         let before = self.ends[from].sent;
         for _ in 0..30 {
@@ -170,7 +170,7 @@ impl Bond {
         panic!("no room on healthy paths");
     }
 
-    /// Where a link stands at both ends, what is sent now arrives.
+    /// If a link is established at both ends, messages that are sent now arrive.
     fn heal(&mut self) {
         if self.is_damaged {
             return;
@@ -192,9 +192,9 @@ impl Bond {
                 return;
             }
             self.run_for(Duration::from_secs(20));
-            // What a balancing group gave to a link that the peer has forgotten is overdue too late
-            // for one of longer round trips than the latency. What comes next goes over the one
-            // that answers, and tells of it.
+            // A balancing group detects the loss of packets on a link that the peer has forgotten
+            // too late for a link with longer round trips than the latency. The next packets go
+            // over the other link, which reports the loss.
             if self.ends[0].group().kind() == GroupKind::Balance {
                 for from in [0, 1] {
                     self.send_when_there_is_room(from);

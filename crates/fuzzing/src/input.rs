@@ -1,11 +1,11 @@
-//! Taking decisions out of bytes, and the time at which what they decide begins.
+//! Makes decisions from bytes, and the time at which their consequences begin.
 
 use punctual_units::Instant;
 
 /// When a target's run begins.
 pub(crate) const START: Instant = Instant::from_millis(100_000);
 
-/// What is left of the input.
+/// The rest of the input.
 pub(crate) struct Input<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Input<'a> {

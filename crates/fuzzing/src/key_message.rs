@@ -12,7 +12,7 @@ use crate::input::Input;
 const LENGTHS: [KeyLength; 3] = [KeyLength::Aes128, KeyLength::Aes192, KeyLength::Aes256];
 const SALT: [u8; 16] = [7; 16];
 
-/// The first byte chooses what the rest is.
+/// The first byte chooses the meaning of the rest.
 pub(crate) fn run(input: &[u8]) {
     let Some((&kind, rest)) = input.split_first() else { return };
     match kind % 3 {
@@ -34,7 +34,7 @@ fn message(bytes: &[u8]) {
     assert!(keks().iter().all(|kek| message.unwrap(kek).is_err()), "forged");
 }
 
-/// A good message, of which some bytes were changed: it gives the keys that went into it, or none.
+/// A good message with some changed bytes: it gives the keys that went into it, or it is refused.
 fn changed_message(kind: u8, input: &mut Input<'_>) {
     let kek = &keks()[usize::from(kind >> 2) % 3];
     let key = |byte| StreamKey::generate(kek.length(), |bytes| bytes.fill(byte));

@@ -1,11 +1,11 @@
-//! What the fuzz targets do with their input.
+//! The work of the fuzz targets with their input.
 //!
 //! Each target is a function that takes any bytes, and panics if a promise is broken. `fuzz/` hands
 //! them to libFuzzer, which needs the nightly compiler; this crate's own test hands them the
 //! corpora that lie there, and changed copies of them, with any compiler.
 
 #![forbid(unsafe_code)]
-#![expect(clippy::cast_possible_truncation, reason = "input is cut to what is of use")]
+#![expect(clippy::cast_possible_truncation, reason = "input is cut to its useful bits")]
 
 mod config;
 mod endpoint;
@@ -43,7 +43,7 @@ pub const TARGETS: &[(&str, Target)] = &[
 ///
 /// # Panics
 ///
-/// There is no such target, or it found what it looks for.
+/// There is no such target, or it found a fault.
 pub fn run(target: &str, input: &[u8]) {
     let known = TARGETS.iter().find(|(name, _)| *name == target);
     let (_, run) = known.unwrap_or_else(|| panic!("there is no fuzz target {target}"));

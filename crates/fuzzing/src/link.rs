@@ -7,7 +7,7 @@ use punctual_netem::{
 };
 use punctual_units::Instant;
 
-/// The first byte chooses what the rest is.
+/// The first byte chooses the meaning of the rest.
 pub(crate) fn run(input: &[u8]) {
     let Some((&kind, text)) = input.split_first() else { return };
     let Ok(text) = std::str::from_utf8(text) else { return };
@@ -72,7 +72,7 @@ fn trace(how: u8, text: &str) {
     carry(LinkProfile::default().with_trace(Some(trace)));
 }
 
-/// Sends packets through a link for 300 ms: what goes in comes out, is lost, or is there.
+/// Sends packets through a link for 300 ms: each of them comes out, is lost, or is still there.
 fn carry(profile: LinkProfile) {
     let mut link: Link<Vec<u8>> = Link::new(profile, 1);
     let start = Instant::from_millis(1_000);

@@ -1,4 +1,4 @@
-//! What measures are taken from: payloads, transport streams, reports, files of statistics.
+//! The inputs of measurements: payloads, transport streams, reports, files of statistics.
 
 use punctual_metrics::mpegts::{Checker, Framer, PACKET_LEN, PcrPacer};
 use punctual_metrics::{Meter, ReadStampError, Stamp, write_stamp};
@@ -7,7 +7,7 @@ use punctual_stats::read::{StatsTable, parse_timepoint};
 
 use crate::input::Input;
 
-/// The first byte chooses what the rest is.
+/// The first byte chooses the meaning of the rest.
 pub(crate) fn run(input: &[u8]) {
     let Some((&kind, rest)) = input.split_first() else { return };
     match kind % 5 {

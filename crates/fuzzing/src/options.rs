@@ -7,7 +7,7 @@ use punctual_units::{
 };
 use punctual_uri::{Target, Uri, redacted, set_option};
 
-/// The first byte chooses what the rest is.
+/// The first byte chooses the meaning of the rest.
 pub(crate) fn run(input: &[u8]) {
     let Some((&kind, text)) = input.split_first() else { return };
     let Ok(text) = std::str::from_utf8(text) else { return };
@@ -20,7 +20,8 @@ pub(crate) fn run(input: &[u8]) {
     }
 }
 
-/// What can be written in the standard form says the same there, and a password is not shown.
+/// A stream ID that can be written in the standard form reads the same there, and its password is
+/// not shown.
 fn stream_id(text: &str) {
     let id = match StreamId::parse(text) {
         Ok(id) => id,
@@ -36,7 +37,7 @@ fn stream_id(text: &str) {
     assert!(again.others().eq(id.others()));
 }
 
-/// A filter that is taken is what was given, whatever else was there before.
+/// An accepted filter is the given one, whatever the filter before was.
 fn packet_filter(text: &str) {
     match Config::default().with_packet_filter(text) {
         Ok(config) => {
@@ -48,7 +49,7 @@ fn packet_filter(text: &str) {
     }
 }
 
-/// A quantity that was read, written for people to its last digit, reads as the same again.
+/// A quantity that was read, written for people to its last digit, reads the same.
 fn quantities(text: &str) {
     if let Ok(duration) = parse_duration(text) {
         assert_eq!(parse_duration(&DisplayDuration(duration).to_string()), Ok(duration));
@@ -74,7 +75,7 @@ fn option(text: &str) {
     }
 }
 
-/// Neither the URI nor what is wrong with it shows the passphrase that stands in it.
+/// Neither the URI nor its error shows its passphrase.
 fn uri(text: &str) {
     const SECRET: &str = "horse-battery";
     if text.contains(SECRET) {

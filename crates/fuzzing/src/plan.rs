@@ -3,7 +3,7 @@
 use punctual_lab::plan::Plan;
 use punctual_lab::results::Sheet;
 
-/// The first byte chooses what the rest is.
+/// The first byte chooses the meaning of the rest.
 pub(crate) fn run(input: &[u8]) {
     let Some((&kind, rest)) = input.split_first() else { return };
     let Ok(text) = std::str::from_utf8(rest) else { return };
@@ -13,7 +13,7 @@ pub(crate) fn run(input: &[u8]) {
     }
 }
 
-/// A plan is read, or an error says in a line of it what is wrong; every key has a name.
+/// A plan is read, or an error names a line of it; every key has a name.
 fn plan(text: &str) {
     match Plan::parse("plan.toml", text) {
         Ok(plan) => {

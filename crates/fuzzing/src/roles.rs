@@ -14,11 +14,11 @@ use punctual_units::Instant;
 use crate::config::drawn;
 use crate::input::{Input, START};
 
-/// What one step may have sent: the answers of all handshakes that the input can begin.
+/// The most datagrams of one step: the answers of all handshakes that the input can begin.
 const MOST_AT_ONCE: usize = 1_024;
 
-/// The first three bytes choose role and options; each three after them say what becomes of the
-/// next datagram to the end under test.
+/// The first three bytes choose role and options; each three after them decide the fate of the next
+/// datagram to the end under test.
 pub(crate) fn run(input: &[u8]) {
     let mut input = Input(input);
     let mut dialogue = Dialogue::new(input.byte(), input.byte(), input.byte());
@@ -34,7 +34,7 @@ struct Dialogue {
     now: Instant,
     tested: Endpoint,
     honest: Endpoint,
-    /// What the honest end has sent, and how much of it has been told to the other.
+    /// The datagrams of the honest end, and how many of them the other has received.
     said: Vec<Vec<u8>>,
     told: usize,
 }
@@ -94,7 +94,7 @@ impl Dialogue {
         self.tested.handle_datagram(self.now, HONEST(), bytes.into());
     }
 
-    /// Hears what both ends have to say; what the tested one says is passed on as it is.
+    /// Takes the datagrams of both ends; those of the tested one are delivered unchanged.
     fn exchange(&mut self) {
         for _ in 0..4 {
             for (to, bytes) in turn(&mut self.tested, self.now) {
@@ -131,7 +131,7 @@ impl Dialogue {
     }
 }
 
-/// Runs timers, accepts and reads, and takes what there is to send, until nothing is left to do.
+/// Runs timers, accepts and reads, and takes outgoing datagrams, until nothing is left to do.
 fn turn(endpoint: &mut Endpoint, now: Instant) -> Vec<(SocketAddr, Vec<u8>)> {
     let mut sent = Vec::new();
     for _ in 0..1_000 {

@@ -3,9 +3,9 @@
 //! keys are replaced.
 //!
 //! Neither end panics, both come to rest, and neither sends or keeps more than its configuration
-//! allows. What was not damaged, or is authenticated, is delivered as it was sent, in order and
-//! once; and when nobody meddles any more, what is sent arrives. It may be live, or a file, and of
-//! that nothing is missing then.
+//! allows. Undamaged or authenticated messages are delivered as they were sent, in order and once;
+//! and when the interference has ended, every message arrives. The stream may be live, or a file,
+//! of which nothing is missing then.
 
 mod end;
 
@@ -20,8 +20,8 @@ use self::end::{Datagram, End, byte_at, expect_the_stream, expect_what_was_sent}
 use crate::config::{drawn, drawn_file, is_authentic, without_waiting};
 use crate::input::{Input, START};
 
-/// The first four bytes choose who calls, what is sent, and the options; each three after them are
-/// a step.
+/// The first four bytes choose the calling end, the kind of stream and the options; each three
+/// after them are a step.
 pub(crate) fn run(input: &[u8]) {
     let mut input = Input(input);
     let mut session = Session::new(input.byte(), [input.byte(), input.byte()], input.byte());
@@ -35,7 +35,7 @@ pub(crate) fn run(input: &[u8]) {
 struct Session {
     now: Instant,
     ends: [End; 2],
-    /// What each end has sent and nobody has got yet.
+    /// The datagrams of each end that are under way.
     under_way: [VecDeque<Datagram>; 2],
     /// Whether a datagram was changed.
     is_damaged: bool,
@@ -198,7 +198,7 @@ impl Session {
         }
     }
 
-    /// Where both ends stand, and at most one has moved, what is sent now arrives.
+    /// If both ends are established, and at most one has moved, messages that are sent now arrive.
     fn heal(&mut self) {
         let stands = |end: &End| end.is_connected && !end.is_closed;
         let moved = self.ends.iter().filter(|end| end.has_moved).count();
@@ -219,8 +219,8 @@ impl Session {
         self.wait_until_all_arrived();
     }
 
-    /// What fills the buffer is sent again after a time that the round trip asks for, as it seemed
-    /// to be.
+    /// If the buffer is full, the retransmissions come after a time that depends on the estimate of
+    /// the round trip.
     fn send_when_there_is_room(&mut self, from: usize) {
         let before = self.ends[from].taken();
         for _ in 0..30 {
@@ -233,8 +233,8 @@ impl Session {
         panic!("the buffer is full on a healthy path");
     }
 
-    /// If the handshake was held back, messages are played as much later; if a packet was, what was
-    /// lost is asked for again as slowly as the round trip seemed to be.
+    /// If the handshake was held back, messages are played as much later; if a packet was, NAKs are
+    /// as slow as the estimate of the round trip.
     fn wait_until_all_arrived(&mut self) {
         let is_live = self.transmission == Transmission::Live;
         let arrived = |ends: &[End; 2]| {

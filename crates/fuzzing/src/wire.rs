@@ -1,4 +1,4 @@
-//! Packets, and the parts of them that have a form of their own.
+//! Packets, and their parts with a form.
 
 use punctual_wire::{
     Control, ControlPacket, Handshake, LossList, LossListBuilder, Packet, SocketId, Timestamp,

@@ -1,7 +1,7 @@
-//! Hands each fuzz target what libFuzzer found worth keeping, and changed copies of it. That finds
-//! no more than what is broken anew; libFuzzer itself looks further: `cargo xtask fuzz`.
+//! Replays the corpus of each fuzz target, and changed copies of its inputs. That finds only faults
+//! that are new in known places; libFuzzer itself looks further: `cargo xtask fuzz`.
 
-#![expect(clippy::cast_possible_truncation, reason = "chance is cut to what is of use")]
+#![expect(clippy::cast_possible_truncation, reason = "random numbers are cut to their useful bits")]
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};

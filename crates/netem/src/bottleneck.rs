@@ -22,7 +22,7 @@ pub(crate) struct Bottleneck<T> {
     codel: CoDel,
     /// The first item is being transmitted, those behind it wait.
     items: VecDeque<Item<T>>,
-    /// Of those that wait.
+    /// Bytes of the waiting packets.
     waiting_bytes: u64,
     /// Nanobits of the first item that were left at `since`.
     work_left: u128,
@@ -122,8 +122,8 @@ impl<T> Bottleneck<T> {
     pub(crate) fn pop(&mut self, now: Instant) -> Option<(Instant, T)> {
         let departure = self.departure.filter(|&departure| departure <= now)?;
         let left = self.items.pop_front()?;
-        // Departures are rounded up to a nanosecond, or to an opportunity. What the transmitter did
-        // in the rest of it, it did for the next item.
+        // Departures are rounded up to a nanosecond, or to an opportunity. The transmitter's work
+        // in the rest of it counts for the next item.
         let spare = self.work_done(departure).saturating_sub(self.work_left);
         self.departure = None;
         if self.discipline != Discipline::TailDrop {

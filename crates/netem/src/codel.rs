@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-/// The packets that a queue drops beside those that its [limit](crate::QueueLimit) refuses.
+/// The packets that a queue drops beside the ones that its [limit](crate::QueueLimit) refuses.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Discipline {

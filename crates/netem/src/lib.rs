@@ -15,14 +15,14 @@
 //!
 //! A packet meets at each stage the configuration of that moment. It changes by itself where the
 //! link has a [`Timeline`] (steps, ramps, outages, stalls) or a [`Trace`], each change at its
-//! instant however often the link is asked; and by [`Link::set_config`]. What is already past the
-//! stage is not disturbed. [`LinkStatistics`] counts every packet that is dropped, by its cause.
+//! instant however often the link is asked; and by [`Link::set_config`]. Packets that are past the
+//! stage are not affected. [`LinkStatistics`] counts every packet that is dropped, by its cause.
 //!
 //! [`presets`] has links that people meet. Parameters, events and timelines have text forms, which
 //! the command line, plans and files share: [`LinkProfile::set`], [`Change::parse`], [`Timeline`].
 //!
 //! The caller's loop is the same in virtual and in real time: [`send`](Link::send) packets,
-//! [`recv`](Link::recv) those that are due, sleep until [`poll_timeout`](Link::poll_timeout).
+//! [`recv`](Link::recv) the due ones, sleep until [`poll_timeout`](Link::poll_timeout).
 //!
 //! ```
 //! use std::time::Duration;

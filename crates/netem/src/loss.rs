@@ -46,7 +46,7 @@ pub enum Loss {
         first: u64,
     },
     /// Each time `every` has gone by since the link's [time zero](crate::Link::start), the next
-    /// `burst` packets are lost. What is left of a burst when the next begins is not added to it.
+    /// `burst` packets are lost. The rest of a burst is not added to the next one.
     Timed {
         /// Time from the begin of one burst to that of the next; at zero nothing is lost.
         every: Duration,

@@ -53,10 +53,10 @@ pub enum Action {
         /// The time until the new value is reached.
         over: Duration,
     },
-    /// For this long every packet that enters is lost. What is in the link already arrives.
+    /// For this long every packet that enters is lost. Packets in the link still arrive.
     Outage(Duration),
-    /// For some time nothing leaves the queue. What waits there then comes as a burst: a mobile
-    /// network that has no room for a user, and makes up for it.
+    /// For some time nothing leaves the queue. The waiting packets then come as a burst, as from a
+    /// mobile network that has no room for a user, and makes up for it.
     ///
     /// A queue limited in time holds as much as the link transmits in that time afterwards.
     Stall {

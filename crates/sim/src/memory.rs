@@ -1,7 +1,7 @@
 use bytes::{Bytes, BytesMut};
 
 /// Memory for messages and datagrams, cut from larger pieces: a piece for each would cost more than
-/// filling it. What is kept keeps its whole piece, so pieces are small.
+/// filling it. A message that is kept keeps its whole piece, so pieces are small.
 #[derive(Debug, Default)]
 pub(crate) struct Memory(BytesMut);
 

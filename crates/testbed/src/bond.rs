@@ -21,7 +21,7 @@ use crate::record::Record;
 /// One end of a group, and what its application did and saw.
 pub struct End {
     links: GroupEnd,
-    /// The endpoint and connection of each link, also of those that have ended.
+    /// The endpoint and connection of each link, also of the ended ones.
     pub members: BTreeMap<LinkId, (usize, ConnectionId)>,
     /// When each numbered message was submitted.
     pub sent: Vec<Instant>,
@@ -29,7 +29,7 @@ pub struct End {
     pub received: Vec<(Instant, Message)>,
     /// The links that have ended, and why.
     pub closed: Vec<(LinkId, CloseReason)>,
-    /// Callers that were shown to the application: not those that joined a group.
+    /// Callers that were shown to the application: not the ones that joined a group.
     pub accepted: u32,
     /// Number of times that a link announced room in its send buffer.
     pub writable: u32,

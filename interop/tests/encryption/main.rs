@@ -160,7 +160,7 @@ async fn who_insists_refuses_and_each_end_learns_why() {
     {
         let (enforced, lax) = ("", "enforcedencryption=0");
         for (we_insist, options) in [(true, enforced), (true, lax), (false, enforced)] {
-            // It listens. What it refuses, and what we refuse of its answer, has the same name.
+            // It listens. It and we refuse for a reason of the same name.
             let folder = Folder::of(&format!("who_insists_{row}_{we_insist}_{}", options.len()));
             let ours = config(ours).with_enforced_encryption(we_insist);
             let (program, role) = (Program::SrtLiveTransmit, Role::Listener);
@@ -183,7 +183,7 @@ async fn who_insists_refuses_and_each_end_learns_why() {
     }
 }
 
-/// What the programs print when their passphrase is not ours.
+/// The output of the programs when their passphrase is not ours.
 #[tokio::test(flavor = "multi_thread")]
 async fn programs_say_that_the_passphrase_is_wrong() {
     for program in [Program::SrtLiveTransmit, Program::Ffmpeg, Program::GStreamer] {
@@ -220,7 +220,7 @@ fn without_enforcement_an_end_with_a_passphrase_encrypts() {
     {
         for role in [Role::Caller, Role::Listener] {
             for direction in [Direction::ToUs, Direction::FromUs] {
-                // A peer that stands still is asked whether it is there, by what is sent again.
+                // A suspended peer is probed by retransmissions.
                 retry_if_stalled_async(async || lax(ours, theirs, role, direction).await);
             }
         }

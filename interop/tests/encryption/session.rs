@@ -1,4 +1,4 @@
-//! A stream between us and a peer, through a relay that sees what is encrypted and loses some.
+//! A stream between us and a peer, through a relay that sees the encryption and loses some packets.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -34,7 +34,7 @@ pub(crate) struct Session {
     input: Option<ChildStdin>,
     /// The key that each original names, in the order of sending.
     keys: Arc<Mutex<Vec<&'static str>>>,
-    /// What the peer received, or a copy of what it sent.
+    /// The file that the peer received, or a copy of the one that it sent.
     file: PathBuf,
     _tap: Tap,
 }
@@ -113,7 +113,7 @@ impl Peer<'_> {
 }
 
 impl Session {
-    /// Streams so many messages, which must arrive as they were sent.
+    /// Streams this number of messages, which must arrive as they were sent.
     pub(crate) async fn stream(&mut self, direction: Direction, messages: u32) {
         match direction {
             Direction::ToUs => self.take(messages).await,
@@ -121,7 +121,7 @@ impl Session {
         }
     }
 
-    /// Sends so many messages and some more, whether or not anybody can read them.
+    /// Sends this number of messages and some more, whether or not anybody can read them.
     pub(crate) async fn offer(&mut self, direction: Direction, messages: u32) {
         if direction == Direction::ToUs {
             let feeder = feed(self.process.stdin(), messages + PADDING);
@@ -134,7 +134,7 @@ impl Session {
         }
     }
 
-    /// Waits until so many packets have come, or have been acknowledged.
+    /// Waits until this number of packets has come, or has been acknowledged.
     pub(crate) async fn wait_for_packets(&self, direction: Direction, packets: u64) {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -165,14 +165,15 @@ impl Session {
         keys
     }
 
-    /// Receives what the peer is fed with, or what it says that it sent.
+    /// Receives the peer's messages.
     async fn take(&mut self, messages: u32) {
         self.take_keys(messages, 0).await;
     }
 
-    /// Receives so many messages; from a peer that sends a clip of its own, more of them until it
-    /// has used so many keys one after the other: libsrt 1.5.1 changes keys late when a program
-    /// writes in bursts (250 to 450 packets under one key were seen, where 200 were configured).
+    /// Receives this number of messages; from a peer that sends its own clip, more of them until it
+    /// has used this number of keys one after the other: libsrt 1.5.1 changes keys late when a
+    /// program writes in bursts (250 to 450 packets under one key were seen, where 200 were
+    /// configured).
     pub(crate) async fn take_keys(&mut self, messages: u32, keys: usize) {
         let size = size_of(messages);
         let reads = self.program.reads_standard_input();
@@ -189,11 +190,11 @@ impl Session {
             self.input = Some(feeder.join().expect("it does not panic"));
         } else {
             wait_for_size(&self.file, total);
-            self.check(&received, &fs::read(&self.file).expect("the peer wrote what it sent"));
+            self.check(&received, &fs::read(&self.file).expect("the peer wrote its messages"));
         }
     }
 
-    /// That the messages are what was sent, but for those that the peer named a wrong key for.
+    /// The messages are the ones that were sent, except those for which the peer named a wrong key.
     ///
     /// libsrt 1.5.1 reads which key is in use and encrypts in two steps, and its other thread may
     /// change keys between them: the last packet under an old flag is then encrypted with the new
@@ -211,7 +212,7 @@ impl Session {
         }
     }
 
-    /// Sends, and more after it, for programs hold back the last of what they get.
+    /// Sends, with padding after it, because programs hold back the last data that they get.
     async fn give(&mut self, messages: u32) {
         let size = size_of(messages);
         let deadline = Instant::now() + PATIENCE;
@@ -228,7 +229,7 @@ impl Session {
     }
 }
 
-/// A listener at a port of its own.
+/// A listener at a free port.
 pub(crate) async fn listener(config: Config) -> Listener {
     Listener::bind(local(0), config).await.expect("a port is free")
 }
@@ -249,7 +250,7 @@ pub(crate) fn our_program(passphrase: &str, received: &Path, folder: &Folder) ->
     (process, port)
 }
 
-/// Feeds so many messages to a program, and waits until they stand in the file.
+/// Feeds this number of messages to a program, and waits until they are in the file.
 pub(crate) fn feed_until_received(process: &mut Process, received: &Path, messages: u32) {
     let input = feed(process.stdin(), messages + PADDING).join().expect("it does not panic");
     wait_for_size(received, size_of(messages));
@@ -314,8 +315,8 @@ fn wait_for_size(path: &Path, size: usize) {
     }
 }
 
-/// Where a data packet's header says that it is sent again, in its fifth byte; and the two bits
-/// that name the key, read as a number.
+/// The place of the retransmission flag in a data packet's header, in its fifth byte; and the two
+/// bits that name the key, read as a number.
 const RETRANSMITTED: u8 = 0x04;
 const KEYS: [&str; 4] = ["clear", "even", "odd", "both"];
 
@@ -323,5 +324,5 @@ const SIZE: usize = 1_316;
 const INTERVAL: Duration = Duration::from_millis(1);
 const LATENCY: Duration = Duration::from_millis(250);
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Messages after those that are looked at.
+/// Messages after the ones that are checked.
 const PADDING: u32 = 60;

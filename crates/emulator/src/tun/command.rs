@@ -15,16 +15,16 @@ use crate::tun::Side;
 use crate::tun::namespace::Namespace;
 
 /// The program that commands run under: one that calls [`init`](crate::init) when it is started
-/// with these arguments and those that come behind them.
+/// with these arguments and further ones.
 #[derive(Clone, Debug)]
 pub struct Helper {
     /// The program's file.
     pub program: PathBuf,
-    /// What comes before the arguments of [`init`](crate::init).
+    /// The arguments before those of [`init`](crate::init).
     pub arguments: Vec<OsString>,
 }
 
-/// What is to run on a side, and what it reads and writes.
+/// A command for a side, with its input and output.
 #[derive(Debug)]
 pub struct SideCommand {
     helper: Helper,
@@ -71,7 +71,7 @@ impl SideCommand {
         Self { stderr: stderr.into(), ..self }
     }
 
-    /// Starts it from a thread of its own: that has to enter the namespace, and to live as long as
+    /// Starts it from a separate thread, which has to enter the namespace, and to live as long as
     /// the helper, which dies with the thread that started it.
     pub(super) fn spawn(self, side: Side, namespace: &Namespace) -> io::Result<Running> {
         let (started, start) = std::sync::mpsc::sync_channel(1);
@@ -86,7 +86,7 @@ impl SideCommand {
             });
             match child {
                 Ok((mut child, handle)) => {
-                    // Whoever does not want to know is gone.
+                    // A receiver that is gone does not need the result.
                     let _ = started.send(Ok((child.id(), handle)));
                     let _ = ending.send(child.wait());
                 }

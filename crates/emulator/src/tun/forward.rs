@@ -16,12 +16,12 @@ use crate::direction::Direction;
 use crate::report::DirectionReport;
 use crate::tun::{Side, TunConfig};
 
-/// What the thread is told.
+/// An order for the thread.
 #[derive(Debug)]
 pub(super) enum Order {
-    /// Tell what the links did: left to right, right to left.
+    /// Report the totals of the links: left to right, right to left.
     Report(SyncSender<[DirectionReport; 2]>),
-    /// Begin the links anew: their timelines, and what they count.
+    /// Restart the links: their timelines and their totals.
     Restart,
 }
 
@@ -88,7 +88,7 @@ impl Forwarder {
         }
     }
 
-    /// Puts what a side has sent into its link, up to a bound: what is due must not wait for it.
+    /// Puts a side's packets into its link, up to a bound: due packets must not wait for it.
     fn take_in(&mut self, side: Side) {
         let place = side.place();
         for _ in 0..BATCH {
@@ -107,7 +107,7 @@ impl Forwarder {
         }
     }
 
-    /// Sends what is due; gives the time when something will be.
+    /// Sends due packets, and returns the time of the next one.
     fn send_due(&mut self) -> Option<Instant> {
         let mut latest = now();
         for place in 0..2 {
@@ -118,7 +118,7 @@ impl Forwarder {
                         latest = now();
                         self.links[place].record(arrival.at, latest);
                     }
-                    // What was corrupted may be no packet any more.
+                    // A corrupted packet may be no packet any more.
                     Err(_) => self.refused[place] += 1,
                 }
                 if self.spare.len() < SPARE {
@@ -144,12 +144,12 @@ impl Forwarder {
         Ok(sources.map(|source| !source.revents().is_empty()))
     }
 
-    /// Does what it is told; whether it is to go on.
+    /// Carries out an order. Returns whether to go on.
     fn obey(&mut self) -> bool {
         let _ = read(&*self.bell, &mut [0_u8; 8][..]);
         loop {
             match self.orders.try_recv() {
-                // Who asked may be gone.
+                // The asker may be gone.
                 Ok(Order::Report(answer)) => drop(answer.send(self.report())),
                 Ok(Order::Restart) => {
                     self.links = links(&self.config);
@@ -196,7 +196,7 @@ pub(super) fn ring(bell: &OwnedFd) {
     let _ = rustix::io::write(bell, &1_u64.to_ne_bytes());
 }
 
-/// Packets read from one device before what is due is looked after.
+/// The greatest number of packets read from one device before due packets are sent.
 const BATCH: usize = 32;
 
 /// No IP packet is larger.

@@ -32,7 +32,7 @@ pub fn init(arguments: impl IntoIterator<Item = OsString>) -> io::Result<u8> {
     let parent = arguments.next();
     die_with(parent.as_deref())?;
     if let Err(error) = mount_own_views() {
-        tracing::debug!("/proc and /sys show what is outside: {error}");
+        tracing::debug!("/proc and /sys show the outside: {error}");
     }
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(watch(arguments.next()))
@@ -50,7 +50,7 @@ fn die_with(parent: Option<&OsStr>) -> io::Result<()> {
     if actual.is_some() && actual == parent.and_then(OsStr::to_str) { Ok(()) } else { Err(alone()) }
 }
 
-/// Lets programs see the processes and the network devices of their own namespaces.
+/// Shows programs the processes and the network devices of their own namespaces.
 fn mount_own_views() -> io::Result<()> {
     unshare(CloneFlags::CLONE_NEWNS)?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;

@@ -36,7 +36,7 @@ pub struct TunConfig {
     pub up: LinkProfile,
     /// The link from the right side to the left. Default perfect.
     pub down: LinkProfile,
-    /// Decides what the links choose; the link back has the next number. Default 1.
+    /// The seed of the links' decisions; the link back has the next number. Default 1.
     pub seed: u64,
     /// Bytes of the largest IP packet that the devices take, 68 to 65,535. Default 1500; with less
     /// than 1280 there is no IPv6.
@@ -53,16 +53,16 @@ impl Default for TunConfig {
 /// real time.
 ///
 /// Each side has a device `punctual0` with the addresses of [`Side::ipv4`] and [`Side::ipv6`], a
-/// route for everything through it, and a loopback device of its own. Nothing else is there: no
-/// other network, and no process but those that are started there ([`spawn`](Self::spawn)) or that
+/// route for everything through it, and its own loopback device. There is no other network, and no
+/// process except the ones that are started there ([`spawn`](Self::spawn)) or that
 /// [enter](Self::enter).
 ///
-/// What a program sends is cut into packets of the MTU by the kernel, with complete checksums, as
-/// on a network device without offloads. The links count whole IP packets.
+/// The kernel cuts the data of programs into packets of the MTU, with complete checksums, as on a
+/// network device without offloads. The links count whole IP packets.
 ///
-/// It works in a thread of its own, which runs in real time where the system lets it. When the
-/// emulator is dropped, or its process ends in whatever way, devices and namespaces are gone with
-/// it, and so are the processes that were started there.
+/// It works in a separate thread, which runs in real time where the system lets it. When the
+/// emulator is dropped, or its process ends in any way, devices and namespaces end with it, and so
+/// do the processes that were started there.
 ///
 /// Timelines and traces begin when the emulator starts; [`restart`](Self::restart) begins them
 /// anew.
@@ -122,13 +122,13 @@ impl TunEmulator {
         self.namespace(side).entrance()?.enter()
     }
 
-    /// Begins the links anew, timelines and statistics included. What is on its way is lost.
+    /// Restarts the links, timelines and statistics included. Packets under way are lost.
     pub fn restart(&mut self) {
         self.start = now();
         self.tell(Order::Restart);
     }
 
-    /// What it did so far.
+    /// The totals so far.
     pub fn report(&self) -> TunReport {
         let (answer, answered) = sync_channel(1);
         self.tell(Order::Report(answer));
@@ -145,7 +145,7 @@ impl TunEmulator {
         }
     }
 
-    /// Ends it, and tells what it did. What is in the links is lost.
+    /// Ends it, and returns its totals. Packets in the links are lost.
     pub fn stop(self) -> TunReport {
         self.report()
     }

@@ -31,7 +31,7 @@ impl Namespace {
         made.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    /// What other threads can enter it by.
+    /// The descriptor by which other threads can enter it.
     pub(super) fn entrance(&self) -> io::Result<Entrance> {
         Ok(Entrance(self.handle.try_clone()?))
     }
@@ -82,8 +82,8 @@ fn set_up(side: Side, mtu: u16) -> Result<(Namespace, SyncDevice), TunError> {
     Ok((namespace, device))
 }
 
-/// Keeps the kernel from sending packets of its own accord: nobody else is on such a link, and they
-/// would be counted and lost among those of the programs.
+/// Keeps the kernel from sending packets by itself: nobody else is on such a link, and they would
+/// be counted and lost among those of the programs.
 fn keep_quiet() {
     // Neither an automatic address (which is announced) nor a search for routers.
     for (setting, value) in [("addr_gen_mode", "1"), ("router_solicitations", "0")] {

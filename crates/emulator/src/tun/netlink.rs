@@ -50,7 +50,7 @@ impl Netlink {
         self.change(request.attribute(RTA_OIF, &device.to_ne_bytes()))
     }
 
-    /// How many packets a device has dropped because nobody read them in time.
+    /// The number of packets that a device has dropped because nobody read them in time.
     pub(super) fn dropped(&self, device: u32) -> io::Result<u64> {
         let answer = self.ask(Request::new(RTM_GETLINK, ANSWER).interface(device, 0))?;
         let attributes = answer.get(HEADER + INTERFACE..).unwrap_or_default();
@@ -93,7 +93,7 @@ impl Request {
         message.bytes(&[0; 8])
     }
 
-    /// The fixed part of requests about a device: what it is to be, of what `flags` names.
+    /// The fixed part of requests about a device: its new values for the `flags`.
     fn interface(self, device: u32, flags: u32) -> Self {
         let unspecified = self.bytes(&[0; 4]).bytes(&device.to_ne_bytes());
         unspecified.bytes(&flags.to_ne_bytes()).bytes(&flags.to_ne_bytes())
@@ -152,7 +152,7 @@ const RTM_NEWLINK: u16 = 16;
 const RTM_GETLINK: u16 = 18;
 const RTM_NEWADDR: u16 = 20;
 const RTM_NEWROUTE: u16 = 24;
-/// `NLM_F_REQUEST`: the answer is what was asked for.
+/// `NLM_F_REQUEST`: the answer has the requested data.
 const ANSWER: u16 = 1;
 /// `NLM_F_REQUEST` and `NLM_F_ACK`: the answer is whether it was done.
 const ACK: u16 = ANSWER | 4;

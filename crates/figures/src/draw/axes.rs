@@ -1,4 +1,4 @@
-//! Axes: fine lines, numbers, and what they mean.
+//! Axes: fine lines, numbers and titles.
 
 use std::fmt::Display;
 
@@ -36,7 +36,7 @@ pub(crate) fn draw_grid(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>) {
     }
 }
 
-/// What a panel shows, above it.
+/// The title of a panel, above it.
 pub(crate) fn draw_heading(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>) {
     let name = name(&field.panel.y, field.y);
     let attributes: [(&str, &dyn Display); 4] =

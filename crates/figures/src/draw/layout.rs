@@ -118,7 +118,7 @@ impl<'a> Layout<'a> {
         self.x_at(self.x.place(value))
     }
 
-    /// The same for a place from 0 to 1 along the axis.
+    /// The horizontal position of a place from 0 to 1 along the axis.
     pub(crate) fn x_at(&self, place: f64) -> f64 {
         self.inset + place * (self.plot_width - 2.0 * self.inset)
     }

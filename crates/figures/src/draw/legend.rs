@@ -1,4 +1,5 @@
-//! What colours and shapes mean, in rows that wrap; above the plots, so that no data is covered.
+//! The meaning of colours and shapes, in rows that wrap; above the plots, so that no data is
+//! covered.
 
 use std::fmt::Display;
 

@@ -112,7 +112,7 @@ impl Stand {
         across && (self.bottom - self.size - 3.0..=self.bottom + 4.0).contains(&spot.y)
     }
 
-    /// Spots that keep other labels away, so many that data gives way to them.
+    /// Spots that keep other labels away, in such a number that data gives way to them.
     fn corners(&self) -> impl Iterator<Item = Spot> {
         let (left, width, y) = (self.left, self.width, self.bottom - self.size / 2.0);
         (0..=200_u8).map(move |part| Spot { x: left + width * f64::from(part) / 200.0, y })

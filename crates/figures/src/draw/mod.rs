@@ -25,14 +25,14 @@ pub(crate) struct Spot {
 pub(crate) struct Look {
     /// Width in CSS pixels.
     pub(crate) width: f64,
-    /// In a file of its own: its colours. In a page the colours and the title are the page's.
+    /// The colours of a separate file. In a page the colours and the title are the page's.
     pub(crate) alone: Option<Theme>,
     /// Distinguishes the chart from others in one page.
     pub(crate) id: String,
 }
 
 impl Look {
-    /// For a file of its own.
+    /// For a separate file.
     pub(crate) fn alone(theme: Theme, width: u32) -> Self {
         Self { width: f64::from(width), alone: Some(theme), id: "c".to_owned() }
     }
@@ -124,7 +124,7 @@ fn draw_field(xml: &mut Xml, layout: &Layout, field: &Field<'_>, look: &Look) {
     xml.close("g");
 }
 
-/// The style of a file of its own.
+/// The style of a separate file.
 fn style(theme: Theme) -> String {
     let rules = |dark| theme::chart_rules(|name| theme::colour(name, dark));
     match theme {
@@ -137,7 +137,7 @@ fn style(theme: Theme) -> String {
     }
 }
 
-/// Title, caption and quotation above a chart that stands alone.
+/// Title, caption and quotation above a chart in a separate file.
 struct Heading {
     title: Vec<String>,
     caption: Vec<String>,
@@ -190,5 +190,5 @@ const MARGIN: f64 = 12.0;
 const TITLE: f64 = 16.0;
 const CAPTION: f64 = 12.5;
 const LINE: f64 = 1.35;
-/// How far a quotation stands from the left.
+/// The distance of a quotation from the left.
 const INDENT: f64 = 14.0;

@@ -9,7 +9,7 @@ use crate::series::{Point, Series, Style, drawable};
 use crate::svg::{Px, Xml};
 use crate::thin::thin;
 
-/// Draws all series of a panel: areas first, then lines, then what stands for single values.
+/// Draws all series of a panel: areas first, then lines, then marks of single values.
 pub(crate) fn draw(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>) {
     let all = || field.panel.series.iter().zip(field.slots.iter().copied());
     for (series, slot) in all().filter(|(series, _)| series.style == Style::Band) {
@@ -151,7 +151,7 @@ fn draw_signs(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>, series: &Se
     }
 }
 
-/// What a point says of itself.
+/// The text that a point shows of itself.
 fn telling(layout: &Layout<'_>, field: &Field<'_>, series: &Series, point: &Point) -> String {
     let (x, y) = (axes::name(&layout.chart.x, layout.x), axes::name(&field.panel.y, field.y));
     let mut text = String::new();
@@ -174,7 +174,7 @@ fn split(points: &[Point], is_there: impl Fn(&Point) -> bool) -> Vec<&[Point]> {
     points.split(|point| !is_there(point)).filter(|run| !run.is_empty()).collect()
 }
 
-/// Up to so many points a series, each tells its value.
+/// If a series has at most this number of points, each shows its value.
 const MOST_TOLD: usize = 300;
 
 /// Distance of markers along a line, in pixels.

@@ -308,7 +308,7 @@ const MOST_ROOMY: usize = 6;
 /// Tables of more rows are scrolled in a box, so that their head stays in sight.
 const MOST_IN_SIGHT: usize = 40;
 
-/// What stays on one line with the number before it.
+/// Units, which stay on one line with the number before them.
 const UNITS: [&str; 9] = ["%", "ms", "µs", "s", "B", "kb/s", "Mb/s", "Gb/s", "packets/s"];
 
 /// Widths of a chart in CSS pixels: on wide screens and paper, and on phones.

@@ -70,8 +70,8 @@ mod tests {
     fn a_table_is_a_caption_a_head_with_groups_and_rows() {
         let columns = [
             Column::text("loss"),
-            Column::number("mean").group("sent again"),
-            Column::number("most").group("sent again"),
+            Column::number("mean").group("retransmitted"),
+            Column::number("most").group("retransmitted"),
         ];
         let mut table = Table::new("Table 1. Overhead, %", columns);
         table.row(["5 %", "9.7 ± 0.1", "10"]);
@@ -79,7 +79,7 @@ mod tests {
         let expected = "\
 **Table 1. Overhead, %**
 
-| loss | sent again: mean | sent again: most |
+| loss | retransmitted: mean | retransmitted: most |
 | --- | --: | --: |
 | 5 % | 9.7 ± 0.1 | 10 |
 | 10 % |  |  |

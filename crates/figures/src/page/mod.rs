@@ -16,7 +16,7 @@ use crate::chart::Chart;
 /// use punctual_figures::{Column, Page, Table};
 ///
 /// let mut page = Page::new("Retransmission");
-/// page.lead("How much is sent twice, and what is lost all the same.");
+/// page.lead("The overhead of retransmission, and the losses that remain.");
 /// page.heading("Overhead");
 /// let mut table = Table::new("Mean overhead", [Column::text("algorithm"), Column::number("%")]);
 /// table.row(["aggressive", "9.66"]);
@@ -57,7 +57,7 @@ impl Page {
         self.lead = Some(text.into());
     }
 
-    /// Sets what stands at the end in small letters: by which program and version it was made.
+    /// Sets the text at the end in small letters: the program and the version that made the page.
     pub fn foot(&mut self, text: impl Into<Text>) {
         self.foot = Some(text.into());
     }
@@ -77,7 +77,7 @@ impl Page {
         self.blocks.push(Block::Paragraph(text.into()));
     }
 
-    /// Adds a paragraph set apart: a warning, a limit of what was measured.
+    /// Adds a paragraph set apart: a warning, or a limit of the measurement.
     pub fn note(&mut self, text: impl Into<Text>) {
         self.blocks.push(Block::Note(text.into()));
     }

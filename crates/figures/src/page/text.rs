@@ -13,9 +13,9 @@ pub enum Span {
     Plain(String),
     /// Emphasised.
     Strong(String),
-    /// What is typed or read by machines.
+    /// Text that is typed, or read by machines.
     Code(String),
-    /// A link: what is read, and the address.
+    /// A link: its text and its address.
     Link(String, String),
 }
 
@@ -32,7 +32,7 @@ impl Text {
         self.with(Span::Strong(text.into()))
     }
 
-    /// Adds what is typed or read by machines.
+    /// Adds text that is typed, or read by machines.
     #[must_use]
     pub fn code(self, text: impl Into<String>) -> Self {
         self.with(Span::Code(text.into()))

@@ -19,7 +19,7 @@ pub(super) const LISTENER: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1)), 9_000);
 /// Connections that one end makes or takes: links that are called again and again.
 const MOST_LINKS: usize = 40;
-/// What a turn sends: every link may have everything to send again.
+/// The most that a turn sends: every link may have everything to retransmit.
 const MOST_AT_ONCE: usize = 4_096;
 
 /// A caller's address.
@@ -30,12 +30,12 @@ pub(super) fn address(path: usize) -> SocketAddr {
 /// One end of a group.
 pub(super) struct End {
     links: GroupEnd,
-    /// Connections of the links so far, those that have ended included.
+    /// Connections of the links so far, the ended ones included.
     connections: Vec<(usize, ConnectionId)>,
     calls: usize,
     /// Messages that were taken for sending.
     pub(super) sent: u32,
-    /// The number of the message that is to come next, by what came and what was counted as lost.
+    /// The number of the next message, by the received messages and those counted as lost.
     pub(super) next: u32,
     received: Vec<(Bytes, u32)>,
 }
@@ -103,7 +103,7 @@ impl End {
         self.links.poll_timeout()
     }
 
-    /// Runs timers, reads, and hands what there is to send to `path`, until nothing is left to do.
+    /// Runs timers, reads, and hands outgoing datagrams to `path`, until nothing is left to do.
     pub(super) fn settle(&mut self, now: Instant, mut path: impl FnMut(usize, Datagram)) {
         let mut sent = 0;
         for _ in 0..10_000 {
@@ -136,7 +136,7 @@ impl End {
         panic!("the group does not come to rest");
     }
 
-    /// Messages come in order, once, as they were sent, and what is missing is counted.
+    /// Messages come in order, once, as they were sent, and missing ones are counted.
     pub(super) fn expect_what_was_sent(&mut self, sent: u32) {
         for (payload, lost) in self.received.drain(..) {
             let (number, rest) = payload.split_first_chunk().expect("a number");

@@ -8,7 +8,7 @@ use punctual_units::Instant;
 use crate::config::WINDOW;
 use crate::input::START;
 
-/// What waits on the way, each way.
+/// The most datagrams that are under way, each way.
 const MOST_UNDER_WAY: usize = 512;
 /// Datagrams of one turn: both ends may have everything to send again.
 const MOST_AT_ONCE: usize = 4 * WINDOW + 256;
@@ -32,15 +32,15 @@ pub(super) struct End {
     pub(super) received: Vec<Bytes>,
     /// Of a stream of bytes: how many were taken for sending.
     pub(super) bytes_sent: usize,
-    /// The same: how many were read.
+    /// The number of received bytes that were read.
     pub(super) bytes_received: usize,
     /// The messages of a file that were sent, have no time to be given up at, and were not read.
     pub(super) owed: BTreeSet<usize>,
-    /// Whether none of the messages sent may be overtaken.
+    /// Whether no message may be delivered before an earlier one.
     pub(super) keeps_order: bool,
     /// The numbers of the messages that were read.
     pub(super) seen: BTreeSet<usize>,
-    /// How many of `received` were looked at before.
+    /// The number of messages in `received` that were checked before.
     pub(super) known: usize,
 }
 
@@ -84,7 +84,7 @@ impl End {
         }
     }
 
-    /// Runs timers, reads, and puts on the way what there is to send, until nothing is left to do.
+    /// Runs timers, reads, and puts outgoing datagrams on the way, until nothing is left to do.
     pub(super) fn settle(&mut self, now: Instant, under_way: &mut VecDeque<Datagram>) {
         let (mut buffer, mut sent) = (Vec::new(), 0);
         for _ in 0..10_000 {
@@ -138,8 +138,8 @@ impl End {
     }
 }
 
-/// Each message is one of those that were sent, comes once, and after the one before it unless that
-/// was allowed to be overtaken. Only the last is kept for the next time.
+/// Each message is one of the sent ones, comes once, and after the one before it unless it may be
+/// reordered. Only the last is kept for the next time.
 pub(super) fn expect_what_was_sent(from: &mut End, to: &mut End) {
     let mut last = None;
     for (at, payload) in to.received.iter().enumerate() {
@@ -156,7 +156,7 @@ pub(super) fn expect_what_was_sent(from: &mut End, to: &mut End) {
     to.known = to.received.len();
 }
 
-/// What was read of a stream are the bytes that were sent.
+/// The bytes that were read of a stream are the bytes that were sent.
 pub(super) fn expect_the_stream(from: &mut End, to: &mut End) {
     for payload in to.received.drain(..) {
         let expected = (to.bytes_received..to.bytes_received + payload.len()).map(byte_at);

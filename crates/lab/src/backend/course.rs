@@ -2,7 +2,7 @@
 
 use crate::backend::Series;
 
-/// Numbers of the whole course, by column of the results: only those that the series knows.
+/// Numbers of the whole course, by column of the results, as far as the series has them.
 pub(crate) fn of_the_course(series: &Series) -> Vec<(&'static str, f64)> {
     let mut numbers = Vec::new();
     let rtt = settled(series, "sender.msRTT");
@@ -35,7 +35,7 @@ fn mean(numbers: &[f64]) -> f64 {
     numbers.iter().sum::<f64>() / numbers.len() as f64
 }
 
-/// Periods over which a burst is measured: two seconds of the usual 100 ms. What follows an
+/// Periods over which a burst is measured: two seconds of the usual 100 ms. A burst after an
 /// ordinary pause of a mobile link is shorter.
 const BURST: usize = 20;
 

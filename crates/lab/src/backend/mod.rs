@@ -54,7 +54,7 @@ pub struct Outcome {
 pub struct Series {
     /// Names of the columns; the first is `time_s`, the end of the period since the start.
     pub columns: Vec<String>,
-    /// A row a period. What is not known is not a number.
+    /// A row for each period. NaN means unknown.
     pub rows: Vec<Vec<f64>>,
 }
 

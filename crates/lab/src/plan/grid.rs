@@ -52,7 +52,7 @@ impl Grid {
         })
     }
 
-    /// The parameters in an order in which each comes after those that it is computed from.
+    /// The parameters in an order in which each comes after the ones that it is computed from.
     fn order(&self, names: &Names) -> Result<Vec<usize>, PlanError> {
         let mut sorted = Sorted { order: Vec::new(), states: vec![None; self.parameters.len()] };
         for index in 0..self.parameters.len() {
@@ -178,7 +178,7 @@ impl Walk<'_> {
         Ok(None)
     }
 
-    /// Every value of a parameter, given those that were chosen before.
+    /// Every value of a parameter, given the values that were chosen before.
     fn values(&self, index: usize) -> Result<Vec<Value>, PlanError> {
         let parameter = &self.grid.parameters[index];
         let mut values = Vec::new();

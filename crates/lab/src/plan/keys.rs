@@ -11,7 +11,7 @@ pub(crate) const SECTIONS: [&str; 5] = ["stream", "link", "hosts", "options", "t
 pub(crate) const STREAM: &[&str] =
     &["transport", "bitrate", "ramp.by", "ramp.every", "payload", "duration", "streams"];
 
-/// Keys of links besides those that a link's text form has.
+/// Keys of links beside the keys of a link's text form.
 const LINK: &[&str] = &["preset", "event", "stall", "outage", "rtt", "trace", "at"];
 
 pub(crate) const HOSTS: &[&str] = &["lateness", "drift", "offset"];

@@ -29,7 +29,7 @@ pub struct ReportFigure {
     pub chart: Chart,
 }
 
-/// The figures of the plan, in its order; those that no run gives a point for are left out.
+/// The figures of the plan, in its order; a figure without any point is left out.
 pub fn figures(results: &Results) -> Vec<ReportFigure> {
     let drawn = results.plan.figures.iter().filter_map(|figure| {
         let drawing = results.drawing(figure);

@@ -10,7 +10,7 @@ pub(super) fn column(estimates: &[Estimate]) -> usize {
     needed.get(needed.len() / 2).copied().unwrap_or(0)
 }
 
-/// The decimals that an estimate needs: those that its interval leaves certain, or four digits.
+/// The number of decimals of an estimate: as many as its interval leaves certain, or four digits.
 fn needed(estimate: &Estimate) -> usize {
     match estimate.interval.filter(|(low, high)| high > low) {
         Some((low, high)) => decimals_for((high - low) / 2.0, 2),
@@ -83,7 +83,7 @@ fn decimals_for(number: f64, digits: usize) -> usize {
     decimals
 }
 
-/// Several values with as many decimals: those that show the least of them, but zeros, to two
+/// Several values with equal decimals, so that the least value but zero has two
 /// digits.
 pub(super) fn alike<const N: usize>(values: [f64; N]) -> [String; N] {
     let decimals = values.iter().filter(|value| **value != 0.0);

@@ -97,7 +97,7 @@ impl Results {
         }
     }
 
-    /// A bound for a run. What cannot be computed bounds everything out.
+    /// A bound for a run. If it cannot be computed, it excludes every run.
     fn bound_of(&self, row: usize, bound: &Bound) -> f64 {
         match bound {
             Bound::Fixed(number) => *number,

@@ -69,7 +69,7 @@ impl Folder {
         Ok(None)
     }
 
-    /// Begins the file of rows as they come, with those that there are already.
+    /// Begins the file of rows as they come, with the rows that there are already.
     pub(crate) fn begin(&self, sheet: &Sheet) -> Result<File, String> {
         self.write(PARTIAL, sheet.to_csv().as_bytes())?;
         let path = self.0.join(PARTIAL);

@@ -17,7 +17,7 @@ use crate::results::{Layout, full_name, report, statistics};
 /// Every name that the results of a plan know.
 #[derive(Debug)]
 pub(crate) struct KnownNames<'a> {
-    /// The plan with all its experiments, also those that a quick run leaves out.
+    /// The plan with all its experiments, also the ones that a quick run leaves out.
     whole: &'a Plan,
     layout: &'a Layout,
     columns: Vec<String>,

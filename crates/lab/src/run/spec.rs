@@ -33,7 +33,7 @@ pub struct RunSpec {
 /// Which runs of a plan are wanted.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Backends; empty for those that the plan names.
+    /// Backends; empty for the plan's.
     pub backends: Vec<String>,
     /// The part of all runs.
     pub shard: Shard,

@@ -37,7 +37,7 @@ pub struct Adjustments {
     pub quick: bool,
     /// Values that replace others: `latency=120ms`.
     pub set: Vec<String>,
-    /// Backends; empty for those that the plan names.
+    /// Backends; empty for the plan's.
     pub backends: Vec<String>,
     /// The part of all runs.
     pub shard: Shard,

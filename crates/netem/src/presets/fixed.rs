@@ -62,7 +62,8 @@ pub(super) fn mtu_drop(_: u64) -> PathProfile {
     let config = LinkConfig {
         // 8 µs a byte by 2^20 instead of 10^6, which is how the source computes it.
         rate: Some(Bitrate::from_bits_per_sec(1_048_576)),
-        // The article's queue drops packets that would wait for 200 ms, ours those that would wait
+        // The article's queue drops packets that would wait for 200 ms, ours drops the ones that
+        // would wait for longer than the limit.
         // for longer than the limit.
         queue: QueueLimit::Time(Duration::from_millis(200) - Duration::from_nanos(1)),
         mtu: Some(1_536 + HEADERS),

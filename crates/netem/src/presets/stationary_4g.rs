@@ -62,8 +62,8 @@ impl Default for CongestionEvent {
 ///   second: 0.25 % are lost by chance; where the rate falls below 8.5 Mb/s loss rises, to 12 % at
 ///   6 Mb/s.
 /// - **Spikes of an extra 400 ms of delay, and of the RTT to 300 ms**: each 12 to 30 s nothing
-///   leaves for 150 to 400 ms. What 5 Mb/s leave behind in 400 ms, 12 Mb/s carry away in 170 ms:
-///   so much the RTT rises, that is measured by small packets behind it.
+///   leaves for 150 to 400 ms. A rate of 5 Mb/s leaves a backlog in 400 ms that 12 Mb/s carry away
+///   in 170 ms; the RTT of small packets behind it rises by that.
 /// - **Jitter (RFC 3550) of bare UDP about 4 ms, sometimes 8**: jitter of 13 ms, order kept.
 /// - **A queue of 1.8 MB**, 1.2 s at 12 Mb/s, because the event lost little of what it held.
 pub fn stationary_4g(seed: u64, events: &[CongestionEvent]) -> PathProfile {

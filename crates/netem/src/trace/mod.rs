@@ -30,7 +30,7 @@ enum Records {
     Rows(Arc<[TraceRow]>),
 }
 
-/// The values of a link from an instant on. Those that are `None` do not change.
+/// The values of a link from an instant on. Values that are `None` do not change.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TraceRow {
     /// Time since the begin of the trace.

@@ -56,8 +56,8 @@ pub struct Needs {
     pub aggressive: Option<Need>,
     /// libsrt's algorithm that retransmits a packet once in a round trip.
     pub efficient: Option<Need>,
-    /// The deadline-aware one between two ends that know it: the least latency first, then those
-    /// that need fewer copies, down to none.
+    /// The deadline-aware one between two ends that know it: the least latency first, then
+    /// latencies that need fewer copies, down to none.
     pub deadline: Vec<Need>,
 }
 

@@ -114,7 +114,7 @@ async fn an_abandoned_call_is_taken_back() {
         let call = port.connect(listener.local_addr(), config());
         assert!(polled(call, yields).await.is_none(), "nobody has answered yet");
     }
-    // What may have come through of them is answered and closes.
+    // Calls that may have come through are answered and closed.
     let call = port.connect(listener.local_addr(), config().with_stream_id("last").unwrap());
     let serve = async {
         loop {

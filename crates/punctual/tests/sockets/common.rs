@@ -1,5 +1,5 @@
-//! What the tests have in common. Nothing here depends on exact times: the timeout only turns a
-//! hang into a failure.
+//! Helpers of the tests. Nothing here depends on exact times: the timeout only turns a hang into a
+//! failure.
 
 use std::net::SocketAddr;
 use std::time::Duration;

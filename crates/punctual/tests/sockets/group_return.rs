@@ -44,7 +44,7 @@ impl Path {
     }
 
     fn start_again(&mut self) {
-        // What came to nobody is lost.
+        // Datagrams that arrived for nobody are lost.
         while self.front.try_recv(&mut [0; 2_048]).is_ok() {}
         self.relay = tokio::spawn(relay(Arc::clone(&self.front), self.target));
     }
@@ -144,7 +144,7 @@ async fn a_link_is_back_when_its_path_is_whatever_the_group_does() {
             let before = stream.first_link().unwrap().statistics.packets_sent;
             let took = stream.outage(Duration::from_millis(97 * number)).await;
             assert_ne!(stream.first_link().unwrap().id, first);
-            // What the link counted before it ended is still there.
+            // The counts of the link before it ended are still there.
             assert!(stream.sender.report().ended.packets_sent >= before.max(1));
             (kind, took)
         });

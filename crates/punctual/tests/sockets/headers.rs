@@ -1,4 +1,4 @@
-//! What the port's options write into IP headers, read from the datagrams that arrive: type of
+//! The effect of the port's options on IP headers, read from the datagrams that arrive: type of
 //! service and time to live, of both ends, in both families.
 
 use std::io::{self, IoSliceMut};

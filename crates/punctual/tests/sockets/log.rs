@@ -1,4 +1,4 @@
-//! What the library says in its log, for tests to look at.
+//! The library's log, for tests to read.
 #![expect(clippy::disallowed_types, reason = "all tests of the process share one log")]
 
 use std::sync::{Mutex, OnceLock};
@@ -8,7 +8,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// What was said in one thread: in that of a test, whose runtime has no other.
+/// The log of one thread: that of a test, whose runtime has no other.
 #[derive(Debug)]
 pub(crate) struct Log {
     thread: ThreadId,

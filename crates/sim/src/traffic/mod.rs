@@ -76,9 +76,9 @@ pub struct TrafficStatistics {
     pub delivered_bytes: u64,
     /// IP bytes that got across, each once.
     ///
-    /// Of paced traffic: those of all packets that arrived, without duplicates. Of a TCP-like
-    /// flow: those that its sender knows to have arrived. A packet that it took for lost does not
-    /// count, even if it came later: another one carries the same bytes again.
+    /// Bytes of paced traffic in all packets that arrived, without duplicates. Bytes of a TCP-like
+    /// flow in the packets that its sender knows to have arrived. A packet that it took for lost
+    /// does not count, even if it came later: another one carries the same bytes again.
     pub goodput_bytes: u64,
     /// TCP-like: packets that it took for lost.
     pub lost: u64,

@@ -10,8 +10,8 @@ use crate::packet::{Cargo, IpPacket};
 use crate::stream::{End, Phase, Transport};
 
 impl World {
-    /// The application of a stream sends no more. What it has sent is still delivered, and the
-    /// connection stands.
+    /// The application of a stream sends no more. Its messages so far are still delivered, and the
+    /// connection stays established.
     pub fn stop(&mut self, stream: StreamId) {
         let index = stream.0 as usize;
         self.streams[index].stop();

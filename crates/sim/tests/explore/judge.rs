@@ -247,8 +247,8 @@ fn check_unreadable(stream: &Stream, outcome: &StreamOutcome) {
     }
 }
 
-/// Messages that were given up. What cannot be decrypted counts among the dropped each time that it
-/// comes: late copies of packets whose key is gone, too.
+/// Messages that were given up. A packet that cannot be decrypted counts among the dropped each
+/// time that it comes: late copies of packets whose key is gone, too.
 fn dropped(receiver: &Statistics) -> u64 {
     receiver.packets_receive_dropped - receiver.packets_undecrypted
 }

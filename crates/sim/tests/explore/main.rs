@@ -23,7 +23,7 @@ use crate::run::explore;
 const SEEDS: u64 = 150;
 
 #[test]
-fn whatever_happens_nothing_is_wrong_and_all_is_well_again_afterwards() {
+fn random_worlds_keep_the_rules_and_recover() {
     if let Some(seed) = swarm::number("EXPLORE_SEED") {
         println!("{}", explore(seed));
         return;

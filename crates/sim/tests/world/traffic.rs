@@ -55,7 +55,7 @@ fn a_tcp_like_flow_fills_the_link_and_its_queue() {
     let link = pair.world.link_statistics(pair.there);
     let rate = Bitrate::of(statistics.delivered_bytes, SECS(60));
     assert!(rate > Bitrate::from_mbps(19), "{rate} of 20 Mb/s");
-    // Every arrival counts once, except those that the sender does not know of yet.
+    // Every arrival counts once, except the ones that the sender does not know of yet.
     let unknown = statistics.delivered_bytes - statistics.goodput_bytes;
     assert!(unknown <= statistics.window, "{statistics:?}");
     assert!(link.dropped_by_queue > 20, "{link:?}");
