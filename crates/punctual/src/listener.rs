@@ -358,7 +358,8 @@ impl IncomingCall {
         self.answer_group(None)
     }
 
-    /// The same with these options, which a group has from its first link.
+    /// The same with these options, such as a passphrase that belongs to the stream ID. They apply
+    /// to the further links as well; a link of a group that stands already has that group's.
     pub fn accept_group_with(self, config: Config) -> Result<Option<Group>, Error> {
         self.answer_group(Some(config))
     }

@@ -329,7 +329,7 @@ impl Group {
         if payload.is_empty() || payload.len() > max {
             return Err(SendError::Size { size: payload.len(), max });
         }
-        if !self.carriers().any(|(_, link)| link.has_room()) {
+        if !self.has_room() {
             let carriers: Vec<LinkId> = self.carriers().map(|(&id, _)| id).collect();
             self.actions.extend(carriers.into_iter().map(|id| (id, LinkAction::AwaitRoom)));
             return Err(SendError::Full);
@@ -348,6 +348,12 @@ impl Group {
         self.next_msgno = self.next_msgno.next();
         self.distribution.submit(now, message, &mut self.links, &mut self.actions);
         Ok(())
+    }
+
+    /// Whether a link that carries the stream, or one that may, has room for a message, by what the
+    /// links last said of themselves.
+    pub fn has_room(&self) -> bool {
+        self.carriers().any(|(_, link)| link.has_room())
     }
 
     /// Takes in a message that a link delivered at its time.

@@ -91,7 +91,7 @@ impl Inner {
 
 impl State {
     /// Tells the group which connections have ended; whether there were any.
-    fn take_ended_links(&mut self) -> bool {
+    pub(super) fn take_ended_links(&mut self) -> bool {
         let established = self
             .driver
             .links()

@@ -151,6 +151,9 @@ async fn call_once(
     let (id, socket) = {
         let inner = group.upgrade().ok_or(Error::Stopped)?;
         let mut state = inner.lock();
+        if state.closing {
+            return Err(state.end());
+        }
         let config = inner.config.clone();
         let id = state.driver.add_link(punctual_io::now(), link.weight, |membership| {
             port.call_link(link.remote, config, membership, &inner.signals)
@@ -177,6 +180,9 @@ impl Inner {
     /// The connection of a link is established: it carries the stream from now on.
     fn link_up(&self, id: LinkId, socket: &Socket) -> Result<(), Error> {
         let mut state = self.lock();
+        if state.closing {
+            return Err(state.end());
+        }
         state.driver.link_up(&mut Sockets, id).map_err(|error| {
             Error::Closed(match error {
                 LinkUpError::NotEstablished => socket.ended().unwrap_or(CloseReason::Local),

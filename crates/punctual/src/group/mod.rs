@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use punctual_proto::{
     CloseReason, Config, ConfigError, DrainedLink, GroupDriver, GroupKind, GroupOffer, LinkId,
-    LinkState, Message, SendOptions, Statistics,
+    LinkState, Message, Readiness, SendOptions, Statistics,
 };
 use punctual_units::Instant;
 
@@ -221,13 +221,32 @@ impl Group {
         if state.is_drained() {
             return Err(state.end());
         }
-        let next = state.driver.group().next_delivery();
-        let hurry = next.is_some_and(|next| state.sleeps_until.is_none_or(|at| next < at));
+        let sleeps_too_long = state.sleeps_past_delivery();
         drop(state);
-        if hurry {
+        if sleeps_too_long {
             self.inner.signals.phase.notify_waiters();
         }
         Ok(None)
+    }
+
+    /// Whether the group is readable, writable or broken now. It can be asked for at any time, as
+    /// often as wanted.
+    ///
+    /// It is writable while a link that carries the stream has room and nobody has closed the
+    /// group. It is broken when its last link has ended; messages that were received before may
+    /// still be readable.
+    pub fn readiness(&self) -> Readiness {
+        let mut state = self.inner.lock();
+        let any_ended = state.take_ended_links();
+        let mut readiness = state.driver.readiness(&mut Sockets);
+        state.forget_drained();
+        readiness.writable &= !state.closing;
+        let sleeps_too_long = state.sleeps_past_delivery();
+        drop(state);
+        if any_ended || sleeps_too_long {
+            self.inner.signals.wake();
+        }
+        readiness
     }
 
     /// Adds a link. What this gives completes when the link stands, or could not be made.
@@ -255,15 +274,15 @@ impl Group {
         self.inner.signals.wake();
     }
 
-    /// Closes all links: each sends what is buffered for up to [`linger`](Config::linger). What was
-    /// received can still be read.
+    /// Closes all links: each sends what is buffered for up to [`linger`](Config::linger), and a
+    /// link that is still being called is given up. What was received can still be read.
     ///
     /// Cancel safe: once begun, the group closes whether this is waited for or not.
     pub async fn close(&self) {
         let sockets: Vec<Socket> = {
             let mut state = self.inner.lock();
             state.closing = true;
-            state.established().map(|(_, socket)| socket.clone()).collect()
+            state.driver.links().map(|(_, socket)| socket.clone()).collect()
         };
         sockets.iter().for_each(Socket::begin_close);
         for socket in sockets {
@@ -370,6 +389,12 @@ impl State {
             let DrainedLink { id, weight, link } = drained;
             self.ended.add(LinkReport::new(id, weight, LinkState::Gone, &link));
         }
+    }
+
+    /// Whether the group's task would wake up after the next message is due.
+    fn sleeps_past_delivery(&self) -> bool {
+        let next = self.driver.group().next_delivery();
+        next.is_some_and(|next| self.sleeps_until.is_none_or(|at| next < at))
     }
 
     fn end(&self) -> Error {

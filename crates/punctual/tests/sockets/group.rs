@@ -295,3 +295,57 @@ async fn a_balance_spreads_a_stream_and_loses_nothing_when_a_link_is_cut() {
     within(sender.close()).await;
     assert!(within(receiver.recv()).await.is_err());
 }
+
+#[tokio::test]
+async fn a_group_is_readable_writable_and_broken_whenever_asked() {
+    let listener = Listener::bind(local(), lets_groups_in()).await.unwrap();
+    let links = vec![GroupLink::to(listener.local_addr()); 2];
+    let (sender, receiver) = called(&listener, GroupKind::Broadcast, links, patient()).await;
+    assert!(sender.readiness().writable && !receiver.readiness().readable);
+    sender.send(message(1)).await.unwrap();
+    until(|| receiver.readiness().readable).await;
+    assert!(receiver.readiness().readable, "it can be asked again");
+    assert_eq!(receiver.try_recv().unwrap().unwrap().payload, message(1));
+    until(|| !receiver.readiness().readable).await;
+    assert!(!receiver.readiness().broken);
+    within(sender.close()).await;
+    assert!(sender.readiness().broken && !sender.readiness().writable);
+    until(|| receiver.readiness().broken).await;
+    assert!(!receiver.readiness().writable);
+}
+
+#[tokio::test]
+async fn a_closed_group_gives_up_the_links_that_are_still_being_called() {
+    let listener = Listener::bind(local(), lets_groups_in()).await.unwrap();
+    let silent = UdpSocket::bind(local()).await.unwrap();
+    let patient = patient().with_connect_timeout(Duration::from_secs(600)).unwrap();
+    let links = vec![GroupLink::to(listener.local_addr())];
+    let (sender, receiver) = called(&listener, GroupKind::Broadcast, links, patient).await;
+    let call = sender.add_link(GroupLink::to(silent.local_addr().unwrap()));
+    within(silent.recv(&mut [0; 2_048])).await.unwrap();
+    within(sender.close()).await;
+    let error = within(call).await.unwrap().unwrap_err();
+    assert_eq!(error.close_reason(), Some(&CloseReason::Local));
+    let late = within(sender.add_link(GroupLink::to(listener.local_addr()))).await.unwrap();
+    assert!(late.is_err(), "a closed group takes no link");
+    until(|| receiver.readiness().broken).await;
+}
+
+#[tokio::test]
+async fn a_group_accepted_with_options_has_them_on_all_its_links() {
+    let listener = Listener::bind(local(), lets_groups_in()).await.unwrap();
+    let secret = patient().with_passphrase("only of this stream").unwrap();
+    let links = vec![GroupLink::to(listener.local_addr()); 2];
+    let call = Group::connect(GroupKind::Broadcast, links, secret.clone());
+    let accept = async {
+        let call = listener.incoming().await?;
+        assert!(call.group().is_some());
+        call.accept_group_with(secret.with_group_connect(true))
+    };
+    let (sender, receiver) = within(async { tokio::try_join!(call, accept) }).await.unwrap();
+    let receiver = receiver.expect("the first link");
+    // Nobody accepts the second link: it joins.
+    links_up(&receiver, 2).await;
+    sender.send(message(3)).await.unwrap();
+    assert_eq!(within(receiver.recv()).await.unwrap().payload, message(3));
+}

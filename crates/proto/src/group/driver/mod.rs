@@ -10,7 +10,7 @@ use punctual_wire::RejectReason;
 use super::{Group, GroupKind, LinkAction, LinkId, LinkState, Membership};
 use crate::endpoint::{ConnectionId, Endpoint};
 use crate::error::SendError;
-use crate::event::{Message, SendOptions};
+use crate::event::{Message, Readiness, SendOptions};
 
 /// Gives a [`GroupDriver`] the endpoints that hold its links.
 pub trait LinkEndpoints {
@@ -226,13 +226,32 @@ impl<L> GroupDriver<L> {
 
     /// The next message of the stream that is due, if there is one.
     pub fn recv(&mut self, endpoints: &mut impl LinkEndpoints<Link = L>) -> Option<Message> {
+        if self.collect_due(endpoints) { self.group.recv(self.collected) } else { None }
+    }
+
+    /// Whether the group is readable, writable or broken now. It can be asked at any time.
+    ///
+    /// The group is writable while a link that carries the stream has room. It is broken when links
+    /// were established and none is any more; what they received may still be readable.
+    pub fn readiness(&mut self, endpoints: &mut impl LinkEndpoints<Link = L>) -> Readiness {
+        self.update(endpoints);
+        Readiness {
+            readable: self.collect_due(endpoints),
+            writable: self.group.has_room(),
+            broken: self.group.peer_group().is_some() && !self.group.is_up(),
+        }
+    }
+
+    /// Hands what is due at the links to the group until it has a message that is due; whether it
+    /// has one.
+    fn collect_due(&mut self, endpoints: &mut impl LinkEndpoints<Link = L>) -> bool {
         let mut is_complete = false;
         loop {
-            if let Some(message) = self.group.recv(self.collected) {
-                return Some(message);
+            if self.group.next_delivery().is_some_and(|due| due <= self.collected) {
+                return true;
             }
             if is_complete {
-                return None;
+                return false;
             }
             // A message that falls due while the links are asked waits for the next round, since
             // another link, asked before, may have one that precedes it. No event tells of it

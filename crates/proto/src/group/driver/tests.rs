@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::*;
-use crate::config::{Config, EndpointConfig};
+use crate::config::{BufferSize, Config, EndpointConfig};
 use crate::event::Event;
 
 const START: Instant = Instant::from_millis(10_000);
@@ -28,7 +28,8 @@ fn address(end: usize, path: usize) -> SocketAddr {
 }
 
 fn config() -> Config {
-    Config::default().with_group_connect(true).with_latency(LATENCY).expect("in range")
+    let config = Config::default().with_group_connect(true).with_latency(LATENCY);
+    config.expect("in range").with_send_buffer(BufferSize::Packets(256))
 }
 
 impl End {
@@ -69,6 +70,11 @@ impl End {
             }
             _ => driver.update(&mut endpoints),
         }
+    }
+
+    fn readiness(&mut self, now: Instant) -> Readiness {
+        let (driver, mut endpoints) = self.parts(now);
+        driver.readiness(&mut endpoints)
     }
 
     fn recv(&mut self, now: Instant) -> Vec<Bytes> {
@@ -228,4 +234,43 @@ fn a_link_does_not_come_up_before_its_connection_is_established() {
     assert_eq!(driver.link_up(&mut endpoints, link), Err(LinkUpError::NotEstablished));
     assert_eq!(driver.group().link_state(link), Some(LinkState::Joining));
     assert_eq!(end.send(START, "too early"), Err(SendError::NotConnected));
+}
+
+#[test]
+fn a_group_can_be_asked_at_any_time_whether_it_is_ready() {
+    for kind in [GroupKind::Broadcast, GroupKind::Backup, GroupKind::Balance] {
+        let mut unconnected = End::new(kind, 1);
+        assert_eq!(unconnected.readiness(START), Readiness::default(), "{kind:?}: neither yet");
+
+        let mut ends = Ends::established(kind);
+        let readiness = ends.ends[0].readiness(ends.now);
+        assert!(readiness.writable && !readiness.readable && !readiness.broken, "{kind:?}");
+        ends.ends[0].send(ends.now, "last").expect("room");
+        ends.run_for(LATENCY / 2);
+        assert!(!ends.ends[1].readiness(ends.now).readable, "{kind:?}: it is not due yet");
+        ends.run_for(LATENCY);
+        assert!(ends.ends[1].readiness(ends.now).readable, "{kind:?}");
+        assert!(ends.ends[1].readiness(ends.now).readable, "{kind:?}: it can be asked again");
+
+        (0..2).for_each(|path| ends.close(path));
+        ends.run_for(Duration::from_millis(20));
+        let readiness = ends.ends[1].readiness(ends.now);
+        assert!(readiness.broken && readiness.readable && !readiness.writable, "{kind:?}");
+        assert_eq!(ends.ends[1].recv(ends.now), ["last"], "{kind:?}: each copy counts once");
+        let readiness = ends.ends[1].readiness(ends.now);
+        assert!(readiness.broken && !readiness.readable, "{kind:?}");
+    }
+}
+
+#[test]
+fn a_group_whose_links_are_full_is_not_writable_until_there_is_room() {
+    for kind in [GroupKind::Broadcast, GroupKind::Backup, GroupKind::Balance] {
+        let mut ends = Ends::established(kind);
+        while ends.ends[0].send(ends.now, "more").is_ok() {
+            assert!(ends.ends[0].driver.group().statistics(ends.now).packets_sent_unique < 9_999);
+        }
+        assert!(!ends.ends[0].readiness(ends.now).writable, "{kind:?}");
+        ends.run_for(LATENCY);
+        assert!(ends.ends[0].readiness(ends.now).writable, "{kind:?}");
+    }
 }
