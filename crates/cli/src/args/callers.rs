@@ -1,4 +1,4 @@
-//! Which callers are taken where a command listens.
+//! The callers that a command accepts at an end that listens.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,21 +7,24 @@ use crate::endpoint::Opener;
 use crate::exit::Failure;
 use crate::stream_ids::AllowedStreamIds;
 
-/// Which callers are taken where a command listens.
+/// The callers that a command accepts at an end that listens.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct CallerArgs {
-    /// Where SRT listens, take only callers whose stream ID this file allows: one pattern a line;
-    /// `*` stands for any text and `?` for one character; `#` begins a comment. A pattern is
-    /// compared with the whole stream ID and with the resource in it. SIGHUP reads the file again
+    /// Accept only callers whose stream ID this file allows, at each end where SRT listens. The
+    /// file has one pattern a line: `*` matches any text, `?` one character, `#` begins a comment.
+    /// A pattern is compared with the whole stream ID and with the resource in it. SIGHUP makes the
+    /// command read the file again
     #[arg(long, value_name = "FILE")]
     allow_streamids: Option<PathBuf>,
 }
 
 impl CallerArgs {
-    /// Reads the file of stream IDs, if there is one, and has each of `openers` that listens ask
-    /// it. Needs a runtime.
+    /// Reads the file of stream IDs, if there is one, and lets each of `openers` that listens check
+    /// its callers by it. Needs a runtime.
     ///
-    /// Errors: it cannot be read, or nothing listens.
+    /// # Errors
+    ///
+    /// The file cannot be read, or no end listens.
     pub(crate) fn admit(&self, openers: Vec<Opener>) -> Result<Vec<Opener>, Failure> {
         let Some(path) = &self.allow_streamids else { return Ok(openers) };
         if !openers.iter().any(Opener::listens_for_srt) {

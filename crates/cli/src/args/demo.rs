@@ -2,19 +2,20 @@
 
 use std::path::PathBuf;
 
-/// See what SRT does on a bad mobile link, in under a minute
+/// Compare SRT with bare UDP on a bad mobile link, in under a minute
 ///
-/// Sends a 12-second MPEG-TS clip with picture and sound over an emulated mobile link twice at
-/// once: over bare UDP and over SRT, with the same losses drawn from the same seed. Checks both
-/// transport streams at the far end, and shows what each lost, its delay and its jitter. Nothing to
-/// configure; everything happens on this machine. Both received files are kept, to be played.
+/// Sends a 12-second MPEG-TS clip with picture and sound over an emulated mobile link twice at the
+/// same time: over bare UDP and over SRT, with the same losses from the same seed. Checks both
+/// transport streams at the other end, and shows the loss, the delay and the jitter of each.
+/// Nothing needs to be configured, and everything happens on this machine. Both received files are
+/// kept and can be played.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct DemoArgs {
-    /// Where the received files go
+    /// The folder for the received files
     #[arg(long, value_name = "FOLDER", default_value = "punctual-demo")]
     pub(crate) output: PathBuf,
-    /// Which losses the link draws; the same seed draws the same
+    /// The seed of the link's losses: the same seed gives the same losses
     #[arg(long, value_name = "NUMBER", default_value = "1")]
     pub(crate) seed: u64,
 }

@@ -9,25 +9,25 @@ use punctual_netem::PathProfile;
 
 /// Put a bad network between any two programs
 ///
-/// A relay for UDP, in real time: what arrives at LISTEN is sent to TARGET, and the answers go
-/// back, through a model of a network link in each direction. Each client gets its own links and
-/// its own port, as behind a NAT. It needs no privilege.
+/// Relays UDP in real time: datagrams that arrive at LISTEN go to TARGET, and the answers go back,
+/// through a model of a network link in each direction. Each client gets its own links and its own
+/// port, as behind a NAT. No privilege is needed.
 ///
-/// Or, with --tun, two sides: two networks, left and right, with nothing but the link between
-/// them. Programs in them use any protocol over IP, the kernel's TCP included. It needs Linux and
+/// With --tun it makes two networks instead, left and right, with nothing but the link between
+/// them. Programs in them use any protocol over IP, the kernel's TCP included. This needs Linux and
 /// root, and leaves nothing behind, even if it is killed.
 ///
-/// At the end (Ctrl-C, --duration, or the end of the commands) it tells what the links did, and how
-/// exactly in time it was: the difference between when the model delivers a packet and when it was
-/// really sent. For exact times on a busy machine let it have real-time priority (root, or
-/// CAP_SYS_NICE on Linux).
+/// At the end (Ctrl-C, --duration, or the end of the commands) it reports the packets of each link,
+/// and the exactness of its times: the difference between the model's time of a packet and the time
+/// at which it was really sent. Real-time priority (root, or CAP_SYS_NICE on Linux) makes times
+/// exact on a busy machine.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES, override_usage = USAGE)]
 pub(crate) struct EmulateArgs {
-    /// Where to receive: `:5000`, `127.0.0.1:5000`, `[::1]:5000`
+    /// The address to receive at: `:5000`, `127.0.0.1:5000`, `[::1]:5000`
     #[arg(value_name = "LISTEN", required_unless_present_any = ["tun", "preset"])]
     pub(crate) listen: Option<String>,
-    /// Where to send to: `host:4200`
+    /// The address to send to: `host:4200`
     #[arg(value_name = "TARGET", required_unless_present_any = ["tun", "preset"])]
     pub(crate) target: Option<String>,
     #[command(flatten)]
@@ -38,13 +38,14 @@ pub(crate) struct EmulateArgs {
     up: Up,
     #[command(flatten)]
     down: Down,
-    /// Which packets the links choose; the same seed and the same packets give the same choice
+    /// The seed of the links' chance: the same seed and the same packets give the same losses
     #[arg(long, help_heading = RUN, value_name = "NUMBER", default_value = "1")]
     pub(crate) seed: u64,
-    /// Clients at a time, at most; others are not heard
+    /// The most clients at the same time; datagrams of others are dropped
     #[arg(long, help_heading = RUN, value_name = "N", default_value = "1024")]
     pub(crate) max_clients: usize,
-    /// Forget a client that was silent, both ways, for this long; a bare number is seconds
+    /// Forget a client after this time without a datagram in either direction; a bare number is
+    /// seconds
     #[arg(long, help_heading = RUN, value_name = "TIME", default_value = "60s",
           value_parser = value::seconds)]
     pub(crate) client_timeout: Duration,
@@ -60,7 +61,7 @@ impl EmulateArgs {
         self.both.path(&self.up, &self.down, self.seed)
     }
 
-    /// What is to be told of the presets, if that is what was asked for.
+    /// The description of the presets, if `--preset list` asks for it.
     pub(crate) fn presets(&self) -> Option<String> {
         matches!(self.both.preset, Some(PresetName::List)).then(list_presets)
     }
@@ -79,17 +80,18 @@ punctual emulate [OPTIONS] <LISTEN> <TARGET>
        punctual emulate --preset list";
 
 const EXAMPLES: &str = "\
-Each option of the link holds both ways; with -up behind its name only from the client to the
-target (from the left side to the right), with -down only back (--loss 2% --loss-down 0). --rtt is
-split in halves. Times of --at and of traces count from a client's first datagram; with --tun, from
-the start of the left command, or of the emulator if there are not two commands.
+Each option of the link applies to both directions; with -up after its name it applies only from the
+client to the target (from the left side to the right), with -down only to the way back
+(--loss 2% --loss-down 0). Half of --rtt is the delay of each direction. Times of --at and of traces
+begin with a client's first datagram; with --tun they begin with the left command, or with the
+emulator if there are not two commands.
 
-A command of --left or --right finds in its environment PUNCTUAL_SIDE (left or right), and the
-addresses PUNCTUAL_PEER, PUNCTUAL_LEFT and PUNCTUAL_RIGHT, for IPv6 with a 6 behind the name. Its
-network is the device punctual0 and a loopback of its own, no other; what it starts ends with it.
-A command that fails makes the exit code 1, and its own is said. The report goes to standard output,
-or to standard error if a command writes to the former (see --left-log). A side without a command
-stays open for a shell, and it is said how to get in.
+The environment of a command of --left or --right has PUNCTUAL_SIDE (left or right) and the addresses
+PUNCTUAL_PEER, PUNCTUAL_LEFT and PUNCTUAL_RIGHT; a 6 after the name gives the IPv6 address. Its
+network has the device punctual0 and a loopback, and no other. All processes that it starts end with
+it. If a command fails, the exit code is 1, and the command's own exit code is printed. The report
+goes to standard output, or to standard error if a command writes to standard output (see
+--left-log). A side without a command stays open for a shell, and the way to enter it is printed.
 
 Examples:
   The link of SRT's retransmission experiments, between a sender and port 4200:
@@ -99,11 +101,11 @@ Examples:
   A satellite link with bursts of loss (2 % lost, 8 in a row on average) and a narrow way back:
       punctual emulate :5000 host:4200 --rtt 600ms --burst-loss 2%:8 --rate 20Mbps --rate-down 1Mbps
 
-  A 4G modem (20 Mb/s, jitter, loss in bursts), for a minute; then what other links are known:
+  A 4G modem (20 Mb/s, jitter, loss in bursts), for a minute; then the list of all presets:
       punctual emulate :5000 host:4200 --preset mobile --duration 60s
       punctual emulate --preset list
 
-  A link that gets worse, stops for a second, and gives back at once what it held:
+  A link that gets worse, stops for a second, and then delivers its queue at once:
       punctual emulate :5000 host:4200 --rtt 60ms --rate 20Mbps \\
           --at '10s: loss=5% over 20s' --at '40s: stall 1s drain 12Mbps' --at '60s: outage 500ms'
 
@@ -114,12 +116,12 @@ Examples:
       sudo punctual emulate --tun --rtt 200ms --loss 2% \\
           --right 'iperf3 -s' --left 'iperf3 -c $PUNCTUAL_PEER'
 
-  Somebody else's SRT, both ends of it, for a minute; what they say goes to files:
+  Two other programs with SRT, for a minute; their messages go to files:
       sudo punctual emulate --tun --rtt 60ms --loss 5% --duration 1min \\
           --right \"srt-live-transmit 'srt://:4200?latency=250' file://con > got.ts\" \\
           --left \"ffmpeg -re -i clip.ts -c copy -f mpegts 'srt://10.73.0.2:4200?latency=250000'\" \\
           --right-log right.log --left-log left.log
 
-  A look at a link; a shell at one end of it:
+  Pings over a link; a shell at one end of it:
       sudo punctual emulate --tun --preset mobile --left 'ping -c 20 $PUNCTUAL_PEER'
       sudo punctual emulate --tun --preset mobile --left bash";

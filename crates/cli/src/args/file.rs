@@ -10,11 +10,11 @@ use crate::args::StatsArgs;
 
 /// Send files and folders over SRT, or receive them
 ///
-/// Two Punctual ends tell each other what is there already: an interrupted transfer goes on where
-/// it was, files that are the same are not sent again, and every file's SHA-256 is compared before
-/// it gets its name. With srt-xtransmit files go in its segments; with srt-file-transmit one file
-/// goes as a stream of bytes (--protocol stream). Those know neither: a file that was interrupted
-/// is sent again from its start.
+/// Two Punctual ends compare the files that are there already: an interrupted transfer goes on
+/// where it was, a file that is the same is not sent again, and each file's SHA-256 is checked
+/// before the file gets its name. With srt-xtransmit files are sent in its segments, and with
+/// srt-file-transmit one file as a stream of bytes (--protocol stream); both send a file that was
+/// interrupted again from its start.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct FileArgs {
@@ -30,29 +30,30 @@ pub(crate) enum FileCommand {
 
 /// Send a file, or all files below a folder
 ///
-/// A folder's files keep their places below it. What cannot be read is named, the rest is sent, and
-/// the exit code is 1. Links to files are sent as files; links to folders are not followed.
+/// The files of a folder keep their paths below it. A file that cannot be read is named, the rest
+/// is sent, and the exit code is 1. Links to files are sent as files; links to folders are not
+/// followed.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct FileSendArgs {
     /// The file or folder
     #[arg(value_name = "SRC")]
     pub(crate) src: PathBuf,
-    /// Where it goes to: srt://host:port, or srt://:port to wait for a call. transtype=file need
-    /// not be said
+    /// The other end: srt://host:port, or srt://:port to wait for a call. transtype=file is implied
     #[arg(value_name = "DST", value_parser = file_uri)]
     pub(crate) dst: Uri,
-    /// How files travel [default: between Punctual ends what both know, else segments; stream if
-    /// the URI says messageapi=0]
+    /// The protocol for files [default: Punctual's with another Punctual, else segments; stream if
+    /// the URI has messageapi=0]
     #[arg(long, value_name = "PROTOCOL")]
     pub(crate) protocol: Option<Protocol>,
-    /// Bytes of a message at most
+    /// The most bytes in a message
     #[arg(long, value_name = "BYTES", default_value = "1456000", value_parser = segment)]
     pub(crate) segment: usize,
     /// Print the names of the files, and send nothing
     #[arg(long)]
     pub(crate) printout: bool,
-    /// Connect, or wait for a caller, again until all is there; at most once a second
+    /// Connect again, or wait for another caller, until everything has arrived; at most once a
+    /// second
     #[arg(long)]
     pub(crate) reconnect: bool,
     #[command(flatten)]
@@ -61,48 +62,49 @@ pub(crate) struct FileSendArgs {
 
 /// Receive files into a folder
 ///
-/// A file is called `.NAME.part` until it is whole. Nothing is written outside of the folder,
-/// whatever the sender says, and links in it are not followed. The command ends when the sender has
-/// sent everything.
+/// A file is called `.NAME.part` until it is complete. Nothing is written outside of the folder,
+/// whatever paths the sender sends, and links in it are not followed. The command ends when the
+/// sender has sent everything.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct FileReceiveArgs {
-    /// Where files come from: srt://:port to wait for a call, or srt://host:port. transtype=file
-    /// need not be said
+    /// The other end: srt://:port to wait for a call, or srt://host:port. transtype=file is implied
     #[arg(value_name = "SRC", value_parser = file_uri)]
     pub(crate) src: Uri,
-    /// The folder that they go to; it is made if there is none
+    /// The folder for the files; it is made if there is none
     #[arg(value_name = "DIR")]
     pub(crate) dst: PathBuf,
-    /// How files travel [default: as the sender sends them]
+    /// The protocol for files [default: the sender's]
     #[arg(long, value_name = "PROTOCOL")]
     pub(crate) protocol: Option<Protocol>,
-    /// Replace files that are there; otherwise they are kept, and those of the same name refused
+    /// Replace files that exist. Without this they are kept, and new files of the same name are
+    /// refused
     #[arg(long)]
     pub(crate) overwrite: bool,
-    /// The file's name, for a stream of bytes [default: what the caller's stream ID says]
+    /// The name of the file that comes as a stream of bytes [default: the caller's stream ID]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Connect, or wait for a caller, again until all is there; at most once a second
+    /// Connect again, or wait for another caller, until everything has arrived; at most once a
+    /// second
     #[arg(long)]
     pub(crate) reconnect: bool,
-    /// As srt-xtransmit has it; here a message may be as large as the receive buffer
+    /// An option of srt-xtransmit's; here a message may be as large as the receive buffer
     #[arg(long = "segment", value_name = "BYTES", hide = true, value_parser = segment)]
     _segment: Option<usize>,
     #[command(flatten)]
     pub(crate) stats: StatsArgs,
 }
 
-/// How files travel.
+/// The protocol for files.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Protocol {
-    /// srt-xtransmit's, with every peer: files from their start, without checksums
+    /// The one of srt-xtransmit, with every peer: files from their start, without checksums
     Segments,
-    /// srt-file-transmit's: one file as a stream of bytes, its name as stream ID
+    /// The one of srt-file-transmit: one file as a stream of bytes, with its name as stream ID
     Stream,
 }
 
-/// A URI whose connection is for files, in messages, unless it says otherwise.
+/// A URI whose connection carries files in messages, unless its keys ask for something else.
 fn file_uri(text: &str) -> Result<Uri, punctual_uri::UriError> {
     Uri::parse_with(text, &[("transtype", "file"), ("messageapi", "1")])
 }
@@ -118,16 +120,16 @@ fn segment(text: &str) -> Result<usize, String> {
 /// A segment must hold the longest path.
 const LEAST_SEGMENT: usize = 8_000;
 
-/// What fits a file's buffers.
+/// The largest message that the buffers of a connection for files hold.
 const LARGEST_SEGMENT: usize = 32_000_000;
 
 const EXAMPLES: &str = "\
 Examples:
-  Send a folder; run again after an interruption, it goes on where it was:
+  Send a folder; after an interruption the same command goes on where it was:
       punctual file receive 'srt://:4200' incoming
       punctual file send recordings 'srt://host:4200'
 
-  Keep trying until all is there, encrypted:
+  Send with encryption, and try again until everything has arrived:
       punctual file receive 'srt://:4200?passphrase-file=secret' incoming --reconnect
       punctual file send recordings 'srt://host:4200?passphrase-file=secret' --reconnect
 

@@ -13,53 +13,54 @@ use punctual_uri::Uri;
 
 /// Send a generated stream at an exact rate
 ///
-/// Sends messages of one size at an exact pace to one place or several. The pace is kept against
-/// an absolute schedule, so that rate and duration are right to the message. With
+/// Sends messages of one size at an exact rate to one destination or several. Each message has its
+/// time in an absolute schedule, so that rate and duration are exact to the message. With
 /// --enable-metrics each message is stamped with its number and time, for `receive
 /// --enable-metrics` at the other end. Several URIs get a stream each, at the same time; with
-/// grouptype in the first, one stream goes over all of them.
+/// grouptype in the first one, a single stream goes over all of them.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct GenerateArgs {
-    /// Where to send: srt://, udp://, tcp://, a file or -
+    /// A destination: srt://, udp://, tcp://, a file or -
     #[arg(value_name = "URI", required_unless_present = "output")]
     positional: Vec<Uri>,
     /// The same as URI
     #[arg(short, long, value_name = "URI", num_args = 1..)]
     output: Vec<Uri>,
-    /// Bit rate of the payloads: 5Mbps, 800kbps; a bare number is bits per second; 0 for as fast
-    /// as it goes
+    /// The bit rate of the payloads: 5Mbps, 800kbps; a bare number is bits per second; 0 for no
+    /// limit
     #[arg(long, value_name = "RATE", default_value = "0", value_parser = value::rate)]
     pub(crate) sendrate: Bitrate,
-    /// Bytes of a message
+    /// The bytes of each message
     #[arg(long, value_name = "BYTES", default_value = "1316", value_parser = value::message_size)]
     pub(crate) msgsize: usize,
-    /// Messages to send; -1 for no limit
+    /// The number of messages to send; -1 for no limit
     #[arg(long, value_name = "N", default_value = "-1", allow_hyphen_values = true)]
     num: Limit,
-    /// Time to send for, instead of --num: 60s, 2min; a bare number is seconds; 0 for no limit
+    /// The time to send for, instead of --num: 60s, 2min; a bare number is seconds; 0 for no limit
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = value::seconds)]
     duration: Duration,
-    /// Send at the times in this file, a number of seconds since the start in each line, over and
-    /// over, instead of --sendrate
+    /// Send at the times in this file instead of at a rate. Each line is a number of seconds since
+    /// the start; the file is repeated
     #[arg(long, value_name = "FILE", conflicts_with = "sendrate")]
     pub(crate) playback_csv: Option<PathBuf>,
     /// Stamp each message so that the receiver can measure delay, jitter and loss
     #[arg(long)]
     pub(crate) enable_metrics: bool,
-    /// Stamp without a checksum, which takes most of the time that a message takes: the receiver
-    /// then sees damage in a message's length only. srt-xtransmit's receiver counts a checksum
-    /// error for each
+    /// Stamp messages without a checksum, which takes most of the CPU time of a message. The
+    /// receiver then notices damage to a message's length only, and srt-xtransmit's receiver counts
+    /// a checksum error for each message
     #[arg(long, requires = "enable_metrics")]
     pub(crate) no_checksum: bool,
-    /// Receive as well, and count what comes back
+    /// Receive as well, and count the messages that come back
     #[arg(long)]
     pub(crate) twoway: bool,
-    /// Send messages together that are due within this time, up to this much late: fewer wake-ups
-    /// at high rates; 0 for each at its own time. A bare number is ms
+    /// Send messages together that are due within this time, which makes them late by up to this
+    /// time and saves wake-ups at high rates; 0 sends each at its own time. A bare number is ms
     #[arg(long, value_name = "TIME", default_value = "500us", value_parser = value::coalesce)]
     pub(crate) coalesce: Duration,
-    /// Spin instead of sleeping until a message is due: a core for some microseconds of precision
+    /// Spin instead of sleeping until a message is due: takes a whole core, and gains some
+    /// microseconds of precision
     #[arg(long, conflicts_with = "coalesce")]
     pub(crate) spin_wait: bool,
     #[command(flatten)]
@@ -81,7 +82,7 @@ impl GenerateArgs {
         self.threads.number(streams.saturating_mul(self.destinations().count()))
     }
 
-    /// Where to send.
+    /// The destinations.
     pub(crate) fn destinations(&self) -> impl Iterator<Item = &Uri> {
         self.positional.iter().chain(&self.output)
     }

@@ -8,9 +8,9 @@ use punctual_lab::run::Shard;
 
 /// Run experiments: plans of streams over links, in virtual time or in real time
 ///
-/// A plan is a short TOML file: what is streamed, over which link, with which options; a list of
-/// values makes an axis, and every combination is run. Some plans that repeat published experiments
-/// are built in.
+/// A plan is a short TOML file that names the stream, the link and the options. A list of values
+/// makes an axis, and every combination is run. Some plans that repeat published experiments are
+/// built in.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct LabArgs {
@@ -22,13 +22,13 @@ pub(crate) struct LabArgs {
 pub(crate) enum LabCommand {
     /// List the plans that are built in
     List,
-    /// Print a plan: what it is for, what it varies, how many runs that makes
+    /// Print a plan: its purpose, the factors that it varies, the number of its runs
     Show(ShowArgs),
-    /// Run a plan and report
+    /// Run a plan and write its report
     Run(RunArgs),
-    /// Put parts of a sweep (--shard) together
+    /// Merge the parts of a sweep (--shard)
     Merge(MergeArgs),
-    /// Make the report of results again
+    /// Write the report of existing results again
     Report(ReportArgs),
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct ShowArgs {
     /// A built-in plan's name, or a file
     #[arg(value_name = "PLAN")]
     pub(crate) plan: String,
-    /// Print the plan's text as it is, to start one's own from
+    /// Print the plan's text, as a start for a custom plan
     #[arg(long)]
     pub(crate) text: bool,
 }
@@ -48,28 +48,28 @@ pub(crate) struct RunArgs {
     /// A built-in plan's name, or a file
     #[arg(value_name = "PLAN")]
     pub(crate) plan: String,
-    /// Who runs it: sim (virtual time), net (real sockets), external (other programs); several lie
-    /// side by side in the results
+    /// The backends that run it: sim (virtual time), net (real sockets), external (other programs);
+    /// the results of several are beside each other
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     #[arg(value_parser = ["sim", "net", "external"], hide_possible_values = true)]
     pub(crate) backend: Vec<String>,
-    /// A value instead of the plan's: latency=120ms, loss='["1%","2%"]', link.up.rate=10Mbps; may
-    /// be given several times
+    /// Replace a value of the plan: latency=120ms, loss='["1%","2%"]', link.up.rate=10Mbps; may be
+    /// given several times
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Runs of each combination, with different seeds
+    /// The number of runs of each combination, with different seeds
     #[arg(long, value_name = "N")]
     pub(crate) repeats: Option<u32>,
-    /// As the plan's [quick] has it: a first look
+    /// Use the values in the plan's [quick], for a first look
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Where results are written; default: the plan's name
+    /// The folder for the results; default: the plan's name
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// Runs at a time; default: one for each core
+    /// The number of runs at the same time; default: one for each core
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZero<usize>>,
-    /// Go on with the results that lie there
+    /// Go on with the results that are in the folder
     #[arg(long)]
     pub(crate) resume: bool,
     /// Run one of N parts, to be merged with the others
@@ -82,10 +82,10 @@ pub(crate) struct RunArgs {
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct MergeArgs {
-    /// Folders of the parts
+    /// The folders of the parts
     #[arg(value_name = "PART", required = true, num_args = 1..)]
     pub(crate) parts: Vec<PathBuf>,
-    /// Where the whole is written
+    /// The folder for the merged results
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
 }
@@ -95,7 +95,8 @@ pub(crate) struct ReportArgs {
     /// A folder of results
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
-    /// A report or each figure as a file, written into the folder, or the tables as text, printed
+    /// The form of the report: one file, a file for each figure, or tables in Markdown, which are
+    /// printed
     #[arg(long, value_enum, default_value = "html", value_name = "FORMAT")]
     pub(crate) format: ReportFormat,
 }
@@ -115,7 +116,7 @@ pub(crate) enum ReportFormat {
 
 const EXAMPLES: &str = "\
 Examples:
-  See what SRT's two retransmission algorithms cost, beside the published figures:
+  Compare the cost of SRT's two retransmission algorithms with the published figures:
       punctual lab run srt-retransmission --quick
       punctual lab run srt-retransmission
 
@@ -125,11 +126,11 @@ Examples:
   The same plan in virtual time, over real sockets, and with libsrt's own programs:
       punctual lab run srt-retransmission --backend sim,net,external
 
-  A plan of one's own:
+  A custom plan:
       punctual lab show srt-retransmission --text > mine.toml
       punctual lab run mine.toml -o mine
 
-  On four machines, then put together:
+  A plan on four machines, whose results are merged:
       punctual lab run mine.toml --shard 1/4 -o part-1
       punctual lab merge part-1 part-2 part-3 part-4 -o all
 

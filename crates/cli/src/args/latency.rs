@@ -7,46 +7,47 @@ use punctual_probe::model::{Path, PathError};
 
 use crate::args::value;
 
-/// Tell what latency a link needs, from its round trip and its loss
+/// Compute the latency that a link needs, from its round-trip time and its loss
 ///
-/// Reckons by the model of docs/retransmission.md, without sending anything: for each algorithm of
-/// retransmission the least latency that leaves no more packets missing than wanted, how many
-/// rounds of request and answer that takes, what is sent again for it, and the bound that no
-/// algorithm is below. Where the link can be tried, `punctual probe` measures it first; it also
-/// reckons with `maxbw`, which keeps answers waiting.
+/// Uses the model of docs/retransmission.md and sends nothing. For each retransmission algorithm it
+/// prints the least latency at which no more packets stay lost than --target-loss, the rounds of
+/// NAK and retransmission within it, the overhead, and the bound below which no algorithm can be.
+/// If the link can be used, `punctual probe` measures it first, and also takes `maxbw` into
+/// account, which delays retransmissions.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LatencyArgs {
-    /// Round-trip time, 1ms to 10s. A bare number is ms
+    /// The round-trip time, 1ms to 10s. A bare number is ms
     #[arg(long, value_name = "TIME", value_parser = value::milliseconds)]
     pub(crate) rtt: Duration,
-    /// Share of packets lost on the way: 5%, 0.05; up to 50%
+    /// The share of packets lost from the sender to the receiver: 5%, 0.05; up to 50%
     #[arg(long, value_name = "SHARE", value_parser = punctual_units::parse_share)]
     pub(crate) loss: f64,
-    /// Share lost on the way back, of requests [default: as --loss]
+    /// The share of packets lost on the way back, such as NAKs [default: as --loss]
     #[arg(long, value_name = "SHARE", value_parser = punctual_units::parse_share)]
     loss_back: Option<f64>,
-    /// How many packets are lost in a row, on the mean, both ways; 1 for each by chance
+    /// The mean number of packets lost in a row, in both directions; 1 for independent losses
     #[arg(long, value_name = "PACKETS", default_value = "1")]
     pub(crate) bursts: f64,
-    /// Mean deviation of the round-trip time, `mdev` of ping. A bare number is ms
+    /// The mean deviation of the round-trip time, `mdev` of ping. A bare number is ms
     #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = value::milliseconds)]
     pub(crate) jitter: Duration,
-    /// Rate of the stream, in messages of 1316 bytes: how soon a gap shows, how long bursts last
+    /// The rate of the stream, in messages of 1316 bytes: it sets how soon a loss is noticed, and
+    /// how long bursts last
     #[arg(long, value_name = "RATE", default_value = "10Mbps", value_parser = value::rate)]
     pub(crate) rate: Bitrate,
-    /// Share of packets that may stay lost: 0.001%, 1e-5
+    /// The share of packets that may stay lost: 0.001%, 1e-5
     #[arg(long, visible_alias = "target", value_name = "SHARE", default_value = "0.001%",
           value_parser = target)]
     pub(crate) target_loss: f64,
-    /// Let `retransmitalgo=deadline` send so much again for each original, for a lower latency
-    /// [default: about what `retransmitalgo=1` would send]
+    /// The most that `retransmitalgo=deadline` may retransmit, as a share of the originals
+    /// (`rexmitceiling`): more makes a lower latency possible [default: as without `rexmitceiling`]
     #[arg(long, value_name = "SHARE", value_parser = punctual_units::parse_share)]
     pub(crate) ceiling: Option<f64>,
     /// The longest latency that is acceptable, up to 65530ms. A bare number is ms
     #[arg(long, value_name = "TIME", default_value = "8s", value_parser = max_latency)]
     pub(crate) max_latency: Duration,
-    /// Print everything as JSON instead of text (schema punctual-latency/1)
+    /// Print JSON instead of text (schema punctual-latency/1)
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -64,7 +65,7 @@ impl LatencyArgs {
     }
 }
 
-/// A share that can be aimed at.
+/// A share of unrecovered packets that the model can reach.
 fn target(text: &str) -> Result<f64, String> {
     let share = punctual_units::parse_share(text).map_err(|error| error.to_string())?;
     if share < LEAST_TARGET {
@@ -76,7 +77,7 @@ fn target(text: &str) -> Result<f64, String> {
     Ok(share)
 }
 
-/// A latency that a handshake can say.
+/// A latency that fits the field of a handshake.
 fn max_latency(text: &str) -> Result<Duration, String> {
     let latency = value::milliseconds(text).map_err(|error| error.to_string())?;
     if latency > LONGEST_LATENCY {
@@ -100,7 +101,7 @@ Examples:
   One packet in a million may be lost, at 5 % of loss and a round trip of 40 ms:
       punctual latency --rtt 40ms --loss 5% --target 1e-6
 
-  The same where 20 % may be sent again, and where losses come in bursts of 8 packets:
+  The same where 20 % may be retransmitted, and where losses come in bursts of 8 packets:
       punctual latency --rtt 40ms --loss 5% --target 1e-6 --ceiling 20%
       punctual latency --rtt 40ms --loss 5% --target 1e-6 --bursts 8
 

@@ -9,7 +9,7 @@ use punctual_netem::{Change, LinkProfile, PathProfile, Preset, Timeline, Trace, 
 
 use crate::args::value;
 
-/// The help of an option: in full where it holds both ways, else by reference to that.
+/// The help of an option: in full for both directions, and a reference to that for one of them.
 macro_rules! help {
     ("", $name:literal, $text:literal) => {
         $text
@@ -70,8 +70,8 @@ macro_rules! link_options {
             #[arg(id = concat!("queue", $suffix), long = concat!("queue", $suffix),
                                           value_name = "LIMIT", value_parser = change!("queue"),
                                           help = help!($suffix, "queue", "\
-                      What may wait for transmission: packets (1000), time \
-                      (300ms), bytes (64KiB) or unlimited"))]
+                      The most that may wait for transmission: packets (1000), \
+                      time (300ms), bytes (64KiB) or unlimited"))]
             queue: Option<Change>,
             #[arg(id = concat!("codel", $suffix), long = concat!("codel", $suffix),
                                           value_name = "TARGET:INTERVAL",
@@ -85,7 +85,7 @@ macro_rules! link_options {
                                           value_name = "BYTES", value_parser = change!("mtu"),
                                           help = help!($suffix, "mtu", "\
                       Longest packet that passes, IP and UDP headers included; \
-                      longer ones vanish without a word"))]
+                      longer ones are dropped"))]
             mtu: Option<Change>,
             #[arg(id = concat!("overhead", $suffix), long = concat!("overhead", $suffix),
                                           value_name = "BYTES", value_parser = change!("overhead"),
@@ -115,8 +115,8 @@ macro_rules! link_options {
             #[arg(id = concat!("at", $suffix), long = concat!("at", $suffix),
                                           value_name = "EVENT", value_parser = Timeline::from_str,
                                           help = help!($suffix, "at", "\
-                      Something that happens, counted from the first packet; \
-                      may be given again: '20s: delay=300ms over 2s', \
+                      An event, at its time since the first packet; may be \
+                      given several times: '20s: delay=300ms over 2s', \
                       '60s: outage 1s', '30s: stall 1050ms drain 12Mbps', \
                       'every 10s: rate=2Mbps'"))]
             at: Vec<Timeline>,
@@ -128,14 +128,13 @@ macro_rules! link_options {
             #[arg(id = concat!("trace", $suffix), long = concat!("trace", $suffix),
                                           value_name = "FILE", value_parser = trace,
                                           help = help!($suffix, "trace", "\
-                      A recorded course of the capacity: mahimahi's format, or \
-                      CSV with the columns time, rate, delay, loss; it is \
-                      played again and again"))]
+                      A recording of the capacity: mahimahi's format, or CSV \
+                      with the columns time, rate, delay, loss; it is repeated"))]
             trace: Option<Trace>,
         }
 
         impl $name {
-            /// Changes in `profile` what was typed.
+            /// Applies the options that were typed to `profile`.
             pub(crate) fn apply(&self, profile: &mut LinkProfile) {
                 let changes = [
                     &self.loss,
@@ -173,19 +172,21 @@ link_options!(Down, "-down", "Only from the target to the client");
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "The link, both ways")]
 pub(crate) struct BothWays {
-    /// A link that people meet, to start from; `list` tells what each is and where it comes from
+    /// A typical link as the start, which other options change; `list` describes each preset and
+    /// its source
     #[arg(long, value_name = "NAME", value_parser = preset())]
     pub(crate) preset: Option<PresetName>,
     /// Round-trip time: half of it is the delay of each way
     #[arg(long, value_name = "TIME", value_parser = value::milliseconds, conflicts_with = "delay")]
     rtt: Option<Duration>,
-    /// Let packets overtake others when jitter would have it so, instead of keeping their order
+    /// Let packets overtake others when jitter delays them differently, instead of keeping their
+    /// order
     #[arg(long)]
     overtake: bool,
-    /// Play traces once, not again and again
+    /// Play traces once instead of repeating them
     #[arg(long)]
     trace_once: bool,
-    /// Let a CSV trace go from one row to the next in straight lines, not in steps
+    /// Interpolate between the rows of a CSV trace instead of changing in steps
     #[arg(long)]
     trace_lines: bool,
     #[command(flatten)]
@@ -217,26 +218,26 @@ impl BothWays {
     }
 }
 
-/// What `--preset` is given.
+/// The value of `--preset`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PresetName {
-    /// Tell what there is.
+    /// The list of presets.
     List,
-    /// This one.
+    /// A preset.
     Of(&'static Preset),
 }
 
 fn preset() -> impl TypedValueParser<Value = PresetName> {
     let presets = presets::all().iter();
     let names = presets.map(|preset| PossibleValue::new(preset.name).help(preset.about));
-    let list = PossibleValue::new("list").help("Tell more of each");
+    let list = PossibleValue::new("list").help("Describe each preset");
     PossibleValuesParser::new(names.chain([list])).try_map(|name| match name.as_str() {
         "list" => Ok(PresetName::List),
         name => presets::find(name).map(PresetName::Of),
     })
 }
 
-/// What `--preset list` prints.
+/// The text that `--preset list` prints.
 pub(crate) fn list_presets() -> String {
     let entry = |preset: &Preset| {
         format!("{}\n    {}\n    Source: {}\n", preset.name, preset.about, preset.source)

@@ -1,4 +1,4 @@
-//! What is measured from the payloads, and where it is written.
+//! Options for measuring a stream by its payloads.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,22 +7,22 @@ use punctual_metrics::Checksum;
 
 use crate::args::value;
 
-/// What is measured from the payloads, and where it is written.
+/// Options for measuring a stream by its payloads.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Metrics")]
 pub(crate) struct MetricsArgs {
-    /// Measure delay, jitter, TS-DF, loss, reordering and integrity from the payloads, which
-    /// `generate --enable-metrics` or srt-xtransmit's must have made
+    /// Measure delay, jitter, TS-DF, loss, reordering and integrity by the stamps in the payloads,
+    /// which `generate --enable-metrics` writes, of Punctual or of srt-xtransmit
     #[arg(long)]
     pub(crate) enable_metrics: bool,
-    /// Do not check the checksums of the payloads, which takes most of the time that a message
-    /// takes. Those that `generate --no-checksum` made have none
+    /// Do not check the checksums of the payloads, which takes most of the CPU time of a message.
+    /// Payloads of `generate --no-checksum` have none
     #[arg(long, requires = "enable_metrics")]
     pub(crate) no_checksum: bool,
-    /// Write them to this file [default: standard output]
+    /// Write the metrics to this file [default: standard output]
     #[arg(long, value_name = "FILE", requires = "enable_metrics")]
     pub(crate) metricsfile: Option<PathBuf>,
-    /// Time between rows, the measurement period. A bare number is ms
+    /// The time between rows, which is the measurement period. A bare number is ms
     #[arg(
         long,
         value_name = "TIME",

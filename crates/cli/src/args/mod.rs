@@ -1,4 +1,4 @@
-//! What can be typed: one file a command, and the help that teaches it.
+//! The command line: one file a command, with its help.
 
 mod callers;
 mod connection;
@@ -77,7 +77,7 @@ pub(crate) enum Command {
         /// The shell
         shell: Shell,
     },
-    /// The process that a command of `emulate --tun` runs under, which starts it itself
+    /// The process under which `emulate --tun` runs a command, and which it starts itself
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     RunInNamespace {
@@ -86,28 +86,28 @@ pub(crate) enum Command {
     },
 }
 
-/// What is said on standard error.
+/// Options for messages on standard error.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Messages")]
 pub(crate) struct LogArgs {
-    /// Say more: -v what happens, -vv what each part does
+    /// Print more messages: -v for debug messages, -vv for traces
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
-    /// Say nothing but errors; no live line
+    /// Print errors only, and no live line
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Least level to say: error, warn, info, debug, trace (also fatal, note, as the SRT tools
-    /// name them), or a filter as in RUST_LOG
+    /// The lowest level of messages to print: error, warn, info, debug, trace (also fatal and note,
+    /// as in the SRT tools), or a filter as in RUST_LOG
     #[arg(long, global = true, value_name = "LEVEL", alias = "ll")]
     pub(crate) loglevel: Option<String>,
-    /// As srt-xtransmit has it; signals are always handled here
+    /// An option of srt-xtransmit's; signals are always handled here
     #[arg(long = "handle-sigint", global = true, hide = true)]
     pub(crate) _handle_sigint: bool,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  punctual demo                                      see what SRT does, in under a minute
+  punctual demo                                      compare SRT with UDP, in under a minute
   punctual generate 'srt://host:4200' --sendrate 5Mbps --duration 60s --enable-metrics
   punctual receive 'srt://:4200?latency=200ms' --enable-metrics
   ffmpeg -re -i in.mp4 -c copy -f mpegts - | punctual route - 'srt://host:4200'
@@ -116,25 +116,25 @@ Examples:
 
 const AFTER_LONG: &str = "\
 Examples:
-  See what SRT does on a bad link, in under a minute, with nothing to set up:
+  Compare SRT with bare UDP on a bad link, in under a minute, with nothing to set up:
       punctual demo
 
   Measure a link: send 5 Mb/s for a minute; at the other end write delay, jitter and loss:
       punctual receive 'srt://:4200?latency=200ms' --enable-metrics --metricsfile metrics.csv
       punctual generate 'srt://host:4200' --sendrate 5Mbps --duration 60s --enable-metrics
 
-  Ask how to set up SRT for a link: at the other end, then here:
+  Find the right SRT settings for a link: run the first at the other end, then the second here:
       punctual probe --listen :4200
       punctual probe srt://host:4200
 
-  Ask what latency a link needs whose round trip and loss are known:
+  Compute the latency that a link needs from its round-trip time and its loss:
       punctual latency --rtt 40ms --loss 5% --target 1e-6
 
-  Send what FFmpeg makes, and play it at the other end:
+  Send FFmpeg's output, and play it at the other end:
       ffmpeg -re -i in.mp4 -c copy -f mpegts - | punctual route - 'srt://host:4200'
       punctual route 'srt://:4200' - | ffplay -
 
-  Send a folder, and go on where it was if that is interrupted:
+  Send a folder; after an interruption the same command goes on where it was:
       punctual file receive 'srt://:4200' incoming
       punctual file send recordings 'srt://host:4200'
 
@@ -142,7 +142,7 @@ Examples:
       punctual emulate :5000 host:4200 --rtt 40ms --loss 2% --rate 20Mbps
 
 Data goes to standard output; messages and the live line go to standard error.
-Ctrl-C ends a stream as its end does: what is buffered is still sent. A second one ends at once.
+Ctrl-C ends a stream in good order: buffered messages are still sent. A second Ctrl-C ends at once.
 
 Exit codes:
   0    done: the stream ended, or Ctrl-C or SIGTERM ended it in good order
@@ -150,7 +150,7 @@ Exit codes:
   2    the command line is wrong: an option, a URI, a key, a value or a unit
   3    the peer refused the call; its code is printed
   4    nobody answered the call in time
-  130  ended at once by a second Ctrl-C
+  130  a second Ctrl-C ended the command at once
 
 `punctual help COMMAND` explains a command, `punctual help uri` every form and key of a URI.";
 

@@ -1,14 +1,14 @@
 use clap::Args;
 
-/// Print every option of srt:// URIs: unit, default, range, whom it concerns and what it does
+/// Print every option of srt:// URIs: unit, default, range, the end that it concerns, its effect
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct OptionsArgs {
-    /// Only the options with all of these in name, other name, whom it concerns or effect; or,
-    /// where each is the name of an option, just these options
+    /// Names of options; or words that an option's name, other name, end or effect must have, all
+    /// of them
     #[arg(value_name = "WORD")]
     pub(crate) words: Vec<String>,
-    /// As JSON, for programs
+    /// Print JSON, for programs
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -21,4 +21,4 @@ Examples:
   punctual options fc mss rcvbuf
   punctual options --json | jq -r '.[] | [.name, .unit, .default] | @tsv'
 
-docs/options.md says more. `punctual help uri` has the forms of URIs and the keys of UDP and TCP.";
+docs/options.md has more about them. `punctual help uri` has the forms of URIs and the keys of UDP and TCP.";

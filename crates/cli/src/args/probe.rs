@@ -8,32 +8,33 @@ use punctual_uri::Uri;
 
 use crate::args::value;
 
-/// Measure a link, and be told how to set up SRT for it
+/// Measure a link, and recommend SRT settings for it
 ///
 /// Sends a stream of MPEG-TS null packets to an SRT listener, at rates that rise step by step until
-/// the link shows congestion, and then at the rate that it is going to recommend. It tells round
+/// the link shows congestion, and then at the rate that it is going to recommend. It reports round
 /// trips, loss, bursts, reordering and the usable rate, and recommends latency, rate, maximum
 /// bandwidth and buffers, with the reasons and with URIs that can be copied: for any SRT programs,
 /// and for Punctual at both ends, which needs less latency (retransmitalgo=deadline).
 ///
-/// At the other end runs `punctual probe --listen`, which tells what arrives there. Any other SRT
-/// listener will do as well, but what only the receiving end sees is then missing. The null packets
-/// do no harm to a decoder, but a server may take them for a stream that has begun.
+/// `punctual probe --listen` runs at the other end and reports the packets that arrive there. Any
+/// other SRT listener will do as well, but the figures that only the receiving end can measure are
+/// then missing. The null packets do no harm to a decoder, but a server may take them for a stream
+/// that has begun.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ProbeArgs {
-    /// The listener to call, or the end to meet with mode=rendezvous: srt://host:port, with any key of `punctual help uri`. Its latency is
-    /// 500ms unless it says otherwise
+    /// The listener to call, or the peer of a rendezvous with mode=rendezvous: srt://host:port,
+    /// with any key of `punctual help uri`. The latency is 500ms unless the URI has another one
     #[arg(value_name = "URI", required_unless_present = "listen", conflicts_with = "listen")]
     pub(crate) uri: Option<Uri>,
-    /// Be the other end: wait for probes here, one after the other; or for one, with the URI of a
-    /// rendezvous
+    /// Be the other end: wait for probes at this address, one after the other; with the URI of a
+    /// rendezvous, for one
     #[arg(long, value_name = "[HOST]:PORT", value_parser = listen_uri)]
     pub(crate) listen: Option<Uri>,
     /// End after the first probe
     #[arg(long, requires = "listen")]
     pub(crate) once: bool,
-    /// Print everything as JSON instead of text (schema punctual-probe/1)
+    /// Print JSON instead of text (schema punctual-probe/1)
     #[arg(long, conflicts_with = "listen")]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -49,46 +50,46 @@ struct RampArgs {
     /// The first rate
     #[arg(long, value_name = "RATE", default_value = "2.5Mbps", value_parser = value::rate)]
     start: Bitrate,
-    /// What is added from step to step
+    /// The difference from one step to the next
     #[arg(long, value_name = "RATE", default_value = "2.5Mbps", value_parser = value::rate)]
     step: Bitrate,
-    /// How long a step lasts. A bare number is seconds
+    /// The time of each step. A bare number is seconds
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = value::seconds)]
     step_time: Duration,
-    /// The highest rate, if there is no congestion before
+    /// The highest rate, if no congestion comes before
     #[arg(long, value_name = "RATE", default_value = "20Mbps", value_parser = value::rate)]
     max_rate: Bitrate,
-    /// How long the rate that is going to be recommended is tried at the end; 0 for not at all
+    /// The time for which the recommended rate is tried at the end; 0 leaves that out
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = value::seconds)]
     soak: Duration,
-    /// The longest that all may take
+    /// The longest time that the whole probe may take
     #[arg(long, value_name = "TIME", default_value = "210s", value_parser = value::seconds)]
     duration: Duration,
 }
 
-/// What is wanted of the stream.
+/// The demands on the stream.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Constraints")]
 struct ConstraintArgs {
-    /// Share of packets that may stay lost: 0.001%, 1e-5
+    /// The share of packets that may stay lost: 0.001%, 1e-5
     #[arg(long, value_name = "SHARE", default_value = "0.001%", value_parser = punctual_units::parse_share)]
     target_loss: f64,
-    /// Rate of the stream that is going to be sent [default: what the link carries]
+    /// The rate of the stream that is going to be sent [default: the rate that the link carries]
     #[arg(long, value_name = "RATE", value_parser = stream_rate)]
     rate: Option<Bitrate>,
     /// The longest latency that is acceptable. A bare number is ms
     #[arg(long, value_name = "TIME", default_value = "8s", value_parser = value::milliseconds)]
     max_latency: Duration,
-    /// The link is a mobile one, or will be: five round trips and more [default: as measured]
+    /// Treat the link as a mobile one: latency of five round trips or more [default: as measured]
     #[arg(long, conflicts_with = "steady")]
     mobile: bool,
-    /// The link is a steady one, whatever was seen
+    /// Treat the link as a steady one, whatever was measured
     #[arg(long)]
     steady: bool,
 }
 
 impl ProbeArgs {
-    /// How the probe goes about it, over a connection of this latency and largest payload.
+    /// The configuration of the probe over a connection of this latency and largest payload.
     pub(crate) fn config(
         &self,
         latency: Duration,
@@ -102,7 +103,7 @@ impl ProbeArgs {
             .with_connection(latency, max_payload))
     }
 
-    /// What is wanted of the stream.
+    /// The demands on the stream.
     pub(crate) fn constraints(&self) -> Constraints {
         let constraints = &self.constraints;
         Constraints {
@@ -123,7 +124,7 @@ fn stream_rate(text: &str) -> Result<Bitrate, String> {
     Ok(rate)
 }
 
-/// Where to listen: an address, or a whole URI with keys.
+/// The URI to listen at: from an address, or a whole URI with keys.
 fn listen_uri(text: &str) -> Result<Uri, String> {
     let uri = if text.contains("://") { text.to_owned() } else { format!("srt://{text}") };
     let listens = if uri.contains("mode=") {
@@ -138,7 +139,7 @@ const LEAST_STREAM: Bitrate = Bitrate::from_bits_per_sec(10_000);
 
 const EXAMPLES: &str = "\
 Examples:
-  Measure the way to a host. There:
+  Measure the path to a host. On the host:
       punctual probe --listen :4200
   Here:
       punctual probe srt://host:4200

@@ -6,22 +6,23 @@ use std::time::Duration;
 use crate::args::{CallerArgs, ConnectionArgs, MetricsArgs, StatsArgs, ThreadArgs, value};
 use punctual_uri::Uri;
 
-/// Receive a stream, measure it, and throw it away
+/// Receive a stream, measure it, and discard it
 ///
-/// Receives and counts. With --enable-metrics it measures each message that `generate
-/// --enable-metrics` sent: transmission delay (system clocks of both ends, so synchronise them),
-/// jitter (RFC 3550), time-stamped delay factor (EBU TECH 3337), loss, reordering and integrity,
-/// a row of CSV each second, in srt-xtransmit's columns. To keep the stream, use `route`.
+/// Counts the messages. With --enable-metrics it also measures the messages of `generate
+/// --enable-metrics`: transmission delay (by the system clocks of both ends, which must be
+/// synchronised), jitter (RFC 3550), time-stamped delay factor (EBU TECH 3337), loss, reordering
+/// and integrity. It writes a row of CSV each second, in srt-xtransmit's columns. `route` keeps the
+/// stream.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ReceiveArgs {
-    /// Where to receive from: srt://, udp://, tcp://, a file or -
+    /// A source: srt://, udp://, tcp://, a file or -
     #[arg(value_name = "URI", required_unless_present = "input")]
     positional: Vec<Uri>,
     /// The same as URI
     #[arg(short, long, value_name = "URI", num_args = 1..)]
     input: Vec<Uri>,
-    /// Bytes of a message: the most that one has, and where a stream of bytes is cut
+    /// The most bytes in a message, which is also the size into which a stream of bytes is cut
     #[arg(long, value_name = "BYTES", default_value = "1316", value_parser = value::message_size)]
     pub(crate) msgsize: usize,
     /// Print a line for each message
@@ -30,9 +31,9 @@ pub(crate) struct ReceiveArgs {
     /// Answer each message with `Message received`
     #[arg(long)]
     pub(crate) twoway: bool,
-    /// Let work gather for this time: a message is early or late by half of it at most, and fewer
-    /// wake-ups take a fraction of the CPU time; 5ms is about what srt-live-transmit takes without
-    /// being asked. A bare number is ms
+    /// Let work gather for this time. Messages are then early or late by half of it at most, and
+    /// fewer wake-ups take a fraction of the CPU time; srt-live-transmit works like 5ms. A bare
+    /// number is ms
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = value::coalesce)]
     pub(crate) coalesce: Duration,
     /// End after this time: 60s, 2min; a bare number is seconds; 0 for no limit
@@ -41,9 +42,9 @@ pub(crate) struct ReceiveArgs {
     #[command(flatten)]
     pub(crate) callers: CallerArgs,
     #[command(flatten)]
-    pub(crate) metrics: MetricsArgs,
-    #[command(flatten)]
     threads: ThreadArgs,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
     #[command(flatten)]
     pub(crate) connections: ConnectionArgs,
     #[command(flatten)]
@@ -57,7 +58,7 @@ impl ReceiveArgs {
         self.threads.number(streams.saturating_mul(self.sources().count()))
     }
 
-    /// Where to receive from.
+    /// The sources.
     pub(crate) fn sources(&self) -> impl Iterator<Item = &Uri> {
         self.positional.iter().chain(&self.input)
     }

@@ -8,19 +8,19 @@ use punctual::Bitrate;
 use crate::args::{CallerArgs, OutputArgs, StatsArgs, ThreadArgs, value};
 use punctual_uri::Uri;
 
-/// Carry a stream from one place to another, or to several
+/// Carry a stream from a source to one destination or several
 ///
-/// Carries messages from a source to each destination. A file of MPEG-TS is sent at the pace of its
-/// clock (PCR). A stream of bytes (a file, standard input, TCP) becomes messages of seven transport
-/// packets, 1316 bytes; one that does not fill within 10 ms is sent as it is. When the source ends,
-/// what is buffered is still sent, and the command ends.
+/// Carries messages from the source to each destination. A file of MPEG-TS is sent at the pace of
+/// its clock (PCR). A stream of bytes (a file, standard input, TCP) becomes messages of seven
+/// transport packets, 1316 bytes; a message that is not full within 10 ms is sent as it is. After
+/// the end of the source, buffered messages are still sent, and the command ends.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct RouteArgs {
-    /// Where the stream comes from: srt://, udp://, tcp://, a file or -
+    /// The source: srt://, udp://, tcp://, a file or -
     #[arg(value_name = "SRC", required_unless_present = "input", conflicts_with = "input")]
     src: Option<Uri>,
-    /// Where it goes to: srt://, udp://, tcp://, a file or -
+    /// A destination: srt://, udp://, tcp://, a file or -
     #[arg(value_name = "DST", required_unless_present = "output")]
     dst: Vec<Uri>,
     /// The same as SRC; several are the links of a group
@@ -32,44 +32,44 @@ pub(crate) struct RouteArgs {
     /// Carry messages back from the destination to the source as well
     #[arg(long)]
     pub(crate) bidir: bool,
-    /// Pace of a file: pcr (MPEG-TS at its own clock), none (as fast as it goes), or a rate such as
-    /// 5Mbps [default: pcr for a file of MPEG-TS, else none]
+    /// The pace of a file: pcr (MPEG-TS by its own clock), none (as fast as possible), or a rate
+    /// such as 5Mbps [default: pcr for a file of MPEG-TS, else none]
     #[arg(long, value_name = "PACE", value_parser = pace)]
     pub(crate) pace: Option<Pace>,
-    /// Send a file over and over, without a gap
+    /// Repeat a file without a gap
     #[arg(long = "loop")]
     pub(crate) repeat: bool,
-    /// Bytes of a message: the most that one has, and where a stream of bytes is cut
+    /// The most bytes in a message, which is also the size into which a stream of bytes is cut
     #[arg(long, value_name = "BYTES", default_value = "1316", value_parser = value::message_size)]
     pub(crate) msgsize: usize,
-    /// Let work gather for this time: a message is early or late by half of it at most, and fewer
-    /// wake-ups take a fraction of the CPU time; 5ms is about what srt-live-transmit takes without
-    /// being asked. A bare number is ms
+    /// Let work gather for this time. Messages are then early or late by half of it at most, and
+    /// fewer wake-ups take a fraction of the CPU time; srt-live-transmit works like 5ms. A bare
+    /// number is ms
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = value::coalesce)]
     pub(crate) coalesce: Duration,
     /// End after this time: 60s, 2min; a bare number is seconds; 0 for no limit
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = value::seconds)]
     duration: Duration,
-    /// Which lost destinations end the command, as the end of the source does: `all` of them, or
-    /// `any` one. Until then the others go on
+    /// The lost destinations that end the command, as the end of the source does: `all` of them, or
+    /// `any` one. Until then the other destinations go on
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = EndOfRoute::All)]
     pub(crate) end: EndOfRoute,
-    /// Connect, or wait for a caller, again after an end was lost, the source or a destination; at
+    /// Connect again, or wait for another caller, after the source or a destination was lost; at
     /// most once a second
     #[arg(long, overrides_with = "_no_reconnect")]
     pub(crate) reconnect: bool,
-    /// End when the source is lost, and when destinations are as --end says (default)
+    /// End when the source is lost, or the destinations of --end (default)
     #[arg(long = "no-reconnect", overrides_with = "reconnect")]
     _no_reconnect: bool,
-    /// Stop listening once a caller has been taken
+    /// Stop listening once a caller has been accepted
     #[arg(long, overrides_with = "_no_close_listener")]
     pub(crate) close_listener: bool,
-    /// Go on listening: further callers are refused (default)
+    /// Go on listening, and refuse further callers (default)
     #[arg(long = "no-close-listener", overrides_with = "close_listener")]
     _no_close_listener: bool,
-    /// Give the stream to up to this many callers at once of each DST that listens, to each from
-    /// the moment when it called; further callers are refused. A viewer that does not keep up
-    /// delays nobody and is disconnected
+    /// Send the stream to this number of callers at most of each DST that listens, to each from the
+    /// time of its call; further callers are refused. A viewer that does not keep up delays no
+    /// other and is disconnected
     #[arg(long, value_name = "N", conflicts_with_all = ["bidir", "close_listener"])]
     pub(crate) viewers: Option<NonZeroUsize>,
     #[command(flatten)]
@@ -82,7 +82,7 @@ pub(crate) struct RouteArgs {
     pub(crate) stats: StatsArgs,
 }
 
-/// Which lost destinations end a route.
+/// The lost destinations that end a route.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
 pub(crate) enum EndOfRoute {
     /// All of them.
@@ -91,10 +91,10 @@ pub(crate) enum EndOfRoute {
     Any,
 }
 
-/// How fast a file is sent.
+/// The pace at which a file is sent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Pace {
-    /// As fast as it goes.
+    /// As fast as possible.
     None,
     /// At the pace of its program clock references.
     Pcr,
@@ -103,12 +103,12 @@ pub(crate) enum Pace {
 }
 
 impl RouteArgs {
-    /// Where the stream comes from.
+    /// The source, or the links of the group that is the source.
     pub(crate) fn sources(&self) -> impl Iterator<Item = &Uri> {
         self.src.iter().chain(&self.input)
     }
 
-    /// Where it goes to.
+    /// The destinations.
     pub(crate) fn destinations(&self) -> impl Iterator<Item = &Uri> {
         self.dst.iter().chain(&self.output)
     }
@@ -138,14 +138,14 @@ fn pace(text: &str) -> Result<Pace, String> {
 
 const EXAMPLES: &str = "\
 Examples:
-  Send a recording as if it were live, over and over:
+  Send a recording as a live stream, and repeat it:
       punctual route clip.ts 'srt://host:4200?streamid=live/one' --loop
 
-  Send what FFmpeg makes; play it at the other end:
+  Send FFmpeg's output, and play it at the other end:
       ffmpeg -re -i in.mp4 -c copy -f mpegts - | punctual route - 'srt://host:4200'
       punctual route 'srt://:4200?latency=300ms' - | ffplay -
 
-  Bring multicast from one site to another, and lose nothing on the way:
+  Carry multicast from one site to another, and recover losses on the way:
       punctual route 'udp://@239.1.1.1:5000?adapter=eth0' 'srt://site-b:4200?latency=500ms'
       punctual route 'srt://:4200' 'udp://239.2.2.2:5000?ttl=8' --reconnect
 

@@ -1,4 +1,4 @@
-//! Where the statistics of connections are written.
+//! Options for the file of statistics.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,22 +7,22 @@ use clap::ValueEnum;
 
 use crate::args::value;
 
-/// Where the statistics of SRT connections are written, and how often.
+/// Options for the file with the statistics of SRT connections.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Statistics")]
 pub(crate) struct StatsArgs {
     /// Write SRT statistics to this file; - for standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) statsfile: Option<PathBuf>,
-    /// Time between rows; each counts what happened since the one before. A bare number is ms
+    /// The time between rows; each row counts the time since the previous one. A bare number is ms
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = value::period)]
     pub(crate) statsfreq: Duration,
-    /// How they are written: libsrt's columns, or its JSON, one object a line
+    /// The format of statistics: libsrt's columns, or its JSON with one object a line
     #[arg(long, value_name = "FORMAT", default_value = "csv")]
     pub(crate) statsformat: StatsFormat,
 }
 
-/// How statistics are written.
+/// The format of statistics.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum StatsFormat {
     Csv,

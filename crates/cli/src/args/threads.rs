@@ -5,9 +5,9 @@ use std::num::NonZeroUsize;
 /// The threads that carry streams.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct ThreadArgs {
-    /// Threads that carry streams. Waking another thread for each batch of packets costs more than
-    /// it gains, until one core is too little [default: 1, or one for each core where several
-    /// streams may have enough to do for them]
+    /// The number of threads that carry streams. Waking another thread for each batch of packets
+    /// costs more than it gains, until one core is too slow [default: 1 for one stream; one for
+    /// each core for several]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 }

@@ -18,34 +18,34 @@ pub(crate) struct TunArgs {
     /// link: network namespaces with a TUN device each
     #[arg(long, conflicts_with_all = ["listen", "target"])]
     pub(crate) tun: bool,
-    /// Run this by the shell on the left side; $PUNCTUAL_PEER is the right side's address
+    /// Run this command by the shell on the left side; $PUNCTUAL_PEER is the right side's address
     #[arg(long, value_name = "COMMAND", requires = "tun", conflicts_with = "listen")]
     pub(crate) left: Option<OsString>,
-    /// Run this by the shell on the right side; $PUNCTUAL_PEER is the left side's address
+    /// Run this command by the shell on the right side; $PUNCTUAL_PEER is the left side's address
     #[arg(long, value_name = "COMMAND", requires = "tun", conflicts_with = "listen")]
     pub(crate) right: Option<OsString>,
-    /// Whose end ends the run, if none fails before; a command that still runs then gets SIGTERM,
-    /// and SIGKILL after 2 s
+    /// The command whose end is the end of the run, if none fails before. A command that still runs
+    /// then gets SIGTERM, and SIGKILL after 2 s
     #[arg(long, value_name = "WHO", requires = "tun", default_value = "left", value_enum)]
     until: Until,
-    /// Start the left command this much after the right one, so that a server listens when it is
-    /// called; the time of the links begins with the left command
+    /// Start the left command this time after the right one, so that a server on the right listens
+    /// when it is called. The time of the links begins with the left command
     #[arg(long, value_name = "TIME", requires = "tun", default_value = "500ms",
           value_parser = value::milliseconds)]
     pub(crate) left_after: Duration,
-    /// Write what the left command prints to a file
+    /// Write the output of the left command to a file
     #[arg(long, value_name = "FILE", requires = "left")]
     pub(crate) left_log: Option<PathBuf>,
-    /// Write what the right command prints to a file
+    /// Write the output of the right command to a file
     #[arg(long, value_name = "FILE", requires = "right")]
     pub(crate) right_log: Option<PathBuf>,
-    /// Largest IP packet of the devices, in bytes; no IPv6 with less than 1280
+    /// The largest IP packet of the devices, in bytes; less than 1280 allows no IPv6
     #[arg(long, value_name = "BYTES", requires = "tun", default_value = "1500",
           value_parser = clap::value_parser!(u16).range(68..))]
     pub(crate) device_mtu: u16,
 }
 
-/// Whose end ends the run.
+/// The command whose end is the end of the run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Until {
     /// The left command; the right one if there is no left one
@@ -59,7 +59,7 @@ pub(crate) enum Until {
 }
 
 impl TunArgs {
-    /// Whose end ends the run, of the commands that there are.
+    /// The command whose end is the end of the run. If there is only one, it is that one.
     pub(crate) fn until(&self) -> Until {
         match (&self.left, &self.right) {
             (Some(_), Some(_)) => self.until,

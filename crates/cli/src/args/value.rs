@@ -47,7 +47,7 @@ pub(crate) fn message_size(text: &str) -> Result<usize, String> {
         .ok_or_else(|| format!("`{text}` is no size of a message; it must be 1 to 1456 bytes"))
 }
 
-/// A number of things to do at most: at least 1, or -1 for no limit.
+/// A limit of a number: at least 1, or -1 for no limit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Limit(pub(crate) Option<u64>);
 
@@ -63,12 +63,13 @@ impl FromStr for Limit {
     }
 }
 
-/// More than that and ACKs, which are due each 10 ms, come too late for any sender.
+/// The longest time that work may gather: with more, ACKs, which are due each 10 ms, would come too
+/// late for any sender.
 const LONGEST_COALESCE: Duration = Duration::from_millis(100);
 
 const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
 
-/// What a live message holds at most: an Ethernet frame less the headers of IP, UDP and SRT.
+/// The most bytes of a live message: an Ethernet frame less the headers of IP, UDP and SRT.
 const LARGEST_MESSAGE: usize = 1_456;
 
 #[cfg(test)]
