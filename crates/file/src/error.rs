@@ -38,13 +38,13 @@ pub enum Error {
     #[error("{0} sent a message that makes no sense at this time")]
     Unexpected(Side),
     /// The receiver closed the connection before it had everything.
-    #[error("the other end left before all had arrived")]
+    #[error("the other end left before everything had arrived")]
     ReceiverLeft,
     /// The receiver reported that it cannot write what it receives.
-    #[error("{0}; it tells why")]
+    #[error("{0}; its log has the reason")]
     ReceiverCannotWrite(PeerError),
     /// The connection ended before the receiver had everything.
-    #[error("{why} before all had come{}", kept.as_ref().map(Kept::in_words).unwrap_or_default())]
+    #[error("{why} before everything had arrived{}", kept.as_ref().map(Kept::in_words).unwrap_or_default())]
     Interrupted {
         /// The reason.
         why: String,
@@ -62,7 +62,7 @@ pub enum Error {
         kept: Option<Kept>,
     },
     /// A stream of bytes ended before its file did.
-    #[error("{why}; what came of {path} is in {}, and must be sent again from its start",
+    #[error("{why}; the start of {path} is kept as {}, and the file must be sent again",
         path.part_name())]
     StreamCutOff {
         /// The file.
@@ -151,16 +151,18 @@ impl Kept {
         let Self { path, resumable } = self;
         let part = path.part_name();
         if *resumable {
-            format!("; what came of {path} is kept as {part}: sent again, it goes on there")
+            format!("; the start of {path} is kept as {part}, where the next transfer goes on")
         } else {
-            format!("; what came of {path} is in {part}")
+            format!("; the start of {path} is kept as {part}")
         }
     }
 }
 
 /// The end of the message for [`Error::CannotWrite`]: a file in messages is one of several.
 fn end_of_unwritable(kept: Option<&Kept>) -> String {
-    kept.map_or_else(String::new, |kept| format!(" before all had come{}", kept.in_words()))
+    kept.map_or_else(String::new, |kept| {
+        format!(" before everything had arrived{}", kept.in_words())
+    })
 }
 
 /// A path in one line, without control characters.

@@ -83,7 +83,7 @@ impl Sessions {
     /// The failure of a transfer that was stopped.
     fn stopped(&self) -> Failure {
         Failure::runtime(match (&self.socket, self.target.mode) {
-            (Some(_), _) => "stopped before all was there",
+            (Some(_), _) => "stopped before everything had arrived",
             (None, Mode::Listener) => "stopped before anybody called",
             (None, _) => "stopped before the call was answered",
         })

@@ -1,4 +1,4 @@
-//! `punctual lab`: plans are found, run, and reported.
+//! `punctual lab`: finds plans, runs them, and writes their reports.
 
 mod progress;
 mod report;
@@ -25,7 +25,7 @@ use crate::lab::progress::Progress;
 use crate::print::print;
 use crate::stop::Stop;
 
-/// Does what was asked for.
+/// Runs the command.
 pub(crate) async fn run(args: LabArgs, quiet: bool) -> Result<(), Failure> {
     match args.command {
         LabCommand::List => print(show::list()),
@@ -41,7 +41,7 @@ pub(crate) async fn run(args: LabArgs, quiet: bool) -> Result<(), Failure> {
                 stop.told().await;
                 told.store(true, Ordering::Relaxed);
             });
-            // Its runs are long work, and some have a runtime of their own.
+            // A sweep is long work, and some runs have their own runtime.
             let result = tokio::task::spawn_blocking(move || sweep(args, quiet, &flag)).await;
             watch.abort();
             result.map_err(|error| Failure::runtime(error.to_string()))?
@@ -49,7 +49,7 @@ pub(crate) async fn run(args: LabArgs, quiet: bool) -> Result<(), Failure> {
         LabCommand::Merge(args) => put_together(&args),
         LabCommand::Report(args) => {
             let results = Results::load(&args.folder).map_err(Failure::runtime)?;
-            // Printed text is a document of its own.
+            // Printed tables are a document, into which no other line belongs.
             if args.format != ReportFormat::Markdown {
                 print(summary::of(&results))?;
             }
@@ -117,7 +117,7 @@ fn sweep(args: RunArgs, quiet: bool, stop: &AtomicBool) -> Result<(), Failure> {
     let done = ended.results.sheet.rows().len();
     if ended.stopped {
         let all = sweep.runs().len();
-        let message = format!("interrupted with {done} of {all} runs done; --resume goes on");
+        let message = format!("interrupted after {done} of {all} runs; --resume goes on with it");
         return Err(Failure::runtime(message));
     }
     print(summary::of(&ended.results))?;
@@ -134,7 +134,7 @@ fn sweep(args: RunArgs, quiet: bool, stop: &AtomicBool) -> Result<(), Failure> {
     all_ended_well(&ended.results)
 }
 
-/// The failure that tells scripts of failed runs, although the others have their results.
+/// A failure if a run failed, so that scripts notice it; the other runs have their results.
 fn all_ended_well(results: &Results) -> Result<(), Failure> {
     let failed = results.failed_runs();
     let Some(first) = failed.first() else { return Ok(()) };

@@ -7,8 +7,8 @@ use std::path::Path;
 use crate::files::{assert_well, contents};
 use crate::program::{Ended, Folder, Program, free_port, rows, run};
 
-/// A transfer of so many bytes at 4 Mb/s, in the middle: the sender and the receiver, each with
-/// its options.
+/// A transfer of `bytes` bytes at 4 Mb/s, in the middle: the sender and the receiver, each with its
+/// options.
 fn in_the_middle(folder: &Folder, bytes: usize, [sends, receives]: [&[&str]; 2]) -> [Program; 2] {
     let (source, target) = (folder.file("clip.ts"), folder.file("target"));
     fs::write(&source, contents(bytes, 3)).expect("a file");
@@ -38,7 +38,10 @@ fn who_is_interrupted_tells_the_other_end_at_once() {
                 let ends = ends.map(Program::end);
                 let why = format!("{bytes} {protocol:?} {interrupted}: {ends:?}");
                 assert_eq!(ends.each_ref().map(|end| end.code), [Some(1), Some(1)], "{why}");
-                assert!(ends[interrupted].stderr.contains("stopped before all was there"), "{why}");
+                assert!(
+                    ends[interrupted].stderr.contains("stopped before everything had arrived"),
+                    "{why}"
+                );
                 // It would be silent for five seconds else.
                 let told = ["the other end left", "the sender left", "gave up in the middle"];
                 let other = &ends[1 - interrupted].stderr;
@@ -118,7 +121,7 @@ fn a_receiver_takes_files_as_they_are_sent() {
         (false, &stream[..], &[][..], "clip.ts"),
         (false, &stream, &["--name", "a/b.ts"], "a/b.ts"),
         (true, &stream, &["--name", "c.ts"], "c.ts"),
-        // Who asks for a stream gets the one file.
+        // A caller that asks for a stream gets the one file.
         (true, &[], &["--protocol", "stream", "--name", "d.ts"], "d.ts"),
         // These files have names of their own.
         (false, &["--protocol", "segments"], &["--name", "e.ts"], "clip.ts"),

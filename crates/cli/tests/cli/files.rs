@@ -141,7 +141,7 @@ fn what_was_interrupted_goes_on_where_it_was() {
     sender.kill();
     let ended = receiver.end();
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    assert!(ended.stderr.contains("sent again, it goes on there"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("where the next transfer goes on"), "{}", ended.stderr);
     assert!(!Path::new(&format!("{target}/clip.ts")).exists());
     let kept = fs::metadata(&part).expect("it is kept").len();
 
@@ -345,8 +345,8 @@ fn a_sender_is_told_that_the_other_ends_disk_is_full() {
     let (source, target) = (folder.file("large"), folder.file("target"));
     fs::write(&source, contents(40_000_000, 1)).expect("a file");
     for (protocol, kept) in [
-        (&[][..], "sent again, it goes on there"),
-        (&["--protocol", "segments"], "before all had come"),
+        (&[][..], "where the next transfer goes on"),
+        (&["--protocol", "segments"], "before everything had arrived"),
         (&["--protocol", "stream", "--name", "large"], ""),
     ] {
         let port = free_port();

@@ -58,14 +58,14 @@ impl Folder {
         self.command(arguments).output().expect("the program starts")
     }
 
-    /// What it prints, if all goes well.
+    /// The output of a command that succeeds.
     fn told(&self, arguments: &[&str]) -> String {
         let output = self.lab(arguments);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("text")
     }
 
-    /// What it complains of, and its exit code.
+    /// The messages of a command, and its exit code.
     fn refused(&self, arguments: &[&str]) -> (String, i32) {
         let output = self.lab(arguments);
         (String::from_utf8(output.stderr).expect("text"), output.status.code().expect("it ended"))
@@ -236,7 +236,7 @@ fn ctrl_c_leaves_a_folder_that_can_be_resumed() {
     let output = child.wait_with_output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("interrupted with") && told.contains("--resume goes on"), "{told}");
+    assert!(told.contains("interrupted after") && told.contains("--resume goes on"), "{told}");
     assert!(rows(&partial) >= 3);
     folder.told(&[&run[..], &["--resume"]].concat());
     assert_eq!(folder.read("out/results.csv").lines().count(), 61);
