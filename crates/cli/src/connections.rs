@@ -1,4 +1,5 @@
-//! Connection after connection, several at a time: what `generate` and `receive` have in common.
+//! One connection after the other, several at the same time: the common part of `generate` and
+//! `receive`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +16,10 @@ use punctual_uri::Uri;
 
 /// A command that does the same with each of its connections.
 pub(crate) trait Streams: Send + Sync + 'static {
-    /// How many connections there are.
+    /// The options for the number of connections.
     fn connections(&self) -> &ConnectionArgs;
 
-    /// When it is time to stop.
+    /// Tells when it is time to stop.
     fn stop(&self) -> &Stop;
 
     /// Carries the stream of one connection to its end.
@@ -29,9 +30,11 @@ pub(crate) trait Streams: Send + Sync + 'static {
     ) -> impl Future<Output = Result<(), Failure>> + Send;
 }
 
-/// Opens the connections of each opener, all openers at once, until all streams have ended.
+/// Opens the connections of all openers at the same time, until all streams have ended.
 ///
-/// The failure is the first opener's that has one.
+/// # Errors
+///
+/// The failure of the first opener that failed.
 pub(crate) async fn run_all<C: Streams>(
     command: &Arc<C>,
     openers: impl Iterator<Item = Opener>,
@@ -60,7 +63,9 @@ pub(crate) async fn run_all<C: Streams>(
 /// Opens connections as `args` say and lets `carry` work with each, until all have ended or it is
 /// time to stop.
 ///
-/// The failure is the first one that no reconnection follows.
+/// # Errors
+///
+/// The first failure after which there is no other attempt.
 async fn run<W>(
     mut opener: Opener,
     args: &ConnectionArgs,
@@ -111,7 +116,7 @@ where
             stop.or(sleep_until(next_call)).await;
         }
     }
-    // Whoever calls now should know at once that nobody will answer.
+    // A caller that comes now should know at once that it will not be accepted.
     opener.refuse_callers();
     while let Some(ended) = streams.join_next().await {
         let result = ended.unwrap_or_else(|error| Err(Failure::runtime(error.to_string())));

@@ -1,4 +1,4 @@
-//! How the program ends: exit codes, and what is said on failure.
+//! The end of the program: exit codes, and messages about failures.
 
 use std::fmt;
 use std::io;
@@ -8,34 +8,34 @@ use std::time::Duration;
 use punctual::{CloseReason, RejectReason};
 use punctual_units::{one_line, without_os_error};
 
-/// Why a command could not do its work.
+/// The reason for which a command could not do its work.
 #[derive(Debug)]
 pub(crate) struct Failure {
     kind: Kind,
     message: String,
 }
 
-/// What a failure's exit code tells.
+/// The kinds of failures that callers and exit codes distinguish.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
     Runtime,
-    /// The disk, here or at the other end, does not take what is to be written.
+    /// The disk, here or at the other end, refuses the data.
     Unwritable,
     Usage,
     Rejected(RejectReason),
     NoAnswer,
 }
 
-/// Ended at once by a second Ctrl-C: 128 and the number of the signal, as shells count.
+/// The exit code after a second Ctrl-C: 128 and the number of the signal, as in shells.
 pub(crate) const INTERRUPTED: u8 = 130;
 
 impl Failure {
-    /// Something went wrong at run time.
+    /// A failure at run time.
     pub(crate) fn runtime(message: impl Into<String>) -> Self {
         Self { kind: Kind::Runtime, message: message.into() }
     }
 
-    /// What was asked for cannot be done.
+    /// A fault in the command line or in what it names.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self { kind: Kind::Usage, message: message.into() }
     }
@@ -51,24 +51,24 @@ impl Failure {
         Self { kind: Kind::NoAnswer, message: format!("nobody called within {limit:#}") }
     }
 
-    /// The same failure, with the place or the work where it happened in front of it.
+    /// The same failure, with the place or the work where it happened before it.
     pub(crate) fn at(mut self, place: impl fmt::Display) -> Self {
         self.message = format!("{place}: {}", self.message);
         self
     }
 
-    /// The same failure, with what helps against it.
+    /// The same failure, with its remedy.
     pub(crate) fn but(mut self, advice: &str) -> Self {
         self.message = format!("{} ({advice})", self.message);
         self
     }
 
-    /// Whether trying again cannot help, because what was asked for is wrong.
+    /// Whether the command line is at fault, so that trying again cannot help.
     pub(crate) fn is_usage(&self) -> bool {
         self.kind == Kind::Usage
     }
 
-    /// The same failure, where it came from files that cannot be written.
+    /// The same failure, marked as one of files that cannot be written.
     pub(crate) fn unwritable(self) -> Self {
         Self { kind: Kind::Unwritable, ..self }
     }
@@ -78,7 +78,7 @@ impl Failure {
         self.kind == Kind::Unwritable
     }
 
-    /// Why the call was refused, by the other end or by this one, if it was.
+    /// The reason for which the other end or this one refused the call, if one did.
     pub(crate) fn refusal(&self) -> Option<RejectReason> {
         match self.kind {
             Kind::Rejected(reason) => Some(reason),
@@ -167,15 +167,15 @@ impl From<punctual::Error> for Failure {
     }
 }
 
-/// A message without what would command the terminal, and without the numbers of system errors,
-/// whose words are there. Lines stay: some messages have several.
+/// A message without control characters, which a terminal might obey, and without the numbers of
+/// system errors, whose text is there. Line breaks stay: some messages have several lines.
 fn for_people(message: &str) -> String {
     let lines = message.split('\n').map(|line| one_line(&without_os_error(line)).into_owned());
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Why a call was refused, with the number by which users of libsrt know it: on the wire the
-/// numbers of applications are 1000 above those of libsrt's API.
+/// The reason of a refusal, with the number by which users of libsrt know it: on the wire the
+/// numbers of applications are 1000 higher than in libsrt's API.
 fn explain(reason: RejectReason) -> String {
     match reason.code() {
         code @ 2000.. => format!("{reason}, {} in libsrt's API", code - 1000),
@@ -183,8 +183,8 @@ fn explain(reason: RejectReason) -> String {
     }
 }
 
-/// What would be right, where the reason of a refusal tells, as the end of a sentence. `by_peer`
-/// where the other end refused this one.
+/// The remedy for a refusal, as the end of a sentence; empty if the reason suggests none. `by_peer`
+/// if the other end refused this one.
 fn advice(reason: RejectReason, by_peer: bool) -> &'static str {
     match reason {
         RejectReason::BACKLOG => "; it has all the callers that it takes, and may have room later",

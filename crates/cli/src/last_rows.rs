@@ -1,20 +1,20 @@
-//! Last rows of connections in files of statistics and metrics: not more than is of use.
+//! The last rows of connections in files of statistics and metrics, at a limited rate.
 
 use punctual::Gathered;
 use punctual_units::grouped;
 
-/// Which connections get a row at their end that had none before. Strangers may make and end
-/// connections by the thousand a second, and a disk has an end.
+/// Limits the rows of connections that have none before their end. Strangers may make and end
+/// thousands of connections a second, and would fill the disk.
 #[derive(Debug)]
 pub(crate) struct LastRows {
-    /// Of connections that carried nothing.
+    /// Rows of connections that carried nothing.
     empty: Gathered,
-    /// Of those that ended within their first period.
+    /// Rows of connections that ended within their first period.
     short: Gathered,
 }
 
 impl LastRows {
-    /// Of a file of `what`.
+    /// The limits for a file of `what`.
     pub(crate) fn new(what: &'static str) -> Self {
         let gathered = |burst, which: &'static str| {
             Gathered::new(burst, move |more| {
@@ -38,7 +38,8 @@ impl LastRows {
     }
 }
 
-/// Last rows that may follow each other at once; a tenth of that a second in the long run.
+/// The number of last rows that may follow each other at once; a tenth of it a second in the long
+/// run.
 const EMPTY: u32 = 100;
 const SHORT: u32 = 1_000;
 

@@ -1,4 +1,4 @@
-//! `punctual latency`: what latency a link needs, by the model.
+//! `punctual latency`: the latency that a link needs, by the model.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::args::LatencyArgs;
 use crate::exit::Failure;
 use crate::print::print;
 
-/// Reckons, and prints what comes out.
+/// Computes the latency and prints it.
 pub(crate) fn run(args: &LatencyArgs) -> Result<(), Failure> {
     let path = args.path().map_err(|error| Failure::usage(error.to_string()))?;
     let needs = needs(&path, args.target_loss, args.ceiling, args.max_latency);
@@ -73,7 +73,7 @@ fn ends(text: &mut String, keys: &str, need: &Need) {
     let _ = writeln!(text, "    'srt://:4200?latency={}'", need.latency.as_millis());
 }
 
-/// What was asked, in a sentence.
+/// The question that the options ask, in a sentence.
 fn question(args: &LatencyArgs) -> String {
     let mut text = format!(
         "Least latency for {} unrecovered, at a round trip of {:#}",

@@ -21,7 +21,8 @@ pub(crate) fn run(args: &OptionsArgs) -> Result<(), Failure> {
     print(if args.json { as_json(&chosen) } else { as_table(&chosen) })
 }
 
-/// The options that several words name, if each names one; else those that have every word in them.
+/// The options that several words name, if each names one; otherwise the options that have every
+/// word.
 fn choose(words: &[String]) -> Vec<UriOption> {
     let named = |word: &String| options().any(|option| is_called(&option, word));
     if words.len() > 1 && words.iter().all(named) {

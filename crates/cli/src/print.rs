@@ -1,11 +1,11 @@
-//! What goes to standard output because it is what was asked for.
+//! The results of a command, on standard output.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 
 use crate::exit::Failure;
 
-/// Prints. That nobody reads on, as in `punctual uri | head`, is no failure.
+/// Prints. A reader that ends early, as in `punctual uri | head`, is no failure.
 pub(crate) fn print(text: impl Display) -> Result<(), Failure> {
     let mut out = io::stdout();
     match write!(out, "{text}").and_then(|()| out.flush()) {

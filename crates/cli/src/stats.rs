@@ -23,7 +23,7 @@ use crate::timepoint::timepoint;
 pub(crate) struct StatsFile {
     format: StatsFormat,
     period: Duration,
-    /// Whether rows tell the weight of a link, as srt-xtransmit's do: where groups may be.
+    /// Whether rows have the weight of a link, as srt-xtransmit's do: if there may be groups.
     weights: bool,
     last_rows: LastRows,
     out: Mutex<Box<dyn Write + Send>>,
@@ -82,7 +82,7 @@ impl StatsFile {
         let now = timepoint(SystemTime::now());
         match (self.format, rows.split_first()) {
             (StatsFormat::Json, Some(((id, .., whole), links))) if self.weights => {
-                // No socket's ID has the bit of a group's.
+                // This bit is set in the IDs of groups alone.
                 let links = (id >> 30 == 1).then_some(links);
                 self.write(&json_group_row(&now, *id, whole, links));
             }

@@ -1,4 +1,4 @@
-//! Ending in good order: on Ctrl-C, on SIGTERM, or after a time.
+//! The end in good order: on Ctrl-C, on SIGTERM, or after a time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use crate::exit::INTERRUPTED;
 
-/// Told to everyone who works when it is time to end.
+/// Tells all parts of a command when it is time to end.
 #[derive(Clone, Debug)]
 pub(crate) struct Stop {
     told: watch::Receiver<bool>,
@@ -21,13 +21,13 @@ impl Stop {
         let (teller, told) = watch::channel(false);
         let teller = Arc::new(teller);
         let by_signal = Arc::clone(&teller);
-        // Made here: one that comes before the task runs counts as well.
+        // Made here, so that a signal that comes before the task runs counts as well.
         let mut signals = Signals::new();
         tokio::spawn(async move {
             tokio::select! {
                 () = signals.next() => tracing::info!("stopping; once more to end at once"),
                 () = after(duration) => tracing::debug!("the time is over"),
-                // Nobody is left who could be told.
+                // No part is left that could be told.
                 () = by_signal.closed() => return,
             }
             by_signal.send_replace(true);
@@ -37,14 +37,14 @@ impl Stop {
         Self { told, teller }
     }
 
-    /// Tells everyone that it is time to end.
+    /// Tells all parts that it is time to end.
     pub(crate) fn tell(&self) {
         self.teller.send_replace(true);
     }
 
     /// Completes when it is time to end.
     pub(crate) async fn told(&self) {
-        // An error means that the teller is gone, which it never is before it has told.
+        // An error would mean that the sender is gone, but `self` holds it.
         let _ = self.told.clone().wait_for(|told| *told).await;
     }
 
@@ -53,7 +53,7 @@ impl Stop {
         *self.told.borrow()
     }
 
-    /// What `work` gives, or `None` if it is time to end first.
+    /// The result of `work`, or `None` if it is time to end first.
     pub(crate) async fn or<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             result = work => Some(result),
@@ -69,7 +69,7 @@ async fn after(duration: Option<Duration>) {
     }
 }
 
-/// Ctrl-C and SIGTERM, from the moment on at which this is made.
+/// Ctrl-C and SIGTERM, from the time at which this is made.
 struct Signals {
     #[cfg(unix)]
     signals: Vec<tokio::signal::unix::Signal>,
@@ -87,7 +87,7 @@ impl Signals {
         Self {}
     }
 
-    /// Completes on the next one; never where signals cannot be had.
+    /// Completes on the next signal; never if the system gives no signals.
     async fn next(&mut self) {
         #[cfg(unix)]
         std::future::poll_fn(|context| {

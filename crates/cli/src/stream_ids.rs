@@ -1,4 +1,4 @@
-//! Which stream IDs callers may have, as a file lists them.
+//! The stream IDs that callers may have, from a file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use wildmatch::WildMatch;
 
 use crate::exit::Failure;
 
-/// The stream IDs that callers may have: one pattern a line, in which `*` stands for any text and
-/// `?` for one character. Empty lines, and what follows a `#` at the start of a line or behind a
-/// space, mean nothing.
+/// The stream IDs that callers may have: one pattern a line, in which `*` matches any text and `?`
+/// one character. Empty lines are ignored, and so is the text after a `#` at the start of a line or
+/// after a space.
 ///
 /// A pattern allows a stream ID that it matches, and one whose resource it matches: `live/*` allows
 /// `live/one`, `publish:live/one` and `#!::r=live/one,m=publish`.
@@ -28,8 +28,8 @@ impl AllowedStreamIds {
         Ok(Self { path: path.to_owned(), patterns })
     }
 
-    /// Reads the file again at each SIGHUP, for as long as anybody asks. A file that cannot be read
-    /// changes nothing.
+    /// Reads the file again at each SIGHUP, as long as another owner of this is left. A file that
+    /// cannot be read changes nothing.
     pub(crate) fn read_again_on_hangup(self: &Arc<Self>) {
         #[cfg(unix)]
         {
@@ -59,7 +59,9 @@ impl AllowedStreamIds {
 
     /// Decides on a caller.
     ///
-    /// Errors: the code to refuse it with.
+    /// # Errors
+    ///
+    /// The caller is refused, with this code.
     pub(crate) fn check(&self, stream_id: &str) -> Result<(), RejectReason> {
         let parsed = StreamId::parse(stream_id).ok();
         let resource = parsed.as_ref().and_then(StreamId::resource);

@@ -1,12 +1,12 @@
-//! What is said of a command line that cannot be understood.
+//! Messages about a command line that cannot be parsed.
 
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue};
 use punctual_uri::redacted;
 
-/// The error as it may be shown: without what may be a passphrase, and with where the options of a
-/// connection belong, if one of them was typed as an option of the program.
+/// The error as it may be shown: without text that may be a passphrase, and with the right place of
+/// a connection's option, if one was typed as an option of the program.
 pub(crate) fn explained(mut error: clap::Error, command_line: &[OsString]) -> clap::Error {
     for kind in TYPED {
         let shown = match error.get(kind) {
@@ -32,7 +32,7 @@ pub(crate) fn explained(mut error: clap::Error, command_line: &[OsString]) -> cl
     error
 }
 
-/// Where an option of SRT belongs that was typed as an option of this command.
+/// The right place of an option of SRT that was typed as an option of this command.
 fn tip(typed: &str, command_line: &[OsString]) -> Option<String> {
     let name = typed.strip_prefix("--")?.to_lowercase();
     let option = punctual_uri::options()
@@ -54,7 +54,7 @@ fn tip(typed: &str, command_line: &[OsString]) -> Option<String> {
     Some(format!("`{name}` is an option of the connection; {}", form(&value)?))
 }
 
-/// What was typed behind an option.
+/// The value that was typed after an option.
 fn value_of(typed: &str, words: &[&str]) -> Option<String> {
     let place = words.iter().position(|word| word.split('=').next() == Some(typed))?;
     let value = match words[place].split_once('=') {
@@ -65,7 +65,7 @@ fn value_of(typed: &str, words: &[&str]) -> Option<String> {
     (value.len() <= 20 && value.chars().all(plain)).then(|| value.to_owned())
 }
 
-/// What of an error was typed.
+/// The parts of an error that the user typed.
 const TYPED: [ContextKind; 5] = [
     ContextKind::InvalidArg,
     ContextKind::InvalidSubcommand,

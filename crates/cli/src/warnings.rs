@@ -1,12 +1,12 @@
-//! What is allowed in a URI but may not be what was meant, said once.
+//! Warnings about keys in a URI that are legal and may be a mistake.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use punctual_uri::Uri;
 
-/// Says what is odd in `uri`. What holds for several of them, or for one that is opened again, is
-/// said once.
+/// Logs the warnings about `uri`. A warning that several URIs share, or a URI that is opened again,
+/// is logged once.
 pub(crate) fn of(uri: &Uri) {
     static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     for warning in uri.warnings() {

@@ -1,4 +1,4 @@
-//! What is sent: a clip of MPEG-TS in messages, each with its time.
+//! The clip that is sent: MPEG-TS in messages, each with its time.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ impl Clip {
         Self { messages }
     }
 
-    /// How long it lasts.
+    /// The time from its first message to its last.
     pub(super) fn duration(&self) -> Duration {
         self.messages.last().map_or(Duration::ZERO, |(at, _)| *at)
     }

@@ -56,5 +56,6 @@ fn write(path: &PathBuf, messages: &[streams::Received]) -> Result<(), Failure> 
     std::fs::write(path, bytes).map_err(|error| Failure::file(Path::new(path), &error))
 }
 
-/// Delay of the SRT receiver: five round trips, so that what was lost can be sent again four times.
+/// The latency of the SRT receiver: five round trips, so that a packet can be retransmitted four
+/// times.
 const LATENCY: Duration = Duration::from_millis(250);

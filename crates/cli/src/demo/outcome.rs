@@ -1,4 +1,4 @@
-//! What became of a stream on its way.
+//! The measures of a stream after its way through the link.
 
 use std::collections::HashMap;
 
@@ -10,23 +10,23 @@ use punctual_metrics::{Jitter, Quantiles};
 use crate::demo::clip::Clip;
 use crate::demo::streams::Received;
 
-/// What became of a stream on its way.
+/// The measures of a stream after its way through the link.
 pub(super) struct Outcome {
     pub(super) sent: usize,
     /// Messages that arrived, duplicates not counted.
     pub(super) received: usize,
     /// Messages that arrived after one that was sent later.
     pub(super) reordered: usize,
-    /// Of each message that can be told from all others, µs.
+    /// The delay of each message that differs from all others, µs.
     pub(super) delay_us: Quantiles,
-    /// RFC 3550, µs.
+    /// The jitter of RFC 3550, µs.
     pub(super) jitter_us: u64,
-    /// What a decoder would find.
+    /// The faults that a decoder would find.
     pub(super) stream: StreamReport,
 }
 
 impl Outcome {
-    /// Compares what arrived with what was sent, message by message.
+    /// Compares the messages that arrived with the messages that were sent.
     pub(super) fn of(clip: &Clip, sent: &[Instant], received: &[Received]) -> Self {
         let mut checker = Checker::default();
         received.iter().for_each(|message| checker.push(&message.payload));
@@ -65,8 +65,8 @@ impl Outcome {
 
 /// The messages of the clip by their content.
 struct Messages<'a> {
-    /// The number of the first message with a content, how many have it, and how many of those were
-    /// taken.
+    /// For each content: the number of the first message with it, the number of messages with it,
+    /// and how many of them were taken.
     by_content: HashMap<&'a Bytes, (usize, usize, usize)>,
 }
 
@@ -79,14 +79,14 @@ impl<'a> Messages<'a> {
         Self { by_content }
     }
 
-    /// Whether a message with this content was sent and has not been taken as often.
+    /// Whether a message with this content was sent more often than it has been taken.
     fn take(&mut self, payload: &Bytes) -> bool {
         let Some((_, sent, taken)) = self.by_content.get_mut(payload) else { return false };
         *taken += 1;
         *taken <= *sent
     }
 
-    /// Which message this is, if its content tells: null packets look all the same.
+    /// The number of the message with this content, if no other has it: null packets are all alike.
     fn number(&self, payload: &Bytes) -> Option<usize> {
         let (number, sent, taken) = self.by_content.get(payload)?;
         (*sent == 1 && *taken == 1).then_some(*number)

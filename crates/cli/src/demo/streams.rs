@@ -24,17 +24,17 @@ pub(super) struct Received {
     pub(super) at: Instant,
 }
 
-/// What both receivers got.
+/// The messages that both receivers got.
 pub(super) struct Streams {
-    /// When each message was sent, to both.
+    /// The time at which each message was sent to both.
     pub(super) sent: Vec<Instant>,
     pub(super) udp: Vec<Received>,
     pub(super) srt: Vec<Received>,
-    /// Of the SRT sender.
+    /// The statistics of the SRT sender.
     pub(super) statistics: Statistics,
 }
 
-/// Sends the clip over both and waits for what arrives.
+/// Sends the clip over both, and waits until both receivers are done.
 pub(super) async fn run(clip: &Clip, seed: u64, quiet: bool) -> Result<Streams, Failure> {
     let udp_receiver = UdpSocket::bind(LOOPBACK).await?;
     let config = Config::default().with_latency(LATENCY).map_err(punctual::Error::from)?;
@@ -58,7 +58,7 @@ pub(super) async fn run(clip: &Clip, seed: u64, quiet: bool) -> Result<Streams, 
     Ok(Streams { sent, udp, srt, statistics })
 }
 
-/// Messages that arrived so far, for the line that shows how it goes.
+/// Messages that arrived so far, for the live line.
 #[derive(Default)]
 struct Counts {
     udp: AtomicUsize,
@@ -72,7 +72,7 @@ async fn mobile_link(target: SocketAddr, seed: u64) -> Result<Emulator, Failure>
     Ok(Emulator::start(config).await?)
 }
 
-/// Sends each message at its time over both, and tells when that was.
+/// Sends each message at its time over both, and returns the times.
 async fn send(
     clip: &Clip,
     udp: &UdpSocket,
@@ -109,7 +109,7 @@ fn progress_bar(messages: usize) -> ProgressBar {
     ProgressBar::new(messages as u64).with_style(style).with_message("received: 0 bare, 0 SRT")
 }
 
-/// Receives until it has been silent for so long that nothing more can come.
+/// Receives until nothing has come for [`SILENCE`].
 fn receive_udp(socket: UdpSocket, counts: Arc<Counts>) -> JoinHandle<Vec<Received>> {
     tokio::spawn(async move {
         let mut received = Vec::new();
@@ -138,8 +138,9 @@ async fn receive_srt(listener: Listener, counts: Arc<Counts>) -> Result<Vec<Rece
 
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// Longer than the connection of the other stream takes to be made, and than the link's queue.
+/// The silence that ends the UDP stream: longer than the handshake of the other stream and than the
+/// link's queue.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// Messages from one change of the line to the next.
+/// The number of messages from one change of the line to the next.
 const REDRAW: usize = 20;

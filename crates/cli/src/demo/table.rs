@@ -1,4 +1,4 @@
-//! What is shown at the end.
+//! The table and the sentence at the end.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use punctual_units::{DisplayBytes, DisplayDuration};
 use crate::demo::outcome::Outcome;
 use punctual_units::percent;
 
-/// Both streams side by side.
+/// Both streams in columns.
 pub(super) fn table(udp: &Outcome, srt: &Outcome, sender: &Statistics) -> String {
     let mut table = String::new();
     let mut line = |name: &str, udp: &str, srt: &str| {

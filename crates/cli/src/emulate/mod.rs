@@ -86,7 +86,7 @@ pub(crate) fn run_in_namespace(arguments: Vec<std::ffi::OsString>) -> std::proce
     }
 }
 
-/// Shows again and again what the links do.
+/// Shows the figures of the links in the live line.
 async fn show(names: [&str; 2], report: impl Fn() -> [DirectionReport; 2]) {
     let mut before = report();
     line::show(|time| {

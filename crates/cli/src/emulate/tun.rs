@@ -29,7 +29,7 @@ pub(super) async fn run(args: &EmulateArgs, quiet: bool) -> Result<(), Failure> 
         TunEmulator::start(config).map_err(|error| Failure::runtime(error.to_string()))?;
     let right = Command::start(&emulator, Side::Right, tun)?;
     if tun.left.is_some() && tun.right.is_some() {
-        // If it is time to end, the left command has no time to do anything.
+        // If it is time to end now, the left command is started and ended at once.
         let _ = stop.or(tokio::time::sleep(tun.left_after)).await;
         emulator.restart();
     }
@@ -62,10 +62,10 @@ async fn show_links(emulator: &TunEmulator) {
     .await;
 }
 
-/// What runs on a side.
+/// The process on a side.
 struct Command {
     side: Side,
-    /// Whether it does something, or only keeps the side open for others.
+    /// Whether it is the user's command; otherwise it only keeps the side open.
     works: bool,
     /// Whether it writes to this program's standard output and error.
     writes_to_ours: bool,
@@ -126,7 +126,7 @@ impl Command {
         Ok(())
     }
 
-    /// Ends it if it has not ended: first it is asked to.
+    /// Ends the command if it has not ended: by SIGTERM first, later by force.
     async fn end(&mut self) {
         if !self.has_ended {
             self.running.terminate();
@@ -140,7 +140,7 @@ impl Command {
     }
 }
 
-/// Waits for those that end the run. One that fails ends it in any case.
+/// Waits for the commands that end the run. A command that fails ends it in any case.
 async fn ended(commands: &mut [Command; 2], until: Until) -> Result<(), Failure> {
     let [left, right] = commands;
     loop {
@@ -168,7 +168,7 @@ fn logged(command: SideCommand, log: Option<&Path>) -> Result<SideCommand, Failu
     Ok(command.stdout(file).stderr(same))
 }
 
-/// This very program, even if its file has been replaced since it was started.
+/// This program itself, even if its file has been replaced since it was started.
 fn helper() -> Helper {
     Helper { program: "/proc/self/exe".into(), arguments: vec![OsString::from(SUBCOMMAND)] }
 }

@@ -1,4 +1,4 @@
-//! Which callers a listener takes.
+//! The callers that a listener accepts.
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use tokio::sync::Semaphore;
 use crate::endpoint::EndLog;
 use crate::stream_ids::AllowedStreamIds;
 
-/// Which callers a listener takes: by their stream IDs, and by how many are there already.
+/// The callers that a listener accepts: by their stream IDs, and by the number of connections.
 #[derive(Clone, Debug)]
 pub(crate) struct Admission {
     /// The stream IDs that are allowed; `None` for all.
     stream_ids: Option<Arc<AllowedStreamIds>>,
-    /// Places for callers, which those hold that are there; `None` for any number.
+    /// Places for callers, one of which each connection holds; `None` for any number.
     places: Option<Arc<Semaphore>>,
-    /// Callers that the listener takes at a time, and refuses the others at once; `None` for any
-    /// number.
+    /// The most connections of the listener at the same time, which refuses further callers at
+    /// once; `None` for any number.
     max_callers: Option<usize>,
 }
 
 impl Default for Admission {
-    /// One caller at a time, whoever it is.
+    /// Any caller, one at a time.
     fn default() -> Self {
         Self { stream_ids: None, places: None, max_callers: Some(1) }
     }
@@ -33,24 +33,24 @@ impl Admission {
         Self { stream_ids: Some(allowed), ..self }
     }
 
-    /// The same, for no more callers than there are free places. Whoever is let in must be given
-    /// one of them before the next caller is waited for.
+    /// The same, for no more callers than there are free places. A caller that is accepted must get
+    /// one of them before the next call of [`accept`](Self::accept).
     pub(super) fn with_places(self, places: Arc<Semaphore>) -> Self {
         Self { places: Some(places), max_callers: None, ..self }
     }
 
-    /// The same, for at most this number of callers at a time.
+    /// The same, for at most this number of connections at the same time.
     pub(super) fn with_max_callers(self, max_callers: usize) -> Self {
         Self { max_callers: Some(max_callers), ..self }
     }
 
-    /// Callers that the listener takes at a time, if that is limited.
+    /// The most connections of the listener at the same time, if that is limited.
     pub(super) const fn max_callers(&self) -> Option<usize> {
         self.max_callers
     }
 
-    /// Waits for the next caller that may come in; the others are refused with a code. A group is
-    /// taken by its first link where `listener` takes groups; its further links join by
+    /// Waits for the next caller that is accepted; others are refused with a code. If `listener`
+    /// accepts groups, the first link of a group is its caller, and further links join by
     /// themselves.
     ///
     /// Cancel safe.

@@ -6,7 +6,7 @@ use std::io::{self, IoSlice};
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
-/// Where bytes go that can be sent between threads.
+/// A sink for bytes that can be sent between threads.
 pub(crate) type ByteSink = Box<dyn AsyncWrite + Send + Sync + Unpin>;
 
 /// Writes messages to a file, a pipe or TCP.
@@ -78,7 +78,7 @@ fn advance(batch: &mut VecDeque<Bytes>, mut written: usize) {
     }
 }
 
-/// Messages that one call takes at most; systems take more, but it makes no difference.
+/// The most messages in one call; systems take more, but it makes no difference.
 const SLICES: usize = 64;
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ impl ByteReader {
         Self { stream, cut: Cut::new(message_size), is_ended: false }
     }
 
-    /// Reads at least one message, or gives `false` at the end. Cancel safe: bytes that were read
+    /// Reads at least one message, or returns `false` at the end. Cancel safe: bytes that were read
     /// stay for the next call.
     pub(crate) async fn read(&mut self, batch: &mut Vec<Bytes>) -> io::Result<bool> {
         let before = batch.len();
@@ -58,7 +58,7 @@ impl ByteReader {
     }
 }
 
-/// How long bytes that fill no message wait for more.
+/// The longest time that bytes which fill no message wait for more.
 const PATIENCE: Duration = Duration::from_millis(10);
 
 #[cfg(test)]

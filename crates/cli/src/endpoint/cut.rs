@@ -17,7 +17,7 @@ impl Cut {
         Self { buffer: BytesMut::new(), message_size }
     }
 
-    /// Where bytes go in, with room for many.
+    /// The buffer to read bytes into, with room for [`READ_SIZE`].
     pub(crate) fn input(&mut self) -> &mut BytesMut {
         self.buffer.reserve(READ_SIZE);
         &mut self.buffer
@@ -34,8 +34,7 @@ impl Cut {
         (self.buffer.len() >= size).then(|| self.buffer.split_to(size).freeze())
     }
 
-    /// What is there although it fills no message: whole packets of a transport stream, anything of
-    /// another stream.
+    /// A message that is not full: whole packets of a transport stream, all bytes of other streams.
     pub(crate) fn next_whole(&mut self) -> Option<Bytes> {
         let len = match self.is_transport_stream() {
             true => self.buffer.len() / PACKET_LEN * PACKET_LEN,
@@ -44,25 +43,25 @@ impl Cut {
         (len > 0).then(|| self.buffer.split_to(len).freeze())
     }
 
-    /// What is left at the end.
+    /// The bytes that are left at the end.
     pub(crate) fn rest(&mut self) -> Option<Bytes> {
         self.has_rest().then(|| self.buffer.split().freeze())
     }
 
-    /// Bytes of a full message: as many whole packets as it holds, if it is one of packets.
+    /// Bytes of a full message, which has only whole packets of a transport stream.
     fn full_size(&self) -> usize {
         let packets = self.message_size / PACKET_LEN * PACKET_LEN;
         if packets > 0 && self.is_transport_stream() { packets } else { self.message_size }
     }
 
-    /// Whether sync bytes stand where a transport stream has them, as far as a message reaches.
+    /// Whether sync bytes are where a transport stream has them, as far as a message reaches.
     fn is_transport_stream(&self) -> bool {
         let len = self.message_size.min(self.buffer.len());
         starts_like_transport_stream(&self.buffer[..len])
     }
 }
 
-/// Whether sync bytes stand where a transport stream has them.
+/// Whether sync bytes are where a transport stream has them.
 pub(crate) fn starts_like_transport_stream(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.iter().step_by(PACKET_LEN).all(|&byte| byte == SYNC_BYTE)
 }

@@ -32,7 +32,7 @@ pub(crate) struct DatagramWriter {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LastSender(Arc<Mutex<Option<SocketAddr>>>);
 
-/// The addressee of what is written.
+/// The destination of messages that are written.
 enum To {
     /// The peer of a connected socket.
     Peer,
@@ -40,7 +40,7 @@ enum To {
 }
 
 impl DatagramReader {
-    /// Reads once a `period` while datagrams keep coming; zero for each time that some came.
+    /// Reads once a `period` while datagrams keep coming; zero reads whenever one comes.
     pub(crate) fn new(socket: Arc<UdpSocket>, period: Duration) -> io::Result<Self> {
         Ok(Self {
             socket,
@@ -61,7 +61,7 @@ impl DatagramReader {
         self.read_each(|datagram| batch.push(datagram.payload)).await;
     }
 
-    /// Reads at least one message, and when each arrived. Cancel safe.
+    /// Reads at least one message, each with the time of its arrival. Cancel safe.
     pub(crate) async fn read_timed(&mut self, batch: &mut Vec<Outgoing>) {
         self.read_each(|Datagram { payload, arrived, .. }| {
             let options = SendOptions { origin: Some(arrived), ..SendOptions::default() };
@@ -83,12 +83,12 @@ impl DatagramReader {
         }
     }
 
-    /// Throws away what has come so far.
+    /// Discards the datagrams that have come so far.
     pub(crate) async fn skip(&mut self) {
         while self.receive(drop).await.datagrams > 0 {}
     }
 
-    /// Takes what is there, without waiting.
+    /// Takes the datagrams that are there, without waiting.
     async fn receive(&mut self, mut take: impl FnMut(Datagram)) -> Received {
         let Self { socket, last_sender, buffers, .. } = self;
         let mut sender = None;
@@ -111,7 +111,7 @@ impl DatagramWriter {
         Self { socket, to: To::Peer, buffer: SendBuffer::default() }
     }
 
-    /// Answers whoever has sent last. Before anybody has, messages are thrown away.
+    /// Answers the last sender. Before there is one, messages are discarded.
     pub(crate) fn to_last_sender(socket: Arc<UdpSocket>, sender: LastSender) -> Self {
         Self { socket, to: To::LastSender(sender), buffer: SendBuffer::default() }
     }
@@ -130,7 +130,7 @@ impl DatagramWriter {
         };
         let mut failure = None;
         let refused = |error: io::Error| {
-            // Nobody listens at a UDP port: for a sender that is no reason to stop.
+            // No program listens at the UDP port: for a sender that is no reason to stop.
             if error.kind() != io::ErrorKind::ConnectionRefused {
                 failure.get_or_insert(error);
             }

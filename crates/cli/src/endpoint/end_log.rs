@@ -1,12 +1,12 @@
-//! The log of the connections at one end of a stream: few lines, however many call.
+//! The log of the connections at one end of a stream: few lines for any number of callers.
 
 use std::fmt;
 
 use punctual::Gathered;
 use punctual_units::grouped;
 
-/// Says what becomes of the connections of one end. Anybody may call a listener, so of masses it
-/// says how many they were, by kind; of calls that were asked for it says each.
+/// Logs the start and the end of the connections at one end. Anybody may call a listener, so masses
+/// of callers are counted by kind; each call of the command's own is logged.
 #[derive(Debug)]
 pub(crate) struct EndLog {
     connected: Gathered,
@@ -16,7 +16,7 @@ pub(crate) struct EndLog {
 }
 
 impl EndLog {
-    /// Of the end with this name, which calls or is called.
+    /// The log of the end with this name, which calls or is called.
     pub(crate) fn new(name: impl fmt::Display, calls: bool) -> Self {
         let gathered = |what: &'static str| {
             let name = name.to_string();
@@ -33,7 +33,7 @@ impl EndLog {
         }
     }
 
-    /// A connection stands; `say` tells with whom.
+    /// A connection is established; `say` logs the peer.
     pub(crate) fn connected(&self, say: impl FnOnce()) {
         self.connected.say(say);
     }
@@ -48,11 +48,11 @@ impl EndLog {
         self.lost.say(|| tracing::warn!("{failure}"));
     }
 
-    /// Somebody was not taken.
+    /// A caller was refused.
     pub(crate) fn refused(&self, why: impl fmt::Display) {
         self.refused.say(|| tracing::info!("{why}"));
     }
 }
 
-/// Messages of one kind that may follow each other at once.
+/// The number of messages of one kind that may follow each other at once.
 const BURST: u32 = 10;

@@ -6,8 +6,8 @@ use punctual_uri::{Mode, SrtTarget, Target, Uri};
 use crate::endpoint::resolve::{resolve, unspecified};
 use crate::exit::Failure;
 
-/// What URIs of a command belong together: all, if the first is of a group, else each is for
-/// itself.
+/// The URIs of a command by ends: one end for all of them if the first has a group, else one for
+/// each.
 pub(crate) fn bundle<'a>(uris: impl Iterator<Item = &'a Uri>) -> Result<Vec<Vec<Uri>>, Failure> {
     let uris: Vec<Uri> = uris.cloned().collect();
     let Some(first) = uris.first().and_then(target).filter(|it| is_grouped(it)) else {
@@ -30,12 +30,12 @@ pub(crate) fn bundle<'a>(uris: impl Iterator<Item = &'a Uri>) -> Result<Vec<Vec<
     Ok(vec![uris])
 }
 
-/// Whether an end may be, or is, a group.
+/// Whether an end is a group, or a listener that accepts groups.
 pub(crate) fn is_grouped(target: &SrtTarget) -> bool {
     target.group.is_some() || target.mode == Mode::Listener && target.config.group_connect()
 }
 
-/// Calls over every link; options are those of the first.
+/// Calls over every link, with the options of the first one.
 pub(crate) async fn call(
     kind: GroupKind,
     links: &[Uri],
@@ -60,7 +60,7 @@ pub(crate) async fn call(
     Ok(group)
 }
 
-/// Says what else a refusal of a group may come from.
+/// Adds other causes of a refusal of a group to the failure.
 fn explain(kind: GroupKind, error: punctual::Error) -> Failure {
     let refused = error.reject_reason() == Some(RejectReason::GROUP);
     let failure = Failure::from(error);
@@ -89,7 +89,7 @@ pub(crate) async fn listen(links: &[Uri], payload_size: usize) -> Result<Listene
     Ok(listener)
 }
 
-/// Says who is there.
+/// Logs the links of a group that called.
 pub(crate) fn announce(group: &Group) {
     for link in group.links() {
         tracing::info!("a group called from {}, with a weight of {}", link.remote, link.weight);

@@ -1,4 +1,4 @@
-//! The ends of a stream as commands use them: messages in, messages out, whatever carries them.
+//! The ends of a stream as commands use them: messages in, messages out, over any carrier.
 
 mod admission;
 mod byte_writer;
@@ -31,25 +31,25 @@ pub(crate) use resolve::resolve;
 pub(crate) use srt_end::{Row, SrtEnd};
 pub(crate) use writer::Writer;
 
-/// One connection to a peer, one UDP socket, one file: something that stands.
+/// An open end: one connection to a peer, one UDP socket, one file.
 pub(crate) struct Connection {
-    /// Its number in reports: the socket ID of SRT, else counted from 1.
+    /// Its number in reports: the socket ID of SRT, or a number from 1 up.
     pub(crate) id: u64,
-    /// Where messages come from.
+    /// The source of messages.
     pub(crate) reader: Reader,
-    /// Where messages go to.
+    /// The destination of messages.
     pub(crate) writer: Writer,
     /// The SRT connection or group, if it is one.
     pub(crate) socket: Option<SrtEnd>,
-    /// Where further links of a group may come in, as long as this is here.
+    /// The listener that accepts further links of a group while this connection exists.
     pub(crate) _listener: Option<Arc<Listener>>,
-    /// What it carried so far.
+    /// The messages that it has carried.
     pub(crate) traffic: Arc<Traffic>,
-    /// Where it is said what becomes of it.
+    /// The log for its end.
     pub(crate) log: Arc<EndLog>,
 }
 
-/// What a connection carried, without anything that its protocol adds.
+/// The messages that a connection has carried, without anything that its protocol adds.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
     messages: AtomicU64,

@@ -1,4 +1,4 @@
-//! Opening the end of a stream: calling, listening, binding, opening files.
+//! Opens the end of a stream: calls, listens, binds, opens files.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::stream_ids::AllowedStreamIds;
 use crate::warnings;
 use punctual_uri::{Mode, SrtTarget, Target, TcpTarget, UdpTarget, Uri};
 
-/// What a command does with an end.
+/// The direction in which a command uses an end.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Role {
     /// It reads, and may answer.
@@ -34,25 +34,25 @@ pub(crate) enum Role {
     Destination,
 }
 
-/// How fast files and pipes are read.
+/// The pace at which files and pipes are read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pacing {
     /// The pace; `None` for that of the clock in a file of MPEG-TS, and no other.
     pub(crate) pace: Option<Pace>,
-    /// Read a file over and over.
+    /// Whether a file is repeated.
     pub(crate) repeat: bool,
 }
 
-/// Opens one connection after another to what a URI names; a listener stays between them.
+/// Opens one connection after another to the end that a URI names; a listener stays between them.
 pub(crate) struct Opener {
     uri: Uri,
-    /// All links of a group, that of `uri` included; empty for an end that is none.
+    /// All links of a group, with `uri` itself; empty for an end that is not a group.
     links: Vec<Uri>,
     role: Role,
     message_size: usize,
-    /// How long work may gather at this end.
+    /// The time for which work may gather at this end.
     coalesce: Duration,
-    /// How long datagrams of a UDP source may gather at least.
+    /// The least time for which datagrams of a UDP source may gather.
     gather: Duration,
     pacing: Pacing,
     existing: Existing,
@@ -64,7 +64,7 @@ pub(crate) struct Opener {
 
 /// The UDP port that calls start from.
 enum CallPort {
-    /// One of its own for each call.
+    /// A separate one for each call.
     Own,
     /// A common one, bound by the first call.
     Shared(Option<Port>),
@@ -77,7 +77,7 @@ enum AnyListener {
 }
 
 impl Opener {
-    /// For messages of at most `message_size` bytes.
+    /// An opener for messages of at most `message_size` bytes.
     pub(crate) fn new(uri: &Uri, role: Role, message_size: usize) -> Self {
         warnings::of(uri);
         let pacing = Pacing { pace: Some(Pace::None), repeat: false };
@@ -97,7 +97,7 @@ impl Opener {
         }
     }
 
-    /// An opener for each end that `uris` name: one for all the links of a group.
+    /// An opener for each end that `uris` name. The links of a group are one end.
     pub(crate) fn each<'a>(
         uris: impl Iterator<Item = &'a Uri>,
         role: Role,
@@ -116,7 +116,7 @@ impl Opener {
         }
     }
 
-    /// The same, letting work gather for this time.
+    /// The same, where work gathers for this time.
     pub(crate) fn with_coalesce(mut self, coalesce: Duration) -> Self {
         self.coalesce = coalesce;
         for uri in std::iter::once(&mut self.uri).chain(&mut self.links) {
@@ -127,12 +127,12 @@ impl Opener {
         self
     }
 
-    /// The same, letting datagrams of a UDP source gather for this time, which they bear with them.
+    /// The same, where datagrams of a UDP source gather for this time. Each keeps its arrival time.
     pub(crate) fn with_gather(self, gather: Duration) -> Self {
         Self { gather, ..self }
     }
 
-    /// The same, reading files and pipes at a pace.
+    /// The same, with a pace for files and pipes.
     pub(crate) fn with_pacing(self, pacing: Pacing) -> Self {
         Self { pacing, ..self }
     }
@@ -143,23 +143,23 @@ impl Opener {
         Self { calls: CallPort::Shared(None), ..self }
     }
 
-    /// The same, doing this with a file that is there already.
+    /// The same, with this treatment of a file that exists.
     pub(crate) fn with_existing(self, existing: Existing) -> Self {
         Self { existing, ..self }
     }
 
-    /// The same, taking only callers with these stream IDs.
+    /// The same, for callers with these stream IDs only.
     pub(crate) fn with_stream_ids(self, allowed: Arc<AllowedStreamIds>) -> Self {
         Self { admission: self.admission.with_stream_ids(allowed), ..self }
     }
 
-    /// The same, taking only as many callers as there are places. Whoever opens a connection takes
-    /// a place for it before it opens another.
+    /// The same, for no more callers than there are free places. The user of this must take a place
+    /// for each connection before it opens another.
     pub(crate) fn with_places(self, places: Arc<Semaphore>) -> Self {
         Self { admission: self.admission.with_places(places), ..self }
     }
 
-    /// Takes `count` callers at a time in place of one.
+    /// The same, for `count` connections of a listener at the same time instead of one.
     pub(crate) fn with_max_callers(self, count: usize) -> Self {
         Self { admission: self.admission.with_max_callers(count), ..self }
     }
@@ -169,27 +169,27 @@ impl Opener {
         !self.links.is_empty()
     }
 
-    /// What is opened.
+    /// The end that is opened.
     pub(crate) fn uri(&self) -> &Uri {
         &self.uri
     }
 
-    /// Whether opening is a call or the like, not waiting for callers.
+    /// Whether this end opens a connection by itself instead of waiting for callers.
     pub(crate) fn calls(&self) -> bool {
         calls(&self.uri)
     }
 
-    /// Where it is said what becomes of its connections.
+    /// The log of its connections.
     pub(crate) const fn log(&self) -> &Arc<EndLog> {
         &self.log
     }
 
-    /// Whether callers of SRT are waited for.
+    /// Whether this end waits for callers of SRT.
     pub(crate) fn listens_for_srt(&self) -> bool {
         matches!(&self.uri.target, Target::Srt(target) if target.mode == Mode::Listener)
     }
 
-    /// Begins to listen, if callers are waited for and nothing listens yet.
+    /// Begins to listen, if this end waits for callers and does not listen yet.
     pub(crate) async fn listen(&mut self) -> Result<(), Failure> {
         let Self { uri, links, message_size, listener, admission, .. } = self;
         let listened = match &uri.target {
@@ -203,7 +203,7 @@ impl Opener {
         listened.map_err(|failure| failure.at(&self.uri))
     }
 
-    /// Calls, or waits for the next caller, or opens what needs no peer.
+    /// Calls, or waits for the next caller, or opens an end that needs no peer.
     pub(crate) async fn open(&mut self) -> Result<Connection, Failure> {
         let (size, log) = (self.message_size, &self.log);
         let opened = match &self.uri.target {
@@ -231,7 +231,7 @@ impl Opener {
         }
     }
 
-    /// Takes no more callers.
+    /// Stops listening.
     pub(crate) fn close_listener(&mut self) {
         self.listener = AnyListener::None;
     }
@@ -419,7 +419,7 @@ async fn open_input(
     Ok(Connection::new(reader, Writer::None, log))
 }
 
-/// Says that a file is sent faster than a receiver in live mode plays it.
+/// Warns that a file is sent faster than a receiver in live mode plays it.
 fn warn_of_no_clock(path: Option<&PathBuf>) {
     if let Some(path) = path {
         tracing::warn!(
@@ -439,7 +439,7 @@ fn open_output(uri: &Uri, existing: Existing, log: &Arc<EndLog>) -> Result<Conne
     Ok(Connection::new(Reader::None, writer, log))
 }
 
-/// Whether opening what `uri` names is a call or the like, not waiting for callers.
+/// Whether the end that `uri` names opens a connection by itself instead of waiting for callers.
 fn calls(uri: &Uri) -> bool {
     match &uri.target {
         Target::Srt(target) => target.mode != Mode::Listener,
@@ -448,5 +448,5 @@ fn calls(uri: &Uri) -> bool {
     }
 }
 
-/// Bytes at the start of a file that show whether it is MPEG-TS: those up to its third packet.
+/// Bytes at the start of a file that show whether it is MPEG-TS: up to its third packet.
 const TS_EVIDENCE: usize = 2 * 188 + 1;

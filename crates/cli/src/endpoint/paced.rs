@@ -17,7 +17,7 @@ use crate::exit::Failure;
 /// Reads each message at its time.
 pub(crate) struct PacedReader {
     stream: ByteStream,
-    /// What is read again at its end; `None` to end with it.
+    /// The file that is read again at its end; `None` to end with it.
     again: Option<PathBuf>,
     clock: Clock,
     /// Messages with their times since the first.
@@ -27,7 +27,7 @@ pub(crate) struct PacedReader {
     is_ended: bool,
 }
 
-/// What tells the time of a message.
+/// The source of each message's time.
 pub(crate) enum Clock {
     /// The program clock references of a transport stream.
     Pcr(Box<PcrClock>),
@@ -76,7 +76,7 @@ impl Clock {
         }
     }
 
-    /// Takes in what was read; nothing at the end of the stream.
+    /// Takes the bytes that were read; none at the end of the stream.
     fn take_in(
         &mut self,
         is_end: bool,
@@ -142,9 +142,9 @@ fn no_clock(why: &str) -> Failure {
 }
 
 impl PacedReader {
-    /// Reads `stream` at the pace of `clock`; and then, if `again` is given, the file there, over
-    /// and over. Messages that are due within `coalesce` of each other, or [`GRAIN`] if that is
-    /// longer, are read together.
+    /// Reads `stream` at the pace of `clock`, and then, if `again` is given, that file repeatedly.
+    /// Messages that are due within `coalesce` of each other, or [`GRAIN`] if that is longer, are
+    /// read together.
     pub(crate) fn new(
         stream: ByteStream,
         clock: Clock,
@@ -155,8 +155,8 @@ impl PacedReader {
         Ok(Self { stream, again, clock, ready, timer, start: None, is_ended: false })
     }
 
-    /// Reads the messages that are due, waiting for the first of them, or gives `false` at the end.
-    /// Cancel safe.
+    /// Waits for the next message and reads all that are due, or returns `false` at the end. Cancel
+    /// safe.
     pub(crate) async fn read(&mut self, batch: &mut Vec<Bytes>) -> Result<bool, Failure> {
         loop {
             let due = match (self.ready.front(), self.start) {
@@ -187,8 +187,8 @@ impl PacedReader {
         }
     }
 
-    /// Moves what is due to `batch`. A stream that is late because nobody took it goes on from
-    /// here, so that what it missed does not come in one burst.
+    /// Moves the messages that are due to `batch`. A stream that is late because its messages were
+    /// not taken goes on from here, so that it does not catch up in one burst.
     fn take_due(&mut self, batch: &mut Vec<Bytes>) {
         let now = now();
         let (Some((first, _)), Some(start)) = (self.ready.front(), self.start) else { return };
@@ -203,7 +203,7 @@ impl PacedReader {
         }
     }
 
-    /// Begins again, or not.
+    /// Begins the file again, if it is repeated.
     async fn end(&mut self) -> Result<(), Failure> {
         match &self.again {
             Some(path) if !self.ready.is_empty() => {
@@ -216,10 +216,10 @@ impl PacedReader {
     }
 }
 
-/// Messages of a fast stream are read together that are due within this time.
+/// Messages that are due within this time are read together.
 const GRAIN: Duration = Duration::from_micros(200);
 
-/// How late a stream may be and still catch up.
+/// The longest delay that a stream still makes up for.
 const CATCH_UP: Duration = Duration::from_millis(200);
 
 /// Messages that are read before they are due.

@@ -1,4 +1,4 @@
-//! Where messages come from.
+//! The sources of messages.
 
 use bytes::Bytes;
 use punctual::{CloseReason, Error, Group, Message, Outgoing, Socket};
@@ -14,7 +14,7 @@ pub(crate) enum Reader {
     Bytes(ByteReader),
     /// From an SRT peer by several links.
     Group(Group),
-    /// From nowhere: this end only writes.
+    /// From no source: this end only writes.
     None,
     /// From a recording, at its pace.
     Paced(Box<PacedReader>),
@@ -25,7 +25,7 @@ pub(crate) enum Reader {
 }
 
 impl Reader {
-    /// Reads at least one message, or gives `false` if no more will come. Cancel safe.
+    /// Reads at least one message, or returns `false` if no more will come. Cancel safe.
     pub(crate) async fn read(&mut self, batch: &mut Vec<Bytes>) -> Result<bool, Failure> {
         match self {
             Self::Bytes(reader) => Ok(reader.read(batch).await?),
@@ -59,8 +59,8 @@ impl Reader {
         }
     }
 
-    /// As [`read`](Self::read), with the time when each message originated where that is known
-    /// better than by when it was read.
+    /// Like [`read`](Self::read), with the origin time of each message if it is known better than
+    /// by the time of reading.
     pub(crate) async fn read_timed(&mut self, batch: &mut Vec<Outgoing>) -> Result<bool, Failure> {
         if let Self::Udp(reader) = self {
             reader.read_timed(batch).await;
@@ -72,7 +72,7 @@ impl Reader {
         Ok(more)
     }
 
-    /// Throws away what waits already, so that a stream begins with what arrives from now on.
+    /// Discards messages that wait already, so that a stream begins with the next arrival.
     pub(crate) async fn skip_old(&mut self) {
         if let Self::Udp(reader) = self {
             reader.skip().await;
@@ -80,5 +80,5 @@ impl Reader {
     }
 }
 
-/// Messages to read at once.
+/// The number of messages to read at once.
 const BATCH: usize = 64;

@@ -11,20 +11,19 @@ use tokio::fs::OpenOptions;
 use crate::endpoint::byte_writer::ByteWriter;
 use crate::exit::Failure;
 
-/// How a file is treated that exists already and is not empty.
+/// The treatment of a file that exists already and is not empty.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Existing {
-    /// Nothing: it is kept, and the command does not start.
+    /// It is kept, and the command does not start.
     #[default]
     Keep,
     /// It is emptied when the first bytes come.
     Overwrite,
-    /// The stream is written behind its end.
+    /// The stream is appended to it.
     Append,
 }
 
-/// A file that is opened when the first bytes come: while nobody sends anything, nothing happens to
-/// it.
+/// A file that is opened when the first bytes come, and not touched before.
 pub(crate) struct Recording {
     path: PathBuf,
     existing: Existing,
@@ -34,7 +33,9 @@ pub(crate) struct Recording {
 impl Recording {
     /// A recording at `path`.
     ///
-    /// Errors: there is a file already that is to be kept, or the folder does not exist.
+    /// # Errors
+    ///
+    /// A file exists that must be kept, or the folder does not exist.
     pub(crate) fn new(path: &Path, existing: Existing) -> Result<Self, Failure> {
         match std::fs::metadata(path) {
             Ok(found) if existing == Existing::Keep && holds_something(&found) => {
@@ -77,7 +78,7 @@ impl Recording {
 async fn open(path: &Path, existing: Existing) -> Result<ByteWriter, Failure> {
     let mut options = OpenOptions::new();
     match existing {
-        // It may have been made since the start.
+        // The file may have been made since the start.
         Existing::Keep => options.write(true).create(true),
         Existing::Overwrite => options.write(true).create(true).truncate(true),
         Existing::Append => options.append(true).create(true),
@@ -90,7 +91,7 @@ async fn open(path: &Path, existing: Existing) -> Result<ByteWriter, Failure> {
     Ok(ByteWriter::new(Box::new(file)))
 }
 
-/// Whether something would be lost. Devices and pipes hold nothing.
+/// Whether writing would destroy data. Devices and pipes hold none.
 fn holds_something(found: &Metadata) -> bool {
     found.is_file() && found.len() > 0
 }
@@ -114,7 +115,7 @@ fn check_folder(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Whether both paths lead to the same file, also where there is none yet.
+/// Whether both paths lead to the same file, which need not exist yet.
 pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
     match same_file::is_same_file(one, other) {
         Ok(same) => same,
@@ -122,7 +123,7 @@ pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// Where a file would be made.
+/// The place at which a file would be made.
 fn place(path: &Path) -> Option<PathBuf> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

@@ -9,8 +9,8 @@ use crate::exit::Failure;
 /// The address of `host`, of the same family as `like` if that is given; every IPv4 address of this
 /// machine for an empty host.
 ///
-/// A name with addresses of both families gives its IPv4 address, because most SRT listeners hear
-/// nothing else.
+/// A name with addresses of both families gives its IPv4 address, because most SRT listeners use
+/// IPv4 alone.
 pub(crate) async fn resolve(
     host: &str,
     port: u16,

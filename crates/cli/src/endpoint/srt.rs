@@ -1,4 +1,4 @@
-//! SRT connections: calling, meeting and listening.
+//! SRT connections: caller, rendezvous and listener.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,7 @@ use crate::endpoint::resolve::{resolve, unspecified};
 use crate::exit::Failure;
 use punctual_uri::{Mode, SrtTarget};
 
-/// Calls the listener that `target` names, or meets the end that does the same.
+/// Calls the listener that `target` names, or begins a rendezvous with the peer.
 pub(crate) async fn call(target: &SrtTarget, payload_size: usize) -> Result<Socket, Failure> {
     call_from(&mut None, target, payload_size).await
 }
@@ -62,7 +62,7 @@ pub(crate) async fn listen(
     Ok(listener)
 }
 
-/// Says who is there and what was agreed.
+/// Logs the peer and the settings that both ends agreed on.
 pub(crate) fn announce(socket: &Socket) {
     let info = socket.info();
     let [_, major, minor, patch] = info.peer_version.to_be_bytes();

@@ -1,4 +1,4 @@
-//! What carries an SRT stream, as statistics see it.
+//! The SRT connection or group of an end, as statistics see it.
 
 use punctual::{Group, GroupReport, LinkReport, Socket, Statistics};
 
@@ -23,7 +23,7 @@ pub(crate) struct Row {
 }
 
 impl SrtEnd {
-    /// Writes to it.
+    /// A writer to it.
     pub(crate) fn writer(&self) -> Writer {
         match self {
             Self::Socket(socket) => Writer::Srt(socket.clone()),
@@ -31,7 +31,7 @@ impl SrtEnd {
         }
     }
 
-    /// The address of the peer; of a group, those of its links.
+    /// The address of the peer; for a group, the addresses of its links.
     pub(crate) fn peer(&self) -> String {
         match self {
             Self::Socket(socket) => socket.peer_addr().to_string(),
@@ -43,7 +43,7 @@ impl SrtEnd {
         }
     }
 
-    /// The statistics of the whole.
+    /// The statistics of the connection or of the whole group.
     pub(crate) fn statistics(&self) -> Statistics {
         match self {
             Self::Socket(socket) => socket.statistics(),
@@ -51,7 +51,7 @@ impl SrtEnd {
         }
     }
 
-    /// The links of a group, and those that have ended and do not stand again.
+    /// The links of a group, with links that have ended and were not established again.
     pub(crate) fn links(&self) -> Vec<LinkReport> {
         let Self::Group(group) = self else { return Vec::new() };
         let GroupReport { mut links, ended_links, .. } = group.report();
@@ -63,7 +63,7 @@ impl SrtEnd {
         links
     }
 
-    /// The links of a group by their addresses, with all that was counted at each.
+    /// The links of a group by their addresses, each with the counts of all its connections.
     pub(crate) fn links_in_all(&self) -> Vec<LinkReport> {
         match self {
             Self::Socket(_) => Vec::new(),
@@ -95,7 +95,8 @@ impl SrtEnd {
     }
 }
 
-/// One report for each address: that of the link which stands, with what was counted before it.
+/// One report for each address: that of the established link, with the counts of the links before
+/// it.
 fn by_address(report: GroupReport) -> Vec<LinkReport> {
     let GroupReport { mut links, ended_links, .. } = report;
     for ended in ended_links {
@@ -107,8 +108,8 @@ fn by_address(report: GroupReport) -> Vec<LinkReport> {
     links
 }
 
-/// A group's statistics, with what only its links count, those that have ended as well: packets
-/// sent over them, those that got lost on the way, and the longest round trip.
+/// A group's statistics, with the counts that only its links have, also links that have ended:
+/// packets sent, packets lost, and the longest round trip.
 fn whole(report: &GroupReport) -> Statistics {
     let add = |mut sum: Statistics, link: &Statistics| {
         sum.packets_sent += link.packets_sent;

@@ -1,4 +1,4 @@
-//! TCP connections: making and taking them.
+//! TCP connections: calls and listeners.
 
 use std::net::SocketAddr;
 
@@ -53,5 +53,5 @@ fn new_socket(target: &TcpTarget, address: SocketAddr) -> Result<TcpSocket, Fail
     Ok(socket)
 }
 
-/// Connections that may wait to be taken.
+/// The number of connections that may wait to be accepted.
 const BACKLOG: u32 = 64;

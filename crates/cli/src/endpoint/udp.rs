@@ -11,8 +11,8 @@ use crate::endpoint::resolve::{resolve, unspecified};
 use crate::exit::Failure;
 use punctual_uri::UdpTarget;
 
-/// A socket that receives what is sent to the address, group or port of `target`; `pausable` if its
-/// datagrams may gather.
+/// A socket that receives the datagrams for the address, group or port of `target`; `pausable` if
+/// its datagrams may gather.
 pub(crate) async fn receive_at(target: &UdpTarget, pausable: bool) -> Result<UdpSocket, Failure> {
     let mut address = resolve(&target.host, target.port, None).await?;
     let socket = new_socket(target, address)?;
@@ -22,7 +22,7 @@ pub(crate) async fn receive_at(target: &UdpTarget, pausable: bool) -> Result<Udp
     }
     let interface = interface(target, address.ip()).await?;
     interface.set_zone(&mut address);
-    // Binding to the group keeps out what is sent to other groups at the same port; Windows cannot.
+    // Binding to the group keeps out datagrams for other groups at the same port; Windows cannot.
     let local = match cfg!(windows) {
         true => SocketAddr::new(unspecified(Some(address.ip())), address.port()),
         false => address,
@@ -33,7 +33,7 @@ pub(crate) async fn receive_at(target: &UdpTarget, pausable: bool) -> Result<Udp
     in_batches(socket, target, pausable)
 }
 
-/// A socket that sends to `target`, and receives what comes back from there.
+/// A socket that sends to `target`, and receives the answers.
 pub(crate) async fn send_to(target: &UdpTarget) -> Result<UdpSocket, Failure> {
     let mut address = resolve(&target.host, target.port, None).await?;
     let socket = new_socket(target, address)?;
@@ -59,7 +59,7 @@ pub(crate) async fn send_to(target: &UdpTarget) -> Result<UdpSocket, Failure> {
     in_batches(socket, target, false)
 }
 
-/// Through which interface multicast goes.
+/// The interface that multicast goes through.
 #[derive(Clone, Copy, Debug)]
 enum Interface {
     Any,

@@ -1,4 +1,4 @@
-//! Where messages go to.
+//! The destinations of messages.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ pub(crate) enum Writer {
     File(Recording),
     /// To an SRT peer by several links.
     Group(Group),
-    /// To nowhere: this end only reads.
+    /// To no destination: this end only reads.
     None,
     /// To an SRT peer.
     Srt(Socket),
@@ -68,7 +68,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Ends the stream in good order: what is buffered is still sent.
+    /// Ends the stream in good order: buffered messages are still sent.
     pub(crate) async fn close(&mut self) {
         let closed = match self {
             Self::Bytes(writer) => writer.shutdown().await,
@@ -89,7 +89,7 @@ impl Writer {
     }
 }
 
-/// Takes out what the messages carry.
+/// Takes the payloads out of the messages.
 fn payloads<M: Into<Outgoing>>(batch: &mut VecDeque<M>) -> VecDeque<Bytes> {
     batch.drain(..).map(|message| message.into().payload).collect()
 }

@@ -9,7 +9,7 @@ const UNWRITABLE: u32 = 3;
 /// The tries of one transfer.
 #[derive(Debug)]
 pub(crate) struct Retries {
-    /// Whether a failed transfer is to be tried again at all.
+    /// Whether --reconnect asks for other tries.
     wanted: bool,
     /// The number of tries in a row that have ended because the files cannot be written.
     unwritable: u32,

@@ -89,21 +89,21 @@ impl Generate {
         let mut send = std::pin::pin!(send);
         let result = tokio::select! {
             result = &mut send => result,
-            // The end of the connection shows in sending too, where it is clear whose doing it was.
+            // The end of the connection also ends the sending, whose result says who closed it.
             () = count_answers(&mut reader, &mut answers) => send.await,
         };
         tracing::info!("{answers} messages came back");
         result
     }
 
-    /// Sends messages at their times until there are enough.
+    /// Sends messages at their times until the limit.
     async fn send(&self, writer: &mut Writer, mut count: impl FnMut(usize)) -> Result<(), Failure> {
         let mut payloads = Payloads::new(self.args.msgsize, self.args.stamped());
         let mut schedule = self.pace.start(now());
         let mut sleeper = self.timer.sleeper();
         let mut batch: VecDeque<Bytes> = VecDeque::with_capacity(BATCH);
         let mut has_more_due = !schedule.is_paced();
-        // Asked again and again, so it is made once.
+        // Polled for each message, so it is made once.
         let mut told = std::pin::pin!(self.stop.told());
         while let Some(due) = schedule.next() {
             if !has_more_due {
@@ -141,7 +141,7 @@ impl Generate {
     }
 }
 
-/// Counts what comes back, and ends with the connection.
+/// Counts the messages that come back, and ends with the connection.
 async fn count_answers(reader: &mut Reader, answers: &mut u64) {
     let mut batch = Vec::new();
     while let Ok(true) = reader.read(&mut batch).await {
@@ -150,5 +150,5 @@ async fn count_answers(reader: &mut Reader, answers: &mut u64) {
     }
 }
 
-/// Messages that are handed over at once, at most.
+/// The most messages that are handed over at once.
 const BATCH: usize = 64;

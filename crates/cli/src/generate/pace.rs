@@ -1,4 +1,4 @@
-//! When each message is sent: an absolute schedule, so that no delay adds up.
+//! The times of messages: an absolute schedule, so that delays do not add up.
 
 use std::fs;
 use std::path::Path;
@@ -10,13 +10,13 @@ use punctual::{Bitrate, Instant};
 use crate::args::GenerateArgs;
 use crate::exit::Failure;
 
-/// When each message is sent, since the start, and how many there are.
+/// The time of each message since the start, and the number of messages.
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
     times: Times,
-    /// Messages in all; `None` for no limit.
+    /// The number of messages; `None` for no limit.
     limit: Option<u64>,
-    /// Messages due from then on are not sent; `None` for no limit.
+    /// The time from which on no message is sent; `None` for no limit.
     duration: Option<Duration>,
 }
 
@@ -24,9 +24,9 @@ pub(crate) struct Pace {
 enum Times {
     /// At once.
     Now,
-    /// One message of so many bytes after another, at a rate.
+    /// Messages of `size` bytes at a rate.
     Rate { rate: Bitrate, size: u64 },
-    /// As written down, over and over.
+    /// The times from a file, repeated.
     Playback(Arc<[Duration]>),
 }
 
@@ -34,7 +34,7 @@ enum Times {
 #[derive(Debug)]
 pub(crate) struct Schedule<'a> {
     pace: &'a Pace,
-    /// Moves back when the stream falls too far behind.
+    /// The origin of the times, which moves when the stream falls too far behind.
     origin: Instant,
     start: Instant,
     taken: u64,
@@ -80,7 +80,7 @@ impl Pace {
 }
 
 impl Schedule<'_> {
-    /// When the next message is due; `None` if there is none.
+    /// The time at which the next message is due; `None` after the last one.
     pub(crate) fn next(&self) -> Option<Instant> {
         let time = self.pace.time(self.taken)?;
         let due = match self.pace.times {
@@ -91,15 +91,15 @@ impl Schedule<'_> {
         (!self.pace.duration.is_some_and(is_over)).then_some(due)
     }
 
-    /// Whether messages are sent at times of their own, not as fast as they go.
+    /// Whether messages have times; otherwise they are sent as fast as possible.
     pub(crate) fn is_paced(&self) -> bool {
         !matches!(self.pace.times, Times::Now)
     }
 
     /// Takes the next message if it is due at `now`.
     ///
-    /// A stream that could not be sent for longer than [`CATCH_UP`] goes on from there: what it
-    /// missed is not sent in one burst.
+    /// A stream that could not be sent for longer than [`CATCH_UP`] goes on from there, and does
+    /// not catch up in one burst.
     pub(crate) fn take(&mut self, now: Instant) -> bool {
         self.now = now;
         let Some(due) = self.next().filter(|due| *due <= now) else { return false };
@@ -112,8 +112,8 @@ impl Schedule<'_> {
         true
     }
 
-    /// How much of the stream was left out because it could not be sent in time; `None` for
-    /// nothing.
+    /// The time of the stream that was left out because it could not be sent in time; `None` if
+    /// nothing was.
     pub(crate) fn fell_behind(&self) -> Option<punctual_units::DisplayDuration> {
         (!self.behind.is_zero()).then_some(punctual_units::DisplayDuration(self.behind))
     }
@@ -147,7 +147,7 @@ fn read_times(path: &Path) -> Result<Arc<[Duration]>, Failure> {
     Ok(times.into())
 }
 
-/// How long a stream may lag behind its schedule and still catch up.
+/// The longest delay behind the schedule that a stream still makes up for.
 const CATCH_UP: Duration = Duration::from_millis(200);
 
 #[cfg(test)]

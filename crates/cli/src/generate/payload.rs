@@ -1,4 +1,4 @@
-//! The payloads that are sent: a pattern, with a stamp in front if they are to be measured.
+//! The payloads that are sent: a pattern, which begins with a stamp if they are measured.
 
 use std::collections::VecDeque;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -16,7 +16,7 @@ pub(crate) struct Payloads {
 }
 
 enum Contents {
-    /// Each payload has a stamp in front.
+    /// Each payload begins with a stamp.
     Stamped {
         stamps: StampWriter,
         /// Payloads that are being made.
@@ -42,7 +42,7 @@ impl Payloads {
         Self { size, contents, next: 0 }
     }
 
-    /// Whether messages of this size can be stamped.
+    /// Checks that messages of this size can be stamped.
     pub(crate) fn check_size(size: usize) -> Result<(), Failure> {
         if size >= MIN_PAYLOAD {
             return Ok(());

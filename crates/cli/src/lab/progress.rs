@@ -1,4 +1,4 @@
-//! How far a sweep is, and how long it will still take.
+//! The progress of a sweep: runs done, and the time that is left.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Of a sweep of so many runs.
+    /// The bar of a sweep of `runs` runs.
     pub(super) fn new(runs: usize, quiet: bool) -> Self {
         let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(runs as u64) };
         let template = "{elapsed_precise}  {pos} of {len} runs  {eta} left  {wide_msg}";
@@ -21,14 +21,14 @@ impl Progress {
         Self { bar, start: Instant::now() }
     }
 
-    /// A run has ended.
+    /// Notes that a run has ended.
     pub(super) fn tell(&self, done: usize, all: usize, spec: &RunSpec) {
         self.bar.set_length(all as u64);
         self.bar.set_position(done as u64);
         self.bar.set_message(format!("{} {}", spec.backend, spec.id));
     }
 
-    /// The sweep has ended; tells how long it took.
+    /// Notes that the sweep has ended; returns the time that it took.
     pub(super) fn finish(&self) -> Duration {
         self.bar.finish_and_clear();
         self.start.elapsed()

@@ -11,8 +11,8 @@ use crate::args::ReportFormat;
 use crate::exit::Failure;
 use crate::print::print;
 
-/// Writes the report, or a file for each figure, into the folder of the results, and tells where
-/// everything lies; or prints the tables.
+/// Writes the report, or a file for each figure, into the folder of the results, and prints the
+/// paths; or prints the tables.
 pub(super) fn write(results: &Results, folder: &Path, format: ReportFormat) -> Result<(), Failure> {
     if format != ReportFormat::Markdown {
         eprintln!("results: {}", shown(&folder.join("results.csv")));
@@ -39,7 +39,7 @@ pub(super) fn write(results: &Results, folder: &Path, format: ReportFormat) -> R
     }
 }
 
-/// A path in one line, whatever it is made of.
+/// A path in one line, without control characters.
 fn shown(path: &Path) -> String {
     punctual_units::one_line(&path.display().to_string()).into_owned()
 }

@@ -19,7 +19,7 @@ pub(super) fn list() -> String {
     text + "\n`punctual lab show NAME` tells more, `punctual lab run NAME` runs it.\n"
 }
 
-/// A plan: what it is for, what it varies, how many runs that makes.
+/// A plan: its purpose, the factors that it varies, the number of its runs.
 pub(super) fn plan(plan: &Plan) -> Result<String, Failure> {
     let sweep = Sweep::new(plan.clone(), &Adjustments::default());
     let sweep = sweep.map_err(|error| Failure::usage(error.to_string()))?;

@@ -45,7 +45,7 @@ pub(super) fn of(results: &Results) -> String {
     text
 }
 
-/// The table if the terminal is wide enough, or else how wide it is; it stands in the report.
+/// The table if the terminal is wide enough; otherwise its width, since it is in the report too.
 fn fitting(table: &str, columns: Option<usize>) -> String {
     let width = table.lines().map(|line| line.chars().count()).max().unwrap_or_default();
     match columns {
@@ -57,13 +57,13 @@ fn fitting(table: &str, columns: Option<usize>) -> String {
     }
 }
 
-/// How wide the terminal is; `None` if what is printed goes elsewhere.
+/// The width of the terminal; `None` if standard output is not one.
 fn columns() -> Option<usize> {
     terminal_size::terminal_size_of(std::io::stdout())
         .map(|(terminal_size::Width(columns), _)| columns.into())
 }
 
-/// An estimate with what its interval adds to it.
+/// An estimate with half the width of its interval.
 fn shown(estimate: Estimate) -> String {
     let Estimate { value, interval, .. } = estimate;
     let digits = |number: f64| match number.abs() {
@@ -92,7 +92,7 @@ fn aligned(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// Runs that ended badly and are told one by one.
+/// The most failed runs that are printed one by one.
 const MOST_TOLD: usize = 10;
 
 #[cfg(test)]

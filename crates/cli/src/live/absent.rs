@@ -1,14 +1,14 @@
-//! Ends that are not there, for the live line to name.
+//! Ends without a connection, which the live line names.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The names of ends that are not there.
+/// The names of ends without a connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Absences {
     names: Arc<Mutex<Vec<String>>>,
 }
 
-/// One end that is not there, until this is dropped.
+/// One end without a connection, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Absence {
     absences: Absences,
@@ -16,18 +16,18 @@ pub(crate) struct Absence {
 }
 
 impl Absences {
-    /// The end of this name is not there.
+    /// Adds the end of this name.
     pub(super) fn add(&self, name: String) -> Absence {
         self.lock().push(name.clone());
         Absence { absences: self.clone(), name }
     }
 
-    /// The end of this name is not there, and does not come back.
+    /// Adds the end of this name, which will not come back.
     pub(super) fn add_for_good(&self, name: String) {
         self.lock().push(name);
     }
 
-    /// Names those that are not there; `None` if all are.
+    /// The names of the ends without a connection; `None` if all have one.
     pub(super) fn describe(&self) -> Option<String> {
         let names = self.lock();
         let (first, more) = names.split_first()?;

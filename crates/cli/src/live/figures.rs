@@ -1,4 +1,4 @@
-//! The figures of streams, as they are shown.
+//! The figures of streams in the live line.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use punctual_units::{DisplayDuration, percent};
 
 use crate::live::{LineText, Watched, Way};
 
-/// What is shown of a connection's statistics, from the side that the stream goes to.
+/// The figures of a connection's statistics that are shown, from the side that the stream goes to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Figures {
     /// Packets of the stream, each once.
     pub(super) packets: u64,
     pub(super) lost: u64,
     pub(super) retransmitted: u64,
-    /// Packets that the filter rebuilt, or at the sender those that it added; `None` without one.
+    /// Packets that the filter rebuilt, or that it added at the sender; `None` without a filter.
     pub(super) filter: Option<u64>,
     pub(super) unrecovered: u64,
     pub(super) buffer: Duration,
-    /// The delay of the receiving buffer there, as negotiated.
+    /// The negotiated latency on that side.
     pub(super) latency: Duration,
 }
 
@@ -48,19 +48,20 @@ impl Figures {
     }
 }
 
-/// All connections of one way together.
+/// All connections of one direction together.
 #[derive(Debug, Default)]
 pub(super) struct Sum {
     connections: usize,
     bytes: u64,
     messages: u64,
     srt: Option<(Duration, Figures)>,
-    /// How each link of each group is.
+    /// A text for each link of each group.
     links: Vec<String>,
 }
 
 impl Sum {
-    /// Adds a connection, and what it carried since it was last added to a sum, `time` ago.
+    /// Adds a connection, and the bytes that it has carried since it was last added to a sum,
+    /// `time` ago.
     pub(super) fn add(&mut self, watched: &mut Watched, time: Duration) {
         let bytes = watched.traffic.bytes();
         self.connections += 1;
@@ -85,12 +86,12 @@ impl Sum {
         }
     }
 
-    /// Whether SRT is among them.
+    /// Whether one of the connections is SRT's.
     pub(super) fn has_srt(&self) -> bool {
         self.srt.is_some()
     }
 
-    /// How the connections of this `way` are, over the last `time`; `None` without any.
+    /// The figures of the connections of this `way`, over the last `time`; `None` without any.
     pub(super) fn describe(&self, time: Duration, way: Way) -> Option<LineText> {
         if self.connections == 0 {
             return None;
@@ -120,7 +121,7 @@ impl Sum {
     }
 }
 
-/// What is lost, as this end knows it: a sender hears of it, and of some of it again and again.
+/// The name of losses at this end: a sender knows them by NAKs, which repeat.
 pub(super) fn lost_by(way: Way) -> &'static str {
     match way {
         Way::In => "lost",
@@ -128,7 +129,7 @@ pub(super) fn lost_by(way: Way) -> &'static str {
     }
 }
 
-/// What a packet filter did, as this end knows it.
+/// The name of a packet filter's packets at this end.
 pub(super) fn filtered_by(way: Way) -> &'static str {
     match way {
         Way::In => "rebuilt",

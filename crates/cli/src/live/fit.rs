@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Figures in a line, each with how much it is worth.
+/// Figures in a line, each with its worth.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct LineText {
     parts: Vec<Part>,
@@ -10,26 +10,26 @@ pub(crate) struct LineText {
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Part {
-    /// The text between the part before and this one.
+    /// The text between the previous part and this one.
     gap: &'static str,
     text: String,
     worth: u8,
-    /// Whether its start may be cut off: a name, which ends in what tells it from others.
+    /// Whether its start may be cut off: names differ at their ends.
     is_name: bool,
 }
 
 impl LineText {
-    /// Adds a figure. Those of the least worth are left out first, of the same the last first.
+    /// Adds a figure. Figures of the least worth are left out first, and of equal ones the last.
     pub(crate) fn push(&mut self, worth: u8, text: impl Into<String>) {
         self.parts.push(Part { gap: "  ", text: text.into(), worth, is_name: false });
     }
 
-    /// Adds a name, of which the end is shown where there is no room for all of it.
+    /// Adds a name, whose end is shown if there is no room for the whole.
     pub(crate) fn push_name(&mut self, name: &str) {
         self.parts.push(Part { gap: "  ", text: name.to_owned(), worth: 0, is_name: true });
     }
 
-    /// Adds all of another line behind `title`, which stays as long as there is room for anything.
+    /// Adds another line after `title`, which stays as long as there is room for anything.
     pub(crate) fn append(&mut self, title: &str, other: Self) {
         let gap = if self.parts.is_empty() { "" } else { "  |  " };
         self.parts.push(Part { gap, text: title.to_owned(), worth: ALWAYS, is_name: false });
@@ -40,7 +40,7 @@ impl LineText {
         }
     }
 
-    /// What fits into so many columns.
+    /// The line with the parts that fit into `columns`.
     pub(crate) fn fit(mut self, columns: usize) -> String {
         while self.columns() > columns {
             let spare = self.columns() - columns;
@@ -80,10 +80,10 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Worth of what is never left out.
+/// The worth of a part that is never left out.
 pub(crate) const ALWAYS: u8 = u8::MAX;
 
-/// Characters that say something of a name.
+/// The least number of characters that still identify a name.
 const LEAST_OF_NAME: usize = 12;
 
 #[cfg(test)]

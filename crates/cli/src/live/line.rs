@@ -1,4 +1,4 @@
-//! The line at the bottom of a terminal, or a message every ten seconds where there is none.
+//! The line at the bottom of a terminal, or a message every ten seconds without a terminal.
 
 use std::io::IsTerminal;
 use std::sync::OnceLock;
@@ -8,8 +8,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::live::LineText;
 
-/// Shows again and again what `describe` gives for the time since it was last asked: on a terminal
-/// as much of it as fits.
+/// Shows the text of `describe` repeatedly, which gets the time since the last one: on a terminal
+/// the parts that fit.
 pub(crate) async fn show(mut describe: impl FnMut(Duration) -> Option<LineText>) {
     let on_terminal = std::io::stderr().is_terminal();
     let period = if on_terminal { REDRAW } else { MESSAGE };
@@ -42,7 +42,7 @@ pub(crate) fn above<T>(write: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Takes the line away.
+/// Removes the line.
 pub(crate) fn finish() {
     if let Some(line) = LINE.get() {
         line.finish_and_clear();
@@ -58,7 +58,7 @@ fn new_line() -> ProgressBar {
     line.with_style(style)
 }
 
-/// How wide the terminal is now.
+/// The present width of the terminal.
 fn columns() -> usize {
     terminal_size::terminal_size_of(std::io::stderr())
         .map_or(USUAL_COLUMNS, |(terminal_size::Width(columns), _)| columns.into())
@@ -71,13 +71,13 @@ fn clock(time: Duration) -> String {
     format!("{hours:02}:{minutes:02}:{seconds:02}")
 }
 
-/// How wide a terminal is that does not tell.
+/// The width of a terminal that does not report it.
 const USUAL_COLUMNS: usize = 80;
 
-/// How often the line changes.
+/// The time from one change of the line to the next.
 const REDRAW: Duration = Duration::from_millis(500);
 
-/// How often a message is written where there is no terminal.
+/// The time from one message to the next without a terminal.
 const MESSAGE: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

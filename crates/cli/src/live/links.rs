@@ -9,14 +9,14 @@ use punctual_units::{DisplayDuration, percent};
 use super::figures::{Figures, lost_by};
 use crate::live::Way;
 
-/// What the links of a group carried when they were last shown.
+/// The bytes that the links of a group had carried when they were last shown.
 #[derive(Debug, Default)]
 pub(super) struct Links {
     bytes_before: HashMap<u32, u64>,
 }
 
 impl Links {
-    /// How each link is, over the last `time`.
+    /// A text for each link, over the last `time`.
     pub(super) fn describe(
         &mut self,
         links: &[LinkReport],
@@ -37,7 +37,8 @@ impl Links {
     }
 }
 
-/// How a link was, over the `time` that its group stood: at its end, no link is in any state.
+/// The summary of a link over the `time` of its group, without a state, which no link has at the
+/// end.
 pub(super) fn summary(link: &LinkReport, time: Duration, way: Way) -> String {
     let rate = Bitrate::of(carried(link, way), time);
     match link.state {

@@ -1,4 +1,4 @@
-//! How the streams are doing, now and at the end.
+//! The state of the streams, at present and at the end.
 
 mod absent;
 mod figures;
@@ -22,7 +22,7 @@ pub(crate) use fit::LineText;
 use links::Links;
 use totals::Totals;
 
-/// Which way a stream goes at a connection: what its statistics are taken from.
+/// The direction of a stream at a connection, which selects the statistics to show.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Way {
     In,
@@ -34,7 +34,7 @@ pub(crate) enum Way {
 pub(crate) struct Live {
     watched: Arc<Mutex<Vec<Watched>>>,
     absences: Absences,
-    /// Of incoming and outgoing connections.
+    /// The totals of incoming and of outgoing connections.
     totals: Arc<Mutex<[Totals; 2]>>,
 }
 
@@ -50,7 +50,7 @@ struct Watched {
     links: Links,
 }
 
-/// Stops watching a connection when it is dropped, and says what it carried.
+/// Stops watching a connection when it is dropped, and logs its summary.
 pub(crate) struct Watch {
     live: Live,
     id: u64,
@@ -58,7 +58,7 @@ pub(crate) struct Watch {
 }
 
 impl Live {
-    /// Begins to show how things are, unless `quiet`.
+    /// Begins to show the live line, unless `quiet`.
     pub(crate) fn start(quiet: bool) -> Self {
         let live =
             Self { watched: Arc::default(), absences: Absences::default(), totals: Arc::default() };
@@ -69,7 +69,7 @@ impl Live {
         live
     }
 
-    /// Watches `connection`, made with what `uri` names, until what this gives is dropped.
+    /// Watches `connection`, which `uri` names, until the result is dropped.
     pub(crate) fn watch(&self, uri: &Uri, connection: &Connection, way: Way) -> Watch {
         self.watch_as(&uri.to_string(), connection, way)
     }
@@ -89,17 +89,17 @@ impl Live {
         Watch { live: self.clone(), id: connection.id, since: Instant::now() }
     }
 
-    /// Names an end that is not there, until what this gives is dropped.
+    /// Names an end without a connection, until the result is dropped.
     pub(crate) fn absent(&self, uri: &Uri) -> Absence {
         self.absences.add(one_line(&uri.to_string()).into_owned())
     }
 
-    /// Names an end that is not there and does not come back.
+    /// Names an end without a connection that will not come back.
     pub(crate) fn lost(&self, uri: &Uri) {
         self.absences.add_for_good(one_line(&uri.to_string()).into_owned());
     }
 
-    /// Says what all connections that have ended carried together, if there were several.
+    /// Logs the totals of all connections that have ended, if there were several.
     pub(crate) fn say_totals(&self) {
         let totals = *self.totals.lock().unwrap_or_else(PoisonError::into_inner);
         for (totals, way) in totals.iter().zip([Way::In, Way::Out]) {
@@ -119,8 +119,8 @@ impl Live {
         totals[watched.way as usize].add(traffic.messages(), traffic.bytes(), unrecovered);
     }
 
-    /// How all connections are, over the last `time`, and who is absent; `None` if there is neither
-    /// a connection nor anybody absent.
+    /// The figures of all connections over the last `time`, and the names of absent ends; `None` if
+    /// there is neither.
     fn describe(&self, time: Duration) -> Option<LineText> {
         let mut line = self.describe_connections(time);
         if let Some(absent) = self.absences.describe() {
@@ -129,7 +129,7 @@ impl Live {
         line
     }
 
-    /// How all connections are, over the last `time`; `None` without any.
+    /// The figures of all connections over the last `time`; `None` without any.
     fn describe_connections(&self, time: Duration) -> Option<LineText> {
         let (mut incoming, mut outgoing) = (Sum::default(), Sum::default());
         for watched in self.lock().iter_mut() {
@@ -167,7 +167,7 @@ impl Drop for Watch {
 }
 
 impl Watched {
-    /// What the connection carried, and at what cost.
+    /// The messages that the connection carried, its losses and its overhead.
     fn summary(&self, time: Duration) -> String {
         let (messages, bytes) = (self.traffic.messages(), self.traffic.bytes());
         let mut text = format!(
@@ -201,7 +201,7 @@ impl Watched {
     }
 }
 
-/// What the names of absent ends are worth: more than any figure but the rate.
+/// The worth of the names of absent ends: more than that of any figure but the rate.
 const ABSENT_WORTH: u8 = 95;
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! What all connections of a command carried together.
+//! The totals of all connections of a command.
 
 use punctual_units::DisplayBytes;
 
 use crate::live::Way;
 
-/// What the connections of one way carried that have ended.
+/// The totals of the connections of one direction that have ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Totals {
     connections: u64,
@@ -22,7 +22,7 @@ impl Totals {
         self.unrecovered += unrecovered;
     }
 
-    /// What they carried; `None` for fewer than two connections, of which one has said it.
+    /// The totals in words; `None` for fewer than two connections, since one has its own summary.
     pub(super) fn describe(&self, way: Way) -> Option<String> {
         let verb = if way == Way::In { "received" } else { "sent" };
         (self.connections > 1).then(|| {

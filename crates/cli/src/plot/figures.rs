@@ -1,11 +1,11 @@
-//! Which figures there are, and what stands in them.
+//! The figures and their contents.
 
 use punctual_figures::{Axis, Chart, Marker, Point, Series, Style};
 use punctual_stats::read::TableKind;
 
 use super::source::{Loaded, Source};
 
-/// A figure: its title, what is to be seen in it, and its panels.
+/// A figure: its title, its caption, and its panels.
 struct Figure {
     kind: TableKind,
     title: &'static str,
@@ -13,18 +13,18 @@ struct Figure {
     panels: &'static [Panel],
 }
 
-/// A panel, of columns that are measured alike.
+/// A panel, whose columns have one unit.
 struct Panel {
     label: &'static str,
     unit: Unit,
-    /// Columns and what they are called.
+    /// Columns and their names in the figure.
     columns: &'static [(&'static str, &'static str)],
 }
 
-/// What a column's values are.
+/// The kind of a column's values.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Unit {
-    /// Packets since the row before.
+    /// Packets since the previous row.
     Packets,
     /// The value times a factor.
     Scaled(Factor, &'static str),
@@ -38,7 +38,7 @@ enum Factor {
     Millionth,
 }
 
-/// The charts of all files of one kind that have something to show.
+/// The charts of all files of one kind, without charts that would be empty.
 pub(super) fn charts(loaded: &Loaded, kind: TableKind) -> Vec<Chart> {
     let figures = FIGURES.iter().filter(|figure| figure.kind == kind);
     let latency = (kind == TableKind::Metrics).then(|| latency(loaded)).flatten();
@@ -52,8 +52,8 @@ fn chart(figure: &Figure, loaded: &Loaded) -> Option<Chart> {
     let sources: Vec<&Source> = sources.filter(has_any).collect();
     let mut panels: Vec<(Axis, Vec<Series>, Vec<Marker>)> = Vec::new();
     for panel in figure.panels {
-        // With one connection its columns share a panel; with several each column has its own, or
-        // nobody could tell the lines apart.
+        // The columns of a single connection share a panel. With several connections each column
+        // has its own panel, or the lines could not be told apart.
         let together = sources.len() == 1;
         let groups: Vec<&[(&str, &str)]> =
             if together { vec![panel.columns] } else { panel.columns.chunks(1).collect() };
@@ -100,7 +100,7 @@ fn series(sources: &[&Source], panel: &Panel, columns: &[(&str, &str)]) -> Vec<S
     all
 }
 
-/// Packets of each row, or a second where the files have rows of different length.
+/// Packets of each row, or a second if the files have rows of different periods.
 fn packets(source: &Source, column: &str, sources: &[&Source]) -> Vec<(f64, f64)> {
     let counts = source.counts(column);
     if common_period(sources).is_some() {
@@ -109,7 +109,7 @@ fn packets(source: &Source, column: &str, sources: &[&Source]) -> Vec<(f64, f64)
     counts.into_iter().map(|(at, count)| (at, count / source.period)).collect()
 }
 
-/// The period of all sources, in seconds, where they agree.
+/// The period of all sources, in seconds, if they have the same.
 fn common_period(sources: &[&Source]) -> Option<f64> {
     let first = sources.first()?.period;
     let alike = |source: &&Source| (source.period - first).abs() <= 0.1 * first;

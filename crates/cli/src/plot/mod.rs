@@ -1,4 +1,4 @@
-//! `punctual plot`: statistics and metrics files become figures.
+//! `punctual plot`: draws figures from files of statistics and metrics.
 
 mod figures;
 mod source;

@@ -1,4 +1,4 @@
-//! What is drawn: the connections of all files, on one clock.
+//! The data of the figures: the connections of all files, on one clock.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use punctual_stats::read::{ConnectionRows, StatsTable, TableKind};
 use crate::args::Align;
 use crate::exit::Failure;
 
-/// All that was read.
+/// The contents of all files.
 #[derive(Debug)]
 pub(super) struct Loaded {
     pub(super) sources: Vec<Source>,
@@ -21,7 +21,7 @@ pub(super) struct Loaded {
 /// The rows of one connection of one file.
 #[derive(Debug)]
 pub(super) struct Source {
-    /// By which it is told apart from the others.
+    /// The name that no other connection has.
     pub(super) name: String,
     /// Its colour in all figures.
     pub(super) slot: usize,
@@ -33,11 +33,11 @@ pub(super) struct Source {
     offset: f64,
     /// Usual time between two rows, in seconds.
     pub(super) period: f64,
-    /// Whether counts go on from row to row instead of being cleared.
+    /// Whether counts are totals instead of counts of one row.
     counts_go_on: bool,
 }
 
-/// Reads all files and lays them on one clock.
+/// Reads all files and puts them on one clock.
 pub(super) fn load(files: &[PathBuf], align: Option<Align>) -> Result<Loaded, Failure> {
     let mut tables = Vec::new();
     let mut warnings = Vec::new();
@@ -84,7 +84,7 @@ pub(super) fn load(files: &[PathBuf], align: Option<Align>) -> Result<Loaded, Fa
 }
 
 impl Loaded {
-    /// What was read, in a sentence.
+    /// The contents, in a sentence.
     pub(super) fn lead(&self) -> Text {
         let rows: usize = self.sources.iter().map(|source| source.rows.len()).sum();
         let connections = self.sources.len();
@@ -102,12 +102,12 @@ impl Loaded {
 }
 
 impl Source {
-    /// Time and value of each row that has one, the value times `factor`.
+    /// Time and value of each row that has a value, which is multiplied by `factor`.
     pub(super) fn points(&self, column: &str, factor: f64) -> Vec<(f64, f64)> {
         self.rows.points(column).map(|(at, value)| (at + self.offset, value * factor)).collect()
     }
 
-    /// The same for a count: what each row added.
+    /// The same for a count, by the difference that each row makes.
     pub(super) fn counts(&self, column: &str) -> Vec<(f64, f64)> {
         let points = self.points(column, 1.0);
         if !self.counts_go_on {
@@ -115,7 +115,7 @@ impl Source {
         }
         let mut before = 0.0;
         let added = |(at, total): (f64, f64)| {
-            // A count that begins anew is all new; one that fell a little took something back.
+            // A count that fell far has begun again; one that fell a little was corrected.
             let added = if total < 0.5 * before { total } else { total - before };
             before = total;
             (at, added)
@@ -135,7 +135,7 @@ impl Source {
     }
 }
 
-/// How the files are laid over each other.
+/// The common time axis of the files.
 fn choose(tables: &[StatsTable], files: &[PathBuf], wish: Option<Align>) -> Result<Align, Failure> {
     let without = tables.iter().position(|table| table.start_us().is_none());
     match (wish, without) {
@@ -157,8 +157,8 @@ fn choose(tables: &[StatsTable], files: &[PathBuf], wish: Option<Align>) -> Resu
     }
 }
 
-/// Whether the counts of statistics go on: packets are counted and never fall, over rows enough
-/// that this is no chance, and grow to many times what a row adds.
+/// Whether the counts of statistics are totals: packets are counted and never fall, over enough
+/// rows that this is not by chance, and they grow to many times the difference of a row.
 fn go_on(rows: &ConnectionRows) -> bool {
     ["pktSent", "pktRecv"].into_iter().any(|column| {
         let counts: Vec<f64> = rows.points(column).map(|(_, count)| count).collect();
@@ -176,8 +176,8 @@ fn period(rows: &ConnectionRows) -> f64 {
     steps.get(steps.len() / 2).copied().unwrap_or(1.0)
 }
 
-/// The name of one of several connections of a file: by its peer's address where the file tells
-/// it, with a number where a link was called again.
+/// The name of one of several connections of a file: by its peer's address if the file has it, with
+/// a number if a link was called again.
 fn name_of(file: &str, rows: &ConnectionRows, named: &[Source]) -> String {
     let is_group = rows.id.parse().is_ok_and(|id: u32| id >> 30 == 1);
     let name = match &*rows.peer {
@@ -195,7 +195,7 @@ fn name_of(file: &str, rows: &ConnectionRows, named: &[Source]) -> String {
     }
 }
 
-/// Names of the files without their extension; with their folder where two are alike.
+/// Names of the files without their extension, and with their folder if two are the same.
 fn distinct_names(files: &[PathBuf]) -> Vec<String> {
     let stem = |file: &Path| {
         file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())

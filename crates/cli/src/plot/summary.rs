@@ -5,10 +5,10 @@ use punctual_stats::read::TableKind;
 
 use super::source::{Loaded, Source};
 
-/// A line of a table: what it is with its unit, its decimals, its value.
+/// A line of a table: the name with its unit, the number of decimals, the value.
 type Measure = (&'static str, usize, fn(&Source) -> Option<f64>);
 
-/// Writes the tables that there is something for: a column a connection, so that those of a few
+/// Writes the tables that are not empty: a column for each connection, so that a few connections
 /// fit on a phone.
 pub(super) fn write(page: &mut Page, loaded: &Loaded) {
     page.heading("Summary");
@@ -80,7 +80,7 @@ fn receiving(source: &Source, column: &str) -> Option<f64> {
 
 fn overhead(source: &Source) -> Option<f64> {
     let again = sending(source, "pktRetrans")?;
-    // Old files have no column of what was sent first.
+    // Old files have no column of originals.
     let originals = source.total("pktSentUnique").or(Some(source.total("pktSent")? - again))?;
     (originals > 0.0).then(|| 100.0 * again / originals)
 }
@@ -106,7 +106,7 @@ fn greatest(points: &[(f64, f64)]) -> Option<f64> {
     points.iter().map(|point| point.1).reduce(f64::max)
 }
 
-/// A number with so many decimals, or a dash where there is none.
+/// A number with this number of decimals, or a dash if there is none.
 fn shown(value: Option<f64>, decimals: usize) -> String {
     value.map_or_else(|| "–".to_owned(), |value| format!("{value:.decimals$}"))
 }

@@ -1,4 +1,4 @@
-//! The listening end of a probe: measures, and tells the caller.
+//! The listening end of a probe: measures, and reports to the caller.
 
 use punctual::{Listener, RejectReason, Socket, Timer, now};
 use punctual_probe::Reporter;
@@ -9,8 +9,8 @@ use crate::endpoint::{EndLog, srt};
 use crate::exit::Failure;
 use crate::stop::Stop;
 
-/// Serves one probe after the other, until it is stopped; with `once`, one. A rendezvous is with
-/// one peer, and over with its probe.
+/// Serves one probe after the other until it is stopped, or one with `once`. A rendezvous is with
+/// one peer and ends with its probe.
 pub(super) async fn run(target: SrtTarget, once: bool) -> Result<(), Failure> {
     let stop = Stop::on_signals(None);
     if target.mode == Mode::Rendezvous {
@@ -46,7 +46,7 @@ pub(super) async fn run(target: SrtTarget, once: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says what has arrived.
+/// The packets that have arrived, in words.
 fn sum_up(socket: &Socket) -> String {
     let statistics = socket.statistics();
     format!(
@@ -58,7 +58,7 @@ fn sum_up(socket: &Socket) -> String {
     )
 }
 
-/// Two probes at once would measure each other: whoever calls meanwhile is told to come later.
+/// Refuses callers during a probe, because two probes at once would measure each other.
 async fn turn_away(listener: &Listener, log: &EndLog) -> Failure {
     loop {
         match listener.incoming().await {
@@ -83,7 +83,7 @@ async fn serve(socket: &Socket) -> Result<(), Failure> {
             reporter.observe(moment, &socket.statistics());
         }
         if let Some(report) = reporter.poll_message(moment) {
-            // Full, or closed: the one shows in the next report, the other in receiving.
+            // A full buffer shows in the next report, a closed connection when receiving.
             let _ = socket.try_send(&report);
         }
         tokio::select! {
@@ -101,5 +101,5 @@ async fn serve(socket: &Socket) -> Result<(), Failure> {
     }
 }
 
-/// Messages that are taken at once.
+/// The number of messages that are received at once.
 const BATCH: usize = 64;

@@ -1,4 +1,4 @@
-//! `punctual probe`: measures a link, and recommends how to set up SRT for it.
+//! `punctual probe`: measures a link, and recommends SRT settings for it.
 
 mod listen;
 mod show;
@@ -31,14 +31,14 @@ pub(crate) async fn run(args: Box<ProbeArgs>, quiet: bool) -> Result<(), Failure
             "`{uri}` has no host to call; the listening end is `punctual probe --listen`"
         )));
     }
-    // What is wrong with the options should be said before anybody is called.
+    // Faults in the options should be reported before the peer is called.
     args.config(LATENCY, LARGEST_PAYLOAD).map_err(|error| Failure::usage(error.to_string()))?;
     let stop = Stop::on_signals(None);
     let Some(socket) = stop.or(srt::call(&target, LARGEST_PAYLOAD)).await else { return Ok(()) };
     let socket = socket.map_err(|failure| failure.at(uri))?;
     srt::announce(&socket);
     let (probe, end) = drive(&args, &socket, &stop, quiet).await?;
-    // The peer need not play to the end what was sent only to be counted.
+    // The peer need not play the rest of a stream that was sent only to be counted.
     drop(socket);
     line::finish();
     let measurement = probe.measurement();
@@ -51,7 +51,7 @@ pub(crate) async fn run(args: Box<ProbeArgs>, quiet: bool) -> Result<(), Failure
     }
 }
 
-/// Sends and listens until the probe is done, and tells why the connection ended if that was first.
+/// Sends and receives until the probe is done; returns the reason if the connection ended before.
 async fn drive(
     args: &ProbeArgs,
     socket: &Socket,
@@ -71,7 +71,7 @@ async fn drive(
     while let Some(due) = probe.poll_timeout() {
         let moment = now();
         while let Some(message) = probe.poll_message(moment) {
-            // A message that there is no room for is not sent later: the probe sees the backlog.
+            // A message without room in the buffer is not sent later: the probe sees the backlog.
             if let Err(error) = socket.try_send(&message) {
                 end = Some(error.into());
                 break;
@@ -99,7 +99,7 @@ async fn drive(
     Ok((probe, end))
 }
 
-/// What has been said of the probe's course so far.
+/// The events of the probe that have been logged so far.
 #[derive(Default)]
 struct Said {
     peer: bool,
@@ -181,7 +181,7 @@ fn describe(progress: &Progress) -> LineText {
     line
 }
 
-/// What was found out, as text or as JSON.
+/// The results, as text or as JSON.
 fn report(
     args: &ProbeArgs,
     uri: &Uri,
@@ -209,9 +209,9 @@ fn report(
     Ok(show::report(&address, measurement, both))
 }
 
-/// Keys of the URI that are not what is recommended: they stay as they were typed.
+/// Keys of the URI that a recommendation does not set: they stay as they were typed.
 fn kept_keys(target: &SrtTarget, uri: &str) -> Vec<(String, String)> {
-    // Who meets somebody goes on doing so, from the same place.
+    // A rendezvous stays one, from the same address.
     let meets = target.mode == Mode::Rendezvous;
     let query = uri.split_once('?').map_or("", |(_, query)| query);
     query
@@ -239,17 +239,18 @@ fn srt_target(uri: &Uri) -> Result<SrtTarget, Failure> {
     }
     target.config = target.config.with_linger(Duration::ZERO);
     if *target.config.retransmit_algorithm() == RetransmitAlgorithm::Auto {
-        // What it measures must not depend on who the peer is.
+        // The measurement must not depend on the peer's implementation.
         let efficient = RetransmitAlgorithm::Efficient;
         target.config = target.config.with_retransmit_algorithm(efficient);
     }
     Ok(target)
 }
 
-/// Long enough to see losses repaired, short enough to hear of congestion soon.
+/// The latency of the probe's connection: long enough for retransmissions, short enough that
+/// reports of congestion come soon.
 const LATENCY: Duration = Duration::from_millis(500);
 
-/// What an Ethernet frame holds.
+/// The largest payload in an Ethernet frame.
 const LARGEST_PAYLOAD: usize = 1_456;
 
 /// Keys that a recommendation sets itself, or that have no place in it.
@@ -276,7 +277,7 @@ const RECOMMENDED: &[&str] = &[
     "tsbpddelay",
 ];
 
-/// Keys that say where this end is and who calls whom.
+/// Keys for the address of this end and the direction of the call.
 const PLACE: &[&str] = &["adapter", "bind", "localport", "mode", "port", "rendezvous"];
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub(super) fn step(step: &StepResult) -> String {
     format!("{:#}: {verdict} (RTT {rtt}, lost {})", step.rate, percent(step.loss))
 }
 
-/// All that was found out.
+/// All results.
 pub(super) fn report(
     address: &str,
     measurement: &Measurement,
@@ -103,7 +103,7 @@ fn measured(text: &mut String, measurement: &Measurement) {
     missing(text, measurement);
 }
 
-/// What could not be measured, that of the same reason together.
+/// The figures that could not be measured, grouped by the reason.
 fn missing(text: &mut String, measurement: &Measurement) {
     let all = &measurement.missing;
     for (place, first) in all.iter().enumerate() {
@@ -187,7 +187,7 @@ fn recommended(text: &mut String, recommendation: &Recommendation) {
 
 fn copied(text: &mut String, recommendation: &Recommendation, uris: &Uris) {
     let _ = writeln!(text, "\nTo be copied");
-    // A shell would take the `&` for its own.
+    // A shell would interpret the `&`.
     let quoted = |uri: &str| format!("'{uri}'");
     row(text, "Punctual both ends", &quoted(&uris.punctual));
     row(text, "  listening", &quoted(&uris.punctual_listener));
@@ -215,12 +215,12 @@ fn shown(time: Duration) -> String {
     format!("{:#}", DisplayDuration(time))
 }
 
-/// A name and what there is to it.
+/// A line with a name and its value.
 fn row(text: &mut String, name: &str, value: &str) {
     let _ = writeln!(text, "  {name:<21} {value}");
 }
 
-/// The words of a sentence in lines of bearable length.
+/// The words of a sentence in lines of at most [`WIDTH`] characters.
 fn wrapped(sentence: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
@@ -239,7 +239,7 @@ fn wrapped(sentence: &str) -> Vec<String> {
     lines
 }
 
-/// Characters of a line behind its name.
+/// The most characters of a line after its name.
 const WIDTH: usize = 74;
 
 #[cfg(test)]

@@ -85,7 +85,7 @@ impl MetricsFile {
 }
 
 impl Measurement {
-    /// Of the connection with this number.
+    /// The measurement of the connection with this number.
     pub(crate) fn new(connection: u64, checksum: Checksum) -> Self {
         Self {
             connection,

@@ -1,4 +1,4 @@
-//! `punctual receive`: receives streams, measures them, and throws them away.
+//! `punctual receive`: receives streams, measures them, and discards them.
 
 mod measure;
 
@@ -112,11 +112,11 @@ impl Receive {
 
 type Work<'a> = std::pin::Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + 'a>>;
 
-/// Says that a message came, as srt-xtransmit does.
+/// Prints a line about a message, as srt-xtransmit does.
 fn print_message(bytes: usize, id: u64) -> Result<(), Failure> {
     writeln!(std::io::stdout(), "RECEIVED MESSAGE length {bytes} on conn ID {id}")?;
     Ok(())
 }
 
-/// What srt-xtransmit answers.
+/// The answer that srt-xtransmit sends.
 const ANSWER: &[u8] = b"Message received";

@@ -1,4 +1,4 @@
-//! Work with one connection of an end until it ends.
+//! The work with one connection of an end until it ends.
 
 use std::collections::VecDeque;
 
@@ -11,17 +11,17 @@ use crate::route::Shared;
 use crate::route::fanout::{Batch, Fanout};
 use punctual_uri::Uri;
 
-/// What goes through an end of a route, whatever connection it has.
+/// The messages through an end of a route, over any connection that it has.
 pub(super) struct Flow {
-    /// Which way the stream goes here.
+    /// The direction of the stream at this end.
     pub(super) way: Way,
-    /// Messages that are to be written, if any ever are.
+    /// Messages to write, if this end writes any.
     pub(super) inbox: Option<Receiver<Batch>>,
-    /// Where messages go that are read.
+    /// The takers of messages that are read.
     pub(super) outbox: Fanout,
 }
 
-/// How work with a connection ended.
+/// The reason for which the work with a connection ended.
 pub(super) enum Ended {
     /// There is no more to do at this end.
     Done,
@@ -30,7 +30,7 @@ pub(super) enum Ended {
 }
 
 impl Flow {
-    /// Works with `connection`, made with what `uri` names, until it ends.
+    /// Works with `connection`, which `uri` names, until it ends.
     pub(super) async fn carry(
         &mut self,
         uri: &Uri,
@@ -67,7 +67,7 @@ impl Flow {
         ended
     }
 
-    /// Throws away what is to be written, until no more will come; for ever if nothing ever does.
+    /// Discards messages to write until no more will come; for ever at an end that writes none.
     pub(super) async fn discard(&mut self) {
         match &mut self.inbox {
             Some(inbox) => while inbox.recv().await.is_some() {},
@@ -76,7 +76,7 @@ impl Flow {
     }
 }
 
-/// Writes what comes, until nothing more will; forever if nothing is to be written here.
+/// Writes messages until no more will come; for ever at an end that writes none.
 async fn write_all(
     writer: &mut Writer,
     inbox: &mut Option<Receiver<Batch>>,
@@ -92,7 +92,7 @@ async fn write_all(
     Ok(())
 }
 
-/// Reads and hands over, until the peer ends it or nobody takes it any more.
+/// Reads messages and hands them over until the peer ends the stream or no taker is left.
 async fn read_all(
     reader: &mut Reader,
     outbox: &mut Fanout,

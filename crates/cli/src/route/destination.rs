@@ -8,7 +8,7 @@ use crate::route::Shared;
 use crate::route::carry::{Ended, Flow};
 use crate::route::openings::Opening;
 
-/// A destination of a route. It lives for itself: the others go on without it.
+/// A destination of a route. The other destinations go on without it.
 pub(super) struct Destination {
     pub(super) opener: Opener,
     pub(super) flow: Flow,
@@ -16,10 +16,12 @@ pub(super) struct Destination {
 }
 
 impl Destination {
-    /// Writes to one connection, with --reconnect to those that follow it, until no more comes.
-    /// While there is none, what comes is thrown away, and the live line names the destination.
+    /// Writes to one connection, with --reconnect to one after the other, until no more messages
+    /// come. Without a connection messages are discarded, and the live line names the destination.
     ///
-    /// The failure is one after which it does not come back.
+    /// # Errors
+    ///
+    /// The failure after which the destination does not come back.
     pub(super) async fn run(self, shared: Arc<Shared>) -> Result<(), Failure> {
         let uri = self.opener.uri().clone();
         let ended = self.write_to_connections(&shared).await;

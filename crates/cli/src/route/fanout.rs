@@ -4,32 +4,33 @@ use punctual::Outgoing;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// Messages that are handed over at once.
+/// Messages that are handed over together.
 pub(super) type Batch = Vec<Outgoing>;
 
 /// Hands the messages of one end to others.
 pub(super) struct Fanout {
     takers: Vec<Taker>,
-    /// Whether nobody ever takes anything: messages are thrown away.
+    /// Whether there never are takers, so that messages are discarded.
     discards: bool,
-    /// Whether the messages wait for slow takers. Else a slow one misses some, and delays nobody.
+    /// Whether messages wait for slow takers. Otherwise a slow taker misses some and delays no
+    /// other.
     waits: bool,
 }
 
 struct Taker {
     name: String,
     batches: Sender<Batch>,
-    /// Messages that it missed.
+    /// Messages that the taker missed.
     missed: usize,
 }
 
 impl Fanout {
-    /// To nobody.
+    /// A fan-out without takers.
     pub(super) fn to_nobody() -> Self {
         Self { takers: Vec::new(), discards: true, waits: false }
     }
 
-    /// To takers of these names, each of which gets a receiver. Messages of a live source with
+    /// A fan-out to takers of these names, with a receiver for each. Messages of a live source with
     /// several takers do not wait for slow ones.
     pub(super) fn to(names: Vec<String>, is_live: bool) -> (Self, Vec<Receiver<Batch>>) {
         let waits = names.len() == 1 || !is_live;
@@ -43,8 +44,8 @@ impl Fanout {
         (Self { takers, discards: false, waits }, receivers)
     }
 
-    /// Hands messages over; `false` if nobody is left who takes them. Cancel safe where messages
-    /// do not wait; else a batch may have gone to some takers only.
+    /// Hands messages over; `false` if no taker is left. Cancel safe if messages do not wait;
+    /// otherwise a batch may have gone to some takers only.
     pub(super) async fn send(&mut self, batch: &Batch) -> bool {
         let mut place = 0;
         while let Some(taker) = self.takers.get_mut(place) {
@@ -61,7 +62,7 @@ impl Fanout {
         self.discards || !self.takers.is_empty()
     }
 
-    /// Completes when nobody is left who takes messages; never if nobody ever was there.
+    /// Completes when no taker is left; never if there was none from the start.
     pub(super) fn abandoned(&self) -> impl Future<Output = ()> + use<> {
         let takers: Vec<_> = self.takers.iter().map(|taker| taker.batches.clone()).collect();
         let discards = self.discards;
@@ -77,7 +78,7 @@ impl Fanout {
 }
 
 impl Taker {
-    /// Hands messages over if there is room; whether it is gone.
+    /// Hands messages over if there is room; returns whether the taker is gone.
     fn offer(&mut self, batch: &Batch) -> bool {
         match self.batches.try_send(batch.clone()) {
             Ok(()) => false,
@@ -101,7 +102,7 @@ impl Drop for Taker {
     }
 }
 
-/// Batches that wait for a taker.
+/// The number of batches that may wait for a taker.
 const QUEUE: usize = 64;
 
 #[cfg(test)]

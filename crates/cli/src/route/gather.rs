@@ -1,14 +1,14 @@
-//! How long datagrams may gather before a route passes them on.
+//! The time for which datagrams may gather before a route passes them on.
 
 use std::time::Duration;
 
 use punctual::Transmission;
 use punctual_uri::{Target, Uri};
 
-/// For how long the datagrams of a UDP source may gather: a fortieth of the least latency, 3 ms at
-/// most. A live SRT stream bears the time when they arrived, so each is still delivered a latency
-/// after that, and the route wakes up less often. Where another destination takes them they do not
-/// gather.
+/// The time for which the datagrams of a UDP source may gather: a fortieth of the least latency, at
+/// most 3 ms. A live SRT stream carries the time of their arrival, so each is still delivered a
+/// latency after that, and the route wakes up less often. Datagrams for any other destination do
+/// not gather.
 pub(super) fn gather_for(destinations: &[Uri]) -> Duration {
     destinations.iter().map(spare_time).min().unwrap_or_default()
 }
@@ -21,7 +21,7 @@ fn spare_time(destination: &Uri) -> Duration {
     if is_timed { (latency / 40).min(LONGEST) } else { Duration::ZERO }
 }
 
-/// More would be felt where packets are sent again.
+/// More would leave too little time for retransmissions.
 const LONGEST: Duration = Duration::from_millis(3);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `punctual route`: carries a stream from one place to another, or to several.
+//! `punctual route`: carries a stream from a source to one destination or several.
 
 mod carry;
 mod destination;
@@ -74,7 +74,9 @@ fn openers(args: &RouteArgs) -> Result<(Opener, Vec<Opener>), Failure> {
 
 /// Carries the stream from the source to each sink.
 ///
-/// The failure is the first one that nothing follows, of the source or a destination.
+/// # Errors
+///
+/// The first failure, of the source or a destination, after which there is no other attempt.
 async fn carry(
     source: Opener,
     sinks: Vec<Opener>,
@@ -110,7 +112,7 @@ async fn carry(
     while let Some(ended) = ends.join_next().await {
         let ended = ended.unwrap_or_else(|error| Err(Failure::runtime(error.to_string())));
         if ended.as_ref().is_err_and(Failure::is_usage) {
-            // What was asked for is wrong: nothing of it is done.
+            // The command line is wrong, so nothing is done.
             return ended;
         }
         result = result.and(ended);
@@ -118,8 +120,8 @@ async fn carry(
     result
 }
 
-/// Waits for the end of a destination. Among others it says so at once, and ends them all if that
-/// is asked for.
+/// Waits for the end of a destination. If there are others, the failure is logged at once, and ends
+/// them too if the options ask for it.
 async fn end(
     destination: impl Future<Output = Result<(), Failure>>,
     among: Option<EndOfRoute>,
@@ -138,7 +140,7 @@ async fn end(
     ended
 }
 
-/// What all ends of a route share.
+/// The common parts of all ends of a route.
 struct Shared {
     stats: Option<StatsFile>,
     live: Live,
@@ -148,7 +150,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// Opens a connection; with --reconnect it tries again, once a second, until it succeeds.
+    /// Opens a connection; with --reconnect tries again once a second until that succeeds.
     async fn open(&self, opener: &mut Opener) -> Result<Connection, Failure> {
         loop {
             let next = Instant::now() + PAUSE;
@@ -168,18 +170,18 @@ impl Shared {
         }
     }
 
-    /// Whether what `uri` names is opened again when it was lost.
+    /// Whether the end that `uri` names is opened again after it was lost.
     fn returns(&self, uri: &Uri) -> bool {
         self.reconnect && !matches!(uri.target, Target::File(_) | Target::Stdio)
     }
 }
 
-/// An error if a file is written that is read or written by another end.
+/// Checks that no file is written that another end reads or writes.
 fn check_files(source: &Uri, destinations: &[Uri]) -> Result<(), Failure> {
     let mut files: Vec<&Path> = Vec::new();
     for uri in std::iter::once(source).chain(destinations) {
         let Target::File(path) = &uri.target else { continue };
-        // A device such as /dev/null may be written to by several.
+        // Several ends may write to a device such as /dev/null.
         if path.exists() && !path.is_file() {
             continue;
         }
@@ -192,23 +194,23 @@ fn check_files(source: &Uri, destinations: &[Uri]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a file should be sent there at the pace of its clock.
+/// Whether a destination should get a file at the pace of its clock.
 fn is_network(uri: &Uri) -> bool {
     matches!(uri.target, Target::Srt(_) | Target::Tcp(_) | Target::Udp(_))
 }
 
-/// Whether what comes from there cannot wait.
+/// Whether a source cannot wait for its takers.
 fn is_live(uri: &Uri) -> bool {
     matches!(uri.target, Target::Srt(_) | Target::Udp(_))
 }
 
-/// Whether what is written there appears where the live line is.
+/// Whether a destination writes to the terminal that has the live line.
 fn is_terminal_output(uri: &Uri) -> bool {
     use std::io::IsTerminal;
     matches!(uri.target, Target::Stdio) && std::io::stdout().is_terminal()
 }
 
-/// What an SRT packet holds at most: datagrams that come from elsewhere may be larger than 1316.
+/// The largest payload of an SRT packet: datagrams of a source may be larger than 1316 bytes.
 const LARGEST_PAYLOAD: usize = 1_456;
 
 /// The least time from one attempt to connect to the next.

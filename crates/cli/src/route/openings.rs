@@ -1,11 +1,11 @@
-//! Which destinations have been opened, for the source to begin.
+//! The number of destinations that are open, which the source waits for.
 
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// How many destinations were opened or are gone for good. Clones count together.
+/// The number of destinations that were opened or are gone for good. Clones count together.
 #[derive(Clone)]
 pub(super) struct Openings {
     counts: watch::Sender<Counts>,
@@ -18,13 +18,14 @@ struct Counts {
     gone: usize,
 }
 
-/// One destination's part in it: it says once that it is open. Dropped before that, it is gone.
+/// One destination's part in it, which reports once that the destination is open. If it is dropped
+/// before, the destination is gone.
 pub(super) struct Opening {
     counts: Option<watch::Sender<Counts>>,
 }
 
 impl Openings {
-    /// Of `all` destinations, none is open yet.
+    /// The openings of `all` destinations, before the first is open.
     pub(super) fn new(all: usize) -> Self {
         Self { counts: watch::Sender::new(Counts { all, ..Counts::default() }) }
     }
@@ -34,9 +35,9 @@ impl Openings {
         Opening { counts: Some(self.counts.clone()) }
     }
 
-    /// Waits until a source may begin. One that can wait begins when every destination was opened
-    /// or is gone; a live one when the first was opened, or after a second: what comes in the
-    /// meantime is for nobody.
+    /// Waits until a source may begin. A source that can wait begins when every destination was
+    /// opened or is gone. A live source begins when the first one was opened, or after a second;
+    /// its messages until then are lost.
     pub(super) async fn begin(&self, is_live: bool) {
         let mut counts = self.counts.subscribe();
         let ready = counts.wait_for(|counts| match is_live {
@@ -52,7 +53,7 @@ impl Openings {
 }
 
 impl Opening {
-    /// The destination is open.
+    /// Reports that the destination is open.
     pub(super) fn done(&mut self) {
         if let Some(counts) = self.counts.take() {
             counts.send_modify(|counts| counts.opened += 1);
@@ -68,7 +69,7 @@ impl Drop for Opening {
     }
 }
 
-/// How long a live source waits for the first destination.
+/// The time for which a live source waits for the first destination.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

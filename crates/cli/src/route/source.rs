@@ -16,8 +16,8 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Reads from one connection, with --reconnect from those that follow it, until the stream has
-    /// ended or nobody takes it any more.
+    /// Reads from one connection, with --reconnect from one after the other, until the stream has
+    /// ended or no taker is left.
     pub(super) async fn run(mut self, shared: Arc<Shared>) -> Result<(), Failure> {
         let Some(mut connection) = self.first(&shared).await? else { return Ok(()) };
         loop {
@@ -40,8 +40,8 @@ impl Source {
         }
     }
 
-    /// The first connection, when the destinations are ready for what comes; `None` if it is time
-    /// to stop first, or nobody is left who would take it.
+    /// The first connection, when the destinations are ready; `None` if it is time to stop first,
+    /// or no taker is left.
     async fn first(&mut self, shared: &Shared) -> Result<Option<Connection>, Failure> {
         let Some(mut connection) = self.next(shared).await? else { return Ok(None) };
         let begin = self.openings.begin(is_live(self.opener.uri()));
@@ -59,7 +59,7 @@ impl Source {
         tokio::select! {
             opened = shared.stop.or(open) => opened.transpose(),
             () = abandoned => Ok(None),
-            // With --bidir the other end writes to nobody meanwhile.
+            // With --bidir the other end's messages have no destination meanwhile.
             () = self.flow.discard() => Ok(None),
         }
     }

@@ -21,27 +21,27 @@ use crate::route::fanout::Batch;
 use crate::route::openings::Opening;
 use punctual_uri::Uri;
 
-/// A destination of a route that listens and gives the stream to each of its callers, from the
-/// moment when it is there.
+/// A destination of a route that listens and gives the stream to each of its callers, from the time
+/// of its call.
 pub(super) struct Viewers {
     door: Door,
     inbox: Receiver<Batch>,
     opening: Opening,
 }
 
-/// Where callers come in.
+/// The listener for viewers.
 struct Door {
     opener: Opener,
-    /// A place for each viewer that may be there at a time.
+    /// A place for each viewer that may be connected at the same time.
     places: Arc<Semaphore>,
     limit: usize,
 }
 
-/// A caller that was let in, and the place that it holds.
+/// A caller that was accepted, and the place that it holds.
 type Newcomer = (Connection, OwnedSemaphorePermit);
 
 impl Viewers {
-    /// At most `limit` viewers at a time; further callers are refused.
+    /// A destination for at most `limit` viewers at the same time; further callers are refused.
     pub(super) fn new(
         opener: Opener,
         limit: NonZeroUsize,
@@ -54,7 +54,7 @@ impl Viewers {
         Self { door: Door { opener, places, limit }, inbox, opening }
     }
 
-    /// Takes callers and hands out the stream, until no more comes.
+    /// Accepts callers and hands out the stream until its end.
     pub(super) async fn run(self, shared: Arc<Shared>) -> Result<(), Failure> {
         let Self { mut door, inbox, mut opening } = self;
         door.opener.listen().await?;
@@ -69,12 +69,12 @@ impl Viewers {
 }
 
 impl Door {
-    /// Takes callers for ever; gives the failure after which the listener takes no more.
+    /// Accepts callers for ever; returns the failure after which the listener accepts no more.
     async fn take_callers(&mut self, welcome: Sender<Newcomer>) -> Failure {
         loop {
             let connection = match self.opener.open().await {
                 Ok(connection) => connection,
-                // Somebody is watching: nobody else need call.
+                // A viewer is there, so that no other need call.
                 Err(failure) if failure.is_no_answer() && self.is_in_use() => continue,
                 Err(failure) => return failure,
             };
@@ -92,7 +92,7 @@ impl Door {
     }
 }
 
-/// Those who get the stream now.
+/// The viewers that get the stream at present.
 struct Audience {
     uri: Uri,
     log: Arc<EndLog>,
@@ -102,7 +102,7 @@ struct Audience {
     attending: JoinSet<()>,
 }
 
-/// One who gets the stream.
+/// One viewer.
 struct Viewer {
     name: String,
     end: SrtEnd,
@@ -110,18 +110,18 @@ struct Viewer {
     traffic: Arc<Traffic>,
     /// Messages that did not fit into its send buffer yet.
     queue: VecDeque<Outgoing>,
-    /// Messages that were thrown away since the queue was full.
+    /// Messages that were discarded because the queue was full.
     missed: u64,
     patience: Patience,
-    /// Tells the task that attends to it how to part.
+    /// Tells the task that attends to it how to end the connection.
     parting: oneshot::Sender<Parting>,
 }
 
-/// How a viewer is parted from.
+/// The way in which the connection to a viewer ends.
 enum Parting {
-    /// What is buffered is still sent.
+    /// Buffered messages are still sent.
     AtTheEnd,
-    /// At once.
+    /// The connection ends at once.
     TooSlow,
 }
 
@@ -131,8 +131,8 @@ impl Audience {
         Self { uri, log, shared, viewers: Vec::new(), attending: JoinSet::new() }
     }
 
-    /// Hands out what comes to whoever is there, until no more comes; then it waits until the
-    /// viewers have what is buffered.
+    /// Hands out messages to the viewers until no more come, and then waits until the buffered
+    /// messages have been sent.
     async fn serve(mut self, mut inbox: Receiver<Batch>, mut newcomers: Receiver<Newcomer>) {
         let mut look = interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -192,7 +192,7 @@ impl Viewer {
         })
     }
 
-    /// Hands messages over as far as there is room; whether it is still there.
+    /// Hands messages over as far as there is room; returns whether the viewer is still there.
     fn hand(&mut self, batch: &Batch) -> bool {
         batch.iter().for_each(|message| self.traffic.count(message.payload.len()));
         self.queue.extend(batch.iter().cloned());
@@ -203,15 +203,15 @@ impl Viewer {
         is_there
     }
 
-    /// Writes without waiting for room: the next messages come soon and try again. Gives whether
-    /// the viewer is still there.
+    /// Writes without waiting for room, because the next messages come soon and try again. Returns
+    /// whether the viewer is still there.
     fn write_what_fits(&mut self) -> bool {
         let write = pin!(self.writer.write(&mut self.queue));
         let written = write.poll(&mut Context::from_waker(Waker::noop()));
         !matches!(written, Poll::Ready(Err(_)))
     }
 
-    /// Messages of the stream that it will never have since it did not take them in time.
+    /// Messages that the viewer will never have because it was too slow.
     fn dropped(&self) -> u64 {
         self.end.statistics().packets_send_dropped + self.missed
     }
@@ -222,8 +222,8 @@ impl Viewer {
     }
 }
 
-/// Attends to one viewer until it leaves or is parted from: reads what it sends, which is for
-/// nobody, and keeps its statistics.
+/// Attends to one viewer until its connection ends: reads and discards its messages, and writes its
+/// statistics.
 async fn attend(
     name: String,
     connection: Connection,
@@ -256,7 +256,7 @@ async fn attend(
     drop(place);
 }
 
-/// How long a viewer is borne with that loses packets since it does not take them.
+/// Decides when a viewer that is too slow and loses packets is disconnected.
 #[derive(Debug, Default)]
 struct Patience {
     dropped: u64,
@@ -264,8 +264,8 @@ struct Patience {
 }
 
 impl Patience {
-    /// Looks once more, at the number of packets `dropped` since the start; whether it ends: some
-    /// were dropped before each of the last looks.
+    /// Takes the number of packets `dropped` since the start; returns whether the viewer is to be
+    /// disconnected, because packets were dropped before each of the last [`BAD_LOOKS`] looks.
     fn ends_with(&mut self, dropped: u64) -> bool {
         self.looks = if dropped > self.dropped { self.looks + 1 } else { 0 };
         self.dropped = dropped;
@@ -273,14 +273,14 @@ impl Patience {
     }
 }
 
-/// Time between two looks at how viewers keep up.
+/// The time between two looks at the packets that viewers lost.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Looks in a row that find new drops after which a viewer is parted from. One that stalls for
-/// some seconds, as a modem that changes its cell does, is borne with.
+/// The number of looks in a row with new drops after which a viewer is disconnected. A viewer may
+/// stall for some seconds, as a modem does that changes its cell.
 const BAD_LOOKS: u32 = 5;
 
-/// Messages that wait for one viewer at most, beside those in its send buffer.
+/// The most messages that wait for one viewer, beside the messages in its send buffer.
 const QUEUE: usize = 1_024;
 
 #[cfg(test)]

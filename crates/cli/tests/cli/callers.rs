@@ -98,8 +98,8 @@ impl Reconnecting {
         Program::start(&command.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// Kills an end so many times, at moments from `seed`; how long each time it took until both
-    /// were together again, from when the caller was started or began to call.
+    /// Kills an end `count` times, at moments from `seed`. Returns the time of each return to a
+    /// connection, from the start of the caller or of its call.
     fn kill(&self, victim: Killed, count: usize, seed: u64) -> Vec<Duration> {
         let mut listener = Self::start(&self.listener);
         listener.wait_for("listening");

@@ -207,7 +207,7 @@ fn names(folder: &str) -> Vec<String> {
     names
 }
 
-/// What `look` finds, as soon as it does.
+/// The result of `look`, as soon as it has one.
 fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {

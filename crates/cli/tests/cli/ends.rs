@@ -1,4 +1,4 @@
-//! How the program ends: exit codes, and what it says.
+//! The end of the program: exit codes and messages.
 
 use crate::program::{Folder, Program, free_port, run};
 use punctual::{Config, Listener, RejectReason};

@@ -27,7 +27,7 @@ fn call(port: u16, passphrase: &str) -> usize {
     })
 }
 
-/// How many `messages` say, each for one, and those that sum up for many.
+/// The number of events in `messages`, some of which are for one event and others for many.
 fn told(messages: &str, one: &str, more: &str) -> u64 {
     let each =
         messages.lines().filter(|line| line.contains(one) && !line.contains("… and ")).count();

@@ -21,8 +21,8 @@ impl Program {
         Self::spawn(command(args))
     }
 
-    /// Starts the program on a disk that is full after so many blocks of 512 bytes of a file, or
-    /// seems so: writing beyond them fails.
+    /// Starts the program on a disk that seems full: writing fails after this number of blocks of
+    /// 512 bytes of a file.
     pub(crate) fn start_on_small_disk(blocks: u32, args: &[&str]) -> Self {
         let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
         let mut shell = Command::new("/bin/sh");
@@ -53,7 +53,7 @@ impl Program {
         self.wait_for_times(1, text);
     }
 
-    /// Waits until it has said something with `text` in it so many times since its start.
+    /// Waits until its messages have `text` this number of times since its start.
     pub(crate) fn wait_for_times(&mut self, times: usize, text: &str) {
         while self.heard.matches(text).count() < times {
             match self.messages.recv_timeout(PATIENCE) {
@@ -76,7 +76,7 @@ impl Program {
         String::from_utf8(lines).expect("the output is text")
     }
 
-    /// What it has said so far, as far as it was waited for.
+    /// Its messages so far, up to the last that was waited for.
     pub(crate) fn heard(&self) -> &str {
         &self.heard
     }
@@ -115,7 +115,7 @@ impl Drop for Program {
     }
 }
 
-/// How a program ended.
+/// The end of a program.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
