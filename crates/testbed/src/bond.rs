@@ -17,6 +17,7 @@ use crate::group_end::GroupEnd;
 use crate::node::{EPOCH, endpoint_config, number_of, numbered};
 use crate::pair::Side;
 use crate::record::Record;
+use crate::steps::{Steps, settle};
 
 /// One end of a group, and what its application did and saw.
 pub struct End {
@@ -54,7 +55,7 @@ pub struct Bond {
     /// Whether a caller may not fit.
     pub refuses: bool,
     seed: u64,
-    idle_steps: u32,
+    steps: Steps,
 }
 
 /// A caller's address.
@@ -159,7 +160,7 @@ impl Bond {
             addresses: (0..paths.len()).map(address).collect(),
             refuses: false,
             seed,
-            idle_steps: 0,
+            steps: Steps::default(),
         };
         bond.listener.links.endpoints[0].listen(Some(config));
         bond
@@ -280,29 +281,22 @@ impl Bond {
             .chain(self.caller.links.poll_timeout())
             .chain(self.listener.links.poll_timeout())
             .min();
-        let Some(at) = next.filter(|&at| at <= end) else {
-            self.now = end;
-            return false;
-        };
-        self.idle_steps = if at > self.now { 0 } else { self.idle_steps + 1 };
-        assert!(self.idle_steps < 1_000, "timers fire again and again at {at}");
-        self.now = self.now.max(at);
-        self.exchange();
-        true
+        let goes_on = self.steps.advance(&mut self.now, next, end);
+        if goes_on {
+            self.exchange();
+        }
+        goes_on
     }
 
     fn exchange(&mut self) {
-        for _ in 0..10_000 {
+        settle(|| {
             let mut busy = self.arrive();
             for side in [Side::Caller, Side::Listener] {
                 busy |= self.tell(side);
-                self.transmit(side, &mut busy);
+                busy |= self.transmit(side);
             }
-            if !busy {
-                return;
-            }
-        }
-        panic!("the bond does not come to rest");
+            busy
+        });
     }
 
     fn arrive(&mut self) -> bool {
@@ -353,14 +347,16 @@ impl Bond {
         busy
     }
 
-    fn transmit(&mut self, side: Side, busy: &mut bool) {
+    /// Puts an end's datagrams on their links. Returns whether there were any.
+    fn transmit(&mut self, side: Side) -> bool {
         let now = self.now;
+        let mut busy = false;
         for index in 0..self.end(side).links.endpoints.len() {
             let mut buffer = Vec::new();
             while let Some(transmit) =
                 self.end(side).links.endpoints[index].poll_transmit(now, 1, &mut buffer)
             {
-                *busy = true;
+                busy = true;
                 let path = match side {
                     Side::Caller => index,
                     Side::Listener => {
@@ -381,6 +377,7 @@ impl Bond {
                 link.send(now, std::mem::take(&mut buffer));
             }
         }
+        busy
     }
 }
 

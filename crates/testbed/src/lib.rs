@@ -18,6 +18,7 @@ pub mod pair;
 pub mod random;
 pub mod record;
 mod shown;
+pub mod steps;
 
 pub use self::bond::Bond;
 pub use self::group_end::GroupEnd;
@@ -25,3 +26,4 @@ pub use self::pair::{Pair, Side};
 pub use self::random::Random;
 pub use self::record::Record;
 pub use self::shown::ShownOnPanic;
+pub use self::steps::{Steps, settle};

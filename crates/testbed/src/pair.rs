@@ -13,6 +13,7 @@ use punctual_units::{Bitrate, Instant};
 
 use crate::node::{EPOCH, Node, endpoint_config, number_of, numbered};
 use crate::record::Record;
+use crate::steps::{Steps, settle};
 
 /// Which end of the pair.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -55,7 +56,7 @@ pub struct Pair {
     pub grain: Option<Duration>,
     tap: Tap,
     seed: u64,
-    idle_steps: u32,
+    steps: Steps,
 }
 
 impl Pair {
@@ -71,7 +72,7 @@ impl Pair {
             grain: None,
             tap: Box::new(|_, _, datagram| vec![datagram]),
             seed,
-            idle_steps: 0,
+            steps: Steps::default(),
         }
     }
 
@@ -429,58 +430,63 @@ impl Pair {
     fn step_until(&mut self, end: Instant) -> bool {
         self.exchange();
         let next = [self.caller.next(), self.listener.next()].into_iter().flatten().min();
-        let at = next.map(|at| self.grain.map_or(at, |grain| next_look(at, grain)));
-        let Some(at) = at.filter(|&at| at <= end) else {
-            self.now = end;
-            return false;
-        };
-        self.idle_steps = if at > self.now { 0 } else { self.idle_steps + 1 };
-        assert!(self.idle_steps < 1_000, "timers fire again and again at {at}");
-        self.now = self.now.max(at);
-        self.exchange();
-        true
+        let next = next.map(|at| self.grain.map_or(at, |grain| next_look(at, grain)));
+        let goes_on = self.steps.advance(&mut self.now, next, end);
+        if goes_on {
+            self.exchange();
+        }
+        goes_on
     }
 
     /// Handles everything that is due now, and its immediate consequences.
     fn exchange(&mut self) {
-        let now = self.now;
-        for _ in 0..10_000 {
-            let mut busy = false;
-            for from in [Side::Caller, Side::Listener] {
-                let remote = self.node(from).address;
-                while let Some(arrival) = self.node(from).outgoing.recv(now) {
-                    if from == Side::Caller && self.has_closed() && is_call(&arrival.packet) {
-                        continue;
-                    }
-                    let node = self.node(from.other());
-                    let local = node.local(now);
-                    node.endpoint.handle_datagram(local, remote, Bytes::from(arrival.packet));
-                    busy = true;
-                }
-            }
+        settle(|| {
+            let mut busy = self.arrive();
             for side in [Side::Caller, Side::Listener] {
-                let accepts = self.accepts;
-                busy |= self.node(side).drain(now, accepts);
-                for (remote, datagram) in self.node(side).transmit(now) {
-                    busy = true;
-                    if remote == self.node(side.other()).address {
-                        for datagram in (self.tap)(now, side, datagram) {
-                            self.node(side).outgoing.send(now, datagram);
-                        }
-                    } else {
-                        self.strays.push((remote, datagram));
-                    }
-                }
+                busy |= self.drain_and_transmit(side);
             }
-            if !busy {
-                return;
+            busy
+        });
+    }
+
+    /// Hands over the datagrams that arrive now. Returns whether there were any.
+    fn arrive(&mut self) -> bool {
+        let now = self.now;
+        let mut busy = false;
+        for from in [Side::Caller, Side::Listener] {
+            let remote = self.node(from).address;
+            while let Some(arrival) = self.node(from).outgoing.recv(now) {
+                if from == Side::Caller && self.has_closed() && is_call(&arrival.packet) {
+                    continue;
+                }
+                let node = self.node(from.other());
+                let local = node.local(now);
+                node.endpoint.handle_datagram(local, remote, Bytes::from(arrival.packet));
+                busy = true;
             }
         }
-        panic!("the pair does not come to rest");
+        busy
+    }
+
+    /// Runs an end, and puts its datagrams on the link. Returns whether there was anything to do.
+    fn drain_and_transmit(&mut self, side: Side) -> bool {
+        let (now, accepts) = (self.now, self.accepts);
+        let mut busy = self.node(side).drain(now, accepts);
+        for (remote, datagram) in self.node(side).transmit(now) {
+            busy = true;
+            if remote == self.node(side.other()).address {
+                for datagram in (self.tap)(now, side, datagram) {
+                    self.node(side).outgoing.send(now, datagram);
+                }
+            } else {
+                self.strays.push((remote, datagram));
+            }
+        }
+        busy
     }
 }
 
-/// Whether a datagram is for whoever listens.
+/// Whether a datagram is a handshake for a listener.
 fn is_call(datagram: &[u8]) -> bool {
     datagram.get(12..16) == Some(&[0; 4])
 }

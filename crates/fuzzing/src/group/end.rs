@@ -6,7 +6,7 @@ use punctual_proto::{
     Config, ConnectionId, Endpoint, EndpointConfig, Event, Group, GroupKind, LinkState,
     SendOptions, SocketId,
 };
-use punctual_testbed::GroupEnd;
+use punctual_testbed::{GroupEnd, settle};
 use punctual_units::Instant;
 
 use crate::input::START;
@@ -106,7 +106,7 @@ impl End {
     /// Runs timers, reads, and hands outgoing datagrams to `path`, until nothing is left to do.
     pub(super) fn settle(&mut self, now: Instant, mut path: impl FnMut(usize, Datagram)) {
         let mut sent = 0;
-        for _ in 0..10_000 {
+        settle(|| {
             for index in 0..self.links.endpoints.len() {
                 if self.links.endpoints[index].poll_timeout().is_some_and(|at| at <= now) {
                     self.links.endpoints[index].handle_timeout(now);
@@ -128,12 +128,9 @@ impl End {
                     path(seen.unwrap_or(index), std::mem::take(&mut buffer));
                 }
             }
-            if self.next().is_none_or(|at| at > now) {
-                assert!(sent <= MOST_AT_ONCE, "{sent} datagrams at once");
-                return;
-            }
-        }
-        panic!("the group does not come to rest");
+            self.next().is_some_and(|at| at <= now)
+        });
+        assert!(sent <= MOST_AT_ONCE, "{sent} datagrams at once");
     }
 
     /// Messages come in order, once, as they were sent, and missing ones are counted.

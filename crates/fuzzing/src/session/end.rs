@@ -3,6 +3,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use punctual_proto::{ConnectionId, Endpoint, EndpointConfig, Event};
+use punctual_testbed::settle;
 use punctual_units::Instant;
 
 use crate::config::WINDOW;
@@ -87,7 +88,7 @@ impl End {
     /// Runs timers, reads, and puts outgoing datagrams on the way, until nothing is left to do.
     pub(super) fn settle(&mut self, now: Instant, under_way: &mut VecDeque<Datagram>) {
         let (mut buffer, mut sent) = (Vec::new(), 0);
-        for _ in 0..10_000 {
+        settle(|| {
             if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
                 self.endpoint.handle_timeout(now);
             }
@@ -103,12 +104,8 @@ impl End {
                     under_way.pop_front();
                 }
             }
-            if self.endpoint.poll_timeout().is_none_or(|at| at > now) {
-                break;
-            }
-        }
-        let rests = self.endpoint.poll_timeout().is_none_or(|at| at > now);
-        assert!(rests, "the endpoint does not come to rest");
+            self.endpoint.poll_timeout().is_some_and(|at| at <= now)
+        });
         assert!(sent <= MOST_AT_ONCE, "{sent} datagrams at once");
         let Some(id) = self.connection else { return };
         let Some(statistics) = self.endpoint.statistics(now, id) else { return };
