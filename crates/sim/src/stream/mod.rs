@@ -4,11 +4,11 @@ pub(crate) mod bond;
 mod outcome;
 mod payload;
 mod receiving;
+mod sending;
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use punctual_proto::{CloseReason, Config, ConnectionId, GroupKind, SendError, Transmission};
+use punctual_proto::{CloseReason, Config, ConnectionId, GroupKind, Transmission};
 use punctual_units::Instant;
 
 use self::bond::Bond;
@@ -17,11 +17,11 @@ use self::payload::Content;
 use self::payload::MAX_PAYLOAD;
 pub(crate) use self::payload::MIN_PAYLOAD;
 use self::receiving::Receiving;
+pub(crate) use self::sending::{Phase, Sending};
 use crate::chance::{Chance, Purpose, derive};
 use crate::error::WorldError;
 use crate::host::Lateness;
-use crate::memory::Memory;
-use crate::schedule::{Pace, RateSchedule};
+use crate::schedule::RateSchedule;
 use crate::world::HostId;
 
 /// A stream of messages from one host to another.
@@ -191,40 +191,14 @@ pub(crate) struct Stream {
     pub(crate) to: usize,
     /// The way of bare datagrams.
     pub(crate) route: u32,
-    pub(crate) phase: Phase,
     /// The connection at the sender's host and at the receiver's.
     connections: [Option<ConnectionId>; 2],
     /// The groups at both ends, if it is a stream over several links and has begun.
     pub(crate) bond: Option<Box<Bond>>,
-    pub(crate) connected_at: Option<Instant>,
     pub(crate) closed: Option<CloseReason>,
-    pub(crate) refused: u64,
+    pub(crate) sending: Sending,
     pub(crate) receiving: Receiving,
     pub(crate) series: Vec<StreamSample>,
-    pub(crate) sent: u64,
-    content: Content,
-    pace: Pace,
-    /// When the application should send next.
-    due: Option<Instant>,
-    /// The last message of a file, while there is no room for it.
-    waiting: Bytes,
-    lateness: Lateness,
-    chance: Chance,
-}
-
-/// The sending application's activity.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Phase {
-    /// It has not begun.
-    Waiting,
-    /// It cannot send yet.
-    Connecting,
-    /// It sends.
-    Sending,
-    /// It waits for room.
-    Blocked,
-    /// It has sent all, or cannot any more.
-    Done,
 }
 
 impl Stream {
@@ -238,25 +212,17 @@ impl Stream {
         index: usize,
     ) -> Self {
         let content = Content { key: derive(seed, Purpose::Stream, index) };
+        let chance = Chance::new(derive(seed, Purpose::Application, index));
         Self {
             from: config.from.index(),
             to: config.to.index(),
             route,
-            phase: Phase::Waiting,
             connections: [None; 2],
             bond: None,
-            connected_at: None,
             closed: None,
-            refused: 0,
+            sending: Sending::new(&config, content, lateness, chance),
             receiving: Receiving::new(content, config.payload, config.transport.transmission()),
             series: Vec::new(),
-            sent: 0,
-            content,
-            pace: Pace::new(config.rate.clone(), config.payload),
-            due: None,
-            waiting: Bytes::new(),
-            lateness,
-            chance: Chance::new(derive(seed, Purpose::Application, index)),
             config,
         }
     }
@@ -275,78 +241,9 @@ impl Stream {
         Instant::ORIGIN + self.config.start
     }
 
-    /// From `now` on the application can send; when it wakes up for its first message.
-    pub(crate) fn begin(&mut self, now: Instant) -> Option<Instant> {
-        self.connected_at = Some(now);
-        self.phase = Phase::Sending;
-        self.advance();
-        self.wake()
-    }
-
-    /// The message that the application sends at `now`, if one is due; or the rest of one.
-    pub(crate) fn next_message(&mut self, now: Instant, memory: &mut Memory) -> Option<Bytes> {
-        if !self.waiting.is_empty() {
-            return (self.phase == Phase::Sending).then(|| std::mem::take(&mut self.waiting));
-        }
-        self.due.filter(|&due| due <= now)?;
-        Some(self.content.write(memory, self.sent, now, self.config.payload))
-    }
-
-    /// The message was handed over, with this result; `rest` is the part that was not taken.
-    pub(crate) fn submitted(&mut self, result: &Result<(), SendError>, rest: Bytes) {
-        match result {
-            Ok(()) => self.sent += 1,
-            Err(SendError::Full) if self.config.transport.is_file() => {
-                self.waiting = rest;
-                self.phase = Phase::Blocked;
-                return;
-            }
-            Err(SendError::Closed(_)) => return self.stop(),
-            Err(_) => self.refused += 1,
-        }
-        self.advance();
-    }
-
-    /// There is room again; whether the application has waited for it.
-    pub(crate) fn unblock(&mut self) -> bool {
-        let waits = self.phase == Phase::Blocked;
-        if waits {
-            self.phase = Phase::Sending;
-        }
-        waits
-    }
-
-    /// How long the application has been waiting to hand over a due message.
-    pub(crate) fn behind(&self, now: Instant) -> Duration {
-        let due = self.due.filter(|_| self.phase == Phase::Blocked);
-        due.map_or(Duration::ZERO, |due| now.saturating_since(due))
-    }
-
-    /// When the application wakes up to send its next message.
-    pub(crate) fn wake(&mut self) -> Option<Instant> {
-        let due = self.due.filter(|_| self.phase == Phase::Sending)?;
-        let late = self.lateness;
-        Some(if late.is_none() { due } else { due + late.draw(&mut self.chance) })
-    }
-
-    fn advance(&mut self) {
-        let next = self.pace.next().filter(|&time| time < self.config.duration);
-        self.due = self.connected_at.zip(next).map(|(begun, time)| begun + time);
-        if self.due.is_none() {
-            self.phase = Phase::Done;
-        }
-    }
-
     /// The connection ended.
     pub(crate) fn end(&mut self, reason: CloseReason) {
         self.closed.get_or_insert(reason);
-        self.stop();
-    }
-
-    /// The application sends no more.
-    pub(crate) fn stop(&mut self) {
-        self.phase = Phase::Done;
-        self.due = None;
-        self.waiting = Bytes::new();
+        self.sending.stop();
     }
 }

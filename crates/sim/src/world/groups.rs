@@ -101,7 +101,7 @@ impl World {
                 hosts.hosts[host].endpoint.close(hosts.local, id);
             }
         });
-        if end == End::Sender && self.streams[index].connected_at.is_none() {
+        if end == End::Sender && self.streams[index].sending.begun().is_none() {
             self.begin(index);
         }
         self.plan_group(index, end);

@@ -12,10 +12,10 @@ impl World {
         let [sender, receiver] = self.both_ends(stream.0 as usize);
         let stream = &self.streams[stream.0 as usize];
         StreamOutcome {
-            messages_sent: stream.sent,
-            bytes_sent: stream.sent * stream.config.payload as u64,
-            messages_refused: stream.refused,
-            behind: stream.behind(self.now),
+            messages_sent: stream.sending.sent(),
+            bytes_sent: stream.sending.sent() * stream.config.payload as u64,
+            messages_refused: stream.sending.refused(),
+            behind: stream.sending.behind(self.now),
             messages_received: stream.receiving.messages,
             bytes_received: stream.receiving.bytes,
             sender,
@@ -27,7 +27,7 @@ impl World {
             integrity: stream.receiving.integrity,
             series: stream.series.clone(),
             closed: stream.closed.clone(),
-            connected_at: stream.connected_at.map(|at| at - Instant::ORIGIN),
+            connected_at: stream.sending.begun().map(|at| at - Instant::ORIGIN),
         }
     }
 
@@ -37,8 +37,8 @@ impl World {
         let (metrics, late_max) = stream.receiving.end_period();
         stream.series.push(StreamSample {
             at: self.now - stream.start(),
-            messages_sent: stream.sent,
-            messages_refused: stream.refused,
+            messages_sent: stream.sending.sent(),
+            messages_refused: stream.sending.refused(),
             sender,
             receiver,
             metrics,

@@ -14,13 +14,13 @@ impl World {
     /// connection stays established.
     pub fn stop(&mut self, stream: StreamId) {
         let index = stream.0 as usize;
-        self.streams[index].stop();
+        self.streams[index].sending.stop();
         self.agenda.set(Source::Stream(index), None);
     }
 
     /// A stream's application has something to do.
     pub(super) fn run_stream(&mut self, index: usize) {
-        match self.streams[index].phase {
+        match self.streams[index].sending.phase() {
             Phase::Waiting => self.start(index),
             Phase::Sending => self.send(index),
             Phase::Connecting | Phase::Blocked | Phase::Done => {
@@ -35,7 +35,7 @@ impl World {
         if matches!(stream.config.transport, Transport::Udp) {
             return self.begin(index);
         }
-        stream.phase = Phase::Connecting;
+        stream.sending.connect();
         self.agenda.set(Source::Stream(index), None);
         if matches!(self.streams[index].config.transport, Transport::Group { .. }) {
             return self.start_group(index);
@@ -69,18 +69,20 @@ impl World {
 
     /// The application can send from now on.
     pub(super) fn begin(&mut self, index: usize) {
-        let next = self.streams[index].begin(self.now);
+        let next = self.streams[index].sending.begin(self.now);
         self.agenda.set(Source::Stream(index), next);
     }
 
     fn send(&mut self, index: usize) {
         let now = self.now;
-        while let Some(mut payload) = self.streams[index].next_message(now, &mut self.memory) {
+        while let Some(mut payload) =
+            self.streams[index].sending.next_message(now, &mut self.memory)
+        {
             let sent = self.submit(index, &mut payload);
-            self.streams[index].submitted(&sent, payload);
+            self.streams[index].sending.submitted(&sent, payload);
         }
         let stream = &mut self.streams[index];
-        let next = stream.wake();
+        let next = stream.sending.wake();
         self.agenda.set(Source::Stream(index), next);
         if matches!(stream.config.transport, Transport::Srt { .. }) {
             let from = stream.from;
@@ -119,8 +121,8 @@ impl World {
     /// There is room again in a connection.
     pub(super) fn writable(&mut self, host: usize, id: ConnectionId) {
         let Some(&Use { stream, .. }) = self.hosts[host].streams.get(&id) else { return };
-        if self.streams[stream].unblock() {
-            let next = self.streams[stream].wake();
+        if self.streams[stream].sending.unblock() {
+            let next = self.streams[stream].sending.wake();
             self.agenda.set(Source::Stream(stream), next.map(|at| at.max(self.now)));
         }
     }
