@@ -1,6 +1,7 @@
 //! Traffic that belongs to nobody here and takes room on the links.
 
 mod firsts;
+mod retransmission_timer;
 mod tcp;
 
 use std::time::Duration;

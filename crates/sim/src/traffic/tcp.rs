@@ -1,9 +1,9 @@
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use punctual_units::Instant;
 
 use super::TrafficStatistics;
+use super::retransmission_timer::RetransmissionTimer;
 
 /// The sender of a TCP-like flow, and what its receiver knows; see [`super::Traffic::TcpLike`].
 #[derive(Debug)]
@@ -23,12 +23,20 @@ pub(super) struct Tcp {
     arrived_up_to: u64,
     /// Losses of packets before this one belong to a reduction that was made.
     reduced_at: u64,
-    /// The packets that arrived, in order of arrival, and how many of those the sender knows.
-    arrivals: VecDeque<u64>,
-    arrivals_known: u64,
-    rtt: Option<[Duration; 2]>,
-    timer: Option<Instant>,
-    backoff: u32,
+    arrivals: Arrivals,
+    timer: RetransmissionTimer,
+    totals: Totals,
+}
+
+/// The packets that arrived, in order of arrival. The sender knows the first of them.
+#[derive(Debug, Default)]
+struct Arrivals {
+    unknown: VecDeque<u64>,
+    known: u64,
+}
+
+#[derive(Debug, Default)]
+struct Totals {
     /// Packets that the sender knows to have arrived before it took them for lost.
     acknowledged: u64,
     lost: u64,
@@ -55,15 +63,9 @@ impl Tcp {
             next_number: 0,
             arrived_up_to: 0,
             reduced_at: 0,
-            arrivals: VecDeque::new(),
-            arrivals_known: 0,
-            rtt: None,
-            timer: Some(Instant::ORIGIN),
-            backoff: 0,
-            acknowledged: 0,
-            lost: 0,
-            reductions: 0,
-            timeouts: 0,
+            arrivals: Arrivals::default(),
+            timer: RetransmissionTimer::due_at(Instant::ORIGIN),
+            totals: Totals::default(),
         }
     }
 
@@ -75,59 +77,60 @@ impl Tcp {
         self.flight += self.packet;
         self.sent.push_back(Sent { at: now, open: true });
         self.next_number += 1;
-        if self.sent.len() == 1 || self.timer.is_none_or(|at| at <= now) {
-            self.timer = Some(now + self.timeout());
+        if self.sent.len() == 1 || self.timer.due().is_none_or(|at| at <= now) {
+            self.timer.start(now);
         }
         Some(self.next_number - 1)
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.timer
+        self.timer.due()
     }
 
     /// Nothing came back for too long: all that is on its way counts as lost.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
-        if self.flight == 0 || self.timer.is_none_or(|at| at > now) {
+        if self.flight == 0 || self.timer.due().is_none_or(|at| at > now) {
             return;
         }
-        self.timeouts += 1;
-        self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
+        self.totals.timeouts += 1;
+        self.timer.back_off();
         self.threshold = (self.flight / 2).max(2 * self.packet);
         self.window = self.packet;
         self.reduced_at = self.next_number;
-        self.lost += self.flight / self.packet;
+        self.totals.lost += self.flight / self.packet;
         self.flight = 0;
         self.sent.clear();
-        self.timer = Some(now + self.timeout());
+        self.timer.start(now);
     }
 
     /// At the receiver: a packet arrived; the number of the answer.
     pub(super) fn handle_packet(&mut self, number: u64) -> u64 {
-        self.arrivals.push_back(number);
-        self.arrivals_known + self.arrivals.len() as u64
+        self.arrivals.add(number)
     }
 
     /// At the sender: an answer arrived, which tells of all that had arrived when it was sent.
     pub(super) fn handle_answer(&mut self, now: Instant, answer: u64) {
-        while self.arrivals_known < answer {
-            let Some(number) = self.arrivals.pop_front() else { break };
-            self.arrivals_known += 1;
-            self.acknowledge(now, number, self.arrivals_known == answer);
+        while let Some((number, newest)) = self.arrivals.learn(answer) {
+            self.acknowledge(now, number, newest);
         }
         self.find_losses();
         while self.sent.front().is_some_and(|sent| !sent.open) {
             self.sent.pop_front();
         }
-        self.timer = (self.flight > 0).then(|| now + self.timeout());
+        if self.flight > 0 {
+            self.timer.start(now);
+        } else {
+            self.timer.stop();
+        }
     }
 
     pub(super) fn tell(&self, statistics: &mut TrafficStatistics) {
-        statistics.goodput_bytes = self.acknowledged * self.packet;
-        statistics.lost = self.lost;
-        statistics.reductions = self.reductions;
-        statistics.timeouts = self.timeouts;
+        statistics.goodput_bytes = self.totals.acknowledged * self.packet;
+        statistics.lost = self.totals.lost;
+        statistics.reductions = self.totals.reductions;
+        statistics.timeouts = self.totals.timeouts;
         statistics.window = self.window;
-        statistics.rtt = self.rtt.map_or(Duration::ZERO, |[smoothed, _]| smoothed);
+        statistics.rtt = self.timer.rtt();
     }
 
     fn acknowledge(&mut self, now: Instant, number: u64, newest: bool) {
@@ -140,10 +143,10 @@ impl Tcp {
         }
         if newest {
             let sample = now - sent.at;
-            self.sample(sample);
+            self.timer.sample(sample);
         }
-        self.backoff = 0;
-        self.acknowledged += 1;
+        self.timer.reset_backoff();
+        self.totals.acknowledged += 1;
         self.flight -= self.packet;
         if number < self.reduced_at {
             return;
@@ -164,7 +167,7 @@ impl Tcp {
         let mut newest_lost = None;
         for (place, sent) in self.sent.range_mut(..certain).enumerate() {
             if std::mem::take(&mut sent.open) {
-                self.lost += 1;
+                self.totals.lost += 1;
                 self.flight -= self.packet;
                 newest_lost = Some(oldest + place as u64);
             }
@@ -173,23 +176,26 @@ impl Tcp {
             self.threshold = (self.window / 2).max(2 * self.packet);
             self.window = self.threshold;
             self.reduced_at = self.next_number;
-            self.reductions += 1;
+            self.totals.reductions += 1;
         }
     }
+}
 
-    /// RFC 6298.
-    fn sample(&mut self, sample: Duration) {
-        self.rtt = Some(match self.rtt {
-            None => [sample, sample / 2],
-            Some([smoothed, variance]) => {
-                [(smoothed * 7 + sample) / 8, (variance * 3 + smoothed.abs_diff(sample)) / 4]
-            }
-        });
+impl Arrivals {
+    /// A packet arrived. Returns the number of the answer: that of all packets so far.
+    fn add(&mut self, number: u64) -> u64 {
+        self.unknown.push_back(number);
+        self.known + self.unknown.len() as u64
     }
 
-    fn timeout(&self) -> Duration {
-        let timeout = self.rtt.map_or(FIRST_TIMEOUT, |[rtt, variance]| rtt + variance * 4);
-        timeout.max(LEAST_TIMEOUT) * (1 << self.backoff)
+    /// The next packet that this answer tells of, and whether it is the last one.
+    fn learn(&mut self, answer: u64) -> Option<(u64, bool)> {
+        if self.known >= answer {
+            return None;
+        }
+        let number = self.unknown.pop_front()?;
+        self.known += 1;
+        Some((number, self.known == answer))
     }
 }
 
@@ -197,7 +203,19 @@ impl Tcp {
 const INITIAL_WINDOW: u64 = 10;
 /// Packets (RFC 5681).
 const REORDERING: u64 = 3;
-const FIRST_TIMEOUT: Duration = Duration::from_secs(1);
-/// As Linux has it.
-const LEAST_TIMEOUT: Duration = Duration::from_millis(200);
-const MAX_BACKOFF: u32 = 6;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_tells_of_all_arrivals_before_it() {
+        let mut arrivals = Arrivals::default();
+        assert_eq!([7, 9, 8].map(|number| arrivals.add(number)), [1, 2, 3]);
+        assert_eq!(arrivals.learn(2), Some((7, false)));
+        assert_eq!(arrivals.learn(2), Some((9, true)));
+        assert_eq!(arrivals.learn(2), None);
+        assert_eq!(arrivals.learn(1), None, "an older answer");
+        assert_eq!((arrivals.add(10), arrivals.learn(3)), (4, Some((8, true))));
+    }
+}
