@@ -76,7 +76,7 @@ async fn understood(test: &str, program: Program) {
         let end = End::new(Role::Caller, port).with_stream_id(text);
         let (command, _) = program.receiver(&end, &folder.file("received"));
         let mut peer = Process::start(&format!("peer-{n}"), command, &folder);
-        let caller = timeout(PATIENCE, callers.recv()).await.expect("the peer calls");
+        let caller = timeout(TIMEOUT, callers.recv()).await.expect("the peer calls");
         let caller = caller.expect("the gate stands");
         assert_eq!(caller.stream_id, *text);
         let id = caller.parsed_stream_id().expect("it is well formed");
@@ -125,7 +125,7 @@ async fn each_user_of_libsrt_has_a_passphrase_or_learns_why_not() {
         let mut peer = LibsrtPeer::call(port, id, passphrase, &folder);
         peer.wait_for_line(answer);
     }
-    timeout(PATIENCE, serving).await.expect("both are let in").expect("in this order");
+    timeout(TIMEOUT, serving).await.expect("both are let in").expect("in this order");
 }
 
 /// Decides on callers: a task that gets its questions as messages, as a database would.
@@ -162,4 +162,4 @@ async fn listener() -> Listener {
 }
 
 /// Far more than it takes.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);

@@ -16,7 +16,7 @@ use punctual::{Config, Listener, PeerError, SendOptions, Socket, Transmission};
 use tokio::time::timeout;
 
 /// Long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const SECRET: &str = "correct-horse";
 
 /// Bytes of the messages: of one packet, of just two, and of many.
@@ -54,7 +54,7 @@ async fn exchange(socket: &Socket) {
             assert!(echo.iter().zip(message).all(|(a, b)| *a == !*b), "not the same bytes");
         }
     };
-    let exchanged = timeout(PATIENCE, async { tokio::join!(send, receive) }).await;
+    let exchanged = timeout(TIMEOUT, async { tokio::join!(send, receive) }).await;
     exchanged.expect("all messages come back in a minute");
 }
 
@@ -85,7 +85,7 @@ async fn when_libsrt_calls(test: &str, passphrase: Option<&str>) {
     let number = listener.local_addr().port().to_string();
     let words: Vec<&str> = ["echo", "call", &number].into_iter().chain(passphrase).collect();
     let mut peer = LibsrtFiles::start(&words, &folder);
-    let socket = timeout(PATIENCE, listener.accept()).await.expect("a call").expect("it stands");
+    let socket = timeout(TIMEOUT, listener.accept()).await.expect("a call").expect("it stands");
     exchange(&socket).await;
     socket.close().await;
     assert_eq!(peer.wait_for_line("echoed"), format!("echoed {}", SIZES.len()));
@@ -120,7 +120,7 @@ async fn the_largest_message_that_libsrt_can_take_goes_there_and_back() {
             // A busy machine loses packets on the way back, and libsrt's sender continues with some
             // 20 kB a second when one of its first packets is lost.
             Err(lost) if lost > 0 && attempt < 3 => println!("repeated: {lost} packets were lost"),
-            Err(lost) => panic!("no echo in {PATIENCE:?}, {lost} packets were lost"),
+            Err(lost) => panic!("no echo in {TIMEOUT:?}, {lost} packets were lost"),
         }
     }
 }
@@ -135,7 +135,7 @@ async fn echo_largest_message() -> Result<(), u64> {
     let socket = Socket::connect(remote, messages(None)).await.expect("a connection");
     let message = contents(socket.info().max_payload, 1);
     socket.send(message.clone()).await.expect("the send buffer has room for it");
-    let Ok(echo) = timeout(PATIENCE, socket.recv()).await else {
+    let Ok(echo) = timeout(TIMEOUT, socket.recv()).await else {
         return Err(socket.statistics().packets_receive_lost);
     };
     let echo = echo.expect("the connection is established");
@@ -165,7 +165,7 @@ fn our_sender_stops_when_libsrt_cannot_write() {
     let uri = format!("srt://127.0.0.1:{port}");
     command.args(["file", "send", &large(&folder), &uri, "--protocol", "stream"]);
     let mut own = Process::start("punctual", command, &folder);
-    assert_eq!(own.wait(PATIENCE).code(), Some(1));
+    assert_eq!(own.wait(TIMEOUT).code(), Some(1));
     assert!(own.log().contains(&PeerError::FILE.to_string()), "{}", own.log());
     peer.wait_for_line("failed: 4004");
 }
@@ -191,6 +191,6 @@ fn libsrts_sender_stops_when_we_cannot_write() {
     // connection closed (SRT_ECONNLOST).
     let failed = peer.wait_for_line("failed: ");
     assert!(["failed: 7000", "failed: 2001"].iter().any(|it| failed.starts_with(it)), "{failed}");
-    assert_eq!(own.wait(PATIENCE).code(), Some(1));
+    assert_eq!(own.wait(TIMEOUT).code(), Some(1));
     assert!(own.log().contains("File too large"), "{}", own.log());
 }

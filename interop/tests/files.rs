@@ -15,7 +15,7 @@ use interop::{Folder, Process, Role, Tool, free_port, have_all, punctual, wait_u
 const LARGE: usize = 200_000_000;
 const SMALL: usize = 3_000_000;
 /// Long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 #[test]
 fn srt_file_transmit_sends_200_mb_to_us() {
@@ -163,10 +163,10 @@ impl Bed {
                 (start("punctual", own), peer)
             }
         };
-        if !own.wait(PATIENCE).success() {
+        if !own.wait(TIMEOUT).success() {
             return Err(own.log());
         }
-        assert!(peer.wait(PATIENCE).success());
+        assert!(peer.wait(TIMEOUT).success());
         println!("both ends took {:?}", begin.elapsed());
         Ok(())
     }

@@ -48,7 +48,7 @@ fn srt_live_transmit_calls_a_listener_of_both_families() {
             let uri = format!("srt://{host}:{port}?latency=250&payloadsize={largest}");
             let _peer =
                 Process::start_with_output("peer", receiver(&uri), &folder, Some(&received));
-            let accepted = timeout(PATIENCE, listener.accept()).await.expect("the peer calls");
+            let accepted = timeout(TIMEOUT, listener.accept()).await.expect("the peer calls");
             let socket = accepted.expect("the peer still waits");
             let ip: IpAddr = host.trim_matches(['[', ']']).parse().expect("an address");
             assert_eq!(socket.peer_addr().ip(), ip, "IPv4 shows as IPv4");
@@ -65,7 +65,7 @@ fn prepare(test: &str) -> Option<Folder> {
 }
 
 fn config() -> Config {
-    Config::default().with_payload_size(1_456).expect("in range").with_linger(PATIENCE)
+    Config::default().with_payload_size(1_456).expect("in range").with_linger(TIMEOUT)
 }
 
 fn receiver(uri: &str) -> Command {
@@ -95,9 +95,9 @@ async fn assert_carries(socket: &Socket, received: &Path) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    timeout(PATIENCE, arrived).await.expect("everything arrives");
+    timeout(TIMEOUT, arrived).await.expect("everything arrives");
     assert!(fs::read(received).expect("a file") == sent, "the file has the sent messages only");
 }
 
 /// Far more than it takes.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);

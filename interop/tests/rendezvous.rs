@@ -165,7 +165,7 @@ fn config(options: &str) -> Config {
 async fn rendezvous(place: Place, config: Config) -> Socket {
     let [local, remote] =
         [place.local, place.remote].map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
-    timeout(PATIENCE, Socket::rendezvous(local, remote, config))
+    timeout(TIMEOUT, Socket::rendezvous(local, remote, config))
         .await
         .expect("they meet in time")
         .expect("they meet")
@@ -187,7 +187,7 @@ async fn take(socket: &Socket, mut peer: Process) {
     });
     let mut received = Vec::new();
     while received.len() < all_messages().len() {
-        let message = timeout(PATIENCE, socket.recv()).await.expect("the stream goes on");
+        let message = timeout(TIMEOUT, socket.recv()).await.expect("the stream goes on");
         received.extend(message.expect("the connection stands").payload);
     }
     assert!(received == all_messages(), "the stream arrived changed");
@@ -233,7 +233,7 @@ fn all_messages() -> Vec<u8> {
 }
 
 fn wait_for_size(path: &Path) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     let size = || fs::metadata(path).map_or(0, |file| file.len());
     while size() < u64::try_from(all_messages().len()).expect("it is short") {
         assert!(Instant::now() < deadline, "only {} bytes arrived", size());
@@ -248,4 +248,4 @@ const LATENCY: Duration = Duration::from_millis(250);
 const MESSAGES: u32 = 200;
 const PADDING: u32 = 20;
 const INTERVAL: Duration = Duration::from_millis(2);
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);

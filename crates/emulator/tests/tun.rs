@@ -42,7 +42,7 @@ fn on<T: Send>(emulator: &TunEmulator, side: Side, work: impl FnOnce() -> T + Se
 fn udp(emulator: &TunEmulator, side: Side, address: impl Into<IpAddr>) -> UdpSocket {
     let address = SocketAddr::new(address.into(), PORT);
     let socket = on(emulator, side, || UdpSocket::bind(address).expect("the port is free"));
-    socket.set_read_timeout(Some(PATIENCE)).expect("it is not zero");
+    socket.set_read_timeout(Some(TIMEOUT)).expect("it is not zero");
     socket
 }
 
@@ -202,4 +202,4 @@ fn sides_do_not_see_the_network_of_the_system_nor_each_others_ports() {
 const PORT: u16 = 4_200;
 
 /// Long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);

@@ -3,8 +3,8 @@ use std::time::Duration;
 use punctual_units::Bitrate;
 use thiserror::Error;
 
-use crate::chance::{NORMAL_LIMIT, normal, pareto, pareto_least, uniform};
 use crate::codel::Discipline;
+use crate::generators::{NORMAL_LIMIT, normal, pareto, pareto_least, uniform};
 use crate::loss::Loss;
 
 /// The parameters of one direction of a link. The default is a perfect link.

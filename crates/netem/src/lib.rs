@@ -54,10 +54,10 @@
 #![forbid(unsafe_code)]
 
 mod bottleneck;
-mod chance;
 mod change;
 mod codel;
 mod config;
+mod generators;
 mod link;
 mod loss;
 mod packet;

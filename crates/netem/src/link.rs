@@ -4,8 +4,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use punctual_units::Instant;
 
 use crate::bottleneck::Bottleneck;
-use crate::chance::{Chance, happens};
 use crate::config::{Jitter, LinkConfig, Reorder};
+use crate::generators::{Generators, happens};
 use crate::loss::{Cause, Loss, LossState};
 use crate::packet::Packet;
 use crate::profile::LinkProfile;
@@ -27,7 +27,7 @@ pub struct Link<P> {
     schedule: Option<Box<Schedule>>,
     /// Time zero, once the link has started.
     zero: Option<Instant>,
-    chance: Chance,
+    chance: Generators,
     loss: LossState,
     bottleneck: Bottleneck<Waiting<P>>,
     /// Packets past the bottleneck that arrive in the order of their departure.
@@ -92,7 +92,7 @@ impl<P: Packet> Link<P> {
         Self {
             schedule,
             zero: None,
-            chance: Chance::new(seed),
+            chance: Generators::new(seed),
             loss: LossState::default(),
             bottleneck: Bottleneck::new(service, config.discipline),
             flights: VecDeque::new(),

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::chance::{Draws, happens};
+use crate::generators::{Draws, happens};
 
 /// How packets are lost at a link's entrance.
 ///
@@ -151,7 +151,7 @@ fn ratio(part: u64, whole: u64) -> f64 {
 /// The cause of a loss.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Cause {
-    Chance,
+    Generators,
     Pattern,
     Outage,
 }
@@ -184,13 +184,13 @@ impl LossState {
             let [step, hit] = draws.two(number);
             self.bad ^= happens(if self.bad { r } else { p }, step);
             let probability = if self.bad { bad_loss } else { good_loss };
-            return happens(probability, hit).then_some(Cause::Chance);
+            return happens(probability, hit).then_some(Cause::Generators);
         }
         self.bad = false;
         match *loss {
             Loss::Random(share) => {
                 let [_, hit] = draws.two(number);
-                happens(share, hit).then_some(Cause::Chance)
+                happens(share, hit).then_some(Cause::Generators)
             }
             Loss::All => Some(Cause::Outage),
             Loss::Periodic { every, burst, first } => number
@@ -220,10 +220,10 @@ impl LossState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chance::Chance;
+    use crate::generators::Generators;
 
     fn lost(loss: &Loss, seed: u64, count: usize) -> Vec<bool> {
-        let mut draws = Chance::new(seed).loss;
+        let mut draws = Generators::new(seed).loss;
         let mut state = LossState::default();
         let mut is_lost = |n| state.lost(loss, n, Duration::ZERO, &mut draws).is_some();
         (0..count as u64).map(&mut is_lost).collect()
@@ -282,10 +282,10 @@ mod tests {
         let turns_bad = Loss::GilbertElliott { p: 1.0, r: 0.0, good_loss: 0.0, bad_loss: 1.0 };
         let stays = Loss::GilbertElliott { p: 0.0, r: 0.0, good_loss: 0.0, bad_loss: 1.0 };
         let mut state = LossState::default();
-        let mut draws = Chance::new(1).loss;
+        let mut draws = Generators::new(1).loss;
         let mut lost = |loss, n| state.lost(loss, n, Duration::ZERO, &mut draws);
-        assert_eq!(lost(&turns_bad, 0), Some(Cause::Chance));
-        assert_eq!(lost(&stays, 1), Some(Cause::Chance));
+        assert_eq!(lost(&turns_bad, 0), Some(Cause::Generators));
+        assert_eq!(lost(&stays, 1), Some(Cause::Generators));
         assert_eq!(lost(&Loss::None, 2), None);
         assert_eq!(lost(&stays, 3), None);
     }

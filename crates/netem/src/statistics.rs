@@ -82,7 +82,7 @@ impl LinkStatistics {
     pub(crate) fn count_lost(&mut self, cause: Cause) {
         self.lost += 1;
         match cause {
-            Cause::Chance => self.lost_by_chance += 1,
+            Cause::Generators => self.lost_by_chance += 1,
             Cause::Pattern => self.lost_by_pattern += 1,
             Cause::Outage => self.lost_in_outage += 1,
         }

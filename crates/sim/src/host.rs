@@ -5,10 +5,10 @@ use std::time::Duration;
 use punctual_proto::{Config, ConnectionId, Endpoint, EndpointConfig, SocketId, Transmission};
 use punctual_units::Instant;
 
-use crate::chance::{Chance, Purpose, derive};
 use crate::clock::Clock;
 use crate::error::WorldError;
 use crate::packet::IpPacket;
+use crate::seeds::{Purpose, SplitMix64, derive};
 
 /// A host: one UDP port with an [`Endpoint`] behind it, driven as a real host would. The default
 /// has the world's time and wakes up without delay.
@@ -87,7 +87,7 @@ impl Lateness {
     }
 
     /// Draws how late one wake-up is.
-    pub(crate) fn draw(self, chance: &mut Chance) -> Duration {
+    pub(crate) fn draw(self, chance: &mut SplitMix64) -> Duration {
         self.least.saturating_add(chance.exponential(self.mean).min(self.most))
     }
 }
@@ -119,7 +119,7 @@ pub(crate) struct Host {
     pub(crate) expected: BTreeMap<(SocketAddr, SocketId), Use>,
     /// How data travel over the connections that it accepts; `None` before there are any.
     pub(crate) transmission: Option<Transmission>,
-    chance: Chance,
+    chance: SplitMix64,
     /// When the endpoint asked to be woken up, and when it will be.
     timer: Option<(Instant, Instant)>,
     /// When it wakes up to read the inbox.
@@ -130,7 +130,7 @@ impl Host {
     /// Host number `index` of the world with this seed.
     pub(crate) fn new(config: &HostConfig, seed: u64, index: usize) -> Self {
         let clock = Clock::new(config.offset, config.drift_ppm);
-        let mut chance = Chance::new(derive(seed, Purpose::Endpoint, index));
+        let mut chance = SplitMix64::new(derive(seed, Purpose::Endpoint, index));
         let mut bytes = [0; 32];
         for word in bytes.chunks_exact_mut(8) {
             word.copy_from_slice(&chance.next().to_le_bytes());
@@ -149,7 +149,7 @@ impl Host {
             streams: BTreeMap::new(),
             expected: BTreeMap::new(),
             transmission: None,
-            chance: Chance::new(derive(seed, Purpose::Lateness, index)),
+            chance: SplitMix64::new(derive(seed, Purpose::Lateness, index)),
             timer: None,
             arrival: None,
         }

@@ -56,13 +56,13 @@
 
 mod agenda;
 mod capture;
-mod chance;
 mod clock;
 mod error;
 mod host;
 mod memory;
 mod packet;
 mod schedule;
+mod seeds;
 mod stream;
 mod traffic;
 mod world;

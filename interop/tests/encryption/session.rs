@@ -136,7 +136,7 @@ impl Session {
 
     /// Waits until this number of packets has come, or has been acknowledged.
     pub(crate) async fn wait_for_packets(&self, direction: Direction, packets: u64) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let statistics = self.socket.statistics();
             let done = match direction {
@@ -180,7 +180,7 @@ impl Session {
         let feeder = reads.then(|| feed(self.process.stdin(), messages + PADDING));
         let (mut received, mut total) = (Vec::new(), 0);
         while total < size || (!reads && self.keys_seen().len() < keys) {
-            let next = timeout(PATIENCE, self.socket.recv()).await.expect("the stream goes on");
+            let next = timeout(TIMEOUT, self.socket.recv()).await.expect("the stream goes on");
             let payload = next.expect("the connection stands").payload;
             total += payload.len();
             received.push(payload);
@@ -215,7 +215,7 @@ impl Session {
     /// Sends, with padding after it, because programs hold back the last data that they get.
     async fn give(&mut self, messages: u32) {
         let size = size_of(messages);
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         for i in 0.. {
             if i >= messages && (written(&self.file) >= size || Instant::now() > deadline) {
                 break;
@@ -236,7 +236,7 @@ pub(crate) async fn listener(config: Config) -> Listener {
 
 /// The next caller, let in if it fits.
 pub(crate) async fn call_for(listener: &Listener) -> Result<Socket, Error> {
-    let call = timeout(PATIENCE, listener.incoming()).await.expect("the peer calls");
+    let call = timeout(TIMEOUT, listener.incoming()).await.expect("the peer calls");
     call.expect("the listener stands").accept().await
 }
 
@@ -308,7 +308,7 @@ fn written(path: &Path) -> usize {
 }
 
 fn wait_for_size(path: &Path, size: usize) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while written(path) < size {
         assert!(Instant::now() < deadline, "only {} bytes of {size}", written(path));
         thread::sleep(Duration::from_millis(10));
@@ -323,6 +323,6 @@ const KEYS: [&str; 4] = ["clear", "even", "odd", "both"];
 const SIZE: usize = 1_316;
 const INTERVAL: Duration = Duration::from_millis(1);
 const LATENCY: Duration = Duration::from_millis(250);
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// Messages after the ones that are checked.
 const PADDING: u32 = 60;

@@ -6,7 +6,7 @@ use punctual_units::Bitrate;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng;
 
-use crate::chance::{generator, normal, uniform};
+use crate::generators::{generator, normal, uniform};
 use crate::timeline::{Action, Event, Timeline};
 use crate::trace::{Trace, TraceRow};
 

@@ -18,10 +18,10 @@ use self::payload::MAX_PAYLOAD;
 pub(crate) use self::payload::MIN_PAYLOAD;
 use self::receiving::Receiving;
 pub(crate) use self::sending::{Phase, Sending};
-use crate::chance::{Chance, Purpose, derive};
 use crate::error::WorldError;
 use crate::host::Lateness;
 use crate::schedule::RateSchedule;
+use crate::seeds::{Purpose, SplitMix64, derive};
 use crate::world::HostId;
 
 /// A stream of messages from one host to another.
@@ -212,7 +212,7 @@ impl Stream {
         index: usize,
     ) -> Self {
         let content = Content { key: derive(seed, Purpose::Stream, index) };
-        let chance = Chance::new(derive(seed, Purpose::Application, index));
+        let chance = SplitMix64::new(derive(seed, Purpose::Application, index));
         Self {
             from: config.from.index(),
             to: config.to.index(),

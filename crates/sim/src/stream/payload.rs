@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use punctual_units::Instant;
 
-use crate::chance::mix;
 use crate::memory::Memory;
+use crate::seeds::mix;
 
 /// The number and the time of a message, and what shows that both are right.
 const HEAD: usize = 24;

@@ -8,10 +8,10 @@ use punctual_units::Instant;
 
 use super::StreamConfig;
 use super::payload::Content;
-use crate::chance::Chance;
 use crate::host::Lateness;
 use crate::memory::Memory;
 use crate::schedule::Pace;
+use crate::seeds::SplitMix64;
 
 /// Sends numbered messages at the times of a pace. A live application loses messages that the
 /// buffer refuses; that of a file waits for room.
@@ -31,7 +31,7 @@ pub(crate) struct Sending {
     sent: u64,
     refused: u64,
     lateness: Lateness,
-    chance: Chance,
+    chance: SplitMix64,
 }
 
 /// The sending application's activity.
@@ -55,7 +55,7 @@ impl Sending {
         config: &StreamConfig,
         content: Content,
         lateness: Lateness,
-        chance: Chance,
+        chance: SplitMix64,
     ) -> Self {
         Self {
             phase: Phase::Waiting,
@@ -200,7 +200,7 @@ mod tests {
             to: host,
             series: None,
         };
-        Sending::new(&stream, Content { key: 1 }, Lateness::default(), Chance::new(1))
+        Sending::new(&stream, Content { key: 1 }, Lateness::default(), SplitMix64::new(1))
     }
 
     #[test]

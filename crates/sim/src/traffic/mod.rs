@@ -10,9 +10,9 @@ use punctual_units::{Bitrate, Instant};
 
 use self::firsts::Firsts;
 use self::tcp::Tcp;
-use crate::chance::{Chance, Purpose, derive};
 use crate::error::WorldError;
 use crate::schedule::{Pace, RateSchedule};
+use crate::seeds::{Purpose, SplitMix64, derive};
 use crate::world::LinkId;
 
 /// Cross traffic from the entrance of one link to the exit of another.
@@ -122,7 +122,7 @@ struct Bursts {
     rate: Bitrate,
     on: Duration,
     off: Duration,
-    chance: Chance,
+    chance: SplitMix64,
     /// When the burst ends.
     until: Instant,
 }
@@ -164,7 +164,7 @@ impl Flow {
         let source = match config.traffic {
             Traffic::Constant { rate } => paced(rate, None),
             Traffic::OnOff { rate, on, off } => {
-                let mut chance = Chance::new(derive(seed, Purpose::Traffic, index));
+                let mut chance = SplitMix64::new(derive(seed, Purpose::Traffic, index));
                 let until = start + chance.exponential(on);
                 paced(rate, Some(Bursts { rate, on, off, chance, until }))
             }

@@ -10,8 +10,8 @@ use punctual_units::Instant;
 
 use super::World;
 use crate::agenda::Source;
-use crate::chance::{Purpose, derive};
 use crate::host::Use;
+use crate::seeds::{Purpose, derive};
 use crate::stream::bond::{Bond, GroupHosts, Member};
 use crate::stream::{End, GroupLink, Transport};
 

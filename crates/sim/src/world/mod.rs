@@ -18,10 +18,10 @@ pub use self::links::LinkSample;
 use self::links::LinkSlot;
 use crate::agenda::{Agenda, Source};
 use crate::capture::Capture;
-use crate::chance::{Purpose, derive};
 use crate::error::WorldError;
 use crate::host::{Host, HostConfig};
 use crate::memory::Memory;
+use crate::seeds::{Purpose, derive};
 use crate::stream::{End, GroupLink, MIN_PAYLOAD, Stream, StreamConfig};
 use crate::traffic::Flow;
 

@@ -31,11 +31,12 @@ pub(crate) const fn mix(value: u64) -> u64 {
 /// The golden ratio's fraction, as SplitMix64 takes it.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// SplitMix64, for rare draws.
+/// A generator of random numbers for rare draws (G. L. Steele, D. Lea and C. H. Flood, Fast
+/// splittable pseudorandom number generators, 2014).
 #[derive(Clone, Debug)]
-pub(crate) struct Chance(u64);
+pub(crate) struct SplitMix64(u64);
 
-impl Chance {
+impl SplitMix64 {
     pub(crate) const fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -95,7 +96,7 @@ mod tests {
 
     #[test]
     fn exponential_durations_have_their_mean_and_their_median() {
-        let mut chance = Chance::new(3);
+        let mut chance = SplitMix64::new(3);
         let mean = Duration::from_millis(10);
         let mut drawn: Vec<Duration> = (0..20_001).map(|_| chance.exponential(mean)).collect();
         let average = drawn.iter().sum::<Duration>() / 20_001;

@@ -1,16 +1,16 @@
-//! Everything in a link that is left to chance: one generator an impairment, all from one seed.
+//! The random numbers of a link: one generator for each impairment, all from one seed.
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng;
 
 /// The generators of a link.
 ///
-/// Each impairment has its own, and each packet its own place in it, given by the packet's number:
-/// so what chance says about a packet depends neither on the other packets' fate nor on the other
-/// impairments. Nothing is drawn of an impairment that is not there: its generator is moved on to
-/// the right place when it is needed.
+/// Each impairment has one, and each packet a place in it, given by the packet's number: so the
+/// random numbers of a packet depend neither on the other packets' fate nor on the other
+/// impairments. Nothing is drawn for an unused impairment: its generator is moved on to the right
+/// place when it is needed.
 #[derive(Clone, Debug)]
-pub(crate) struct Chance {
+pub(crate) struct Generators {
     pub(crate) loss: Draws,
     pub(crate) duplicate: Draws,
     pub(crate) original: FateDraws,
@@ -33,7 +33,7 @@ pub(crate) struct Draws {
     next: u64,
 }
 
-impl Chance {
+impl Generators {
     pub(crate) fn new(seed: u64) -> Self {
         Self {
             loss: Draws::new(seed, 0),
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn the_first_draws_are_what_they_always_were() {
-        let mut chance = Chance::new(1);
+        let mut chance = Generators::new(1);
         assert_eq!(chance.loss.two(1), [0x9AC4_7313_05DC_BBE1, 0x8349_E930_5D54_610D]);
         assert_eq!(chance.duplicate.one(1), 0xE446_11A5_F809_44E4);
         let original = &mut chance.original;
@@ -195,10 +195,10 @@ mod tests {
     #[test]
     fn the_draws_of_a_packet_do_not_depend_on_other_packets() {
         let each: Vec<_> = {
-            let mut draws = Chance::new(9).loss;
+            let mut draws = Generators::new(9).loss;
             (0..1_000).map(|n| draws.two(n)).collect()
         };
-        let mut draws = Chance::new(9).loss;
+        let mut draws = Generators::new(9).loss;
         for n in [0, 1, 5, 6, 100, 999] {
             assert_eq!(draws.two(n), each[usize::try_from(n).unwrap()], "packet {n}");
         }
