@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn steps_down_to_what_holds_for_longer() {
+    async fn steps_down_to_a_load_that_holds_for_longer() {
         let limit = |seconds| if seconds > 5.0 { 80.0 } else { 100.0 };
         let found = from(90.0).highest(async |load, seconds, _| load <= limit(seconds)).await;
         let found = found.unwrap();

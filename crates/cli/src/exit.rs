@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_in_words_and_commands_no_terminal() {
+    fn a_failure_is_printed_in_words_without_control_characters() {
         let error = io::Error::from_raw_os_error(2);
         let text = Failure::file(Path::new("a\nb\u{1b}[2J"), &error).to_string();
         assert!(text.starts_with("a\\nb\\u{1b}[2J: ") && !text.contains("os error"), "{text}");
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_what_would_be_right() {
+    fn a_refusal_suggests_its_remedy() {
         let text = |reason| Failure::from(reason).to_string();
         let secret = text(CloseReason::Rejected(RejectReason::BAD_SECRET));
         assert!(secret.ends_with("; both ends need the same `passphrase`"), "{secret}");

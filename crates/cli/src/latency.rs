@@ -34,10 +34,10 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<(), Failure> {
 fn text(args: &LatencyArgs, needs: &Needs) -> String {
     let mut text = format!("{}\n\n", question(args));
     if args.loss <= args.target_loss {
-        text += "The link loses no more than that by itself: nothing must be sent again for it.\n";
+        text += "The link loses no more than that by itself: no retransmission is needed.\n";
         return text;
     }
-    let head = ["retransmission", "latency", "rounds", "copies", "sent again", "unrecovered"];
+    let head = ["retransmission", "latency", "rounds", "copies", "overhead", "unrecovered"];
     line(&mut text, head.map(str::to_owned));
     let mut name = "deadline";
     for need in &needs.deadline {
@@ -52,7 +52,7 @@ fn text(args: &LatencyArgs, needs: &Needs) -> String {
     }
     let _ = writeln!(
         text,
-        "\nTo recover all of {} of loss at least {} must be sent again, whatever the algorithm.",
+        "\nTo recover all of {} of loss at least {} must be retransmitted, whatever the algorithm.",
         percent(args.loss),
         percent(bound(args.loss))
     );

@@ -25,7 +25,7 @@ impl Stop {
         let mut signals = Signals::new();
         tokio::spawn(async move {
             tokio::select! {
-                () = signals.next() => tracing::info!("stopping; once more to end at once"),
+                () = signals.next() => tracing::info!("stopping; a second Ctrl-C ends at once"),
                 () = after(duration) => tracing::debug!("the time is over"),
                 // No part is left that could be told.
                 () = by_signal.closed() => return,

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_allows_what_it_matches_in_every_form() {
+    fn a_pattern_allows_a_stream_id_in_every_form() {
         let file =
             File::new("forms", "# who may send\nlive/*\n\ncam ?  # one to nine\n#!::u=ann*\n");
         let allowed = AllowedStreamIds::read(&file.0).unwrap();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_list_allows_nobody_and_a_star_everybody() {
+    fn an_empty_list_allows_no_caller_and_a_star_every_one() {
         let nobody = File::new("nobody", "\n# nobody\n");
         assert!(!allows(&AllowedStreamIds::read(&nobody.0).unwrap(), ""));
         let everybody = File::new("everybody", "*\n");
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_is_read_again_counts_and_a_missing_one_changes_nothing() {
+    fn a_list_can_be_read_again_and_a_missing_one_changes_nothing() {
         let file = File::new("again", "one\n");
         let allowed = AllowedStreamIds::read(&file.0).unwrap();
         fs::write(&file.0, "two\n").unwrap();

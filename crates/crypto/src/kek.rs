@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_wrapped_key_is_refused() {
+    fn bytes_that_are_not_a_wrapped_key_are_refused() {
         let kek = kek("000102030405060708090A0B0C0D0E0F");
         for len in 0..40 {
             assert!(kek.unwrap(&vec![7; len]).is_none(), "{len} bytes");
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_gives_what_derivation_gives_and_stays_small() {
+    fn the_cache_gives_derived_keys_and_stays_small() {
         let mut cache = KekCache::default();
         let passphrase = |n: usize| Passphrase::new(format!("passphrase {n}")).unwrap();
         for n in 0..3 * KekCache::LIMIT {

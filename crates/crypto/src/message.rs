@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_returns_its_keys_to_whoever_has_the_passphrase() {
+    fn a_message_returns_its_keys_with_the_passphrase() {
         for length in [KeyLength::Aes128, KeyLength::Aes192, KeyLength::Aes256] {
             let (good, bad) = (kek("correct horse", length), kek("battery staple", length));
             let even = KeySet::one(Parity::Even, key(length, 1));

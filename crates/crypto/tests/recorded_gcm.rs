@@ -21,7 +21,7 @@ struct Session {
 }
 
 #[test]
-fn what_libsrt_sent_is_read_and_made_again() {
+fn packets_of_libsrt_are_read_and_made_again() {
     for session in SESSIONS {
         let what = (session.length, session.layout);
         let bytes = hex(session.key_message);

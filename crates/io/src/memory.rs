@@ -27,7 +27,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_below_what_is_in_use_is_given_back() {
+    fn unused_memory_is_given_back() {
         let mut pieces: Vec<Vec<u8>> = (0..40_000).map(|_| vec![1; 1_000]).collect();
         let last = pieces.pop();
         let full = resident_pages();

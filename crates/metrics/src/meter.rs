@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_empty() {
+    fn unknown_values_are_empty() {
         let mut meter = Meter::default();
         assert_eq!(meter.report().csv_row("t", 0), "t,0,,,,0,,0,0,0,0,0,0");
         arrive(&mut meter, &payload(0), 20_000);

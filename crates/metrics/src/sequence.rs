@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_after_the_window_stays_lost() {
+    fn packets_later_than_the_window_stay_lost() {
         let window = Sequence::WINDOW;
         let numbers: Vec<u64> = (0..100).chain(101..=window + 99).collect();
         let mut in_window = numbers.clone();

@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_text_and_what_would_be_right() {
+    fn errors_name_the_text_and_the_right_form() {
         assert_eq!(
             message(parse_duration("12mss")),
             "`12mss`: unknown unit `mss`; did you mean `ms`?"

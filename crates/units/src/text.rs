@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_a_line_or_commands_a_terminal_is_escaped() {
+    fn line_breaks_and_control_characters_are_escaped() {
         assert_eq!(one_line("live/é ✓"), "live/é ✓");
         assert_eq!(one_line("a\nb\r\t\0"), "a\\nb\\r\\t\\u{0}");
         assert_eq!(one_line("\u{1b}[2J\u{9b}\u{7f}"), "\\u{1b}[2J\\u{9b}\\u{7f}");

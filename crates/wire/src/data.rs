@@ -159,7 +159,7 @@ mod tests {
     ];
 
     #[test]
-    fn header_stands_as_in_the_draft() {
+    fn header_is_laid_out_as_in_the_draft() {
         assert_eq!(HEADER.to_bytes(), BYTES);
         let first = DataHeader {
             position: Position::First,

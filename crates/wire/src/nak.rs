@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn builder_writes_what_the_wire_wants() {
+    fn builder_writes_the_words_of_the_wire() {
         let mut builder = LossListBuilder::new(3);
         assert!(builder.is_empty());
         assert!(builder.push(SeqNo::MAX, SeqNo::new(1)));

@@ -114,7 +114,7 @@ fn segment(text: &str) -> Result<usize, String> {
     usize::try_from(bytes)
         .ok()
         .filter(|size| (LEAST_SEGMENT..=LARGEST_SEGMENT).contains(size))
-        .ok_or_else(|| format!("`{text}` is no size of a segment; it must be 8 kB to 32 MB"))
+        .ok_or_else(|| format!("`{text}` is not the size of a segment; it must be 8 kB to 32 MB"))
 }
 
 /// A segment must hold the longest path.

@@ -70,8 +70,8 @@ fn target(text: &str) -> Result<f64, String> {
     let share = punctual_units::parse_share(text).map_err(|error| error.to_string())?;
     if share < LEAST_TARGET {
         return Err(format!(
-            "`{text}` is out of reach; it must be at least 0.00000001% (1e-10), because what is \
-             sent again may be lost again"
+            "`{text}` is out of reach; it must be at least 0.00000001% (1e-10), because \
+             retransmissions may be lost too"
         ));
     }
     Ok(share)

@@ -119,7 +119,9 @@ impl ProbeArgs {
 fn stream_rate(text: &str) -> Result<Bitrate, String> {
     let rate = value::rate(text).map_err(|error| error.to_string())?;
     if rate < LEAST_STREAM {
-        return Err(format!("{rate:#} is no stream: {LEAST_STREAM:#} at least"));
+        return Err(format!(
+            "{rate:#} is too low for a stream; it must be at least {LEAST_STREAM:#}"
+        ));
     }
     Ok(rate)
 }

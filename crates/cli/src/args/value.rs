@@ -44,7 +44,7 @@ pub(crate) fn message_size(text: &str) -> Result<usize, String> {
     usize::try_from(bytes)
         .ok()
         .filter(|size| (1..=LARGEST_MESSAGE).contains(size))
-        .ok_or_else(|| format!("`{text}` is no size of a message; it must be 1 to 1456 bytes"))
+        .ok_or_else(|| format!("`{text}` is not the size of a message; it must be 1 to 1456 bytes"))
 }
 
 /// A limit of a number: at least 1, or -1 for no limit.

@@ -37,7 +37,7 @@ pub(super) fn table(udp: &Outcome, srt: &Outcome, sender: &Statistics) -> String
     row("jitter (RFC 3550)", &|o| micros(Some(o.jitter_us)));
     let again = sender.packets_retransmitted;
     let again = format!("{again} ({})", percent(again, sender.packets_sent_unique));
-    line("sent again", "-", &again);
+    line("retransmitted", "-", &again);
     table
 }
 
@@ -52,7 +52,7 @@ pub(super) fn verdict(udp: &Outcome, srt: &Outcome, latency: Duration) -> String
     );
     let srt = match srt.lost() {
         0 => format!(
-            "SRT delivered every one, in order, {} ms and the time of the link after it was sent.",
+            "SRT delivered each of them, in order, {} ms and the link's delay after it was sent.",
             latency.as_millis()
         ),
         lost => format!("SRT lost {lost} and broke the stream {srt_breaks} times."),

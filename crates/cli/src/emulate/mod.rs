@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn addresses_say_what_is_wrong_with_them() {
+    async fn errors_about_addresses_name_the_fault() {
         assert!(address("LISTEN", ":5000").await.is_ok());
         assert!(address("LISTEN", "udp://127.0.0.1:5000").await.is_ok());
         let failure = address("TARGET", "127.0.0.1").await.unwrap_err();

@@ -12,7 +12,7 @@ pub(crate) fn bundle<'a>(uris: impl Iterator<Item = &'a Uri>) -> Result<Vec<Vec<
     let uris: Vec<Uri> = uris.cloned().collect();
     let Some(first) = uris.first().and_then(target).filter(|it| is_grouped(it)) else {
         if let Some(uri) = uris.iter().find(|uri| target(uri).is_some_and(is_grouped)) {
-            let failure = "the links of a group are all the URIs of a command, or none";
+            let failure = "a group needs all URIs of a command as its links";
             return Err(Failure::usage(failure).at(uri));
         }
         return Ok(uris.into_iter().map(|uri| vec![uri]).collect());
@@ -22,8 +22,8 @@ pub(crate) fn bundle<'a>(uris: impl Iterator<Item = &'a Uri>) -> Result<Vec<Vec<
             link.mode == first.mode && link.group.is_none_or(|kind| Some(kind) == first.group)
         });
         if !fits {
-            let failure = "it is no link of the group that the first URI begins: that needs \
-                           srt:// of the same mode and grouptype";
+            let failure = "it cannot be a link of the first URI's group, which needs srt:// of \
+                           the same mode and grouptype";
             return Err(Failure::usage(failure).at(uri));
         }
     }
@@ -56,7 +56,11 @@ pub(crate) async fn call(
         calls.push(GroupLink { port, ..GroupLink::to(remote).with_weight(target.weight) });
     }
     let group = Group::connect(kind, calls, config).await.map_err(|error| explain(kind, error))?;
-    tracing::info!("the group stands with {} of {} links", group.links().len(), links.len());
+    tracing::info!(
+        "the group is established with {} of {} links",
+        group.links().len(),
+        links.len()
+    );
     Ok(group)
 }
 
@@ -119,9 +123,13 @@ mod tests {
         assert_eq!(bundles(&[a, b]), Ok(vec![2]));
         assert_eq!(bundles(&["srt://a:1", "srt://b:1"]), Ok(vec![1, 1]));
         assert_eq!(bundles(&["srt://:1?groupconnect=1", "srt://:2"]), Ok(vec![2]));
-        assert!(bundles(&["srt://a:1", a]).unwrap_err().contains("all the URIs"));
-        assert!(bundles(&[a, "udp://b:1"]).unwrap_err().contains("no link"));
-        assert!(bundles(&[a, "srt://b:1?grouptype=broadcast"]).unwrap_err().contains("no link"));
-        assert!(bundles(&[a, "srt://:1"]).unwrap_err().contains("no link"));
+        assert!(bundles(&["srt://a:1", a]).unwrap_err().contains("needs all URIs"));
+        assert!(bundles(&[a, "udp://b:1"]).unwrap_err().contains("cannot be a link"));
+        assert!(
+            bundles(&[a, "srt://b:1?grouptype=broadcast"])
+                .unwrap_err()
+                .contains("cannot be a link")
+        );
+        assert!(bundles(&[a, "srt://:1"]).unwrap_err().contains("cannot be a link"));
     }
 }

@@ -423,9 +423,9 @@ async fn open_input(
 fn warn_of_no_clock(path: Option<&PathBuf>) {
     if let Some(path) = path {
         tracing::warn!(
-            "{} is no MPEG-TS and has no clock to go by: it is sent as fast as it goes, which \
-             receivers of live streams drop; set the rate by --pace, such as --pace 5Mbps, or let \
-             `ffmpeg -re -i FILE -c copy -f mpegts -` make MPEG-TS of it",
+            "{} is not MPEG-TS and has no clock, so it is sent as fast as possible, and receivers \
+             of live streams drop most of it; set the rate by --pace, such as --pace 5Mbps, or \
+             convert it by `ffmpeg -re -i FILE -c copy -f mpegts -`",
             path.display()
         );
     }

@@ -114,7 +114,7 @@ impl PcrClock {
             self.is_transport_stream = true;
         }
         if is_end && !self.is_transport_stream {
-            return Err(no_clock("this is no MPEG-TS, so it has no clock"));
+            return Err(no_clock("this is not MPEG-TS, so it has no clock"));
         }
         if is_end {
             self.pacer.finish().map_err(|error| no_clock(&error.to_string()))?;
@@ -137,7 +137,7 @@ impl PcrClock {
 
 fn no_clock(why: &str) -> Failure {
     Failure::runtime(format!(
-        "{why}; give its bit rate (--pace 5Mbps) or send it as fast as it goes (--pace none)"
+        "{why}; give its bit rate (--pace 5Mbps) or send it as fast as possible (--pace none)"
     ))
 }
 
@@ -273,6 +273,6 @@ mod tests {
             PacedReader::new(Box::new(&b"text"[..]), Clock::pcr(1316), None, Duration::ZERO)
                 .unwrap();
         let failure = reader.read(&mut Vec::new()).await.unwrap_err().to_string();
-        assert!(failure.starts_with("this is no MPEG-TS"), "{failure}");
+        assert!(failure.starts_with("this is not MPEG-TS"), "{failure}");
     }
 }

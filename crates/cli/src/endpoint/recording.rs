@@ -68,7 +68,7 @@ impl Recording {
         match &mut self.file {
             Some(file) => file.shutdown().await,
             None => {
-                tracing::info!("nothing came: {} was not written", self.path.display());
+                tracing::info!("{} was not written, because nothing came", self.path.display());
                 Ok(())
             }
         }
@@ -98,7 +98,7 @@ fn holds_something(found: &Metadata) -> bool {
 
 fn kept(path: &Path) -> Failure {
     Failure::usage(format!(
-        "{} exists already and is kept; --overwrite replaces it, --append writes behind its end",
+        "{} exists already and is kept; --overwrite replaces it, --append adds to it",
         path.display()
     ))
 }
@@ -110,7 +110,7 @@ fn check_folder(path: &Path) -> Result<(), Failure> {
     };
     match std::fs::metadata(folder) {
         Ok(found) if found.is_dir() => Ok(()),
-        Ok(_) => Err(Failure::runtime(format!("{} is no folder", folder.display()))),
+        Ok(_) => Err(Failure::runtime(format!("{} is not a folder", folder.display()))),
         Err(error) => Err(Failure::file(path, &error)),
     }
 }
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_does_not_exist_is_told_at_the_start() {
+    fn a_folder_that_does_not_exist_is_an_error_at_the_start() {
         let error = Recording::new(Path::new("/nowhere/a.ts"), Existing::Keep).err().unwrap();
         assert!(error.to_string().contains("/nowhere/a.ts"), "{error}");
         assert!(Recording::new(Path::new("/dev/null"), Existing::Keep).is_ok());
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_to_one_file_are_known_by_whatever_way_they_lead_there() {
+    fn different_paths_to_one_file_are_recognised() {
         let folder = Folder::new("same");
         let path = folder.file("a.ts", "a");
         let (dotted, new) = (folder.0.join("./a.ts"), folder.0.join("new.ts"));

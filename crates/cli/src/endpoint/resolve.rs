@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn addresses_stand_for_themselves_and_nothing_for_every_address() {
+    async fn an_address_resolves_to_itself_and_nothing_to_every_address() {
         assert_eq!(resolve("", 42, None).await.unwrap(), "0.0.0.0:42".parse().unwrap());
         let v6 = Some(Ipv6Addr::LOCALHOST.into());
         assert_eq!(resolve("", 42, v6).await.unwrap(), "[::]:42".parse().unwrap());

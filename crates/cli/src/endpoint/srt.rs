@@ -27,7 +27,7 @@ pub(crate) async fn call_from(
         None => port.insert(bind(target, remote).await?),
     };
     if target.mode == Mode::Rendezvous {
-        tracing::info!("meeting {remote} from {}", port.local_addr());
+        tracing::info!("rendezvous with {remote} from {}", port.local_addr());
         return Ok(port.rendezvous(remote, config).await?);
     }
     tracing::debug!("calling {remote} from {}", port.local_addr());

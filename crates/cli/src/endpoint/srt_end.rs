@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_that_ended_count_in_the_whole_of_a_group() {
+    fn links_that_ended_count_in_the_statistics_of_a_group() {
         let mut stream = Statistics::default();
         stream.packets_sent_unique = 474;
         let mut ended = Statistics::default();

@@ -120,20 +120,20 @@ fn language(protocol: Option<Protocol>) -> Language {
 fn complete(problems: u64) -> Result<(), Failure> {
     match problems {
         0 => Ok(()),
-        1 => Err(Failure::runtime("1 file is not there")),
-        count => Err(Failure::runtime(format!("{count} files are not there"))),
+        1 => Err(Failure::runtime("1 file was not transferred")),
+        count => Err(Failure::runtime(format!("{count} files were not transferred"))),
     }
 }
 
 /// The connection that `uri` asks for, with this protocol.
 fn srt_target(uri: &Uri, protocol: Option<Protocol>) -> Result<SrtTarget, Failure> {
     let Target::Srt(target) = &uri.target else {
-        return Err(Failure::usage(format!("`{uri}`: files go over SRT: `srt://host:4200`")));
+        return Err(Failure::usage(format!("`{uri}`: files need SRT, such as `srt://host:4200`")));
     };
     warnings::of(uri);
     let mut target = (**target).clone();
     if target.group.is_some() || target.config.group_connect() {
-        return Err(Failure::usage(format!("`{uri}`: a group carries live streams, no files")));
+        return Err(Failure::usage(format!("`{uri}`: a group carries live streams only")));
     }
     match (target.config.transmission(), protocol) {
         (Transmission::Live, _) => {

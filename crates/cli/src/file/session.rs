@@ -142,7 +142,7 @@ impl Sessions {
             Err(failure) if is_other_mode(&failure) => {}
             called => return called,
         }
-        tracing::info!("the other end carries a stream of bytes: calling again for that");
+        tracing::info!("the other end uses a stream of bytes; calling again in that mode");
         let config = self.target.config.clone();
         self.target.config = config.with_transmission(Transmission::Stream);
         srt::call(&self.target, 0).await

@@ -125,7 +125,7 @@ impl Generate {
             }
         }
         if let Some(behind) = schedule.fell_behind() {
-            tracing::warn!("the pace could not be kept: {behind:#} were left out");
+            tracing::warn!("the pace could not be kept: {behind:#} of the stream were left out");
         }
         Ok(())
     }

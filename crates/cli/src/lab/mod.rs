@@ -152,7 +152,7 @@ fn put_together(args: &MergeArgs) -> Result<(), Failure> {
     let results = merge(&args.parts, &args.output).map_err(Failure::runtime)?;
     print(summary::of(&results))?;
     if results.sheet.rows().len() < results.meta.runs {
-        eprintln!("{} of {} runs are there", results.sheet.rows().len(), results.meta.runs);
+        eprintln!("the parts have {} of {} runs", results.sheet.rows().len(), results.meta.runs);
     }
     report::write(&results, &args.output, ReportFormat::Html)?;
     all_ended_well(&results)

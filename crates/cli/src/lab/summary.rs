@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_stand_below_each_other() {
+    fn columns_are_aligned() {
         let row = |cells: [&str; 2]| cells.map(str::to_owned).to_vec();
         assert_eq!(aligned(&[row(["loss", "x"]), row(["5", "12.5"])]), "loss     x\n   5  12.5\n");
     }

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn several_connections_are_summed_and_one_is_not_said_twice() {
+    fn several_connections_are_summed_and_one_is_not_repeated() {
         let mut totals = Totals::default();
         totals.add(10, 13_160, 1);
         assert_eq!(totals.describe(Way::In), None);

@@ -221,8 +221,8 @@ const FIGURES: &[Figure] = &[
     Figure {
         kind: TableKind::Statistics,
         title: "Sender: packets",
-        caption: "Losses are counted as often as they are reported. What is dropped is too late \
-                  to be sent again.",
+        caption: "Each report of a loss counts. Packets that are dropped are too late to be \
+                  retransmitted.",
         panels: &[
             Panel { label: "Packets", unit: Unit::Packets, columns: &[("pktSent", "sent")] },
             Panel {
@@ -239,7 +239,7 @@ const FIGURES: &[Figure] = &[
     Figure {
         kind: TableKind::Statistics,
         title: "Receiver: packets",
-        caption: "What is dropped was given up; what is belated arrived after that.",
+        caption: "Packets that are dropped were given up; belated ones arrived after that.",
         panels: &[
             Panel { label: "Packets", unit: Unit::Packets, columns: &[("pktRecv", "received")] },
             Panel {
@@ -273,7 +273,7 @@ const FIGURES: &[Figure] = &[
     Figure {
         kind: TableKind::Statistics,
         title: "Buffers",
-        caption: "The time that what waits in them covers.",
+        caption: "The time span of the packets that wait in them.",
         panels: &[
             Panel { label: "Send buffer", unit: MS, columns: &[("msSndBuf", "send buffer")] },
             Panel { label: "Receive buffer", unit: MS, columns: &[("msRcvBuf", "receive buffer")] },

@@ -24,7 +24,8 @@ pub(crate) async fn run(args: Box<ProbeArgs>, quiet: bool) -> Result<(), Failure
     if let Some(uri) = &args.listen {
         return listen::run(srt_target(uri)?, args.once).await;
     }
-    let uri = args.uri.as_ref().ok_or_else(|| Failure::usage("which listener is to be called?"))?;
+    let uri =
+        args.uri.as_ref().ok_or_else(|| Failure::usage("the URI of the listener is missing"))?;
     let target = srt_target(uri)?;
     if target.mode == Mode::Listener {
         return Err(Failure::usage(format!(
@@ -112,10 +113,10 @@ impl Said {
             self.peer = true;
             match peer {
                 Peer::Punctual => {
-                    tracing::info!("the other end is Punctual and tells what arrives");
+                    tracing::info!("the other end is Punctual and reports what arrives");
                 }
                 Peer::Other => tracing::info!(
-                    "the other end is no `punctual probe --listen`: going by what this end sees"
+                    "the other end is not `punctual probe --listen`: measuring by this end alone"
                 ),
             }
         }
@@ -161,10 +162,10 @@ impl Drop for Watch {
 
 fn describe(progress: &Progress) -> LineText {
     let doing = match progress.stage {
-        Stage::Greeting => "who is there?".to_owned(),
+        Stage::Greeting => "waiting for the peer".to_owned(),
         Stage::Ramp(rate) => format!("trying {rate:#}"),
-        Stage::Pause => "letting queues empty".to_owned(),
-        Stage::Sustained(rate) => format!("{rate:#} for a while"),
+        Stage::Pause => "waiting for queues to empty".to_owned(),
+        Stage::Sustained(rate) => format!("holding {rate:#}"),
         Stage::Done => "done".to_owned(),
     };
     let rtt = DisplayDuration(progress.rtt);
@@ -228,7 +229,9 @@ fn kept_keys(target: &SrtTarget, uri: &str) -> Vec<(String, String)> {
 /// An SRT URI's target, with the latency of probes unless it names one.
 fn srt_target(uri: &Uri) -> Result<SrtTarget, Failure> {
     let Target::Srt(target) = &uri.target else {
-        return Err(Failure::usage(format!("`{uri}` is no SRT peer: `srt://host:4200`")));
+        return Err(Failure::usage(format!(
+            "`{uri}` is no SRT peer; write it like `srt://host:4200`"
+        )));
     };
     warnings::of(uri);
     let mut target = SrtTarget::clone(target);

@@ -12,7 +12,7 @@ use punctual_units::{DisplayBytes, DisplayDuration};
 /// One rate that was tried, in a line.
 pub(super) fn step(step: &StepResult) -> String {
     let verdict = match step.verdict {
-        Verdict::Clear if step.kind == StepKind::Sustained => "carried for a while".to_owned(),
+        Verdict::Clear if step.kind == StepKind::Sustained => "held for a while".to_owned(),
         Verdict::Clear => "carried".to_owned(),
         Verdict::Congested(sign) => format!("too much: {}", describe(sign)),
         Verdict::Unfinished => "not tried for long enough".to_owned(),
@@ -53,7 +53,7 @@ fn measured(text: &mut String, measurement: &Measurement) {
     }
     if let Some(variation) = &measurement.delay.variation {
         let spread = format!(
-            "{} median, {} p95, {} p99, {} most, all beyond the least",
+            "{} median, {} p95, {} p99, {} most, all above the least",
             shown(variation.median),
             shown(variation.p95),
             shown(variation.p99),
@@ -62,7 +62,7 @@ fn measured(text: &mut String, measurement: &Measurement) {
         row(text, "one-way delay", &spread);
     }
     if measurement.delay.spikes > 0 {
-        row(text, "spikes", &format!("{} of the round trip", measurement.delay.spikes));
+        row(text, "spikes", &format!("{} in the round-trip time", measurement.delay.spikes));
     }
     let loss = &measurement.losses.total;
     let interval = format!(
@@ -76,13 +76,13 @@ fn measured(text: &mut String, measurement: &Measurement) {
     row(text, "lost", &interval);
     if let Some(bursts) = measurement.losses.bursts {
         let bursts = format!(
-            "{:.2} packets in a run, {} at most ({}); {} of them not alone",
+            "{:.2} packets in a row on average, {} at most ({}); {} of all losses in bursts",
             bursts.mean,
             bursts.longest,
             shown(bursts.longest_time),
             percent(bursts.share_in_bursts)
         );
-        row(text, "losses together", &bursts);
+        row(text, "bursts of losses", &bursts);
     }
     if let Some(share) = measurement.return_path.loss {
         row(text, "lost on the way back", &percent(share));
@@ -95,7 +95,7 @@ fn measured(text: &mut String, measurement: &Measurement) {
         row(text, "reordered", &reordered);
     }
     if let Some(share) = measurement.duplicates {
-        row(text, "doubled", &percent(share));
+        row(text, "duplicates", &percent(share));
     }
     if let Some(largest) = measurement.largest_payload {
         row(text, "largest payload", &format!("{largest} bytes"));
@@ -176,17 +176,17 @@ fn recommended(text: &mut String, recommendation: &Recommendation) {
     };
     advise("retransmission", algorithm.to_owned(), "algorithm");
     let expected = format!("{} of the packets", percent(recommendation.expected.share));
-    advise("expect to lose", expected, "expected");
+    advise("expected loss", expected, "expected");
     for warning in &recommendation.warnings {
         let _ = writeln!(text);
         for (place, line) in wrapped(warning).iter().enumerate() {
-            row(text, if place == 0 { "mind" } else { "" }, line);
+            row(text, if place == 0 { "note" } else { "" }, line);
         }
     }
 }
 
 fn copied(text: &mut String, recommendation: &Recommendation, uris: &Uris) {
-    let _ = writeln!(text, "\nTo be copied");
+    let _ = writeln!(text, "\nURIs to copy");
     // A shell would interpret the `&`.
     let quoted = |uri: &str| format!("'{uri}'");
     row(text, "Punctual both ends", &quoted(&uris.punctual));

@@ -165,7 +165,7 @@ fn a_caller_is_back_soon_after_its_listener_was_killed() {
 /// `cargo test -p punctual-cli --test cli reconnecting_pairs -- --ignored --nocapture`
 #[test]
 #[ignore = "takes 20 minutes"]
-fn reconnecting_pairs_are_together_again_in_100_of_100_tries() {
+fn reconnecting_pairs_connect_again_in_100_of_100_tries() {
     std::thread::scope(|scope| {
         for loss in ["0%", "5%"] {
             for victim in [Killed::Caller, Killed::Listener] {

@@ -52,7 +52,7 @@ fn listen(port: u16) -> Program {
 }
 
 #[test]
-fn a_lost_destination_is_told_at_once_and_the_others_go_on() {
+fn a_lost_destination_is_logged_at_once_and_the_others_go_on() {
     let mut bench = Bench::new("destination-lost", true, &[]);
     bench.route.wait_for("connected");
     bench.wait_for_growth();
@@ -80,7 +80,7 @@ fn with_end_any_the_first_lost_destination_ends_the_route() {
 }
 
 #[test]
-fn an_absent_destination_delays_no_other_and_is_called_again() {
+fn an_absent_destination_delays_no_other_and_is_retried() {
     let mut bench = Bench::new("destination-absent", false, &["--reconnect"]);
     bench.route.wait_for("no answer");
     bench.wait_for_growth();
@@ -98,7 +98,7 @@ fn an_absent_destination_delays_no_other_and_is_called_again() {
 }
 
 #[test]
-fn without_reconnect_an_absent_destination_is_told_and_the_others_go_on() {
+fn without_reconnect_an_absent_destination_is_lost_alone() {
     let mut bench = Bench::new("destination-never", false, &[]);
     bench.route.wait_for("the others go on");
     bench.wait_for_growth();

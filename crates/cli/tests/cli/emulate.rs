@@ -7,7 +7,7 @@ use punctual_emulator::{Emulator, EmulatorConfig};
 use punctual_netem::Loss;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn srt_recovers_what_the_link_loses() {
+async fn srt_recovers_the_losses_of_the_link() {
     let port = free_port();
     let mut config = EmulatorConfig::new(
         "127.0.0.1:0".parse().unwrap(),
@@ -35,7 +35,7 @@ async fn srt_recovers_what_the_link_loses() {
 }
 
 #[test]
-fn the_command_tells_what_it_did() {
+fn the_command_reports_its_figures() {
     let (listen, target) = (free_port(), free_port());
     let (listen, target) = (format!("127.0.0.1:{listen}"), format!("127.0.0.1:{target}"));
     let mut emulator =

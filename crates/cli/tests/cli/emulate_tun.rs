@@ -69,7 +69,7 @@ fn commands_learn_the_addresses_and_write_where_they_are_told() {
 }
 
 #[test]
-fn a_command_that_fails_ends_the_run_and_is_told_of() {
+fn a_command_that_fails_ends_the_run_and_is_reported() {
     if !allowed(&[Tool::Sleep]) {
         return;
     }
@@ -89,7 +89,7 @@ fn a_command_that_fails_ends_the_run_and_is_told_of() {
 }
 
 #[test]
-fn ctrl_c_ends_the_commands_and_tells_what_the_links_did() {
+fn ctrl_c_ends_the_commands_and_prints_the_report() {
     if !allowed(&[Tool::Sleep]) {
         return;
     }
@@ -135,7 +135,7 @@ fn an_emulator_that_is_killed_leaves_no_process_and_no_namespace_behind() {
 }
 
 #[test]
-fn a_side_that_deletes_its_device_harms_nobody_else() {
+fn a_side_that_deletes_its_device_harms_no_other() {
     if !allowed(&[Tool::Ip, Tool::Ping]) {
         return;
     }
@@ -146,7 +146,7 @@ fn a_side_that_deletes_its_device_harms_nobody_else() {
 }
 
 #[test]
-fn without_the_privilege_it_says_what_is_needed() {
+fn without_the_privilege_the_error_names_it() {
     // Root without the right to make namespaces; who is not root has it not either.
     let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
     if check_tun().is_ok() {

@@ -4,7 +4,7 @@ use crate::program::{Folder, Program, free_port, run};
 use punctual::{Config, Listener, RejectReason};
 
 #[test]
-fn what_is_wrong_with_the_command_line_is_said_with_code_2() {
+fn a_wrong_command_line_is_explained_with_code_2() {
     for (args, expected) in [
         (&["generate", "srt://h:1?latncy=3"][..], "did you mean `latency`"),
         (&["receive", "srt://h:1?latency=120000"], "did you mean `latency=120ms`"),
@@ -55,7 +55,7 @@ fn nobody_there_is_code_4() {
 }
 
 #[test]
-fn nobody_who_calls_within_ffmpegs_limit_is_code_4() {
+fn no_caller_within_ffmpegs_limit_is_code_4() {
     let uri = format!("srt://127.0.0.1:{}?mode=listener&listen_timeout=300000", free_port());
     let ended = run(&["receive", &uri], b"");
     assert_eq!(ended.code, Some(4), "{}", ended.stderr);

@@ -27,7 +27,7 @@ fn in_the_middle(folder: &Folder, bytes: usize, [sends, receives]: [&[&str]; 2])
 }
 
 #[test]
-fn who_is_interrupted_tells_the_other_end_at_once() {
+fn an_interrupted_end_tells_the_other_end_at_once() {
     // Of the smaller file all waits in the send buffer, the larger one is still read.
     for bytes in [4_000_000, 30_000_000] {
         for protocol in [&[][..], &["--protocol", "segments"], &["--protocol", "stream"]] {
@@ -54,7 +54,7 @@ fn who_is_interrupted_tells_the_other_end_at_once() {
 }
 
 #[test]
-fn who_is_interrupted_writes_a_last_row_of_statistics() {
+fn an_interrupted_end_writes_a_last_row_of_statistics() {
     for interrupted in [0, 1] {
         let folder = Folder::new("file-interrupted-statistics");
         let files = ["sender.csv", "receiver.csv"].map(|name| folder.file(name));
@@ -135,7 +135,7 @@ fn a_receiver_takes_files_as_they_are_sent() {
 }
 
 #[test]
-fn a_sender_that_is_refused_is_told_which_protocol_is_right() {
+fn a_refused_sender_is_told_the_right_protocol() {
     let folder = Folder::new("file-refused");
     let (source, target) = (folder.file("clip.ts"), folder.file("target"));
     fs::write(&source, "clip").expect("a file");

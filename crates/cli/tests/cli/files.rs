@@ -122,7 +122,7 @@ fn a_byte_stream_takes_its_name_from_its_stream_id_or_the_receiver() {
 }
 
 #[test]
-fn what_was_interrupted_goes_on_where_it_was() {
+fn an_interrupted_transfer_goes_on_where_it_was() {
     let folder = Folder::new("file-resumed");
     let (source, target) = (folder.file("clip.ts"), folder.file("target"));
     let whole = contents(12_000_000, 3);
@@ -164,7 +164,7 @@ fn what_was_interrupted_goes_on_where_it_was() {
 }
 
 #[test]
-fn what_came_of_another_file_is_not_gone_on_with() {
+fn the_start_of_another_file_is_not_continued() {
     let folder = Folder::new("file-other-part");
     let (source, target) = (folder.file("clip.ts"), folder.file("target"));
     fs::write(&source, contents(500_000, 1)).expect("a file");
@@ -193,7 +193,7 @@ fn files_that_are_there_are_kept_unless_they_are_to_be_replaced() {
         let codes = if both.is_empty() { [Some(1), Some(1)] } else { [Some(0), Some(1)] };
         assert_eq!(ends.each_ref().map(|end| end.code), codes, "{}", ends[1].stderr);
         assert!(ends[1].stderr.contains("--overwrite"), "{}", ends[1].stderr);
-        assert!(ends[1].stderr.contains("files are not there"), "{}", ends[1].stderr);
+        assert!(ends[1].stderr.contains("files were not transferred"), "{}", ends[1].stderr);
         assert_eq!(fs::read(format!("{target}/a")).unwrap(), b"same size");
         assert_eq!(fs::read(format!("{target}/b")).unwrap(), b"mine");
     }
@@ -208,7 +208,7 @@ fn files_that_are_there_are_kept_unless_they_are_to_be_replaced() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_named() {
+fn files_that_cannot_be_sent_are_named() {
     let folder = Folder::new("file-unreadable");
     let (source, target) = (folder.file("source"), folder.file("target"));
     fs::create_dir(&source).expect("a folder");
@@ -217,7 +217,7 @@ fn what_cannot_be_sent_is_named() {
     fs::write(format!("{source}/bad\\name"), "x").expect("a file");
     let [sent, received] = transfer(&source, &target, "", &[], &[]);
     assert_eq!((sent.code, received.code), (Some(1), Some(0)), "{}", sent.stderr);
-    for expected in ["dangling: ", "bad\\name: ", "2 files are not there"] {
+    for expected in ["dangling: ", "bad\\name: ", "2 files were not transferred"] {
         assert!(sent.stderr.contains(expected), "{expected}: {}", sent.stderr);
     }
     assert_eq!(tree(&target).keys().collect::<Vec<_>>(), ["good"]);
@@ -340,7 +340,7 @@ async fn unordered_segments_make_a_whole_file_over_a_lossy_link() {
 }
 
 #[test]
-fn a_sender_is_told_that_the_other_ends_disk_is_full() {
+fn a_sender_learns_that_the_other_ends_disk_is_full() {
     let folder = Folder::new("disk-full");
     let (source, target) = (folder.file("large"), folder.file("target"));
     fs::write(&source, contents(40_000_000, 1)).expect("a file");

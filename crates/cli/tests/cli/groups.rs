@@ -77,10 +77,10 @@ fn several_uris_of_a_group_are_one_stream_over_all_of_them() {
 }
 
 #[test]
-fn what_is_no_link_of_the_group_is_refused() {
+fn a_uri_that_is_not_a_link_of_the_group_is_refused() {
     let refused = run(&["generate", "srt://h:1?grouptype=backup", "udp://h:1"], b"");
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("no link of the group"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("cannot be a link of the first"), "{}", refused.stderr);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_balance_is_one_stream_whose_links_share_it() {
 }
 
 #[test]
-fn who_refuses_a_group_is_told_of_in_words() {
+fn a_refused_group_is_explained_in_words() {
     let port = free_port();
     let mut listener = Program::start(&["receive", &format!("srt://:{port}")]);
     listener.wait_for("listening");

@@ -128,7 +128,7 @@ fn values_of_the_plan_can_be_replaced() {
 }
 
 #[test]
-fn a_mistake_names_itself_its_line_and_what_was_meant() {
+fn an_error_in_a_plan_has_its_line_and_a_suggestion() {
     let folder = Folder::new("mistake");
     fs::write(folder.0.join("key.toml"), PLAN.replace("bitrate =", "bitrat =")).unwrap();
     let (told, code) = folder.refused(&["run", "key.toml"]);

@@ -9,7 +9,7 @@ fn json(args: &[&str]) -> serde_json::Value {
 }
 
 #[test]
-fn each_algorithm_has_its_latency_and_what_it_costs() {
+fn each_algorithm_has_its_latency_and_its_overhead() {
     let args = ["latency", "--rtt", "20", "--loss", "10%", "--target", "1e-6"];
     let ended = run(&args, b"");
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -20,12 +20,12 @@ fn each_algorithm_has_its_latency_and_what_it_costs() {
         cells[1].parse::<u32>().expect("milliseconds")
     };
     assert!(row("deadline") < row("aggressive") && row("aggressive") < row("efficient"), "{text}");
-    assert!(text.contains("at least 11.1 % must be sent again"), "{text}");
+    assert!(text.contains("at least 11.1 % must be retransmitted"), "{text}");
     assert!(text.contains("&retransmitalgo=deadline&losstarget="), "{text}");
 }
 
 #[test]
-fn json_has_what_the_table_has_and_what_a_script_needs() {
+fn json_has_the_figures_of_the_table() {
     let said = json(&["--rtt", "40ms", "--loss", "5%", "--target-loss", "0.0001%"]);
     assert_eq!(said["schema"], "punctual-latency/1");
     assert_eq!(said["target_share"].as_f64(), Some(1e-6));
@@ -43,7 +43,7 @@ fn json_has_what_the_table_has_and_what_a_script_needs() {
 }
 
 #[test]
-fn what_makes_no_sense_is_told_with_what_would() {
+fn senseless_values_are_refused_with_their_range() {
     for (args, said) in [
         (["--rtt", "40ms"].as_slice(), "--loss"),
         (&["--rtt", "20s", "--loss", "5%"], "the round-trip time is 20 s; it must be 1 ms to 10 s"),

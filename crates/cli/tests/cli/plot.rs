@@ -78,7 +78,7 @@ fn each_figure_can_be_had_as_a_file() {
 }
 
 #[test]
-fn a_fault_in_a_file_is_told_with_its_place() {
+fn a_fault_in_a_file_is_reported_with_its_place() {
     let folder = Folder::new("fault");
     let file = folder.write("stats.csv", "Time,msRTT\n0,1\n5,high\n6,1\n");
     let output = plot(&[], &[&file]);

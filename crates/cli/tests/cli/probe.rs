@@ -69,7 +69,7 @@ fn a_listener_of_another_kind_is_measured_from_this_end() {
         assert!(text.contains("seen from this end only"), "{text}");
         assert!(text.contains("not measured"), "{text}");
         assert!(text.contains("Recommended for"), "{text}");
-        assert!(probe.stderr.contains("going by what this end sees"), "{}", probe.stderr);
+        assert!(probe.stderr.contains("measuring by this end alone"), "{}", probe.stderr);
     });
 }
 
@@ -84,7 +84,7 @@ fn a_probe_meets_its_other_end_in_a_rendezvous() {
     };
     let other = meet(there, here);
     let mut other = Program::start(&["probe", "--listen", &other]);
-    other.wait_for("meeting");
+    other.wait_for("rendezvous with");
     let uri = meet(here, there);
     let mut args = vec!["probe", &uri, "--soak", "0"];
     args.extend(QUICK);
@@ -100,7 +100,7 @@ fn a_probe_meets_its_other_end_in_a_rendezvous() {
 }
 
 #[test]
-fn what_cannot_be_probed_is_said_before_anybody_is_called() {
+fn errors_in_options_come_before_the_call() {
     for (args, said) in [
         (["probe", "udp://127.0.0.1:9"].as_slice(), "no SRT peer"),
         (&["probe", "srt://:4200"], "no host to call"),

@@ -30,7 +30,7 @@ fn a_recording_that_exists_is_kept_and_both_flags_are_told() {
 }
 
 #[test]
-fn a_listener_that_nobody_calls_leaves_the_recording_as_it_was() {
+fn a_listener_without_callers_leaves_the_recording_as_it_was() {
     let folder = Folder::new("recording-nobody");
     let (old, new) = (folder.file("old.ts"), folder.file("new.ts"));
     fs::write(&old, "precious").unwrap();

@@ -194,7 +194,7 @@ fn ctrl_c_ends_both_ends_in_good_order() {
 }
 
 #[test]
-fn copies_of_a_file_are_whole_however_fast_it_is_read() {
+fn repetitions_of_a_file_are_complete_at_any_pace() {
     let folder = Folder::new("copies");
     let (source, one, two) = (folder.file("source"), folder.file("one"), folder.file("two"));
     let bytes: Vec<u8> = (0..12_000_000_u32).map(|i| i.to_le_bytes()[1]).collect();
@@ -263,7 +263,7 @@ fn two_programs_meet_in_a_rendezvous_in_the_clear_and_encrypted() {
         };
         let received = folder.file("received.ts");
         let mut receiver = Program::start(&["route", &meet(here, there, secrets[0]), &received]);
-        receiver.wait_for("meeting");
+        receiver.wait_for("rendezvous with");
         let sender = run(&["route", CLIP, &meet(there, here, secrets[1])], b"");
         assert_eq!(sender.code, Some(0), "{}", sender.stderr);
         let receiver = receiver.end();
@@ -277,7 +277,7 @@ fn two_programs_meet_in_a_rendezvous_in_the_clear_and_encrypted() {
 }
 
 #[test]
-fn two_programs_whose_passphrases_differ_do_not_meet() {
+fn two_programs_with_different_passphrases_do_not_connect() {
     let (here, there) = (free_port(), free_port());
     let meet = |own, other, secret| {
         format!(
@@ -286,7 +286,7 @@ fn two_programs_whose_passphrases_differ_do_not_meet() {
         )
     };
     let mut one = Program::start(&["-v", "receive", &meet(here, there, "correct-horse")]);
-    one.wait_for("meeting");
+    one.wait_for("rendezvous with");
     let other = run(&["-v", "receive", &meet(there, here, "battery-staple")], b"");
     let one = one.end();
     let said = [one.stderr, other.stderr];

@@ -83,7 +83,7 @@ fn each_viewer_gets_the_stream_and_one_too_many_is_refused() {
 }
 
 #[test]
-fn a_viewer_that_stops_reading_is_dropped_and_delays_nobody() {
+fn a_viewer_that_stops_reading_is_dropped_and_delays_no_other() {
     let mut bench = Bench::new("8Mbps", &["--viewers", "2"]);
     let good = bench.view("");
     // Nobody reads what it prints: when the pipe is full, it takes no more.

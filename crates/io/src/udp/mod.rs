@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn sending_does_not_wake_whoever_waits_for_datagrams() {
+    async fn sending_does_not_wake_a_task_that_waits_for_datagrams() {
         let (from, to) = (Arc::new(bound("127.0.0.1:0")), bound("127.0.0.1:0"));
         let polls = Arc::new(AtomicUsize::new(0));
         let watch = tokio::spawn({

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_counter_stands_still_without_payload() {
+    fn the_counter_stays_without_payload() {
         let still = at(3).without_payload();
         assert_eq!(check(&[at(3), still, still, still, at(4)]), [Continuous; 5]);
         assert_eq!(
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn an_announced_break_is_none() {
+    fn an_announced_break_is_not_counted() {
         assert_eq!(check(&[at(3), at(9).discontinuity(), at(10)]), [Continuous; 3]);
     }
 }

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_before_the_first_reference_goes_at_its_rate() {
+    fn packets_before_the_first_reference_go_at_its_rate() {
         let stream = [plain(0), plain(1), clock(0x100, 500), plain(3), clock(0x100, 520)];
         assert_eq!(pace(&stream), [0, 10, 20, 30, 40]);
     }
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_stands_still_tells_no_pace() {
+    fn a_clock_that_does_not_advance_gives_no_pace() {
         let stream = [clock(0x100, 5), clock(0x100, 5), plain(1), clock(0x100, 35)];
         assert_eq!(pace(&stream), [0, 10, 20, 30]);
     }

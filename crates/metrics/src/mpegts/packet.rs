@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_stands_for_the_sync_byte() {
+    fn the_error_has_the_byte_in_place_of_the_sync_byte() {
         let error = Packet::new(&[0xB8; PACKET_LEN]).unwrap_err();
         assert_eq!(error.to_string(), "a transport stream packet begins with byte 0x47, not 0xb8");
     }

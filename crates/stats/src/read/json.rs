@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_in_json_is_told_with_its_line() {
+    fn a_fault_in_json_is_reported_with_its_line() {
         let error = |text: &str| StatsTable::parse(text).unwrap_err().to_string();
         let whole = "{\"sid\":7,\"time\":1000,\"link\":{\"rtt\":20.5}}\n";
         assert!(error(&format!("{whole}{{\"sid\" 7}}")).starts_with("line 2: this is no JSON"));

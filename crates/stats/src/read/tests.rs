@@ -19,7 +19,7 @@ fn error(text: &str) -> String {
 }
 
 #[test]
-fn what_we_write_is_read_back() {
+fn rows_that_are_written_are_read_back() {
     let statistics = punctual_proto::Statistics::default;
     let mut sample = Sample { total: statistics(), interval: statistics() };
     sample.total.rtt = std::time::Duration::from_micros(20_125);
@@ -88,7 +88,7 @@ fn a_last_line_that_is_cut_off_is_left_out_with_a_warning() {
 }
 
 #[test]
-fn what_is_not_finite_is_not_there() {
+fn values_that_are_not_finite_are_missing() {
     let table = StatsTable::parse("Time,msRTT,foo\n0,nan,x\n1,-nan(ind),y\n2,inf,z\n3,1e999,\n");
     let table = table.unwrap();
     assert_eq!(table.connections[0].column("msRTT"), Some(&[None; 4][..]));

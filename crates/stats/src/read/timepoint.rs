@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_refused() {
+    fn text_that_is_not_a_time_is_refused() {
         for text in [
             "",
             "12:30:00",

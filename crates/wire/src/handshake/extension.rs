@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn congestion_and_filter_stand_once() {
+    fn congestion_and_filter_occur_once_at_most() {
         for (command, what) in [(6, "congestion control"), (7, "packet filter")] {
             let block = [0, command, 0, 1, b'a', b'b', b'c', b'd'].repeat(2);
             assert_eq!(Extension::parse_all(&block), Err(ParseError::RepeatedExtension { what }));
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn length_field_bounds_what_is_written() {
+    fn length_field_bounds_the_string() {
         let mut emitted = Vec::new();
         let extension = Extension::KmReq(vec![7; 300_000]);
         extension.emit(&mut emitted);

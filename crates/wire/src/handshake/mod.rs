@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn induction_stands_as_libsrt_writes_it() {
+    fn induction_is_laid_out_as_libsrt_writes_it() {
         assert_eq!(emitted(&induction_request()), INDUCTION_REQUEST);
         assert_eq!(Handshake::parse(&INDUCTION_REQUEST), Ok(induction_request()));
 
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn rejection_is_read_whatever_it_echoes() {
+    fn rejection_is_read_with_any_echo() {
         let mut body = with_word(5, 1404 + 1000);
         body[8..20].fill(0xFF);
         let rejection = Handshake::parse(&body).unwrap();
