@@ -24,7 +24,7 @@ pub fn retry_if_stalled(test: impl Fn()) {
             Err(_) if stall >= DISTURBANCE && attempt < ATTEMPTS => {
                 let current = thread::current();
                 let test = current.name().unwrap_or("test");
-                let note = format!("repeated: {test}: the machine stood still for {stall:?}");
+                let note = format!("repeated: {test}: the machine stalled for {stall:?}");
                 // Past the test harness's capture, like the notes of skipped tests.
                 let _ = writeln!(io::stdout(), "\n{note}");
             }

@@ -77,7 +77,7 @@ async fn understood(test: &str, program: Program) {
         let (command, _) = program.receiver(&end, &folder.file("received"));
         let mut peer = Process::start(&format!("peer-{n}"), command, &folder);
         let caller = timeout(TIMEOUT, callers.recv()).await.expect("the peer calls");
-        let caller = caller.expect("the gate stands");
+        let caller = caller.expect("the gate is open");
         assert_eq!(caller.stream_id, *text);
         let id = caller.parsed_stream_id().expect("it is well formed");
         assert_eq!(id.mode(), *mode, "{text}");
@@ -104,9 +104,9 @@ async fn each_user_of_libsrt_has_a_passphrase_or_learns_why_not() {
         }
     });
     let serving = tokio::spawn(async move {
-        let ann = gate.accept().await.expect("the listener stands");
+        let ann = gate.accept().await.expect("the listener is open");
         assert!(ann.stream_id().contains("u=ann"));
-        let ben = gate.accept().await.expect("the listener stands");
+        let ben = gate.accept().await.expect("the listener is open");
         assert!(ben.stream_id().contains("u=ben"));
     });
     for (n, (id, passphrase, answer)) in [

@@ -120,7 +120,7 @@ async fn calling_sender(
     let command = Program::SrtLiveTransmit.sender(&end, &folder.file("reference.ts"));
     let mut peer = Process::start("peer", command, folder);
     let socket = timeout(Duration::from_secs(10), listener.accept()).await;
-    let socket = socket.expect("the peer calls").expect("the listener stands");
+    let socket = socket.expect("the peer calls").expect("the listener is open");
     if let Some(line) = Program::SrtLiveTransmit.says_when_connected(Role::Caller, true) {
         peer.wait_for_line(line);
     }
@@ -133,7 +133,7 @@ async fn receive_for(socket: &Socket, time: Duration) -> u32 {
     let (mut received, mut lost) = (0, 0);
     let receiving = async {
         loop {
-            let message = socket.recv().await.expect("the connection stands");
+            let message = socket.recv().await.expect("the connection is established");
             received += 1;
             lost += message.lost_before;
         }
@@ -150,7 +150,7 @@ async fn send_for(socket: &Socket, time: Duration) {
     let sending = async {
         loop {
             pace.tick().await;
-            socket.send(message.clone()).await.expect("the connection stands");
+            socket.send(message.clone()).await.expect("the connection is established");
         }
     };
     let _ = timeout(time, sending).await;

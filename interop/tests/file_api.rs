@@ -85,7 +85,8 @@ async fn when_libsrt_calls(test: &str, passphrase: Option<&str>) {
     let number = listener.local_addr().port().to_string();
     let words: Vec<&str> = ["echo", "call", &number].into_iter().chain(passphrase).collect();
     let mut peer = LibsrtFiles::start(&words, &folder);
-    let socket = timeout(TIMEOUT, listener.accept()).await.expect("a call").expect("it stands");
+    let socket =
+        timeout(TIMEOUT, listener.accept()).await.expect("a call").expect("it is established");
     exchange(&socket).await;
     socket.close().await;
     assert_eq!(peer.wait_for_line("echoed"), format!("echoed {}", SIZES.len()));

@@ -218,7 +218,7 @@ async fn receive(
     });
     for i in 0..MESSAGES {
         let next = timeout(Duration::from_secs(10), socket.recv()).await;
-        let next = next.expect("the stream goes on").expect("the connection stands");
+        let next = next.expect("the stream goes on").expect("the connection is established");
         assert!(next.payload == message(i), "message {i} is missing or changed");
     }
     let statistics = socket.statistics();
@@ -297,7 +297,7 @@ fn config(filter: &str) -> Config {
     config.with_passphrase(secret).expect("a legal length")
 }
 
-/// A filter, and the passphrase that may stand behind it.
+/// A filter, and the passphrase that may follow it.
 fn split(options: &str) -> (&str, &str) {
     options.split_once("&passphrase=").unwrap_or((options, ""))
 }

@@ -86,7 +86,7 @@ async fn assert_carries(socket: &Socket, received: &Path) {
         let mut message = n.to_be_bytes().repeat(largest / 4);
         message.resize(largest, 0);
         sent.extend_from_slice(&message);
-        socket.send(message.into()).await.expect("the connection stands");
+        socket.send(message.into()).await.expect("the connection is established");
     }
     // The peer writes the data that it holds when the connection ends.
     socket.close().await;

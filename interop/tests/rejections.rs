@@ -51,7 +51,7 @@ async fn a_caller_that_wants_encryption_is_told_where_there_is_none() {
     let mut peer = LibsrtPeer::call(port, "x", Some("a long passphrase"), &folder);
     // The application is asked, for it might give this caller a passphrase. It does not.
     let caller = timeout(Duration::from_secs(10), listener.incoming()).await;
-    let caller = caller.expect("a caller").expect("the listener stands");
+    let caller = caller.expect("a caller").expect("the listener is open");
     let refused = caller.accept().await.expect_err("it has no passphrase");
     assert_eq!(refused.reject_reason(), None, "{refused}");
     assert_eq!(peer.wait_for_line("rejected"), "rejected: 11 (Password required or unexpected)");
@@ -180,7 +180,7 @@ async fn listener() -> Listener {
 
 async fn reject_next(listener: &Listener, reason: RejectReason) {
     let call = timeout(Duration::from_secs(10), listener.incoming()).await;
-    call.expect("the peer calls").expect("the listener stands").reject(reason);
+    call.expect("the peer calls").expect("the listener is open").reject(reason);
 }
 
 /// The reason with which a listener on this machine rejects a call.

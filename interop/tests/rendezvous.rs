@@ -188,7 +188,7 @@ async fn take(socket: &Socket, mut peer: Process) {
     let mut received = Vec::new();
     while received.len() < all_messages().len() {
         let message = timeout(TIMEOUT, socket.recv()).await.expect("the stream goes on");
-        received.extend(message.expect("the connection stands").payload);
+        received.extend(message.expect("the connection is established").payload);
     }
     assert!(received == all_messages(), "the stream arrived changed");
     assert!(feed.join().expect("it does not panic").is_some(), "the peer reads");
@@ -197,7 +197,7 @@ async fn take(socket: &Socket, mut peer: Process) {
 /// Sends, with padding behind it that the peer may hold back.
 async fn give(socket: &Socket, received: &Path) {
     for number in 0..MESSAGES + PADDING {
-        socket.send(Bytes::from(message(number))).await.expect("the connection stands");
+        socket.send(Bytes::from(message(number))).await.expect("the connection is established");
         tokio::time::sleep(INTERVAL).await;
     }
     wait_for_size(received);

@@ -51,7 +51,7 @@ async fn from(test: &str, program: Program) {
     let _peer = Process::start("peer", command, &folder);
 
     let call = timeout(Duration::from_secs(10), listener.incoming()).await;
-    let call = call.expect("the peer calls").expect("the listener stands");
+    let call = call.expect("the peer calls").expect("the listener is open");
     assert_eq!(call.stream_id(), STREAM_ID);
     assert!(call.peer_version() >= 0x01_05_00, "{:#x}", call.peer_version());
     let socket = call.accept().await.expect("the peer still waits");

@@ -9,7 +9,7 @@ pub(crate) struct Xml {
 }
 
 impl Xml {
-    /// Begins an element that something stands in.
+    /// Begins an element with content.
     pub(crate) fn open(&mut self, name: &str, attributes: &[(&str, &dyn Display)]) {
         self.tag(name, attributes);
         self.text.push('>');

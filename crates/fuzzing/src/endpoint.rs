@@ -71,7 +71,7 @@ impl World {
             caller.handle_timeout(START);
         }
         let connection = connection.expect("a perfect link");
-        let socket = listener.info(connection).expect("it stands").socket_id;
+        let socket = listener.info(connection).expect("it is established").socket_id;
         Self {
             now: START,
             endpoint: listener,

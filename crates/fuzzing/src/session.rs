@@ -200,9 +200,9 @@ impl Session {
 
     /// If both ends are established, and at most one has moved, messages that are sent now arrive.
     fn heal(&mut self) {
-        let stands = |end: &End| end.is_connected && !end.is_closed;
+        let is_established = |end: &End| end.is_connected && !end.is_closed;
         let moved = self.ends.iter().filter(|end| end.has_moved).count();
-        if self.is_damaged || moved > 1 || !self.ends.iter().all(stands) {
+        if self.is_damaged || moved > 1 || !self.ends.iter().all(is_established) {
             return;
         }
         // As long as it takes to ask again where a held-back handshake made the round trip

@@ -6,11 +6,11 @@
 //!
 //! 1. **loss** at the entrance ([`Loss`]): lost packets take no room and no rate;
 //! 2. **duplication**: the copy follows right behind and is from here on a packet like any other;
-//! 3. the **queue**, which refuses what is too much ([`QueueLimit`]) and may be kept short by CoDel
-//!    ([`Discipline`]);
-//! 4. **corruption** of what the queue took;
+//! 3. the **queue**, which refuses packets beyond its limit ([`QueueLimit`]) and may be kept short
+//!    by CoDel ([`Discipline`]);
+//! 4. **corruption** of accepted packets;
 //! 5. transmission at the link's **rate**, one packet after the other, or by the opportunities of a
-//!    recorded [`Trace`]; what is longer than the **MTU** goes no further;
+//!    recorded [`Trace`]; packets longer than the **MTU** go no further;
 //! 6. **delay** and [`Jitter`], with order kept or not, and deliberate [`Reorder`]ing.
 //!
 //! A packet meets at each stage the configuration of that moment. It changes by itself where the

@@ -22,10 +22,10 @@ pub(crate) enum Source {
     LinkSample(usize),
 }
 
-/// The next instant of each source: a tournament. The sources stand in the lowest row in their
+/// The next instant of each source: a tournament. The sources are in the lowest row in their
 /// order, and each entry of a row above is the earliest of eight below; the last row is one such
-/// group. Rows hold nothing but instants: which source is first is looked up on the way down, where
-/// the leftmost of equal ones goes first.
+/// group. Rows hold nothing but instants: the first source is looked up on the way down, where
+/// the leftmost of equal ones comes first.
 ///
 /// New sources are added at the end of the lowest row, and the rows above are built when the next
 /// event is asked for: a large world is sorted once.
@@ -38,7 +38,7 @@ pub(crate) struct Agenda {
     sources: Vec<Source>,
     /// By kind and number: the place in the lowest row, or `NOWHERE`.
     places: [Vec<u32>; KINDS],
-    /// Whether the sources stand in their order, and the rows above are right.
+    /// Whether the sources are in their order, and the rows above are right.
     sorted: bool,
 }
 
@@ -139,7 +139,7 @@ impl Agenda {
         place
     }
 
-    /// Remembers where the source at `place` stands.
+    /// Remembers the place of the source at `place`.
     fn note(&mut self, place: usize) {
         let (kind, number) = self.sources[place].kind_and_number();
         let places = &mut self.places[kind];

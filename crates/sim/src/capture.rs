@@ -11,7 +11,7 @@ use crate::packet::{IpPacket, UDP_OVERHEAD, fold, ones_complement};
 #[derive(Debug, Default)]
 pub(crate) struct Capture {
     names: Vec<String>,
-    /// Packet blocks as they stand in the file.
+    /// Packet blocks as they are written in the file.
     blocks: Vec<u8>,
 }
 

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-/// A host's clock: where it stands and how fast it runs against the world's.
+/// A host's clock: its offset and its rate against the world's.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Clock {
     /// Nanoseconds.

@@ -194,7 +194,7 @@ impl Bond {
         link
     }
 
-    /// Calls over every path with these weights and waits until all stand.
+    /// Calls over every path with these weights and waits until all links are established.
     pub fn connect(&mut self, weights: &[u16]) -> Vec<LinkId> {
         let links = weights.iter().enumerate();
         let links: Vec<LinkId> = links.map(|(path, &weight)| self.call(path, weight)).collect();

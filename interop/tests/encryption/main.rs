@@ -209,8 +209,8 @@ async fn programs_say_that_the_passphrase_is_wrong() {
     }
 }
 
-/// The rows of the table where nobody insists: the connection stands, and what each end sends is
-/// encrypted if that end has a passphrase.
+/// The rows of the table without enforcement: the connection is established, and each end encrypts
+/// if it has a passphrase.
 #[test]
 fn without_enforcement_an_end_with_a_passphrase_encrypts() {
     if !have_all(&[Tool::SrtLiveTransmit]) {

@@ -128,7 +128,7 @@ impl Session {
             self.input = Some(feeder.join().expect("it does not panic"));
         } else {
             for i in 0..messages {
-                self.socket.send(message(i)).await.expect("the connection stands");
+                self.socket.send(message(i)).await.expect("the connection is established");
                 sleep(INTERVAL).await;
             }
         }
@@ -181,7 +181,7 @@ impl Session {
         let (mut received, mut total) = (Vec::new(), 0);
         while total < size || (!reads && self.keys_seen().len() < keys) {
             let next = timeout(TIMEOUT, self.socket.recv()).await.expect("the stream goes on");
-            let payload = next.expect("the connection stands").payload;
+            let payload = next.expect("the connection is established").payload;
             total += payload.len();
             received.push(payload);
         }
@@ -220,7 +220,7 @@ impl Session {
             if i >= messages && (written(&self.file) >= size || Instant::now() > deadline) {
                 break;
             }
-            self.socket.send(message(i)).await.expect("the connection stands");
+            self.socket.send(message(i)).await.expect("the connection is established");
             sleep(INTERVAL).await;
         }
         let received = fs::read(&self.file).expect("something was received");
@@ -237,7 +237,7 @@ pub(crate) async fn listener(config: Config) -> Listener {
 /// The next caller, let in if it fits.
 pub(crate) async fn call_for(listener: &Listener) -> Result<Socket, Error> {
     let call = timeout(TIMEOUT, listener.incoming()).await.expect("the peer calls");
-    call.expect("the listener stands").accept().await
+    call.expect("the listener is open").accept().await
 }
 
 /// Our program, which listens at a port with this passphrase and writes to `received`.

@@ -50,7 +50,7 @@ fn die_with(parent: Option<&OsStr>) -> io::Result<()> {
     if actual.is_some() && actual == parent.and_then(OsStr::to_str) { Ok(()) } else { Err(alone()) }
 }
 
-/// Shows programs the processes and the network devices of their own namespaces.
+/// Gives programs a view of the processes and the network devices of their own namespaces.
 fn mount_own_views() -> io::Result<()> {
     unshare(CloneFlags::CLONE_NEWNS)?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;

@@ -1,4 +1,4 @@
-//! Where everything stands: sizes that follow from the widths of the labels.
+//! The places of all parts of a chart: sizes that follow from the widths of the labels.
 
 use super::legend::Legend;
 use super::markers::{self, Label};

@@ -98,7 +98,7 @@ pub(crate) fn draw_labels(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>)
     }
 }
 
-/// Where a label may stand.
+/// A possible place of a label.
 struct Stand {
     left: f64,
     bottom: f64,

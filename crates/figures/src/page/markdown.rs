@@ -5,7 +5,7 @@ use super::text::{Span, Text};
 
 impl Table {
     /// The table as GitHub-flavoured Markdown: its caption as a strong line, an empty line, and the
-    /// rows. A common head of several columns stands in the head of each of them.
+    /// rows. A common head of several columns is repeated in the head of each of them.
     pub fn to_markdown(&self) -> String {
         let mut lines = Vec::new();
         if !self.caption.is_empty() {

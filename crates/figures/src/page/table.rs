@@ -10,7 +10,7 @@ pub struct Table {
     pub(crate) rows: Vec<Vec<Text>>,
 }
 
-/// A column: its name, and how its cells stand.
+/// A column: its name, and the alignment of its cells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     pub(crate) name: String,
@@ -18,7 +18,7 @@ pub struct Column {
     pub(crate) align: Align,
 }
 
-/// How the cells of a column stand.
+/// The alignment of the cells of a column.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Align {
     /// At the left, for words.

@@ -1,6 +1,6 @@
 //! Text with a little in it that is not plain.
 
-/// A paragraph, or what stands in a cell.
+/// A paragraph, or the content of a cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Text {
     pub(crate) spans: Vec<Span>,
@@ -38,7 +38,7 @@ impl Text {
         self.with(Span::Code(text.into()))
     }
 
-    /// Adds a link. An address that is neither `http(s)://` nor `#…` stands there as plain text.
+    /// Adds a link. An address that is neither `http(s)://` nor `#…` becomes plain text.
     #[must_use]
     pub fn link(self, text: impl Into<String>, address: impl Into<String>) -> Self {
         self.with(Span::Link(text.into(), address.into()))

@@ -1,4 +1,4 @@
-//! A plan's text as a tree whose parts know where they stand.
+//! A plan's text as a tree whose parts know their places.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::plan::error::{Place, PlanError, Source};
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) place: Place,
@@ -64,7 +64,7 @@ impl Table {
         self.entries.iter().find(|entry| entry.key == key)
     }
 
-    /// Where a key stands; the table's own place if it has no such key.
+    /// The place of a key; the table's own place if it has no such key.
     pub(crate) fn place_of(&self, key: &str) -> Place {
         self.get(key).map_or(&self.place, |entry| &entry.place).clone()
     }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 /// An error in a plan: the file, the line, the key, and what would be right.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub struct PlanError {
-    /// Where it stands, for people: `my.toml:12`, or `--set loss=5`.
+    /// Its place, for people: `my.toml:12`, or `--set loss=5`.
     pub place: String,
-    /// The number of the line, from 1; `None` if it stands in no line.
+    /// The number of the line, from 1; `None` if it is in no line.
     pub line: Option<usize>,
     /// The line itself.
     pub excerpt: Option<String>,
@@ -35,7 +35,7 @@ pub(crate) struct Source {
     lines: bool,
 }
 
-/// Where something stands.
+/// A place in a plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     source: Arc<Source>,

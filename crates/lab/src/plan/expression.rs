@@ -49,7 +49,7 @@ impl Expression {
         }
     }
 
-    /// Whether a quantity stands in it.
+    /// Whether it contains a quantity.
     pub(crate) fn has_quantity(&self) -> bool {
         match self {
             Self::Quantity(_) => true,
@@ -82,7 +82,7 @@ impl Expression {
         }
     }
 
-    /// Its value as a floating-point number, with quantities as they stand in results (see
+    /// Its value as a floating-point number, with quantities as they are written in results (see
     /// [`Quantity::plain`]); `None` where `lookup` has none, or for a division by zero.
     pub(crate) fn number(&self, lookup: &dyn Fn(&str) -> Option<f64>) -> Option<f64> {
         let number = match self {

@@ -18,7 +18,7 @@ pub struct Figure {
     pub x: Horizontal,
     /// Metrics or columns on the vertical axis.
     pub y: Vec<String>,
-    /// The vertical axis' name; empty to take it from what stands on it.
+    /// The vertical axis' name; empty to take it from the axis' metrics.
     pub y_title: String,
     /// Whether the vertical axis is logarithmic.
     pub log: bool,
@@ -121,7 +121,7 @@ pub struct Reference {
     pub source: String,
     /// The CSV file, beside the plan or built in; `None` if `rows` are in the plan.
     pub file: Option<String>,
-    /// Rows that stand in the plan: column and value.
+    /// Rows in the plan itself: column and value.
     pub rows: Vec<Vec<(String, String)>>,
     /// Our parameter or metric, and its column or a formula over columns there.
     pub columns: Vec<(String, String)>,

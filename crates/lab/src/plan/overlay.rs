@@ -68,7 +68,7 @@ impl Overlay {
 }
 
 impl Plan {
-    /// Replaces values of this plan, for instance by what stands on a command line.
+    /// Replaces values of this plan, for instance by those of a command line.
     ///
     /// # Errors
     ///

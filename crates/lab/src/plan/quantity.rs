@@ -77,7 +77,8 @@ impl Quantity {
         Self { number, dimension }
     }
 
-    /// The number as it stands in results: milliseconds, megabits a second, bytes, a share of 1.
+    /// The number as it is written in results: milliseconds, megabits a second, bytes, a share of
+    /// 1.
     pub fn plain(&self) -> Ratio {
         let unit = Ratio::whole(self.dimension.plain_unit());
         self.number.over(unit).unwrap_or(self.number)

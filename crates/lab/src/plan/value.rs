@@ -50,7 +50,7 @@ impl Value {
         }
     }
 
-    /// As it stands in results: a bare number in the unit of the column, or the text.
+    /// The value as it is written in results: a bare number in the unit of the column, or the text.
     pub fn plain(&self) -> String {
         match self {
             Self::Quantity(quantity) => quantity.plain().to_string(),
@@ -69,7 +69,7 @@ impl Value {
 }
 
 impl fmt::Display for Value {
-    /// With a unit, as it could stand in a plan.
+    /// The value with a unit, as it could be written in a plan.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Quantity(quantity) => quantity.fmt(f),

@@ -11,7 +11,7 @@ use crate::results::{Estimate, Results, Tabulation};
 /// The compared results: metric, backend, reference.
 type Pair = (String, String, String);
 
-/// Cells of one pair: ours, theirs, and where they stand.
+/// Cells of one pair: ours, theirs, and their places.
 type Cells = Vec<(Estimate, Estimate, String)>;
 
 /// Writes a table with a row for each pair of ours and a reference.
@@ -69,8 +69,7 @@ pub(super) fn write(page: &mut Page, results: &Results, tables: &[(&Grouping, Ta
     page.table(table);
     page.text(
         "Counted over the cells of all tables below that show a metric itself: in how many of them \
-         the 95 % intervals overlap. Where what stands beside has no interval, ours must hold its \
-         value.",
+         the 95 % intervals overlap. A published value without an interval must lie within ours.",
     );
     if !places.is_empty() {
         page.list(places);

@@ -118,7 +118,7 @@ fn experiment_of(results: &Results, filters: &[Filter]) -> String {
         .join("; ")
 }
 
-/// More tables than that stand under headings of their experiments.
+/// If there are more tables, they get headings with the names of their experiments.
 const MOST_UNGROUPED: usize = 12;
 
 /// A word on numbers that are left out, where names are numbers: a publication's, as a rule.
@@ -145,7 +145,7 @@ fn gaps<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
     }
 }
 
-/// The publication that is repeated, and what stands beside our results.
+/// The publication that is repeated, and the sources beside our results.
 fn source(page: &mut Page, results: &Results) {
     let plan = &results.plan;
     if !plan.source.is_empty() {
@@ -167,7 +167,7 @@ fn source(page: &mut Page, results: &Results) {
     if !items.is_empty() {
         let is_drawn = plan.references.iter().any(|reference| drawn(&reference.name));
         let how = if is_drawn { ", in figures with hollow markers and dashed lines" } else { "" };
-        page.text(format!("Beside our results stand{how}:"));
+        page.text(format!("Published results beside ours{how}:"));
         page.list(items);
     }
 }
@@ -220,7 +220,7 @@ fn facts(results: &Results) -> Vec<Text> {
         Text::from(format!("Run by: {}", backends.join(", "))),
         Text::from(format!(
             "Runs: {}; seed of the plan: {}. The seed of each run comes from that, its parameters \
-             and its repeat, and stands in its row",
+             and its repeat, and is written in its row",
             results.sheet.rows().len(),
             meta.seed
         )),

@@ -50,7 +50,7 @@ pub(super) fn four_digits(value: f64) -> String {
     }
 }
 
-/// Half the width of an interval, as it stands behind the value.
+/// Half the width of an interval, as it is written after the value.
 pub(super) fn half(estimate: &Estimate) -> Option<String> {
     let (low, high) = estimate.interval.filter(|(low, high)| high > low)?;
     let half = (high - low) / 2.0;

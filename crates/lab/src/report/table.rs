@@ -40,7 +40,7 @@ fn filled(results: &Results, title: String, cells: &Tabulation) -> Table {
     let is_there = |index: usize| cells.rows.iter().any(|(_, row)| row[index].is_some());
     let there: Vec<usize> = (0..cells.columns.len()).filter(|index| is_there(*index)).collect();
     let heads = cells.row_names.iter().map(|name| Column::text(name.clone()));
-    // A unit that all columns share stands above the table.
+    // A unit that all columns share is written above the table.
     let unit = cells.columns.first().map_or("", |column| column.unit.as_str());
     let is_shared = !unit.is_empty() && cells.columns.iter().all(|column| column.unit == unit);
     let title = if is_shared { format!("{title}, {unit}") } else { title };

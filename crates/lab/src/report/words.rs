@@ -87,7 +87,7 @@ pub(super) fn parameter(results: &Results, name: &str, value: &str) -> String {
     }
 }
 
-/// A value of a parameter where its name stands elsewhere.
+/// A value of a parameter whose name is written elsewhere.
 pub(super) fn value(results: &Results, name: &str, value: &str) -> String {
     let full = parameter(results, name, value);
     full.strip_prefix(&format!("{name} ")).map_or(full.clone(), str::to_owned)

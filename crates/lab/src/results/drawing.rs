@@ -49,7 +49,7 @@ pub struct Line {
 /// A point of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// Where it stands; the place among all values if these are no numbers.
+    /// Its place; the place among all values if these are no numbers.
     pub x: f64,
     /// The value of `x` as it is written in results.
     pub x_text: String,
@@ -303,7 +303,7 @@ impl Results {
     }
 }
 
-/// Where a value stands on an axis.
+/// The place of a value on an axis.
 #[expect(clippy::cast_precision_loss, reason = "an axis has few values")]
 fn place(text: &str, all: &[String]) -> f64 {
     match text.parse() {

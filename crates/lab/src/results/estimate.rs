@@ -13,7 +13,7 @@ use crate::results::interval::Estimate;
 /// The values that runs of a group have in common, in the order of what groups them.
 pub(crate) type GroupKey = Vec<String>;
 
-/// A condition, its column, and the values that it wants as they stand in results.
+/// A condition, its column, and the values that it wants as they are written in results.
 struct Test {
     column: Option<String>,
     wanted: Wanted,
@@ -113,7 +113,7 @@ impl Results {
         parameter.map(|parameter| parameter.key.as_str())
     }
 
-    /// A written value of a parameter as it stands in results.
+    /// A written value of a parameter as it is written in results.
     pub(crate) fn plain(&self, name: &str, written: &str) -> String {
         if LABELS.contains(&name) {
             return written.to_owned();

@@ -33,8 +33,8 @@ impl Folder {
         &self.0
     }
 
-    /// Makes it, with what does not change while it is filled. Others will read it: the plan stands
-    /// there without its passphrases.
+    /// Makes it, with the files that do not change while it is filled. Others will read it: its
+    /// plan has no passphrases.
     pub(crate) fn create(&self, plan: &str, meta: &Meta) -> Result<(), String> {
         self.make(&self.0)?;
         let json = serde_json::to_string_pretty(meta).map_err(|error| error.to_string())?;

@@ -41,7 +41,7 @@ pub(crate) use sheet::csv_line;
 /// make the figures and tables of the plan.
 #[derive(Clone, Debug)]
 pub struct Results {
-    /// The plan as it was run, with what stood on the command line.
+    /// The plan as it was run, with the values from the command line.
     pub plan: Plan,
     /// How they were made.
     pub meta: Meta,

@@ -22,7 +22,7 @@ pub struct Tabulation {
 /// A column of a table.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Column {
-    /// The values of what columns differ in, as they stand in results.
+    /// The values of the columns' parameters, as they are written in results.
     pub key: Vec<String>,
     /// The metric or column of results.
     pub metric: String,

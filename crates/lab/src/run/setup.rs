@@ -164,7 +164,7 @@ impl Setup {
     }
 }
 
-/// The values of a run, and where they stand.
+/// The values of a run, and their places in the plan.
 struct Given<'a> {
     plan: &'a Plan,
     experiment: &'a Experiment,

@@ -12,11 +12,11 @@ use crate::trace::{Trace, TraceRow};
 
 /// The parameters of a course. It has a row each 100 ms and goes straight from one to the next.
 ///
-/// A Markov chain goes from state to state: how the device stands to the cell. Within a state
-/// the rate wanders about its mean (an autoregressive process of first order: fading and the other
+/// A Markov chain goes from state to state: the positions of the device in the cell. Within a state
+/// the rate varies about its mean (an autoregressive process of first order: fading and the other
 /// users), and so does the delay (how long the scheduler lets the device wait). Where the rate
-/// falls low, loss comes with it: what little gets through gets through badly. All of it in
-/// integers, so that a seed makes the same course everywhere.
+/// falls low, packets are also lost. All of it in integers, so that a seed makes the same course
+/// everywhere.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Course {
     /// Tells this course from others that are made of the same seed.
@@ -35,7 +35,7 @@ pub(super) struct Course {
     pub(super) pauses: Pauses,
 }
 
-/// How a device stands to the cell.
+/// The position of a device in its cell.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct State {
     /// Mean rate in kb/s.

@@ -132,7 +132,7 @@ fn when_it_is(text: &str) -> Result<Event, LinkTextError> {
             _ => {
                 let meant = match nearest(word, ["every", "until"]) {
                     Some(meant) => format!("did you mean `{meant}`?"),
-                    None => "before the colon stand a time, `every` TIME, `until` TIME".to_owned(),
+                    None => "before the colon, write a time, `every` TIME, `until` TIME".to_owned(),
                 };
                 return Err(LinkTextError::new(format!("`{word}`: {meant}")));
             }

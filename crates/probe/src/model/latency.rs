@@ -158,7 +158,7 @@ impl Need {
     }
 }
 
-/// A share as it stands in a URI: in percent, without needless digits.
+/// A share as it is written in a URI: in percent, without needless digits.
 fn as_typed(share: f64) -> String {
     let percent: f64 = format!("{:.5e}", share * 100.0).parse().unwrap_or(0.0);
     format!("{percent}%")

@@ -74,7 +74,7 @@ struct Outcome {
     promised: Expected,
     sent: u64,
     lost: u64,
-    /// The median round trip tells that a queue stood at the link most of the time.
+    /// Whether the median round trip shows that there was a queue at the link most of the time.
     queued: bool,
     recommendation: Recommendation,
     measurement: Measurement,

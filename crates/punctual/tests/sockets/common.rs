@@ -13,7 +13,7 @@ pub(crate) async fn within<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(Duration::from_secs(30), future).await.expect("no answer: it hangs")
 }
 
-/// Waits until `condition` holds, for state that can be asked for and is not told.
+/// Waits until `condition` holds, for state that can be read and is not announced.
 pub(crate) async fn until(condition: impl Fn() -> bool) {
     within(async {
         while !condition() {
@@ -37,7 +37,7 @@ pub(crate) fn local() -> SocketAddr {
     "127.0.0.1:0".parse().unwrap()
 }
 
-/// Short latency, and time to send what is buffered when it is closed.
+/// Short latency, and time to send buffered messages when it is closed.
 pub(crate) fn config() -> Config {
     Config::default()
         .with_latency(Duration::from_millis(20))
@@ -53,7 +53,7 @@ pub(crate) fn prompt() -> Config {
     config().with_tsbpd(false).with_too_late_drop(false).with_send_buffer(few)
 }
 
-/// A caller and what the listener accepted.
+/// A caller and the accepted connection.
 pub(crate) async fn pair(config: Config) -> (Socket, Socket) {
     let listener = Listener::bind(local(), config.clone()).await.unwrap();
     let call = Socket::connect(listener.local_addr(), config);

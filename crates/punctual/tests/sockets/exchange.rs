@@ -274,7 +274,7 @@ async fn an_idle_pair_sleeps() {
     let before = [&a, &b].map(|socket| socket.port_statistics().turns);
     tokio::time::sleep(Duration::from_secs(2)).await;
     let after = [&a, &b].map(|socket| socket.port_statistics().turns);
-    // A keepalive a second from each end, and what they make the other end do.
+    // A keepalive a second from each end, and the other end's reactions.
     for (before, after) in before.into_iter().zip(after) {
         assert!(after - before <= 20, "{} turns in two seconds without a message", after - before);
     }

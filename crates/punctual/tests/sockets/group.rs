@@ -161,7 +161,7 @@ async fn a_backup_takes_over_and_nothing_is_lost() {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     let states = |weight| sender.links().iter().find(|it| it.weight == weight).map(|it| it.state);
-    // Or called again in vain, where this took so long that it ended.
+    // Or a call that failed, if this took long enough for the link to end.
     assert!(states(10).is_none_or(|state| state == LinkState::Unstable), "{:?}", states(10));
     assert!(states(5).is_some_and(LinkState::is_active));
     assert!(sender.switches() >= 1);
@@ -204,7 +204,7 @@ async fn groups_and_connections_of_their_own_are_told_apart() {
 /// A full group waits for its links without looking again and again.
 #[tokio::test]
 async fn a_sender_waits_for_room_in_a_link() {
-    // A machine that stands still for long must not make a message late.
+    // A machine that stalls for long must not make a message late.
     let very_patient = |config: Config| config.with_latency(Duration::from_secs(3)).unwrap();
     let listener = Listener::bind(local(), very_patient(lets_groups_in())).await.unwrap();
     let links = vec![GroupLink::to(listener.local_addr()); 2];

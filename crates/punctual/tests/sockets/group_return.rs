@@ -50,7 +50,7 @@ impl Path {
     }
 }
 
-/// Passes datagrams on, from a port of its own toward `target`.
+/// Passes datagrams on to `target`, from its own port.
 async fn relay(front: Arc<UdpSocket>, target: SocketAddr) {
     let back = UdpSocket::bind(local()).await.unwrap();
     back.connect(target).await.unwrap();
@@ -151,7 +151,7 @@ async fn a_link_is_back_when_its_path_is_whatever_the_group_does() {
     }
     let all = outages.join_all().await;
     assert_eq!(all.len(), 15);
-    // It is called once a second, for up to three seconds; a machine may stand still for longer.
+    // It is called once a second, for up to three seconds; a machine may stall for longer.
     let slow = all.iter().filter(|(_, took)| *took > Duration::from_secs(3)).count();
     assert!(slow <= 5, "not called once a second: {all:?}");
 }

@@ -23,7 +23,7 @@ impl Log {
         Self { thread: thread::current().id() }
     }
 
-    /// How many lines of this level have all of these `parts`.
+    /// The number of lines of this level that have all of these `parts`.
     pub(crate) fn count(&self, level: Level, parts: &[&str]) -> usize {
         let fits = |line: &&Line| {
             let is_here = line.thread == self.thread && line.level == level;

@@ -29,7 +29,7 @@ use crate::world::HostId;
 pub struct StreamConfig {
     /// How messages are carried.
     pub transport: Transport,
-    /// How fast the application sends: payload bits a second since the connection stands.
+    /// The rate of the application: payload bits a second since the connection is established.
     pub rate: RateSchedule,
     /// Bytes of each message: 24 up to the limit of the transport, which is 1456 over live SRT,
     /// 1472 over UDP, and a mebibyte in file mode.
@@ -62,7 +62,7 @@ pub enum Transport {
         caller: End,
     },
     /// A group of connections that carry one live stream. A link that ends is called again each
-    /// second as long as another one stands.
+    /// second as long as another one is established.
     Group {
         /// The kind of the group.
         kind: GroupKind,

@@ -38,7 +38,7 @@ pub struct StreamOutcome {
     pub integrity: StreamIntegrity,
     /// A sample each period, if the stream was to be recorded.
     pub series: Vec<StreamSample>,
-    /// Why the connection ended, by the end that noticed first; `None` while it stands.
+    /// Why the connection ended, by the end that noticed first; `None` while it is established.
     pub closed: Option<CloseReason>,
     /// When the sender could send, since the world's start; `None` if it never could.
     pub connected_at: Option<Duration>,

@@ -56,7 +56,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Whether both ends of every stream stand, or will never.
+    /// Whether every stream is established at both ends, or never will be.
     pub fn have_connected(&self, explored: &Explored) -> bool {
         let mut streams = explored.streams.iter().zip(&self.plan.streams);
         streams.all(|(&id, stream)| {

@@ -12,7 +12,7 @@ const MS: fn(u64) -> Duration = Duration::from_millis;
 /// From when on a group must have lost nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SafeSince {
-    /// When the link stood to which nothing happens.
+    /// When the link was established that no fault hits.
     stood_at: Option<Duration>,
     /// The losses up to the last look.
     lost: Option<u64>,
@@ -81,7 +81,7 @@ pub fn file_lags(outcome: &StreamOutcome) -> bool {
     outcome.behind > Duration::ZERO || outcome.messages_received < outcome.messages_sent
 }
 
-/// Whether a link of a group does not stand, or something waits in it for long.
+/// Whether a link of a group is not established, or packets wait in it for long.
 pub fn group_lags(outcome: &StreamOutcome) -> bool {
     let links = outcome.links.iter();
     let mut stuck = links.filter(|link| {
