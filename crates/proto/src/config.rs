@@ -173,6 +173,14 @@ impl BufferSize {
         }
     }
 
+    /// The size in bytes as libsrt's options count it; `None` for the automatic size.
+    pub const fn bytes(self) -> Option<usize> {
+        match self {
+            Self::Auto => None,
+            Self::Packets(packets) => Some(packets.saturating_mul(BUFFER_UNIT)),
+        }
+    }
+
     /// The size that libsrt's option in bytes means: 1472 bytes a packet.
     pub const fn from_bytes(bytes: usize) -> Self {
         let packets = bytes / BUFFER_UNIT;

@@ -88,6 +88,7 @@ mod filter;
 mod group;
 mod handshake;
 mod mode;
+mod option;
 mod seq_ring;
 mod seq_set;
 mod statistics;
@@ -118,6 +119,9 @@ pub use group::{
     DrainedLink, Group, GroupDriver, GroupKind, GroupMessage, GroupOffer, LinkAccess, LinkAction,
     LinkEndpoints, LinkId, LinkState, LinkStatus, LinkTerms, LinkUpError, LocalEndpoints,
     Membership,
+};
+pub use option::{
+    AppliesTo, CONNECTION_OPTIONS, OptionInfo, OptionKind, OptionPhase, OptionValue, TypedOption,
 };
 pub use punctual_crypto::{CipherMode, KeyLength, Passphrase};
 pub use punctual_rtt::{ClassicRtt, PacketNumber, Rtt, RttEstimator, RttSample};

@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use futures_core::future::BoxFuture;
 use punctual_proto::{
-    CloseReason, Config, ConnectionId, ConnectionInfo, Endpoint, Message, PeerError, Readiness,
-    SendOptions, Statistics, StreamId, StreamIdError,
+    CloseReason, Config, ConfigError, ConnectionId, ConnectionInfo, Endpoint, Message, PeerError,
+    Readiness, SendOptions, Statistics, StreamId, StreamIdError,
 };
 use punctual_units::Instant;
 use tokio::sync::Notify;
@@ -350,6 +350,37 @@ impl Socket {
     pub fn readiness(&self) -> Readiness {
         let Connection { shared, id, .. } = &*self.connection;
         shared.call(|state, now| state.endpoint.readiness(now, *id)).unwrap_or_default()
+    }
+
+    /// The options of the connection as they are now.
+    pub fn config(&self) -> Config {
+        let Connection { shared, id, .. } = &*self.connection;
+        shared.call(|state, _| state.endpoint.connection_config(*id).cloned()).unwrap_or_default()
+    }
+
+    /// Changes options of the running connection: `change` gets them and returns them with other
+    /// values, which take effect at once. It must not call the socket. The options that can be
+    /// changed are those with [`OptionPhase::AnyTime`](crate::OptionPhase::AnyTime): `maxbw`,
+    /// `inputbw`, `mininputbw`, `oheadbw`, `maxrexmitbw`, `snddropdelay`, `linger`, `lossmaxttl`
+    /// and `drifttracer`.
+    ///
+    /// Errors: that of `change`, or an option that can only be set before connecting has another
+    /// value. Then no option is changed.
+    ///
+    /// ```
+    /// # use punctual::{Bitrate, Config, ConfigError, MaxBandwidth, Socket};
+    /// # fn example(socket: &Socket) -> Result<(), ConfigError> {
+    /// let limit = MaxBandwidth::Absolute(Bitrate::from_mbps(8));
+    /// socket.configure(|config| Ok(config.with_max_bandwidth(limit)))?;
+    /// socket.configure(|config| config.with_option("oheadbw", 40))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn configure(
+        &self,
+        change: impl FnOnce(Config) -> Result<Config, ConfigError>,
+    ) -> Result<(), ConfigError> {
+        self.with_driver(|endpoint, now, id| endpoint.configure(now, id, change))
     }
 
     /// The terms that both ends agreed on, such as the latency.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use punctual_netem::{LinkConfig, Loss};
 use punctual_proto::{
-    Config, ConnectionInfo, Endpoint, EndpointConfig, MsgNo, Readiness, SendError, SendOptions,
-    Statistics,
+    Config, ConfigError, ConnectionInfo, Endpoint, EndpointConfig, MsgNo, Readiness, SendError,
+    SendOptions, Statistics,
 };
 use punctual_units::{Bitrate, Instant};
 
@@ -314,6 +314,20 @@ impl Pair {
         let node = self.node(side);
         let (now, id) = (node.local(world), node.connection.expect("a connection"));
         node.endpoint.readiness(now, id).expect("not released")
+    }
+
+    /// Changes options of the connection at one end while it runs.
+    pub fn configure(
+        &mut self,
+        side: Side,
+        change: impl FnOnce(Config) -> Result<Config, ConfigError>,
+    ) -> Result<(), ConfigError> {
+        let world = self.now;
+        let node = self.node(side);
+        let (now, id) = (node.local(world), node.connection.expect("a connection"));
+        node.endpoint.configure(now, id, change)?;
+        self.exchange();
+        Ok(())
     }
 
     /// The information about the connection at one end.

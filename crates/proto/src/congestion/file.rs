@@ -66,14 +66,10 @@ impl FileControl {
         isn: SeqNo,
         chance: Chance,
     ) -> Self {
-        let mss = mss as u64;
-        let least_period = match limit {
-            MaxBandwidth::Absolute(rate) => rate.time_for(mss).as_secs_f64() * 1e6,
-            // There is no input's rate to be relative to: the file is there as a whole.
-            MaxBandwidth::Unlimited | MaxBandwidth::Relative => 0.0,
-        };
+        let mss = mss as f64;
+        let least_period = least_period(limit, mss);
         Self {
-            mss: mss as f64,
+            mss,
             least_period,
             slow_start: true,
             window: FIRST_WINDOW,
@@ -164,6 +160,15 @@ impl CongestionControl for FileControl {
         Duration::from_secs_f64(self.period / 1e6)
     }
 
+    fn limit_changed(&mut self, limit: MaxBandwidth) {
+        self.least_period = least_period(limit, self.mss);
+        if self.slow_start {
+            self.period = self.least_period.max(1.0);
+        } else {
+            self.set_period(self.period);
+        }
+    }
+
     fn window(&self) -> u32 {
         #[expect(clippy::cast_possible_truncation, reason = "a float saturates")]
         #[expect(clippy::cast_sign_loss, reason = "a window is never negative")]
@@ -233,6 +238,20 @@ fn power_of_ten_from(value: f64) -> f64 {
         power *= 10.0;
     }
     power
+}
+
+/// The period at which packets of `mss` bytes reach the limit, microseconds.
+fn least_period(limit: MaxBandwidth, mss: f64) -> f64 {
+    match limit {
+        MaxBandwidth::Absolute(rate) => {
+            #[expect(clippy::cast_possible_truncation, reason = "a packet has 1500 bytes at most")]
+            #[expect(clippy::cast_sign_loss, reason = "a size is never negative")]
+            let mss = mss as u64;
+            rate.time_for(mss).as_secs_f64() * 1e6
+        }
+        // There is no input's rate to be relative to: the file is there as a whole.
+        MaxBandwidth::Unlimited | MaxBandwidth::Relative => 0.0,
+    }
 }
 
 #[cfg(test)]

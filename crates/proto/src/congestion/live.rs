@@ -42,6 +42,15 @@ impl LiveControl {
         control
     }
 
+    /// Takes over the limits of these options.
+    pub(crate) fn configure(&mut self, config: &Config) {
+        self.limit = config.max_bandwidth();
+        self.input_bandwidth = config.input_bandwidth();
+        self.min_input_bandwidth = config.min_input_bandwidth();
+        self.overhead_percent = u64::from(config.overhead_bandwidth());
+        self.update();
+    }
+
     /// The application submitted a message.
     pub(crate) fn submitted(&mut self, now: Instant, payload: usize) {
         self.input.submit(now, payload);

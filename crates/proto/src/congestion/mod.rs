@@ -18,7 +18,7 @@ use self::file::FileControl;
 use self::live::LiveControl;
 pub(crate) use self::path_delay::PathDelay;
 use crate::chance::Chance;
-use crate::config::{Config, CongestionAlgorithm, Transmission};
+use crate::config::{Config, CongestionAlgorithm, MaxBandwidth, Transmission};
 use crate::connection::send::pacer::Pace;
 use crate::handshake::Negotiated;
 
@@ -102,6 +102,12 @@ pub trait CongestionControl: fmt::Debug + Send {
 
     /// No packet was acknowledged for the retransmission timeout.
     fn timed_out(&mut self, now: Instant, path: &PathState);
+
+    /// The application changed the limit of the sending rate
+    /// ([`Config::max_bandwidth`](crate::Config::max_bandwidth)). By default it is ignored.
+    fn limit_changed(&mut self, limit: MaxBandwidth) {
+        let _ = limit;
+    }
 }
 
 /// The congestion control of a connection. That of live streams sees more than the others: it
@@ -144,6 +150,14 @@ impl Controller {
         };
         let packet_size = u32::try_from(negotiated.fixed.mss).unwrap_or(u32::MAX);
         Self::Other(Box::new(Other { control, delay: PathDelay::default(), packet_size }))
+    }
+
+    /// Takes over the limits of these options.
+    pub(crate) fn configure(&mut self, config: &Config) {
+        match self {
+            Self::Live(live) => live.configure(config),
+            Self::Other(other) => other.control.limit_changed(config.max_bandwidth()),
+        }
     }
 
     /// The peer reported its round-trip time.

@@ -171,6 +171,12 @@ impl Established {
         self.receiver.repeat_nak(now, self.rtt.estimate());
     }
 
+    /// Takes over the options that may change while the connection runs.
+    pub(crate) fn configure(&mut self, config: &Config) {
+        self.sender.configure(config, &self.negotiated);
+        self.receiver.configure(config, &self.negotiated);
+    }
+
     /// Whether packets still matter: the connection is open, or closing.
     pub(crate) const fn is_live(&self) -> bool {
         !matches!(self.phase, Phase::Ended(_))

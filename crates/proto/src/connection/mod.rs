@@ -32,7 +32,7 @@ use self::link::GroupLinkConfig;
 use self::timer::{Timer, TimerTable};
 use crate::config::Config;
 use crate::encryption::KeyState;
-use crate::error::{CloseReason, PeerError, RecvError, SendError};
+use crate::error::{CloseReason, ConfigError, PeerError, RecvError, SendError};
 use crate::event::{ConnectionInfo, Message, Readiness, SendOptions};
 use crate::handshake::caller::Caller;
 use crate::handshake::rendezvous::Rendezvous;
@@ -417,6 +417,22 @@ impl Connection {
             State::Failed(reason) => Err(RecvError::Closed(CloseReason::clone(reason))),
             State::Established(live) => live.recv(now, due_by, &mut self.timers),
         }
+    }
+
+    /// Its options.
+    pub(crate) const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Takes over `config`, which may differ in options that can be changed at any time.
+    pub(crate) fn configure(&mut self, now: Instant, config: Config) -> Result<(), ConfigError> {
+        self.config.check_change(&config)?;
+        self.config = config;
+        if let State::Established(live) = &mut self.state {
+            live.configure(&self.config);
+            live.reschedule(now, Cause::Other, &mut self.timers, &mut self.signals);
+        }
+        Ok(())
     }
 
     /// What the application can do without waiting; messages count that are due at `due_by`.

@@ -36,7 +36,9 @@ pub use self::transmit::Transmit;
 use crate::chance::Chance;
 use crate::config::{Config, EndpointConfig};
 use crate::connection::{Connection, Signals};
-use crate::error::{AcceptError, CloseReason, ConnectError, PeerError, RecvError, SendError};
+use crate::error::{
+    AcceptError, CloseReason, ConfigError, ConnectError, PeerError, RecvError, SendError,
+};
 use crate::event::{ConnectionInfo, Event, IncomingId, Message, Readiness, SendOptions};
 use crate::group::Membership;
 use crate::handshake::caller::Caller;
@@ -348,6 +350,32 @@ impl Endpoint {
     pub fn readiness(&mut self, now: Instant, id: ConnectionId) -> Option<Readiness> {
         let index = self.index(id)?;
         Some(self.connections[index].connection.readiness(now + self.early_delivery))
+    }
+
+    /// The options of a connection; `None` for a connection that was released.
+    pub fn connection_config(&self, id: ConnectionId) -> Option<&Config> {
+        Some(self.connections[self.index(id)?].connection.config())
+    }
+
+    /// Changes options of a connection that is under way or established: `change` gets its options
+    /// and returns them with other values, which take effect at once. Nothing happens to a
+    /// connection that was released.
+    ///
+    /// # Errors
+    ///
+    /// That of `change`; or an option has another value that can only be set before connecting
+    /// ([`OptionPhase`](crate::OptionPhase)). Then no option is changed.
+    pub fn configure(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        change: impl FnOnce(Config) -> Result<Config, ConfigError>,
+    ) -> Result<(), ConfigError> {
+        let Some(index) = self.index(id) else { return Ok(()) };
+        let connection = &mut self.connections[index].connection;
+        connection.configure(now, change(connection.config().clone())?)?;
+        self.settle(now, index);
+        Ok(())
     }
 
     /// Tells the peer that something went wrong with what it sends, such as a full disk, by a

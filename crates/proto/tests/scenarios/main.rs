@@ -42,6 +42,7 @@ mod odd_packets;
 mod pacing;
 mod peer_errors;
 mod places;
+mod reconfigured;
 mod recorded;
 mod refusals;
 mod rendezvous;

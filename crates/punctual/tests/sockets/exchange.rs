@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use crate::common::{config, local, message, pair, prompt, until, within};
 use bytes::Bytes;
-use punctual::{BufferSize, Error, Listener, Outgoing, SendOptions, Socket, now};
+use punctual::{
+    Bitrate, BufferSize, Error, Listener, MaxBandwidth, Outgoing, SendOptions, Socket, now,
+};
 
 #[tokio::test]
 async fn all_messages_arrive_in_order_both_ways() {
@@ -292,4 +294,19 @@ async fn a_socket_says_at_any_time_what_it_is_ready_for() {
     within(caller.close()).await;
     until(|| accepted.readiness().broken).await;
     assert!(caller.readiness().broken && !accepted.readiness().writable);
+}
+
+#[tokio::test]
+async fn an_option_changes_on_an_established_connection_unless_it_is_settled() {
+    let (caller, accepted) = pair(config()).await;
+    let limit = MaxBandwidth::Absolute(Bitrate::from_mbps(8));
+    caller.configure(|config| Ok(config.with_max_bandwidth(limit))).unwrap();
+    assert_eq!(caller.config().max_bandwidth(), limit);
+    assert_eq!(caller.statistics().max_bandwidth, Bitrate::from_mbps(8));
+    accepted.configure(|config| config.with_option("lossmaxttl", 20)).unwrap();
+    assert_eq!(accepted.config().reorder_tolerance(), 20);
+    let error = caller.configure(|config| config.with_option("latency", 300)).unwrap_err();
+    assert_eq!(error.option, "latency");
+    assert_eq!(caller.config().receive_latency(), config().receive_latency());
+    caller.close().await;
 }

@@ -98,6 +98,12 @@ impl ReceiveHalf {
         }
     }
 
+    /// Takes over the options that may change while the connection runs.
+    pub(crate) fn configure(&mut self, config: &Config, negotiated: &Negotiated) {
+        self.timing.trace_clock(config.drift_tracer());
+        self.naks.set_reorder_tolerance(config, negotiated);
+    }
+
     /// A data packet came in; the packet before it, of any kind, did at `heard_before`. Whether it
     /// may have moved a timer, or calls for an answer.
     #[inline(always)]

@@ -72,18 +72,21 @@ impl NakScheduler {
             }
             None => Repetition::Never,
         };
-        // Without the flag late originals cannot be told from retransmissions.
-        let marks = negotiated.peer.retransmit_flag;
         Self {
             repetition,
             arq: negotiated.filter.map_or(Arq::Always, |fec| fec.arq()),
             is_file: config.transmission() != Transmission::Live,
-            reordering: ReorderTolerance::new(if marks { config.reorder_tolerance() } else { 0 }),
+            reordering: ReorderTolerance::new(reorder_tolerance(config, negotiated)),
             ranges: Vec::new(),
             lists_all: false,
             heard_before: now,
             sent: 0,
         }
+    }
+
+    /// Waits for reordered packets as these options say from now on.
+    pub(super) fn set_reorder_tolerance(&mut self, config: &Config, negotiated: &Negotiated) {
+        self.reordering.set_max(reorder_tolerance(config, negotiated));
     }
 
     pub(super) const fn arq(&self) -> Arq {
@@ -360,6 +363,12 @@ impl Missing<'_> {
             }
         }
     }
+}
+
+/// Packets of reordering to wait for, at most. Without the flag of retransmissions, late originals
+/// cannot be told from them.
+const fn reorder_tolerance(config: &Config, negotiated: &Negotiated) -> u32 {
+    if negotiated.peer.retransmit_flag { config.reorder_tolerance() } else { 0 }
 }
 
 /// The timers of single missing packets, where both ends agreed on them.

@@ -38,6 +38,15 @@ impl ReorderTolerance {
         Self { fresh: VecDeque::new(), max, tolerance: max, distance: 0, in_order: 0, early: 0 }
     }
 
+    /// Waits for this number of packets at most from now on. A new value counts at once, and then
+    /// falls on a calm link as the first one did. Losses that wait already are reported as planned.
+    pub(crate) const fn set_max(&mut self, max: u32) {
+        if max != self.max {
+            self.max = max;
+            self.tolerance = max;
+        }
+    }
+
     pub(crate) const fn tolerance(&self) -> u32 {
         self.tolerance
     }

@@ -22,6 +22,9 @@ pub(super) struct Timing {
     tsbpd: Option<Tsbpd>,
     too_late_drop: bool,
     drift: Option<DriftTracer>,
+    /// Whether the tracer gets samples. It keeps what it knows while the application has turned it
+    /// off.
+    drift_is_followed: bool,
     /// Whether a group sets the correction for the drift, from what all its links trace.
     drift_is_shared: bool,
     data_earliness: Earliness,
@@ -38,6 +41,7 @@ impl Timing {
             tsbpd: is_timed.then(|| Tsbpd::new(base.arrival, base.timestamp, latency)),
             too_late_drop: config.too_late_drop() && is_timed,
             drift: (config.drift_tracer() && is_timed).then(DriftTracer::new),
+            drift_is_followed: true,
             drift_is_shared: false,
             data_earliness: Earliness::new(latency),
             control_earliness: Earliness::new(latency),
@@ -51,6 +55,7 @@ impl Timing {
             tsbpd: Some(tsbpd),
             too_late_drop: true,
             drift: Some(DriftTracer::new()),
+            drift_is_followed: true,
             drift_is_shared: false,
             data_earliness: Earliness::new(tsbpd.latency()),
             control_earliness: Earliness::new(tsbpd.latency()),
@@ -132,11 +137,20 @@ impl Timing {
         } else {
             self.control_earliness.note(-early);
         }
-        if let Some(tracer) = &mut self.drift
+        if let Some(tracer) = self.drift.as_mut().filter(|_| self.drift_is_followed)
             && let Some(drift) = tracer.sample(now, lateness, rtt)
             && !self.drift_is_shared
         {
             tsbpd.set_drift(drift);
+        }
+    }
+
+    /// Whether the drift of the peer's clock is followed from now on. If not, the correction that
+    /// applies now remains.
+    pub(super) fn trace_clock(&mut self, follows: bool) {
+        self.drift_is_followed = follows;
+        if follows && self.tsbpd.is_some() && self.drift.is_none() {
+            self.drift = Some(DriftTracer::new());
         }
     }
 

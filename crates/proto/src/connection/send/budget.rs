@@ -58,6 +58,11 @@ impl RetransmitBudget {
         Some(Self { limit, next: Instant::ORIGIN })
     }
 
+    /// Counts as spent what `before` has spent.
+    pub(crate) const fn continue_from(&mut self, before: &Self) {
+        self.next = before.next;
+    }
+
     /// When the next retransmission may go out; `None` for never.
     pub(crate) fn next(&self) -> Option<Instant> {
         match self.limit {

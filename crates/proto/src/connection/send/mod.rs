@@ -92,11 +92,7 @@ impl SendHalf {
     pub(crate) fn new(config: &Config, negotiated: &Negotiated, now: Instant) -> Self {
         let control = Controller::new(config, negotiated);
         let isn = negotiated.fixed.send_isn;
-        let budget = RetransmitBudget::new(
-            config.max_retransmit_bandwidth(),
-            negotiated.peer.too_late_drop && config.max_bandwidth() != MaxBandwidth::Unlimited,
-            negotiated.latency.peer,
-        );
+        let budget = budget(config, negotiated);
         Self {
             mode: SendMode::new(config, negotiated),
             buffer: SendBuffer::new(isn, config.send_buffer().packets()),
@@ -119,6 +115,14 @@ impl SendHalf {
             busy: BusyTime::default(),
             counts: SendCounts::default(),
         }
+    }
+
+    /// Takes over the options that may change while the connection runs.
+    pub(crate) fn configure(&mut self, config: &Config, negotiated: &Negotiated) {
+        self.mode = SendMode::new(config, negotiated);
+        self.control.configure(config);
+        self.retransmission.set_budget(budget(config, negotiated));
+        self.follow_control();
     }
 
     /// Gives the first message this number.
@@ -638,6 +642,15 @@ impl SendHalf {
         self.pacer.set_pace(self.control.pace());
         self.flow.limit(self.control.get().window());
     }
+}
+
+/// The limit of retransmissions that these options mean.
+fn budget(config: &Config, negotiated: &Negotiated) -> Option<RetransmitBudget> {
+    RetransmitBudget::new(
+        config.max_retransmit_bandwidth(),
+        negotiated.peer.too_late_drop && config.max_bandwidth() != MaxBandwidth::Unlimited,
+        negotiated.latency.peer,
+    )
 }
 
 /// The rates of the stream that limit retransmissions.

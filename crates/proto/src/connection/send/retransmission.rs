@@ -61,6 +61,14 @@ impl Retransmission {
         }
     }
 
+    /// Limits retransmissions by this budget from now on; what was spent before counts.
+    pub(super) fn set_budget(&mut self, mut budget: Option<RetransmitBudget>) {
+        if let (Some(new), Some(old)) = (&mut budget, &self.budget) {
+            new.continue_from(old);
+        }
+        self.budget = budget;
+    }
+
     /// When a packet may be sent again; never if none waits or the budget is zero.
     pub(super) fn next(&self, buffer: &SendBuffer) -> WakeUp {
         let waits = if buffer.has_lost() { WakeUp::Now } else { WakeUp::from(self.copies.next()) };

@@ -1,0 +1,323 @@
+//! The options as a table: name, type, unit, range, default, side, phase and effect of each, with
+//! typed access to it.
+//!
+//! URIs, `punctual options`, the documentation and a C library all read this table. A row of
+//! [`CONNECTION_OPTIONS`] gets and sets one option of a [`Config`]; the library has such rows for
+//! its UDP ports as well.
+
+mod table;
+mod value;
+
+pub use self::table::CONNECTION_OPTIONS;
+pub use self::value::OptionValue;
+use crate::config::Config;
+use crate::error::ConfigError;
+
+/// The description of an option.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct OptionInfo {
+    /// Its name, lower case: libsrt's without `SRTO_` where libsrt has the option.
+    pub name: &'static str,
+    /// Its number in libsrt's `SRT_SOCKOPT`; `None` if libsrt does not have the option.
+    pub libsrt: Option<u8>,
+    /// The type of its values.
+    pub kind: OptionKind,
+    /// The unit of bare numbers (`ms`, `bytes/s`), or the sort of value (`switch`, `text`).
+    pub unit: &'static str,
+    /// The values that it takes.
+    pub range: &'static str,
+    /// Its default.
+    pub default: &'static str,
+    /// The end at which it matters.
+    pub applies_to: AppliesTo,
+    /// Until when it can be set.
+    pub phase: OptionPhase,
+    /// Its effect, in one line.
+    pub effect: &'static str,
+}
+
+/// The type of an option's values.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum OptionKind {
+    /// On or off.
+    Switch,
+    /// A whole number; some options also take words for special values.
+    Number,
+    /// A time. A number counts milliseconds.
+    Milliseconds,
+    /// A time. A number counts seconds.
+    Seconds,
+    /// A rate. A number counts bytes per second.
+    Rate,
+    /// A share of packets, 0 to 1.
+    Share,
+    /// Text, or one of several words.
+    Text,
+}
+
+/// The end at which an option matters.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum AppliesTo {
+    /// Both ends: the handshake brings their values together, or each end has its own.
+    Both,
+    /// The end that calls.
+    Caller,
+    /// The end that is called.
+    Listener,
+    /// The end that sends the stream.
+    Sender,
+    /// The end that receives the stream.
+    Receiver,
+    /// This end's own address.
+    Local,
+    /// The UDP port, with all its connections.
+    Port,
+}
+
+impl AppliesTo {
+    /// The end in words: `both ends`, `caller`, `listener`, `sender`, `receiver`, `this end` or
+    /// `UDP port`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Both => "both ends",
+            Self::Caller => "caller",
+            Self::Listener => "listener",
+            Self::Sender => "sender",
+            Self::Receiver => "receiver",
+            Self::Local => "this end",
+            Self::Port => "UDP port",
+        }
+    }
+}
+
+/// Until when an option can be set. These are libsrt's phases, so that a program finds the same
+/// rules here.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum OptionPhase {
+    /// Until the socket is bound to a UDP port.
+    BeforeBinding,
+    /// Until the socket connects or listens.
+    BeforeConnecting,
+    /// At any time: on a running connection it takes effect at once.
+    AnyTime,
+}
+
+impl OptionPhase {
+    /// The phase in words: `before binding`, `before connecting` or `any time`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::BeforeBinding => "before binding",
+            Self::BeforeConnecting => "before connecting",
+            Self::AnyTime => "any time",
+        }
+    }
+}
+
+impl OptionInfo {
+    /// Its name in libsrt, such as `SRTO_LATENCY`; `None` if libsrt does not have the option.
+    pub fn libsrt_name(&self) -> Option<String> {
+        self.libsrt.map(|_| format!("SRTO_{}", self.name.to_uppercase()))
+    }
+}
+
+/// An option of a `T` ([`Config`], or the library's options of a UDP port): its description, and
+/// typed access to its value.
+#[derive(Clone, Copy, Debug)]
+pub struct TypedOption<T: 'static> {
+    /// Its description.
+    pub info: OptionInfo,
+    get: fn(&T) -> Option<OptionValue>,
+    set: fn(T, &OptionValue) -> Option<Result<T, ConfigError>>,
+}
+
+impl<T> TypedOption<T> {
+    /// An option with this description, which `get` reads and `set` sets. `get` returns `None` for
+    /// a value that is kept secret, `set` for a value of a wrong type.
+    pub const fn new(
+        info: OptionInfo,
+        get: fn(&T) -> Option<OptionValue>,
+        set: fn(T, &OptionValue) -> Option<Result<T, ConfigError>>,
+    ) -> Self {
+        Self { info, get, set }
+    }
+
+    /// Its value; `None` for a passphrase, which can only be set.
+    pub fn get(&self, options: &T) -> Option<OptionValue> {
+        (self.get)(options)
+    }
+
+    /// The same options with this value. A time, a rate or a switch may be given as a number, in
+    /// the option's unit.
+    ///
+    /// # Errors
+    ///
+    /// The value has the wrong type or lies outside the range; the error names the range.
+    pub fn set(&self, options: T, value: &OptionValue) -> Result<T, ConfigError> {
+        (self.set)(options, value).unwrap_or_else(|| {
+            Err(ConfigError {
+                option: self.info.name,
+                value: value.to_string(),
+                expected: self.info.kind.expected(),
+            })
+        })
+    }
+}
+
+impl OptionKind {
+    const fn expected(self) -> &'static str {
+        match self {
+            Self::Switch => "a switch: on or off",
+            Self::Number => "a whole number",
+            Self::Milliseconds => "a time, or a number of milliseconds",
+            Self::Seconds => "a time, or a number of seconds",
+            Self::Rate => "a rate, or a number of bytes per second",
+            Self::Share => "a share, 0 to 1",
+            Self::Text => "text",
+        }
+    }
+}
+
+impl Config {
+    /// The value of the option of this name in [`CONNECTION_OPTIONS`]; `None` for an unknown name,
+    /// and for the passphrase, which can only be set.
+    pub fn option(&self, name: &str) -> Option<OptionValue> {
+        find(name)?.get(self)
+    }
+
+    /// The same with this value of the option of this name in [`CONNECTION_OPTIONS`].
+    ///
+    /// # Errors
+    ///
+    /// The name is unknown, or the value has the wrong type or lies outside the range.
+    pub fn with_option(
+        self,
+        name: &str,
+        value: impl Into<OptionValue>,
+    ) -> Result<Self, ConfigError> {
+        match find(name) {
+            Some(option) => option.set(self, &value.into()),
+            None => Err(ConfigError {
+                option: "option",
+                value: name.to_owned(),
+                expected: "the name of an option of a connection",
+            }),
+        }
+    }
+
+    /// Checks that `new` differs from these options of a running connection only in options that
+    /// can be changed at [any time](OptionPhase::AnyTime).
+    pub(crate) fn check_change(&self, new: &Self) -> Result<(), ConfigError> {
+        let mut reached = self.clone();
+        for option in CONNECTION_OPTIONS {
+            let value = option.get(new);
+            if value == option.get(self) {
+                continue;
+            }
+            let error = |expected| ConfigError {
+                option: option.info.name,
+                value: value.as_ref().map_or_else(String::new, OptionValue::to_string),
+                expected,
+            };
+            if option.info.phase != OptionPhase::AnyTime {
+                return Err(error(UNCHANGED));
+            }
+            reached = option.set(reached, value.as_ref().ok_or_else(|| error(UNCHANGED))?)?;
+        }
+        if reached == *new {
+            return Ok(());
+        }
+        // A passphrase, or an option that has no name, such as a custom policy.
+        let value = "another one than before".to_owned();
+        Err(ConfigError { option: "an option", value, expected: UNCHANGED })
+    }
+}
+
+const UNCHANGED: &str = "left as it was, because it cannot be changed after connecting";
+
+fn find(name: &str) -> Option<&'static TypedOption<Config>> {
+    CONNECTION_OPTIONS.iter().find(|option| option.info.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use punctual_units::Bitrate;
+
+    use super::*;
+    use crate::config::{BufferSize, MaxBandwidth, RetransmitAlgorithm, Transmission};
+
+    #[test]
+    fn every_option_can_be_read_and_set_to_the_value_that_was_read() {
+        for config in [Config::default(), Config::file()] {
+            for option in CONNECTION_OPTIONS {
+                let Some(value) = option.get(&config) else {
+                    assert_eq!(option.info.name, "passphrase");
+                    continue;
+                };
+                let again = option.set(config.clone(), &value).unwrap();
+                assert_eq!(option.get(&again), Some(value));
+                // This one sets two options, and reads one of them, as in libsrt.
+                assert!(again == config || option.info.name == "latency", "{}", option.info.name);
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_set_options_as_they_do_in_libsrt() {
+        let set = |name, number: i64| Config::default().with_option(name, number).unwrap();
+        assert_eq!(set("latency", 200).receive_latency(), Duration::from_millis(200));
+        assert_eq!(set("linger", 2).linger(), Duration::from_secs(2));
+        assert_eq!(set("maxbw", -1).max_bandwidth(), MaxBandwidth::Unlimited);
+        assert_eq!(set("maxbw", 0).max_bandwidth(), MaxBandwidth::Relative);
+        let ten = MaxBandwidth::Absolute(Bitrate::from_mbps(10));
+        assert_eq!(set("maxbw", 1_250_000).max_bandwidth(), ten);
+        assert_eq!(set("sndbuf", 147_200).send_buffer(), BufferSize::Packets(100));
+        assert_eq!(set("snddropdelay", -1).send_drop_delay(), None);
+        assert_eq!(
+            *set("retransmitalgo", 0).retransmit_algorithm(),
+            RetransmitAlgorithm::Aggressive
+        );
+        assert!(!set("tlpktdrop", 0).too_late_drop());
+    }
+
+    #[test]
+    fn a_wrong_value_is_refused_with_the_type_or_the_range() {
+        let refused = |name, value: OptionValue| {
+            Config::default().with_option(name, value).unwrap_err().to_string()
+        };
+        assert_eq!(
+            refused("latency", "soon".into()),
+            "latency is soon; it must be a time, or a number of milliseconds"
+        );
+        assert_eq!(refused("mss", 75.into()), "mss is 75; it must be 76 to 1500 bytes");
+        assert_eq!(refused("mss", (-1).into()), "mss is -1; it must be a whole number");
+        assert_eq!(
+            refused("latancy", 1.into()),
+            "option is latancy; it must be the name of an option of a connection"
+        );
+        let error = refused("passphrase", "too short".into());
+        assert!(!error.contains("short"), "{error}");
+    }
+
+    #[test]
+    fn names_and_numbers_of_options_are_unique() {
+        for (index, option) in CONNECTION_OPTIONS.iter().enumerate() {
+            let rest = &CONNECTION_OPTIONS[index + 1..];
+            assert!(rest.iter().all(|other| other.info.name != option.info.name));
+            let number = option.info.libsrt;
+            assert!(number.is_none() || rest.iter().all(|other| other.info.libsrt != number));
+        }
+        let latency = find("latency").unwrap().info;
+        assert_eq!(latency.libsrt_name().as_deref(), Some("SRTO_LATENCY"));
+    }
+
+    #[test]
+    fn transtype_chooses_the_profile_of_files_or_of_live_streams() {
+        let file = Config::default().with_option("transtype", "file").unwrap();
+        assert_eq!(file, Config::file());
+        assert_eq!(file.with_option("transtype", "live").unwrap(), Config::default());
+        let messages = Config::file().with_option("messageapi", true).unwrap();
+        assert_eq!(messages.transmission(), Transmission::Messages);
+    }
+}

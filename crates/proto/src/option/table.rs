@@ -1,0 +1,393 @@
+use super::{AppliesTo, OptionInfo, OptionKind, OptionPhase, OptionValue, TypedOption};
+use crate::config::{
+    BufferSize, Config, MaxBandwidth, NakTimer, RetransmitAlgorithm, RetransmitBandwidth,
+    Transmission,
+};
+use crate::encryption::CryptoMode;
+use crate::error::ConfigError;
+use punctual_crypto::KeyLength;
+use punctual_units::Bitrate;
+
+type Set = Option<Result<Config, ConfigError>>;
+
+/// One row each: name and libsrt's number, type, unit, range, default; the end at which it matters
+/// and until when it can be set; its effect; and how it is read and set.
+macro_rules! options {
+    ($(
+        $name:literal $number:expr, $kind:ident [$unit:literal] $range:literal, $default:literal,
+        $applies_to:ident, $phase:ident: $effect:literal
+        => $get:expr, $set:expr;
+    )*) => {
+        &[$( TypedOption::new(
+            OptionInfo {
+                name: $name,
+                libsrt: $number,
+                kind: OptionKind::$kind,
+                unit: $unit,
+                range: $range,
+                default: $default,
+                applies_to: AppliesTo::$applies_to,
+                phase: OptionPhase::$phase,
+                effect: $effect,
+            },
+            $get,
+            $set,
+        ) ),*]
+    };
+}
+
+/// The options of a connection. Ranges and defaults are written here for people; tests hold them
+/// and [`Config`] together.
+pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
+    "latency" Some(23), Milliseconds ["ms"] "0 to 65535 ms", "120ms", Both, BeforeConnecting:
+        "delay of the receiving buffer, here and at the peer; the larger of both ends counts"
+        => |config| Some(config.receive_latency().into()), latency;
+    "rcvlatency" Some(43), Milliseconds ["ms"] "0 to 65535 ms", "120ms", Both, BeforeConnecting:
+        "delay of the receiving buffer here"
+        => |config| Some(config.receive_latency().into()),
+        |config, value| value.milliseconds().map(|time| config.with_receive_latency(time));
+    "peerlatency" Some(44), Milliseconds ["ms"] "0 to 65535 ms", "0ms", Both, BeforeConnecting:
+        "least delay of the peer's receiving buffer"
+        => |config| Some(config.peer_latency().into()),
+        |config, value| value.milliseconds().map(|time| config.with_peer_latency(time));
+    "streamid" Some(46), Text ["text"] "at most 512 bytes", "none", Caller, BeforeConnecting:
+        "what a caller tells the listener about the stream"
+        => |config| Some(config.stream_id().into()),
+        |config, value| value.text().map(|text| config.with_stream_id(text));
+    "transtype" Some(50), Text [""] "live or file", "live", Both, BeforeBinding:
+        "sets what belongs to live messages or to files, before all other keys"
+        => |config| Some(word(config.transmission() == Transmission::Live, "live", "file")),
+        transmission_type;
+    "congestion" Some(47), Text [""] "live or file", "live", Both, BeforeConnecting:
+        "congestion control"
+        => |config| Some(word(config.transmission() == Transmission::Live, "live", "file")),
+        congestion;
+    "messageapi" Some(48), Switch ["switch"] "switch", "on", Both, BeforeConnecting:
+        "messages, or a stream of bytes"
+        => |config| Some((config.transmission() != Transmission::Stream).into()), message_api;
+    "conntimeo" Some(36), Milliseconds ["ms"] "1 to 3600000 ms", "3000ms", Caller, BeforeConnecting:
+        "how long a caller tries"
+        => |config| Some(config.connect_timeout().into()),
+        |config, value| value.milliseconds().map(|time| config.with_connect_timeout(time));
+    "peeridletimeo" Some(55), Milliseconds ["ms"] "1 to 86400000 ms", "5000ms", Both,
+        BeforeConnecting: "silence after which the peer counts as gone"
+        => |config| Some(config.peer_idle_timeout().into()),
+        |config, value| value.milliseconds().map(|time| config.with_peer_idle_timeout(time));
+    "linger" Some(7), Seconds ["s"] "0 and up", "0", Sender, AnyTime:
+        "how long a close goes on sending what is buffered"
+        => |config| Some(config.linger().into()),
+        |config, value| value.seconds().map(|time| Ok(config.with_linger(time)));
+    "maxbw" Some(16), Rate ["bytes/s"]
+        "rates like 10Mbps, 0: relative to the input, -1: unlimited", "-1", Sender, AnyTime:
+        "limit of the sending rate; 0 takes inputbw and oheadbw"
+        => max_bandwidth, with_max_bandwidth;
+    "inputbw" Some(24), Rate ["bytes/s"] "rates like 5Mbps, 0: measured", "0", Sender, AnyTime:
+        "the input's rate, for maxbw=0"
+        => |config| Some(config.input_bandwidth().into()),
+        |config, value| value.rate().map(|rate| Ok(config.with_input_bandwidth(rate)));
+    "mininputbw" Some(38), Rate ["bytes/s"] "rates like 1Mbps", "0", Sender, AnyTime:
+        "least input rate that a measured one counts as"
+        => |config| Some(config.min_input_bandwidth().into()),
+        |config, value| value.rate().map(|rate| Ok(config.with_min_input_bandwidth(rate)));
+    "oheadbw" Some(25), Number ["percent"] "5 to 100 percent", "25", Sender, AnyTime:
+        "room for retransmissions above the input rate"
+        => |config| Some(i64::from(config.overhead_bandwidth()).into()),
+        |config, value| value.number().map(|percent| config.with_overhead_bandwidth(percent));
+    "maxrexmitbw" Some(63), Rate ["bytes/s"] "rates, auto, or -1: unlimited", "auto", Sender,
+        AnyTime: "limit of retransmissions alone; auto: by the input where maxbw is known"
+        => max_retransmit_bandwidth, with_max_retransmit_bandwidth;
+    "payloadsize" Some(49), Number ["bytes"] "1 to 1456 bytes", "1316", Sender, BeforeConnecting:
+        "largest payload of a message"
+        => |config| Some(count(config.payload_size())),
+        |config, value| value.number().map(|size| config.with_payload_size(size));
+    "mss" Some(0), Number ["bytes"] "76 to 1500 bytes", "1500", Both, BeforeBinding:
+        "largest UDP datagram with IP and UDP headers"
+        => |config| Some(count(config.mss())),
+        |config, value| value.number().map(|size| config.with_mss(size));
+    "fc" Some(4), Number ["packets"] "32 to 1048576 packets", "131072", Receiver, BeforeConnecting:
+        "most packets in flight to the receiver"
+        => |config| Some(count(config.flow_window())),
+        |config, value| value.number().map(|packets| config.with_flow_window(packets));
+    "sndbuf" Some(5), Number ["bytes"] "bytes or auto", "auto", Sender, BeforeBinding:
+        "send buffer"
+        => |config| Some(buffer(config.send_buffer())),
+        |config, value| buffer_size(value).map(|size| Ok(config.with_send_buffer(size)));
+    "rcvbuf" Some(6), Number ["bytes"] "bytes or auto", "auto", Receiver, BeforeBinding:
+        "receive buffer"
+        => |config| Some(buffer(config.receive_buffer())),
+        |config, value| buffer_size(value).map(|size| Ok(config.with_receive_buffer(size)));
+    "tsbpdmode" Some(22), Switch ["switch"] "switch", "on", Both, BeforeConnecting:
+        "deliver at origin time + latency, else at once"
+        => |config| Some(config.tsbpd().into()),
+        |config, value| value.switch().map(|on| Ok(config.with_tsbpd(on)));
+    "tlpktdrop" Some(31), Switch ["switch"] "switch", "on", Both, BeforeConnecting:
+        "drop what can no longer be delivered in time"
+        => |config| Some(config.too_late_drop().into()),
+        |config, value| value.switch().map(|on| Ok(config.with_too_late_drop(on)));
+    "snddropdelay" Some(32), Milliseconds ["ms"] "0 and up, or -1: never", "0", Sender, AnyTime:
+        "extra time before the sender drops"
+        => |config| Some(config.send_drop_delay().map_or(OptionValue::Number(-1), Into::into)),
+        send_drop_delay;
+    "nakreport" Some(33), Switch ["switch"] "switch", "on", Receiver, BeforeConnecting:
+        "report losses again until they are filled"
+        => |config| Some(config.periodic_nak().into()),
+        |config, value| value.switch().map(|on| Ok(config.with_periodic_nak(on)));
+    "naktimer" None, Text [""] "exact, or packets", "exact", Receiver, BeforeConnecting:
+        "when a loss report is repeated: at its time, or with the next packet after it, as libsrt does"
+        => |config| Some(word(config.nak_timer() == NakTimer::Exact, "exact", "packets")), nak_timer;
+    "lossmaxttl" Some(42), Number ["packets"] "0 to 1000000 packets", "0", Receiver, AnyTime:
+        "packets of reordering to wait for before a loss is reported, at most"
+        => |config| Some(i64::from(config.reorder_tolerance()).into()),
+        |config, value| value.number().map(|packets| config.with_reorder_tolerance(packets));
+    "retransmitalgo" Some(61), Text [""]
+        "0 or aggressive, 1 or efficient, deadline, or auto", "auto", Both, BeforeConnecting:
+        "0: every loss report is answered; 1: not again before the answer can have arrived; deadline: and more than once where it is the last that can be in time; auto: deadline toward Punctual, else 1"
+        => retransmit_algorithm, with_retransmit_algorithm;
+    "timedrequests" None, Switch ["switch"] "switch", "on", Both, BeforeConnecting:
+        "tell a Punctual peer that requests by single clocks are known, and ask so if it wants"
+        => |config| Some(config.timed_requests().into()),
+        |config, value| value.switch().map(|on| Ok(config.with_timed_requests(on)));
+    "losstarget" None, Share ["share"] "shares like 0.0001%, up to 10%", "0.001%", Sender,
+        BeforeConnecting:
+        "for retransmitalgo=deadline or auto: packets that may stay unrecovered; 0: as few as rexmitceiling lets"
+        => |config| Some(config.loss_target().into()),
+        |config, value| value.share().map(|share| config.with_loss_target(share));
+    "rexmitceiling" None, Share ["share"] "shares like 12%, up to 100%", "0", Sender,
+        BeforeConnecting:
+        "for retransmitalgo=deadline or auto: packets sent again for each original, at most; 0: p/(1-p) + p/10 of a loss p; where one round fits, as retransmitalgo=0"
+        => |config| Some(config.retransmit_ceiling().into()),
+        |config, value| value.share().map(|share| config.with_retransmit_ceiling(share));
+    "packetfilter" Some(60), Text ["text"] "fec,cols:N[,rows:M][,layout:L][,arq:A]", "none", Both,
+        BeforeConnecting:
+        "forward error correction; L: staircase, even; A: onreq, always, never"
+        => |config| Some(config.packet_filter().into()),
+        |config, value| value.text().map(|text| config.with_packet_filter(text));
+    "drifttracer" Some(37), Switch ["switch"] "switch", "on", Receiver, AnyTime:
+        "follow the drift of the peer's clock"
+        => |config| Some(config.drift_tracer().into()),
+        |config, value| value.switch().map(|on| Ok(config.with_drift_tracer(on)));
+    "pathupdate" None, Switch ["switch"] "switch", "on", Both, BeforeConnecting:
+        "follow a Punctual peer whose address changes"
+        => |config| Some(config.path_update().into()),
+        |config, value| value.switch().map(|on| Ok(config.with_path_update(on)));
+    "passphrase" Some(26), Text ["bytes"] "10 to 80 bytes", "none", Both, BeforeConnecting:
+        "what both ends know, or no encryption; all see it in the list of processes: rather say where it is"
+        => |_| None, |config, value| value.text().map(|text| config.with_passphrase(text));
+    "pbkeylen" Some(27), Number ["bytes"] "0, 16, 24 or 32 bytes", "0", Both, BeforeConnecting:
+        "length of the key; 0: what the peer wishes, or else 16"
+        => |config| Some(count(config.key_length().map_or(0, KeyLength::bytes))), key_length;
+    "enforcedencryption" Some(53), Switch ["switch"] "switch", "on", Both, BeforeConnecting:
+        "refuse a peer without the same passphrase; else what cannot be read is dropped"
+        => |config| Some(config.enforced_encryption().into()),
+        |config, value| value.switch().map(|on| Ok(config.with_enforced_encryption(on)));
+    "cryptomode" Some(62), Text [""] "0 or auto, 1 or ctr, 2 or gcm", "0", Both, BeforeConnecting:
+        "the cipher: AES-CTR, or AES-GCM, which notices changes and which few peers have"
+        => |config| Some(config.crypto_mode().into()), crypto_mode;
+    "kmrefreshrate" Some(51), Number ["packets"] "3 to 1073741824 packets", "16777216", Sender,
+        BeforeConnecting: "packets after which the sender takes a new key; 0 is the default"
+        => |config| Some(i64::from(config.key_refresh_rate()).into()), key_refresh_rate;
+    "kmpreannounce" Some(52), Number ["packets"] "1 to 536870912 packets", "65536", Sender,
+        BeforeConnecting:
+        "how many packets before that the peer is told; at most half of kmrefreshrate counts"
+        => |config| Some(i64::from(config.key_pre_announce()).into()), key_pre_announce;
+    "minversion" Some(45), Number ["version"] "MAJOR.MINOR.PATCH, or 0xMMmmpp", "1.0.0", Both,
+        BeforeConnecting: "oldest SRT version accepted at the peer"
+        => |config| Some(i64::from(config.min_version()).into()),
+        |config, value| value.number().map(|version| Ok(config.with_min_version(version)));
+    "groupconnect" Some(57), Switch ["switch"] "switch", "off", Listener, BeforeConnecting:
+        "a listener lets groups in, at all its ports"
+        => |config| Some(config.group_connect().into()),
+        |config, value| value.switch().map(|on| Ok(config.with_group_connect(on)));
+    "groupminstabletimeo" Some(58), Milliseconds ["ms"] "60 to 65535 ms", "60ms", Sender,
+        BeforeConnecting:
+        "least time without an answer after which a backup group uses another link"
+        => |config| Some(config.group_min_stability().into()),
+        |config, value| value.milliseconds().map(|time| config.with_group_min_stability(time));
+};
+
+fn latency(config: Config, value: &OptionValue) -> Set {
+    value.milliseconds().map(|time| config.with_latency(time))
+}
+
+fn transmission_type(config: Config, value: &OptionValue) -> Set {
+    let preset = match (value.word()?.as_str(), config.transmission()) {
+        ("file", _) => Config::file(),
+        ("live", Transmission::Live) => return Some(Ok(config)),
+        ("live", _) => Config::default(),
+        _ => return wrong("transtype", value, "live or file"),
+    };
+    Some(preset.with_stream_id(config.stream_id()))
+}
+
+fn congestion(config: Config, value: &OptionValue) -> Set {
+    let transmission = match (value.word()?.as_str(), config.transmission()) {
+        ("live", _) => Transmission::Live,
+        ("file", Transmission::Live | Transmission::Messages) => Transmission::Messages,
+        ("file", Transmission::Stream) => Transmission::Stream,
+        _ => return wrong("congestion", value, "live or file"),
+    };
+    Some(Ok(config.with_transmission(transmission)))
+}
+
+fn message_api(config: Config, value: &OptionValue) -> Set {
+    let transmission = match (value.switch()?, config.transmission()) {
+        (true, Transmission::Live) => Transmission::Live,
+        (true, _) => Transmission::Messages,
+        (false, Transmission::Live) => {
+            return wrong(
+                "messageapi",
+                value,
+                "on in live mode: a stream of bytes needs file mode",
+            );
+        }
+        (false, _) => Transmission::Stream,
+    };
+    Some(Ok(config.with_transmission(transmission)))
+}
+
+fn max_bandwidth(config: &Config) -> Option<OptionValue> {
+    Some(match config.max_bandwidth() {
+        MaxBandwidth::Unlimited => OptionValue::Number(-1),
+        MaxBandwidth::Relative => OptionValue::Rate(Bitrate::ZERO),
+        MaxBandwidth::Absolute(rate) => OptionValue::Rate(rate),
+    })
+}
+
+fn with_max_bandwidth(config: Config, value: &OptionValue) -> Set {
+    let limit = match value {
+        OptionValue::Number(-1) => MaxBandwidth::Unlimited,
+        value => match value.rate()? {
+            Bitrate::ZERO => MaxBandwidth::Relative,
+            rate => MaxBandwidth::Absolute(rate),
+        },
+    };
+    Some(Ok(config.with_max_bandwidth(limit)))
+}
+
+fn max_retransmit_bandwidth(config: &Config) -> Option<OptionValue> {
+    Some(match config.max_retransmit_bandwidth() {
+        RetransmitBandwidth::Auto => "auto".into(),
+        RetransmitBandwidth::Unlimited => OptionValue::Number(-1),
+        RetransmitBandwidth::Absolute(rate) => OptionValue::Rate(rate),
+    })
+}
+
+fn with_max_retransmit_bandwidth(config: Config, value: &OptionValue) -> Set {
+    let limit = match value {
+        OptionValue::Number(-1) => RetransmitBandwidth::Unlimited,
+        OptionValue::Text(text) if text == "auto" => RetransmitBandwidth::Auto,
+        value => RetransmitBandwidth::Absolute(value.rate()?),
+    };
+    Some(Ok(config.with_max_retransmit_bandwidth(limit)))
+}
+
+/// The size in bytes of libsrt's buffer units, or `auto`.
+fn buffer(size: BufferSize) -> OptionValue {
+    size.bytes().map_or_else(|| "auto".into(), count)
+}
+
+fn buffer_size(value: &OptionValue) -> Option<BufferSize> {
+    match value {
+        OptionValue::Number(-1) => Some(BufferSize::Auto),
+        OptionValue::Text(text) if text == "auto" => Some(BufferSize::Auto),
+        value => value.number().map(BufferSize::from_bytes),
+    }
+}
+
+fn send_drop_delay(config: Config, value: &OptionValue) -> Set {
+    let delay = match value {
+        OptionValue::Number(-1) => None,
+        value => Some(value.milliseconds()?),
+    };
+    Some(Ok(config.with_send_drop_delay(delay)))
+}
+
+fn nak_timer(config: Config, value: &OptionValue) -> Set {
+    let timer = match value.word()?.as_str() {
+        "exact" => NakTimer::Exact,
+        "packets" => NakTimer::WithPackets,
+        _ => return wrong("naktimer", value, "exact or packets"),
+    };
+    Some(Ok(config.with_nak_timer(timer)))
+}
+
+fn retransmit_algorithm(config: &Config) -> Option<OptionValue> {
+    Some(match config.retransmit_algorithm() {
+        RetransmitAlgorithm::Aggressive => OptionValue::Number(0),
+        RetransmitAlgorithm::Efficient => OptionValue::Number(1),
+        RetransmitAlgorithm::Deadline => "deadline".into(),
+        RetransmitAlgorithm::Auto => "auto".into(),
+        RetransmitAlgorithm::Custom(_) => "custom".into(),
+    })
+}
+
+fn with_retransmit_algorithm(config: Config, value: &OptionValue) -> Set {
+    let algorithm = match value.word()?.as_str() {
+        "0" | "aggressive" => RetransmitAlgorithm::Aggressive,
+        "1" | "efficient" => RetransmitAlgorithm::Efficient,
+        "deadline" => RetransmitAlgorithm::Deadline,
+        "auto" => RetransmitAlgorithm::Auto,
+        _ => {
+            let expected = "0 (aggressive), 1 (efficient), deadline, or auto";
+            return wrong("retransmitalgo", value, expected);
+        }
+    };
+    Some(Ok(config.with_retransmit_algorithm(algorithm)))
+}
+
+fn key_length(config: Config, value: &OptionValue) -> Set {
+    let length = match value.number::<usize>()? {
+        0 => None,
+        bytes => match KeyLength::from_bytes(bytes) {
+            Some(length) => Some(length),
+            None => return wrong("pbkeylen", value, "0, 16, 24 or 32 bytes"),
+        },
+    };
+    Some(Ok(config.with_key_length(length)))
+}
+
+impl From<CryptoMode> for OptionValue {
+    fn from(mode: CryptoMode) -> Self {
+        Self::Number(match mode {
+            CryptoMode::Auto => 0,
+            CryptoMode::Ctr => 1,
+            CryptoMode::Gcm => 2,
+        })
+    }
+}
+
+fn crypto_mode(config: Config, value: &OptionValue) -> Set {
+    let mode = match value.word()?.as_str() {
+        "0" | "auto" => CryptoMode::Auto,
+        "1" | "ctr" | "aes-ctr" => CryptoMode::Ctr,
+        "2" | "gcm" | "aes-gcm" => CryptoMode::Gcm,
+        _ => return wrong("cryptomode", value, "0 (auto), 1 (ctr) or 2 (gcm)"),
+    };
+    Some(Ok(config.with_crypto_mode(mode)))
+}
+
+fn key_refresh_rate(config: Config, value: &OptionValue) -> Set {
+    Some(config.with_key_refresh_rate(match value.number()? {
+        0 => Config::default().key_refresh_rate(),
+        packets => packets,
+    }))
+}
+
+fn key_pre_announce(config: Config, value: &OptionValue) -> Set {
+    Some(config.with_key_pre_announce(match value.number()? {
+        0 => Config::default().key_pre_announce(),
+        packets => packets,
+    }))
+}
+
+fn wrong(option: &'static str, value: &OptionValue, expected: &'static str) -> Set {
+    Some(Err(ConfigError { option, value: value.to_string(), expected }))
+}
+
+fn word(is_first: bool, first: &str, second: &str) -> OptionValue {
+    if is_first { first.into() } else { second.into() }
+}
+
+fn count(number: usize) -> OptionValue {
+    OptionValue::Number(i64::try_from(number).unwrap_or(i64::MAX))
+}

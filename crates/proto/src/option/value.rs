@@ -1,0 +1,142 @@
+use std::fmt;
+use std::time::Duration;
+
+use punctual_units::{Bitrate, DisplayDuration};
+
+/// The value of an option.
+#[derive(Clone, PartialEq)]
+pub enum OptionValue {
+    /// On or off.
+    Switch(bool),
+    /// A whole number, in the option's unit.
+    Number(i64),
+    /// A time.
+    Time(Duration),
+    /// A rate.
+    Rate(Bitrate),
+    /// A share of packets, 0 to 1.
+    Share(f64),
+    /// Text, or a word for a special value, such as `auto`.
+    Text(String),
+}
+
+impl OptionValue {
+    pub(super) const fn switch(&self) -> Option<bool> {
+        match self {
+            Self::Switch(on) => Some(*on),
+            Self::Number(0) => Some(false),
+            Self::Number(1) => Some(true),
+            _ => None,
+        }
+    }
+
+    pub(super) fn number<T: TryFrom<i64>>(&self) -> Option<T> {
+        match self {
+            Self::Number(number) => T::try_from(*number).ok(),
+            _ => None,
+        }
+    }
+
+    pub(super) fn milliseconds(&self) -> Option<Duration> {
+        match self {
+            Self::Time(time) => Some(*time),
+            _ => self.number().map(Duration::from_millis),
+        }
+    }
+
+    pub(super) fn seconds(&self) -> Option<Duration> {
+        match self {
+            Self::Time(time) => Some(*time),
+            _ => self.number().map(Duration::from_secs),
+        }
+    }
+
+    pub(super) fn rate(&self) -> Option<Bitrate> {
+        match self {
+            Self::Rate(rate) => Some(*rate),
+            _ => self.number().map(Bitrate::from_bytes_per_sec),
+        }
+    }
+
+    pub(super) const fn share(&self) -> Option<f64> {
+        match self {
+            Self::Share(share) => Some(*share),
+            _ => None,
+        }
+    }
+
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Text in lower case, or a number as text: for options whose values are words.
+    pub(super) fn word(&self) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(text.to_lowercase()),
+            Self::Number(number) => Some(number.to_string()),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for OptionValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Switch(on) => f.write_str(if *on { "on" } else { "off" }),
+            Self::Number(number) => number.fmt(f),
+            Self::Time(time) => DisplayDuration(*time).fmt(f),
+            Self::Rate(rate) => rate.fmt(f),
+            Self::Share(share) => write!(f, "{}%", share * 100.0),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl fmt::Debug for OptionValue {
+    /// Text may be a passphrase, and is not shown.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => write!(f, "text of {} bytes", text.len()),
+            other => write!(f, "{other}"),
+        }
+    }
+}
+
+impl From<bool> for OptionValue {
+    fn from(on: bool) -> Self {
+        Self::Switch(on)
+    }
+}
+
+impl From<i64> for OptionValue {
+    fn from(number: i64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<Duration> for OptionValue {
+    fn from(time: Duration) -> Self {
+        Self::Time(time)
+    }
+}
+
+impl From<Bitrate> for OptionValue {
+    fn from(rate: Bitrate) -> Self {
+        Self::Rate(rate)
+    }
+}
+
+impl From<f64> for OptionValue {
+    fn from(share: f64) -> Self {
+        Self::Share(share)
+    }
+}
+
+impl From<&str> for OptionValue {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
