@@ -9,6 +9,7 @@
 
 mod config;
 mod endpoint;
+mod file_message;
 mod group;
 mod input;
 mod key_message;
@@ -26,6 +27,7 @@ pub type Target = fn(&[u8]);
 /// Every target, by its name: that of its program in `fuzz/fuzz_targets` and of its corpus.
 pub const TARGETS: &[(&str, Target)] = &[
     ("endpoint", endpoint::run),
+    ("file_message", file_message::run),
     ("group", group::run),
     ("handshake", wire::handshake),
     ("key_message", key_message::run),
