@@ -128,7 +128,7 @@ impl Pair {
         for datagram in self.flying.drain(..) {
             self.receiver.handle_datagram(self.now, here(), datagram);
         }
-        if self.receiver.poll_timeout().is_some_and(|due| due <= self.now) {
+        if self.receiver.poll_timeout().is_due(self.now) {
             self.receiver.handle_timeout(self.now);
         }
         while self.receiver.poll_event().is_some() {}
@@ -144,7 +144,7 @@ impl Pair {
     fn feedback_path(&mut self) {
         let Self { now, sender, receiver, .. } = self;
         exchange(*now, there(), receiver, sender);
-        if sender.poll_timeout().is_some_and(|due| due <= *now) {
+        if sender.poll_timeout().is_due(*now) {
             sender.handle_timeout(*now);
         }
         while sender.poll_event().is_some() {}

@@ -159,7 +159,7 @@ impl World {
         self.arrive(remote, datagram(&words));
         let mut answer = Vec::new();
         while let Some(transmit) = self.endpoint.poll_transmit(self.now, 1, &mut answer) {
-            if transmit.remote == remote {
+            if transmit.path == remote {
                 break;
             }
             answer.clear();
@@ -220,7 +220,7 @@ impl World {
         // A pause lets each connection fall silent once and send again all it has.
         let most = self.owed + CONNECTIONS * (2 * WINDOW + 64);
         settle(|| {
-            if self.endpoint.poll_timeout().is_some_and(|at| at <= self.now) {
+            if self.endpoint.poll_timeout().is_due(self.now) {
                 self.endpoint.handle_timeout(self.now);
             }
             while let Some(transmit) = self.endpoint.poll_transmit(self.now, 8, &mut buffer) {
@@ -236,7 +236,7 @@ impl World {
                     _ => {}
                 }
             }
-            self.endpoint.poll_timeout().is_some_and(|at| at <= self.now)
+            self.endpoint.poll_timeout().is_due(self.now)
         });
         assert!(sent <= most, "{sent} datagrams at once");
         self.owed = 0;

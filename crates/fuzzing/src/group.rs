@@ -128,7 +128,7 @@ impl Bond {
             if self.under_way.iter().flatten().any(|waiting| !waiting.is_empty()) {
                 continue;
             }
-            let next = self.ends.iter().filter_map(End::next).min();
+            let next = self.ends.iter().filter_map(|end| end.next(self.now)).min();
             match next.filter(|&at| at <= end) {
                 Some(at) => self.now = self.now.max(at),
                 None => break,

@@ -136,7 +136,7 @@ impl Dialogue {
 fn turn(endpoint: &mut Endpoint, now: Instant) -> Vec<(SocketAddr, Vec<u8>)> {
     let mut sent = Vec::new();
     settle(|| {
-        if endpoint.poll_timeout().is_some_and(|at| at <= now) {
+        if endpoint.poll_timeout().is_due(now) {
             endpoint.handle_timeout(now);
         }
         while let Some(event) = endpoint.poll_event() {
@@ -153,9 +153,10 @@ fn turn(endpoint: &mut Endpoint, now: Instant) -> Vec<(SocketAddr, Vec<u8>)> {
         let mut buffer = Vec::new();
         while let Some(transmit) = endpoint.poll_transmit(now, 1, &mut buffer) {
             assert!(transmit.size <= 1_472, "a datagram too long");
-            sent.push((transmit.remote, std::mem::take(&mut buffer)));
+            let to = transmit.path.address().expect("the fuzzer calls addresses");
+            sent.push((to, std::mem::take(&mut buffer)));
         }
-        endpoint.poll_timeout().is_some_and(|at| at <= now)
+        endpoint.poll_timeout().is_due(now)
     });
     assert!(sent.len() <= MOST_AT_ONCE, "{} datagrams at once", sent.len());
     sent

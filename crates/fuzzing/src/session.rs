@@ -171,8 +171,8 @@ impl Session {
             if self.under_way.iter().any(|waiting| !waiting.is_empty()) {
                 continue;
             }
-            let next = self.ends.iter().filter_map(|end| end.endpoint.poll_timeout()).min();
-            match next.filter(|&at| at <= end) {
+            let next = self.ends.iter().map(|end| end.endpoint.poll_timeout()).min();
+            match next.and_then(|next| next.instant(self.now)).filter(|&at| at <= end) {
                 Some(at) => self.now = self.now.max(at),
                 None => break,
             }

@@ -18,14 +18,8 @@ use crate::error::ConfigError;
 use crate::factory::Factory;
 use crate::filter::FilterConfig;
 
-/// Bytes of a UDP datagram over IPv4 that are not SRT's: IP and UDP headers.
-pub(crate) const UDP_IPV4_OVERHEAD: usize = 28;
-/// The same over IPv6.
-pub(crate) const UDP_IPV6_OVERHEAD: usize = 48;
 /// Bytes of an SRT header.
 pub(crate) const SRT_HEADER: usize = 16;
-/// Bytes per packet that libsrt's rates and byte counters add to the payload.
-pub(crate) const PACKET_OVERHEAD: usize = UDP_IPV4_OVERHEAD + SRT_HEADER;
 /// Packets in a buffer of automatic size at most: 10 Gb/s at a latency of 120 ms.
 const AUTO_BUFFER_PACKETS: usize = 131_072;
 /// The largest payload of a packet: an Ethernet frame less the headers of IPv4, UDP and SRT.
@@ -497,7 +491,7 @@ impl Config {
     }
 }
 
-/// The options of an endpoint: one UDP port's worth of protocol.
+/// The options of an endpoint, which is a UDP port or an end of another carriage.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
     /// Where all of the endpoint's chance comes from: socket IDs, first sequence numbers, the

@@ -25,10 +25,10 @@ pub struct ConfigError {
 pub enum ConnectError {
     /// The address cannot be called, for example port 0.
     #[error("{0} is not an address that can be called")]
-    InvalidAddress(std::net::SocketAddr),
+    InvalidAddress(crate::path::PathId),
     /// This endpoint has a rendezvous with that address already.
     #[error("a rendezvous with {0} is under way already")]
-    RendezvousUnderWay(std::net::SocketAddr),
+    RendezvousUnderWay(crate::path::PathId),
     /// This endpoint holds as many connections as its configuration allows.
     #[error("the endpoint already holds its maximum of {0} connections")]
     TooManyConnections(usize),

@@ -1,6 +1,5 @@
 //! Events for the application, and the messages that it exchanges.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,6 +12,7 @@ use crate::encryption::KeyState;
 use crate::endpoint::ConnectionId;
 use crate::error::{CloseReason, PeerError};
 use crate::group::GroupOffer;
+use crate::path::PathId;
 
 /// Something that the application should know or act on.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub enum Event {
     Incoming(Incoming),
     /// A caller at this address was refused before the application was asked, because its handshake
     /// does not fit the listener's configuration. It was told so.
-    CallerRefused(SocketAddr, RejectReason),
+    CallerRefused(PathId, RejectReason),
     /// The caller withdrew or ran out of time before it was accepted or rejected.
     IncomingGone(IncomingId),
     /// A connection that was dialled with [`Endpoint::connect`](crate::Endpoint::connect) or
@@ -41,8 +41,8 @@ pub enum Event {
     /// [`Endpoint::take_link_losses`](crate::Endpoint::take_link_losses). Told again until then.
     LinkNews(ConnectionId),
     /// The peer is at another address now, and has proved it; the connection goes on there.
-    /// [`ConnectionInfo::remote`] is that address.
-    PeerMoved(ConnectionId, SocketAddr),
+    /// [`ConnectionInfo::path`] is that address.
+    PeerMoved(ConnectionId, PathId),
     /// The peer's end is gone or the attempt to connect failed. What was received before may still
     /// be read; call [`Endpoint::release`](crate::Endpoint::release) when done.
     Closed(ConnectionId, CloseReason),
@@ -58,7 +58,7 @@ pub struct Incoming {
     /// Names this caller in `accept` and `reject`.
     pub id: IncomingId,
     /// The caller's address.
-    pub remote: SocketAddr,
+    pub path: PathId,
     /// The stream ID it sent; empty if none.
     pub stream_id: String,
     /// Its SRT version, 0x00MMmmpp.
@@ -90,7 +90,7 @@ pub struct Readiness {
 #[derive(Clone, Debug)]
 pub struct ConnectionInfo {
     /// The peer's address as it is now: see [`Event::PeerMoved`].
-    pub remote: SocketAddr,
+    pub path: PathId,
     /// This end's socket ID.
     pub socket_id: SocketId,
     /// The peer's socket ID; zero while connecting.

@@ -1,15 +1,17 @@
 //! The SRT protocol machine: live mode, without sockets, clocks or threads.
 //!
-//! An [`Endpoint`] is one UDP port's worth of protocol. Whoever drives it owns the socket and the
-//! clock: he hands in what arrived and what time it is, and takes out what is to be sent, what the
-//! application should know, and when to come back. The same machine runs on real sockets and in
-//! virtual time, and gives the same answers for the same inputs and seed.
+//! An [`Endpoint`] is a UDP port, or an end of another carriage, without its socket. Whoever drives
+//! it owns the socket and the clock: he hands in the datagrams that arrived and the time, and takes
+//! out the datagrams to send, the events for the application, and the time of the next call. The
+//! same machine runs on real sockets and in virtual time, and gives the same answers for the same
+//! inputs and seed.
 //!
 //! *Mutate, drain, sleep*: after any call that changes the endpoint, take everything out of
 //! [`poll_transmit`](Endpoint::poll_transmit) and [`poll_event`](Endpoint::poll_event), then sleep
 //! until [`poll_timeout`](Endpoint::poll_timeout) or the next input.
 //!
 //! ```
+//! use std::net::SocketAddr;
 //! use std::time::Duration;
 //!
 //! use bytes::Bytes;
@@ -17,7 +19,7 @@
 //! use punctual_units::Instant;
 //!
 //! let mut now = Instant::from_millis(1_000);
-//! let (here, there) = (([192, 0, 2, 1], 5000).into(), ([192, 0, 2, 2], 5000).into());
+//! let [here, there] = [[192, 0, 2, 1], [192, 0, 2, 2]].map(|ip| SocketAddr::from((ip, 5000)));
 //! let mut caller = Endpoint::new(EndpointConfig::new([1; 32]), now);
 //! let mut listener = Endpoint::new(EndpointConfig::new([2; 32]), now);
 //! listener.listen(Some(Config::default()));
@@ -32,7 +34,7 @@
 //!             if turn == here { (&mut caller, &mut listener) } else { (&mut listener, &mut caller) };
 //!         from.handle_timeout(now);
 //!         while let Some(transmit) = from.poll_transmit(now, 1, &mut buffer) {
-//!             // A real driver sends the bytes to `transmit.remote`.
+//!             // A real driver sends the bytes to `transmit.path`.
 //!             to.handle_datagram(now, turn, Bytes::copy_from_slice(&buffer));
 //!             buffer.clear();
 //!             quiet = false;
@@ -53,7 +55,7 @@
 //!     }
 //!     if quiet {
 //!         // A real driver sleeps; virtual time jumps.
-//!         let wake = caller.poll_timeout().into_iter().chain(listener.poll_timeout()).min();
+//!         let wake = caller.poll_timeout().min(listener.poll_timeout()).instant(now);
 //!         now = now.max(wake.expect("a connection always has a timer"));
 //!     }
 //! };
@@ -89,6 +91,7 @@ mod group;
 mod handshake;
 mod mode;
 mod option;
+mod path;
 mod seq_ring;
 mod seq_set;
 mod statistics;
@@ -123,8 +126,10 @@ pub use group::{
 pub use option::{
     AppliesTo, CONNECTION_OPTIONS, OptionInfo, OptionKind, OptionPhase, OptionValue, TypedOption,
 };
+pub use path::{PathId, PathProperties};
 pub use punctual_crypto::{CipherMode, KeyLength, Passphrase};
 pub use punctual_rtt::{ClassicRtt, PacketNumber, Rtt, RttEstimator, RttSample};
 pub use punctual_wire::{MsgNo, RejectReason, SeqNo, SocketId};
 pub use statistics::{StatisticValue, Statistics};
 pub use stream_id::{AccessMode, ContentType, StreamId, StreamIdError};
+pub use wake_up::WakeUp;

@@ -11,8 +11,9 @@ macro_rules! statistics {
         ///
         /// Fields marked *total* count since the connection was opened; fields marked *instant*
         /// hold at the moment of the snapshot. [`Statistics::since`] gives the interval between two
-        /// snapshots. Byte counters include 44 bytes of headers a packet unless noted, as libsrt's.
-        /// The name in brackets is libsrt's (`SRT_TRACEBSTATS`).
+        /// snapshots. Byte counters include the headers of a packet unless noted: 44 bytes with UDP
+        /// over IPv4, as libsrt's do, and 64 over IPv6. The name in brackets is libsrt's
+        /// (`SRT_TRACEBSTATS`).
         #[derive(Clone, Debug, Default, PartialEq)]
         #[non_exhaustive]
         pub struct Statistics {
@@ -166,6 +167,9 @@ statistics! {
         packets_filter_lost: u64,
         /// Total: packets received that were ignored because they were invalid.
         packets_ignored: u64,
+        /// Total: datagrams that were longer than their path carries, so that they were handed back
+        /// to the carriage; 0 with UDP.
+        packets_oversized: u64,
         /// Total: changes of the peer's address that the connection followed.
         path_changes: u64,
         /// Total: jumps of the receiver to other sequence numbers, as after an outage longer than

@@ -1,10 +1,10 @@
-//! When something is to be done.
+//! The time of the next action.
 
 use punctual_units::Instant;
 
 /// The time of the next action: at once, at an instant, or never. Earlier ones compare as less.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) enum WakeUp {
+pub enum WakeUp {
     /// At once, whatever the time is.
     Now,
     /// At this instant, or as soon after it as somebody looks.
@@ -16,7 +16,7 @@ pub(crate) enum WakeUp {
 impl WakeUp {
     /// Whether the time has come.
     #[inline]
-    pub(crate) fn is_due(self, now: Instant) -> bool {
+    pub fn is_due(self, now: Instant) -> bool {
         match self {
             Self::Now => true,
             Self::At(at) => at <= now,
@@ -33,9 +33,9 @@ impl WakeUp {
         }
     }
 
-    /// The instant for a timer that also fires at `now` for an action that is due.
+    /// The instant of the action, `now` if it is to be done at once; `None` for never.
     #[inline]
-    pub(crate) const fn instant(self, now: Instant) -> Option<Instant> {
+    pub const fn instant(self, now: Instant) -> Option<Instant> {
         match self {
             Self::Now => Some(now),
             Self::At(at) => Some(at),

@@ -158,7 +158,7 @@ impl Driver {
         knocks.drain(..).for_each(take);
         state.has_reached(now);
         self.statistics.datagrams_over_share = self.shares.dropped();
-        if state.endpoint.poll_timeout().is_some_and(|due| due <= now) {
+        if state.endpoint.poll_timeout().is_due(now) {
             state.endpoint.handle_timeout(now);
         }
         scratch.derivation = state.endpoint.poll_key_derivation(now);

@@ -19,7 +19,7 @@ use crate::key_task::{DERIVATIONS, derive_here};
 use crate::port::{seed, start};
 use crate::shared::{GroupSignals, Handle, Phase, Shared};
 use crate::socket::Socket;
-use crate::udp;
+use crate::udp::{self, address_of};
 
 /// Listens for callers on one UDP port.
 ///
@@ -314,7 +314,7 @@ impl IncomingCall {
 
     /// The caller's address.
     pub fn remote(&self) -> SocketAddr {
-        self.incoming.remote
+        address_of(self.incoming.path)
     }
 
     /// The stream ID that it sent; empty if none.
@@ -333,7 +333,7 @@ impl IncomingCall {
     /// The facts about the caller.
     pub fn info(&self) -> CallerInfo {
         CallerInfo {
-            remote: self.incoming.remote,
+            remote: self.remote(),
             stream_id: self.incoming.stream_id.clone(),
             peer_version: self.incoming.peer_version,
             group: self.incoming.group,

@@ -9,6 +9,7 @@ use punctual_proto::Transmit;
 
 use crate::sources::Sources;
 use crate::statistics::PortStatistics;
+use crate::udp::address_of;
 
 /// Datagrams that the machine gave out and that wait for the socket to take them.
 #[derive(Debug, Default)]
@@ -46,7 +47,8 @@ impl Outbox {
         while let Some(transmit) = self.transmits.front_mut() {
             while transmit.size > 0 {
                 let datagrams = &self.bytes[self.start..][..transmit.size];
-                let Some(sent) = send(transmit.remote, datagrams, transmit.segment_size) else {
+                let Some(sent) = send(address_of(transmit.path), datagrams, transmit.segment_size)
+                else {
                     return false;
                 };
                 self.start += sent;
@@ -124,7 +126,7 @@ mod tests {
         for n in 0..5_u8 {
             // Three datagrams of ten bytes and one of four.
             outbox.bytes.extend([n; 34]);
-            outbox.push(Transmit { remote: peer(n.into()), size: 34, segment_size: 10 });
+            outbox.push(Transmit { path: peer(n.into()).into(), size: 34, segment_size: 10 });
             expected.extend([10, 10, 10, 4].map(|len| (peer(n.into()), vec![n; len])));
         }
         let (mut sent, mut calls) = (Vec::new(), 0);
@@ -170,7 +172,7 @@ mod tests {
         async fn send(&mut self, size: usize, segment_size: usize) -> Vec<usize> {
             let remote = self.peer.local_addr().unwrap();
             let mut outbox = Outbox { bytes: vec![0; size], ..Outbox::default() };
-            outbox.push(Transmit { remote, size, segment_size });
+            outbox.push(Transmit { path: remote.into(), size, segment_size });
             let mut sender = Sender {
                 udp: &self.udp,
                 sources: Some(&mut self.sources),

@@ -9,7 +9,9 @@ use std::task::Waker;
 use std::time::Duration;
 
 use punctual_io::{Alarm, Datagram, UdpSocket};
-use punctual_proto::{CloseReason, ConnectionId, Endpoint, Event, IncomingId, RejectReason, Shard};
+use punctual_proto::{
+    CloseReason, ConnectionId, Endpoint, Event, IncomingId, RejectReason, Shard, WakeUp,
+};
 use punctual_units::Instant;
 use tokio::sync::Notify;
 
@@ -18,6 +20,7 @@ use crate::crowd::{self, Crowd};
 use crate::listener::IncomingCall;
 use crate::schedule::{Action, Schedule, Work};
 use crate::statistics::PortStatistics;
+use crate::udp::address_of;
 
 /// One UDP port as its driver and its sockets see it.
 ///
@@ -302,8 +305,9 @@ impl State {
 
     /// The next work of the machine.
     pub(crate) fn next_work(&self) -> Option<Work> {
-        let due = self.endpoint.poll_timeout()?;
-        Some(Work { due, is_delivery: self.endpoint.next_delivery() == Some(due) })
+        let wake_up = self.endpoint.poll_timeout();
+        let delivery = self.endpoint.next_delivery().map(WakeUp::At);
+        Some(Work { due: wake_up.instant(self.reached)?, is_delivery: delivery == Some(wake_up) })
     }
 
     /// Takes in a datagram as of the time when it came, or of what the machine was told since.
@@ -385,9 +389,11 @@ impl State {
                         Notice::Closed(signals)
                     });
                 }
-                Event::PeerMoved(_, remote) => match &self.callers {
-                    Some(callers) => notices.push(Notice::Moved(Arc::clone(callers), remote)),
-                    None => tracing::info!("the peer is at {remote} now"),
+                Event::PeerMoved(_, path) => match &self.callers {
+                    Some(callers) => {
+                        notices.push(Notice::Moved(Arc::clone(callers), address_of(path)));
+                    }
+                    None => tracing::info!("the peer is at {path} now"),
                 },
                 Event::Incoming(incoming) => {
                     let call = IncomingCall::new(Handle::adopt(shared, self), incoming);
@@ -402,8 +408,9 @@ impl State {
                         notices.push(Notice::CallerGone(callers, port, id));
                     }
                 }
-                Event::CallerRefused(remote, reason) => {
+                Event::CallerRefused(path, reason) => {
                     if let Some(callers) = &self.callers {
+                        let remote = address_of(path);
                         notices.push(Notice::Refused(Arc::clone(callers), remote, reason));
                     }
                 }

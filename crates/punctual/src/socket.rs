@@ -22,6 +22,7 @@ use crate::port::Port;
 use crate::shared::{Phase, Shared, Signals, State};
 use crate::statistics::PortStatistics;
 use crate::stream::{MessageSink, MessageStream};
+use crate::udp::address_of;
 
 /// One SRT connection. Clones share it; it closes in the background when the last one is dropped.
 ///
@@ -393,7 +394,7 @@ impl Socket {
     /// The peer's address as it is now. It changes when a peer of this implementation does, unless
     /// [`path_update`](Config::path_update) is off at either end.
     pub fn peer_addr(&self) -> SocketAddr {
-        self.info().remote
+        address_of(self.info().path)
     }
 
     /// The local address. The IP address is unspecified if the port was bound to any.

@@ -2,7 +2,9 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use punctual_proto::{Config, ConnectionId, Endpoint, EndpointConfig, SocketId, Transmission};
+use punctual_proto::{
+    Config, ConnectionId, Endpoint, EndpointConfig, SocketId, Transmission, WakeUp,
+};
 use punctual_units::Instant;
 
 use crate::clock::Clock;
@@ -121,7 +123,7 @@ pub(crate) struct Host {
     pub(crate) transmission: Option<Transmission>,
     chance: SplitMix64,
     /// When the endpoint asked to be woken up, and when it will be.
-    timer: Option<(Instant, Instant)>,
+    timer: Option<(WakeUp, Instant)>,
     /// When it wakes up to read the inbox.
     arrival: Option<Instant>,
 }
@@ -180,16 +182,20 @@ impl Host {
 
     /// When the host wakes up next, after its endpoint has been touched.
     pub(crate) fn next_wake(&mut self, now: Instant) -> Option<Instant> {
-        let asked = self.endpoint.poll_timeout().map(|local| self.clock.world(local));
+        let asked = match self.endpoint.poll_timeout() {
+            WakeUp::At(local) => WakeUp::At(self.clock.world(local)),
+            other => other,
+        };
+        let due = asked.instant(now).map(|at| at.max(now));
         if self.lateness.is_none() {
-            return asked.map(|at| at.max(now));
+            return due;
         }
-        self.timer = match (asked, self.timer) {
-            // A wake-up that is on its way is not put off.
-            (Some(at), Some((before, served))) if at == before && served > now => {
-                Some((at, served))
+        self.timer = match (due, self.timer) {
+            // A timer that is set for this already is not put off.
+            (Some(_), Some((before, served))) if asked == before && served > now => {
+                Some((asked, served))
             }
-            (Some(at), _) => Some((at, at.max(now) + self.lateness.draw(&mut self.chance))),
+            (Some(at), _) => Some((asked, at + self.lateness.draw(&mut self.chance))),
             (None, _) => None,
         };
         match (self.timer, self.arrival) {

@@ -278,8 +278,8 @@ impl Bond {
         self.exchange();
         let links = self.there.iter().chain(&self.back).filter_map(Link::poll_timeout);
         let next = links
-            .chain(self.caller.links.poll_timeout())
-            .chain(self.listener.links.poll_timeout())
+            .chain(self.caller.links.poll_timeout(self.now))
+            .chain(self.listener.links.poll_timeout(self.now))
             .min();
         let goes_on = self.steps.advance(&mut self.now, next, end);
         if goes_on {
@@ -324,7 +324,7 @@ impl Bond {
         let end = self.end(side);
         let mut busy = false;
         for index in 0..end.links.endpoints.len() {
-            if end.links.endpoints[index].poll_timeout().is_some_and(|at| at <= now) {
+            if end.links.endpoints[index].poll_timeout().is_due(now) {
                 end.links.endpoints[index].handle_timeout(now);
             }
             while let Some(event) = end.links.endpoints[index].poll_event() {
@@ -361,7 +361,7 @@ impl Bond {
                     Side::Caller => index,
                     Side::Listener => {
                         let mut seen = self.addresses.iter();
-                        let Some(path) = seen.position(|it| *it == transmit.remote) else {
+                        let Some(path) = seen.position(|&it| transmit.path == it) else {
                             // Nobody is there any more.
                             buffer.clear();
                             continue;

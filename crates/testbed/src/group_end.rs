@@ -156,9 +156,9 @@ impl GroupEnd {
         driver.update(&mut at);
     }
 
-    /// When something happens here next by itself.
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        let timers = self.endpoints.iter().filter_map(Endpoint::poll_timeout);
+    /// When something happens here next by itself, `now` if at once.
+    pub fn poll_timeout(&self, now: Instant) -> Option<Instant> {
+        let timers = self.endpoints.iter().filter_map(|it| it.poll_timeout().instant(now));
         timers.chain(self.driver.poll_timeout()).min()
     }
 }

@@ -111,8 +111,9 @@ impl Node {
     }
 
     /// When something happens here next, on the world's clock.
-    pub fn next(&self) -> Option<Instant> {
-        let timer = self.endpoint.poll_timeout().map(|at| self.world(at));
+    pub fn next(&self, world: Instant) -> Option<Instant> {
+        let timer = self.endpoint.poll_timeout().instant(self.local(world));
+        let timer = timer.map(|at| self.world(at));
         match (timer, self.outgoing.poll_timeout()) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
@@ -123,7 +124,7 @@ impl Node {
     pub fn drain(&mut self, world: Instant, accepts: bool) -> bool {
         let now = self.local(world);
         let mut busy = false;
-        if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
+        if self.endpoint.poll_timeout().is_due(now) {
             self.endpoint.handle_timeout(now);
             self.wakeups += 1;
         }
@@ -134,12 +135,14 @@ impl Node {
                     self.connection = self.endpoint.accept(now, incoming.id, None).ok();
                 }
                 Event::Incoming(incoming) => self.incoming.push_back(incoming),
-                Event::CallerRefused(remote, reason) => self.refused.push((remote, reason)),
+                Event::CallerRefused(path, reason) => {
+                    self.refused.extend(path.address().map(|remote| (remote, reason)));
+                }
                 Event::IncomingGone(id) => self.gone.push(id),
                 Event::Connected(_) => self.connected = true,
                 Event::Readable(_) => self.read(world),
                 Event::Writable(_) => self.writable += 1,
-                Event::PeerMoved(_, remote) => self.moved.push(remote),
+                Event::PeerMoved(_, path) => self.moved.extend(path.address()),
                 Event::Closed(id, reason) => {
                     self.closed.insert(id, reason);
                     self.read(world);
@@ -166,8 +169,9 @@ impl Node {
         let mut buffer = Vec::new();
         while let Some(transmit) = self.endpoint.poll_transmit(now, 16, &mut buffer) {
             assert_eq!(transmit.size, buffer.len());
+            let remote = transmit.path.address().expect("nodes call addresses");
             let datagrams = buffer.chunks(transmit.segment_size);
-            sent.extend(datagrams.map(|datagram| (transmit.remote, datagram.to_vec())));
+            sent.extend(datagrams.map(|datagram| (remote, datagram.to_vec())));
             buffer.clear();
         }
         sent

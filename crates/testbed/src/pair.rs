@@ -443,7 +443,8 @@ impl Pair {
     /// Goes to the next thing that happens, but not beyond `end`; `false` at the end.
     fn step_until(&mut self, end: Instant) -> bool {
         self.exchange();
-        let next = [self.caller.next(), self.listener.next()].into_iter().flatten().min();
+        let next =
+            [self.caller.next(self.now), self.listener.next(self.now)].into_iter().flatten().min();
         let next = next.map(|at| self.grain.map_or(at, |grain| next_look(at, grain)));
         let goes_on = self.steps.advance(&mut self.now, next, end);
         if goes_on {

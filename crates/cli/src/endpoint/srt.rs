@@ -78,12 +78,12 @@ pub(crate) fn announce(socket: &Socket) {
     } else {
         String::new()
     };
-    tracing::info!("connected with {} (SRT {major}.{minor}.{patch}{stream}){latency}", info.remote);
+    tracing::info!("connected with {} (SRT {major}.{minor}.{patch}{stream}){latency}", info.path);
     if info.caller_latency.is_some_and(|asked| asked.is_zero()) {
         tracing::warn!(
             "{} asked for no latency: in OBS and FFmpeg `latency` counts microseconds, so that \
              `latency=200` is 0.2 ms, and `latency=200000` is 200 ms",
-            info.remote
+            info.path
         );
     }
 }

@@ -98,9 +98,9 @@ impl End {
         self.sent += u32::from(sent.is_ok());
     }
 
-    /// When something is due by itself.
-    pub(super) fn next(&self) -> Option<Instant> {
-        self.links.poll_timeout()
+    /// When something is due by itself, `now` if at once.
+    pub(super) fn next(&self, now: Instant) -> Option<Instant> {
+        self.links.poll_timeout(now)
     }
 
     /// Runs timers, reads, and hands outgoing datagrams to `path`, until nothing is left to do.
@@ -108,7 +108,7 @@ impl End {
         let mut sent = 0;
         settle(|| {
             for index in 0..self.links.endpoints.len() {
-                if self.links.endpoints[index].poll_timeout().is_some_and(|at| at <= now) {
+                if self.links.endpoints[index].poll_timeout().is_due(now) {
                     self.links.endpoints[index].handle_timeout(now);
                 }
                 while let Some(event) = self.links.endpoints[index].poll_event() {
@@ -124,11 +124,11 @@ impl End {
                 while let Some(transmit) = endpoint.poll_transmit(now, 1, &mut buffer) {
                     assert!(transmit.size <= 1_472, "a datagram too long");
                     sent += 1;
-                    let seen = (0..8).find(|&seen| address(seen) == transmit.remote);
+                    let seen = (0..8).find(|&seen| transmit.path == address(seen));
                     path(seen.unwrap_or(index), std::mem::take(&mut buffer));
                 }
             }
-            self.next().is_some_and(|at| at <= now)
+            self.next(now).is_some_and(|at| at <= now)
         });
         assert!(sent <= MOST_AT_ONCE, "{sent} datagrams at once");
     }

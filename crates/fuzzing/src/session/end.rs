@@ -89,7 +89,7 @@ impl End {
     pub(super) fn settle(&mut self, now: Instant, under_way: &mut VecDeque<Datagram>) {
         let (mut buffer, mut sent) = (Vec::new(), 0);
         settle(|| {
-            if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
+            if self.endpoint.poll_timeout().is_due(now) {
                 self.endpoint.handle_timeout(now);
             }
             while let Some(event) = self.endpoint.poll_event() {
@@ -99,12 +99,13 @@ impl End {
                 assert!(transmit.size <= 1_472, "a datagram too long");
                 sent += 1;
                 let bytes = std::mem::take(&mut buffer);
-                under_way.push_back(Datagram { from: self.address, to: transmit.remote, bytes });
+                let to = transmit.path.address().expect("the fuzzer calls addresses");
+                under_way.push_back(Datagram { from: self.address, to, bytes });
                 if under_way.len() > MOST_UNDER_WAY {
                     under_way.pop_front();
                 }
             }
-            self.endpoint.poll_timeout().is_some_and(|at| at <= now)
+            self.endpoint.poll_timeout().is_due(now)
         });
         assert!(sent <= MOST_AT_ONCE, "{sent} datagrams at once");
         let Some(id) = self.connection else { return };

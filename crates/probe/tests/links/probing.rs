@@ -53,13 +53,14 @@ impl End {
         }
     }
 
-    fn next(&self) -> Option<Instant> {
-        [self.endpoint.poll_timeout(), self.outgoing.poll_timeout()].into_iter().flatten().min()
+    fn next(&self, now: Instant) -> Option<Instant> {
+        let timer = self.endpoint.poll_timeout().instant(now);
+        timer.into_iter().chain(self.outgoing.poll_timeout()).min()
     }
 
     /// Runs timers, takes events and messages, and puts outgoing datagrams on the link.
     fn turn(&mut self, now: Instant, mut message: impl FnMut(&[u8])) {
-        if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
+        if self.endpoint.poll_timeout().is_due(now) {
             self.endpoint.handle_timeout(now);
         }
         loop {
@@ -142,8 +143,8 @@ pub(crate) fn probe(
         there.turn(now, |_| {});
         back.turn(now, |_| {});
         let next = [
-            there.next(),
-            back.next(),
+            there.next(now),
+            back.next(now),
             brain.as_ref().and_then(Probe::poll_timeout),
             reporter.as_ref().map(Reporter::poll_timeout),
         ];

@@ -2,8 +2,6 @@ use std::time::Duration;
 
 use punctual_units::{Bitrate, Instant};
 
-use crate::config::PACKET_OVERHEAD;
-
 /// The rate of an input before it is measured.
 const INITIAL: Bitrate = Bitrate::from_mbps(1_000);
 const FIRST_PERIOD: Duration = Duration::from_millis(500);
@@ -54,8 +52,8 @@ impl InputRate {
         self.rate
     }
 
-    /// Counts a message of `payload` bytes.
-    pub(crate) fn submit(&mut self, now: Instant, payload: usize) {
+    /// Counts a packet of `bytes`, headers included.
+    pub(crate) fn submit(&mut self, now: Instant, bytes: usize) {
         let period = self.period.get_or_insert(Period::new(now));
         period.elapsed += (now - period.last).min(LONGEST_PAUSE);
         period.last = now;
@@ -77,7 +75,7 @@ impl InputRate {
             *period = Period::new(now);
         }
         period.packets += 1;
-        period.bytes += (payload + PACKET_OVERHEAD) as u64;
+        period.bytes += bytes as u64;
     }
 
     /// A message was refused because the buffer is full.
@@ -93,11 +91,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn measures_a_constant_rate_with_headers() {
+    fn a_constant_rate_is_measured() {
         let mut input = InputRate::new();
         assert_eq!(input.rate(), INITIAL);
         for i in 0..3_000 {
-            input.submit(Instant::from_millis(i), 956);
+            input.submit(Instant::from_millis(i), 1_000);
         }
         assert_eq!(input.rate(), Bitrate::from_bytes_per_sec(1_000_000));
     }
@@ -106,11 +104,11 @@ mod tests {
     fn a_pause_is_not_a_low_rate() {
         let mut input = InputRate::new();
         for i in 0..2_500 {
-            input.submit(Instant::from_millis(i), 956);
+            input.submit(Instant::from_millis(i), 1_000);
         }
         let before = input.rate();
         for i in 0..2_500 {
-            input.submit(Instant::from_millis(3_600_000 + i), 956);
+            input.submit(Instant::from_millis(3_600_000 + i), 1_000);
             assert!(input.rate() >= Bitrate::from_bytes_per_sec(900_000), "{:?}", input.rate());
         }
         assert_eq!(input.rate(), before);
@@ -121,7 +119,7 @@ mod tests {
         let mut input = InputRate::new();
         let second = |input: &mut InputRate, n: u64, step, refused| {
             for i in (0..1_000).step_by(step) {
-                input.submit(Instant::from_millis(n * 1_000 + i), 956);
+                input.submit(Instant::from_millis(n * 1_000 + i), 1_000);
                 if refused {
                     input.refuse();
                 }

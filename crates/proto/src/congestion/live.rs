@@ -5,7 +5,7 @@ use punctual_wire::SeqNo;
 
 use super::input_rate::InputRate;
 use super::{CongestionControl, PathState};
-use crate::config::{Config, MaxBandwidth, PACKET_OVERHEAD};
+use crate::config::{Config, MaxBandwidth};
 use crate::connection::send::pacer::Pace;
 
 /// The least rate that "unlimited" means: libsrt's 1 Gb/s.
@@ -20,21 +20,22 @@ pub(crate) struct LiveControl {
     min_input_bandwidth: Bitrate,
     overhead_percent: u64,
     input: InputRate,
-    /// Mean payload, bytes × 128: a smoothing by 1/128 without loss.
-    mean_payload: u64,
+    /// Mean size of a packet, headers included, bytes × 128: a smoothing by 1/128 without loss.
+    mean_size: u64,
     period: Duration,
     pace: Pace,
 }
 
 impl LiveControl {
-    pub(crate) fn new(config: &Config) -> Self {
+    /// For packets with `overhead` bytes of headers.
+    pub(crate) fn new(config: &Config, overhead: usize) -> Self {
         let mut control = Self {
             limit: config.max_bandwidth(),
             input_bandwidth: config.input_bandwidth(),
             min_input_bandwidth: config.min_input_bandwidth(),
             overhead_percent: u64::from(config.overhead_bandwidth()),
             input: InputRate::new(),
-            mean_payload: config.payload_size() as u64 * 128,
+            mean_size: (config.payload_size() + overhead) as u64 * 128,
             period: Duration::ZERO,
             pace: Pace::Packet(Duration::ZERO),
         };
@@ -51,9 +52,9 @@ impl LiveControl {
         self.update();
     }
 
-    /// The application submitted a message.
-    pub(crate) fn submitted(&mut self, now: Instant, payload: usize) {
-        self.input.submit(now, payload);
+    /// The application submitted a packet of `bytes`, headers included.
+    pub(crate) fn submitted(&mut self, now: Instant, bytes: usize) {
+        self.input.submit(now, bytes);
     }
 
     /// The application submitted a message for which there is no room.
@@ -69,9 +70,9 @@ impl LiveControl {
         }
     }
 
-    /// A packet goes out.
-    pub(crate) const fn sent(&mut self, payload: usize) {
-        self.mean_payload = self.mean_payload - self.mean_payload / 128 + payload as u64;
+    /// A packet of `bytes`, headers included, goes out.
+    pub(crate) const fn sent(&mut self, bytes: usize) {
+        self.mean_size = self.mean_size - self.mean_size / 128 + bytes as u64;
     }
 
     /// How packets are spaced.
@@ -86,7 +87,7 @@ impl LiveControl {
             MaxBandwidth::Unlimited => Pace::about(limit),
             MaxBandwidth::Absolute(_) | MaxBandwidth::Relative => Pace::at(limit),
         };
-        self.period = limit.time_for(self.mean_payload / 128 + PACKET_OVERHEAD as u64);
+        self.period = limit.time_for(self.mean_size / 128);
     }
 }
 
@@ -139,7 +140,7 @@ mod tests {
     use super::*;
 
     fn control(limit: MaxBandwidth) -> LiveControl {
-        LiveControl::new(&Config::default().with_max_bandwidth(limit))
+        LiveControl::new(&Config::default().with_max_bandwidth(limit), 44)
     }
 
     #[test]
@@ -148,7 +149,7 @@ mod tests {
         let mut live = control(MaxBandwidth::Absolute(Bitrate::from_bits_per_sec(10_880_000)));
         assert_eq!(live.period(), Duration::from_millis(1));
         for _ in 0..10_000 {
-            live.sent(636);
+            live.sent(680);
         }
         live.update();
         assert_eq!(live.period(), Duration::from_micros(500));
@@ -160,14 +161,14 @@ mod tests {
         let config = Config::default()
             .with_max_bandwidth(MaxBandwidth::Relative)
             .with_input_bandwidth(Bitrate::from_mbps(8));
-        assert_eq!(LiveControl::new(&config).max_bandwidth(), Bitrate::from_mbps(10));
+        assert_eq!(LiveControl::new(&config, 44).max_bandwidth(), Bitrate::from_mbps(10));
         let config = config
             .with_input_bandwidth(Bitrate::ZERO)
             .with_min_input_bandwidth(Bitrate::from_mbps(4));
-        let mut live = LiveControl::new(&config);
+        let mut live = LiveControl::new(&config, 44);
         assert_eq!(live.max_bandwidth(), Bitrate::from_mbps(1_250), "not measured yet");
         for i in 0..1_000 {
-            live.submitted(Instant::from_millis(i), 206);
+            live.submitted(Instant::from_millis(i), 250);
         }
         assert_eq!(live.max_bandwidth(), Bitrate::from_mbps(5), "2 Mb/s count as 4");
     }
@@ -176,7 +177,7 @@ mod tests {
     fn unlimited_follows_an_input_faster_than_a_gigabit() {
         let mut live = control(MaxBandwidth::Unlimited);
         for i in 0..600_000u64 {
-            live.submitted(Instant::from_nanos(i * 2_720), 1_316);
+            live.submitted(Instant::from_nanos(i * 2_720), 1_360);
         }
         // 1360 bytes each 2.72 µs are 4 Gb/s, and a quarter more is 5.
         assert_eq!(live.max_bandwidth(), Bitrate::from_mbps(5_000));

@@ -128,9 +128,10 @@ pub(crate) struct Other {
 }
 
 impl Controller {
-    pub(crate) fn new(config: &Config, negotiated: &Negotiated) -> Self {
+    /// For packets with `overhead` bytes of headers.
+    pub(crate) fn new(config: &Config, negotiated: &Negotiated, overhead: usize) -> Self {
         if config.transmission() == Transmission::Live {
-            return Self::Live(LiveControl::new(config));
+            return Self::Live(LiveControl::new(config, overhead));
         }
         let control: Box<dyn CongestionControl> = match config.congestion_algorithm() {
             CongestionAlgorithm::Standard => {
@@ -183,10 +184,10 @@ impl Controller {
         }
     }
 
-    /// The application submitted `payload` bytes.
-    pub(crate) fn submitted(&mut self, now: Instant, payload: usize) {
+    /// The application submitted a packet of `bytes`, headers included.
+    pub(crate) fn submitted(&mut self, now: Instant, bytes: usize) {
         if let Self::Live(live) = self {
-            live.submitted(now, payload);
+            live.submitted(now, bytes);
         }
     }
 
@@ -205,10 +206,10 @@ impl Controller {
         }
     }
 
-    /// A packet of `payload` bytes goes out.
-    pub(crate) fn sent(&mut self, payload: usize) {
+    /// A packet of `bytes`, headers included, goes out.
+    pub(crate) fn sent(&mut self, bytes: usize) {
         if let Self::Live(live) = self {
-            live.sent(payload);
+            live.sent(bytes);
         }
     }
 

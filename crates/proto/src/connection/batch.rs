@@ -1,5 +1,4 @@
-/// Most bytes of a batch: what fits a UDP datagram before it is cut, which is what a segmenting
-/// send call takes.
+/// Most bytes of a batch: a segmenting send call takes no more than one UDP datagram would hold.
 const MAX_BYTES: usize = 65_000;
 
 /// Datagrams that are written one behind the other for one segmenting send call: all have the size
@@ -11,21 +10,47 @@ pub(crate) struct Batch {
     /// Bytes of the first.
     pub(crate) segment_size: usize,
     room: usize,
+    /// The largest datagram of the path, bytes.
+    largest: usize,
+    /// Datagrams that are longer than the path carries.
+    pub(crate) oversized: Vec<Vec<u8>>,
 }
 
 impl Batch {
     /// An empty batch, for `segments` datagrams at most.
     pub(crate) fn new(segments: usize) -> Self {
-        Self { size: 0, segment_size: 0, room: segments.max(1) }
+        Self {
+            size: 0,
+            segment_size: 0,
+            room: segments.max(1),
+            largest: usize::MAX,
+            oversized: Vec::new(),
+        }
     }
 
     pub(crate) const fn is_empty(&self) -> bool {
         self.size == 0
     }
 
+    /// From now on takes datagrams of at most this length; `None` for any.
+    pub(crate) fn limit(&mut self, largest: Option<usize>) {
+        self.largest = largest.unwrap_or(usize::MAX);
+    }
+
+    /// Takes the datagram that was written to `out` from `begin` on, or takes it out again if it is
+    /// too long for the path; whether another may follow.
+    #[inline]
+    pub(crate) fn add(&mut self, out: &mut Vec<u8>, begin: usize) -> bool {
+        if out.len() - begin > self.largest {
+            self.oversized.push(out.split_off(begin));
+            return true;
+        }
+        self.take(out.len() - begin)
+    }
+
     /// Takes a datagram of `length` bytes that was written behind the others; whether another may
     /// follow. One that is too long for the batch stays out of its size, and ends it.
-    pub(crate) const fn take(&mut self, length: usize) -> bool {
+    const fn take(&mut self, length: usize) -> bool {
         if self.is_empty() {
             self.segment_size = length;
         } else if length > self.segment_size || self.size + length > MAX_BYTES {
@@ -59,6 +84,17 @@ mod tests {
         let (batch, goes_on) = taken(10, &[60, 1_332]);
         assert_eq!(goes_on, [true, false]);
         assert_eq!((batch.size, batch.segment_size), (60, 60));
+    }
+
+    #[test]
+    fn a_datagram_that_is_too_long_for_the_path_is_taken_out() {
+        let (mut batch, mut out) = (Batch::new(9), vec![1; 900]);
+        batch.limit(Some(900));
+        assert!(batch.add(&mut out, 0));
+        out.extend([2; 901]);
+        assert!(batch.add(&mut out, 900));
+        assert_eq!((out.len(), batch.size), (900, 900));
+        assert_eq!(batch.oversized, [vec![2; 901]]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use punctual_wire::{Control, ControlPacket};
 use super::Signals;
 use super::batch::Batch;
 use super::established::{Cause, Established};
-use super::path;
+use super::path_updates;
 use super::send::timestamp;
 use super::timer::{Timer, TimerTable};
 
@@ -13,8 +13,8 @@ pub(crate) const KMREQ: u16 = 3;
 pub(crate) const KMRSP: u16 = 4;
 
 impl Established {
-    /// Appends its datagrams to `out` as far as `batch` has room, and says whether it has: what the
-    /// peer waits for first, then data.
+    /// Appends its datagrams to `out` as far as `batch` has room, control packets first; whether it
+    /// has. Datagrams that are too long for the path are taken out again.
     pub(crate) fn write_datagrams(
         &mut self,
         now: Instant,
@@ -39,7 +39,7 @@ impl Established {
                 // Sending data brings up nothing else, but for this.
                 only_data = !self.response.precedes_data() && !self.owes_key_request();
             }
-            if !batch.take(out.len() - before) {
+            if !batch.add(out, before) {
                 return false;
             }
         }
@@ -85,12 +85,12 @@ impl Established {
             Control::Handshake(Box::new(response.clone()))
         } else if let Some(answer) = pending.path_answer.take() {
             body = answer;
-            Control::Extension { command: path::ANSWER, body: &body }
+            Control::Extension { command: path_updates::ANSWER, body: &body }
         } else if let Some(number) = pending.ack_ack.take() {
             Control::AckAck(number)
         } else if std::mem::take(&mut pending.ack) {
-            if let Some(path) = &mut self.path {
-                timers.set(Timer::Quiet, now + path.begin_quiet());
+            if let Some(updates) = &mut self.path_updates {
+                timers.set(Timer::Quiet, now + updates.begin_quiet());
             }
             let ack = self.receiver.make_ack(now, self.rtt.estimate());
             if let Some(number) = ack.number() {
@@ -111,7 +111,7 @@ impl Established {
         } else if std::mem::take(&mut pending.idle) {
             Control::KeepAliveIdle
         } else if std::mem::take(&mut pending.path_probe) {
-            Control::Extension { command: path::PROBE, body: &[0; 16] }
+            Control::Extension { command: path_updates::PROBE, body: &[0; 16] }
         } else if std::mem::take(&mut pending.keep_alive) {
             Control::KeepAlive
         } else {
@@ -165,7 +165,7 @@ impl Established {
                 self.finish_close(signals);
                 self.reschedule(now, Cause::Data, timers, signals);
             }
-            if !batch.take(out.len() - before) {
+            if !batch.add(out, before) {
                 return false;
             }
         }

@@ -1,4 +1,3 @@
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,7 +10,7 @@ use super::control::{KMREQ, KMRSP};
 use super::crypt::{Crypt, Refusal};
 use super::final_response::FinalResponse;
 use super::lifecycle::Phase;
-use super::path::{self, Path};
+use super::path_updates::{self, PathUpdates};
 use super::peer_error::PeerErrorReport;
 use super::recv::ReceiveHalf;
 use super::rtt::RttTracker;
@@ -22,6 +21,7 @@ use crate::error::{CloseReason, PeerError, RecvError, SendError};
 use crate::event::{ConnectionInfo, Message, Readiness, SendOptions};
 use crate::filter::{Findings, ReceiveFilter};
 use crate::handshake::{FinalHandshake, Negotiated};
+use crate::path::{Path, PathId};
 use crate::statistics::Statistics;
 
 /// A connection that stands, until it is forgotten.
@@ -42,7 +42,7 @@ pub(crate) struct Established {
     /// The keys of both directions, or why there are none; `None` where nobody wants encryption.
     pub(crate) crypt: Option<Box<Crypt>>,
     /// Where the peer is and was, if both ends know path updates.
-    pub(crate) path: Option<Box<Path>>,
+    pub(crate) path_updates: Option<Box<PathUpdates>>,
     peer_error: PeerErrorReport,
     told_readable: bool,
 }
@@ -97,7 +97,7 @@ pub(crate) struct Pending {
     /// The error that this end reports.
     pub(crate) error: Option<PeerError>,
     /// The answer to the peer's challenge.
-    pub(crate) path_answer: Option<path::Body>,
+    pub(crate) path_answer: Option<path_updates::Body>,
     pub(crate) path_probe: bool,
     /// How often SHUTDOWN is still to be said.
     pub(crate) shutdowns: u8,
@@ -120,7 +120,7 @@ impl Pending {
 impl Established {
     pub(crate) fn new(
         now: Instant,
-        remote: SocketAddr,
+        path: &Path,
         config: &Config,
         mut negotiated: Negotiated,
         final_handshake: Option<FinalHandshake>,
@@ -129,8 +129,8 @@ impl Established {
         timers.set(Timer::KeepAlive, now + super::lifecycle::KEEP_ALIVE);
         timers.set(Timer::Idle, now + config.peer_idle_timeout());
         Self {
-            sender: SendHalf::new(config, &negotiated, now),
-            receiver: ReceiveHalf::new(config, &negotiated, now),
+            sender: SendHalf::new(config, &negotiated, path.properties.packet_overhead(), now),
+            receiver: ReceiveHalf::new(config, &negotiated, path, now),
             rtt: RttTracker::new(config.rtt_algorithm()),
             filter: negotiated.filter.map(|fec| {
                 Box::new(Filtering {
@@ -143,11 +143,11 @@ impl Established {
             last: LastActivity { heard: now, sent: now, submitted: now },
             pending: Pending::default(),
             peer: negotiated.fixed.peer_socket_id,
-            loss_list_words: negotiated.packet_room(remote) / 4,
+            loss_list_words: path.packet_room(negotiated.fixed.mss) / 4,
             crypt: negotiated.crypt.take(),
             negotiated,
             response: FinalResponse::new(final_handshake),
-            path: None,
+            path_updates: None,
             peer_error: PeerErrorReport::default(),
             told_readable: false,
         }
@@ -156,15 +156,23 @@ impl Established {
     /// The same, following its peer from address to address if both ends know how. `own` is this
     /// end's socket ID.
     pub(crate) fn with_path(mut self, own: SocketId) -> Self {
-        self.path = self.negotiated.path_update.then(|| Box::new(Path::new(own, &self.negotiated)));
+        self.path_updates =
+            self.negotiated.path_update.then(|| Box::new(PathUpdates::new(own, &self.negotiated)));
         self
+    }
+
+    /// The properties of the path have changed.
+    pub(crate) fn follow_path(&mut self, path: &Path) {
+        self.loss_list_words = path.packet_room(self.negotiated.fixed.mss) / 4;
+        self.sender.set_overhead(path.properties.packet_overhead());
+        self.receiver.follow_path(path);
     }
 
     /// The peer has moved away from the address `from`. What was said there in the meantime is
     /// lost, so the peer is told anew what it waits for.
-    pub(crate) fn note_move(&mut self, now: Instant, from: SocketAddr) {
-        if let Some(path) = &mut self.path {
-            path.moved(now, from);
+    pub(crate) fn note_move(&mut self, now: Instant, from: PathId) {
+        if let Some(updates) = &mut self.path_updates {
+            updates.moved(now, from);
         }
         self.last.heard = now;
         self.pending.ack = true;
@@ -274,14 +282,14 @@ impl Established {
     /// Takes in an extension packet that came from the peer's address; `false` if it is none of
     /// path updates. An answer comes too late here: the peer has moved already.
     fn handle_path(&mut self, command: u16, body: &[u8]) -> bool {
-        let Some(path) = &self.path else { return false };
+        let Some(updates) = &self.path_updates else { return false };
         match command {
-            path::CHALLENGE => {
-                let answer = path.answer(body);
+            path_updates::CHALLENGE => {
+                let answer = updates.answer(body);
                 self.pending.path_answer = answer.or(self.pending.path_answer);
                 answer.is_some()
             }
-            path::ANSWER | path::PROBE => true,
+            path_updates::ANSWER | path_updates::PROBE => true,
             _ => false,
         }
     }
@@ -327,12 +335,12 @@ impl Established {
         payload: Bytes,
         options: SendOptions,
         config: &Config,
-        remote: SocketAddr,
+        path: &Path,
     ) -> Result<(), SendError> {
         if let Some(error) = self.refuses_sending() {
             return Err(error);
         }
-        let packet = self.negotiated.max_payload(config, remote);
+        let packet = self.negotiated.max_payload(config, path);
         let taken = if payload.len() <= packet && !payload.is_empty() {
             self.sender.submit(now, payload, options)
         } else {
@@ -364,7 +372,7 @@ impl Established {
         now: Instant,
         data: &mut Bytes,
         config: &Config,
-        remote: SocketAddr,
+        path: &Path,
     ) -> Result<usize, SendError> {
         if let Some(error) = self.refuses_sending() {
             return Err(error);
@@ -375,7 +383,7 @@ impl Established {
         if data.is_empty() {
             return Ok(0);
         }
-        let packet = self.negotiated.max_payload(config, remote);
+        let packet = self.negotiated.max_payload(config, path);
         match self.sender.submit_stream(now, data, packet) {
             0 => Err(SendError::Full),
             taken => {
@@ -520,7 +528,7 @@ impl Established {
         timers.assign(Timer::Retransmit, self.sender.next_timeout(self.rtt.estimate()));
     }
 
-    pub(crate) fn fill_info(&self, info: &mut ConnectionInfo, config: &Config, remote: SocketAddr) {
+    pub(crate) fn fill_info(&self, info: &mut ConnectionInfo, config: &Config, path: &Path) {
         info.peer_socket_id = self.peer;
         info.stream_id.clone_from(&self.negotiated.stream_id);
         info.peer_version = self.negotiated.peer.version;
@@ -529,7 +537,7 @@ impl Established {
         info.receive_latency = self.negotiated.latency.receive;
         info.peer_latency = self.negotiated.latency.peer;
         info.caller_latency = self.negotiated.latency.caller;
-        info.max_payload = self.max_message(config, self.negotiated.max_payload(config, remote));
+        info.max_payload = self.max_message(config, self.negotiated.max_payload(config, path));
         info.rtt = self.rtt.estimate().smoothed;
         info.peer_error = self.peer_error.last();
         (info.send_key_state, info.receive_key_state) =
@@ -546,7 +554,7 @@ impl Established {
         statistics.rtt = self.rtt.estimate().smoothed;
         statistics.rtt_variance = self.rtt.estimate().variance;
         (statistics.rtt_samples, statistics.rtt_latest) = self.rtt.measured();
-        statistics.path_changes = self.path.as_ref().map_or(0, |path| path.changes());
+        statistics.path_changes = self.path_updates.as_ref().map_or(0, |updates| updates.changes());
     }
 }
 

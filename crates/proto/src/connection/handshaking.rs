@@ -1,4 +1,3 @@
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,6 +12,7 @@ use crate::handshake::caller::Caller;
 use crate::handshake::rendezvous::{Rendezvous, TIMEOUT_FACTOR};
 use crate::handshake::repetition::Repetition;
 use crate::handshake::{REPEAT, Step};
+use crate::path::PathId;
 
 impl Connection {
     /// Sends the next request now, and repeats it at `pace` if that is another one.
@@ -104,11 +104,11 @@ impl Handshaking {
         &mut self,
         now: Instant,
         config: &Config,
-        remote: SocketAddr,
+        path: PathId,
     ) -> (Handshake, SocketId) {
         match &mut self.role {
-            Role::Caller(caller) => (caller.request(now, config, remote), SocketId::LISTENER),
-            Role::Rendezvous(rendezvous) => rendezvous.request(config, remote),
+            Role::Caller(caller) => (caller.request(now, config, path), SocketId::LISTENER),
+            Role::Rendezvous(rendezvous) => rendezvous.request(config, path),
         }
     }
 
@@ -126,21 +126,21 @@ impl Handshaking {
         timestamp: Timestamp,
         handshake: &Handshake,
         config: &Config,
-        remote: SocketAddr,
+        path: PathId,
     ) -> Step {
         match &mut self.role {
             Role::Caller(caller) => caller.handle(now, timestamp, handshake, config),
             Role::Rendezvous(rendezvous) => {
-                rendezvous.handle(now, timestamp, handshake, config, remote)
+                rendezvous.handle(now, timestamp, handshake, config, path)
             }
         }
     }
 
     /// Something came that only a peer sends for which the connection stands.
-    pub(crate) fn handle_traffic(&mut self, config: &Config, remote: SocketAddr) -> Step {
+    pub(crate) fn handle_traffic(&mut self, config: &Config, path: PathId) -> Step {
         match &mut self.role {
             Role::Caller(_) => Step::Ignore,
-            Role::Rendezvous(rendezvous) => rendezvous.handle_traffic(config, remote),
+            Role::Rendezvous(rendezvous) => rendezvous.handle_traffic(config, path),
         }
     }
 
@@ -153,9 +153,9 @@ impl Handshaking {
     }
 
     /// The handshake that tells a listener that this end has given up its call.
-    pub(crate) fn withdrawal(&self, config: &Config, remote: SocketAddr) -> Option<Box<Handshake>> {
+    pub(crate) fn withdrawal(&self, config: &Config, path: PathId) -> Option<Box<Handshake>> {
         match &self.role {
-            Role::Caller(caller) => caller.withdrawal(config, remote),
+            Role::Caller(caller) => caller.withdrawal(config, path),
             Role::Rendezvous(_) => None,
         }
     }

@@ -89,7 +89,7 @@ impl Connection {
     pub(crate) fn give_up(&mut self, reason: CloseReason) {
         let State::Handshaking(calling) = &self.state else { return };
         let peer = calling.half_open_peer();
-        let withdrawal = calling.withdrawal(&self.config, self.remote);
+        let withdrawal = calling.withdrawal(&self.config, self.path.id);
         self.fail(reason, peer);
         let dest = SocketId::LISTENER;
         self.refusal = withdrawal.map(|handshake| Refusal { handshake, dest, due: SHUTDOWNS });
@@ -248,12 +248,12 @@ impl Established {
     /// The stream has paused, or the peer sends to where this end is no more: only a packet from
     /// here can tell it. Heard since the last ACK, it knows; then the next ACK asks again.
     fn look_at_quiet(&mut self, now: Instant, timers: &mut TimerTable) {
-        let Some(path) = &mut self.path else { return };
-        if now < self.last.heard + super::path::QUIET {
+        let Some(updates) = &mut self.path_updates else { return };
+        if now < self.last.heard + super::path_updates::QUIET {
             return;
         }
         self.pending.path_probe = true;
-        if let Some(pause) = path.next_quiet() {
+        if let Some(pause) = updates.next_quiet() {
             timers.set(Timer::Quiet, now + pause);
         }
     }

@@ -57,7 +57,8 @@ impl Connection {
             base: negotiated.fixed.base,
             receive_latency: negotiated.latency.receive,
             peer_latency: negotiated.latency.peer,
-            max_payload: negotiated.max_payload(&self.config, self.remote),
+            max_payload: negotiated.max_payload(&self.config, &self.path),
+            packet_overhead: self.path.properties.packet_overhead(),
         })
     }
 
@@ -68,6 +69,7 @@ impl Connection {
             last_response: live.sender.last_response(),
             waiting_since: live.sender.waiting_since(),
             room: live.sender.room(),
+            max_payload: live.negotiated.max_payload(&self.config, &self.path),
             rtt: live.rtt.estimate(),
             drift: live.receiver.traced_drift(),
         })

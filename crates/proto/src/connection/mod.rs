@@ -9,15 +9,13 @@ mod final_response;
 mod handshaking;
 mod lifecycle;
 mod link;
-pub(crate) mod path;
+pub(crate) mod path_updates;
 mod peer_error;
 pub(crate) mod recv;
 pub(crate) mod rtt;
 pub(crate) mod send;
 pub(crate) mod timer;
 pub(crate) mod windowed_ratio;
-
-use std::net::SocketAddr;
 
 use bytes::Bytes;
 use punctual_rtt::Rtt;
@@ -37,6 +35,7 @@ use crate::event::{ConnectionInfo, Message, Readiness, SendOptions};
 use crate::handshake::caller::Caller;
 use crate::handshake::rendezvous::Rendezvous;
 use crate::handshake::{FinalHandshake, Negotiated, Step};
+use crate::path::{Path, PathProperties};
 use crate::statistics::Statistics;
 
 /// The news for the application since it last asked.
@@ -67,7 +66,7 @@ impl Signals {
 /// One connection of an endpoint.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    pub(crate) remote: SocketAddr,
+    pub(crate) path: Path,
     pub(crate) socket_id: SocketId,
     pub(crate) signals: Signals,
     config: Config,
@@ -83,6 +82,8 @@ pub(crate) struct Connection {
     /// The refusal that the peer gets of a connection that was not established.
     refusal: Option<Refusal>,
     ignored: u64,
+    /// Datagrams that were too long for the path.
+    pub(crate) oversized: u64,
 }
 
 #[derive(Debug)]
@@ -93,35 +94,29 @@ enum State {
 }
 
 impl Connection {
-    /// A call to `remote` that begins now.
+    /// A call to `path` that begins now.
     pub(crate) fn call(
         now: Instant,
-        remote: SocketAddr,
+        path: Path,
         caller: Caller,
         socket_id: SocketId,
         config: Config,
     ) -> Self {
-        Self::dial(now, remote, Role::Caller(caller), socket_id, config)
+        Self::dial(now, path, Role::Caller(caller), socket_id, config)
     }
 
-    /// A rendezvous with `remote` that begins now.
+    /// A rendezvous with `path` that begins now.
     pub(crate) fn rendezvous(
         now: Instant,
-        remote: SocketAddr,
+        path: Path,
         rendezvous: Rendezvous,
         socket_id: SocketId,
         config: Config,
     ) -> Self {
-        Self::dial(now, remote, Role::Rendezvous(rendezvous), socket_id, config)
+        Self::dial(now, path, Role::Rendezvous(rendezvous), socket_id, config)
     }
 
-    fn dial(
-        now: Instant,
-        remote: SocketAddr,
-        role: Role,
-        socket_id: SocketId,
-        config: Config,
-    ) -> Self {
+    fn dial(now: Instant, path: Path, role: Role, socket_id: SocketId, config: Config) -> Self {
         // There is no caller to follow.
         let config = config.with_either_file_mode(false);
         let calling = Handshaking::new(role);
@@ -129,13 +124,13 @@ impl Connection {
         timers.set(Timer::ConnectTimeout, now + calling.timeout(&config));
         timers.set(Timer::Handshake, now);
         let state = State::Handshaking(Box::new(calling));
-        Self::new(now, remote, socket_id, config, timers, state)
+        Self::new(now, path, socket_id, config, timers, state)
     }
 
     /// A caller that was accepted by `response`.
     pub(crate) fn accepted(
         now: Instant,
-        remote: SocketAddr,
+        path: Path,
         config: Config,
         negotiated: Negotiated,
         response: Handshake,
@@ -143,22 +138,22 @@ impl Connection {
         let socket_id = response.socket_id;
         let mut timers = TimerTable::default();
         let response = Some(FinalHandshake { handshake: Box::new(response), due: true });
-        let established = Established::new(now, remote, &config, negotiated, response, &mut timers)
+        let established = Established::new(now, &path, &config, negotiated, response, &mut timers)
             .with_path(socket_id);
         let state = State::Established(Box::new(established));
-        Self::new(now, remote, socket_id, config, timers, state)
+        Self::new(now, path, socket_id, config, timers, state)
     }
 
     fn new(
         start: Instant,
-        remote: SocketAddr,
+        path: Path,
         socket_id: SocketId,
         config: Config,
         timers: TimerTable,
         state: State,
     ) -> Self {
         Self {
-            remote,
+            path,
             socket_id,
             signals: Signals::default(),
             config,
@@ -170,6 +165,7 @@ impl Connection {
             first_message: MsgNo::FIRST,
             refusal: None,
             ignored: 0,
+            oversized: 0,
         }
     }
 
@@ -187,7 +183,7 @@ impl Connection {
         match &mut self.state {
             State::Handshaking(calling) => {
                 calling.keep(header, payload);
-                let step = calling.handle_traffic(&self.config, self.remote);
+                let step = calling.handle_traffic(&self.config, self.path.id);
                 let connects = matches!(step, Step::Connected(..));
                 if connects {
                     self.proceed(now, step);
@@ -211,9 +207,9 @@ impl Connection {
             let step = match &packet.control {
                 Control::Handshake(answer) => {
                     calling.hear(answer, packet.dest);
-                    calling.handle(now, packet.timestamp, answer, &self.config, self.remote)
+                    calling.handle(now, packet.timestamp, answer, &self.config, self.path.id)
                 }
-                _ => calling.handle_traffic(&self.config, self.remote),
+                _ => calling.handle_traffic(&self.config, self.path.id),
             };
             let proves = !matches!(packet.control, Control::Handshake(_));
             let connects = matches!(step, Step::Connected(..));
@@ -260,7 +256,7 @@ impl Connection {
         self.timers = TimerTable::default();
         let (config, timers) = (&self.config, &mut self.timers);
         let mut live =
-            Established::new(now, self.remote, config, negotiated, final_handshake, timers)
+            Established::new(now, &self.path, config, negotiated, final_handshake, timers)
                 .with_path(self.socket_id);
         live.sender.count_from(self.first_message);
         if let Some(group_link) = self.link {
@@ -329,14 +325,15 @@ impl Connection {
         out: &mut Vec<u8>,
     ) -> bool {
         let before = out.len();
+        batch.limit(self.path.properties.largest_datagram);
         match &mut self.state {
             State::Handshaking(calling) => {
                 if !std::mem::take(&mut calling.request_due) {
                     return true;
                 }
-                let (request, dest) = calling.request(now, &self.config, self.remote);
+                let (request, dest) = calling.request(now, &self.config, self.path.id);
                 self.write_handshake(now, dest, Box::new(request), out);
-                batch.take(out.len() - before)
+                batch.add(out, before)
             }
             State::Established(live) => {
                 let (timers, signals) = (&mut self.timers, &mut self.signals);
@@ -349,7 +346,7 @@ impl Connection {
             State::Failed(_) => {
                 let Some((refusal, dest)) = self.due_refusal() else { return true };
                 self.write_handshake(now, dest, refusal, out);
-                batch.take(out.len() - before)
+                batch.add(out, before)
             }
         }
     }
@@ -382,11 +379,10 @@ impl Connection {
         payload: Bytes,
         options: SendOptions,
     ) -> Result<(), SendError> {
-        let remote = self.remote;
         match &mut self.state {
             State::Handshaking(_) => Err(SendError::NotConnected),
             State::Failed(reason) => Err(SendError::Closed(CloseReason::clone(reason))),
-            State::Established(live) => live.send(now, payload, options, &self.config, remote),
+            State::Established(live) => live.send(now, payload, options, &self.config, &self.path),
         }
     }
 
@@ -395,7 +391,7 @@ impl Connection {
         match &mut self.state {
             State::Handshaking(_) => Err(SendError::NotConnected),
             State::Failed(reason) => Err(SendError::Closed(CloseReason::clone(reason))),
-            State::Established(live) => live.write(now, data, &self.config, self.remote),
+            State::Established(live) => live.write(now, data, &self.config, &self.path),
         }
     }
 
@@ -458,11 +454,11 @@ impl Connection {
 
     /// What is known of the peer's addresses, and the round-trip time, if both ends know path
     /// updates.
-    pub(crate) fn path(&mut self) -> Option<(&mut path::Path, Rtt)> {
+    pub(crate) fn path_updates(&mut self) -> Option<(&mut path_updates::PathUpdates, Rtt)> {
         match &mut self.state {
             State::Established(live) if live.is_live() => {
                 let rtt = live.rtt.estimate();
-                Some((live.path.as_deref_mut()?, rtt))
+                Some((live.path_updates.as_deref_mut()?, rtt))
             }
             _ => None,
         }
@@ -473,11 +469,21 @@ impl Connection {
         send::timestamp(self.start, now)
     }
 
-    /// The peer has proved that it is at `remote` now.
-    pub(crate) fn move_to(&mut self, now: Instant, remote: SocketAddr) {
+    /// The path carries datagrams of another size from now on, or adds other headers to them.
+    pub(crate) fn set_path_properties(&mut self, now: Instant, properties: PathProperties) {
+        self.path.properties = properties;
+        if let State::Established(live) = &mut self.state {
+            live.follow_path(&self.path);
+            live.reschedule(now, Cause::Other, &mut self.timers, &mut self.signals);
+        }
+    }
+
+    /// The peer has proved that it is reached by `path` now.
+    pub(crate) fn move_to(&mut self, now: Instant, path: Path) {
         let State::Established(live) = &mut self.state else { return };
-        live.note_move(now, self.remote);
-        self.remote = remote;
+        live.note_move(now, self.path.id);
+        live.follow_path(&path);
+        self.path = path;
         self.signals.moved = true;
         live.reschedule(now, Cause::Other, &mut self.timers, &mut self.signals);
     }
@@ -489,7 +495,7 @@ impl Connection {
 
     pub(crate) fn info(&self) -> ConnectionInfo {
         let mut info = ConnectionInfo {
-            remote: self.remote,
+            path: self.path.id,
             socket_id: self.socket_id,
             peer_socket_id: SocketId::LISTENER,
             stream_id: self.config.stream_id().to_owned(),
@@ -508,7 +514,7 @@ impl Connection {
             path_update: false,
         };
         if let State::Established(live) = &self.state {
-            live.fill_info(&mut info, &self.config, self.remote);
+            live.fill_info(&mut info, &self.config, &self.path);
         }
         info
     }
@@ -522,6 +528,7 @@ impl Connection {
             elapsed: now - self.start,
             mss: u32::try_from(self.config.mss()).unwrap_or(u32::MAX),
             packets_ignored: self.ignored,
+            packets_oversized: self.oversized,
             ..Statistics::default()
         };
         if let State::Established(live) = &self.state {

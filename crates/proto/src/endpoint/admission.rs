@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use punctual_units::Instant;
 
 use super::allowance::Allowance;
+use crate::path::{Host, PathId};
 
 /// How many new callers a listener takes in a second, so that masses of them cannot keep it from
 /// its connections. Whoever is passed over repeats his request, and may be lucky then.
@@ -17,7 +17,7 @@ pub(crate) struct Admission {
     /// When counting began anew.
     since: Instant,
     /// Callers that were taken since then, by their network. Bounded by the allowance.
-    taken: BTreeMap<IpAddr, u32>,
+    taken: BTreeMap<Host, u32>,
 }
 
 impl Admission {
@@ -28,13 +28,13 @@ impl Admission {
         Self { allowance, reserve: burst / 2, since: now, taken: BTreeMap::new() }
     }
 
-    /// Whether a caller from `remote` is taken in now.
-    pub(crate) fn admits(&mut self, now: Instant, remote: SocketAddr) -> bool {
+    /// Whether a caller from `path` is taken in now.
+    pub(crate) fn admits(&mut self, now: Instant, path: PathId) -> bool {
         if now.saturating_since(self.since) >= PERIOD {
             self.since = now;
             self.taken.clear();
         }
-        let network = network(remote.ip());
+        let network = path.host().network();
         let taken = self.taken.get(&network).copied().unwrap_or_default();
         let reserve = if taken < FEW { 0 } else { self.reserve };
         let admitted = self.allowance.take(now, reserve);
@@ -45,17 +45,6 @@ impl Admission {
     }
 }
 
-/// The addresses that one host can be expected to have: one, or 2^64 of them.
-pub(crate) fn network(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(address) => match address.to_ipv4_mapped() {
-            Some(address) => address.into(),
-            None => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
-        },
-    }
-}
-
 /// For how long callers are counted by their address.
 const PERIOD: Duration = Duration::from_secs(1);
 /// Callers of one address in that time that are not many.
@@ -63,12 +52,14 @@ const FEW: u32 = 8;
 
 #[cfg(test)]
 mod tests {
+    use std::net::{Ipv4Addr, SocketAddr};
+
     use super::*;
 
     const START: Instant = Instant::from_millis(9_000);
 
-    fn from(host: u8, port: u16) -> SocketAddr {
-        SocketAddr::from(([192, 0, 2, host], port))
+    fn from(host: u8, port: u16) -> PathId {
+        SocketAddr::from(([192, 0, 2, host], port)).into()
     }
 
     /// Callers taken of a flood from one address, 20 a millisecond, and of callers from other
@@ -118,19 +109,9 @@ mod tests {
         let mut admission = Admission::new(START, 1_000);
         for number in 0..200_000_u32 {
             let now = START + Duration::from_micros(50 * u64::from(number));
-            let address = IpAddr::V4(number.into());
-            admission.admits(now, SocketAddr::new(address, 1));
+            let address = SocketAddr::from((Ipv4Addr::from(number), 1));
+            admission.admits(now, address.into());
             assert!(admission.taken.len() <= 1_250);
         }
-    }
-
-    #[test]
-    fn addresses_of_one_ipv6_network_count_together() {
-        let [a, b, c] = ["2001:db8::1", "2001:db8::ffff:1:2", "2001:db8:0:1::1"]
-            .map(|address| network(address.parse().expect("an address")));
-        assert_eq!(a, b);
-        assert_ne!(a, c);
-        let mapped = network("::ffff:192.0.2.1".parse().expect("an address"));
-        assert_eq!(mapped, "192.0.2.1".parse::<IpAddr>().expect("an address"));
     }
 }

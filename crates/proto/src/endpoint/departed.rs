@@ -1,12 +1,12 @@
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::path::PathId;
 use punctual_units::Instant;
 use punctual_wire::{SeqNo, SocketId};
 
 /// One call: the caller's address, its socket ID and its first sequence number.
-pub(super) type Call = (SocketAddr, SocketId, SeqNo);
+pub(super) type Call = (PathId, SocketId, SeqNo);
 
 /// Calls that their callers have ended. A conclusion of such a call is late: the network reordered
 /// it, or it waited here while the rest of the connection was served. It must not become a new
@@ -14,7 +14,7 @@ pub(super) type Call = (SocketAddr, SocketId, SeqNo);
 #[derive(Debug, Default)]
 pub(super) struct Departed {
     /// The latest call of each caller.
-    calls: BTreeMap<(SocketAddr, SocketId), SeqNo>,
+    calls: BTreeMap<(PathId, SocketId), SeqNo>,
     /// The same calls and when they ended, the oldest first.
     order: VecDeque<(Instant, Call)>,
 }
@@ -26,8 +26,8 @@ impl Departed {
         if self.order.len() == CAPACITY {
             self.forget_oldest();
         }
-        let (remote, socket_id, isn) = call;
-        if self.calls.insert((remote, socket_id), isn) != Some(isn) {
+        let (path, socket_id, isn) = call;
+        if self.calls.insert((path, socket_id), isn) != Some(isn) {
             self.order.push_back((now, call));
         }
     }
@@ -35,8 +35,8 @@ impl Departed {
     /// Whether the caller ended this call a short time ago.
     pub(super) fn contains(&mut self, now: Instant, call: &Call) -> bool {
         self.forget_before(now);
-        let (remote, socket_id, isn) = *call;
-        self.calls.get(&(remote, socket_id)) == Some(&isn)
+        let (path, socket_id, isn) = *call;
+        self.calls.get(&(path, socket_id)) == Some(&isn)
     }
 
     fn forget_before(&mut self, now: Instant) {
@@ -46,9 +46,9 @@ impl Departed {
     }
 
     fn forget_oldest(&mut self) {
-        let Some((_, (remote, socket_id, isn))) = self.order.pop_front() else { return };
-        if self.calls.get(&(remote, socket_id)) == Some(&isn) {
-            self.calls.remove(&(remote, socket_id));
+        let Some((_, (path, socket_id, isn))) = self.order.pop_front() else { return };
+        if self.calls.get(&(path, socket_id)) == Some(&isn) {
+            self.calls.remove(&(path, socket_id));
         }
     }
 }
@@ -66,8 +66,8 @@ mod tests {
     const START: Instant = Instant::from_millis(9_000);
 
     fn call(number: u32) -> Call {
-        let remote = SocketAddr::from(([192, 0, 2, 1], 9_000));
-        (remote, SocketId::new(number), SeqNo::new(7))
+        let path = PathId::numbered(1);
+        (path, SocketId::new(number), SeqNo::new(7))
     }
 
     #[test]

@@ -1,14 +1,13 @@
 use std::collections::{BTreeMap, VecDeque};
-use std::net::{IpAddr, SocketAddr};
 
 use punctual_crypto::{Kek, KekCache, KeyLength, Passphrase, Salt};
 use punctual_units::Instant;
 
 use super::Endpoint;
-use super::admission::network;
 use super::allowance::Allowance;
 use crate::config::Config;
 use crate::event::{Event, IncomingId};
+use crate::path::{Host, PathId};
 
 /// The derivation of a key from a passphrase, which a caller's request needs: some 200 µs of work
 /// that whoever drives an endpoint does elsewhere, so that connections need not wait for it.
@@ -60,9 +59,9 @@ impl DerivedKey {
 pub(crate) struct Derivations {
     /// `None` where keys are derived as callers are accepted.
     allowance: Option<Allowance>,
-    queue: VecDeque<(IncomingId, IpAddr)>,
+    queue: VecDeque<(IncomingId, Host)>,
     /// How many wait, by their network.
-    waiting: BTreeMap<IpAddr, usize>,
+    waiting: BTreeMap<Host, usize>,
     running: Option<IncomingId>,
 }
 
@@ -81,14 +80,14 @@ impl Derivations {
         self.allowance.is_some()
     }
 
-    /// Whether another caller from `remote` may wait.
-    pub(crate) fn has_room(&self, remote: SocketAddr) -> bool {
-        let of_network = self.waiting.get(&network(remote.ip())).copied().unwrap_or_default();
+    /// Whether another caller from `path` may wait.
+    pub(crate) fn has_room(&self, path: PathId) -> bool {
+        let of_network = self.waiting.get(&path.host().network()).copied().unwrap_or_default();
         self.queue.len() < QUEUE && of_network < OF_NETWORK
     }
 
-    pub(crate) fn push(&mut self, caller: IncomingId, remote: SocketAddr) {
-        let network = network(remote.ip());
+    pub(crate) fn push(&mut self, caller: IncomingId, path: PathId) {
+        let network = path.host().network();
         self.queue.push_back((caller, network));
         *self.waiting.entry(network).or_default() += 1;
     }
@@ -118,7 +117,7 @@ impl Derivations {
         None
     }
 
-    fn leave(&mut self, network: IpAddr) {
+    fn leave(&mut self, network: Host) {
         if let Some(waiting) = self.waiting.get_mut(&network) {
             *waiting -= 1;
             if *waiting == 0 {
@@ -182,14 +181,16 @@ const OF_NETWORK: usize = 64;
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use std::time::Duration;
 
     use super::*;
 
     const START: Instant = Instant::from_millis(4_000);
 
-    fn from(host: u8) -> SocketAddr {
-        SocketAddr::from(([192, 0, 2, host], 9_000))
+    fn from(host: u8) -> PathId {
+        SocketAddr::from(([192, 0, 2, host], 9_000)).into()
     }
 
     fn filled(hosts: u8) -> Derivations {

@@ -1,5 +1,4 @@
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use punctual_units::Instant;
@@ -13,6 +12,7 @@ use crate::error::CloseReason;
 use crate::event::{Event, Incoming, IncomingId};
 use crate::handshake::cookie::CookieKey;
 use crate::handshake::listener::{Proposal, induction_response, rejection};
+use crate::path::PathId;
 
 /// A caller that has not repeated its request for so long has given up: some never repeat it.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -28,14 +28,14 @@ pub(crate) struct Listener {
     backlog: usize,
     next_id: u64,
     waiting: BTreeMap<IncomingId, Waiting>,
-    by_caller: BTreeMap<(SocketAddr, SocketId), IncomingId>,
+    by_caller: BTreeMap<(PathId, SocketId), IncomingId>,
     expiry: BTreeSet<(Instant, IncomingId)>,
 }
 
 /// A caller that waits.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    pub(crate) remote: SocketAddr,
+    pub(crate) path: PathId,
     pub(crate) proposal: Proposal,
     pub(crate) config: Config,
     /// The key that its request takes under `config`, where it was derived before.
@@ -75,14 +75,14 @@ impl Listener {
         self.config.as_ref()
     }
 
-    /// Whether this listener made the cookie for `remote`.
-    pub(crate) fn verifies(&self, now: Instant, remote: SocketAddr, cookie: u32) -> bool {
-        self.cookies.verify(now, remote, cookie)
+    /// Whether this listener made the cookie for `path`.
+    pub(crate) fn verifies(&self, now: Instant, path: PathId, cookie: u32) -> bool {
+        self.cookies.verify(now, path, cookie)
     }
 
     /// See [`CookieKey::nonces`].
-    pub(crate) fn nonces(&self, now: Instant, remote: SocketAddr, purpose: [u64; 2]) -> [u64; 2] {
-        self.cookies.nonces(now, remote, purpose)
+    pub(crate) fn nonces(&self, now: Instant, path: PathId, purpose: [u64; 2]) -> [u64; 2] {
+        self.cookies.nonces(now, path, purpose)
     }
 
     /// A caller that waits.
@@ -101,10 +101,10 @@ impl Listener {
     pub(crate) fn announce(&mut self, id: IncomingId) -> Option<Incoming> {
         let waiting = self.waiting.get_mut(&id).filter(|waiting| !waiting.announced)?;
         waiting.announced = true;
-        let Waiting { remote, proposal, .. } = waiting;
+        let Waiting { path, proposal, .. } = waiting;
         Some(Incoming {
             id,
-            remote: *remote,
+            path: *path,
             stream_id: proposal.request.stream_id().to_owned(),
             peer_version: proposal.request.peer_version(),
             peer_socket_id: proposal.conclusion.socket_id,
@@ -116,7 +116,7 @@ impl Listener {
     /// The caller that is to be answered now.
     pub(crate) fn take(&mut self, id: IncomingId) -> Option<Waiting> {
         let waiting = self.waiting.remove(&id)?;
-        self.by_caller.remove(&(waiting.remote, waiting.proposal.conclusion.socket_id));
+        self.by_caller.remove(&(waiting.path, waiting.proposal.conclusion.socket_id));
         Some(waiting)
     }
 
@@ -147,11 +147,11 @@ impl Listener {
     fn waits(
         &mut self,
         now: Instant,
-        remote: SocketAddr,
+        path: PathId,
         timestamp: Timestamp,
         conclusion: &Handshake,
     ) -> bool {
-        let Some(id) = self.by_caller.get(&(remote, conclusion.socket_id)) else { return false };
+        let Some(id) = self.by_caller.get(&(path, conclusion.socket_id)) else { return false };
         let Some(waiting) = self.waiting.get_mut(id) else { return false };
         if !waiting.proposal.is_repeated_by(conclusion) {
             return false;
@@ -165,8 +165,8 @@ impl Listener {
     }
 
     /// The caller that says so of itself, if it waits.
-    fn withdraw(&self, remote: SocketAddr, withdrawal: &Handshake) -> Option<IncomingId> {
-        let id = *self.by_caller.get(&(remote, withdrawal.socket_id))?;
+    fn withdraw(&self, path: PathId, withdrawal: &Handshake) -> Option<IncomingId> {
+        let id = *self.by_caller.get(&(path, withdrawal.socket_id))?;
         let gave_up = self.waiting.get(&id)?.proposal.is_repeated_by(withdrawal);
         gave_up.then_some(id)
     }
@@ -180,15 +180,15 @@ impl Listener {
     fn admit(
         &mut self,
         now: Instant,
-        remote: SocketAddr,
+        path: PathId,
         proposal: Proposal,
         config: Config,
     ) -> IncomingId {
         let id = IncomingId(self.next_id);
         self.next_id += 1;
-        self.by_caller.insert((remote, proposal.conclusion.socket_id), id);
+        self.by_caller.insert((path, proposal.conclusion.socket_id), id);
         let waiting = Waiting {
-            remote,
+            path,
             proposal,
             config,
             derived: None,
@@ -207,7 +207,7 @@ impl Endpoint {
     pub(crate) fn handle_listener_handshake(
         &mut self,
         now: Instant,
-        remote: SocketAddr,
+        path: PathId,
         timestamp: Timestamp,
         handshake: Handshake,
     ) {
@@ -215,23 +215,23 @@ impl Endpoint {
             HandshakeRequest::Induction => {
                 let Some(config) = &self.listener.config else {
                     // Somebody calls where a rendezvous was agreed on: he should know.
-                    if self.meetings.contains_key(&remote) {
-                        self.refuse(remote, &handshake, RejectReason::ROGUE);
+                    if self.connections.of_rendezvous(path).is_some() {
+                        self.refuse(path, &handshake, RejectReason::ROGUE);
                     }
                     return;
                 };
-                let cookie = self.listener.cookies.generate(now, remote);
-                let response = induction_response(&handshake, cookie, remote, config);
-                self.answer(remote, timestamp, handshake.socket_id, response);
+                let cookie = self.listener.cookies.generate(now, path);
+                let response = induction_response(&handshake, cookie, path, config);
+                self.answer(path, timestamp, handshake.socket_id, response);
             }
             HandshakeRequest::Conclusion => {
-                if self.listener.verifies(now, remote, handshake.cookie) {
-                    self.handle_conclusion(now, remote, timestamp, handshake);
+                if self.listener.verifies(now, path, handshake.cookie) {
+                    self.handle_conclusion(now, path, timestamp, handshake);
                 }
             }
             HandshakeRequest::Rejection(_) => {
-                if self.listener.verifies(now, remote, handshake.cookie) {
-                    self.handle_withdrawal(now, remote, &handshake);
+                if self.listener.verifies(now, path, handshake.cookie) {
+                    self.handle_withdrawal(now, path, &handshake);
                 }
             }
             // Nobody here has a rendezvous with them; or it is something else.
@@ -241,20 +241,15 @@ impl Endpoint {
         }
     }
 
-    pub(crate) fn refuse(
-        &mut self,
-        remote: SocketAddr,
-        handshake: &Handshake,
-        reason: RejectReason,
-    ) {
+    pub(crate) fn refuse(&mut self, path: PathId, handshake: &Handshake, reason: RejectReason) {
         let dest = handshake.socket_id;
         if handshake.version == 4 && handshake.request == HandshakeRequest::Conclusion {
             // SRT before 1.3.0 knows no rejection, and would take it for an answer without a sense.
             // It understands the end of the connection; in this way libsrt refuses it, too.
-            self.say(remote, Timestamp::default(), dest, Control::Shutdown);
+            self.say(path, Timestamp::default(), dest, Control::Shutdown);
             return;
         }
-        self.answer(remote, Timestamp::default(), dest, rejection(handshake, reason));
+        self.answer(path, Timestamp::default(), dest, rejection(handshake, reason));
     }
 
     /// Callers repeat their conclusion until they are answered, so repetitions are normal and get
@@ -263,11 +258,11 @@ impl Endpoint {
     fn handle_conclusion(
         &mut self,
         now: Instant,
-        remote: SocketAddr,
+        path: PathId,
         timestamp: Timestamp,
         conclusion: Handshake,
     ) {
-        if let Some(&index) = self.by_caller.get(&(remote, conclusion.socket_id)) {
+        if let Some(index) = self.connections.of_caller(path, conclusion.socket_id) {
             let slot = &mut self.connections[index];
             if slot.caller.is_some_and(|(_, _, isn)| isn == conclusion.isn) {
                 slot.connection.repeat_response(&conclusion);
@@ -275,23 +270,23 @@ impl Endpoint {
                 return;
             }
         }
-        if self.listener.waits(now, remote, timestamp, &conclusion)
-            || self.claims.waits(now, remote, timestamp, &conclusion)
-            || self.departed.contains(now, &(remote, conclusion.socket_id, conclusion.isn))
+        if self.listener.waits(now, path, timestamp, &conclusion)
+            || self.claims.waits(now, path, timestamp, &conclusion)
+            || self.departed.contains(now, &(path, conclusion.socket_id, conclusion.isn))
         {
             return;
         }
         let Some(config) = self.listener.config.clone() else { return };
-        if !self.admission.admits(now, remote) {
+        if !self.admission.admits(now, path) {
             return;
         }
         if self.listener.waiting.len() >= self.listener.backlog {
-            self.refuse(remote, &conclusion, RejectReason::BACKLOG);
+            self.refuse(path, &conclusion, RejectReason::BACKLOG);
             return;
         }
         match Proposal::check(now, timestamp, conclusion, &config) {
-            Ok(proposal) => self.place(now, remote, proposal, config),
-            Err((conclusion, reason)) => self.turn_away(remote, &conclusion, reason),
+            Ok(proposal) => self.place(now, path, proposal, config),
+            Err((conclusion, reason)) => self.turn_away(path, &conclusion, reason),
         }
     }
 
@@ -306,22 +301,16 @@ impl Endpoint {
     }
 
     /// Refuses a caller without asking the application, and tells that it was.
-    pub(super) fn turn_away(
-        &mut self,
-        remote: SocketAddr,
-        conclusion: &Handshake,
-        reason: RejectReason,
-    ) {
-        self.refuse(remote, conclusion, reason);
-        self.events.push_back(Event::CallerRefused(remote, reason));
+    pub(super) fn turn_away(&mut self, path: PathId, conclusion: &Handshake, reason: RejectReason) {
+        self.refuse(path, conclusion, reason);
+        self.events.push_back(Event::CallerRefused(path, reason));
     }
 
     /// A caller says that it has given up. Ours do, by a rejection of what they asked for; whoever
     /// does not know that takes it for a conclusion without a sense, and refuses it.
-    fn handle_withdrawal(&mut self, now: Instant, remote: SocketAddr, withdrawal: &Handshake) {
-        let caller = (remote, withdrawal.socket_id);
-        self.departed.insert(now, (remote, withdrawal.socket_id, withdrawal.isn));
-        if let Some(&index) = self.by_caller.get(&caller) {
+    fn handle_withdrawal(&mut self, now: Instant, path: PathId, withdrawal: &Handshake) {
+        self.departed.insert(now, (path, withdrawal.socket_id, withdrawal.isn));
+        if let Some(index) = self.connections.of_caller(path, withdrawal.socket_id) {
             let slot = &mut self.connections[index];
             if slot.caller.is_some_and(|(_, _, isn)| isn == withdrawal.isn) {
                 slot.connection.abandon(CloseReason::Withdrawn);
@@ -329,54 +318,42 @@ impl Endpoint {
                 return;
             }
         }
-        if let Some(gone) = self.listener.withdraw(remote, withdrawal) {
+        if let Some(gone) = self.listener.withdraw(path, withdrawal) {
             self.dismiss(gone);
         }
-        self.claims.withdraw(remote, withdrawal);
+        self.claims.withdraw(path, withdrawal);
     }
 
     /// Takes a caller in: the application is told of it, once its key was derived if that is to
     /// be done before. Where too many wait for that, the caller is passed over until it repeats.
-    pub(super) fn admit(
-        &mut self,
-        now: Instant,
-        remote: SocketAddr,
-        proposal: Proposal,
-        config: Config,
-    ) {
+    pub(super) fn admit(&mut self, now: Instant, path: PathId, proposal: Proposal, config: Config) {
         let waits_for_key = self.derivations.is_wanted()
             && proposal.request.is_encrypted()
             && config.passphrase().is_some();
-        if waits_for_key && !self.derivations.has_room(remote) {
+        if waits_for_key && !self.derivations.has_room(path) {
             return;
         }
-        let id = self.listener.admit(now, remote, proposal, config);
+        let id = self.listener.admit(now, path, proposal, config);
         if waits_for_key {
-            self.derivations.push(id, remote);
+            self.derivations.push(id, path);
         } else if let Some(incoming) = self.listener.announce(id) {
             self.events.push_back(Event::Incoming(incoming));
         }
     }
 
-    fn answer(
-        &mut self,
-        remote: SocketAddr,
-        timestamp: Timestamp,
-        dest: SocketId,
-        handshake: Handshake,
-    ) {
-        self.say(remote, timestamp, dest, Control::Handshake(Box::new(handshake)));
+    fn answer(&mut self, path: PathId, timestamp: Timestamp, dest: SocketId, handshake: Handshake) {
+        self.say(path, timestamp, dest, Control::Handshake(Box::new(handshake)));
     }
 
     pub(super) fn say(
         &mut self,
-        remote: SocketAddr,
+        path: PathId,
         timestamp: Timestamp,
         dest: SocketId,
         control: Control<'_>,
     ) {
         let mut datagram = Vec::new();
         ControlPacket { timestamp, dest, control }.emit(&mut datagram);
-        self.outbox.reply(remote, datagram);
+        self.outbox.reply(path, datagram);
     }
 }

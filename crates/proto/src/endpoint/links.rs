@@ -1,7 +1,5 @@
 //! Connections that are links of a group.
 
-use std::net::SocketAddr;
-
 use punctual_units::Instant;
 use punctual_wire::SeqNo;
 
@@ -12,9 +10,10 @@ use crate::error::{AcceptError, ConnectError, SendError};
 use crate::event::{IncomingId, Message};
 use crate::group::{LinkAction, LinkStatus, LinkTerms, Membership};
 use crate::handshake::caller::Caller;
+use crate::path::PathId;
 
 impl Endpoint {
-    /// Calls the listener at `remote` for a link of a group, as [`connect`](Self::connect) does for
+    /// Calls the listener at `path` for a link of a group, as [`connect`](Self::connect) does for
     /// a connection of its own.
     ///
     /// # Errors
@@ -23,14 +22,15 @@ impl Endpoint {
     pub fn connect_link(
         &mut self,
         now: Instant,
-        remote: SocketAddr,
+        path: impl Into<PathId>,
         config: Config,
         membership: &Membership,
     ) -> Result<ConnectionId, ConnectError> {
-        self.check_callable(remote)?;
+        let path = path.into();
+        self.check_callable(path)?;
         let socket_id = self.draw_socket_id();
         let caller = Caller::of_link(socket_id, membership.clone(), self.chance.fork());
-        let mut connection = Connection::call(now, remote, caller, socket_id, config);
+        let mut connection = Connection::call(now, self.paths.get(path), caller, socket_id, config);
         connection.join_group(membership);
         Ok(self.insert(now, connection, None))
     }

@@ -1,34 +1,36 @@
-//! One UDP port's worth of protocol.
+//! One endpoint of a carriage, such as a UDP port: a listener, callers and their connections.
 
 mod admission;
 mod allowance;
+mod connections;
 mod departed;
 mod derivations;
 mod incoming;
 mod links;
-mod path;
+mod path_updates;
+mod paths;
 mod places;
 mod rendezvous;
 mod timers;
 mod transmit;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
-use std::net::SocketAddr;
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use punctual_crypto::KekCache;
 use punctual_units::Instant;
 use punctual_wire::{Control, ControlPacket, DataHeader, Packet, RejectReason, SeqNo, SocketId};
-use slab::Slab;
 
 use self::admission::Admission;
+pub use self::connections::ConnectionId;
+use self::connections::Connections;
 use self::departed::{Call, Departed};
 use self::derivations::Derivations;
 pub use self::derivations::{DerivedKey, KeyDerivation};
 use self::incoming::Listener;
-use self::path::OffPathPacket;
+use self::path_updates::OffPathPacket;
+use self::paths::Paths;
 use self::places::Claims;
 use self::timers::TimerQueue;
 use self::transmit::Outbox;
@@ -43,16 +45,11 @@ use crate::event::{ConnectionInfo, Event, IncomingId, Message, Readiness, SendOp
 use crate::group::Membership;
 use crate::handshake::caller::Caller;
 use crate::handshake::keys::KeyTools;
+use crate::path::{PathId, PathProperties};
 use crate::statistics::Statistics;
+use crate::wake_up::WakeUp;
 
-/// Names a connection of one endpoint. Never used again for another connection.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct ConnectionId {
-    serial: u64,
-    index: usize,
-}
-
-/// One UDP port's worth of protocol: a listener, callers and their connections.
+/// A listener, callers and their connections at one endpoint of a carriage, such as a UDP port.
 ///
 /// - in: [`handle_datagram`](Self::handle_datagram), [`handle_timeout`](Self::handle_timeout)
 /// - out: [`poll_transmit`](Self::poll_transmit), [`poll_event`](Self::poll_event),
@@ -72,13 +69,8 @@ pub struct Endpoint {
     chance: Chance,
     /// The keys that follow from callers' passphrases.
     keks: KekCache,
-    connections: Slab<Slot>,
-    next_serial: u64,
-    by_socket: HashMap<SocketId, usize, BuildHasherDefault<IdHasher>>,
-    /// Connections that were accepted, by the caller's address and socket ID.
-    by_caller: BTreeMap<(SocketAddr, SocketId), usize>,
-    /// The newest rendezvous with each address, under way or not.
-    meetings: BTreeMap<SocketAddr, usize>,
+    connections: Connections,
+    paths: Paths,
     listener: Listener,
     admission: Admission,
     derivations: Derivations,
@@ -89,16 +81,6 @@ pub struct Endpoint {
     /// How long before its time a message is delivered together with others.
     early_delivery: Duration,
     events: VecDeque<Event>,
-}
-
-#[derive(Debug)]
-struct Slot {
-    id: ConnectionId,
-    connection: Box<Connection>,
-    caller: Option<Call>,
-    /// With whom the rendezvous was, wherever that end has moved since.
-    rendezvous_with: Option<SocketAddr>,
-    queued: bool,
 }
 
 impl Endpoint {
@@ -116,11 +98,8 @@ impl Endpoint {
             keks: KekCache::default(),
             claims: Claims::default(),
             departed: Departed::default(),
-            connections: Slab::new(),
-            next_serial: 0,
-            by_socket: HashMap::default(),
-            by_caller: BTreeMap::new(),
-            meetings: BTreeMap::new(),
+            connections: Connections::default(),
+            paths: Paths::default(),
             timers: TimerQueue::default(),
             outbox: Outbox::default(),
             early_delivery: Duration::ZERO,
@@ -128,18 +107,19 @@ impl Endpoint {
         }
     }
 
-    /// Takes in one datagram from `remote`. Whatever does not belong here is dropped.
-    pub fn handle_datagram(&mut self, now: Instant, remote: SocketAddr, mut datagram: Bytes) {
+    /// Takes in one datagram from `path`. Whatever does not belong here is dropped.
+    pub fn handle_datagram(&mut self, now: Instant, path: impl Into<PathId>, mut datagram: Bytes) {
+        let path = path.into();
         let size = datagram.len();
         let header = match Packet::parse(&datagram) {
             Ok(Packet::Data(data)) => data.header,
             Ok(Packet::Control(control)) => {
-                self.handle_control(now, remote, control, size);
+                self.handle_control(now, path, control, size);
                 return;
             }
             Err(_) => return,
         };
-        if let Some(index) = self.route(now, remote, header.dest, OffPathPacket::Other { size }) {
+        if let Some(index) = self.route(now, path, header.dest, OffPathPacket::Other { size }) {
             // Moving the start costs nothing; a slice would count references.
             datagram.advance(DataHeader::LEN);
             if self.connections[index].connection.handle_data(now, header, datagram) {
@@ -165,18 +145,18 @@ impl Endpoint {
         self.events.pop_front()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) or `poll_transmit` has something to do; `None`
-    /// for never. In the past as long as something waits to be sent.
-    pub fn poll_timeout(&self) -> Option<Instant> {
+    /// When [`handle_timeout`](Self::handle_timeout) or `poll_transmit` has something to do: now as
+    /// long as something waits to be sent.
+    pub fn poll_timeout(&self) -> WakeUp {
         if self.outbox.is_waiting() {
-            return Some(Instant::ORIGIN);
+            return WakeUp::Now;
         }
         let earlier = |first: Option<Instant>, other: Option<Instant>| match (first, other) {
             (Some(first), Some(other)) => Some(first.min(other)),
             (first, other) => first.or(other),
         };
         let first = earlier(self.timers.next(), self.listener.next_expiry());
-        earlier(earlier(first, self.derivations.next()), self.next_claim())
+        earlier(earlier(first, self.derivations.next()), self.next_claim()).into()
     }
 
     /// When the next message is to be delivered at its time, if that comes before everything else
@@ -192,6 +172,32 @@ impl Endpoint {
         self.early_delivery = early;
     }
 
+    /// Sets the properties of a path, also while connections use it: from now on packets are cut
+    /// to its largest datagram, and longer ones that wait in a send buffer are handed back
+    /// ([`poll_oversized`](Self::poll_oversized)). A path of UDP needs none.
+    pub fn set_path(&mut self, now: Instant, path: impl Into<PathId>, properties: PathProperties) {
+        let path = path.into();
+        self.paths.insert(path, properties);
+        for index in self.connections.indices() {
+            if self.connections[index].connection.path.id == path {
+                self.connections[index].connection.set_path_properties(now, properties);
+                self.settle(now, index);
+            }
+        }
+    }
+
+    /// Forgets the properties of a path that no connection uses any more.
+    pub fn forget_path(&mut self, path: impl Into<PathId>) {
+        self.paths.remove(path.into());
+    }
+
+    /// A datagram that is longer than its path carries, if there is one: the carriage takes it
+    /// another way, or drops it and has the connection retransmit it in vain. At most 64 are kept;
+    /// [`Statistics::packets_oversized`] counts all of them.
+    pub fn poll_oversized(&mut self) -> Option<(PathId, Vec<u8>)> {
+        self.outbox.pop_oversized()
+    }
+
     /// Answers callers from now on, with `config` as the default of accepted connections; `None`
     /// stops listening. Connections that stand are not touched.
     pub fn listen(&mut self, config: Option<Config>) {
@@ -203,7 +209,7 @@ impl Endpoint {
         self.listener.config()
     }
 
-    /// Calls the listener at `remote`. [`Event::Connected`] or [`Event::Closed`] follows.
+    /// Calls the listener at `path`. [`Event::Connected`] or [`Event::Closed`] follows.
     ///
     /// # Errors
     ///
@@ -211,14 +217,15 @@ impl Endpoint {
     pub fn connect(
         &mut self,
         now: Instant,
-        remote: SocketAddr,
+        path: impl Into<PathId>,
         config: Config,
     ) -> Result<ConnectionId, ConnectError> {
-        self.check_callable(remote)?;
+        let path = path.into();
+        self.check_callable(path)?;
         let socket_id = self.draw_socket_id();
         let isn = self.draw_isn();
         let caller = Caller::new(socket_id, isn, self.chance.fork());
-        let connection = Connection::call(now, remote, caller, socket_id, config);
+        let connection = Connection::call(now, self.paths.get(path), caller, socket_id, config);
         Ok(self.insert(now, connection, None))
     }
 
@@ -251,25 +258,25 @@ impl Endpoint {
         let config = config.unwrap_or_else(|| waiting.config.clone());
         let config = waiting.proposal.request.suit(config);
         if self.is_full() {
-            self.refuse(waiting.remote, &waiting.proposal.conclusion, RejectReason::RESOURCE);
+            self.refuse(waiting.path, &waiting.proposal.conclusion, RejectReason::RESOURCE);
             return Err(AcceptError::TooManyConnections(self.config.max_connections));
         }
         let socket_id = self.draw_socket_id();
         let mut tools = KeyTools { chance: &mut self.chance, cache: &mut self.keks };
-        let remote = waiting.remote;
-        match waiting.proposal.accept(&config, socket_id, remote, membership, &mut tools) {
+        let path = waiting.path;
+        match waiting.proposal.accept(&config, socket_id, path, membership, &mut tools) {
             Ok((response, negotiated)) => {
                 let conclusion = &waiting.proposal.conclusion;
-                let caller = (waiting.remote, conclusion.socket_id, conclusion.isn);
+                let caller = (waiting.path, conclusion.socket_id, conclusion.isn);
                 let mut connection =
-                    Connection::accepted(now, waiting.remote, config, negotiated, response);
+                    Connection::accepted(now, self.paths.get(path), config, negotiated, response);
                 if let Some(membership) = membership {
                     connection.join_group(membership);
                 }
                 Ok(self.insert(now, connection, Some(caller)))
             }
             Err(reason) => {
-                self.refuse(waiting.remote, &waiting.proposal.conclusion, reason);
+                self.refuse(waiting.path, &waiting.proposal.conclusion, reason);
                 Err(AcceptError::Incompatible(reason))
             }
         }
@@ -278,7 +285,7 @@ impl Endpoint {
     /// Rejects a waiting caller; nothing happens if it is gone.
     pub fn reject(&mut self, id: IncomingId, reason: RejectReason) {
         if let Some(waiting) = self.listener.take(id) {
-            self.refuse(waiting.remote, &waiting.proposal.conclusion, reason);
+            self.refuse(waiting.path, &waiting.proposal.conclusion, reason);
         }
     }
 
@@ -413,18 +420,7 @@ impl Endpoint {
         let Some(index) = self.index(id) else { return };
         let mut slot = self.connections.remove(index);
         if let Some(final_packet) = slot.connection.final_packet(now) {
-            self.outbox.reply(slot.connection.remote, final_packet);
-        }
-        self.by_socket.remove(&slot.connection.socket_id);
-        if let Some((remote, socket_id, _)) = slot.caller
-            && self.by_caller.get(&(remote, socket_id)) == Some(&index)
-        {
-            self.by_caller.remove(&(remote, socket_id));
-        }
-        if let Some(remote) = slot.rendezvous_with
-            && self.meetings.get(&remote) == Some(&index)
-        {
-            self.meetings.remove(&remote);
+            self.outbox.reply(slot.connection.path.id, final_packet);
         }
         self.timers.set(index, None);
         self.outbox.forget(index);
@@ -438,8 +434,7 @@ impl Endpoint {
     /// Gives the memory back that tables hold for connections which are gone: for whoever has seen
     /// many of them go.
     pub fn shrink(&mut self) {
-        self.connections.shrink_to_fit();
-        self.by_socket.shrink_to_fit();
+        self.connections.shrink();
         self.timers.shrink();
         self.outbox.shrink();
         self.events.shrink_to_fit();
@@ -458,39 +453,39 @@ impl Endpoint {
     fn handle_control(
         &mut self,
         now: Instant,
-        remote: SocketAddr,
+        path: PathId,
         packet: ControlPacket<'_>,
         size: usize,
     ) {
         if packet.dest == SocketId::LISTENER {
             let Control::Handshake(handshake) = &packet.control else { return };
-            if let Some(index) = self.find_rendezvous(now, remote, handshake) {
+            if let Some(index) = self.find_rendezvous(now, path, handshake) {
                 self.connections[index].connection.handle_control(now, packet);
                 self.settle(now, index);
             } else if let Control::Handshake(handshake) = packet.control {
-                self.handle_listener_handshake(now, remote, packet.timestamp, *handshake);
+                self.handle_listener_handshake(now, path, packet.timestamp, *handshake);
             }
         } else if let Some(index) =
-            self.route(now, remote, packet.dest, OffPathPacket::of(&packet.control, size))
+            self.route(now, path, packet.dest, OffPathPacket::of(&packet.control, size))
         {
             self.connections[index].connection.handle_control(now, packet);
             self.settle(now, index);
         }
     }
 
-    /// The connection that `dest` names, if `remote` is its peer: a spoofed source reaches nothing.
+    /// The connection that `dest` names, if `path` is its peer: a spoofed source reaches nothing.
     /// `stray` is what the packet means if it is not.
     #[inline(always)]
     fn route(
         &mut self,
         now: Instant,
-        remote: SocketAddr,
+        path: PathId,
         dest: SocketId,
         stray: OffPathPacket<'_>,
     ) -> Option<usize> {
-        let &index = self.by_socket.get(&dest)?;
-        let is_peer = self.connections[index].connection.remote == remote
-            || self.handle_stray(now, remote, index, stray);
+        let index = self.connections.of_socket(dest)?;
+        let is_peer = self.connections[index].connection.path.id == path
+            || self.handle_stray(now, path, index, stray);
         is_peer.then_some(index)
     }
 
@@ -501,28 +496,13 @@ impl Endpoint {
         caller: Option<Call>,
     ) -> ConnectionId {
         connection.count_messages_from(self.config.first_message);
-        let socket_id = connection.socket_id;
-        let entry = self.connections.vacant_entry();
-        let index = entry.key();
-        let id = ConnectionId { serial: self.next_serial, index };
-        self.next_serial += 1;
-        entry.insert(Slot {
-            id,
-            connection: Box::new(connection),
-            caller,
-            rendezvous_with: None,
-            queued: false,
-        });
-        self.by_socket.insert(socket_id, index);
-        if let Some((remote, peer, _)) = caller {
-            self.by_caller.insert((remote, peer), index);
-        }
-        self.settle(now, index);
+        let id = self.connections.insert(connection, caller);
+        self.settle(now, id.index());
         id
     }
 
     fn index(&self, id: ConnectionId) -> Option<usize> {
-        self.connections.get(id.index).filter(|slot| slot.id == id).map(|_| id.index)
+        self.connections.index(id)
     }
 
     /// After a connection was touched: tells its events, sets its timer, queues it for sending.
@@ -534,7 +514,7 @@ impl Endpoint {
             if let (Some(call), Some(CloseReason::Peer)) = (slot.caller, &signals.closed) {
                 self.departed.insert(now, call);
             }
-            tell(&mut self.events, slot.id, slot.connection.remote, signals);
+            tell(&mut self.events, slot.id, slot.connection.path.id, signals);
         }
         self.enqueue(now, index);
     }
@@ -560,9 +540,9 @@ impl Endpoint {
         slot.queued
     }
 
-    fn check_callable(&self, remote: SocketAddr) -> Result<(), ConnectError> {
-        if remote.port() == 0 || remote.ip().is_unspecified() || remote.ip().is_multicast() {
-            return Err(ConnectError::InvalidAddress(remote));
+    fn check_callable(&self, path: PathId) -> Result<(), ConnectError> {
+        if !path.is_callable() {
+            return Err(ConnectError::InvalidAddress(path));
         }
         if self.is_full() {
             return Err(ConnectError::TooManyConnections(self.config.max_connections));
@@ -579,7 +559,7 @@ impl Endpoint {
     fn draw_socket_id(&mut self) -> SocketId {
         loop {
             let id = self.config.shard.own_id(self.chance.number());
-            if id != SocketId::LISTENER && !self.by_socket.contains_key(&id) {
+            if id != SocketId::LISTENER && self.connections.of_socket(id).is_none() {
                 return id;
             }
         }
@@ -591,12 +571,12 @@ impl Endpoint {
     }
 }
 
-fn tell(events: &mut VecDeque<Event>, id: ConnectionId, remote: SocketAddr, signals: Signals) {
+fn tell(events: &mut VecDeque<Event>, id: ConnectionId, path: PathId, signals: Signals) {
     if signals.connected {
         events.push_back(Event::Connected(id));
     }
     if signals.moved {
-        events.push_back(Event::PeerMoved(id, remote));
+        events.push_back(Event::PeerMoved(id, path));
     }
     if signals.readable {
         events.push_back(Event::Readable(id));
@@ -609,26 +589,5 @@ fn tell(events: &mut VecDeque<Event>, id: ConnectionId, remote: SocketAddr, sign
     }
     if let Some(reason) = signals.closed {
         events.push_back(Event::Closed(id, reason));
-    }
-}
-
-/// Hashes socket IDs, which this endpoint drew at random itself: nobody can choose colliding ones.
-#[derive(Debug, Default)]
-struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u32(byte.into());
-        }
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        // Fibonacci hashing: the high bits, which select the group, depend on all of the value's.
-        self.0 = (self.0 ^ u64::from(value)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 }

@@ -5,7 +5,6 @@
 //! heard again, and is refused, or has been silent for longer than any peer is, and takes its
 //! place.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use punctual_units::Instant;
@@ -16,6 +15,7 @@ use crate::config::Config;
 use crate::error::CloseReason;
 use crate::event::IncomingId;
 use crate::handshake::listener::Proposal;
+use crate::path::PathId;
 
 /// A peer that has been silent for so long is taken for dead when its host calls again: those that
 /// live say so each second.
@@ -38,7 +38,7 @@ pub(super) struct Claims(Vec<Claim>);
 #[derive(Debug)]
 struct Claim {
     rival: ConnectionId,
-    remote: SocketAddr,
+    path: PathId,
     proposal: Proposal,
     config: Config,
     since: Instant,
@@ -66,11 +66,11 @@ impl Claims {
     pub(super) fn waits(
         &mut self,
         now: Instant,
-        remote: SocketAddr,
+        path: PathId,
         timestamp: Timestamp,
         conclusion: &Handshake,
     ) -> bool {
-        let Some(claim) = self.0.iter_mut().find(|claim| claim.is_of(remote, conclusion)) else {
+        let Some(claim) = self.0.iter_mut().find(|claim| claim.is_of(path, conclusion)) else {
             return false;
         };
         claim.proposal.base.refine(now, timestamp);
@@ -78,8 +78,8 @@ impl Claims {
     }
 
     /// Forgets the claim of a caller that has given up.
-    pub(super) fn withdraw(&mut self, remote: SocketAddr, withdrawal: &Handshake) {
-        self.0.retain(|claim| !claim.is_of(remote, withdrawal));
+    pub(super) fn withdraw(&mut self, path: PathId, withdrawal: &Handshake) {
+        self.0.retain(|claim| !claim.is_of(path, withdrawal));
     }
 
     fn pop_due(&mut self, now: Instant) -> Option<Claim> {
@@ -89,8 +89,8 @@ impl Claims {
 }
 
 impl Claim {
-    fn is_of(&self, remote: SocketAddr, handshake: &Handshake) -> bool {
-        self.remote == remote && self.proposal.is_repeated_by(handshake)
+    fn is_of(&self, path: PathId, handshake: &Handshake) -> bool {
+        self.path == path && self.proposal.is_repeated_by(handshake)
     }
 }
 
@@ -108,35 +108,29 @@ impl Endpoint {
     }
 
     /// Finds a place for a caller whose handshake fits.
-    pub(super) fn place(
-        &mut self,
-        now: Instant,
-        remote: SocketAddr,
-        proposal: Proposal,
-        config: Config,
-    ) {
-        match self.place_for(remote, &proposal) {
-            Place::Free => self.admit(now, remote, proposal, config),
-            Place::None => self.turn_away(remote, &proposal.conclusion, RejectReason::BACKLOG),
+    pub(super) fn place(&mut self, now: Instant, path: PathId, proposal: Proposal, config: Config) {
+        match self.place_for(path, &proposal) {
+            Place::Free => self.admit(now, path, proposal, config),
+            Place::None => self.turn_away(path, &proposal.conclusion, RejectReason::BACKLOG),
             Place::OfWaiting(older) => {
                 if let Some(older) = self.dismiss(older) {
-                    self.refuse(older.remote, &older.proposal.conclusion, RejectReason::BACKLOG);
+                    self.refuse(older.path, &older.proposal.conclusion, RejectReason::BACKLOG);
                 }
-                self.admit(now, remote, proposal, config);
+                self.admit(now, path, proposal, config);
             }
             Place::OfConnection(rival) => {
                 if let Some(at) = self.claims.0.iter().position(|claim| claim.rival == rival) {
                     let older = self.claims.0.swap_remove(at);
-                    self.turn_away(older.remote, &older.proposal.conclusion, RejectReason::BACKLOG);
+                    self.turn_away(older.path, &older.proposal.conclusion, RejectReason::BACKLOG);
                 }
                 let (since, pause) = (now, FIRST_LOOK);
                 let look = now + pause;
-                self.claims.0.push(Claim { rival, remote, proposal, config, since, look, pause });
+                self.claims.0.push(Claim { rival, path, proposal, config, since, look, pause });
             }
         }
     }
 
-    fn place_for(&self, remote: SocketAddr, proposal: &Proposal) -> Place {
+    fn place_for(&self, path: PathId, proposal: &Proposal) -> Place {
         let Some(limit) = self.config.max_callers else { return Place::Free };
         if proposal.request.group().is_some() {
             return Place::Free;
@@ -146,15 +140,15 @@ impl Endpoint {
         let mut found = Place::None;
         for (id, waiting) in self.listener.waiting() {
             taken += 1;
-            let same = waiting.remote.ip() == remote.ip();
+            let same = waiting.path.host() == path.host();
             if same && waiting.proposal.request.stream_id() == stream {
                 found = Place::OfWaiting(id);
             }
         }
-        for (_, slot) in self.connections.iter().filter(|(_, slot)| slot.caller.is_some()) {
+        for slot in self.connections.iter().filter(|slot| slot.caller.is_some()) {
             let Some(tenant) = slot.connection.tenant() else { continue };
             taken += 1;
-            let same = slot.connection.remote.ip() == remote.ip() && tenant.stream_id == stream;
+            let same = slot.connection.path.id.host() == path.host() && tenant.stream_id == stream;
             if same && matches!(found, Place::None) {
                 found = Place::OfConnection(slot.id);
             }
@@ -173,15 +167,15 @@ impl Endpoint {
             let index = self.index(claim.rival);
             let tenant = index.and_then(|index| self.connections[index].connection.tenant());
             let (Some(index), Some(tenant)) = (index, tenant) else {
-                self.place(now, claim.remote, claim.proposal, claim.config);
+                self.place(now, claim.path, claim.proposal, claim.config);
                 continue;
             };
             let silent_from = tenant.last_heard + SILENCE;
             if tenant.last_heard > claim.since + tenant.round_trip.min(LONGEST_WAY) {
-                self.turn_away(claim.remote, &claim.proposal.conclusion, RejectReason::BACKLOG);
+                self.turn_away(claim.path, &claim.proposal.conclusion, RejectReason::BACKLOG);
             } else if now >= silent_from {
                 self.evict(now, index);
-                self.place(now, claim.remote, claim.proposal, claim.config);
+                self.place(now, claim.path, claim.proposal, claim.config);
             } else {
                 claim.look = (now + claim.pause).min(silent_from);
                 claim.pause = (2 * claim.pause).min(LONGEST_PAUSE);
@@ -193,11 +187,11 @@ impl Endpoint {
     /// Ends a connection whose peer has called anew.
     fn evict(&mut self, now: Instant, index: usize) {
         let slot = &mut self.connections[index];
-        let (remote, timestamp) = (slot.connection.remote, slot.connection.timestamp(now));
+        let (path, timestamp) = (slot.connection.path.id, slot.connection.timestamp(now));
         let peer = slot.caller.map_or(SocketId::LISTENER, |(_, peer, _)| peer);
         slot.connection.abandon(CloseReason::Replaced);
         self.settle(now, index);
         // If it is silent and lives, it should know.
-        self.say(remote, timestamp, peer, Control::Shutdown);
+        self.say(path, timestamp, peer, Control::Shutdown);
     }
 }

@@ -1,5 +1,3 @@
-use std::net::SocketAddr;
-
 use punctual_units::Instant;
 use punctual_wire::{Handshake, HandshakeRequest};
 
@@ -8,9 +6,10 @@ use crate::config::Config;
 use crate::connection::Connection;
 use crate::error::ConnectError;
 use crate::handshake::rendezvous::Rendezvous;
+use crate::path::PathId;
 
 impl Endpoint {
-    /// Meets the end at `remote`, which meets this one: both call at about the same time, each from
+    /// Meets the end at `path`, which meets this one: both call at about the same time, each from
     /// the port that the other calls, and neither listens. So a connection passes two firewalls or
     /// address translators that let out calls only. [`Event::Connected`](crate::Event::Connected)
     /// or [`Event::Closed`](crate::Event::Closed) follows.
@@ -26,25 +25,26 @@ impl Endpoint {
     pub fn rendezvous(
         &mut self,
         now: Instant,
-        remote: SocketAddr,
+        path: impl Into<PathId>,
         config: Config,
     ) -> Result<ConnectionId, ConnectError> {
-        self.check_callable(remote)?;
+        let path = path.into();
+        self.check_callable(path)?;
         if self
-            .meetings
-            .get(&remote)
-            .is_some_and(|&at| self.connections[at].connection.is_meeting())
+            .connections
+            .of_rendezvous(path)
+            .is_some_and(|at| self.connections[at].connection.is_meeting())
         {
-            return Err(ConnectError::RendezvousUnderWay(remote));
+            return Err(ConnectError::RendezvousUnderWay(path));
         }
         let socket_id = self.draw_socket_id();
         let cookie = self.chance.number().max(1);
         let isn = self.draw_isn();
         let rendezvous = Rendezvous::new(socket_id, isn, cookie, self.chance.fork());
-        let connection = Connection::rendezvous(now, remote, rendezvous, socket_id, config);
+        let connection =
+            Connection::rendezvous(now, self.paths.get(path), rendezvous, socket_id, config);
         let id = self.insert(now, connection, None);
-        self.meetings.insert(remote, id.index);
-        self.connections[id.index].rendezvous_with = Some(remote);
+        self.connections.set_rendezvous(id.index(), path);
         Ok(id)
     }
 
@@ -53,13 +53,13 @@ impl Endpoint {
     pub(super) fn find_rendezvous(
         &self,
         now: Instant,
-        remote: SocketAddr,
+        path: PathId,
         handshake: &Handshake,
     ) -> Option<usize> {
-        let index = *self.meetings.get(&remote)?;
+        let index = self.connections.of_rendezvous(path)?;
         let is_call = match handshake.request {
             HandshakeRequest::Induction => true,
-            HandshakeRequest::Conclusion => self.listener.verifies(now, remote, handshake.cookie),
+            HandshakeRequest::Conclusion => self.listener.verifies(now, path, handshake.cookie),
             _ => false,
         };
         (!is_call).then_some(index)

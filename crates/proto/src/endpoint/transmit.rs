@@ -1,20 +1,23 @@
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 
 use punctual_units::Instant;
 
 use super::Endpoint;
 use crate::connection::batch::Batch;
+use crate::path::PathId;
 
 /// Answers to handshakes that wait at most; more are dropped, their callers ask again.
 const REPLIES: usize = 1_024;
+
+/// Datagrams that are too long for their path and wait for the carriage at most.
+const OVERSIZED: usize = 64;
 
 /// Datagrams to send: the last `size` bytes of the caller's buffer, cut into datagrams of
 /// `segment_size` bytes, the last one possibly shorter.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Transmit {
-    /// Where to send them.
-    pub remote: SocketAddr,
+    /// The path that takes them.
+    pub path: PathId,
     /// Bytes of all the datagrams together.
     pub size: usize,
     /// Bytes of each datagram but the last.
@@ -25,16 +28,30 @@ pub struct Transmit {
 /// have some.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    replies: VecDeque<(SocketAddr, Vec<u8>)>,
+    replies: VecDeque<(PathId, Vec<u8>)>,
     ready: VecDeque<usize>,
+    /// Datagrams that are longer than their path carries, the newest ones.
+    oversized: VecDeque<(PathId, Vec<u8>)>,
 }
 
 impl Outbox {
     /// Queues a datagram that belongs to no connection; dropped if too many wait.
-    pub(crate) fn reply(&mut self, remote: SocketAddr, datagram: Vec<u8>) {
+    pub(crate) fn reply(&mut self, path: PathId, datagram: Vec<u8>) {
         if self.replies.len() < REPLIES {
-            self.replies.push_back((remote, datagram));
+            self.replies.push_back((path, datagram));
         }
+    }
+
+    /// Hands a datagram back to the carriage.
+    fn hand_back(&mut self, path: PathId, datagram: Vec<u8>) {
+        if self.oversized.len() == OVERSIZED {
+            self.oversized.pop_front();
+        }
+        self.oversized.push_back((path, datagram));
+    }
+
+    pub(crate) fn pop_oversized(&mut self) -> Option<(PathId, Vec<u8>)> {
+        self.oversized.pop_front()
     }
 
     pub(crate) fn is_waiting(&self) -> bool {
@@ -78,34 +95,54 @@ impl Endpoint {
         max_segments: usize,
         buffer: &mut Vec<u8>,
     ) -> Option<Transmit> {
-        let start = buffer.len();
-        if let Some((remote, datagram)) = self.outbox.replies.pop_front() {
+        while let Some((path, datagram)) = self.outbox.replies.pop_front() {
+            if !self.paths.get(path).properties.carries(datagram.len()) {
+                self.outbox.hand_back(path, datagram);
+                continue;
+            }
             buffer.extend_from_slice(&datagram);
-            return Some(Transmit { remote, size: datagram.len(), segment_size: datagram.len() });
+            return Some(Transmit { path, size: datagram.len(), segment_size: datagram.len() });
         }
+        self.write_ready(now, max_segments, buffer)
+    }
+
+    /// Fills a batch with the datagrams of the connections at the head of the queue, as far as
+    /// they use one path.
+    fn write_ready(
+        &mut self,
+        now: Instant,
+        max_segments: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit> {
+        let start = buffer.len();
         let mut batch = Batch::new(max_segments);
-        let mut remote = None;
+        let mut path = None;
         while let Some(&index) = self.outbox.ready.front() {
             let connection = &mut self.connections[index].connection;
-            if remote.is_some_and(|remote| remote != connection.remote) {
+            let id = connection.path.id;
+            if path.is_some_and(|path| path != id) {
                 break;
             }
             let goes_on = connection.write_datagrams(now, &mut batch, buffer);
+            connection.oversized += batch.oversized.len() as u64;
+            for datagram in batch.oversized.drain(..) {
+                self.outbox.hand_back(id, datagram);
+            }
             if !batch.is_empty() {
-                remote = Some(connection.remote);
+                path = Some(id);
             }
             if !goes_on {
                 break;
             }
             self.rest(now, index);
         }
+        let path = path?;
         let Batch { size, segment_size, .. } = batch;
-        let remote = remote?;
         if buffer.len() > start + size {
             // The last was too long for this batch: it opens the next one.
-            self.outbox.replies.push_back((remote, buffer.split_off(start + size)));
+            self.outbox.replies.push_back((path, buffer.split_off(start + size)));
         }
-        Some(Transmit { remote, size, segment_size })
+        Some(Transmit { path, size, segment_size })
     }
 
     /// The connection at the head of the queue has nothing more to send now.

@@ -61,9 +61,10 @@ impl Balance {
         self.resent
     }
 
-    /// A link is established, whose packets begin with `isn`.
-    pub(super) fn add(&mut self, id: LinkId, isn: SeqNo) {
-        self.estimators.insert(id, LinkCapacityEstimator::new(isn, self.virtual_time()));
+    /// A link is established, whose packets begin with `isn` and have `overhead` bytes of headers.
+    pub(super) fn add(&mut self, id: LinkId, isn: SeqNo, overhead: usize) {
+        let served = self.virtual_time();
+        self.estimators.insert(id, LinkCapacityEstimator::new(isn, served, overhead));
     }
 
     /// A link has ended: what was on its way goes over the others.
@@ -219,7 +220,7 @@ impl Balance {
     fn submit(&mut self, now: Instant, id: LinkId, message: GroupMessage, actions: &mut Actions) {
         let behind = self.virtual_time() - MOST_BEHIND;
         let Some(estimator) = self.estimators.get_mut(&id) else { return };
-        let size = message.payload.len() + crate::config::PACKET_OVERHEAD;
+        let size = estimator.size_of(message.payload.len());
         #[expect(clippy::cast_precision_loss, reason = "a packet's bytes")]
         {
             estimator.served = estimator.served.max(behind) + size as f64 / estimator.rate();

@@ -57,6 +57,8 @@ pub(super) struct Sent {
 pub(super) struct LinkCapacityEstimator {
     /// The number of the next packet.
     next: SeqNo,
+    /// Bytes of the headers of a packet.
+    overhead: usize,
     flight: VecDeque<Sent>,
     /// How many at the front of the flight had their time for an answer.
     looked_at: usize,
@@ -92,9 +94,11 @@ struct Least {
 }
 
 impl LinkCapacityEstimator {
-    pub(super) fn new(next: SeqNo, served: f64) -> Self {
+    /// For a link whose packets begin with `next` and have `overhead` bytes of headers.
+    pub(super) fn new(next: SeqNo, served: f64, overhead: usize) -> Self {
         Self {
             next,
+            overhead,
             flight: VecDeque::new(),
             looked_at: 0,
             rate: FIRST_RATE,
@@ -105,6 +109,11 @@ impl LinkCapacityEstimator {
             least: Least::default(),
             served,
         }
+    }
+
+    /// The size of a packet with `payload` bytes, headers included.
+    pub(super) const fn size_of(&self, payload: usize) -> usize {
+        payload + self.overhead
     }
 
     /// Notes a message that goes over the link now; the number of its packet.
@@ -251,7 +260,7 @@ mod tests {
     /// Sends a packet of 1,250 bytes each `interval` for two seconds over a link that takes
     /// `delay` and carries one each `service`; an ACK comes each 10 ms, and each `lossy`th is lost.
     fn run(interval: u64, service: u64, delay: u64, lossy: usize) -> LinkCapacityEstimator {
-        let mut capacity = LinkCapacityEstimator::new(SeqNo::new(5), 0.0);
+        let mut capacity = LinkCapacityEstimator::new(SeqNo::new(5), 0.0, 44);
         let mut free = 0;
         let mut arrivals = VecDeque::new();
         let mut arrived = 0u32;
@@ -276,6 +285,7 @@ mod tests {
                     last_response: now,
                     waiting_since: None,
                     room: 100,
+                    max_payload: 1_316,
                     rtt: Rtt { smoothed: Duration::from_millis(delay), variance: Duration::ZERO },
                     drift: 0,
                 };

@@ -6,7 +6,9 @@ use punctual_wire::SeqNo;
 use super::GroupKind;
 use super::backup::Backup;
 use super::balance::Balance;
-use super::link::{Actions, GroupMessage, LinkAction, LinkId, LinkState, LinkStatus, Links};
+use super::link::{
+    Actions, GroupMessage, LinkAction, LinkId, LinkState, LinkStatus, LinkTerms, Links,
+};
 
 /// The rule by which a group distributes its stream over its links, with the state of that rule.
 #[derive(Debug)]
@@ -42,13 +44,13 @@ impl Distribution {
         }
     }
 
-    /// A link is established, whose packets begin with `isn`. Returns its first state.
-    pub(super) fn link_up(&mut self, id: LinkId, isn: SeqNo) -> LinkState {
+    /// A link is established. Returns its first state.
+    pub(super) fn link_up(&mut self, id: LinkId, terms: &LinkTerms) -> LinkState {
         match self {
             Self::Broadcast => LinkState::Stable,
             Self::Backup(_) => LinkState::Idle,
             Self::Balance(balance) => {
-                balance.add(id, isn);
+                balance.add(id, terms.send_isn, terms.packet_overhead);
                 LinkState::Stable
             }
         }

@@ -182,7 +182,7 @@ pub enum LinkAction {
     SetDrift(i64),
 }
 
-/// What a new link agreed on with its peer.
+/// The terms of a new link.
 #[derive(Clone, Debug)]
 pub struct LinkTerms {
     pub(crate) peer_group: u32,
@@ -192,6 +192,8 @@ pub struct LinkTerms {
     pub(crate) receive_latency: Duration,
     pub(crate) peer_latency: Duration,
     pub(crate) max_payload: usize,
+    /// Bytes of the headers of a packet by its path.
+    pub(crate) packet_overhead: usize,
 }
 
 /// How a link is.
@@ -205,6 +207,8 @@ pub struct LinkStatus {
     pub(crate) waiting_since: Option<Instant>,
     /// How many more messages the send buffer takes.
     pub(crate) room: usize,
+    /// Largest payload that the path carries now, bytes.
+    pub(crate) max_payload: usize,
     pub(crate) rtt: Rtt,
     /// What this link takes for the drift of the peer's clock, nanoseconds.
     pub(crate) drift: i64,

@@ -46,7 +46,6 @@ pub use self::link::{
     GroupMessage, GroupOffer, LinkAction, LinkId, LinkState, LinkStatus, LinkTerms, Membership,
 };
 use self::merger::Merger;
-use crate::config::PACKET_OVERHEAD;
 use crate::error::SendError;
 use crate::event::{Message, SendOptions};
 use crate::statistics::Statistics;
@@ -131,6 +130,8 @@ fn message_distance(a: MsgNo, b: MsgNo) -> i64 {
 struct Counts {
     sent: u64,
     bytes_sent: u64,
+    /// Bytes of the headers of a packet, by the path of the first link.
+    packet_overhead: usize,
 }
 
 impl Group {
@@ -239,6 +240,7 @@ impl Group {
         match &self.timebase {
             None => {
                 self.next_seq = terms.send_isn;
+                self.counts.packet_overhead = terms.packet_overhead;
                 match self.kind() {
                     GroupKind::Balance => self.merger.start_at_message(self.first_msgno),
                     _ => self.merger.start_at(terms.receive_isn),
@@ -256,7 +258,7 @@ impl Group {
             }
         }
         let Some(link) = self.links.get_mut(&id) else { return Ok(()) };
-        link.state = self.distribution.link_up(id, terms.send_isn);
+        link.state = self.distribution.link_up(id, terms);
         link.since = now;
         link.cursor = self.next_seq;
         link.max_payload = terms.max_payload;
@@ -279,6 +281,7 @@ impl Group {
     pub fn update(&mut self, id: LinkId, status: LinkStatus) {
         let Some(link) = self.links.get_mut(&id).filter(|link| link.state.is_up()) else { return };
         let drift = status.drift;
+        link.max_payload = status.max_payload;
         self.distribution.update(id, &status);
         link.status = Some(status);
         let shared = self.drift.follow(id, drift);
@@ -419,7 +422,7 @@ impl Group {
     /// The statistics of the stream as a whole, each message once: the fields that libsrt's groups
     /// fill, and the late copies as belated packets.
     pub fn statistics(&self, now: Instant) -> Statistics {
-        let headers = |packets: u64| packets * PACKET_OVERHEAD as u64;
+        let headers = |packets: u64| packets * self.counts.packet_overhead as u64;
         let received = self.merger.counts();
         let (receive_latency, drift) = self
             .timebase

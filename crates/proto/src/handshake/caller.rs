@@ -1,9 +1,7 @@
-use std::net::SocketAddr;
-
 use punctual_crypto::KeyLength;
 use punctual_units::Instant;
 use punctual_wire::{
-    HS_MAGIC, Handshake, HandshakeRequest, PeerIp, RejectReason, SeqNo, SocketId, Timestamp,
+    HS_MAGIC, Handshake, HandshakeRequest, RejectReason, SeqNo, SocketId, Timestamp,
 };
 
 use super::repetition::{Repetition, Requests};
@@ -13,6 +11,7 @@ use crate::chance::Chance;
 use crate::config::Config;
 use crate::error::CloseReason;
 use crate::group::Membership;
+use crate::path::PathId;
 
 /// In an induction request's extension field: a datagram socket, as in UDT.
 const UDT_DATAGRAM: u16 = 2;
@@ -51,19 +50,14 @@ impl Caller {
     }
 
     /// The request that is sent, or repeated, now.
-    pub(crate) fn request(
-        &mut self,
-        now: Instant,
-        config: &Config,
-        remote: SocketAddr,
-    ) -> Handshake {
+    pub(crate) fn request(&mut self, now: Instant, config: &Config, path: PathId) -> Handshake {
         let mark = match &mut self.phase {
             Phase::Induction(requests) => requests.send(now),
             Phase::Conclusion { .. } => 0,
         };
         match &self.phase {
-            Phase::Induction(_) => self.induction(mark, config, remote),
-            Phase::Conclusion { cookie, offer } => self.conclusion(*cookie, offer, config, remote),
+            Phase::Induction(_) => self.induction(mark, config, path),
+            Phase::Conclusion { cookie, offer } => self.conclusion(*cookie, offer, config, path),
         }
     }
 
@@ -73,14 +67,14 @@ impl Caller {
     }
 
     /// What tells the listener that this end has given up, if it may have taken the call.
-    pub(crate) fn withdrawal(&self, config: &Config, remote: SocketAddr) -> Option<Box<Handshake>> {
+    pub(crate) fn withdrawal(&self, config: &Config, path: PathId) -> Option<Box<Handshake>> {
         let Phase::Conclusion { cookie, .. } = self.phase else { return None };
         Some(Box::new(Handshake {
             version: 5,
             extension_field: 0,
             request: HandshakeRequest::Rejection(RejectReason::CLOSE),
             cookie,
-            ..self.induction(0, config, remote)
+            ..self.induction(0, config, path)
         }))
     }
 
@@ -132,7 +126,7 @@ impl Caller {
         Step::Request(Some(pace))
     }
 
-    fn induction(&self, mark: u32, config: &Config, remote: SocketAddr) -> Handshake {
+    fn induction(&self, mark: u32, config: &Config, path: PathId) -> Handshake {
         Handshake {
             version: 4,
             encryption: 0,
@@ -144,25 +138,19 @@ impl Caller {
             request: HandshakeRequest::Induction,
             socket_id: self.socket_id,
             cookie: 0,
-            peer_ip: PeerIp::from(remote.ip()),
+            peer_ip: path.peer_ip(),
             extensions: Vec::new(),
         }
     }
 
-    fn conclusion(
-        &self,
-        cookie: u32,
-        offer: &Offer,
-        config: &Config,
-        remote: SocketAddr,
-    ) -> Handshake {
+    fn conclusion(&self, cookie: u32, offer: &Offer, config: &Config, path: PathId) -> Handshake {
         let mut conclusion = Handshake {
             version: 5,
             encryption: offer.encryption(),
             extension_field: 0,
             request: HandshakeRequest::Conclusion,
             cookie,
-            ..self.induction(0, config, remote)
+            ..self.induction(0, config, path)
         };
         offer.blocks.write(&mut conclusion);
         conclusion

@@ -1,7 +1,7 @@
 use std::hash::Hasher;
-use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use crate::path::PathId;
 use punctual_units::Instant;
 use siphasher::sip::SipHasher24;
 
@@ -26,22 +26,22 @@ impl CookieKey {
         Self { key, start: now }
     }
 
-    pub(crate) fn generate(&self, now: Instant, remote: SocketAddr) -> u32 {
-        self.cookie(remote, self.period(now))
+    pub(crate) fn generate(&self, now: Instant, path: PathId) -> u32 {
+        self.cookie(path, self.period(now))
     }
 
-    pub(crate) fn verify(&self, now: Instant, remote: SocketAddr, cookie: u32) -> bool {
+    pub(crate) fn verify(&self, now: Instant, path: PathId, cookie: u32) -> bool {
         let period = self.period(now);
-        cookie == self.cookie(remote, period)
-            || (period > 0 && cookie == self.cookie(remote, period - 1))
+        cookie == self.cookie(path, period)
+            || (period > 0 && cookie == self.cookie(path, period - 1))
     }
 
-    /// The nonces of a challenge to `remote` that are good at `now`: this period's, which is the
+    /// The nonces of a challenge to `path` that are good at `now`: this period's, which is the
     /// one to use, and the last one's. `purpose` tells challenges apart.
-    pub(crate) fn nonces(&self, now: Instant, remote: SocketAddr, purpose: [u64; 2]) -> [u64; 2] {
+    pub(crate) fn nonces(&self, now: Instant, path: PathId, purpose: [u64; 2]) -> [u64; 2] {
         let period = (now - self.start).as_secs() / NONCE_PERIOD.as_secs();
         [period, period.wrapping_sub(1)].map(|period| {
-            let mut hasher = self.hash(remote, period);
+            let mut hasher = self.hash(path, period);
             for word in purpose {
                 hasher.write(&word.to_be_bytes());
             }
@@ -53,20 +53,16 @@ impl CookieKey {
         (now - self.start).as_secs() / PERIOD.as_secs()
     }
 
-    fn cookie(&self, remote: SocketAddr, period: u64) -> u32 {
+    fn cookie(&self, path: PathId, period: u64) -> u32 {
         #[expect(clippy::cast_possible_truncation, reason = "32 of the hash's 64 bits")]
-        let cookie = self.hash(remote, period).finish() as u32;
+        let cookie = self.hash(path, period).finish() as u32;
         // 0 is what a caller sends before it has a cookie.
         cookie.max(1)
     }
 
-    fn hash(&self, remote: SocketAddr, period: u64) -> SipHasher24 {
+    fn hash(&self, path: PathId, period: u64) -> SipHasher24 {
         let mut hasher = SipHasher24::new_with_key(&self.key);
-        match remote.ip() {
-            IpAddr::V4(ip) => hasher.write(&ip.octets()),
-            IpAddr::V6(ip) => hasher.write(&ip.octets()),
-        }
-        hasher.write(&remote.port().to_be_bytes());
+        path.feed(&mut hasher);
         hasher.write(&period.to_be_bytes());
         hasher
     }
@@ -74,19 +70,27 @@ impl CookieKey {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use super::*;
 
+    fn udp(address: &str) -> PathId {
+        address.parse::<SocketAddr>().expect("an address").into()
+    }
+
     #[test]
-    fn a_cookie_is_good_for_its_address_in_this_period_and_the_next() {
+    fn a_cookie_is_good_for_its_path_in_this_period_and_the_next() {
         let start = Instant::from_millis(5);
         let key = CookieKey::new([7; 16], start);
-        let remote: SocketAddr = "192.0.2.1:4000".parse().expect("an address");
-        let cookie = key.generate(start, remote);
-        assert!(key.verify(start, remote, cookie));
-        assert!(key.verify(start + PERIOD * 2 - Duration::from_nanos(1), remote, cookie));
-        assert!(!key.verify(start + PERIOD * 2, remote, cookie));
-        assert!(!key.verify(start, "192.0.2.1:4001".parse().expect("an address"), cookie));
-        assert!(!key.verify(start, "192.0.2.2:4000".parse().expect("an address"), cookie));
-        assert!(!CookieKey::new([8; 16], start).verify(start, remote, cookie));
+        let path = udp("192.0.2.1:4000");
+        let cookie = key.generate(start, path);
+        assert!(key.verify(start, path, cookie));
+        assert!(key.verify(start + PERIOD * 2 - Duration::from_nanos(1), path, cookie));
+        assert!(!key.verify(start + PERIOD * 2, path, cookie));
+        assert!(!key.verify(start, udp("192.0.2.1:4001"), cookie));
+        assert!(!key.verify(start, udp("192.0.2.2:4000"), cookie));
+        let numbered = key.generate(start, PathId::numbered(1));
+        assert!(!key.verify(start, PathId::numbered(2), numbered));
+        assert!(!CookieKey::new([8; 16], start).verify(start, path, cookie));
     }
 }

@@ -1,10 +1,6 @@
-use std::net::SocketAddr;
-
 use punctual_crypto::KeyLength;
 use punctual_units::Instant;
-use punctual_wire::{
-    HS_MAGIC, Handshake, HandshakeRequest, PeerIp, RejectReason, SocketId, Timestamp,
-};
+use punctual_wire::{HS_MAGIC, Handshake, HandshakeRequest, RejectReason, SocketId, Timestamp};
 
 use super::keys::KeyTools;
 use super::terms::{Blocks, FixedPart, Request, TimeBase, wire_mss, wire_window};
@@ -13,6 +9,7 @@ use crate::config::Config;
 use crate::endpoint::KeyDerivation;
 use crate::event::IncomingId;
 use crate::group::Membership;
+use crate::path::PathId;
 
 /// A caller's conclusion that passed the checks and waits for the application's answer.
 #[derive(Clone, Debug)]
@@ -27,7 +24,7 @@ pub(crate) struct Proposal {
 pub(crate) fn induction_response(
     request: &Handshake,
     cookie: u32,
-    remote: SocketAddr,
+    path: PathId,
     config: &Config,
 ) -> Handshake {
     Handshake {
@@ -36,7 +33,7 @@ pub(crate) fn induction_response(
         extension_field: HS_MAGIC,
         request: HandshakeRequest::Induction,
         cookie,
-        peer_ip: PeerIp::from(remote.ip()),
+        peer_ip: path.peer_ip(),
         extensions: Vec::new(),
         ..request.clone()
     }
@@ -84,7 +81,7 @@ impl Proposal {
         &self,
         config: &Config,
         socket_id: SocketId,
-        remote: SocketAddr,
+        path: PathId,
         membership: Option<&Membership>,
         tools: &mut KeyTools<'_>,
     ) -> Result<(Handshake, Negotiated), RejectReason> {
@@ -110,7 +107,7 @@ impl Proposal {
             request: HandshakeRequest::Conclusion,
             socket_id,
             cookie: self.conclusion.cookie,
-            peer_ip: PeerIp::from(remote.ip()),
+            peer_ip: path.peer_ip(),
             extensions: Vec::new(),
         };
         answer.write(&mut response);

@@ -11,7 +11,6 @@ pub(crate) mod rendezvous;
 pub(crate) mod repetition;
 pub(crate) mod terms;
 
-use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use punctual_crypto::{CipherMode, KeyLength};
@@ -20,10 +19,11 @@ use punctual_wire::{Handshake, RejectReason, SeqNo, SocketId};
 pub(crate) use self::repetition::REPEAT;
 use self::repetition::Repetition;
 use self::terms::FixedPart;
-use crate::config::{Config, SRT_HEADER, UDP_IPV4_OVERHEAD, UDP_IPV6_OVERHEAD};
+use crate::config::Config;
 use crate::connection::crypt::Crypt;
 use crate::error::CloseReason;
 use crate::filter::Fec;
+use crate::path::Path;
 
 /// The largest MSS that a peer may name.
 const MAX_MSS: u32 = 1_500;
@@ -122,19 +122,10 @@ impl Negotiated {
         self.crypt.as_ref().and_then(|crypt| crypt.cipher())
     }
 
-    /// Largest payload of a message to `remote`.
-    pub(crate) fn max_payload(&self, config: &Config, remote: SocketAddr) -> usize {
+    /// Largest payload of a packet that goes by `path`.
+    pub(crate) fn max_payload(&self, config: &Config, path: &Path) -> usize {
         let filter = if self.filter.is_some() { Fec::OVERHEAD } else { 0 };
-        let room = self.packet_room(remote).saturating_sub(filter + self.payload_overhead);
+        let room = path.packet_room(self.fixed.mss).saturating_sub(filter + self.payload_overhead);
         config.payload_size().min(room)
-    }
-
-    /// Bytes behind the SRT header that fit a packet to `remote`.
-    pub(crate) fn packet_room(&self, remote: SocketAddr) -> usize {
-        let overhead = match remote.ip() {
-            IpAddr::V4(_) => UDP_IPV4_OVERHEAD,
-            IpAddr::V6(_) => UDP_IPV6_OVERHEAD,
-        };
-        self.fixed.mss.saturating_sub(overhead + SRT_HEADER)
     }
 }

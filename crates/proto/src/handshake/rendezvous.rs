@@ -5,13 +5,10 @@
 //! the offer, and who is the responder, who answers it. From there on [`react`] is the protocol.
 
 use std::cmp::Ordering;
-use std::net::SocketAddr;
 
 use punctual_crypto::{KekCache, KeyLength};
 use punctual_units::Instant;
-use punctual_wire::{
-    Handshake, HandshakeRequest, PeerIp, RejectReason, SeqNo, SocketId, Timestamp,
-};
+use punctual_wire::{Handshake, HandshakeRequest, RejectReason, SeqNo, SocketId, Timestamp};
 
 use self::Heard::{Agreement, Bare, Traffic, Wave, WithTerms};
 use self::State::{Attention, Connected, Fine, Initiated, Waving};
@@ -24,6 +21,7 @@ use super::{MAX_MSS, Negotiated, REPEAT, Step};
 use crate::chance::Chance;
 use crate::config::Config;
 use crate::error::CloseReason;
+use crate::path::PathId;
 
 /// The connect timeout counts so many times: people do not start two ends at the same moment.
 pub(crate) const TIMEOUT_FACTOR: u32 = 10;
@@ -172,7 +170,7 @@ impl Rendezvous {
     }
 
     /// The handshake that is to be sent, and repeated, in this state, and to which socket.
-    pub(crate) fn request(&self, config: &Config, remote: SocketAddr) -> (Handshake, SocketId) {
+    pub(crate) fn request(&self, config: &Config, path: PathId) -> (Handshake, SocketId) {
         let request = match self.say {
             Say::Wave => HandshakeRequest::WaveAHand,
             Say::Agreement => HandshakeRequest::Agreement,
@@ -188,7 +186,7 @@ impl Rendezvous {
             request,
             socket_id: self.socket_id,
             cookie: self.cookie,
-            peer_ip: PeerIp::from(remote.ip()),
+            peer_ip: path.peer_ip(),
             extensions: Vec::new(),
         };
         let Some(peer) = &self.peer else { return (handshake, SocketId::LISTENER) };
@@ -215,7 +213,7 @@ impl Rendezvous {
         timestamp: Timestamp,
         handshake: &Handshake,
         config: &Config,
-        remote: SocketAddr,
+        path: PathId,
     ) -> Step {
         if let HandshakeRequest::Rejection(reason) = handshake.request {
             return Step::Failed(CloseReason::Rejected(reason), None);
@@ -239,15 +237,15 @@ impl Rendezvous {
             _ => Ok(None),
         };
         match took {
-            Ok(concluded) => self.enter(state, say, concluded, config, remote),
+            Ok(concluded) => self.enter(state, say, concluded, config, path),
             Err(reason) => refused(handshake, reason),
         }
     }
 
     /// A packet came that only a connected peer sends.
-    pub(crate) fn handle_traffic(&mut self, config: &Config, remote: SocketAddr) -> Step {
+    pub(crate) fn handle_traffic(&mut self, config: &Config, path: PathId) -> Step {
         match self.reaction(Traffic) {
-            Some((state, say)) => self.enter(state, say, None, config, remote),
+            Some((state, say)) => self.enter(state, say, None, config, path),
             None => Step::Ignore,
         }
     }
@@ -360,12 +358,12 @@ impl Rendezvous {
         say: Say,
         concluded: Option<Box<Negotiated>>,
         config: &Config,
-        remote: SocketAddr,
+        path: PathId,
     ) -> Step {
         self.state = state;
         if state != Connected {
             self.say = say;
-            let (answer, _) = self.request(config, remote);
+            let (answer, _) = self.request(config, path);
             return match self.amplification_limit.turn(answer.emitted_len()) {
                 // Whoever was heard by the peer is answered by it.
                 Turn::Now => {
@@ -380,7 +378,7 @@ impl Rendezvous {
         });
         let Some(negotiated) = concluded.or(answered) else { return Step::Ignore };
         self.say = Say::Agreement;
-        let (agreement, _) = self.request(config, remote);
+        let (agreement, _) = self.request(config, path);
         let final_handshake =
             super::FinalHandshake { handshake: Box::new(agreement), due: say != Say::Nothing };
         Step::Connected(negotiated, Some(final_handshake))

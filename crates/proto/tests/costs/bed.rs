@@ -103,7 +103,7 @@ impl Bed {
     pub fn take(&mut self, datagram: Bytes) {
         self.now += Duration::from_micros(200);
         self.victim.handle_datagram(self.now, here(), datagram);
-        if self.victim.poll_timeout().is_some_and(|due| due <= self.now) {
+        if self.victim.poll_timeout().is_due(self.now) {
             self.victim.handle_timeout(self.now);
         }
         self.drain();

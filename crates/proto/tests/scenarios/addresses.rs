@@ -55,7 +55,7 @@ fn a_sender_that_moves_loses_nothing_within_two_round_trips() {
         pair.stream(Side::Caller, 300, MS(2));
         pair.run_for(SECS(1));
         pair.assert_complete(Side::Caller);
-        assert_eq!(pair.info(Side::Listener).remote, rebound(1));
+        assert_eq!(pair.info(Side::Listener).path, rebound(1));
         assert_eq!(pair.listener.moved, [rebound(1)]);
         assert_eq!(pair.statistics(Side::Listener).path_changes, 1);
         assert_eq!(pair.statistics(Side::Caller).path_changes, 0, "the listener did not move");
@@ -75,7 +75,7 @@ fn a_receiver_that_moves_loses_nothing_if_the_latency_covers_it() {
         pair.stream(Side::Listener, 300, MS(2));
         pair.run_for(SECS(1));
         pair.assert_complete(Side::Listener);
-        assert_eq!(pair.info(Side::Listener).remote, rebound(1));
+        assert_eq!(pair.info(Side::Listener).path, rebound(1));
     }
 }
 
@@ -88,7 +88,7 @@ fn a_listener_that_moves_is_followed_too() {
     pair.stream(Side::Listener, 200, MS(2));
     pair.run_for(SECS(1));
     pair.assert_complete(Side::Listener);
-    assert_eq!(pair.info(Side::Caller).remote, rebound(2));
+    assert_eq!(pair.info(Side::Caller).path, rebound(2));
     assert_eq!(pair.caller.moved, [rebound(2)]);
 }
 
@@ -102,7 +102,7 @@ fn either_end_of_a_rendezvous_is_followed() {
         pair.stream(side, 300, MS(2));
         pair.run_for(SECS(1));
         pair.assert_complete(side);
-        assert_eq!(pair.info(side.other()).remote, rebound(1));
+        assert_eq!(pair.info(side.other()).path, rebound(1));
     }
 }
 
@@ -130,7 +130,7 @@ fn an_idle_connection_outlives_a_change() {
     pair.caller.address = rebound(1);
     pair.run_for(SECS(20));
     assert_eq!((pair.caller.closed(), pair.listener.closed()), (None, None));
-    assert_eq!(pair.info(Side::Listener).remote, rebound(1));
+    assert_eq!(pair.info(Side::Listener).path, rebound(1));
     pair.stream(Side::Listener, 100, MS(2));
     pair.run_for(SECS(1));
     pair.assert_complete(Side::Listener);
@@ -161,7 +161,7 @@ fn what_was_under_way_from_the_old_address_is_delivered() {
     let old = pair.caller.address;
     pair.caller.address = rebound(1);
     pair.stream(Side::Caller, 100, MS(2));
-    assert_eq!(pair.info(Side::Listener).remote, rebound(1));
+    assert_eq!(pair.info(Side::Listener).path, rebound(1));
     let before = pair.statistics(Side::Listener).packets_received;
     let (next, _, dest) = state(&mut pair);
     let late = forged_data(next.minus(50), Timestamp::default(), dest, &[1; 188]);
@@ -249,7 +249,7 @@ fn an_answer_is_worthless_after_the_move_and_from_elsewhere() {
         pair.caller.address = rebound(n);
         pair.stream(Side::Caller, 100, MS(2));
     }
-    assert_eq!(pair.info(Side::Listener).remote, rebound(2));
+    assert_eq!(pair.info(Side::Listener).path, rebound(2));
     let recorded = answers.borrow().clone();
     assert!(recorded.len() >= 2);
     pair.run_for(SECS(2));
@@ -258,7 +258,7 @@ fn an_answer_is_worthless_after_the_move_and_from_elsewhere() {
             pair.inject(Side::Listener, rebound(n), answer.clone());
         }
     }
-    assert_eq!(pair.info(Side::Listener).remote, rebound(2));
+    assert_eq!(pair.info(Side::Listener).path, rebound(2));
     assert_eq!(pair.statistics(Side::Listener).path_changes, 2);
 }
 

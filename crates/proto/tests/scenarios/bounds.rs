@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use punctual_netem::Loss;
-use punctual_proto::{BufferSize, RetransmitAlgorithm};
+use punctual_proto::{BufferSize, RetransmitAlgorithm, WakeUp};
 use punctual_wire::{HandshakeRequest, Timestamp};
 
 use crate::datagram::{Kind, forged_data, handshake, kind};
@@ -129,5 +129,5 @@ fn callers_beyond_the_backlog_are_not_kept() {
     assert_eq!(pair.listener.endpoint.connection_count(), 0);
     pair.run_for(SECS(7));
     assert_eq!(pair.listener.gone.len(), 100, "who does not call again is forgotten");
-    assert_eq!(pair.listener.endpoint.poll_timeout(), None);
+    assert_eq!(pair.listener.endpoint.poll_timeout(), WakeUp::Never);
 }

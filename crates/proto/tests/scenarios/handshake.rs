@@ -315,7 +315,7 @@ fn the_stream_id_arrives_as_it_was_sent() {
         pair.run_for(MS(100));
         let incoming = pair.listener.incoming.pop_front().expect("a caller");
         assert_eq!(incoming.stream_id, stream_id);
-        assert_eq!(incoming.remote, pair.caller.address);
+        assert_eq!(incoming.path, pair.caller.address);
         assert_eq!(incoming.peer_version, 0x01_05_05);
         pair.listener.connection =
             Some(pair.listener.endpoint.accept(pair.now, incoming.id, None).expect("waits"));

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use punctual_proto::{Config, SeqNo, SocketId, Statistics};
+use punctual_proto::{Config, SeqNo, SocketId, Statistics, WakeUp};
 use punctual_units::Instant;
 use punctual_wire::{
     Ack, AckLink, AckNo, AckRates, Control, DropRequest, Handshake, HandshakeRequest,
@@ -108,7 +108,7 @@ fn answers_that_cannot_be_sent_do_not_pile_up() {
         std::iter::from_fn(|| pair.listener.endpoint.poll_transmit(pair.now, 16, &mut buffer));
     assert!(answers.count() <= 1_024);
     assert!(buffer.len() <= 1_024 * 64);
-    assert_eq!(pair.listener.endpoint.poll_timeout(), None);
+    assert_eq!(pair.listener.endpoint.poll_timeout(), WakeUp::Never);
 }
 
 #[test]

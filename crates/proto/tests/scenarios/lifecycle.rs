@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use punctual_proto::{CloseReason, Config, MaxBandwidth, RecvError, SendError, SendOptions};
+use punctual_proto::{
+    CloseReason, Config, MaxBandwidth, RecvError, SendError, SendOptions, WakeUp,
+};
 use punctual_units::Bitrate;
 
 use crate::datagram::Kind;
@@ -63,7 +65,7 @@ fn nothing_waits_where_nothing_is() {
         pair.release(side);
         let endpoint = &pair.node(side).endpoint;
         assert_eq!(endpoint.connection_count(), 0);
-        assert_eq!(endpoint.poll_timeout(), None, "{side:?} has timers left");
+        assert_eq!(endpoint.poll_timeout(), WakeUp::Never, "{side:?} has timers left");
     }
 }
 

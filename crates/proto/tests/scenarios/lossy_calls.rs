@@ -5,6 +5,7 @@
 //! `cargo test -p punctual-proto --test scenarios lossy_calls -- --nocapture` prints the table that
 //! stands in docs/benchmarks.md.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -67,7 +68,7 @@ fn blind_call(seed: u64, link: &LinkConfig, closes: bool) -> Option<Duration> {
     let mut there = Link::<Vec<u8>>::new(link.clone(), seed ^ 1 << 56);
     let mut listener = Node::new(seed, 2, link.clone());
     listener.endpoint.listen(Some(latency(120)));
-    let caller = "192.0.2.1:9000".parse().expect("an address");
+    let caller: SocketAddr = "192.0.2.1:9000".parse().expect("an address");
     let (mut now, mut due, mut cookie) = (EPOCH, EPOCH, None);
     while now < EPOCH + SECS(3) {
         if due <= now {
@@ -95,7 +96,7 @@ fn blind_call(seed: u64, link: &LinkConfig, closes: bool) -> Option<Duration> {
                 _ => {}
             }
         }
-        let next = [Some(due), there.poll_timeout(), listener.next()];
+        let next = [Some(due), there.poll_timeout(), listener.next(now)];
         now = now.max(next.into_iter().flatten().min().expect("a repetition"));
     }
     None

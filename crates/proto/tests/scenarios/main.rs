@@ -14,6 +14,7 @@ mod backup;
 mod balance;
 mod bounds;
 mod broadcast;
+mod carriage;
 mod clocks;
 mod deadline;
 mod delivery;

@@ -86,7 +86,8 @@ fn from(host: u8, port: u16) -> SocketAddr {
 fn sent(endpoint: &mut Endpoint, now: Instant) -> Vec<(SocketAddr, Vec<u8>)> {
     let (mut sent, mut buffer) = (Vec::new(), Vec::new());
     while let Some(transmit) = endpoint.poll_transmit(now, 1, &mut buffer) {
-        sent.push((transmit.remote, std::mem::take(&mut buffer)));
+        let to = transmit.path.address().expect("callers have addresses");
+        sent.push((to, std::mem::take(&mut buffer)));
     }
     sent
 }
@@ -123,7 +124,7 @@ fn flood(millis: u64, hosts: u8, honest: u64) -> (Caused, Option<u64>) {
         while let Some(event) = listener.poll_event() {
             if let Event::Incoming(incoming) = event {
                 caused.told_of += 1;
-                if incoming.remote == from(200, 1) {
+                if incoming.path == from(200, 1) {
                     waited = Some(milli - honest);
                 }
                 listener.reject(incoming.id, punctual_proto::RejectReason::PEER);

@@ -135,7 +135,7 @@ impl Player {
     fn accept(&mut self, now: Instant, index: usize, incoming: &Incoming) {
         let offer = incoming.group.expect("a link calls");
         assert_eq!(offer.kind, self.driver.group().kind());
-        let path = usize::from(incoming.remote != address(0));
+        let path = usize::from(incoming.path != address(0));
         assert_eq!(offer.weight, [10, 5][path]);
         let endpoint = &mut self.endpoints[index];
         let link = self.driver.add_link(now, offer.weight, |membership| {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use punctual_proto::{
-    AcceptError, CloseReason, Config, ConnectError, RejectReason, SendError, SendOptions,
+    AcceptError, CloseReason, Config, ConnectError, RejectReason, SendError, SendOptions, WakeUp,
 };
 use punctual_wire::{Extension, GroupExtension, Handshake, HandshakeRequest, HsExtension, HsFlags};
 
@@ -80,7 +80,7 @@ fn addresses_that_cannot_be_called() {
     for address in ["192.0.2.1:0", "0.0.0.0:9000", "239.1.2.3:9000", "[::]:9000", "[ff02::1]:1"] {
         let remote: SocketAddr = address.parse().expect("an address");
         let refused = pair.caller.endpoint.connect(pair.now, remote, Config::default());
-        assert_eq!(refused, Err(ConnectError::InvalidAddress(remote)));
+        assert_eq!(refused, Err(ConnectError::InvalidAddress(remote.into())));
     }
 }
 
@@ -170,7 +170,7 @@ fn a_caller_of_the_handshake_of_version_4_is_sent_away_by_a_shutdown() {
     }
     assert_eq!(pair.listener.refused[0], (remote, RejectReason::VERSION));
     assert_eq!(pair.listener.endpoint.connection_count(), 0);
-    assert!(pair.listener.endpoint.poll_timeout().is_none(), "nothing is remembered");
+    assert!(pair.listener.endpoint.poll_timeout() == WakeUp::Never, "nothing is remembered");
     // Without the cookie there is no answer at all.
     datagram[47] ^= 1;
     let before = record.len();
@@ -372,7 +372,10 @@ fn a_cookie_is_good_for_two_periods_and_needs_no_state() {
             pair.call(latency(120), latency(120));
             pair.run_for(MS(100));
             assert_eq!(pair.listener.endpoint.connection_count(), 0);
-            assert!(pair.listener.endpoint.poll_timeout().is_none(), "nothing is remembered");
+            assert!(
+                pair.listener.endpoint.poll_timeout() == WakeUp::Never,
+                "nothing is remembered"
+            );
             pair.run_for(SECS(age));
             let conclusion = held.borrow_mut().take().expect("a conclusion");
             let remote = pair.caller.address;
@@ -397,7 +400,7 @@ fn a_caller_that_gives_up_is_gone() {
     pair.listener.endpoint.reject(incoming.id, RejectReason::FALLBACK);
     pair.run_for(SECS(5));
     assert_eq!(pair.listener.endpoint.connection_count(), 0);
-    assert!(pair.listener.endpoint.poll_timeout().is_none(), "nothing is left of it");
+    assert!(pair.listener.endpoint.poll_timeout() == WakeUp::Never, "nothing is left of it");
 }
 
 /// Accepted in the moments before the listener knows: the connection ends by itself.

@@ -160,7 +160,7 @@ fn nobody_comes() {
     let record = pair.record();
     pair.wave(Side::Caller, Config::default());
     let busy = pair.caller.endpoint.rendezvous(pair.now, pair.listener.address, latency(120));
-    assert_eq!(busy, Err(ConnectError::RendezvousUnderWay(pair.listener.address)));
+    assert_eq!(busy, Err(ConnectError::RendezvousUnderWay(pair.listener.address.into())));
     assert!(pair.run_while(SECS(60), |pair| pair.caller.closed().is_none()));
     assert_eq!(pair.elapsed(), SECS(30));
     assert_eq!(pair.caller.closed(), Some(&CloseReason::ConnectTimeout(SECS(30))));

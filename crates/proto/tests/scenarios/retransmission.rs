@@ -297,7 +297,7 @@ fn a_sender_that_wakes_up_late_sends_again_once() {
     let late = pair.caller.local(pair.now) + SECS(4);
     let endpoint = &mut pair.caller.endpoint;
     for _ in 0..100 {
-        if endpoint.poll_timeout().is_some_and(|at| at <= late) {
+        if endpoint.poll_timeout().is_due(late) {
             endpoint.handle_timeout(late);
         }
         while endpoint.poll_transmit(late, 1, &mut Vec::new()).is_some() {}

@@ -127,7 +127,7 @@ async fn goes_on(listener: Listener, keep: bool) {
 
     let port = switch.expect("it was given").borrow().local_addr().unwrap();
     assert_eq!(accepted.peer_addr(), port);
-    assert_eq!(accepted.info().remote, port);
+    assert_eq!(accepted.info().path, port);
     assert_eq!(accepted.statistics().path_changes, 3);
     assert_eq!(caller.statistics().path_changes, 0);
     relay.abort();

@@ -30,7 +30,7 @@ async fn both_ends_know_what_they_agreed_on() {
         assert!(info.connected);
         assert_eq!(info.receive_latency, Duration::from_millis(250), "the larger wish counts");
         assert_eq!(info.peer_latency, Duration::from_millis(250));
-        assert_eq!(info.remote, socket.peer_addr());
+        assert_eq!(info.path, socket.peer_addr());
     }
     assert_eq!(caller.info().peer_socket_id, accepted.info().socket_id);
     assert_eq!(accepted.info().peer_socket_id, caller.info().socket_id);

@@ -104,7 +104,7 @@ impl World {
         }
         let host = &mut self.hosts[index];
         let local = host.clock.local(self.now);
-        if host.endpoint.poll_timeout().is_some_and(|at| at <= local) {
+        if host.endpoint.poll_timeout().is_due(local) {
             host.endpoint.handle_timeout(local);
         }
         self.drain(index);
@@ -147,9 +147,10 @@ impl World {
             let Some(transmit) = endpoint.poll_transmit(local, SEGMENTS, &mut self.scratch) else {
                 return;
             };
-            let Some(to) = host_at(transmit.remote).map(super::number) else { continue };
+            let Some(remote) = transmit.path.address() else { continue };
+            let Some(to) = host_at(remote).map(super::number) else { continue };
             let Some(&route) = self.route_of.get(&(from, to)) else { continue };
-            let ports = [self.hosts[index].address.port(), transmit.remote.port()];
+            let ports = [self.hosts[index].address.port(), remote.port()];
             let mut start = 0;
             while start < transmit.size {
                 let end = transmit.size.min(start + transmit.segment_size);

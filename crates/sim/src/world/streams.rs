@@ -129,7 +129,8 @@ impl World {
 
     /// A caller waits for an answer.
     pub(super) fn accept(&mut self, host: usize, incoming: &Incoming) {
-        let caller = (incoming.remote, incoming.peer_socket_id);
+        let Some(remote) = incoming.path.address() else { return };
+        let caller = (remote, incoming.peer_socket_id);
         let Some(&purpose) = self.hosts[host].expected.get(&caller) else { return };
         let stream = &mut self.streams[purpose.stream];
         if let Transport::Group { .. } = &stream.config.transport {

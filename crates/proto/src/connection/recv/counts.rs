@@ -1,6 +1,5 @@
 use std::time::Duration;
 
-use crate::config::PACKET_OVERHEAD;
 use crate::statistics::Statistics;
 
 /// The counters of the receiving half. Bytes are payload here, without headers.
@@ -133,9 +132,10 @@ impl Counts {
         self.bytes_unique.checked_div(self.unique).unwrap_or(0)
     }
 
-    pub(crate) fn fill(&self, statistics: &mut Statistics) {
-        let headers = |packets: u64| packets * PACKET_OVERHEAD as u64;
-        let estimate = |packets: u64| packets * (self.mean_payload() + PACKET_OVERHEAD as u64);
+    /// Fills in the counters, with `overhead` bytes of headers for each packet.
+    pub(crate) fn fill(&self, overhead: usize, statistics: &mut Statistics) {
+        let headers = |packets: u64| packets * overhead as u64;
+        let estimate = |packets: u64| packets * (self.mean_payload() + overhead as u64);
         statistics.packets_received = self.received;
         statistics.bytes_received = self.bytes_received + headers(self.received);
         statistics.packets_received_unique = self.unique;

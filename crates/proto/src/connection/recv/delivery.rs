@@ -9,6 +9,7 @@ use super::group_bypass::GroupBypass;
 use crate::config::Config;
 use crate::handshake::Negotiated;
 use crate::mode::Messages;
+use crate::path::Path;
 
 /// The way in which received packets become messages of the application.
 #[derive(Debug)]
@@ -22,14 +23,21 @@ pub(super) enum Delivery {
 }
 
 impl Delivery {
-    pub(super) fn new(config: &Config, negotiated: &Negotiated) -> Self {
-        FileReceipt::new(config, negotiated).map_or(Self::Live, Self::File)
+    pub(super) fn new(config: &Config, negotiated: &Negotiated, path: &Path) -> Self {
+        FileReceipt::new(config, negotiated, path).map_or(Self::Live, Self::File)
     }
 
     /// From now on a balancing group takes what arrives.
     pub(super) fn bypass_to_group(&mut self) {
         if matches!(self, Self::Live) {
             *self = Self::BalancedLink(Box::default());
+        }
+    }
+
+    /// The properties of the path have changed.
+    pub(super) fn follow_path(&mut self, path: &Path) {
+        if let Self::File(file) = self {
+            file.follow_path(path);
         }
     }
 

@@ -4,12 +4,18 @@ use punctual_wire::{DataHeader, SeqNo};
 use super::buffer::ReceiveBuffer;
 use super::delivery_rate::DeliveryRate;
 use super::pairs::ProbePairs;
-use crate::config::{Config, SRT_HEADER, Transmission, UDP_IPV6_OVERHEAD};
+use crate::config::{Config, Transmission};
 use crate::handshake::Negotiated;
 use crate::mode::{Messages, Mode};
+use crate::path::Path;
 
 /// Bytes that a packet filter and an authentication tag may take of a full packet.
 const EXTRAS: usize = 20;
+
+/// The least payload of a full packet by this path, whichever headers the peer leaves room for.
+fn least_full(path: &Path, mss: usize) -> usize {
+    path.least_packet_room(mss).saturating_sub(EXTRAS)
+}
 
 /// The additional work of a file's receiver: it measures the rates that file congestion control
 /// uses, puts messages together, and acknowledges the end of each at once.
@@ -18,6 +24,7 @@ pub(crate) struct FileReceipt {
     rate: DeliveryRate,
     pairs: ProbePairs,
     mode: Mode,
+    mss: usize,
     /// A payload below this ends a message or a piece of a stream, and is acknowledged at once.
     full: usize,
     quick_ack: bool,
@@ -25,16 +32,22 @@ pub(crate) struct FileReceipt {
 
 impl FileReceipt {
     /// `None` for live connections.
-    pub(crate) fn new(config: &Config, negotiated: &Negotiated) -> Option<Box<Self>> {
+    pub(crate) fn new(config: &Config, negotiated: &Negotiated, path: &Path) -> Option<Box<Self>> {
         (config.transmission() != Transmission::Live).then(|| {
             Box::new(Self {
                 rate: DeliveryRate::new(),
                 pairs: ProbePairs::new(),
                 mode: Mode::new(config, negotiated.fixed.receive_isn),
-                full: negotiated.fixed.mss.saturating_sub(UDP_IPV6_OVERHEAD + SRT_HEADER + EXTRAS),
+                mss: negotiated.fixed.mss,
+                full: least_full(path, negotiated.fixed.mss),
                 quick_ack: false,
             })
         })
+    }
+
+    /// The properties of the path have changed.
+    pub(crate) fn follow_path(&mut self, path: &Path) {
+        self.full = least_full(path, self.mss);
     }
 
     /// A data packet came, whatever it was, with `payload` bytes of `full`.

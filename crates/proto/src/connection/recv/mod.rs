@@ -46,13 +46,14 @@ use self::nak_scheduler::{Missing, NakScheduler};
 pub(crate) use self::nak_timers::{last_nak_copies, retransmission_timeout};
 use self::timing::Timing;
 use super::send::capacity;
-use crate::config::{Config, PACKET_OVERHEAD};
+use crate::config::Config;
 use crate::connection::crypt::Refusal;
 use crate::event::Message;
 use crate::filter::Arq;
 use crate::group::GroupTimebase;
 use crate::handshake::Negotiated;
 use crate::mode::ReassembledMessage;
+use crate::path::Path;
 use crate::statistics::Statistics;
 use crate::wake_up::WakeUp;
 
@@ -70,6 +71,8 @@ pub(crate) struct ReceiveHalf {
     acks: AckState,
     link: LinkEstimate,
     full_payload: usize,
+    /// Bytes of the headers of a packet, for the reported rate and for statistics.
+    overhead: usize,
     /// When the connection began.
     started: Instant,
     jumps: JumpDetector,
@@ -81,15 +84,16 @@ pub(crate) struct ReceiveHalf {
 }
 
 impl ReceiveHalf {
-    pub(crate) fn new(config: &Config, negotiated: &Negotiated, now: Instant) -> Self {
+    pub(crate) fn new(config: &Config, negotiated: &Negotiated, path: &Path, now: Instant) -> Self {
         Self {
-            delivery: Delivery::new(config, negotiated),
+            delivery: Delivery::new(config, negotiated, path),
             buffer: ReceiveBuffer::new(negotiated.fixed.receive_isn, config.receive_window()),
             timing: Timing::new(config, negotiated),
             naks: NakScheduler::new(config, negotiated, now),
             acks: AckState::new(negotiated.fixed.receive_isn, now),
             link: LinkEstimate::new(),
             full_payload: config.payload_size(),
+            overhead: path.properties.packet_overhead(),
             started: now,
             jumps: JumpDetector::default(),
             drops: AnnouncedDrops::default(),
@@ -102,6 +106,12 @@ impl ReceiveHalf {
     pub(crate) fn configure(&mut self, config: &Config, negotiated: &Negotiated) {
         self.timing.trace_clock(config.drift_tracer());
         self.naks.set_reorder_tolerance(config, negotiated);
+    }
+
+    /// The properties of the path have changed.
+    pub(crate) fn follow_path(&mut self, path: &Path) {
+        self.overhead = path.properties.packet_overhead();
+        self.delivery.follow_path(path);
     }
 
     /// A data packet came in; the packet before it, of any kind, did at `heard_before`. Whether it
@@ -471,7 +481,7 @@ impl ReceiveHalf {
                     None => self.link.arrival_rate(),
                 };
                 let bytes = u64::from(packets_per_sec)
-                    * (self.counts.mean_payload() + PACKET_OVERHEAD as u64);
+                    * (self.counts.mean_payload() + self.overhead as u64);
                 let rates = AckRates {
                     packets_per_sec,
                     capacity_pps: self.capacity_pps(),
@@ -555,7 +565,7 @@ impl ReceiveHalf {
     }
 
     pub(crate) fn fill_statistics(&self, mss: usize, statistics: &mut Statistics) {
-        self.counts.fill(statistics);
+        self.counts.fill(self.overhead, statistics);
         self.naks.fill_statistics(statistics);
         statistics.receive_buffer_available = (self.buffer.room() * mss) as u64;
         statistics.receive_buffer_packets =

@@ -5,7 +5,6 @@ use std::time::Duration;
 use punctual_units::Instant;
 
 use super::buffer::Dropped;
-use crate::config::PACKET_OVERHEAD;
 use crate::statistics::Statistics;
 
 /// Counters of what was sent and dropped. Bytes are payload here, without headers.
@@ -28,9 +27,9 @@ impl Traffic {
         self.bytes += bytes;
     }
 
-    /// Bytes with UDP and SRT headers.
-    const fn gross(&self) -> u64 {
-        self.bytes + self.packets * PACKET_OVERHEAD as u64
+    /// Bytes with `overhead` bytes of headers for each packet.
+    const fn gross(&self, overhead: usize) -> u64 {
+        self.bytes + self.packets * overhead as u64
     }
 }
 
@@ -52,17 +51,19 @@ impl SendCounts {
         self.originals.packets
     }
 
-    /// Fills in the counters and the totals; those of retransmissions are filled in before.
-    pub(super) const fn fill_statistics(&self, statistics: &mut Statistics) {
+    /// Fills in the counters and the totals; those of retransmissions are filled in before. Each
+    /// packet has `overhead` bytes of headers.
+    pub(super) const fn fill_statistics(&self, overhead: usize, statistics: &mut Statistics) {
         statistics.packets_sent_unique = self.originals.packets;
-        statistics.bytes_sent_unique = self.originals.gross();
+        statistics.bytes_sent_unique = self.originals.gross(overhead);
         statistics.packets_send_filter_extra = self.filter.packets;
         statistics.packets_sent =
             self.originals.packets + statistics.packets_retransmitted + self.filter.packets;
-        statistics.bytes_sent =
-            self.originals.gross() + statistics.bytes_retransmitted + self.filter.gross();
+        statistics.bytes_sent = self.originals.gross(overhead)
+            + statistics.bytes_retransmitted
+            + self.filter.gross(overhead);
         statistics.packets_send_dropped = self.dropped.packets;
-        statistics.bytes_send_dropped = self.dropped.gross();
+        statistics.bytes_send_dropped = self.dropped.gross(overhead);
     }
 }
 
@@ -116,13 +117,13 @@ mod tests {
         counts.sent_original(1_000);
         counts.sent_original(1_000);
         counts.sent_filter_packet(1_000);
-        let overhead = PACKET_OVERHEAD as u64;
+        let overhead = 44;
         let mut statistics = Statistics {
             packets_retransmitted: 1,
             bytes_retransmitted: 1_000 + overhead,
             ..Statistics::default()
         };
-        counts.fill_statistics(&mut statistics);
+        counts.fill_statistics(44, &mut statistics);
         assert_eq!((statistics.packets_sent_unique, statistics.packets_sent), (2, 4));
         assert_eq!(statistics.bytes_sent, 4 * (1_000 + overhead));
     }

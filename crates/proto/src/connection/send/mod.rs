@@ -40,7 +40,7 @@ use self::peer_rates::PeerRates;
 use self::retransmission::{Retransmission, Situation};
 use self::retransmit_timer::RetransmitTimer;
 use self::returned_losses::ReturnedLosses;
-use crate::config::{Config, MaxBandwidth, PACKET_OVERHEAD};
+use crate::config::{Config, MaxBandwidth};
 use crate::congestion::{Controller, PathState};
 use crate::connection::crypt::Crypt;
 use crate::event::SendOptions;
@@ -82,6 +82,8 @@ pub(crate) struct SendHalf {
     returned: ReturnedLosses,
     filter: Option<Box<dyn SendFilter>>,
     peer_rates: PeerRates,
+    /// Bytes of the headers of a packet, for pacing and statistics.
+    overhead: usize,
     /// Packets of a message for which there was no room; 0 if all were taken.
     refused: usize,
     busy: BusyTime,
@@ -89,8 +91,14 @@ pub(crate) struct SendHalf {
 }
 
 impl SendHalf {
-    pub(crate) fn new(config: &Config, negotiated: &Negotiated, now: Instant) -> Self {
-        let control = Controller::new(config, negotiated);
+    /// For packets with `overhead` bytes of headers.
+    pub(crate) fn new(
+        config: &Config,
+        negotiated: &Negotiated,
+        overhead: usize,
+        now: Instant,
+    ) -> Self {
+        let control = Controller::new(config, negotiated, overhead);
         let isn = negotiated.fixed.send_isn;
         let budget = budget(config, negotiated);
         Self {
@@ -111,6 +119,7 @@ impl SendHalf {
             returned: ReturnedLosses::default(),
             filter: negotiated.filter.map(|fec| fec.sender(isn)),
             peer_rates: PeerRates::default(),
+            overhead,
             refused: 0,
             busy: BusyTime::default(),
             counts: SendCounts::default(),
@@ -123,6 +132,11 @@ impl SendHalf {
         self.control.configure(config);
         self.retransmission.set_budget(budget(config, negotiated));
         self.follow_control();
+    }
+
+    /// From now on packets have `overhead` bytes of headers.
+    pub(crate) const fn set_overhead(&mut self, overhead: usize) {
+        self.overhead = overhead;
     }
 
     /// Gives the first message this number.
@@ -138,7 +152,7 @@ impl SendHalf {
             return false;
         }
         self.begin_busy(now);
-        self.control.submitted(now, payload.len());
+        self.control.submitted(now, payload.len() + self.overhead);
         let origin = options.origin.map_or(now, |origin| origin.min(now));
         self.buffer.push(payload, origin, options.ttl.map(|ttl| now + ttl), options.in_order);
         true
@@ -159,7 +173,7 @@ impl SendHalf {
             self.flow.restart(message.seq);
         }
         self.begin_busy(now);
-        self.control.submitted(now, message.payload.len());
+        self.control.submitted(now, message.payload.len() + self.overhead);
         let GroupMessage { payload, origin, expires, in_order, .. } = message;
         self.buffer.push(payload, origin, expires, in_order);
         true
@@ -322,8 +336,8 @@ impl SendHalf {
         }
         let payload = out.len() - before - DataHeader::LEN;
         self.counts.sent_filter_packet(payload);
-        self.control.sent(payload);
-        self.pacer.sent(now, payload + PACKET_OVERHEAD, false);
+        self.control.sent(payload + self.overhead);
+        self.pacer.sent(now, payload + self.overhead, false);
         true
     }
 
@@ -489,8 +503,8 @@ impl SendHalf {
     }
 
     pub(crate) fn fill_statistics(&self, now: Instant, mss: usize, statistics: &mut Statistics) {
-        self.retransmission.fill_statistics(statistics);
-        self.counts.fill_statistics(statistics);
+        self.retransmission.fill_statistics(self.overhead, statistics);
+        self.counts.fill_statistics(self.overhead, statistics);
         self.flow.fill_statistics(statistics);
         statistics.naks_received = self.naks.received();
         statistics.send_busy = self.busy.total(now);
@@ -548,14 +562,15 @@ impl SendHalf {
 
     fn account(&mut self, now: Instant, seq: SeqNo, payload: usize, retransmitted: bool) {
         if retransmitted {
-            self.retransmission.sent(now, payload, rates(&self.control));
+            self.retransmission.sent(now, payload, self.overhead, rates(&self.control));
         } else {
             self.timer.sent_original(now, self.buffer.flight() == 1);
             self.counts.sent_original(payload);
         }
         let probe = !retransmitted && seq.value().is_multiple_of(PROBE_INTERVAL);
-        self.control.sent(payload);
-        self.pacer.sent(now, payload + PACKET_OVERHEAD, probe && self.buffer.has_new());
+        let bytes = payload + self.overhead;
+        self.control.sent(bytes);
+        self.pacer.sent(now, bytes, probe && self.buffer.has_new());
     }
 
     /// Queues what is in flight from `first` to `last`, and announces what of it is gone. Returns

@@ -10,7 +10,6 @@ use super::mode::{LossRecovery, SendMode};
 use super::redundant_retransmits::RedundantRetransmits;
 use super::retransmit::{Decision, ReportedPacket, RetransmitPolicy, SenderView};
 use super::retransmit_timer::RetransmitTimer;
-use crate::config::PACKET_OVERHEAD;
 use crate::connection::recv::{last_nak_copies, periodic_nak_interval, retransmission_timeout};
 use crate::connection::windowed_ratio::WindowedRatio;
 use crate::statistics::Statistics;
@@ -94,17 +93,17 @@ impl Retransmission {
         self.counts.lost += packets;
     }
 
-    /// A packet with `payload` bytes was sent again.
-    pub(super) fn sent(&mut self, now: Instant, payload: usize, rates: Rates) {
+    /// A packet with `payload` bytes and `overhead` bytes of headers was retransmitted.
+    pub(super) fn sent(&mut self, now: Instant, payload: usize, overhead: usize, rates: Rates) {
         self.counts.packets += 1;
         self.counts.bytes += payload as u64;
         if let Some(budget) = &mut self.budget {
-            budget.sent(now, payload + PACKET_OVERHEAD, rates);
+            budget.sent(now, payload + overhead, rates);
         }
     }
 
-    pub(super) const fn fill_statistics(&self, statistics: &mut Statistics) {
-        let headers = self.counts.packets * PACKET_OVERHEAD as u64;
+    pub(super) const fn fill_statistics(&self, overhead: usize, statistics: &mut Statistics) {
+        let headers = self.counts.packets * overhead as u64;
         statistics.packets_retransmitted = self.counts.packets;
         statistics.bytes_retransmitted = self.counts.bytes + headers;
         statistics.packets_send_lost = self.counts.lost;

@@ -21,7 +21,6 @@
 //! Who is on the path can do as before what he likes with a connection in the clear.
 
 use std::hash::Hasher;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use punctual_rtt::Rtt;
@@ -30,6 +29,7 @@ use punctual_wire::{SeqNo, SocketId};
 use siphasher::sip::SipHasher24;
 
 use crate::handshake::Negotiated;
+use crate::path::PathId;
 
 /// Commands of extension packets between two ends that know path updates. libsrt's are below 16.
 pub(crate) const CHALLENGE: u16 = 0x5001;
@@ -53,21 +53,21 @@ const LAST_PAUSE: Duration = Duration::from_millis(800);
 
 /// What a connection knows of its peer's addresses besides the one that counts.
 #[derive(Debug)]
-pub(crate) struct Path {
+pub(crate) struct PathUpdates {
     key: [u8; 16],
     own: SocketId,
     peer: SocketId,
     changes: u64,
     candidates: Vec<Candidate>,
     /// The address before the last move, and until when it is still listened to.
-    previous: Option<(SocketAddr, Instant)>,
+    previous: Option<(PathId, Instant)>,
     pause: Duration,
 }
 
 /// An address that packets for this connection come from, and that is not known to be the peer's.
 #[derive(Debug)]
 struct Candidate {
-    remote: SocketAddr,
+    path: PathId,
     /// Bytes that came from there and that no challenge has answered yet.
     credit: usize,
     /// When it was last challenged, or else first heard of.
@@ -75,7 +75,7 @@ struct Candidate {
     challenged: bool,
 }
 
-impl Path {
+impl PathUpdates {
     /// The path of a connection whose ends both know path updates.
     pub(crate) fn new(own: SocketId, negotiated: &Negotiated) -> Self {
         Self {
@@ -99,21 +99,15 @@ impl Path {
         self.changes
     }
 
-    /// Whether a packet from `remote` is one that was under way when the peer moved.
-    pub(crate) fn was_peer(&self, now: Instant, remote: SocketAddr) -> bool {
-        self.previous.is_some_and(|(previous, until)| previous == remote && now < until)
+    /// Whether a packet from `path` is one that was under way when the peer moved.
+    pub(crate) fn was_peer(&self, now: Instant, path: PathId) -> bool {
+        self.previous.is_some_and(|(previous, until)| previous == path && now < until)
     }
 
-    /// Whether `remote`, from where `size` bytes came, is to be challenged now.
-    pub(crate) fn challenges(
-        &mut self,
-        now: Instant,
-        remote: SocketAddr,
-        size: usize,
-        rtt: Rtt,
-    ) -> bool {
+    /// Whether `path`, from where `size` bytes came, is to be challenged now.
+    pub(crate) fn challenges(&mut self, now: Instant, path: PathId, size: usize, rtt: Rtt) -> bool {
         let patience = rtt.bound().clamp(Duration::from_millis(20), Duration::from_millis(250));
-        let Some(candidate) = self.candidate(now, remote, patience) else { return false };
+        let Some(candidate) = self.candidate(now, path, patience) else { return false };
         candidate.credit = (candidate.credit + size).min(2 * PACKET);
         let waits = candidate.challenged && now < candidate.at + patience;
         if waits || candidate.credit < PACKET {
@@ -125,15 +119,15 @@ impl Path {
         true
     }
 
-    /// The entry of `remote`; `None` while too many others are under challenge.
+    /// The entry of `path`; `None` while too many others are under challenge.
     fn candidate(
         &mut self,
         now: Instant,
-        remote: SocketAddr,
+        path: PathId,
         patience: Duration,
     ) -> Option<&mut Candidate> {
-        let known = self.candidates.iter().position(|candidate| candidate.remote == remote);
-        let new = Candidate { remote, credit: 0, at: now, challenged: false };
+        let known = self.candidates.iter().position(|candidate| candidate.path == path);
+        let new = Candidate { path, credit: 0, at: now, challenged: false };
         let index = match known {
             Some(index) => index,
             None if self.candidates.len() < CANDIDATES => {
@@ -168,7 +162,7 @@ impl Path {
     }
 
     /// The peer has moved away from `from`.
-    pub(crate) fn moved(&mut self, now: Instant, from: SocketAddr) {
+    pub(crate) fn moved(&mut self, now: Instant, from: PathId) {
         self.changes += 1;
         self.candidates.clear();
         self.previous = Some((from, now + GRACE));

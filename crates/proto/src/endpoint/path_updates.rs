@@ -1,12 +1,11 @@
-//! Packets for a connection from elsewhere than its peer: see `connection/path.rs`.
-
-use std::net::SocketAddr;
+//! Packets for a connection from elsewhere than its peer: see `connection/path_updates.rs`.
 
 use punctual_units::Instant;
 use punctual_wire::{Control, ControlPacket};
 
 use super::Endpoint;
-use crate::connection::path;
+use crate::connection::path_updates;
+use crate::path::{Path, PathId};
 
 /// The meaning of a packet that comes from another address than the peer's.
 #[derive(Clone, Copy, Debug)]
@@ -20,52 +19,52 @@ pub(super) enum OffPathPacket<'a> {
 impl<'a> OffPathPacket<'a> {
     pub(super) const fn of(control: &Control<'a>, size: usize) -> Self {
         match control {
-            Control::Extension { command: path::ANSWER, body } => Self::Answer(body),
+            Control::Extension { command: path_updates::ANSWER, body } => Self::Answer(body),
             _ => Self::Other { size },
         }
     }
 }
 
 impl Endpoint {
-    /// A packet for the connection `index` came from `remote`, which is not its peer. Whether it is
+    /// A packet for the connection `index` came from `path`, which is not its peer. Whether it is
     /// to be taken in all the same.
     #[cold]
     pub(super) fn handle_stray(
         &mut self,
         now: Instant,
-        remote: SocketAddr,
+        path: PathId,
         index: usize,
         stray: OffPathPacket<'_>,
     ) -> bool {
         let connection = &mut self.connections[index].connection;
         let (from, own, timestamp) =
-            (connection.remote, connection.socket_id, connection.timestamp(now));
-        let Some((path, rtt)) = connection.path() else { return false };
-        // Another family has another room for payload, and no NAT goes from one to the other.
-        if from.is_ipv4() != remote.is_ipv4() || remote.port() == 0 {
+            (connection.path, connection.socket_id, connection.timestamp(now));
+        let Some((updates, rtt)) = connection.path_updates() else { return false };
+        if !from.properties.moves || !from.id.may_become(path) {
             return false;
         }
         // A move makes the challenges before it worthless.
-        let purpose = [own.value().into(), path.changes()];
-        let nonces = || self.listener.nonces(now, remote, purpose);
+        let purpose = [own.value().into(), updates.changes()];
+        let nonces = || self.listener.nonces(now, path, purpose);
         match stray {
             OffPathPacket::Answer(answer) => {
-                if nonces().iter().any(|&nonce| path.is_answered(nonce, answer)) {
-                    connection.move_to(now, remote);
+                if nonces().iter().any(|&nonce| updates.is_answered(nonce, answer)) {
+                    connection.move_to(now, Path { id: path, ..from });
                     self.settle(now, index);
                 }
                 false
             }
-            OffPathPacket::Other { .. } if path.was_peer(now, remote) => true,
+            OffPathPacket::Other { .. } if updates.was_peer(now, path) => true,
             OffPathPacket::Other { size } => {
-                if path.challenges(now, remote, size, rtt) {
+                if updates.challenges(now, path, size, rtt) {
                     let [nonce, _] = nonces();
-                    let body = path.challenge(nonce);
-                    let dest = path.peer();
-                    let control = Control::Extension { command: path::CHALLENGE, body: &body };
+                    let body = updates.challenge(nonce);
+                    let dest = updates.peer();
+                    let control =
+                        Control::Extension { command: path_updates::CHALLENGE, body: &body };
                     let mut datagram = Vec::new();
                     ControlPacket { timestamp, dest, control }.emit(&mut datagram);
-                    self.outbox.reply(remote, datagram);
+                    self.outbox.reply(path, datagram);
                 }
                 false
             }

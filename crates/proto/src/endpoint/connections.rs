@@ -1,0 +1,224 @@
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::{Index, IndexMut};
+
+use punctual_wire::SocketId;
+use slab::Slab;
+
+use super::departed::Call;
+use crate::connection::Connection;
+use crate::path::PathId;
+
+/// Names a connection of one endpoint. Never used again for another connection.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct ConnectionId {
+    serial: u64,
+    index: usize,
+}
+
+impl ConnectionId {
+    pub(super) const fn index(self) -> usize {
+        self.index
+    }
+}
+
+/// A connection of an endpoint, with the names by which the endpoint finds it.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) id: ConnectionId,
+    pub(super) connection: Box<Connection>,
+    /// The call that the connection was accepted for.
+    pub(super) caller: Option<Call>,
+    /// The path that the rendezvous was called by, whichever path its peer has moved to since.
+    pub(super) rendezvous_by: Option<PathId>,
+    /// Whether it waits to write datagrams.
+    pub(super) queued: bool,
+}
+
+/// The connections of an endpoint: by index, by socket ID, by caller and by rendezvous.
+#[derive(Debug, Default)]
+pub(super) struct Connections {
+    slots: Slab<Slot>,
+    next_serial: u64,
+    by_socket: HashMap<SocketId, usize, BuildHasherDefault<IdHasher>>,
+    /// Accepted connections, by the caller's path and socket ID.
+    by_caller: BTreeMap<(PathId, SocketId), usize>,
+    /// The newest rendezvous by each path, under way or not.
+    by_rendezvous: BTreeMap<PathId, usize>,
+}
+
+impl Connections {
+    /// Adds a connection, accepted from `caller` if it was.
+    pub(super) fn insert(&mut self, connection: Connection, caller: Option<Call>) -> ConnectionId {
+        let socket_id = connection.socket_id;
+        let entry = self.slots.vacant_entry();
+        let index = entry.key();
+        let id = ConnectionId { serial: self.next_serial, index };
+        self.next_serial += 1;
+        entry.insert(Slot {
+            id,
+            connection: Box::new(connection),
+            caller,
+            rendezvous_by: None,
+            queued: false,
+        });
+        self.by_socket.insert(socket_id, index);
+        if let Some((path, peer, _)) = caller {
+            self.by_caller.insert((path, peer), index);
+        }
+        id
+    }
+
+    /// From now on the connection is the newest rendezvous by this path.
+    pub(super) fn set_rendezvous(&mut self, index: usize, path: PathId) {
+        self.by_rendezvous.insert(path, index);
+        self.slots[index].rendezvous_by = Some(path);
+    }
+
+    /// Removes a connection and its names.
+    pub(super) fn remove(&mut self, index: usize) -> Slot {
+        let slot = self.slots.remove(index);
+        self.by_socket.remove(&slot.connection.socket_id);
+        if let Some((path, socket_id, _)) = slot.caller
+            && self.by_caller.get(&(path, socket_id)) == Some(&index)
+        {
+            self.by_caller.remove(&(path, socket_id));
+        }
+        if let Some(path) = slot.rendezvous_by
+            && self.by_rendezvous.get(&path) == Some(&index)
+        {
+            self.by_rendezvous.remove(&path);
+        }
+        slot
+    }
+
+    /// The index of a connection; `None` if it was removed.
+    pub(super) fn index(&self, id: ConnectionId) -> Option<usize> {
+        self.slots.get(id.index).filter(|slot| slot.id == id).map(|_| id.index)
+    }
+
+    /// The index of the connection with this socket ID of ours.
+    #[inline(always)]
+    pub(super) fn of_socket(&self, socket_id: SocketId) -> Option<usize> {
+        self.by_socket.get(&socket_id).copied()
+    }
+
+    /// The index of the connection that was accepted from this caller.
+    pub(super) fn of_caller(&self, path: PathId, socket_id: SocketId) -> Option<usize> {
+        self.by_caller.get(&(path, socket_id)).copied()
+    }
+
+    /// The index of the newest rendezvous by this path.
+    pub(super) fn of_rendezvous(&self, path: PathId) -> Option<usize> {
+        self.by_rendezvous.get(&path).copied()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {
+        self.slots.iter().map(|(_, slot)| slot)
+    }
+
+    /// The indices of all connections.
+    pub(super) fn indices(&self) -> Vec<usize> {
+        self.slots.iter().map(|(index, _)| index).collect()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Gives back the memory of connections that were removed.
+    pub(super) fn shrink(&mut self) {
+        self.slots.shrink_to_fit();
+        self.by_socket.shrink_to_fit();
+    }
+}
+
+impl Index<usize> for Connections {
+    type Output = Slot;
+
+    #[inline(always)]
+    fn index(&self, index: usize) -> &Slot {
+        &self.slots[index]
+    }
+}
+
+impl IndexMut<usize> for Connections {
+    #[inline(always)]
+    fn index_mut(&mut self, index: usize) -> &mut Slot {
+        &mut self.slots[index]
+    }
+}
+
+/// Hashes socket IDs, which this endpoint drew at random itself: nobody can choose colliding ones.
+#[derive(Debug, Default)]
+struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u32(byte.into());
+        }
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        // Fibonacci hashing: the high bits, which select the group, depend on all of the value's.
+        self.0 = (self.0 ^ u64::from(value)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_units::Instant;
+    use punctual_wire::SeqNo;
+
+    use super::*;
+    use crate::chance::Chance;
+    use crate::config::Config;
+    use crate::handshake::caller::Caller;
+    use crate::path::Path;
+
+    const PEER: PathId = PathId::numbered(7);
+
+    fn connection(socket_id: u32) -> Connection {
+        let (id, path) = (SocketId::new(socket_id), Path::usual(PEER));
+        let caller = Caller::new(id, SeqNo::new(1), Chance::new([0; 32]));
+        Connection::call(Instant::ORIGIN, path, caller, id, Config::default())
+    }
+
+    #[test]
+    fn a_removed_connection_is_found_by_none_of_its_names() {
+        let mut connections = Connections::default();
+        let call = (PEER, SocketId::new(9), SeqNo::new(1));
+        let id = connections.insert(connection(1), Some(call));
+        let index = connections.index(id).expect("it was added");
+        connections.set_rendezvous(index, PEER);
+        let found = |connections: &Connections| {
+            [
+                connections.of_socket(SocketId::new(1)),
+                connections.of_caller(PEER, SocketId::new(9)),
+                connections.of_rendezvous(PEER),
+                connections.index(id),
+            ]
+        };
+        assert_eq!(found(&connections), [Some(index); 4]);
+        connections.remove(index);
+        assert_eq!(found(&connections), [None; 4]);
+        let next = connections.insert(connection(1), None);
+        assert_eq!(next.index(), index, "the slot is used again");
+        assert!(connections.index(id).is_none() && id != next);
+    }
+
+    #[test]
+    fn the_removal_of_an_older_rendezvous_leaves_the_newer_one_its_name() {
+        let mut connections = Connections::default();
+        let [older, newer] = [1, 2].map(|id| connections.insert(connection(id), None).index());
+        connections.set_rendezvous(older, PEER);
+        connections.set_rendezvous(newer, PEER);
+        connections.remove(older);
+        assert_eq!(connections.of_rendezvous(PEER), Some(newer));
+    }
+}

@@ -1,0 +1,25 @@
+use std::collections::BTreeMap;
+
+use crate::path::{Path, PathId, PathProperties};
+
+/// The properties of the paths of which the carriage has said any.
+#[derive(Debug, Default)]
+pub(super) struct Paths(BTreeMap<PathId, PathProperties>);
+
+impl Paths {
+    pub(super) fn insert(&mut self, path: PathId, properties: PathProperties) {
+        self.0.insert(path, properties);
+    }
+
+    pub(super) fn remove(&mut self, path: PathId) {
+        self.0.remove(&path);
+    }
+
+    /// A path with its properties.
+    pub(super) fn get(&self, id: PathId) -> Path {
+        match self.0.get(&id) {
+            Some(&properties) => Path { id, properties },
+            None => Path::usual(id),
+        }
+    }
+}

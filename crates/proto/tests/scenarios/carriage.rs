@@ -1,0 +1,262 @@
+//! A second carriage beside UDP: datagrams in a queue, of 1,150 bytes at most, which becomes 900
+//! while streams run. Nothing but the carriage itself knows how datagrams travel.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::Bytes;
+use punctual_proto::{
+    Config, ConnectionId, Endpoint, EndpointConfig, Event, PathId, PathProperties, SendError,
+    SendOptions, Transmission,
+};
+use punctual_units::Instant;
+
+use crate::MS;
+
+/// Time that a datagram takes.
+const TRANSIT: Duration = Duration::from_millis(10);
+/// Bytes that the carriage adds to each datagram.
+const OVERHEAD: usize = 12;
+const SRT_HEADER: usize = 16;
+/// The name that each end gives the path to the other.
+const PATHS: [PathId; 2] = [PathId::numbered(7), PathId::numbered(8)];
+const CALLER: usize = 0;
+const LISTENER: usize = 1;
+
+/// Two ends, and the carriage between them.
+struct Carriage {
+    now: Instant,
+    ends: [Endpoint; 2],
+    ids: [Option<ConnectionId>; 2],
+    /// Datagrams on the way, each with its arrival and the end that it goes to.
+    queue: VecDeque<(Instant, usize, Vec<u8>)>,
+    largest: usize,
+    /// Whether datagrams that are handed back go another way; otherwise they are lost.
+    reroutes: bool,
+    handed_back: Vec<usize>,
+    received: [Vec<Bytes>; 2],
+}
+
+impl Carriage {
+    fn new() -> Self {
+        let now = Instant::from_millis(1_000);
+        let ends = [1, 2].map(|seed| Endpoint::new(EndpointConfig::new([seed; 32]), now));
+        let mut carriage = Self {
+            now,
+            ends,
+            ids: [None; 2],
+            queue: VecDeque::new(),
+            largest: 0,
+            reroutes: true,
+            handed_back: Vec::new(),
+            received: [Vec::new(), Vec::new()],
+        };
+        carriage.set_largest(1_150);
+        carriage
+    }
+
+    /// A connection between the two ends.
+    fn connected(config: &Config) -> Self {
+        let mut carriage = Self::new();
+        carriage.ends[LISTENER].listen(Some(config.clone()));
+        let call = carriage.ends[CALLER].connect(carriage.now, PATHS[CALLER], config.clone());
+        carriage.ids[CALLER] = Some(call.expect("a path can be called"));
+        carriage.run_for(MS(100));
+        assert!(carriage.ids[LISTENER].is_some(), "the call was accepted");
+        carriage
+    }
+
+    fn set_largest(&mut self, largest: usize) {
+        self.largest = largest;
+        let properties =
+            PathProperties { largest_datagram: Some(largest), overhead: OVERHEAD, moves: false };
+        for (end, path) in self.ends.iter_mut().zip(PATHS) {
+            end.set_path(self.now, path, properties);
+        }
+    }
+
+    fn id(&self, end: usize) -> ConnectionId {
+        self.ids[end].expect("a connection")
+    }
+
+    fn max_payload(&self) -> usize {
+        self.ends[CALLER].info(self.id(CALLER)).expect("a connection").max_payload
+    }
+
+    fn send(&mut self, message: Vec<u8>) -> Result<(), SendError> {
+        let id = self.id(CALLER);
+        self.ends[CALLER].send(self.now, id, message.into(), SendOptions::default())
+    }
+
+    fn run_for(&mut self, time: Duration) {
+        let end = self.now + time;
+        loop {
+            for index in [CALLER, LISTENER] {
+                self.serve(index);
+            }
+            let timers = self.ends.iter().filter_map(|it| it.poll_timeout().instant(self.now));
+            let arrival = self.queue.front().map(|&(at, ..)| at);
+            let next = timers.chain(arrival).min().expect("connections have timers");
+            if next > end {
+                break;
+            }
+            self.now = self.now.max(next);
+            while self.queue.front().is_some_and(|&(at, ..)| at <= self.now)
+                && let Some((_, to, datagram)) = self.queue.pop_front()
+            {
+                self.ends[to].handle_datagram(self.now, PATHS[to], datagram.into());
+            }
+        }
+        self.now = end;
+    }
+
+    /// Runs an end's timers, takes its events and messages, and carries its datagrams.
+    fn serve(&mut self, index: usize) {
+        let (now, end) = (self.now, &mut self.ends[index]);
+        if end.poll_timeout().is_due(now) {
+            end.handle_timeout(now);
+        }
+        while let Some(event) = end.poll_event() {
+            match event {
+                Event::Incoming(incoming) => {
+                    assert_eq!(incoming.path, PATHS[index]);
+                    self.ids[index] = end.accept(now, incoming.id, None).ok();
+                }
+                Event::Closed(_, reason) => panic!("{reason}"),
+                _ => {}
+            }
+        }
+        while let Some(id) = self.ids[index]
+            && let Ok(Some(message)) = end.recv(now, id)
+        {
+            self.received[index].push(message.payload);
+        }
+        let mut buffer = Vec::new();
+        while let Some(transmit) = end.poll_transmit(now, 4, &mut buffer) {
+            assert_eq!(transmit.path, PATHS[index]);
+            for datagram in buffer.chunks(transmit.segment_size) {
+                assert!(datagram.len() <= self.largest, "{} bytes", datagram.len());
+                self.queue.push_back((now + TRANSIT, 1 - index, datagram.to_vec()));
+            }
+            buffer.clear();
+        }
+        while let Some((path, datagram)) = end.poll_oversized() {
+            assert_eq!(path, PATHS[index]);
+            assert!(datagram.len() > self.largest, "{} bytes", datagram.len());
+            self.handed_back.push(datagram.len());
+            if self.reroutes {
+                self.queue.push_back((now + TRANSIT, 1 - index, datagram));
+            }
+        }
+    }
+}
+
+fn live() -> Config {
+    Config::default().with_receive_latency(MS(120)).expect("a latency")
+}
+
+#[test]
+fn a_live_stream_follows_the_largest_datagram_of_its_path() {
+    let mut carriage = Carriage::connected(&live());
+    let mut sent = Vec::new();
+    for (count, largest) in [(50, 1_150), (50, 900), (50, 1_150)] {
+        carriage.set_largest(largest);
+        assert_eq!(carriage.max_payload(), largest - SRT_HEADER);
+        for _ in 0..count {
+            let message = vec![sent.len() as u8; carriage.max_payload()];
+            carriage.send(message.clone()).expect("it fits");
+            sent.push(message);
+            carriage.run_for(MS(2));
+        }
+        let max = carriage.max_payload();
+        let refused = carriage.send(vec![0; max + 1]);
+        assert_eq!(refused, Err(SendError::Size { size: max + 1, max }));
+    }
+    carriage.run_for(MS(500));
+    assert!(carriage.received[LISTENER] == sent, "{} of 150", carriage.received[LISTENER].len());
+    let statistics = carriage.ends[CALLER].statistics(carriage.now, carriage.id(CALLER));
+    let statistics = statistics.expect("a connection");
+    let payload: usize = sent.iter().map(Vec::len).sum();
+    let headers = sent.len() * (SRT_HEADER + OVERHEAD);
+    assert_eq!(statistics.bytes_sent, (payload + headers) as u64);
+    assert_eq!((statistics.packets_oversized, carriage.handed_back.len()), (0, 0));
+}
+
+/// Ten messages of full size wait when the path becomes narrower.
+fn narrowed(reroutes: bool) -> Carriage {
+    let mut carriage = Carriage::connected(&live());
+    carriage.reroutes = reroutes;
+    for i in 0..10 {
+        carriage.send(vec![i; 1_134]).expect("it fits");
+    }
+    carriage.set_largest(900);
+    for i in 10..20 {
+        carriage.send(vec![i; 884]).expect("it fits");
+        carriage.run_for(MS(2));
+    }
+    carriage.run_for(MS(500));
+    carriage
+}
+
+#[test]
+fn packets_that_have_become_too_long_are_counted_and_handed_back() {
+    let carriage = narrowed(true);
+    assert_eq!(carriage.handed_back, [1_150; 10]);
+    let firsts: Vec<u8> = carriage.received[LISTENER].iter().map(|message| message[0]).collect();
+    assert_eq!(firsts, (0..20).collect::<Vec<u8>>());
+    let statistics = carriage.ends[CALLER].statistics(carriage.now, carriage.id(CALLER));
+    assert_eq!(statistics.expect("a connection").packets_oversized, 10);
+}
+
+#[test]
+fn a_stream_survives_a_carriage_that_drops_what_it_cannot_carry() {
+    let carriage = narrowed(false);
+    let firsts: Vec<u8> = carriage.received[LISTENER].iter().map(|message| message[0]).collect();
+    assert_eq!(firsts, (10..20).collect::<Vec<u8>>(), "the others are dropped as too late");
+    assert!(carriage.handed_back.len() > 10, "retransmissions are too long as well");
+    let statistics = carriage.ends[CALLER].statistics(carriage.now, carriage.id(CALLER));
+    let counted = statistics.expect("a connection").packets_oversized;
+    assert_eq!(counted, carriage.handed_back.len() as u64);
+}
+
+#[test]
+fn a_byte_stream_is_cut_to_the_largest_datagram_of_its_path() {
+    let config = Config::file().with_transmission(Transmission::Stream);
+    let mut carriage = Carriage::connected(&config);
+    let bytes: Vec<u8> = (0..400_000_u32).map(|i| (i % 251) as u8).collect();
+    let mut left = Bytes::from(bytes.clone());
+    while !left.is_empty() {
+        if left.len() < 200_000 && carriage.largest > 900 {
+            carriage.set_largest(900);
+        }
+        let id = carriage.id(CALLER);
+        let mut piece = left.slice(..left.len().min(20_000));
+        let size = piece.len();
+        match carriage.ends[CALLER].write(carriage.now, id, &mut piece) {
+            Ok(taken) => left = left.slice(taken..),
+            Err(SendError::Full) => {}
+            Err(error) => panic!("{error}, {size} bytes"),
+        }
+        carriage.run_for(MS(5));
+    }
+    carriage.run_for(MS(2_000));
+    assert_eq!(carriage.received[LISTENER].concat(), bytes);
+    let pieces = &carriage.received[LISTENER];
+    assert!(pieces.iter().any(|piece| piece.len() > 1_000));
+    assert!(pieces.last().is_some_and(|piece| piece.len() <= 884));
+}
+
+#[test]
+fn a_connection_stays_on_its_path_where_the_carriage_follows_the_peer() {
+    let mut carriage = Carriage::connected(&live());
+    carriage.send(vec![1; 100]).expect("it fits");
+    let mut buffer = Vec::new();
+    let sent = carriage.ends[CALLER].poll_transmit(carriage.now, 1, &mut buffer);
+    assert!(sent.is_some());
+    let elsewhere = PathId::numbered(9);
+    carriage.ends[LISTENER].handle_datagram(carriage.now, elsewhere, buffer.into());
+    let mut answer = Vec::new();
+    assert_eq!(carriage.ends[LISTENER].poll_transmit(carriage.now, 1, &mut answer), None);
+    let info = carriage.ends[LISTENER].info(carriage.id(LISTENER)).expect("a connection");
+    assert_eq!(info.path, PATHS[LISTENER]);
+}
