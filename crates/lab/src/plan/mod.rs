@@ -24,6 +24,7 @@ pub use figure::{Compare, Comparison, Condition, Figure, Filter, Grouping, Horiz
 pub use grid::Values;
 pub use metric::{Metric, MetricKind};
 pub use overlay::Overlay;
+use overlay::Overlays;
 pub use parameter::Parameter;
 pub use quantity::{Dimension, Quantity};
 pub use ratio::Ratio;
@@ -69,12 +70,8 @@ pub struct Plan {
     pub references: Vec<Reference>,
     /// Programs that the backend `external` runs.
     pub external: Option<External>,
-    /// The changes for `--quick`.
-    pub(crate) quick: Overlay,
-    /// The changes on the backends `net` and `external`.
-    pub(crate) on_backend: Vec<(String, Overlay)>,
-    /// The values from the command line.
-    pub(crate) words: Vec<Entry>,
+    /// The values that replace others in certain runs.
+    pub(crate) overlays: Overlays,
 }
 
 /// One arrangement of hosts, links and streams, with the values that are tried.
@@ -104,11 +101,6 @@ impl Plan {
             none if none.is_empty() => vec![base],
             tables => experiments(&tables, &base.grid)?,
         };
-        let on_backend = ["net", "external"]
-            .into_iter()
-            .filter_map(|name| table.get(name).map(|entry| (name, entry)))
-            .map(|(name, entry)| Ok((name.to_owned(), Overlay::read(entry.table()?)?)))
-            .collect::<Result<_, _>>()?;
         let plan = Self {
             name: table.required("a plan", "name")?,
             title: table.text("title")?.unwrap_or_default(),
@@ -136,9 +128,7 @@ impl Plan {
                 .map(Reference::read)
                 .collect::<Result<_, _>>()?,
             external: table.table("external")?.map(External::read).transpose()?,
-            quick: table.table("quick")?.map_or(Ok(Overlay::quick()), Overlay::read)?,
-            on_backend,
-            words: Vec::new(),
+            overlays: Overlays::read(&table)?,
         };
         check_name(&table, &plan.name)?;
         plan.check()?;

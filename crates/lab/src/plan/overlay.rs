@@ -15,6 +15,33 @@ pub struct Overlay {
     experiments: Vec<(String, Place)>,
 }
 
+/// The overlays of a plan: which of them apply depends on the command and on the backend.
+#[derive(Clone, Debug)]
+pub(crate) struct Overlays {
+    quick: Overlay,
+    backends: Vec<(String, Overlay)>,
+    /// The values from the command line, which win over a backend's.
+    words: Vec<Entry>,
+}
+
+impl Overlays {
+    /// Reads the overlays of a plan.
+    pub(super) fn read(plan: &Table) -> Result<Self, PlanError> {
+        let backends = ["net", "external"]
+            .into_iter()
+            .filter_map(|name| plan.get(name).map(|entry| (name, entry)))
+            .map(|(name, entry)| Ok((name.to_owned(), Overlay::read(entry.table()?)?)))
+            .collect::<Result<_, _>>()?;
+        let quick = plan.table("quick")?.map_or(Ok(Overlay::quick()), Overlay::read)?;
+        Ok(Self { quick, backends, words: Vec::new() })
+    }
+
+    /// The overlay of a backend, if the plan has one.
+    fn of_backend(&self, name: &str) -> Option<&Overlay> {
+        self.backends.iter().find(|(backend, _)| backend == name).map(|(_, overlay)| overlay)
+    }
+}
+
 impl Overlay {
     /// The changes of a quick run, where a plan does not give them.
     pub(crate) fn quick() -> Self {
@@ -88,7 +115,7 @@ impl Plan {
     /// As [`overlay`](Self::overlay).
     pub fn adjust(&mut self, words: &Overlay) -> Result<(), PlanError> {
         self.overlay(words)?;
-        self.words.extend(words.entries.iter().cloned());
+        self.overlays.words.extend(words.entries.iter().cloned());
         Ok(())
     }
 
@@ -117,7 +144,7 @@ impl Plan {
     ///
     /// An error in its `[quick]`.
     pub fn quick(&mut self) -> Result<(), PlanError> {
-        let quick = self.quick.clone();
+        let quick = self.overlays.quick.clone();
         self.overlay(&quick)
     }
 
@@ -128,9 +155,9 @@ impl Plan {
     /// An error in its table of that name.
     pub(crate) fn on(&self, backend: &str) -> Result<Self, PlanError> {
         let mut plan = self.clone();
-        if let Some((_, overlay)) = self.on_backend.iter().find(|(name, _)| name == backend) {
+        if let Some(overlay) = self.overlays.of_backend(backend) {
             plan.overlay(overlay)?;
-            plan.replace(&self.words)?;
+            plan.replace(&self.overlays.words)?;
         }
         Ok(plan)
     }
