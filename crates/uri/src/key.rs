@@ -1,6 +1,10 @@
 //! Keys of a URI's query, as tables: one row says how a key is spelt, what its value means and what
 //! it does. Parsing, the help topic and the tests all read the same rows.
 
+use std::borrow::Cow;
+
+use punctual::AppliesTo;
+
 use crate::error::{Problem, UriError, ValueError};
 use crate::parts::Parts;
 use crate::redact::{is_secret, shown_key, speaks_of_secrets};
@@ -12,8 +16,10 @@ pub(crate) struct Key<T> {
     pub(crate) name: &'static str,
     /// Other names for it, from FFmpeg and the SRT tools.
     pub(crate) aliases: &'static [&'static str],
-    /// How its value is written: unit, range and default, for people.
+    /// The form of its value: unit and range, and the default unless `default` has that.
     pub(crate) value: &'static str,
+    /// The default of an option of the table.
+    pub(crate) default: Option<&'static str>,
     /// What its bare numbers count, or what kind of value it has.
     pub(crate) unit: &'static str,
     /// The end that it applies to; `None` for a key without effect.
@@ -33,27 +39,16 @@ impl<T> Key<T> {
         about: &'static str,
         effect: Effect<T>,
     ) -> Self {
-        Self { name, aliases, value, unit: "", applies_to: None, about, effect }
+        Self { name, aliases, value, unit: "", applies_to: None, default: None, about, effect }
     }
-}
 
-/// The end that an option applies to.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum AppliesTo {
-    /// What both ends say is brought together, or each end has its own.
-    Both,
-    /// The end that calls.
-    Caller,
-    /// The end that is called.
-    Listener,
-    /// The end where the stream comes from.
-    Sender,
-    /// The end where the stream goes to.
-    Receiver,
-    /// The address that this end uses.
-    Local,
-    /// The UDP port, with all its connections.
-    Port,
+    /// The form of its value with the default, for people.
+    pub(crate) fn form(&self) -> Cow<'static, str> {
+        match self.default {
+            Some(default) => format!("{}; default {default}", self.value).into(),
+            None => self.value.into(),
+        }
+    }
 }
 
 /// What a key does.
@@ -113,7 +108,7 @@ fn apply<T>(key: &Key<T>, name: &str, value: &str, target: &mut T) -> Result<(),
                 }
                 false => complaint,
             };
-            let complaint = with_form(complaint, key.value);
+            let complaint = with_form(complaint, &key.form());
             Problem::BadValue { key: name, value: owned, complaint }
         }),
         Effect::Refused { harmless, reason } => {

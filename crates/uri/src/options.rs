@@ -1,7 +1,9 @@
 //! The keys of `srt://` URIs as a table for people and programs: made of the rows that parse them,
 //! so it cannot say anything else than what is done.
 
-use crate::key::{AppliesTo, Effect, Key};
+use punctual::AppliesTo;
+
+use crate::key::{Effect, Key};
 use crate::srt::SrtKeys;
 use crate::srt_keys::SRT_KEYS;
 
@@ -58,7 +60,7 @@ impl UriOption {
             unit: key.unit,
             default,
             range,
-            concerns: key.applies_to.map_or("", spell),
+            concerns: key.applies_to.map_or("", AppliesTo::as_str),
             effect,
             status,
         }
@@ -68,26 +70,19 @@ impl UriOption {
 /// Range and default of `0 to 65535 ms; default 120ms`, without the unit.
 fn parts(key: &Key<SrtKeys>) -> (&'static str, &'static str) {
     let bare = |text: &'static str| text.strip_suffix(key.unit).unwrap_or(text).trim_end();
-    let (form, default) = key.value.split_once("; default").unwrap_or((key.value, ""));
+    let (form, default) = match key.default {
+        Some(default) => (key.value, default),
+        None => key.value.split_once("; default").unwrap_or((key.value, "")),
+    };
     let range = bare(form).trim_end_matches(',');
     let range = if range == key.unit { "" } else { range };
     (range, bare(default.trim_start_matches([':', ' '])))
 }
 
-const fn spell(applies_to: AppliesTo) -> &'static str {
-    match applies_to {
-        AppliesTo::Both => "both ends",
-        AppliesTo::Caller => "caller",
-        AppliesTo::Listener => "listener",
-        AppliesTo::Sender => "sender",
-        AppliesTo::Receiver => "receiver",
-        AppliesTo::Local => "this end",
-        AppliesTo::Port => "UDP port",
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use punctual::{CONNECTION_OPTIONS, OptionPhase};
+
     use super::*;
 
     const PAGE: &str = include_str!("../../../docs/options.md");
@@ -135,6 +130,20 @@ mod tests {
                     option.name
                 );
             }
+        }
+    }
+
+    #[test]
+    fn the_page_says_which_options_can_be_set_until_when() {
+        for phase in [OptionPhase::BeforeBinding, OptionPhase::AnyTime] {
+            let start = format!("- {}: ", phase.as_str());
+            let line = PAGE.lines().find_map(|line| line.strip_prefix(&start));
+            let line = line.unwrap_or_else(|| panic!("docs/options.md has no line `{start}`"));
+            let (list, _) = line.split_once(';').unwrap_or((line, ""));
+            let infos = CONNECTION_OPTIONS.iter().map(|option| option.info);
+            let of_phase = infos.filter(|info| info.phase == phase);
+            let names: Vec<String> = of_phase.map(|info| format!("`{}`", info.name)).collect();
+            assert_eq!(list, names.join(", "), "{start}");
         }
     }
 

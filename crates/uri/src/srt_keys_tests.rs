@@ -1,3 +1,7 @@
+use punctual::{
+    BufferSize, CryptoMode, KeyLength, MaxBandwidth, RetransmitAlgorithm, RetransmitBandwidth,
+};
+
 use super::*;
 use crate::key::apply_query;
 use crate::parts::Parts;
@@ -264,4 +268,19 @@ fn a_key_given_twice_is_an_error_whatever_its_name() {
     assert!(apply("latency=120&latency=200").unwrap_err().contains("`latency` is given twice"));
     let error = apply("payloadsize=1316&pkt_size=1316").unwrap_err();
     assert!(error.contains("`payloadsize` is given twice (`pkt_size` is another name"), "{error}");
+}
+
+#[test]
+fn every_option_of_a_connection_is_a_key_and_its_default_changes_nothing() {
+    for option in CONNECTION_OPTIONS {
+        let info = option.info;
+        let key = SRT_KEYS.iter().find(|key| key.name == info.name);
+        let key = key.unwrap_or_else(|| panic!("`{}` is not a key of URIs", info.name));
+        assert_eq!((key.value, key.unit, key.about), (info.range, info.unit, info.effect));
+        // `none` is no text; and this option sets two others, with different defaults.
+        if info.default != "none" && info.name != "latency" {
+            let given = config(&format!("{}={}", info.name, info.default));
+            assert_eq!(given, Config::default(), "{}={}", info.name, info.default);
+        }
+    }
 }

@@ -44,6 +44,7 @@ pub(crate) const TCP_KEYS: &[Key<TcpTarget>] = &[
         value: "switch; default on without a host, else off",
         unit: "",
         applies_to: None,
+        default: None,
         about: "wait for a connection instead of making one",
         effect: Effect::Set(|target, value| {
             target.listen = switch(value)?;
@@ -56,6 +57,7 @@ pub(crate) const TCP_KEYS: &[Key<TcpTarget>] = &[
         value: "switch; default on",
         unit: "",
         applies_to: None,
+        default: None,
         about: "send small writes at once",
         effect: Effect::Set(|target, value| {
             target.no_delay = switch(value)?;
@@ -68,6 +70,7 @@ pub(crate) const TCP_KEYS: &[Key<TcpTarget>] = &[
         value: "1 byte to 1 GiB; default: the system's",
         unit: "",
         applies_to: None,
+        default: None,
         about: "the socket's send buffer",
         effect: Effect::Set(|target, value| {
             target.send_buffer = Some(buffer_bytes(value)?);
@@ -80,6 +83,7 @@ pub(crate) const TCP_KEYS: &[Key<TcpTarget>] = &[
         value: "1 byte to 1 GiB; default: the system's",
         unit: "",
         applies_to: None,
+        default: None,
         about: "the socket's receive buffer",
         effect: Effect::Set(|target, value| {
             target.receive_buffer = Some(buffer_bytes(value)?);

@@ -41,11 +41,12 @@ fn section<T>(text: &mut String, title: &str, keys: &[Key<T>]) {
 
 /// How a key's value is written, with the unit of bare numbers where that does not show.
 fn value<T>(key: &Key<T>) -> String {
+    let form = key.form();
     match key.unit {
-        unit if matches!(unit, "" | "text" | "switch" | "version") || key.value.contains(unit) => {
-            key.value.to_owned()
+        unit if matches!(unit, "" | "text" | "switch" | "version") || form.contains(unit) => {
+            form.into_owned()
         }
-        unit => format!("{}; in {unit}", key.value),
+        unit => format!("{form}; in {unit}"),
     }
 }
 

@@ -336,9 +336,10 @@ fn with_retransmit_algorithm(config: Config, value: &OptionValue) -> Set {
 }
 
 fn key_length(config: Config, value: &OptionValue) -> Set {
-    let length = match value.number::<usize>()? {
+    let OptionValue::Number(bytes) = value else { return None };
+    let length = match *bytes {
         0 => None,
-        bytes => match KeyLength::from_bytes(bytes) {
+        bytes => match usize::try_from(bytes).ok().and_then(KeyLength::from_bytes) {
             Some(length) => Some(length),
             None => return wrong("pbkeylen", value, "0, 16, 24 or 32 bytes"),
         },

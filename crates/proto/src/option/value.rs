@@ -72,10 +72,10 @@ impl OptionValue {
         }
     }
 
-    /// Text in lower case, or a number as text: for options whose values are words.
+    /// Text, or a number as text: for options whose values are words.
     pub(super) fn word(&self) -> Option<String> {
         match self {
-            Self::Text(text) => Some(text.to_lowercase()),
+            Self::Text(text) => Some(text.clone()),
             Self::Number(number) => Some(number.to_string()),
             _ => None,
         }
