@@ -99,6 +99,7 @@ mod sources;
 mod statistics;
 mod stream;
 mod udp;
+mod unconnected;
 
 pub use byte_stream::ByteStream;
 pub use config::{ListenerConfig, PortConfig};
@@ -127,3 +128,4 @@ pub use reconnect::Reconnect;
 pub use socket::Socket;
 pub use statistics::PortStatistics;
 pub use stream::{MessageSink, MessageStream};
+pub use unconnected::UnconnectedSocket;

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::gate::{Gate, ValueGate};
 use crate::group::Group;
 use crate::key_task::{DERIVATIONS, derive_here};
-use crate::port::{seed, start};
+use crate::port::{Port, seed, start};
 use crate::shared::{GroupSignals, Handle, Phase, Shared};
 use crate::socket::Socket;
 use crate::udp::{self, address_of};
@@ -86,6 +86,18 @@ impl Listener {
         let local = *locals.first().ok_or_else(no_port)?;
         callers.log().listens_at(local);
         Ok(Self { callers, shards: handles, local })
+    }
+
+    /// Listens at a port that is bound already.
+    pub(crate) fn at(port: &Port, connection: Config) -> Self {
+        let callers = Arc::<AcceptQueue>::default();
+        port.handle().shared().call_and_wake(|state, _| {
+            state.endpoint.listen(Some(connection));
+            state.set_callers(Some(Arc::clone(&callers)));
+        });
+        let local = port.local_addr();
+        callers.log().listens_at(local);
+        Self { callers, shards: vec![port.handle().clone()], local }
     }
 
     /// Opens the shards of one port; the port's address.

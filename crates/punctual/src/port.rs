@@ -141,6 +141,11 @@ impl Port {
         Ok(Socket::new(Arc::clone(shared), id, signals))
     }
 
+    /// Keeps the port open, and leads to its connections.
+    pub(crate) const fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
     /// The local address. The IP address is unspecified if the port was bound to any.
     pub fn local_addr(&self) -> SocketAddr {
         self.handle.shared().udp.local_addr()

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::common::{config, local, message, within};
 use punctual::{
     CloseReason, Config, ConnectError, Error, Listener, Port, PortConfig, RejectReason, Socket,
+    UnconnectedSocket,
 };
 
 #[tokio::test]
@@ -278,4 +279,31 @@ async fn exchange(a: &Socket, b: &Socket) {
 async fn listen_ipv6(local: &str) -> Option<Listener> {
     tokio::net::UdpSocket::bind("[::1]:0").await.ok()?;
     Some(Listener::bind(local.parse().unwrap(), config()).await.unwrap())
+}
+
+#[tokio::test]
+async fn a_socket_takes_options_and_is_bound_before_it_connects_or_listens() {
+    let mut there = UnconnectedSocket::default();
+    assert_eq!(there.local_addr(), None);
+    there.set_option("rcvlatency", 333).unwrap();
+    let address = there.bind(local()).await.unwrap();
+    assert_eq!(there.local_addr(), Some(address));
+    let error = there.set_option("sndbuf", 1_000_000).unwrap_err();
+    assert_eq!(error.to_string(), "sndbuf is 1000000; it must be set before the socket is bound");
+    let listener = there.listen().await.unwrap();
+    assert_eq!(listener.local_addr(), address);
+
+    let mut here = UnconnectedSocket::default();
+    let error = here.set_option("latency", 70_000).unwrap_err();
+    assert_eq!(error.to_string(), "rcvlatency is 70s; it must be 0 to 65535 ms");
+    assert_eq!(here.option("latency"), Some(Duration::from_millis(120).into()));
+    here.set_option("streamid", "late").unwrap();
+    let call = here.connect(address);
+    let (caller, accepted) =
+        within(async { tokio::try_join!(call, listener.accept()) }).await.unwrap();
+    assert_eq!(accepted.stream_id(), "late");
+    assert_eq!(caller.info().peer_latency, Duration::from_millis(333));
+    drop(listener);
+    caller.send("still here".into()).await.unwrap();
+    assert_eq!(within(accepted.recv()).await.unwrap().payload, "still here");
 }
