@@ -226,7 +226,7 @@ impl Listener {
         &self.callers
     }
 
-    /// Takes no more than so many callers at a time from now on, on each shard: see
+    /// Takes no more than `limit` callers at a time from now on, on each shard: see
     /// [`ListenerConfig::max_callers`]. With zero, everybody is refused; connections that were
     /// accepted live on.
     pub fn limit_callers(&self, limit: Option<usize>) {
@@ -363,7 +363,7 @@ impl IncomingCall {
     }
 
     /// Accepts it as the first link of a group, with the listener's options; its further links
-    /// join by themselves. `None` if it joined a group that stands already.
+    /// join by themselves. `None` if it joined an established group.
     ///
     /// Errors as [`accept`](Self::accept); also if it is no link.
     pub fn accept_group(self) -> Result<Option<Group>, Error> {
@@ -371,7 +371,7 @@ impl IncomingCall {
     }
 
     /// The same with these options, such as a passphrase that belongs to the stream ID. They apply
-    /// to the further links as well; a link of a group that stands already has that group's.
+    /// to the further links as well; a link of an established group has that group's.
     pub fn accept_group_with(self, config: Config) -> Result<Option<Group>, Error> {
         self.answer_group(Some(config))
     }

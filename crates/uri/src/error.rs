@@ -1,4 +1,4 @@
-//! What is wrong with a URI: which part, and what would be right.
+//! Errors of a URI: which part is wrong, and a value that would be right.
 
 use punctual::ConfigError;
 use punctual_units::ParseUnitError;
@@ -20,7 +20,7 @@ impl UriError {
     }
 }
 
-/// What is wrong with a URI.
+/// The fault of a URI.
 #[derive(Clone, Debug, Error, Eq, PartialEq)]
 pub(crate) enum Problem {
     #[error("`{host}` is not a host and port; {hint}")]
@@ -54,7 +54,7 @@ pub(crate) enum Problem {
     UnknownScheme { scheme: String, suggestion: String },
 }
 
-/// What is wrong with the value of a key.
+/// The fault of a key's value.
 #[derive(Clone, Debug, Error, Eq, PartialEq)]
 #[error("{0}")]
 pub(crate) struct ValueError(pub(crate) String);

@@ -20,13 +20,13 @@ pub(crate) struct Key<T> {
     pub(crate) value: &'static str,
     /// The default of an option of the table.
     pub(crate) default: Option<&'static str>,
-    /// What its bare numbers count, or what kind of value it has.
+    /// The unit of its bare numbers, or the kind of its value.
     pub(crate) unit: &'static str,
     /// The end that it applies to; `None` for a key without effect.
     pub(crate) applies_to: Option<AppliesTo>,
-    /// What it is for, in one line.
+    /// Its effect, in one line.
     pub(crate) about: &'static str,
-    /// What it does.
+    /// The code behind it.
     pub(crate) effect: Effect<T>,
 }
 
@@ -51,7 +51,7 @@ impl<T> Key<T> {
     }
 }
 
-/// What a key does.
+/// The effect of a key.
 pub(crate) enum Effect<T> {
     /// Changes the target.
     Set(fn(&mut T, &str) -> Result<(), ValueError>),

@@ -52,11 +52,11 @@ use parts::{Parts, percent_decode};
 #[derive(Clone, Debug)]
 pub struct Uri {
     text: String,
-    /// What it names.
+    /// The place that it names.
     pub target: Target,
 }
 
-/// What a URI names.
+/// The place that a URI names.
 #[derive(Clone, Debug)]
 pub enum Target {
     /// `file:///path/to/clip.ts` or a bare path.
@@ -72,7 +72,7 @@ pub enum Target {
 }
 
 impl Uri {
-    /// What is allowed in it but may not be what was meant.
+    /// Warnings about values that are allowed, but may have been meant otherwise.
     pub fn warnings(&self) -> &[String] {
         match &self.target {
             Target::Srt(target) => &target.warnings,

@@ -14,17 +14,16 @@ pub struct UriOption {
     pub name: &'static str,
     /// Other names for it, from FFmpeg and the SRT tools.
     pub aliases: &'static [&'static str],
-    /// What its bare numbers count (`ms`, `bytes/s`), or what kind of value it has (`switch`,
-    /// `text`).
+    /// The unit of its bare numbers (`ms`, `bytes/s`), or the kind of its value (`switch`, `text`).
     pub unit: &'static str,
-    /// What counts where it is not given.
+    /// Its value where it is not given.
     pub default: &'static str,
     /// Its values.
     pub range: &'static str,
     /// The end that it applies to: `both ends`, `caller`, `listener`, `sender`, `receiver`, `this
     /// end` (the address that it uses) or `UDP port`.
     pub concerns: &'static str,
-    /// What it does, in one line; why not, for an option without effect.
+    /// Its effect, in one line; for an option without effect, the reason.
     pub effect: &'static str,
     /// Whether it does anything.
     pub status: OptionStatus,
@@ -37,7 +36,7 @@ pub enum OptionStatus {
     Works,
     /// It may be given and does nothing, and nothing is missed.
     Ignored,
-    /// What it is for does not exist here: it is refused unless it asks for nothing.
+    /// Its feature does not exist here: it is refused unless it asks for nothing.
     Refused,
 }
 

@@ -1,4 +1,4 @@
-//! What may be shown and written down of a URI: no passphrase, however it is misspelt.
+//! The parts of a URI that may be shown and written down: no passphrase, however it is misspelt.
 
 use strsim::osa_distance;
 
@@ -55,7 +55,7 @@ pub(crate) fn speaks_of_secrets(text: &str) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric()).any(looks_secret)
 }
 
-/// What stands before the `?`: a scheme, a host and a port; or pairs of keys and values, where the
+/// The part before the `?`: a scheme, a host and a port; or pairs of keys and values, where the
 /// `?` was forgotten.
 fn redact_place(place: &str) -> String {
     let (scheme, rest) = match place.split_once("://") {

@@ -10,7 +10,7 @@ use crate::parts::Parts;
 use crate::redact::redacted;
 use crate::srt_keys::SRT_KEYS;
 
-/// Who calls whom.
+/// Which end calls the other.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Mode {
     /// This end calls.
@@ -24,7 +24,7 @@ pub enum Mode {
 /// An SRT peer to call, or a port to listen on.
 #[derive(Clone, Debug)]
 pub struct SrtTarget {
-    /// Who calls whom.
+    /// Which end calls the other.
     pub mode: Mode,
     /// Host to call or to meet, or local address to listen on; empty for every IPv4 address.
     pub host: String,
@@ -47,7 +47,7 @@ pub struct SrtTarget {
     pub payload_size_given: bool,
     /// How long a listener waits for a caller; `None` for ever.
     pub listen_timeout: Option<Duration>,
-    /// What is allowed but may not be what was meant.
+    /// Warnings about values that are allowed, but may have been meant otherwise.
     pub warnings: Vec<String>,
 }
 
@@ -186,7 +186,7 @@ pub fn set_option(config: Config, key: &str, value: &str) -> Result<Config, UriE
     Ok(keys.config)
 }
 
-/// What the keys of an `srt://` URI say, before it is clear who calls whom.
+/// The values of the keys of an `srt://` URI, before it is clear which end calls.
 #[derive(Debug, Default)]
 pub(crate) struct SrtKeys {
     pub mode: Option<Mode>,
@@ -208,7 +208,7 @@ fn is_wildcard(host: &str) -> bool {
 /// Keys that set others too, or on which others rest: they take effect first, wherever they stand.
 const PRESETS: &[&str] = &["transtype", "congestion", "smoother", "messageapi"];
 
-/// What a program that ends waits for: the last messages should not be lost because a file ended.
+/// How long a program that ends waits, so that the last messages of a file are not lost.
 /// The library's default is libsrt's, none.
 pub(crate) const DEFAULT_LINGER: Duration = Duration::from_secs(3);
 

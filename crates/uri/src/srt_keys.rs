@@ -356,7 +356,7 @@ fn listen_timeout(keys: &mut SrtKeys, value: &str) -> Done {
     Ok(())
 }
 
-/// So many microseconds, as a value with a unit.
+/// A number of microseconds, as a value with a unit.
 fn spell_micros(micros: u128) -> String {
     if micros.is_multiple_of(1_000) {
         format!("{}ms", micros / 1_000)
@@ -504,7 +504,7 @@ fn passphrase(keys: &mut SrtKeys, value: &[u8]) -> Done {
     set(keys, |config| config.with_passphrase(value))
 }
 
-/// Says once where a passphrase that stands in a URI can be read, and how that is avoided.
+/// Warns that a passphrase in a URI can be read by others, and says how to avoid that.
 fn warn_of_processes(keys: &mut SrtKeys, value: &str) {
     if !value.is_empty() {
         keys.warnings.push(
@@ -532,7 +532,7 @@ fn passphrase_env(keys: &mut SrtKeys, name: &str) -> Done {
     found(keys, &value)
 }
 
-/// A passphrase that stands elsewhere; nothing there is a mistake.
+/// A passphrase from a file or a variable, which must not be empty.
 fn found(keys: &mut SrtKeys, value: &[u8]) -> Done {
     passphrase(keys, value)?;
     match keys.config.passphrase() {

@@ -46,7 +46,7 @@ impl GroupLink {
     }
 }
 
-/// How a link of a [`Group`](super::Group) is.
+/// The state and the statistics of a link of a [`Group`](super::Group).
 #[derive(Clone, Debug)]
 pub struct LinkReport {
     /// Names the link in its group.
@@ -65,7 +65,7 @@ pub struct LinkReport {
     pub statistics: Statistics,
 }
 
-/// How a [`Group`](super::Group) is, all at one moment.
+/// The state and the statistics of a [`Group`](super::Group), all at one moment.
 #[derive(Clone, Debug)]
 pub struct GroupReport {
     /// The statistics of the stream as a whole, in which each message counts once.
@@ -116,9 +116,9 @@ pub(super) fn call(inner: &Arc<Inner>, link: GroupLink) -> JoinHandle<Result<Lin
 }
 
 /// Calls again whenever the link has ended, until the group has, or the link was removed.
-async fn keep(group: Weak<Inner>, call: CallId, link: GroupLink, mut stands: Option<Socket>) {
+async fn keep(group: Weak<Inner>, call: CallId, link: GroupLink, mut established: Option<Socket>) {
     loop {
-        if let Some(socket) = stands.take() {
+        if let Some(socket) = established.take() {
             socket.closed().await;
         }
         tokio::time::sleep(PAUSE).await;
@@ -126,14 +126,14 @@ async fn keep(group: Weak<Inner>, call: CallId, link: GroupLink, mut stands: Opt
             return;
         }
         match call_once(&group, call, &link).await {
-            Ok((_, socket)) => stands = Some(socket),
+            Ok((_, socket)) => established = Some(socket),
             Err(error) => tracing::debug!(remote = %link.remote, %error, "no link yet"),
         }
     }
 }
 
 /// Whether the group wants the link. It does until the user removes the link, the group closes, or
-/// no link of it stands any more.
+/// it has no established link any more.
 fn is_wanted(group: &Weak<Inner>, call: CallId) -> bool {
     group.upgrade().is_some_and(|inner| {
         let state = inner.lock();

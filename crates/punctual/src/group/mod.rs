@@ -31,7 +31,7 @@ use crate::socket::Socket;
 /// implementation has, each message goes over one link, as much over each as it carries.
 ///
 /// A caller says over which links to call. A link that ends is called again, once a second, while
-/// another one stands; when none stands the group has ended. At a listener that lets groups in
+/// another one is established; when none is, the group has ended. At a listener that lets groups in
 /// ([`Config::with_group_connect`]) the first link is accepted as the group
 /// ([`Listener::accept_any`](crate::Listener::accept_any)), and the others join it.
 ///
@@ -83,8 +83,8 @@ struct State {
 }
 
 impl Group {
-    /// Calls over all `links` and waits until the first of them stands; the others join when they
-    /// do. All links have the same options.
+    /// Calls over all `links` and waits until the first of them is established; the others join
+    /// when they are. All links have the same options.
     ///
     /// Errors: that of the last link, if none comes to stand; [`Error::Config`] with a packet
     /// filter or without TSBPD, which groups do not have.
@@ -249,7 +249,8 @@ impl Group {
         readiness
     }
 
-    /// Adds a link. What this gives completes when the link stands, or could not be made.
+    /// Adds a link. The task that is returned completes when the link is established, or could not
+    /// be made.
     ///
     /// The attempt goes on if the result is dropped.
     pub fn add_link(&self, link: GroupLink) -> tokio::task::JoinHandle<Result<LinkId, Error>> {
@@ -401,7 +402,7 @@ impl State {
         Error::Closed(self.last_end.clone().unwrap_or(CloseReason::Local))
     }
 
-    /// Whether no link stands and nothing is left to deliver.
+    /// Whether no link is established and nothing is left to deliver.
     fn is_drained(&self) -> bool {
         self.was_up
             && !self.driver.group().is_up()
