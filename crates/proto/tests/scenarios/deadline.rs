@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use punctual_netem::{Jitter, LinkConfig, Loss};
+use punctual_netem::{Jitter, LinkConfig, Loss, QueueLimit};
 use punctual_proto::{Config, NakTimer, RetransmitAlgorithm, Statistics};
 use punctual_units::Bitrate;
 use punctual_wire::{Extension, HsFlags};
@@ -133,6 +133,21 @@ fn where_more_rounds_fit_little_more_is_sent_than_must_be() {
         let most = loss / (1.0 - loss) + loss / 10.0;
         assert!(deadline.overhead < most * 1.03, "{latency} ms, {loss}: {deadline:?}");
         assert!(deadline.unrecovered < 0.01, "{latency} ms, {loss}: {deadline:?}");
+    }
+}
+
+/// A stream that all but fills a bottleneck, on a link that loses some packets besides. Copies
+/// would fill its queue, the queue would take the time for retransmissions, and earn more copies.
+#[test]
+fn copies_do_not_fill_a_bottleneck_that_the_stream_all_but_fills() {
+    for latency in [60, 80] {
+        let link = lossy(0.01)
+            .with_rate(Some(Bitrate::from_bits_per_sec(10_150_000)))
+            .with_queue(QueueLimit::Time(MS(50)));
+        let mut trial = Trial::new(latency, link).both(Deadline);
+        trial.link = trial.link.with_delay(MS(20));
+        let outcome = trial.run();
+        assert!(outcome.unrecovered < 2e-3, "{latency} ms: {outcome:?}");
     }
 }
 

@@ -1,5 +1,5 @@
-//! The deadline-aware retransmission policy: one answer for each distinct NAK, and copies of an
-//! answer after which no further one can arrive in time.
+//! The deadline-aware retransmission policy: one retransmission for each distinct NAK, and copies
+//! of a retransmission after which no further one can arrive in time.
 
 use std::time::Duration;
 
@@ -8,20 +8,22 @@ use punctual_units::Instant;
 
 use super::retransmit::{Decision, ReportedPacket, RetransmitPolicy, SenderView};
 use crate::config::LOSS_TARGET;
+use crate::congestion::PathDelay;
 use crate::connection::recv::periodic_nak_interval;
-use crate::connection::windowed_ratio::{WINDOW, WindowedRatio};
+use crate::connection::windowed_ratio::WindowedRatio;
 
-/// The peer may deliver a packet a little later than this end reckons.
+/// The peer may deliver a packet later than this end estimates, by this time.
 const LATE: Duration = Duration::from_millis(2);
-/// Copies of one answer at most.
+/// Copies of one retransmission at most.
 const MOST_COPIES: u32 = 7;
-/// Copies of one answer at most where there is no target.
+/// Copies of one retransmission at most where there is no target.
 const MOST_COPIES_WITHOUT_TARGET: u32 = 3;
-/// The round trip has grown by a queue, not by chance, when it exceeds the least by a quarter and
-/// this.
+/// A queue of this time or less does not count.
+const LEAST_QUEUE: Duration = Duration::from_millis(2);
+/// A round trip that exceeds the least one by a quarter and this has a queue at any variance.
 const QUEUE: Duration = Duration::from_millis(10);
-/// Where a second round fits, so much of what is lost may be retransmitted besides p / (1 - p),
-/// the least that recovers everything.
+/// Where a second round fits, this share of p may be retransmitted besides p / (1 - p), the least
+/// that recovers everything.
 const ABOVE_BOUND: f64 = 0.1;
 
 /// Retransmits once for each distinct NAK, does not retransmit what would arrive too late, and
@@ -30,26 +32,26 @@ const ABOVE_BOUND: f64 = 0.1;
 /// It sends as many copies as the target for unrecovered packets needs, but where a second round
 /// of NAK and retransmission fits it retransmits no more than p / (1 - p) and a tenth of p, where p
 /// is the share of packets that is lost, and where one round fits no more than the aggressive
-/// algorithm would. A ceiling replaces both limits. Copies stop while the round-trip time grows,
-/// because then the path's queue does.
+/// algorithm would. A ceiling replaces both limits. No copies are sent while the round-trip time
+/// shows a queue on the path: it exceeds the least one of ten minutes by four times its variance.
 #[derive(Debug)]
 pub struct Deadline {
-    /// Share of packets that may stay unrecovered; `None` for as few as the allowance lets.
+    /// Share of packets that may stay unrecovered; `None` for as few as the allowance permits.
     target: Option<f64>,
     allowance: Allowance,
-    /// Share of answers that were lost, so that the peer asked again.
+    /// Share of retransmissions that were lost, so that the peer sent another NAK.
     lost_answers: WindowedRatio,
-    /// Share of originals for which the last answer that can arrive in time was sent.
+    /// Share of originals for which the last retransmission that can arrive in time was sent.
     last_answers: WindowedRatio,
     /// Originals that have been taken into account.
     originals: u64,
-    least_rtt: LeastRtt,
+    queue: QueueDetector,
 }
 
 impl Deadline {
     /// A policy with this target, a share of all packets, and this ceiling, packets that may be
     /// retransmitted for each original. Without a target it sends as many copies as the ceiling
-    /// lets, up to three of each packet; without a ceiling the limits of the [type](Self) apply.
+    /// permits, up to three of each packet; without a ceiling the limits of the [type](Self) apply.
     pub fn new(target: Option<f64>, ceiling: Option<f64>) -> Self {
         Self {
             target,
@@ -57,7 +59,7 @@ impl Deadline {
             lost_answers: WindowedRatio::default(),
             last_answers: WindowedRatio::default(),
             originals: 0,
-            least_rtt: LeastRtt::default(),
+            queue: QueueDetector::default(),
         }
     }
 
@@ -81,26 +83,28 @@ impl Deadline {
     }
 
     /// Takes the originals into account that were sent since the last NAK.
-    fn follow(&mut self, view: &SenderView) {
+    fn follow(&mut self, now: Instant, view: &SenderView) {
         let sent = view.originals.saturating_sub(self.originals);
         self.originals = view.originals;
         self.last_answers.add_trials(sent);
         self.allowance.originals(sent);
-        self.least_rtt.follow(view.originals, view.rtt);
+        self.queue.follow(now, view.rtt);
     }
 
-    /// Counts the answer to a NAK.
+    /// Counts a retransmission.
     fn answered(&mut self, packet: &ReportedPacket, left: Duration, view: &SenderView) {
         if packet.retransmissions == 0 {
             self.lost_answers.add_trials(1);
-            self.allowance.lost(left, view);
+            // A queue lengthens the round, and must not earn copies that would lengthen the queue.
+            let is_only_round = is_last_round(left, view) && !self.queue.sees_a_queue(view.rtt);
+            self.allowance.lost(is_only_round.then_some(left), view);
         } else {
             self.lost_answers.add_hits(1);
         }
         self.allowance.retransmitted();
     }
 
-    /// How many copies an answer gets after which no further one can arrive in time.
+    /// The number of copies of a retransmission after which no further one can arrive in time.
     fn copies(&mut self, loss: f64) -> u32 {
         self.last_answers.add_hits(1);
         let wanted =
@@ -108,8 +112,8 @@ impl Deadline {
         self.allowance.take_copies(wanted)
     }
 
-    /// How many copies make the share of unrecovered packets as small as `target`. Each last answer
-    /// is lost with the measured probability, and so is each copy.
+    /// The number of copies that makes the share of unrecovered packets as small as `target`. Each
+    /// last retransmission is lost with the measured probability, and so is each copy.
     fn needed(&self, target: f64, loss: f64) -> u32 {
         let reached = self.last_answers.value().max(target);
         let loss = loss.max(self.lost_answers.value()).clamp(1e-6, 0.9);
@@ -119,10 +123,10 @@ impl Deadline {
         answers - 1
     }
 
-    /// Decides about a packet whose last answer is still on its way. When that one left, a further
-    /// one could still have arrived in time; now none can, so it gets its copies now.
+    /// Decides about a packet whose newest retransmission is in flight. When that one was sent, a
+    /// further one could still have arrived in time; now none can, so it gets its copies now.
     fn repeat(&mut self, left: Duration, view: &SenderView) -> Decision {
-        if self.least_rtt.is_exceeded_by(view.rtt) {
+        if self.queue.sees_a_queue(view.rtt) {
             return Decision::Suppress;
         }
         match self.copies(view.loss) {
@@ -141,7 +145,7 @@ impl Default for Deadline {
 
 impl RetransmitPolicy for Deadline {
     fn decide(&mut self, now: Instant, packet: &ReportedPacket, view: &SenderView) -> Decision {
-        self.follow(view);
+        self.follow(now, view);
         let rtt = view.rtt;
         let swing = (rtt.variance * 4).min(rtt.smoothed / 2);
         if packet.deadline.is_some_and(|deadline| now > deadline + LATE + swing) {
@@ -155,7 +159,7 @@ impl RetransmitPolicy for Deadline {
             return if is_last && !was_last { self.repeat(left, view) } else { Decision::Suppress };
         }
         self.answered(packet, left, view);
-        if !is_last || self.least_rtt.is_exceeded_by(rtt) {
+        if !is_last || self.queue.sees_a_queue(rtt) {
             return Decision::ONCE;
         }
         let copies = self.copies(view.loss);
@@ -174,8 +178,8 @@ fn spacing(left: Duration, copies: u32) -> Duration {
     left * 7 / 8 / copies.max(1)
 }
 
-/// How many packets may be retransmitted: a balance that each loss adds to, or each original under
-/// a ceiling, and that each retransmission is taken from.
+/// The number of packets that may be retransmitted: a balance that each loss adds to, or each
+/// original under a ceiling, and that each retransmission is taken from.
 #[derive(Debug)]
 struct Allowance {
     /// Packets that may be retransmitted for each original.
@@ -188,8 +192,8 @@ impl Allowance {
     const FIRST: f64 = 8.0;
     /// The balance is kept between this and its negative.
     const MOST: f64 = 256.0;
-    /// A second copy of one answer is worth less than the first copy of another one. It is sent
-    /// where the balance is so much higher, and a third one where it is higher by twice as much.
+    /// A second copy of one retransmission is worth less than the first copy of another one. It is
+    /// sent where the balance is higher by this, and a third one where it is higher by twice this.
     const STEP: f64 = 24.0;
 
     const fn new(ceiling: Option<f64>) -> Self {
@@ -203,21 +207,20 @@ impl Allowance {
         }
     }
 
-    /// A packet was reported lost for the first time, and there is so much time `left` in which an
-    /// answer can leave and arrive in time.
-    fn lost(&mut self, left: Duration, view: &SenderView) {
+    /// A packet was reported lost for the first time. `only_round` as for
+    /// [`Deadline::allowance`].
+    fn lost(&mut self, only_round: Option<Duration>, view: &SenderView) {
         if self.ceiling.is_none() {
-            let only_round = is_last_round(left, view).then_some(left);
             self.add(Deadline::allowance(view.loss, view.rtt, only_round));
         }
     }
 
-    /// An answer was sent.
+    /// A retransmission was sent.
     fn retransmitted(&mut self) {
         self.add(-1.0);
     }
 
-    /// Takes as many of the wanted copies as the balance lets.
+    /// Takes as many of the wanted copies as the balance permits.
     fn take_copies(&mut self, wanted: u32) -> u32 {
         let mut copies = 0;
         while copies < wanted && self.balance >= 1.0 + Self::STEP * f64::from(copies) {
@@ -232,39 +235,26 @@ impl Allowance {
     }
 }
 
-/// The least round-trip time of the last one to two windows of packets.
-#[derive(Debug)]
-struct LeastRtt {
-    /// In the window before.
-    previous: Duration,
-    /// In this window.
-    current: Duration,
-    /// The original with which this window began.
-    begin: u64,
+/// Whether a queue stands on the path, by its round-trip time.
+#[derive(Debug, Default)]
+struct QueueDetector {
+    delay: PathDelay,
 }
 
-impl Default for LeastRtt {
-    fn default() -> Self {
-        Self { previous: Duration::MAX, current: Duration::MAX, begin: 0 }
-    }
-}
-
-impl LeastRtt {
-    fn follow(&mut self, originals: u64, rtt: Rtt) {
+impl QueueDetector {
+    fn follow(&mut self, now: Instant, rtt: Rtt) {
         // The initial estimate tells nothing of the path.
-        if rtt == Rtt::INITIAL {
-            return;
+        if rtt != Rtt::INITIAL {
+            self.delay.sample(now, rtt.smoothed);
         }
-        if originals.saturating_sub(self.begin) >= WINDOW {
-            *self = Self { previous: self.current, current: rtt.smoothed, begin: originals };
-        }
-        self.current = self.current.min(rtt.smoothed);
     }
 
-    /// Whether the path's queue grows, so that copies would make it longer.
-    fn is_exceeded_by(&self, rtt: Rtt) -> bool {
-        let least = self.current.min(self.previous);
-        rtt.smoothed > least.saturating_add(least / 4 + QUEUE)
+    /// Whether the round-trip time exceeds the least one by more than chance does. A memory shorter
+    /// than ten minutes would take the round trip of a queue that stays full for the path's own.
+    fn sees_a_queue(&self, rtt: Rtt) -> bool {
+        let base = self.delay.base();
+        let chance = (rtt.variance * 4).clamp(LEAST_QUEUE, base / 4 + QUEUE);
+        rtt.smoothed > base.saturating_add(chance)
     }
 }
 
@@ -371,12 +361,29 @@ mod tests {
         assert_eq!(answer, Decision::ONCE, "the packet behind it is due already");
     }
 
+    /// The copies where the round trip is `millis` milliseconds, and mostly varies by `variance`.
+    fn copies_at(policy: &mut Deadline, now: Instant, millis: u64, variance: u64) -> u32 {
+        let rtt = Rtt { smoothed: MS(millis), variance: MS(variance) };
+        let until = Some(now + MS(16));
+        let packet = ReportedPacket { deadline: until, next_deadline: until, ..packet(None, 0) };
+        copies(policy.decide(now, &packet, &SenderView { rtt, ..view(8_001) }))
+    }
+
     #[test]
-    fn no_copies_are_sent_into_a_growing_queue() {
+    fn no_copies_are_sent_into_a_queue() {
         let mut policy = experienced(None, Some(1.0));
-        let rtt = Rtt { smoothed: MS(36), ..RTT };
-        let view = SenderView { rtt, ..view(8_001) };
-        assert_eq!(policy.decide(AT(984), &packet(None, 0), &view), Decision::ONCE);
+        assert!(copies_at(&mut policy, AT(984), 22, 0) > 0, "2 ms are no queue");
+        assert_eq!(copies_at(&mut policy, AT(985), 23, 0), 0);
+        assert!(copies_at(&mut policy, AT(986), 32, 3) > 0, "the round trip varies so much");
+        assert_eq!(copies_at(&mut policy, AT(987), 36, 9), 0, "a quarter and 10 ms");
+    }
+
+    #[test]
+    fn a_queue_that_stays_for_minutes_is_no_longer_path() {
+        let mut policy = experienced(None, Some(1.0));
+        for second in 0..540 {
+            assert_eq!(copies_at(&mut policy, AT(1_000 + second * 1_000), 60, 1), 0, "{second} s");
+        }
     }
 
     #[test]
