@@ -101,6 +101,7 @@ columns! {
     Receiver total pktRcvFilterSupply: |s| count(s.packets_filter_supplied);
     Receiver total pktRcvFilterLoss: |s| count(s.packets_filter_lost);
     Both total pktIgnored: |s| count(s.packets_ignored);
+    Both total pktOversized: |s| count(s.packets_oversized);
     Both total pathChanges: |s| count(s.path_changes);
     Receiver total pktRcvNotAuthentic: |s| count(s.packets_not_authentic);
     Sender total keyRefreshes: |s| count(s.key_refreshes);
