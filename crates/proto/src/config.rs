@@ -18,8 +18,6 @@ use crate::error::ConfigError;
 use crate::factory::Factory;
 use crate::filter::FilterConfig;
 
-/// Bytes of an SRT header.
-pub(crate) const SRT_HEADER: usize = 16;
 /// Packets in a buffer of automatic size at most: 10 Gb/s at a latency of 120 ms.
 const AUTO_BUFFER_PACKETS: usize = 131_072;
 /// The largest payload of a packet: an Ethernet frame less the headers of IPv4, UDP and SRT.

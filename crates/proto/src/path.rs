@@ -9,9 +9,10 @@ use std::fmt;
 use std::hash::Hasher;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use punctual_wire::PeerIp;
+use punctual_wire::{DataHeader, PeerIp};
 
-use crate::config::SRT_HEADER;
+/// Bytes of an SRT header, of data and control packets alike.
+const SRT_HEADER: usize = DataHeader::LEN;
 
 /// Bytes of the headers of IPv4 and UDP.
 pub(crate) const UDP_IPV4_OVERHEAD: usize = 28;

@@ -11,6 +11,7 @@ use punctual_units::Instant;
 use crate::config::PortConfig;
 use crate::driver::Driver;
 use crate::error::Error;
+use crate::key_task::DERIVATIONS;
 use crate::shared::{GroupSignals, Handle, Phase, Shared};
 use crate::socket::Socket;
 use crate::statistics::PortStatistics;
@@ -54,7 +55,9 @@ impl Port {
     pub async fn bind(config: PortConfig) -> Result<Self, Error> {
         let udp = Arc::new(udp::bind(&config, false)?);
         let shards = Arc::from([Arc::clone(&udp)]);
-        let endpoint = EndpointConfig::new(seed()?);
+        let mut endpoint = EndpointConfig::new(seed()?);
+        // The port may become a listener's.
+        endpoint.key_derivations = Some(DERIVATIONS);
         Ok(Self { handle: start(udp, shards, endpoint, config.coalesce)? })
     }
 

@@ -10,6 +10,8 @@ use crate::statistics::Statistics;
 /// Counters of what was sent and dropped. Bytes are payload here, without headers.
 #[derive(Debug, Default)]
 pub(super) struct SendCounts {
+    /// Bytes of the headers of a packet, for pacing and statistics.
+    overhead: usize,
     originals: Traffic,
     filter: Traffic,
     dropped: Traffic,
@@ -34,6 +36,22 @@ impl Traffic {
 }
 
 impl SendCounts {
+    /// For packets with `overhead` bytes of headers.
+    pub(super) fn new(overhead: usize) -> Self {
+        Self { overhead, ..Self::default() }
+    }
+
+    /// Bytes of the headers of a packet.
+    pub(super) const fn overhead(&self) -> usize {
+        self.overhead
+    }
+
+    /// From now on packets have `overhead` bytes of headers; so have, for the counters, earlier
+    /// ones.
+    pub(super) const fn set_overhead(&mut self, overhead: usize) {
+        self.overhead = overhead;
+    }
+
     pub(super) const fn sent_original(&mut self, payload: usize) {
         self.originals.add(1, payload as u64);
     }
@@ -51,19 +69,18 @@ impl SendCounts {
         self.originals.packets
     }
 
-    /// Fills in the counters and the totals; those of retransmissions are filled in before. Each
-    /// packet has `overhead` bytes of headers.
-    pub(super) const fn fill_statistics(&self, overhead: usize, statistics: &mut Statistics) {
+    /// Fills in the counters and the totals; those of retransmissions are filled in before.
+    pub(super) const fn fill_statistics(&self, statistics: &mut Statistics) {
         statistics.packets_sent_unique = self.originals.packets;
-        statistics.bytes_sent_unique = self.originals.gross(overhead);
+        statistics.bytes_sent_unique = self.originals.gross(self.overhead);
         statistics.packets_send_filter_extra = self.filter.packets;
         statistics.packets_sent =
             self.originals.packets + statistics.packets_retransmitted + self.filter.packets;
-        statistics.bytes_sent = self.originals.gross(overhead)
+        statistics.bytes_sent = self.originals.gross(self.overhead)
             + statistics.bytes_retransmitted
-            + self.filter.gross(overhead);
+            + self.filter.gross(self.overhead);
         statistics.packets_send_dropped = self.dropped.packets;
-        statistics.bytes_send_dropped = self.dropped.gross(overhead);
+        statistics.bytes_send_dropped = self.dropped.gross(self.overhead);
     }
 }
 
@@ -113,7 +130,7 @@ mod tests {
 
     #[test]
     fn totals_have_headers_and_all_kinds_of_packets() {
-        let mut counts = SendCounts::default();
+        let mut counts = SendCounts::new(44);
         counts.sent_original(1_000);
         counts.sent_original(1_000);
         counts.sent_filter_packet(1_000);
@@ -123,7 +140,7 @@ mod tests {
             bytes_retransmitted: 1_000 + overhead,
             ..Statistics::default()
         };
-        counts.fill_statistics(44, &mut statistics);
+        counts.fill_statistics(&mut statistics);
         assert_eq!((statistics.packets_sent_unique, statistics.packets_sent), (2, 4));
         assert_eq!(statistics.bytes_sent, 4 * (1_000 + overhead));
     }

@@ -82,8 +82,6 @@ pub(crate) struct SendHalf {
     returned: ReturnedLosses,
     filter: Option<Box<dyn SendFilter>>,
     peer_rates: PeerRates,
-    /// Bytes of the headers of a packet, for pacing and statistics.
-    overhead: usize,
     /// Packets of a message for which there was no room; 0 if all were taken.
     refused: usize,
     busy: BusyTime,
@@ -119,10 +117,9 @@ impl SendHalf {
             returned: ReturnedLosses::default(),
             filter: negotiated.filter.map(|fec| fec.sender(isn)),
             peer_rates: PeerRates::default(),
-            overhead,
             refused: 0,
             busy: BusyTime::default(),
-            counts: SendCounts::default(),
+            counts: SendCounts::new(overhead),
         }
     }
 
@@ -136,7 +133,7 @@ impl SendHalf {
 
     /// From now on packets have `overhead` bytes of headers.
     pub(crate) const fn set_overhead(&mut self, overhead: usize) {
-        self.overhead = overhead;
+        self.counts.set_overhead(overhead);
     }
 
     /// Gives the first message this number.
@@ -152,7 +149,7 @@ impl SendHalf {
             return false;
         }
         self.begin_busy(now);
-        self.control.submitted(now, payload.len() + self.overhead);
+        self.control.submitted(now, payload.len() + self.counts.overhead());
         let origin = options.origin.map_or(now, |origin| origin.min(now));
         self.buffer.push(payload, origin, options.ttl.map(|ttl| now + ttl), options.in_order);
         true
@@ -173,7 +170,7 @@ impl SendHalf {
             self.flow.restart(message.seq);
         }
         self.begin_busy(now);
-        self.control.submitted(now, message.payload.len() + self.overhead);
+        self.control.submitted(now, message.payload.len() + self.counts.overhead());
         let GroupMessage { payload, origin, expires, in_order, .. } = message;
         self.buffer.push(payload, origin, expires, in_order);
         true
@@ -336,8 +333,8 @@ impl SendHalf {
         }
         let payload = out.len() - before - DataHeader::LEN;
         self.counts.sent_filter_packet(payload);
-        self.control.sent(payload + self.overhead);
-        self.pacer.sent(now, payload + self.overhead, false);
+        self.control.sent(payload + self.counts.overhead());
+        self.pacer.sent(now, payload + self.counts.overhead(), false);
         true
     }
 
@@ -503,8 +500,8 @@ impl SendHalf {
     }
 
     pub(crate) fn fill_statistics(&self, now: Instant, mss: usize, statistics: &mut Statistics) {
-        self.retransmission.fill_statistics(self.overhead, statistics);
-        self.counts.fill_statistics(self.overhead, statistics);
+        self.retransmission.fill_statistics(self.counts.overhead(), statistics);
+        self.counts.fill_statistics(statistics);
         self.flow.fill_statistics(statistics);
         statistics.naks_received = self.naks.received();
         statistics.send_busy = self.busy.total(now);
@@ -562,13 +559,13 @@ impl SendHalf {
 
     fn account(&mut self, now: Instant, seq: SeqNo, payload: usize, retransmitted: bool) {
         if retransmitted {
-            self.retransmission.sent(now, payload, self.overhead, rates(&self.control));
+            self.retransmission.sent(now, payload, self.counts.overhead(), rates(&self.control));
         } else {
             self.timer.sent_original(now, self.buffer.flight() == 1);
             self.counts.sent_original(payload);
         }
         let probe = !retransmitted && seq.value().is_multiple_of(PROBE_INTERVAL);
-        let bytes = payload + self.overhead;
+        let bytes = payload + self.counts.overhead();
         self.control.sent(bytes);
         self.pacer.sent(now, bytes, probe && self.buffer.has_new());
     }
