@@ -1,4 +1,4 @@
-//! Which links of a backup group carry the stream.
+//! Decides which links of a backup group carry the stream.
 
 use std::time::Duration;
 
@@ -9,31 +9,32 @@ use super::history::History;
 use super::link::{Actions, Link, Links};
 use super::{GroupMessage, LinkAction, LinkId, LinkState, LinkStatus};
 
-/// Added to the latency for the time that a link has to prove itself in, as in libsrt.
+/// Added to the latency for the time in which a new active link must show that it is stable, as in
+/// libsrt.
 const ACTIVATION_MARGIN: Duration = Duration::from_millis(50);
-/// A link that answers again is watched for so many latencies before it counts as stable.
-const WARY_LATENCIES: u32 = 4;
-/// How often an unstable link is looked at.
+/// A link that answers again becomes stable after this number of latencies.
+const PROBATION_LATENCIES: u32 = 4;
+/// The interval at which an unstable link is checked.
 const WATCH: Duration = Duration::from_millis(20);
-/// A link that takes over is given what nobody acknowledged at this multiple of the stream's rate.
-/// libsrt sends it all at once, which floods the very link that everything depends on.
+/// A link that takes over gets the unacknowledged messages at this multiple of the stream's rate.
+/// libsrt sends them all at once, which floods the only link that is left.
 const CATCH_UP_RATE: u32 = 2;
-/// How much of its time for catching up a link may make up for.
+/// The longest pause in catching up that a link may make good by a burst.
 const CREDIT: Duration = Duration::from_millis(10);
 
-/// Which links of a backup group carry the stream: the stable one of the highest weight, and while
-/// there is none, more.
+/// Decides which links of a backup group carry the stream: the stable one of the highest weight,
+/// and while no link is stable, more than one.
 ///
-/// A link is unstable when data waits for an answer, and none came for twice the round-trip time
-/// and four times its variance, but 60 ms at least, and no longer than what is sent anew can still
-/// arrive in time. Then the idle link of
-/// the highest weight takes over: it is given what nobody has acknowledged, with its numbers. The
-/// unstable link goes on carrying the stream too, so that it can show that it is well again. When a
-/// link is stable, those that are no better fall silent.
+/// A link is unstable if its data is unanswered for twice the round-trip time plus four times its
+/// variance; at least for `min_stability`, and no longer than lets another link deliver the
+/// messages in time. Then the standby link of the highest weight takes over: it sends all messages
+/// that are not acknowledged, with the same numbers. The unstable link continues to carry the
+/// stream, so that it can recover. When a link is stable, all active links of the same or a lower
+/// weight go on standby.
 #[derive(Debug)]
 pub(super) struct Backup {
     min_stability: Duration,
-    /// Delay that the peer's receiver applies.
+    /// The delay that the peer's receiver applies.
     latency: Duration,
     history: History,
     evaluated: Instant,
@@ -51,7 +52,7 @@ impl Backup {
         }
     }
 
-    /// The first link stands: the peer delays by `latency`.
+    /// The first link is established: the peer's receiver delays by `latency`.
     pub(super) const fn start(&mut self, latency: Duration) {
         self.latency = latency;
     }
@@ -65,7 +66,7 @@ impl Backup {
         self.history.push(message);
     }
 
-    /// Judges the links, lets them take over and fall silent, and gives them what they are to send.
+    /// Updates the states of the links, and gives the active ones the messages whose time has come.
     /// `next` is the number of the stream's next message.
     pub(super) fn evaluate(
         &mut self,
@@ -80,7 +81,7 @@ impl Backup {
             self.judge(now, link);
         }
         self.take_over(now, next, links);
-        silence(now, links, actions);
+        put_on_standby(now, links, actions);
         for (&id, link) in links.iter_mut().filter(|(_, link)| link.state.is_active()) {
             self.feed(now, next, id, link, actions);
         }
@@ -93,7 +94,9 @@ impl Backup {
                 LinkState::Activating => {
                     Some((link.since + self.activation()).max(self.evaluated + WATCH))
                 }
-                LinkState::Wary => Some((link.since + self.wary()).min(self.evaluated + WATCH)),
+                LinkState::Wary => {
+                    Some((link.since + self.probation()).min(self.evaluated + WATCH))
+                }
                 LinkState::Unstable => Some(self.evaluated + WATCH),
                 _ => None,
             };
@@ -106,7 +109,7 @@ impl Backup {
         links.values().filter(|link| link.state.is_active()).filter_map(of_link).min()
     }
 
-    /// Lets go what a link acknowledged, and what the peer could not play any more.
+    /// Drops the messages that a link has acknowledged, and those that could not arrive in time.
     fn forget(&mut self, now: Instant, links: &Links) {
         let mut transit = Duration::ZERO;
         for link in links.values() {
@@ -125,7 +128,7 @@ impl Backup {
         let overdue = self.silent_at(status).is_some_and(|at| at <= now);
         let state = match link.state {
             _ if overdue => LinkState::Unstable,
-            // Without data there is nothing to answer.
+            // A link without data gets no answer either.
             LinkState::Activating
                 if now >= link.since + self.activation()
                     && (answered || status.waiting_since.is_none()) =>
@@ -133,13 +136,14 @@ impl Backup {
                 LinkState::Stable
             }
             LinkState::Unstable if answered => LinkState::Wary,
-            LinkState::Wary if now >= link.since + self.wary() => LinkState::Stable,
+            LinkState::Wary if now >= link.since + self.probation() => LinkState::Stable,
             unchanged => unchanged,
         };
         link.enter(now, state);
     }
 
-    /// Makes an idle link carry the stream if no other does well, or if it is better than those.
+    /// Activates the best standby link if its weight is higher than that of every active link that
+    /// works, or if there is no such link.
     fn take_over(&mut self, now: Instant, next: SeqNo, links: &mut Links) {
         use LinkState::{Activating, Stable, Wary};
         let best = links
@@ -148,7 +152,7 @@ impl Backup {
             .map(|link| link.weight)
             .max();
         let any_active = links.values().any(|link| link.state.is_active());
-        // Of equal weights the first one.
+        // `rev` makes the first one win among equal weights.
         let idle = links
             .values_mut()
             .rev()
@@ -162,7 +166,7 @@ impl Backup {
         self.switches += u64::from(any_active || link.cursor != next);
     }
 
-    /// Gives a link the messages whose turn it is.
+    /// Gives a link the messages whose time has come.
     fn feed(&self, now: Instant, next: SeqNo, id: LinkId, link: &mut Link, actions: &mut Actions) {
         while link.cursor.is_before(next) && link.catch_up.is_none_or(|at| at <= now) {
             let Some(message) = self.history.get(link.cursor) else {
@@ -199,15 +203,15 @@ impl Backup {
         self.latency.max(self.min_stability) + ACTIVATION_MARGIN
     }
 
-    fn wary(&self) -> Duration {
-        self.latency.max(self.min_stability) * WARY_LATENCIES
+    fn probation(&self) -> Duration {
+        self.latency.max(self.min_stability) * PROBATION_LATENCIES
     }
 }
 
-/// Silences the links that are no better than a stable one. Better ones that are not stable go on,
-/// or they could not become so.
-fn silence(now: Instant, links: &mut Links, actions: &mut Actions) {
-    // Of equal weights the first one, as above.
+/// Puts the active links that have no higher weight than the best stable one on standby. Unstable
+/// links of a higher weight stay active, so that they can become stable.
+fn put_on_standby(now: Instant, links: &mut Links, actions: &mut Actions) {
+    // `rev` makes the first one win among equal weights.
     let stable = links.iter().rev().filter(|(_, link)| link.state == LinkState::Stable);
     let Some((&best, link)) = stable.max_by_key(|(_, link)| link.weight) else { return };
     let weight = link.weight;

@@ -1,4 +1,4 @@
-//! How a balancing group spreads its stream over its links.
+//! Distributes the stream of a balancing group over its links.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -10,27 +10,28 @@ use super::capacity::LinkCapacityEstimator;
 use super::link::{Actions, Link, LinkStatus, Links};
 use super::{GroupMessage, LinkAction, LinkId, LinkState, message_distance};
 
-/// Added to what an answer may take before a message goes over another link as well.
-const PATIENCE: Duration = Duration::from_millis(30);
-/// Added to the round trip of the link that helps out.
-const HELP: Duration = Duration::from_millis(20);
-/// A link that had no room is given no more at once for it than it carries in this time, seconds.
+/// Added to the usual time to an ACK, before the message is also sent over another link.
+const ACK_MARGIN: Duration = Duration::from_millis(30);
+/// Added to the transit time of the other link, over which the message must still arrive in time.
+const REPEAT_MARGIN: Duration = Duration::from_millis(20);
+/// A link that was full makes up for no more than it carries in this time, seconds.
 const MOST_BEHIND: f64 = 0.1;
-/// How often it is looked whether another link can help out again.
+/// The interval at which overdue messages are checked while no other link is stable.
 const WATCH: Duration = Duration::from_millis(20);
 
-/// Spreads a stream over links by their capacity.
+/// Distributes a stream over links by their capacity.
 ///
-/// Each message goes over one link: the one that was given the least for its estimated capacity
-/// ([`LinkCapacityEstimator`]). It also goes over another link when the peer reports it lost, when
-/// its ACK is overdue, and when its link ends: over the link of the shortest round trip, queue
-/// included. A link that is silent although it should answer gets no new messages until it does.
+/// Each message is sent over one link: the one that has been given least in proportion to its
+/// estimated capacity ([`LinkCapacityEstimator`]). It is also sent over another link, the stable
+/// one of the shortest round trip (queue included), when the peer reports it lost or its ACK is
+/// overdue; when its link ends, over the link whose turn it is. A link that does not answer gets no
+/// new messages until it answers again, unless no other link is left.
 #[derive(Debug)]
 pub(super) struct Balance {
     min_stability: Duration,
-    /// Delay that the peer's receiver applies.
+    /// The delay that the peer's receiver applies.
     latency: Duration,
-    /// The messages from `first` on; `None` for what has arrived.
+    /// The messages from number `first` on; `None` for messages that have arrived.
     open: VecDeque<Option<GroupMessage>>,
     first: MsgNo,
     estimators: BTreeMap<LinkId, LinkCapacityEstimator>,
@@ -51,12 +52,12 @@ impl Balance {
         }
     }
 
-    /// The first link is established: the peer delays by `latency`.
+    /// The first link is established: the peer's receiver delays by `latency`.
     pub(super) const fn start(&mut self, latency: Duration) {
         self.latency = latency;
     }
 
-    /// Messages that went over a link again, or over another one as well.
+    /// The number of transmissions beyond the first of each message.
     pub(super) const fn resent(&self) -> u64 {
         self.resent
     }
@@ -67,7 +68,7 @@ impl Balance {
         self.estimators.insert(id, LinkCapacityEstimator::new(isn, served, overhead));
     }
 
-    /// A link has ended: what was on its way goes over the others.
+    /// A link has ended: the messages in flight on it are sent over the others.
     pub(super) fn remove(
         &mut self,
         now: Instant,
@@ -107,7 +108,7 @@ impl Balance {
         }
     }
 
-    /// What a link says of itself.
+    /// Takes in the status of a link.
     pub(super) fn update(&mut self, id: LinkId, status: &LinkStatus) {
         let level = self.estimators.values().map(LinkCapacityEstimator::rate).fold(0.0, f64::max);
         let Self { estimators, open, first, .. } = self;
@@ -122,7 +123,7 @@ impl Balance {
         self.forget_arrived();
     }
 
-    /// A packet of a link was reported lost: its message goes over the best link, which may be the
+    /// A packet of a link was reported lost. Its message is sent over the best link, possibly the
     /// same one.
     pub(super) fn lose(
         &mut self,
@@ -140,7 +141,7 @@ impl Balance {
         }
     }
 
-    /// Judges the links, and helps out where answers are overdue.
+    /// Updates the states of the links, and sends messages whose ACK is overdue over another link.
     pub(super) fn evaluate(&mut self, now: Instant, links: &mut Links, actions: &mut Actions) {
         self.evaluated = now;
         self.forget_late(now, links);
@@ -163,11 +164,11 @@ impl Balance {
         }
         let ids: Vec<LinkId> = self.estimators.keys().copied().collect();
         for id in ids {
-            self.help_out(now, id, links, actions);
+            self.send_overdue(now, id, links, actions);
         }
     }
 
-    /// When `evaluate` may come to another result.
+    /// When `evaluate` is to be called next; `None` if no timer runs.
     pub(super) fn next(&self, links: &Links) -> Option<Instant> {
         let of_link = |(id, link): (&LinkId, &Link)| {
             let status = link.up_status()?;
@@ -175,10 +176,10 @@ impl Balance {
                 LinkState::Unstable => None,
                 _ => status.silent_at(self.min_stability, self.latency),
             };
-            let patience = self.patience(*id, links).unwrap_or(WATCH);
+            let timeout = self.ack_timeout(*id, links).unwrap_or(WATCH);
             let overdue = self.estimators.get(id)?.waiting().map(|sent| {
-                let at = sent.at + patience;
-                // Nobody could help out so far.
+                let at = sent.at + timeout;
+                // No other link was stable at the last evaluation.
                 if at <= self.evaluated { self.evaluated + WATCH } else { at }
             });
             silent.into_iter().chain(overdue).min()
@@ -186,20 +187,20 @@ impl Balance {
         links.iter().filter_map(of_link).min()
     }
 
-    /// Sends what is overdue on a link over another one as well.
-    fn help_out(&mut self, now: Instant, id: LinkId, links: &Links, actions: &mut Actions) {
-        let (Some(patience), Some(other)) = (self.patience(id, links), best(links, Some(id)))
+    /// Sends messages whose ACK is overdue on a link over another one as well.
+    fn send_overdue(&mut self, now: Instant, id: LinkId, links: &Links, actions: &mut Actions) {
+        let (Some(timeout), Some(other)) = (self.ack_timeout(id, links), best(links, Some(id)))
         else {
             return;
         };
         while let Some(sent) = self.estimators.get(&id).and_then(LinkCapacityEstimator::waiting)
-            && sent.at + patience <= now
+            && sent.at + timeout <= now
         {
             let (msgno, lost) = (sent.msgno, sent.lost);
             if let Some(estimator) = self.estimators.get_mut(&id) {
-                estimator.look_on();
+                estimator.pass_over();
             }
-            // What was lost went over the best link when that was told.
+            // A lost message was sent again by `lose`.
             if let Some(message) = self.find(msgno).cloned().filter(|_| !lost) {
                 self.resent += 1;
                 self.submit(now, other, message, actions);
@@ -207,13 +208,14 @@ impl Balance {
         }
     }
 
-    /// How long a message over this link may be without an answer: what is usual, but so that the
-    /// best other link can still deliver it in time. `None` if there is no other.
-    fn patience(&self, id: LinkId, links: &Links) -> Option<Duration> {
+    /// The time after which a message over this link is also sent over another one: the usual time
+    /// to an ACK, but early enough that the best other link can still deliver it in time. `None` if
+    /// there is no other stable link.
+    fn ack_timeout(&self, id: LinkId, links: &Links) -> Option<Duration> {
         let rtt = links.get(&id)?.up_status()?.rtt;
         let other = links.get(&best(links, Some(id))?)?.up_status()?.rtt;
-        let usual = rtt.smoothed * 3 + rtt.variance * 4 + PATIENCE;
-        let most = self.latency.saturating_sub(other.smoothed * 3 / 2 + HELP);
+        let usual = rtt.smoothed * 3 + rtt.variance * 4 + ACK_MARGIN;
+        let most = self.latency.saturating_sub(other.smoothed * 3 / 2 + REPEAT_MARGIN);
         Some(usual.min(most).max(self.min_stability))
     }
 
@@ -229,7 +231,7 @@ impl Balance {
         actions.push_back((id, LinkAction::Submit(GroupMessage { seq, ..message })));
     }
 
-    /// The link that has been given least for what it carries. Those that answer come first.
+    /// The link that has been given least in proportion to its capacity. Stable links come first.
     fn next_turn(&self, links: &Links) -> Option<LinkId> {
         let of = |stable: bool| {
             let estimators = self.estimators.iter().filter(move |(id, _)| {
@@ -242,7 +244,7 @@ impl Balance {
         of(true).or_else(|| of(false))
     }
 
-    /// Up to what the links have been given messages.
+    /// The virtual time of the link that has been given most.
     fn virtual_time(&self) -> f64 {
         self.estimators.values().map(|estimator| estimator.served).fold(0.0, f64::max)
     }
@@ -259,7 +261,7 @@ impl Balance {
         }
     }
 
-    /// Lets go what the peer could not play any more.
+    /// Drops the messages that could not arrive in time.
     fn forget_late(&mut self, now: Instant, links: &Links) {
         let trips = links.values().filter_map(Link::up_status).map(|status| status.rtt.smoothed);
         let limit = now - (self.latency + trips.max().unwrap_or_default());

@@ -8,51 +8,51 @@ use punctual_wire::{MsgNo, SeqNo};
 
 use super::link::LinkStatus;
 
-/// What a link is taken to carry before anything is known of it: 2 Mb/s. Only the ratio to the
-/// other links matters.
+/// The estimate before the first measurement, bytes per second: 2 Mb/s. Only the ratio between
+/// links matters.
 const FIRST_RATE: f64 = 250_000.0;
-/// What no estimate falls below, bytes per second.
+/// The lower bound of the estimate, bytes per second.
 const LEAST_RATE: f64 = 5_000.0;
-/// The rate is looked at no more often than this, and than once a round trip.
+/// The shortest measurement. It also lasts for a round trip at least.
 const LEAST_INTERVAL: Duration = Duration::from_millis(50);
-/// Share of a new measurement in the mean.
+/// The weight of a new measurement in the mean.
 const GAIN: f64 = 0.3;
-/// A link that delivers this share of what it is taken to carry may carry more.
+/// A link that delivers this share of its estimate may be able to carry more.
 const BUSY: f64 = 0.8;
-/// So much more than what it delivers a link is taken to carry while it shows no queue.
+/// The estimate of a link without a queue, as a multiple of what it delivers.
 const HEADROOM: f64 = 1.25;
-/// So much of what it delivers a link with a queue is given, so that the queue goes.
+/// The estimate of a link with a queue, as a share of what it delivers, so that the queue drains.
 const DRAIN: f64 = 0.9;
-/// A longer queue than this, and a quarter of the round trip, shows that the link is full.
+/// A queueing delay above this plus a quarter of the least round trip means that the link is full.
 const LONG_QUEUE: Duration = Duration::from_millis(30);
-/// A shorter one shows that it is not.
+/// A queueing delay below this means that the link is not full.
 const SHORT_QUEUE: Duration = Duration::from_millis(10);
-/// A larger share of losses shows that it is full, and that its buffer is small.
+/// A larger share of losses means that the link is full and has a small buffer.
 const HEAVY_LOSS: f64 = 0.1;
-/// How long the least round trip is remembered, at least; twice that at most.
+/// The least round trip is remembered at least for this time, and at most for twice as long.
 const MEMORY: Duration = Duration::from_secs(10);
-/// After this time without being full, a link may be given as much as the others are.
+/// A link that was not full for this time approaches the highest estimate in its group.
 const TRUST: Duration = Duration::from_secs(5);
-/// By how much at once.
-const LEVELLING: f64 = 1.05;
+/// The largest growth in one such step.
+const LEVELLING_STEP: f64 = 1.05;
 
-/// A message on its way over the link.
+/// A message in flight over the link.
 #[derive(Debug)]
 pub(super) struct Sent {
     pub(super) msgno: MsgNo,
     pub(super) at: Instant,
     size: usize,
-    /// The peer reported it lost, and it went back to the group.
+    /// Whether the peer reported it lost. The group has sent it again then.
     pub(super) lost: bool,
 }
 
 /// The packets in flight over one link, and an estimate of the rate that the link can carry.
 ///
-/// The link's own numbers count what goes over it. An acknowledgement says what was delivered since
-/// the last one, and how long the newest packet of it took. From that follow the rate of delivery,
-/// and the queue: what a round trip takes longer than the least one. As long as there is hardly a
-/// queue, the link can carry what it delivers and some more; when there is a long one, or much is
-/// lost, it delivers what it can.
+/// The link has its own sequence numbers. An ACK shows which packets were delivered since the last
+/// one, and the time that the newest of them took. From these follow the rate of delivery and the
+/// queueing delay, which is the excess of a round trip over the least one. Without a considerable
+/// queue, the link can carry what it delivers and somewhat more. With a long queue or heavy loss,
+/// it delivers what it can carry.
 #[derive(Debug)]
 pub(super) struct LinkCapacityEstimator {
     /// The number of the next packet.
@@ -60,23 +60,23 @@ pub(super) struct LinkCapacityEstimator {
     /// Bytes of the headers of a packet.
     overhead: usize,
     flight: VecDeque<Sent>,
-    /// How many at the front of the flight had their time for an answer.
-    looked_at: usize,
-    /// What it is taken to carry, bytes per second.
+    /// The number of messages at the front of `flight` whose overdue ACK was handled.
+    handled: usize,
+    /// The estimate of the capacity, bytes per second.
     rate: f64,
-    /// Mean of what it delivers, bytes per second; `None` before the first measurement.
+    /// The mean rate of delivery, bytes per second; `None` before the first measurement.
     delivered: Option<f64>,
-    /// Mean share of losses.
+    /// The mean share of lost bytes.
     loss: f64,
-    /// When it was last full.
+    /// When the link was last full.
     full: Option<Instant>,
     measuring: Option<Measurement>,
     least: Least,
-    /// The virtual time that it has been given messages up to.
+    /// The virtual time: seconds of its capacity that the link has been given.
     pub(super) served: f64,
 }
 
-/// What was acknowledged since `from`.
+/// Bytes that were acknowledged, or lost, since `from`.
 #[derive(Debug)]
 struct Measurement {
     from: Instant,
@@ -85,7 +85,7 @@ struct Measurement {
     round_trip: Option<Duration>,
 }
 
-/// The least round trip of the last while.
+/// The least round trip of the last ten to twenty seconds.
 #[derive(Debug, Default)]
 struct Least {
     since: Instant,
@@ -94,13 +94,14 @@ struct Least {
 }
 
 impl LinkCapacityEstimator {
-    /// For a link whose packets begin with `next` and have `overhead` bytes of headers.
+    /// An estimator for a link whose packets begin with `next` and have `overhead` bytes of
+    /// headers.
     pub(super) fn new(next: SeqNo, served: f64, overhead: usize) -> Self {
         Self {
             next,
             overhead,
             flight: VecDeque::new(),
-            looked_at: 0,
+            handled: 0,
             rate: FIRST_RATE,
             delivered: None,
             loss: 0.0,
@@ -116,20 +117,20 @@ impl LinkCapacityEstimator {
         payload + self.overhead
     }
 
-    /// Notes a message that goes over the link now; the number of its packet.
+    /// Notes a message that is sent over the link now. Returns the sequence number of its packet.
     pub(super) fn send(&mut self, now: Instant, msgno: MsgNo, size: usize) -> SeqNo {
         let seq = self.next;
         self.next = seq.next();
         if self.flight.is_empty() {
-            // A pause is no slow delivery.
+            // A pause of the sender must not count as slow delivery.
             self.measuring = None;
         }
         self.flight.push_back(Sent { msgno, at: now, size, lost: false });
         seq
     }
 
-    /// The peer has acknowledged all numbers before that in `status`; tells `delivered` of each
-    /// message that arrived. `level` is the most that a link of the group is taken to carry.
+    /// Takes in an ACK of all numbers before the one in `status`. Calls `delivered` for each
+    /// message that arrived. `level` is the highest estimate in the group.
     pub(super) fn acknowledge(
         &mut self,
         status: &LinkStatus,
@@ -157,7 +158,7 @@ impl LinkCapacityEstimator {
                 delivered(sent.msgno);
             }
             self.flight.pop_front();
-            self.looked_at = self.looked_at.saturating_sub(1);
+            self.handled = self.handled.saturating_sub(1);
         }
         if let (Some(at), Some(measuring)) = (newest, &mut self.measuring) {
             let sample = now.saturating_since(at);
@@ -168,34 +169,35 @@ impl LinkCapacityEstimator {
         self.measure(now, status.rtt.smoothed, level);
     }
 
-    /// The packet `seq` was reported lost; its message, if it is on its way.
+    /// The packet `seq` was reported lost. Returns its message, if it was in flight and not
+    /// reported before.
     pub(super) fn lose(&mut self, seq: SeqNo) -> Option<MsgNo> {
         let first = self.next.minus(u32::try_from(self.flight.len()).ok()?);
         let sent = self.flight.get_mut(usize::try_from(seq.distance_from(first)).ok()?)?;
         (!std::mem::replace(&mut sent.lost, true)).then_some(sent.msgno)
     }
 
-    /// The oldest message whose time for an answer nobody has looked at, and when it was sent.
+    /// The oldest message in flight whose overdue ACK was not handled yet.
     pub(super) fn waiting(&self) -> Option<&Sent> {
-        self.flight.get(self.looked_at)
+        self.flight.get(self.handled)
     }
 
-    /// The next one.
-    pub(super) const fn look_on(&mut self) {
-        self.looked_at += 1;
+    /// Marks the overdue ACK of the message that `waiting` returns as handled.
+    pub(super) const fn pass_over(&mut self) {
+        self.handled += 1;
     }
 
-    /// The messages on their way.
+    /// The messages in flight.
     pub(super) fn flight(&self) -> impl Iterator<Item = MsgNo> {
         self.flight.iter().filter(|sent| !sent.lost).map(|sent| sent.msgno)
     }
 
-    /// What the link is taken to carry, bytes per second.
+    /// The estimate of the capacity, bytes per second.
     pub(super) const fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// After an outage it begins anew, with little.
+    /// Starts over after an outage, with a low estimate.
     pub(super) fn restart(&mut self, served: f64) {
         self.rate = self.rate.min(FIRST_RATE);
         self.delivered = None;
@@ -205,7 +207,7 @@ impl LinkCapacityEstimator {
         self.served = served;
     }
 
-    /// Takes the measurement in if it is long enough.
+    /// Evaluates the measurement if it is long enough.
     #[expect(clippy::cast_precision_loss, reason = "bytes of an interval")]
     fn measure(&mut self, now: Instant, round_trip: Duration, level: f64) {
         let Some(measured) = &self.measuring else { return };
@@ -228,7 +230,7 @@ impl LinkCapacityEstimator {
             if mean > self.rate * BUSY {
                 self.rate = mean * HEADROOM;
             } else if self.full.is_none_or(|at| now.saturating_since(at) > TRUST) {
-                self.rate = self.rate.max(level.min(self.rate * LEVELLING));
+                self.rate = self.rate.max(level.min(self.rate * LEVELLING_STEP));
             }
         }
         self.rate = self.rate.max(LEAST_RATE);
@@ -257,8 +259,9 @@ mod tests {
 
     use super::*;
 
-    /// Sends a packet of 1,250 bytes each `interval` for two seconds over a link that takes
-    /// `delay` and carries one each `service`; an ACK comes each 10 ms, and each `lossy`th is lost.
+    /// Sends a packet of 1,250 bytes every `interval` ms for two seconds over a link with a delay
+    /// of `delay` ms that carries a packet every `service` ms. An ACK comes every 10 ms, and every
+    /// `lossy`th packet is lost.
     fn run(interval: u64, service: u64, delay: u64, lossy: usize) -> LinkCapacityEstimator {
         let mut capacity = LinkCapacityEstimator::new(SeqNo::new(5), 0.0, 44);
         let mut free = 0;
@@ -296,15 +299,15 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_shows_no_queue_may_carry_more_than_it_does() {
-        // 5 Mb/s go over it.
+    fn a_link_without_a_queue_is_estimated_above_its_delivery_rate() {
+        // It delivers 5 Mb/s.
         let rate = run(2, 1, 20, usize::MAX).rate() * 8.0;
         assert!((5_500_000.0..8_000_000.0).contains(&rate), "{rate}");
     }
 
     #[test]
     fn a_link_with_a_queue_is_full() {
-        // 10 Mb/s are to go over it, and 5 do.
+        // It is offered 10 Mb/s and delivers 5.
         let capacity = run(1, 2, 20, usize::MAX);
         let rate = capacity.rate() * 8.0;
         assert!((3_500_000.0..5_200_000.0).contains(&rate), "{rate}");

@@ -69,7 +69,7 @@ impl Distribution {
         }
     }
 
-    /// Takes the status of a link; [`evaluate`](Self::evaluate) acts on it.
+    /// Takes in the status of a link; [`evaluate`](Self::evaluate) acts on it.
     pub(super) fn update(&mut self, id: LinkId, status: &LinkStatus) {
         if let Self::Balance(balance) = self {
             balance.update(id, status);
@@ -113,8 +113,8 @@ impl Distribution {
         }
     }
 
-    /// Judges the links by their status, and does what is due at `now`. `next` is the number of the
-    /// stream's next message.
+    /// Updates the states of the links by their status, and carries out what is due at `now`.
+    /// `next` is the number of the stream's next message.
     pub(super) fn evaluate(
         &mut self,
         now: Instant,
@@ -129,8 +129,7 @@ impl Distribution {
         }
     }
 
-    /// When [`evaluate`](Self::evaluate) may come to another result; `None` for not before
-    /// something happens.
+    /// When [`evaluate`](Self::evaluate) is to be called next; `None` if no timer runs.
     pub(super) fn next(&self, links: &Links) -> Option<Instant> {
         match self {
             Self::Broadcast => None,
@@ -139,7 +138,7 @@ impl Distribution {
         }
     }
 
-    /// How often another link took over in a backup group.
+    /// The number of times that another link took over in a backup group; 0 in other groups.
     pub(super) const fn switches(&self) -> u64 {
         match self {
             Self::Backup(backup) => backup.switches(),
@@ -147,7 +146,7 @@ impl Distribution {
         }
     }
 
-    /// Messages of a balancing group that went over a link again, or over another one as well.
+    /// The number of transmissions in a balancing group beyond the first of each message.
     pub(super) const fn resent(&self) -> u64 {
         match self {
             Self::Balance(balance) => balance.resent(),

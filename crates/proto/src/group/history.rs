@@ -6,7 +6,7 @@ use punctual_wire::SeqNo;
 
 use super::GroupMessage;
 
-/// Messages that no link has acknowledged yet, for a link that takes over.
+/// The messages that no link has acknowledged yet. A link that takes over sends them.
 #[derive(Debug, Default)]
 pub(super) struct History {
     messages: VecDeque<GroupMessage>,
@@ -17,32 +17,33 @@ impl History {
         self.messages.push_back(message);
     }
 
-    /// The message with this number, if it is still here.
+    /// The message with this number, if it is still kept.
     pub(super) fn get(&self, seq: SeqNo) -> Option<&GroupMessage> {
         let steps = seq.distance_from(self.messages.front()?.seq);
         self.messages.get(usize::try_from(steps).ok()?)
     }
 
-    /// The oldest number; `None` if there are none.
+    /// The oldest number; `None` if there is no message.
     pub(super) fn first(&self) -> Option<SeqNo> {
         self.messages.front().map(|message| message.seq)
     }
 
-    /// Lets go what comes before `seq`.
+    /// Drops the messages before `seq`.
     pub(super) fn acknowledge(&mut self, seq: SeqNo) {
         while self.messages.front().is_some_and(|message| message.seq.is_before(seq)) {
             self.messages.pop_front();
         }
     }
 
-    /// Lets go what originated before `limit`: the peer could not play it any more.
+    /// Drops the messages with an origin time before `limit`, which the peer could not deliver in
+    /// time.
     pub(super) fn drop_before(&mut self, limit: Instant) {
         while self.messages.front().is_some_and(|message| message.origin < limit) {
             self.messages.pop_front();
         }
     }
 
-    /// Mean time between messages; `None` for fewer than two.
+    /// The mean time between messages; `None` for fewer than two.
     pub(super) fn interval(&self) -> Option<Duration> {
         let (first, last) = (self.messages.front()?, self.messages.back()?);
         let steps = u32::try_from(self.messages.len() - 1).ok().filter(|&steps| steps > 0)?;

@@ -10,27 +10,28 @@ use super::{GROUP_BIT, GroupKind};
 use crate::handshake::Negotiated;
 use crate::handshake::terms::{Blocks, TimeBase};
 
-/// How much later than data an ACK is sent.
+/// The longest time from a data packet to its ACK.
 const ACK: Duration = Duration::from_millis(10);
 
-/// Names a link of a group. Never used again for another link of it.
+/// The ID of a link in its group. A group uses each ID once.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct LinkId(pub(super) u32);
 
-/// What a link of a group does.
+/// The state of a link of a group.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LinkState {
     /// Its connection is not established yet.
     Joining,
-    /// It is on standby: only keepalives go over it.
+    /// It is on standby: only keepalives are sent over it.
     Idle,
-    /// It carries the stream since a moment ago, and has to prove itself.
+    /// It has just begun to carry the stream, and is not known to be stable yet.
     Activating,
     /// It carries the stream, and the peer answers.
     Stable,
     /// It carries the stream, but the peer does not answer over it.
     Unstable,
-    /// The peer answers again after it did not.
+    /// It carries the stream, and the peer answers again after a silence. It becomes stable if it
+    /// answers for some latencies.
     Wary,
     /// Its connection has ended.
     Gone,
@@ -42,32 +43,32 @@ impl LinkState {
         !matches!(self, Self::Joining | Self::Gone)
     }
 
-    /// Whether messages go over it.
+    /// Whether it carries the stream.
     pub const fn is_active(self) -> bool {
         self.is_up() && !matches!(self, Self::Idle)
     }
 }
 
-/// What makes a connection a link of a group. Written by
+/// The data that makes a connection a link of a group: see
 /// [`Group::membership`](super::Group::membership).
 #[derive(Clone, Debug)]
 pub struct Membership {
     pub(crate) extension: GroupExtension,
-    /// What timestamps count from.
+    /// The instant from which timestamps count.
     pub(crate) start: Instant,
-    /// The number that the next message of the group will have.
+    /// The sequence number of the group's next message.
     pub(crate) send_next: SeqNo,
     pub(crate) peer_group: Option<u32>,
-    /// What the first link settled, if there was one.
+    /// The time base of the first link; `None` before it is established.
     pub(crate) timebase: Option<GroupTimebase>,
 }
 
-/// The time base, latency and drift that the first link of a group settled for all links, and the
-/// number that is delivered next.
+/// The time base, latency and drift that all links of a group share since its first link was
+/// established, and the next sequence number to be delivered.
 #[derive(Clone, Debug)]
 pub struct GroupTimebase {
     pub(crate) base: TimeBase,
-    /// The number that is delivered next.
+    /// The next sequence number to be delivered.
     pub(crate) receive_next: SeqNo,
     pub(crate) receive_latency: Duration,
     /// The correction for the peer's clock, nanoseconds.
@@ -75,7 +76,7 @@ pub struct GroupTimebase {
 }
 
 impl Membership {
-    /// Takes in the answer to a call with this membership.
+    /// Checks the answer to a call with this membership, and completes the terms.
     pub(crate) fn conclude(
         &self,
         answer: &Blocks,
@@ -90,7 +91,7 @@ impl Membership {
         self.check_offer(&peer).map(|()| peer)
     }
 
-    /// Writes the answer to a caller that is to be a link.
+    /// Completes the answer to a caller that becomes a link, and the terms.
     pub(crate) fn respond(
         &self,
         offer: &GroupOffer,
@@ -103,12 +104,12 @@ impl Membership {
         Ok(())
     }
 
-    /// Whether the link is one of a balancing group.
+    /// Whether the link belongs to a balancing group.
     pub(crate) const fn balances(&self) -> bool {
         self.extension.kind == GroupKind::Balance.wire()
     }
 
-    /// All links lead to one group of the peer's, of this group's kind.
+    /// Checks that the link leads to the same group as the other links, of this group's kind.
     fn check_offer(&self, peer: &GroupOffer) -> Result<(), RejectReason> {
         let other = self.peer_group.is_some_and(|group| group != peer.peer_group);
         if other || peer.kind.wire() != self.extension.kind {
@@ -117,7 +118,7 @@ impl Membership {
         Ok(())
     }
 
-    /// Replaces what a link has from the group instead of from its own handshake.
+    /// Replaces the terms that come from the group instead of the link's own handshake.
     fn join(&self, peer: &GroupOffer, negotiated: &mut Negotiated) {
         negotiated.peer_group = Some(peer.peer_group);
         if let Some(timebase) = &self.timebase {
@@ -131,20 +132,20 @@ impl Membership {
     }
 }
 
-/// A caller's wish to be a link of a group.
+/// A caller's request to become a link of a group.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct GroupOffer {
     /// The peer's ID of the group.
     pub peer_group: u32,
-    /// What it does with its links.
+    /// The kind of the group.
     pub kind: GroupKind,
     /// The link's weight.
     pub weight: u16,
 }
 
 impl GroupOffer {
-    /// Checks what a caller asks for: a kind that exists, an ID of a group, and no synchronisation
-    /// by message numbers.
+    /// Checks the request: the kind must be known, the ID must be that of a group, and
+    /// synchronisation by message numbers is not supported.
     pub(crate) fn check(extension: &GroupExtension) -> Result<Self, RejectReason> {
         let kind = GroupKind::from_wire(extension.kind).ok_or(RejectReason::GROUP)?;
         let is_group = extension.group_id & GROUP_BIT != 0 && extension.group_id >> 31 == 0;
@@ -155,8 +156,8 @@ impl GroupOffer {
     }
 }
 
-/// A message with its numbers: those that it has on every link, but in a balancing group the
-/// sequence number is the link's own.
+/// A message with its numbers. They are the same on every link; only in a balancing group the
+/// sequence number belongs to one link.
 #[derive(Clone, Debug)]
 pub struct GroupMessage {
     pub(crate) seq: SeqNo,
@@ -167,18 +168,18 @@ pub struct GroupMessage {
     pub(crate) payload: Bytes,
 }
 
-/// What is to be done at a link.
+/// An action that the driver carries out at a link.
 #[derive(Clone, Debug)]
 pub enum LinkAction {
-    /// Send this message.
+    /// Send the message.
     Submit(GroupMessage),
-    /// Say [`Event::Writable`](crate::Event::Writable) when there is room.
+    /// Report [`Event::Writable`](crate::Event::Writable) when the send buffer has room.
     AwaitRoom,
-    /// Forget what waits to be sent or acknowledged, and tell the peer that the link is idle.
+    /// Empty the send buffer, and inform the peer that the link is on standby.
     Silence,
     /// Deliver by the group's time base instead of the link's own.
     Align(GroupTimebase),
-    /// Correct deliveries for the drift of the peer's clock by so many nanoseconds.
+    /// Correct the time of deliveries for this drift of the peer's clock, nanoseconds.
     SetDrift(i64),
 }
 
@@ -192,32 +193,33 @@ pub struct LinkTerms {
     pub(crate) receive_latency: Duration,
     pub(crate) peer_latency: Duration,
     pub(crate) max_payload: usize,
-    /// Bytes of the headers of a packet by its path.
+    /// Bytes of the headers of a packet on its path.
     pub(crate) packet_overhead: usize,
 }
 
-/// How a link is.
+/// The status of a link.
 #[derive(Clone, Debug)]
 pub struct LinkStatus {
     /// All numbers before this one have been acknowledged over this link.
     pub(crate) acknowledged: SeqNo,
-    /// When the peer last answered to data, by an ACK or a NAK.
+    /// When the last ACK or NAK came from the peer.
     pub(crate) last_response: Instant,
-    /// Since when there is something to acknowledge without a pause; `None` if there is nothing.
+    /// Since when there have always been unacknowledged packets; `None` if there are none.
     pub(crate) waiting_since: Option<Instant>,
-    /// How many more messages the send buffer takes.
+    /// The number of further messages that fit the send buffer.
     pub(crate) room: usize,
-    /// Largest payload that the path carries now, bytes.
+    /// The largest payload that the path carries now, bytes.
     pub(crate) max_payload: usize,
     pub(crate) rtt: Rtt,
-    /// What this link takes for the drift of the peer's clock, nanoseconds.
+    /// The link's estimate of the drift of the peer's clock, nanoseconds.
     pub(crate) drift: i64,
 }
 
 impl LinkStatus {
-    /// When a link whose data waits for an answer is unstable without one.
+    /// When the link becomes unstable unless the peer answers; `None` if no data waits for an ACK.
     pub(super) fn silent_at(&self, min_stability: Duration, latency: Duration) -> Option<Instant> {
-        // What takes over must still arrive in time; libsrt waits for a whole latency at most.
+        // Messages that another link repeats must still arrive in time. libsrt waits for a whole
+        // latency at most.
         let in_time = latency.saturating_sub(self.rtt.smoothed + ACK);
         let most = in_time.max(min_stability);
         let usual = self.rtt.smoothed * 2 + self.rtt.variance * 4;
@@ -228,22 +230,22 @@ impl LinkStatus {
 
 /// The links of a group.
 pub(super) type Links = BTreeMap<LinkId, Link>;
-/// Actions that the group's driver is to carry out, in their order.
+/// The actions for the group's driver, in order.
 pub(super) type Actions = VecDeque<(LinkId, LinkAction)>;
 
-/// A link as the group keeps it.
+/// The group's record of a link.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) weight: u16,
     pub(super) state: LinkState,
     /// When the state began.
     pub(super) since: Instant,
-    /// The number of the next message that this link is to be given.
+    /// The sequence number of the next message for this link.
     pub(super) cursor: SeqNo,
-    /// While the link is behind the stream: when it is given the next message.
+    /// While the link catches up with the stream: when it gets the next message.
     pub(super) catch_up: Option<Instant>,
-    /// Whether it was ever given a message. Until then it has acknowledged nothing, although its
-    /// numbers begin where the stream was when it was called.
+    /// Whether the link has ever got a message. Before that its acknowledged number means nothing:
+    /// it is the position of the stream when the link was made.
     pub(super) used: bool,
     pub(super) max_payload: usize,
     pub(super) status: Option<LinkStatus>,
@@ -263,12 +265,12 @@ impl Link {
         }
     }
 
-    /// What the link last said of itself, if it stands.
+    /// The last status, if the link is established.
     pub(super) fn up_status(&self) -> Option<&LinkStatus> {
         self.status.as_ref().filter(|_| self.state.is_up())
     }
 
-    /// Whether its send buffer takes a message.
+    /// Whether its send buffer has room for a message.
     pub(super) fn has_room(&self) -> bool {
         self.status.as_ref().is_none_or(|status| status.room > 0)
     }
@@ -287,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_takes_only_the_answer_of_the_peers_group() {
+    fn a_call_accepts_only_an_answer_from_the_peers_group() {
         let group = Group::new(GroupKind::Broadcast, Duration::from_millis(60), 9, Instant::ORIGIN);
         let mut membership = group.membership(LinkId(0));
         let block = |group_id, kind| GroupExtension { group_id, kind, flags: 0, weight: 0 };

@@ -6,30 +6,30 @@ use punctual_wire::{MsgNo, SeqNo};
 use super::message_distance;
 use crate::event::Message;
 
-/// What the links deliver becomes one stream: each message once, in order.
+/// Merges the messages of all links into one stream: each message once, in order.
 ///
-/// All links deliver by the same time base, so what is due at an instant is due on every link that
-/// has it. When all that is due has been handed in, a number that is not there is lost.
+/// All links share a time base, so that a message is due at the same time on every link that has
+/// it. When all messages that are due have been handed in, a number without a message is lost.
 #[derive(Debug, Default)]
 pub(super) struct Merger {
     next: Option<Place>,
-    /// The place of `next` in the stream, counted without wrapping.
+    /// The position of `next` in the stream, which does not wrap.
     place: i64,
     waiting: BTreeMap<i64, Message>,
     counts: Received,
 }
 
-/// By which of its numbers a message has its place in the stream.
+/// The number that determines the position of a message in the stream.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    /// All links share sequence numbers.
+    /// A sequence number, which all links share.
     Packet(SeqNo),
-    /// The links count packets for themselves; message numbers are the group's.
+    /// A message number, where each link has its own sequence numbers.
     Message(MsgNo),
 }
 
 impl Place {
-    /// How far behind this place the message belongs; negative if before it.
+    /// The distance from this place to the message; negative if the message is before it.
     fn ahead(self, message: &Message) -> i64 {
         match self {
             Self::Packet(next) => message.seq.distance_from(next).into(),
@@ -46,30 +46,30 @@ impl Place {
     }
 }
 
-/// What was received, each message once.
+/// Counts of what was received.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Received {
     pub(super) packets: u64,
     pub(super) bytes: u64,
     /// Messages that no link delivered.
     pub(super) lost: u64,
-    /// Messages that another link had delivered, or that came when their place was passed.
+    /// Messages that another link had already delivered, or that came too late.
     pub(super) copies: u64,
 }
 
 impl Merger {
-    /// The first number of the stream.
+    /// Sets the first sequence number of the stream.
     pub(super) const fn start_at(&mut self, seq: SeqNo) {
         self.next = Some(Place::Packet(seq));
     }
 
-    /// The first message number of a stream whose links count packets for themselves.
+    /// Sets the first message number of a stream whose links have their own sequence numbers.
     pub(super) const fn start_at_message(&mut self, msgno: MsgNo) {
         self.next = Some(Place::Message(msgno));
     }
 
-    /// The packet that is delivered next; `None` before the stream began, and where the links count
-    /// for themselves.
+    /// The next sequence number to be delivered; `None` before the stream begins, and where links
+    /// have their own sequence numbers.
     pub(super) const fn next(&self) -> Option<SeqNo> {
         match self.next {
             Some(Place::Packet(seq)) => Some(seq),
@@ -77,7 +77,7 @@ impl Merger {
         }
     }
 
-    /// When the next message that is here is due.
+    /// When the first message that is held is due; `None` if none is held.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.waiting.first_key_value().map(|(_, message)| message.due)
     }
@@ -86,7 +86,7 @@ impl Merger {
         &self.counts
     }
 
-    /// Takes in what a link delivers; whether it is news.
+    /// Takes in a message of a link. Returns `false` if it is a copy or too late.
     pub(super) fn insert(&mut self, message: Message) -> bool {
         let next = *self.next.get_or_insert(Place::Packet(message.seq));
         let place = self.place + next.ahead(&message);
@@ -135,8 +135,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the links have and in whatever portions they hand it in, the stream is what a
-        /// set of all numbers says: each once, in order, and what is in none is lost.
+        /// The stream is the union of the links' messages, each once and in order, and a number
+        /// that no link has is lost; for any messages and any times of handing in.
         #[test]
         fn the_stream_is_the_union_of_the_links(
             isn in 0u32..=0x7FFF_FFFF,
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_due_waits() {
+    fn a_message_is_not_delivered_before_it_is_due() {
         let mut merger = Merger::default();
         merger.start_at(SeqNo::new(5));
         merger.insert(message(SeqNo::new(6), 20));
@@ -197,7 +197,7 @@ mod tests {
         assert!(merger.insert(with(numbers[3], 7, 40)));
         assert!(merger.insert(with(numbers[1], 900, 20)));
         assert!(merger.insert(with(numbers[0], 8, 10)));
-        assert!(!merger.insert(with(numbers[1], 9, 20)), "another link has brought it");
+        assert!(!merger.insert(with(numbers[1], 9, 20)), "another link has delivered it");
         assert!(merger.insert(with(numbers[2], 901, 30)));
         assert_eq!(merger.next_due(), Some(Instant::from_millis(10)));
         let taken: Vec<_> = std::iter::from_fn(|| merger.take(Instant::from_millis(50)))

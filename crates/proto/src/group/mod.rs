@@ -1,23 +1,24 @@
 //! Groups: one stream over several links (draft section 3.2.1.4; libsrt's socket groups).
 //!
-//! A link is an ordinary connection, possibly of another endpoint. A [`Group`] tells its links what
-//! to send with which numbers, and merges what they deliver: each message once, in order, at its
-//! time. It is a machine as an endpoint is: whoever drives it hands in what its links say of
-//! themselves ([`LinkStatus`], [`LinkTerms`], messages) and the time, and carries out its
-//! [`LinkAction`]s at the endpoints that hold the links.
+//! A link is an ordinary connection; the links of a group may belong to different endpoints. A
+//! [`Group`] decides which messages each link sends and with which numbers, and merges the messages
+//! that the links deliver: each once, in order, when it is due. Like an endpoint it does no I/O:
+//! its driver passes it the status and the terms of the links ([`LinkStatus`], [`LinkTerms`]),
+//! their messages and the time, and carries out its [`LinkAction`]s at the endpoints that hold the
+//! links.
 //!
 //! - [`Endpoint::connect_link`](crate::Endpoint::connect_link) and
-//!   [`Endpoint::accept_link`](crate::Endpoint::accept_link) make a link of a
+//!   [`Endpoint::accept_link`](crate::Endpoint::accept_link) make a connection a link, by a
 //!   [`Membership`] that the group writes.
-//! - [`Endpoint::link_terms`](crate::Endpoint::link_terms) says what a new link agreed on, for
+//! - [`Endpoint::link_terms`](crate::Endpoint::link_terms) returns the terms of a new link, for
 //!   [`Group::link_up`].
-//! - [`Endpoint::link_status`](crate::Endpoint::link_status) says how a link is, for
+//! - [`Endpoint::link_status`](crate::Endpoint::link_status) returns the status of a link, for
 //!   [`Group::update`].
 //! - [`Endpoint::apply`](crate::Endpoint::apply) carries out an action.
 //!
-//! All links of a group count from the same start and share sequence numbers, message numbers and
-//! the time base of the first one, so that a message is due at the same instant whichever link it
-//! came by.
+//! All links of a group share the sequence numbers, the message numbers, the start of the
+//! timestamps and the time base of the first link, so that a message is due at the same instant on
+//! every link.
 
 mod backup;
 mod balance;
@@ -50,23 +51,24 @@ use crate::error::SendError;
 use crate::event::{Message, SendOptions};
 use crate::statistics::Statistics;
 
-/// Marks the ID of a group among socket IDs.
+/// The bit that distinguishes the ID of a group from a socket ID.
 const GROUP_BIT: u32 = 1 << 30;
 
-/// The kind of group that only this implementation knows. libsrt has 1 and 2, has planned two more,
-/// and rejects every other.
+/// The wire number of balancing groups, which only this implementation knows. libsrt uses 1 and 2,
+/// has reserved two more, and rejects every other.
 const BALANCE: u8 = 80;
 
 /// The kind of a group: how it uses its links \[grouptype\].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum GroupKind {
-    /// Every message goes over every link: nothing is lost while one of them carries it.
+    /// Every message is sent over every link: nothing is lost while one of them delivers it.
     Broadcast,
-    /// One link carries the stream, that of the highest weight which is stable; another one takes
-    /// over when it fails.
+    /// One link carries the stream: the stable one of the highest weight. When it fails, another
+    /// link takes over.
     Backup,
-    /// Each message goes over one link, as much over each as it carries; what a link loses or does
-    /// not deliver in its time goes over another one. Between two ends of this implementation.
+    /// Each message is sent over one link, in proportion to the capacity of the links. A message
+    /// that a link loses, or does not deliver in time, is sent over another link. Only between two
+    /// ends of this implementation.
     Balance,
 }
 
@@ -92,18 +94,18 @@ impl GroupKind {
 
 /// One stream over several links.
 ///
-/// - links: [`add_link`](Self::add_link), [`membership`](Self::membership),
-///   [`link_up`](Self::link_up), [`link_down`](Self::link_down), [`update`](Self::update)
-/// - the application's: [`send`](Self::send), [`recv`](Self::recv)
-/// - out: [`poll_action`](Self::poll_action), [`poll_timeout`](Self::poll_timeout) with
-///   [`handle_timeout`](Self::handle_timeout)
+/// - For the links: [`add_link`](Self::add_link), [`membership`](Self::membership),
+///   [`link_up`](Self::link_up), [`link_down`](Self::link_down), [`update`](Self::update).
+/// - For the application: [`send`](Self::send), [`recv`](Self::recv).
+/// - For the driver: [`poll_action`](Self::poll_action), and [`poll_timeout`](Self::poll_timeout)
+///   with [`handle_timeout`](Self::handle_timeout).
 ///
-/// After any call that takes `&mut self`, carry out every action.
+/// After any call that takes `&mut self`, the driver carries out every action.
 #[derive(Debug)]
 pub struct Group {
     id: u32,
     distribution: Distribution,
-    /// The time that all links' timestamps count from.
+    /// The instant from which the timestamps of all links count.
     start: Instant,
     peer_group: Option<u32>,
     links: Links,
@@ -118,9 +120,9 @@ pub struct Group {
     counts: Counts,
 }
 
-/// How far the message number `a` is ahead of `b`; negative if it is behind.
+/// The number of messages from `b` to `a` around the wrap; negative if `a` is before `b`.
 fn message_distance(a: MsgNo, b: MsgNo) -> i64 {
-    // 0 is no message's number.
+    // Message numbers go from 1 to the maximum.
     let span = i64::from(MsgNo::MAX.value());
     let ahead = (i64::from(a.value()) - i64::from(b.value())).rem_euclid(span);
     if ahead > span / 2 { ahead - span } else { ahead }
@@ -130,26 +132,26 @@ fn message_distance(a: MsgNo, b: MsgNo) -> i64 {
 struct Counts {
     sent: u64,
     bytes_sent: u64,
-    /// Bytes of the headers of a packet, by the path of the first link.
+    /// Bytes of the headers of a packet on the path of the first link.
     packet_overhead: usize,
 }
 
 impl Group {
-    /// A group without links. `random` makes its ID and its first sequence number; real use takes
-    /// it from the system's randomness. `min_stability` is the least time without an answer after
-    /// which a backup group holds a link for unstable (`groupminstabletimeo`).
+    /// A group without links. Its ID and its first sequence number are made from `random`, which
+    /// must come from a secure random generator in real use. In a backup group, a link that leaves
+    /// data unanswered for `min_stability` or longer may be unstable (`groupminstabletimeo`).
     pub fn new(kind: GroupKind, min_stability: Duration, random: u64, now: Instant) -> Self {
-        #[expect(clippy::cast_possible_truncation, reason = "each takes half of the chance")]
+        #[expect(clippy::cast_possible_truncation, reason = "each takes half of the bits")]
         let (for_id, for_isn) = ((random >> 32) as u32, random as u32);
         Self {
-            // The low bits are a number from 1, so that no group has the ID of none.
+            // The low bits are never all zero, since that is not a valid ID.
             id: GROUP_BIT | (for_id % (GROUP_BIT - 1) + 1),
             distribution: Distribution::new(kind, min_stability),
             start: now,
             peer_group: None,
             links: Links::new(),
             next_link: 0,
-            // The largest number may not stand in a handshake.
+            // The largest number is not allowed in a handshake.
             next_seq: SeqNo::new(for_isn % SeqNo::MAX.value()),
             first_msgno: MsgNo::FIRST,
             next_msgno: MsgNo::FIRST,
@@ -161,8 +163,9 @@ impl Group {
         }
     }
 
-    /// The same before its first link, with another number than 1 for its first message: both ends
-    /// of a balancing group must have the same one. It brings the wrap of the numbers near.
+    /// Sets the number of the first message, which is 1 by default. To be called before the first
+    /// link is added. Both ends of a balancing group must use the same number. Tests use it to
+    /// start near the wrap of the numbers.
     #[must_use]
     pub const fn with_first_message(mut self, first: MsgNo) -> Self {
         self.first_msgno = first;
@@ -185,8 +188,8 @@ impl Group {
         self.peer_group
     }
 
-    /// A new link, which carries nothing before [`link_up`](Self::link_up). In a backup group the
-    /// links are used in the order of their weights, highest first.
+    /// Adds a link, which carries messages after [`link_up`](Self::link_up). A backup group prefers
+    /// links of higher weight.
     pub fn add_link(&mut self, weight: u16) -> LinkId {
         let id = LinkId(self.next_link);
         self.next_link += 1;
@@ -194,13 +197,13 @@ impl Group {
         id
     }
 
-    /// Forgets a link; what it has not delivered is lost.
+    /// Removes a link. Messages that it has received but not delivered are lost.
     pub fn remove_link(&mut self, now: Instant, id: LinkId) {
         self.link_down(now, id);
         self.links.remove(&id);
     }
 
-    /// With what a call, or the answer to one, makes its connection a link of this group.
+    /// The membership that makes a connection a link of this group, when it is called or accepted.
     pub fn membership(&self, id: LinkId) -> Membership {
         let isn = if self.next_seq == SeqNo::MAX { self.next_seq.next() } else { self.next_seq };
         Membership {
@@ -220,12 +223,13 @@ impl Group {
         }
     }
 
-    /// The link is established, on these terms. The first one settles the group's numbers, time
-    /// base and latency.
+    /// Notes that a link is established on these terms. The first link determines the numbers, the
+    /// time base and the latency of the group.
     ///
     /// # Errors
     ///
-    /// The link leads to another group than the others: it is to be closed.
+    /// [`RejectReason::GROUP`] if the link leads to another group of the peer's than the other
+    /// links. The caller has to close it.
     pub fn link_up(
         &mut self,
         now: Instant,
@@ -266,8 +270,8 @@ impl Group {
         Ok(())
     }
 
-    /// The link's connection has ended, or will not come to be. What it received before may still
-    /// be handed in.
+    /// Notes that the link's connection has ended, or that its handshake has failed. Messages that
+    /// it received before may still be handed in.
     pub fn link_down(&mut self, now: Instant, id: LinkId) {
         if let Some(link) = self.links.get_mut(&id) {
             link.state = LinkState::Gone;
@@ -277,7 +281,7 @@ impl Group {
         self.handle_timeout(now);
     }
 
-    /// Takes the status of a link. [`handle_timeout`](Self::handle_timeout) acts on it.
+    /// Takes in the status of a link. [`handle_timeout`](Self::handle_timeout) acts on it.
     pub fn update(&mut self, id: LinkId, status: LinkStatus) {
         let Some(link) = self.links.get_mut(&id).filter(|link| link.state.is_up()) else { return };
         let drift = status.drift;
@@ -292,35 +296,37 @@ impl Group {
         }
     }
 
-    /// Does what is due at `now`, by what the links last said of themselves.
+    /// Carries out everything that is due at `now`, by the last status of the links.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.distribution.evaluate(now, self.next_seq, &mut self.links, &mut self.actions);
     }
 
-    /// When `handle_timeout` has something to do, after [`update`](Self::update)s; `None` for not
-    /// before something happens.
+    /// The next time at which `handle_timeout` is to be called, after [`update`](Self::update)s;
+    /// `None` if no timer runs.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.distribution.next(&self.links)
     }
 
-    /// When [`recv`](Self::recv) has something that is here already; `None` if there is nothing.
-    /// The links of other groups than balancing ones hand in nothing before its time.
+    /// The time at which the first message in the group is due for [`recv`](Self::recv); `None` if
+    /// the group holds no message. Links hand in their messages when they are due, except those of
+    /// balancing groups, which hand them in at once.
     pub fn next_delivery(&self) -> Option<Instant> {
         self.merger.next_due()
     }
 
-    /// The next action to be carried out at a link, if any.
+    /// The next action for a link; `None` if there is none.
     pub fn poll_action(&mut self) -> Option<(LinkId, LinkAction)> {
         self.actions.pop_front()
     }
 
-    /// Takes a message for sending. It does not wait: a link of a broadcast group without room
-    /// misses the message.
+    /// Sends a message over the links. It never blocks: a link of a broadcast group whose send
+    /// buffer is full misses the message.
     ///
     /// # Errors
     ///
-    /// No link is established, the message does not fit a packet, or all links that carry the
-    /// stream are full; then the next of them that has room says
+    /// [`SendError::NotConnected`] if no link is established, [`SendError::Size`] if the message is
+    /// empty or does not fit a packet, [`SendError::Full`] if all links that carry the stream are
+    /// full. In the last case, the first of these links that has room again reports
     /// [`Event::Writable`](crate::Event::Writable).
     pub fn send(
         &mut self,
@@ -353,33 +359,34 @@ impl Group {
         Ok(())
     }
 
-    /// Whether a link that carries the stream, or one that may, has room for a message, by what the
-    /// links last said of themselves.
+    /// Whether the send buffer of a link that carries the stream (or may, if no link does) has room
+    /// for a message, by the last status of the links.
     pub fn has_room(&self) -> bool {
         self.carriers().any(|(_, link)| link.has_room())
     }
 
-    /// Takes in a message that a link delivered at its time.
+    /// Takes in a message that a link has delivered.
     pub fn handle_message(&mut self, message: Message) {
         self.merger.insert(message);
     }
 
-    /// A link of a balancing group has given up these packets, which the peer reported lost
-    /// ([`Endpoint::take_link_losses`](crate::Endpoint::take_link_losses)): what was in them goes
-    /// over the best link.
+    /// Takes in the packets that the peer reported lost on a link of a balancing group, and that
+    /// the link has given up ([`Endpoint::take_link_losses`](crate::Endpoint::take_link_losses)).
+    /// Their messages are sent over the best link.
     pub fn handle_losses(&mut self, now: Instant, id: LinkId, lost: Vec<SeqNo>) {
         for seq in lost {
             self.distribution.lose(now, id, seq, &self.links, &mut self.actions);
         }
     }
 
-    /// The next message of the stream that is due at `now`. Everything that was due at the links by
-    /// then must have been handed in.
+    /// The next message of the stream, if it is due at `now`. All messages that were due on the
+    /// links by `now` must have been handed in before.
     pub fn recv(&mut self, now: Instant) -> Option<Message> {
         self.merger.take(now)
     }
 
-    /// The links that carry the stream, or those of which one will.
+    /// The active links; if none is active, all established ones, since one of them will become
+    /// active.
     fn carriers(&self) -> impl Iterator<Item = (&LinkId, &Link)> {
         let any = self.links.values().any(|link| link.state.is_active());
         let carries =
@@ -387,40 +394,39 @@ impl Group {
         self.links.iter().filter(move |(_, link)| carries(link))
     }
 
-    /// Whether a link is established.
+    /// Whether any link is established.
     pub fn is_up(&self) -> bool {
         self.links.values().any(|link| link.state.is_up())
     }
 
-    /// The links with their weights and states, in the order of their addition.
+    /// The links with their weights and states, in the order in which they were added.
     pub fn links(&self) -> impl Iterator<Item = (LinkId, u16, LinkState)> {
         self.links.iter().map(|(&id, link)| (id, link.weight, link.state))
     }
 
-    /// How a link is; `None` if the group does not know it, or has removed it.
+    /// The state of a link; `None` if the group does not have it (any more).
     pub fn link_state(&self, id: LinkId) -> Option<LinkState> {
         self.links.get(&id).map(|link| link.state)
     }
 
-    /// The weight of a link; `None` if the group does not know it, or has removed it.
+    /// The weight of a link; `None` if the group does not have it (any more).
     pub fn link_weight(&self, id: LinkId) -> Option<u16> {
         self.links.get(&id).map(|link| link.weight)
     }
 
-    /// How often another link took over in a backup group.
+    /// The number of times that another link took over in a backup group; 0 in other groups.
     pub const fn switches(&self) -> u64 {
         self.distribution.switches()
     }
 
-    /// Largest payload of a message, bytes; `None` while no link is
-    /// established.
+    /// The largest payload of a message, bytes; `None` while no link is established.
     pub fn max_payload(&self) -> Option<usize> {
         let up = self.links.values().filter(|link| link.state.is_up());
         up.map(|link| link.max_payload).min()
     }
 
-    /// The statistics of the stream as a whole, each message once: the fields that libsrt's groups
-    /// fill, and the late copies as belated packets.
+    /// The statistics of the stream as a whole, where each message counts once: the fields that
+    /// libsrt fills for a group. Copies that arrived over further links count as belated packets.
     pub fn statistics(&self, now: Instant) -> Statistics {
         let headers = |packets: u64| packets * self.counts.packet_overhead as u64;
         let received = self.merger.counts();
@@ -453,7 +459,7 @@ mod tests {
         let (first, last) = (MsgNo::FIRST, MsgNo::MAX);
         assert_eq!(message_distance(first.next(), first), 1);
         assert_eq!(message_distance(first, first.next()), -1);
-        assert_eq!(message_distance(last.next(), last), 1, "0 is passed over");
+        assert_eq!(message_distance(last.next(), last), 1, "0 is skipped");
         assert_eq!(message_distance(last, first), -1);
         assert_eq!(message_distance(first, first), 0);
     }

@@ -1,4 +1,4 @@
-//! The loop that drives a group: between the group, which decides, and the endpoints that hold its
+//! Drives a group: mediates between the group, which decides, and the endpoints that hold its
 //! links.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -12,16 +12,16 @@ use crate::endpoint::{ConnectionId, Endpoint};
 use crate::error::SendError;
 use crate::event::{Message, Readiness, SendOptions};
 
-/// Gives a [`GroupDriver`] the endpoints that hold its links.
+/// Gives a [`GroupDriver`] access to the endpoints that hold its links.
 pub trait LinkEndpoints {
-    /// Leads to the connection of one link. The driver keeps one for each link.
+    /// Identifies the connection of one link. The driver keeps one for each link.
     type Link;
 
     /// The time, by the clock that all endpoints of the group share.
     fn now(&self) -> Instant;
 
-    /// Calls `work` once, with the endpoint that holds `link`, the time there, and the link's
-    /// connection. `access` says whether the endpoint has something to transmit or to tell
+    /// Calls `work` once, with the endpoint that holds `link`, its time and the link's connection.
+    /// `access` indicates whether the endpoint may have datagrams to transmit or events to deliver
     /// afterwards.
     fn with_endpoint<R>(
         &mut self,
@@ -31,82 +31,82 @@ pub trait LinkEndpoints {
     ) -> R;
 }
 
-/// For which purpose a [`GroupDriver`] calls an endpoint.
+/// The purpose for which a [`GroupDriver`] calls an endpoint.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LinkAccess {
-    /// To ask: the endpoint has nothing more to do than before.
+    /// Reads a state. The endpoint has nothing new to do.
     Query,
-    /// To take received messages: the endpoint may acknowledge that it has room again.
+    /// Takes received messages. The endpoint may announce room in the receive buffer.
     Receive,
-    /// To submit a message: the endpoint transmits it when the pacer allows.
+    /// Submits a message. The endpoint transmits it when the pacer allows.
     Submit,
-    /// To change how the link works: the endpoint may have to transmit and to tell events at once.
+    /// Changes how the link works. The endpoint may have to transmit and to deliver events at once.
     Control,
 }
 
-/// Drives a [`Group`]: tells it how its links are, carries out its actions, and hands it received
-/// messages. It has no socket and no clock; the endpoints come from a [`LinkEndpoints`].
+/// Drives a [`Group`]: passes it the status of its links and received messages, and carries out its
+/// actions. It has no socket and no clock; the endpoints come from a [`LinkEndpoints`].
 ///
-/// - A link is made by [`add_link`](Self::add_link), carries the stream from
-///   [`link_up`](Self::link_up) on, and no more after [`link_ended`](Self::link_ended).
-/// - [`update`](Self::update) is called when a link has news
-///   ([`Event::LinkNews`](crate::Event::LinkNews)) and at the time that
-///   [`Group::poll_timeout`] names.
-/// - [`send`](Self::send) and [`recv`](Self::recv) are the application's. `recv` has something when
-///   a link says [`Event::Readable`](crate::Event::Readable), and at the time that
-///   [`Group::next_delivery`] names.
-/// - [`poll_drained`](Self::poll_drained) gives back each link from which nothing more comes.
+/// - A link is made by [`add_link`](Self::add_link). It carries the stream from
+///   [`link_up`](Self::link_up) until [`link_ended`](Self::link_ended).
+/// - [`update`](Self::update) is to be called at each [`Event::LinkNews`](crate::Event::LinkNews),
+///   and at the time that [`Group::poll_timeout`] returns.
+/// - [`send`](Self::send) and [`recv`](Self::recv) are for the application. `recv` may return a
+///   message after an [`Event::Readable`](crate::Event::Readable) of a link, and at the time that
+///   [`Group::next_delivery`] returns.
+/// - [`poll_drained`](Self::poll_drained) returns each link that has ended and delivered
+///   everything.
 ///
-/// After any of these calls, the endpoints are to be asked for datagrams, events and timeouts.
+/// After any of these calls, the datagrams, events and timeouts of the endpoints are to be polled.
 #[derive(Debug)]
 pub struct GroupDriver<L> {
     group: Group,
     links: BTreeMap<LinkId, L>,
-    /// Everything that was due at the links by this time has been handed to the group.
+    /// All messages that were due on the links by this time have been handed to the group.
     collected: Instant,
     drained: VecDeque<DrainedLink<L>>,
 }
 
-/// A link that has ended, and from which everything that it received has been taken.
+/// A link that has ended, and from which all received messages have been taken.
 #[derive(Debug)]
 pub struct DrainedLink<L> {
     /// The ID that it had in its group.
     pub id: LinkId,
     /// Its weight.
     pub weight: u16,
-    /// Leads to its connection.
+    /// Identifies its connection.
     pub link: L,
 }
 
-/// Why a connection did not become a link of its group.
+/// The reason why a connection did not become a link of its group.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum LinkUpError {
-    /// The connection is not established, or its peer does not take it for a link.
+    /// The connection is not established, or its handshake did not make it a link.
     #[error("the connection is not established as a link")]
     NotEstablished,
-    /// The peer counts it to another group than the other links.
+    /// The link leads to another group of the peer's than the other links.
     #[error("the link leads to another group: {0}")]
     OtherGroup(RejectReason),
 }
 
 impl<L> GroupDriver<L> {
-    /// Drives a group that has no links yet.
+    /// A driver of `group`, which has no links yet.
     pub const fn new(group: Group) -> Self {
         Self { group, links: BTreeMap::new(), collected: Instant::ORIGIN, drained: VecDeque::new() }
     }
 
-    /// The group, for what it can be asked.
+    /// The group, for reading its state.
     pub const fn group(&self) -> &Group {
         &self.group
     }
 
-    /// The links that are being made, are established or have something left to deliver, in the
-    /// order of their addition.
+    /// The links that are connecting, are established or still have messages to deliver, in the
+    /// order in which they were added.
     pub fn links(&self) -> impl Iterator<Item = (LinkId, &L)> {
         self.links.iter().map(|(&id, link)| (id, link))
     }
 
-    /// Leads to the connection of a link; `None` if the driver has given it back.
+    /// The connection of a link; `None` if it has been removed or drained.
     pub fn link(&self, id: LinkId) -> Option<&L> {
         self.links.get(&id)
     }
@@ -116,12 +116,12 @@ impl<L> GroupDriver<L> {
         self.links.iter().find(|(_, link)| is_wanted(link)).map(|(&id, _)| id)
     }
 
-    /// Makes a link of this weight: `make` calls the peer, or accepts a caller, with the membership
-    /// that it is given.
+    /// Adds a link of this weight. `make` calls the peer, or accepts a caller, with the given
+    /// membership.
     ///
     /// # Errors
     ///
-    /// That of `make`; then there is no link.
+    /// The error of `make`. No link is added then.
     pub fn add_link<E>(
         &mut self,
         now: Instant,
@@ -141,11 +141,11 @@ impl<L> GroupDriver<L> {
         }
     }
 
-    /// The handshake of a link is over: it carries the stream from now on.
+    /// Notes that a link's handshake is complete: the link carries the stream from now on.
     ///
     /// # Errors
     ///
-    /// It cannot: its connection is to be closed.
+    /// See [`LinkUpError`]. The caller has to close the connection.
     pub fn link_up(
         &mut self,
         endpoints: &mut impl LinkEndpoints<Link = L>,
@@ -160,8 +160,8 @@ impl<L> GroupDriver<L> {
         up.map_err(LinkUpError::OtherGroup)
     }
 
-    /// The connection of a link has ended, or the call for it has failed. What the link received
-    /// before is still delivered.
+    /// Notes that the connection of a link has ended, or that its handshake has failed. Messages
+    /// that the link received before are still delivered.
     pub fn link_ended(&mut self, endpoints: &mut impl LinkEndpoints<Link = L>, id: LinkId) {
         self.group.link_down(endpoints.now(), id);
         let left = self.links.get(&id).and_then(|link| {
@@ -173,8 +173,8 @@ impl<L> GroupDriver<L> {
         self.carry_out(endpoints);
     }
 
-    /// Removes a link, established or not. What it has not delivered is lost; its connection is to
-    /// be closed.
+    /// Removes a link, established or not. Messages that it has not delivered are lost. The caller
+    /// has to close its connection.
     pub fn remove_link(
         &mut self,
         endpoints: &mut impl LinkEndpoints<Link = L>,
@@ -186,7 +186,8 @@ impl<L> GroupDriver<L> {
         link
     }
 
-    /// Tells the group how its links are, lets it do what is due, and carries out its actions.
+    /// Passes the status of the links to the group, lets it do what is due, and carries out its
+    /// actions.
     pub fn update(&mut self, endpoints: &mut impl LinkEndpoints<Link = L>) {
         let now = endpoints.now();
         let Self { group, links, .. } = self;
@@ -224,15 +225,15 @@ impl<L> GroupDriver<L> {
         sent
     }
 
-    /// The next message of the stream that is due, if there is one.
+    /// The next message of the stream that is due; `None` if none is.
     pub fn recv(&mut self, endpoints: &mut impl LinkEndpoints<Link = L>) -> Option<Message> {
         if self.collect_due(endpoints) { self.group.recv(self.collected) } else { None }
     }
 
-    /// Whether the group is readable, writable or broken now. It can be asked at any time.
+    /// Whether the group is readable, writable or broken now. May be called at any time.
     ///
     /// The group is writable while a link that carries the stream has room. It is broken when links
-    /// were established and none is any more; what they received may still be readable.
+    /// were established and none is any more; messages that they received may still be readable.
     pub fn readiness(&mut self, endpoints: &mut impl LinkEndpoints<Link = L>) -> Readiness {
         self.update(endpoints);
         Readiness {
@@ -242,8 +243,8 @@ impl<L> GroupDriver<L> {
         }
     }
 
-    /// Hands what is due at the links to the group until it has a message that is due; whether it
-    /// has one.
+    /// Hands messages that are due on the links to the group, until it has one that is due. Returns
+    /// whether it has one.
     fn collect_due(&mut self, endpoints: &mut impl LinkEndpoints<Link = L>) -> bool {
         let mut is_complete = false;
         loop {
@@ -253,22 +254,22 @@ impl<L> GroupDriver<L> {
             if is_complete {
                 return false;
             }
-            // A message that falls due while the links are asked waits for the next round, since
-            // another link, asked before, may have one that precedes it. No event tells of it
-            // again, so that the last round is one that finds nothing.
+            // A message that becomes due during a round waits for the next round, since a link that
+            // was polled earlier in the round may hold a message that precedes it. No further event
+            // announces such a message, so the rounds end only with one that finds nothing.
             self.collected = endpoints.now();
             is_complete = !self.collect(endpoints);
         }
     }
 
-    /// The next link that has ended and has nothing left to deliver. The driver has forgotten it,
-    /// and its connection can be released.
+    /// Returns the next link that has ended and delivered everything, and forgets it. Its
+    /// connection can be released.
     pub fn poll_drained(&mut self) -> Option<DrainedLink<L>> {
         self.drained.pop_front()
     }
 
-    /// When the driver is to be called again if nothing happens before: for
-    /// [`update`](Self::update) or for [`recv`](Self::recv).
+    /// The time at which [`update`](Self::update) or [`recv`](Self::recv) is to be called, if no
+    /// event comes before; `None` if no timer runs.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.group.poll_timeout().into_iter().chain(self.group.next_delivery()).min()
     }
@@ -280,14 +281,14 @@ impl<L> GroupDriver<L> {
                 LinkAction::Submit(_) => LinkAccess::Submit,
                 _ => LinkAccess::Control,
             };
-            // A link without room, or one that has just ended, misses the message. The next
-            // status tells the group.
+            // A full link, or one that has just ended, misses the message. Its next status informs
+            // the group.
             let _missed =
                 endpoints.with_endpoint(link, access, |at, now, id| at.apply(now, id, action));
         }
     }
 
-    /// Hands everything that is due at the links to the group; whether there was anything.
+    /// Hands all messages that are due on the links to the group. Returns whether there were any.
     fn collect(&mut self, endpoints: &mut impl LinkEndpoints<Link = L>) -> bool {
         let Self { group, links, .. } = self;
         let balances = group.kind() == GroupKind::Balance;
@@ -304,14 +305,15 @@ impl<L> GroupDriver<L> {
             messages.into_iter().for_each(|message| group.handle_message(message));
             loop {
                 match endpoints.with_endpoint(link, LinkAccess::Receive, Endpoint::recv) {
-                    // The group had its payload before it was due.
+                    // `take_link_messages` has already handed it to the group.
                     Ok(Some(_)) if balances => {}
                     Ok(Some(message)) => {
                         group.handle_message(message);
                         found = true;
                     }
                     Ok(None) => break,
-                    // Nothing more comes; but the group must have heard of the end before.
+                    // The link has delivered everything. It is drained once the group knows of its
+                    // end.
                     Err(_) => {
                         if group.link_state(id) == Some(LinkState::Gone) {
                             drained.push(id);
@@ -330,7 +332,7 @@ impl<L> GroupDriver<L> {
         found
     }
 
-    /// Forgets a link that has delivered everything, and keeps it for `poll_drained`.
+    /// Moves a link that has delivered everything to `drained`.
     fn drain(&mut self, now: Instant, id: LinkId) {
         let weight = self.group.link_weight(id);
         self.group.remove_link(now, id);
@@ -340,8 +342,8 @@ impl<L> GroupDriver<L> {
     }
 }
 
-/// Endpoints that one owner holds, at one time: nothing is locked, and nobody needs waking. Whoever
-/// uses it asks all endpoints for datagrams, events and timeouts after each call of the driver.
+/// Endpoints that one owner holds, all at the same time: they need no lock and no wake-up. The
+/// owner polls datagrams, events and timeouts of all endpoints after each call of the driver.
 #[derive(Debug)]
 pub struct LocalEndpoints<'a> {
     /// The time at all endpoints.
@@ -351,7 +353,7 @@ pub struct LocalEndpoints<'a> {
 }
 
 impl LinkEndpoints for LocalEndpoints<'_> {
-    /// The place of the endpoint, and the connection there.
+    /// The index of the endpoint, and the connection there.
     type Link = (usize, ConnectionId);
 
     fn now(&self) -> Instant {

@@ -14,11 +14,11 @@ struct End {
     driver: GroupDriver<(usize, ConnectionId)>,
 }
 
-/// Both ends. A datagram arrives at once, from one endpoint at the one of the same place.
+/// Both ends. A datagram arrives at once, at the other end's endpoint of the same index.
 struct Ends {
     now: Instant,
     ends: [End; 2],
-    /// Paths that let nothing through.
+    /// Whether the path of this index drops everything.
     cut: [bool; 2],
 }
 
@@ -39,7 +39,7 @@ impl End {
         Self { endpoints: [1, 2].map(endpoint).into(), driver: GroupDriver::new(group) }
     }
 
-    /// The driver beside the endpoints as it is given them.
+    /// The driver, and the endpoints as it takes them.
     fn parts(
         &mut self,
         now: Instant,
@@ -110,7 +110,7 @@ impl Ends {
         ends
     }
 
-    /// Runs a millisecond at a time.
+    /// Runs in steps of a millisecond.
     fn run_for(&mut self, time: Duration) {
         let end = self.now + time;
         while self.now < end {
@@ -123,7 +123,7 @@ impl Ends {
         }
     }
 
-    /// Fires timers, hands events on and lets datagrams arrive; whether there were any.
+    /// Runs timers, handles events and delivers datagrams. Returns whether there were any.
     fn exchange(&mut self) -> bool {
         let now = self.now;
         let mut is_busy = false;
@@ -149,7 +149,7 @@ impl Ends {
         is_busy
     }
 
-    /// Ends the sender's connection of a path.
+    /// Closes the sender's connection on a path.
     fn close(&mut self, path: usize) {
         let (_, id) = self.ends[0].driver.links().find(|(_, link)| link.0 == path).expect("a link");
         let id = id.1;
@@ -173,7 +173,7 @@ fn messages_over_several_links_are_received_once_and_in_order() {
 }
 
 #[test]
-fn the_stream_goes_on_over_the_link_that_is_left() {
+fn the_stream_continues_over_the_remaining_link() {
     for kind in [GroupKind::Broadcast, GroupKind::Backup, GroupKind::Balance] {
         let mut ends = Ends::established(kind);
         ends.cut[0] = true;
@@ -187,7 +187,7 @@ fn the_stream_goes_on_over_the_link_that_is_left() {
 }
 
 #[test]
-fn an_ended_link_is_given_back_after_its_last_message() {
+fn an_ended_link_is_drained_after_its_last_message() {
     let mut ends = Ends::established(GroupKind::Broadcast);
     ends.ends[0].send(ends.now, "last").expect("room");
     ends.run_for(Duration::from_millis(5));
@@ -206,7 +206,7 @@ fn an_ended_link_is_given_back_after_its_last_message() {
 }
 
 #[test]
-fn an_ended_link_without_messages_is_given_back_at_once() {
+fn an_ended_link_without_messages_is_drained_at_once() {
     let mut ends = Ends::established(GroupKind::Broadcast);
     ends.close(0);
     ends.run_for(Duration::from_millis(20));
@@ -215,7 +215,7 @@ fn an_ended_link_without_messages_is_given_back_at_once() {
 }
 
 #[test]
-fn a_link_that_cannot_be_made_leaves_nothing_behind() {
+fn a_link_whose_call_fails_is_not_added() {
     let mut end = End::new(GroupKind::Broadcast, 1);
     let made = end.driver.add_link(START, 7, |_| Err::<(usize, ConnectionId), _>("no port"));
     assert_eq!(made, Err("no port"));
@@ -237,7 +237,7 @@ fn a_link_does_not_come_up_before_its_connection_is_established() {
 }
 
 #[test]
-fn a_group_can_be_asked_at_any_time_whether_it_is_ready() {
+fn the_readiness_of_a_group_can_be_read_at_any_time() {
     for kind in [GroupKind::Broadcast, GroupKind::Backup, GroupKind::Balance] {
         let mut unconnected = End::new(kind, 1);
         assert_eq!(unconnected.readiness(START), Readiness::default(), "{kind:?}: neither yet");
@@ -250,7 +250,7 @@ fn a_group_can_be_asked_at_any_time_whether_it_is_ready() {
         assert!(!ends.ends[1].readiness(ends.now).readable, "{kind:?}: it is not due yet");
         ends.run_for(LATENCY);
         assert!(ends.ends[1].readiness(ends.now).readable, "{kind:?}");
-        assert!(ends.ends[1].readiness(ends.now).readable, "{kind:?}: it can be asked again");
+        assert!(ends.ends[1].readiness(ends.now).readable, "{kind:?}: reading it changes nothing");
 
         (0..2).for_each(|path| ends.close(path));
         ends.run_for(Duration::from_millis(20));
