@@ -1,5 +1,5 @@
-//! The filter's text form, `fec,cols:10,rows:5,layout:staircase,arq:onreq`, and how two ends agree
-//! on one.
+//! The filter's configuration in text form, such as
+//! `fec,cols:10,rows:5,layout:staircase,arq:onreq`, and how two ends agree on one.
 
 use std::fmt;
 
@@ -8,12 +8,12 @@ use punctual_wire::RejectReason;
 use super::grid::Grid;
 use crate::error::ConfigError;
 
-/// Longest text, bytes: what the handshake carries.
+/// The longest text that the handshake carries, bytes.
 const MAX_TEXT: usize = 64;
-/// Most packets in a matrix: twice what libsrt's buffer of usual size holds.
+/// The largest number of packets in a matrix: twice the default buffer of libsrt.
 const MAX_MATRIX: u64 = 16_384;
-/// Most columns where columns are protected: a column's packet carries its number in a byte, and
-/// the last value means a row.
+/// The largest number of columns if columns are protected: the parity packet of a column carries
+/// the column's number in one byte, and the value 255 means a row.
 const MAX_COLUMNS: u32 = 255;
 
 const FORM: &str = "like fec,cols:10,rows:5,layout:staircase,arq:onreq; every key may be left out";
@@ -26,33 +26,33 @@ const MATRIX: &str = "at most 16384 packets in a matrix of cols times rows";
 const NARROW: &str = "at most cols:255 where columns are protected";
 const NEEDED: &str = "given cols: at one end at least";
 
-/// How losses are reported while a filter repairs them \[arq\].
+/// When a receiver with a filter sends NAKs for losses \[arq\].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Arq {
-    /// At once and again, as without a filter.
+    /// At once and repeatedly, as without a filter.
     Always,
-    /// Once, when the groups that could have rebuilt them are over.
+    /// Once, when the groups that could have rebuilt the packets have ended.
     #[default]
     OnRequest,
-    /// Not at all.
+    /// Never.
     Never,
 }
 
-/// Where columns begin \[layout\].
+/// The lines in which columns begin \[layout\].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Layout {
-    /// All on one row: their packets go out in a burst.
+    /// All columns begin in one line: their parity packets are sent in a burst.
     Even,
-    /// Each a row later than the one before it: their packets are spread.
+    /// Each column begins a line later than the one before it: their parity packets are spread out.
     #[default]
     Staircase,
 }
 
-/// A filter's configuration as one end states it: a key that is left out is for the other end to
-/// say, or else has its default.
+/// The filter's configuration of one end. A key that is left out is taken from the other end, or
+/// has its default.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct FilterConfig {
-    /// As it was given: both ends of a rendezvous must give the same.
+    /// The text as it was given: both ends of a rendezvous must give the same.
     text: String,
     keys: Keys,
 }
@@ -65,19 +65,20 @@ struct Keys {
     arq: Option<Arq>,
 }
 
-/// What two ends agreed on: forward error correction over a matrix of packets.
+/// The configuration that two ends agreed on: forward error correction over a matrix of packets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Fec {
-    /// Packets in a row, and columns.
+    /// The number of packets in a row, which is the number of columns.
     cols: u32,
-    /// Packets in a column; 1 for rows alone, negative for columns alone.
+    /// The number of packets in a column; 1 if only rows are protected, negative if only columns
+    /// are.
     rows: i32,
     layout: Layout,
     arq: Arq,
 }
 
 impl FilterConfig {
-    /// Reads a text; the error says which part is wrong and what would be right.
+    /// Parses a text. The error names the wrong part and the allowed values.
     pub(crate) fn parse(text: &str) -> Result<Self, ConfigError> {
         if text.len() > MAX_TEXT {
             return Err(flaw(format!("{} bytes long", text.len()), "at most 64 bytes"));
@@ -99,20 +100,22 @@ impl FilterConfig {
         &self.text
     }
 
-    /// What a listener makes of a caller's wish: each end fills what the other left out. Refused if
-    /// they contradict each other, or both leave out what has no default.
-    /// Returns the answer, too. Where nothing is added it is what the caller said, to the letter.
+    /// The listener's answer to a caller's text, and the agreed configuration. Each end fills in
+    /// the keys that the other left out. If the listener adds nothing, the answer is the caller's
+    /// text, byte for byte. The error is [`RejectReason::FILTER`] if the ends contradict each
+    /// other, or neither gives `cols`.
     pub(crate) fn merge(own: Option<&Self>, peer: &str) -> Result<(String, Fec), RejectReason> {
-        let wish = Self::parse(peer).map_err(refuse)?.keys;
+        let request = Self::parse(peer).map_err(refuse)?.keys;
         let own = own.filter(|own| own.text != peer);
-        let keys = own.map_or(Some(wish), |own| own.keys.join(wish)).ok_or(RejectReason::FILTER)?;
-        let fec = keys.complete().map_err(refuse)?;
+        let keys = own.map_or(Some(request), |own| own.keys.join(request));
+        let fec = keys.ok_or(RejectReason::FILTER)?.complete().map_err(refuse)?;
         let answer = if own.is_some() { fec.to_string() } else { peer.to_owned() };
         Ok((answer, fec))
     }
 
-    /// What a caller makes of the listener's answer: its word counts, and what it leaves out is as
-    /// this end wished. A filter that this end did not ask for is adopted, as libsrt does.
+    /// The configuration of a caller after the listener's answer. A key in the answer counts; a key
+    /// that it leaves out is as this end gave it. A filter that this end did not configure is
+    /// adopted, as in libsrt.
     pub(crate) fn adopt(own: Option<&Self>, answer: &str) -> Result<Fec, RejectReason> {
         let answer = Self::parse(answer).map_err(refuse)?.keys;
         let own = own.map(|own| own.keys).unwrap_or_default();
@@ -146,7 +149,7 @@ impl Keys {
         if repeated { Err(flaw(part, "given once")) } else { Ok(()) }
     }
 
-    /// Whether what is given can be a matrix.
+    /// Checks the size of the matrix, as far as it is given.
     fn check(&self) -> Result<(), ConfigError> {
         let Some(cols) = self.cols else { return Ok(()) };
         let rows = self.rows.unwrap_or(1);
@@ -159,7 +162,7 @@ impl Keys {
         Ok(())
     }
 
-    /// Both together; `None` if they give different values for a key.
+    /// The keys of both; `None` if they give different values for a key.
     fn join(self, other: Self) -> Option<Self> {
         fn one<T: PartialEq>(a: Option<T>, b: Option<T>) -> Option<Option<T>> {
             match (a, b) {
@@ -175,7 +178,7 @@ impl Keys {
         })
     }
 
-    /// This where it says something, else the other.
+    /// The keys of `self`, and those of `other` where `self` has none.
     fn or(self, other: Self) -> Self {
         Self {
             cols: self.cols.or(other.cols),
@@ -198,7 +201,7 @@ impl Keys {
 }
 
 impl Fec {
-    /// How losses are reported.
+    /// When the receiver sends NAKs.
     pub(crate) const fn arq(&self) -> Arq {
         self.arq
     }
@@ -209,7 +212,7 @@ impl Fec {
     }
 }
 
-/// The keys in libsrt's order, so that what a listener answers looks as libsrt's.
+/// Writes the keys in libsrt's order, so that a listener's answer is like libsrt's.
 impl fmt::Display for Fec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (arq, layout) = (self.arq.name(), self.layout.name());
@@ -269,17 +272,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_has_libsrts_defaults() {
+    fn keys_that_are_left_out_have_libsrts_defaults() {
         let (_, fec) = FilterConfig::merge(None, "fec,cols:10").expect("complete");
         assert_eq!(fec.to_string(), "fec,arq:onreq,cols:10,layout:staircase,rows:1");
         let text = "fec,cols:10,rows:-5,layout:even,arq:never";
         let (adopted, fec) = FilterConfig::merge(None, text).expect("complete");
-        assert_eq!(adopted, text, "a listener without a wish says the caller's again");
+        assert_eq!(
+            adopted, text,
+            "a listener without a filter of its own repeats the caller's text"
+        );
         assert_eq!(fec.to_string(), "fec,arq:never,cols:10,layout:even,rows:-5");
     }
 
     #[test]
-    fn each_refusal_says_which_part_is_wrong_and_what_would_be_right() {
+    fn each_error_names_the_wrong_part_and_the_allowed_values() {
         assert_refused("", "", FORM);
         assert_refused("xor,cols:3", "xor,cols:3", FORM);
         assert_refused("fec,", "", FORM);
@@ -304,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_fills_what_the_caller_leaves_out_and_the_other_way_round() {
+    fn each_end_fills_in_the_keys_that_the_other_left_out() {
         let own = parse("fec,rows:5,layout:even");
         let (merged, fec) = FilterConfig::merge(Some(&own), "fec,cols:8,arq:always").expect("fits");
         assert_eq!(merged, "fec,arq:always,cols:8,layout:even,rows:5");
@@ -317,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_or_is_not_whole_is_refused() {
+    fn contradicting_or_incomplete_configurations_are_refused() {
         let merge = |own: &str, peer| FilterConfig::merge(Some(&parse(own)), peer).err();
         let refused = Some(RejectReason::FILTER);
         assert_eq!(merge("fec,cols:8", "fec,cols:9"), refused);
@@ -331,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_takes_the_listeners_word() {
+    fn a_caller_adopts_the_listeners_answer() {
         let own = parse("fec,cols:10,arq:never");
         let fec = FilterConfig::adopt(Some(&own), "fec,cols:12,rows:3").expect("complete");
         assert_eq!(fec.to_string(), "fec,arq:never,cols:12,layout:staircase,rows:3");

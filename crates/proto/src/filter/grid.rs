@@ -1,9 +1,9 @@
-/// How packets are parted into rows and columns.
+/// The division of packets into rows and columns.
 ///
-/// A packet's position counts from the first packet of its direction and never wraps. A line is
-/// `cols` packets in a row, whether rows are protected or not. A column's group takes one packet of
-/// each of `rows` lines. All of it is arithmetic on positions, so that nothing is kept for a group
-/// that is not needed, and no packet can be put into a wrong one.
+/// The position of a packet counts from the first packet of its direction and never wraps. A line
+/// is `cols` consecutive packets, whether or not rows are protected. The group of a column has one
+/// packet of each of `rows` lines. Everything is computed from positions: no state is kept for
+/// groups, and a packet always belongs to the right ones.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grid {
     cols: u64,
@@ -26,7 +26,7 @@ impl Group {
     }
 
     pub(super) const fn is_row(&self) -> bool {
-        // A line has two packets at least.
+        // A line has at least two packets.
         self.step == 1
     }
 
@@ -40,17 +40,17 @@ impl Group {
 }
 
 impl Grid {
-    /// At least two columns; one row and more.
+    /// `cols` must be at least 2, and `rows` at least 1.
     pub(super) fn new(cols: u32, rows: u32, protects_rows: bool, staircase: bool) -> Self {
         Self { cols: cols.into(), rows: rows.into(), protects_rows, staircase }
     }
 
-    /// Packets in a line.
+    /// The number of packets in a line.
     pub(super) const fn cols(&self) -> u64 {
         self.cols
     }
 
-    /// Packets in a column's group, 1 if columns are not protected.
+    /// The number of packets in the group of a column; 1 if columns are not protected.
     pub(super) const fn rows(&self) -> u64 {
         self.rows
     }
@@ -59,7 +59,7 @@ impl Grid {
         self.rows > 1
     }
 
-    /// Packets after which the pattern repeats.
+    /// The number of packets after which the pattern repeats.
     pub(super) const fn matrix(&self) -> u64 {
         self.cols * self.rows
     }
@@ -72,14 +72,14 @@ impl Grid {
         position % self.cols
     }
 
-    /// The group of the row that the packet stands in, if rows are protected.
+    /// The row of the packet; `None` if rows are not protected.
     pub(super) fn row(&self, position: u64) -> Option<Group> {
         let first = self.line(position) * self.cols;
         self.protects_rows.then_some(Group { first, step: 1, count: self.cols })
     }
 
-    /// The group of the column that the packet stands in; none for the first packets of all, before
-    /// their column's stair.
+    /// The column group of the packet; `None` if columns are not protected, and for the first
+    /// packets of the stream, which are before the first group of their column.
     pub(super) fn column(&self, position: u64) -> Option<Group> {
         if !self.protects_columns() {
             return None;
@@ -90,13 +90,13 @@ impl Grid {
         Some(Group { first, step: self.cols, count: self.rows })
     }
 
-    /// The line in which the last parity packet that covers the packet goes out.
+    /// The line in which the last parity packet that covers the packet is sent.
     pub(super) fn last_line(&self, position: u64) -> u64 {
         self.column(position).map_or(self.line(position), |column| self.line(column.last()))
     }
 
-    /// The line where a column begins. Stairs are `rows` high, then the next begins at the top
-    /// again.
+    /// The line in which a column begins. A stair is `rows` lines high; after it the next column
+    /// begins in the first line again.
     pub(super) const fn first_line(&self, col: u64) -> u64 {
         if self.staircase { col % self.rows } else { 0 }
     }
@@ -106,8 +106,9 @@ impl Grid {
 mod tests {
     use super::*;
 
-    /// Where libsrt begins its columns, told step by step: each column a place to the right and a
-    /// line down, until the next would begin below the matrix; that one begins at the top again.
+    /// The positions at which libsrt begins its columns, computed step by step: each column a place
+    /// to the right and a line down. A column that would begin below the matrix begins in the first
+    /// line.
     fn stairs(cols: u64, rows: u64) -> Vec<u64> {
         let mut offset = 0;
         let mut begins = Vec::new();
@@ -128,16 +129,16 @@ mod tests {
                 assert_eq!((grid.col(*begin), group.first), (col as u64, *begin), "{cols}x{rows}");
                 assert!(
                     begin.checked_sub(grid.cols()).is_none_or(|above| grid.column(above).is_none()),
-                    "nothing stands above the stair"
+                    "no group begins above the stair"
                 );
             }
         }
     }
 
-    /// Every packet from the first whole stair on stands in one row and one column, and each group
-    /// knows its members.
+    /// Every packet after the first stair belongs to one row and one column, and each group lists
+    /// its members.
     #[test]
-    fn groups_part_the_packets() {
+    fn each_packet_belongs_to_one_row_and_one_column() {
         for staircase in [false, true] {
             let grid = Grid::new(7, 4, true, staircase);
             for position in 0..1_000 {
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_alone_and_columns_alone() {
+    fn rows_or_columns_can_be_protected_alone() {
         let rows = Grid::new(10, 1, true, true);
         assert_eq!(rows.column(33), None);
         assert_eq!(rows.row(33).map(|row| (row.first, row.last())), Some((30, 39)));

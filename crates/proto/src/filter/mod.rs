@@ -1,10 +1,10 @@
-//! The packet filter: what stands between the send buffer and the network, and between the network
-//! and the receive buffer, to repair losses without asking for them again \[packetfilter\].
+//! The packet filter: forward error correction between the send buffer and the network, and between
+//! the network and the receive buffer. It repairs losses without retransmissions \[packetfilter\].
 //!
-//! A connection reaches a filter through two small traits, one for each direction, and both are
-//! made by what the two ends agreed on. There is one filter, `fec`: forward error correction by
-//! parity over rows and columns (SMPTE 2022-1 as libsrt has it). Filters see packets as they are on
-//! the wire: encrypted, if the connection is.
+//! A connection uses a filter through two small traits, one for each direction; both are made from
+//! the configuration that the two ends agreed on. The only filter is `fec`: parity packets over
+//! rows and columns (SMPTE 2022-1 as in libsrt). A filter sees packets as they are on the wire:
+//! encrypted, if the connection is.
 
 pub(crate) mod config;
 mod grid;
@@ -24,47 +24,48 @@ pub(crate) use self::config::{Arq, Fec, FilterConfig};
 use self::receive::FecReceiver;
 use self::send::FecSender;
 
-/// The way out: sees every packet that is sent for the first time, and adds packets of its own.
+/// The filter of a sender: it sees every original, and adds parity packets.
 pub(crate) trait SendFilter: Debug + Send {
-    /// An original goes out.
+    /// An original is sent.
     fn feed(&mut self, header: &DataHeader, payload: &[u8]);
 
-    /// Whether a packet of the filter's waits. It goes out before the next original.
+    /// Whether a parity packet waits. It has to be sent before the next original.
     fn owes(&self) -> bool;
 
-    /// Appends the next packet of the filter's, header and all, to `out`; `false` if none waits.
+    /// Appends the next parity packet, with its header, to `out`; `false` if none waits.
     fn write(&mut self, out: &mut Vec<u8>) -> bool;
 }
 
-/// The way in: sees every data packet as it comes, and tells what it could repair and what not.
+/// The filter of a receiver: it sees every data packet on arrival, and reports the packets that it
+/// rebuilt or could not rebuild.
 pub(crate) trait ReceiveFilter: Debug + Send {
-    /// A data packet came in, of the application's or of the peer's filter.
+    /// A data packet arrived: one of the stream, or a parity packet of the peer's filter.
     fn handle(&mut self, header: &DataHeader, payload: &Bytes, findings: &mut Findings);
 }
 
-/// What a receiving filter found out from one packet.
+/// The results of a receiving filter for one packet.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    /// Packets rebuilt, marked as sent again: they come out of order, though no network overtook
-    /// them.
+    /// Rebuilt packets. They are marked as retransmissions, since they are out of order although
+    /// the network did not reorder them.
     pub(crate) rebuilt: Vec<(DataHeader, Bytes)>,
-    /// Runs of numbers that are missing though all their groups are over, (first, last); each is
-    /// told once. Only a chain of others that are rebuilt later can still bring them.
+    /// Runs of missing sequence numbers (first, last) whose groups have all ended; each is reported
+    /// once. They can still be rebuilt later, by way of other rebuilt packets.
     pub(crate) lost: Vec<(SeqNo, SeqNo)>,
-    /// The packet broke the rules of the filter.
+    /// The packet is invalid for the filter.
     pub(crate) odd: bool,
 }
 
 impl Fec {
-    /// Bytes behind the header that the filter's packets need above the largest payload.
+    /// Bytes that a parity packet has in addition to the largest payload.
     pub(crate) const OVERHEAD: usize = parity::PREFIX;
 
-    /// The way out of a connection whose first packet is number `isn`.
+    /// The sender's filter of a connection whose first packet has number `isn`.
     pub(crate) fn sender(&self, isn: SeqNo) -> Box<dyn SendFilter> {
         Box::new(FecSender::new(self.grid(), isn))
     }
 
-    /// The way into a connection whose first packet is number `isn`.
+    /// The receiver's filter of a connection whose first packet has number `isn`.
     pub(crate) fn receiver(&self, isn: SeqNo) -> Box<dyn ReceiveFilter> {
         Box::new(FecReceiver::new(self.grid(), isn))
     }

@@ -1,19 +1,20 @@
-//! A parity packet's content, and sums of packets.
+//! The content of parity packets.
 //!
 //! A parity packet is a data packet with message number 0. Its sequence number is that of the last
-//! packet that it covers, its timestamp the exclusive or of theirs. The payload begins with four
-//! bytes: the column's number, or 0xFF for a row; the exclusive or of the key flags; that of the
-//! payload lengths. That of the payloads follows, shorter ones filled up with zeros.
+//! packet that it covers, and its timestamp is the exclusive or of theirs. Its payload begins with
+//! four bytes: the number of the column, or 0xFF for a row; the exclusive or of the key flags; the
+//! exclusive or of the payload lengths. After them comes the exclusive or of the payloads, the
+//! shorter ones padded with zeros.
 
 use bytes::Bytes;
 use punctual_wire::{DataHeader, KeyFlag, Timestamp};
 
-/// Bytes before the sum of payloads.
+/// Bytes before the exclusive or of the payloads.
 pub(super) const PREFIX: usize = 4;
-/// The first byte of a row's parity packet.
+/// The first byte of the parity packet of a row.
 const ROW: u8 = 0xFF;
 
-/// What a parity packet covers.
+/// The kind of group that a parity packet covers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Cover {
     Row,
@@ -29,7 +30,7 @@ impl Cover {
     }
 }
 
-/// The exclusive or of some packets: of their key flags, lengths, timestamps and payloads.
+/// The exclusive or of packets: of their key flags, lengths, timestamps and payloads.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sum {
     key: u8,
@@ -39,7 +40,7 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    /// Starts over, and keeps its memory.
+    /// Sets everything to zero, and keeps the allocated memory.
     pub(super) fn clear(&mut self) {
         self.key = 0;
         self.length = 0;
@@ -62,8 +63,8 @@ impl Sum {
         Timestamp::from_micros(self.timestamp)
     }
 
-    /// Appends the parity packet's payload. It is as long as the longest packet that it covers:
-    /// libsrt fills it up with zeros to the largest, and takes either.
+    /// Appends the payload of the parity packet. It is as long as the longest packet that it
+    /// covers: libsrt pads it with zeros to the largest payload, and accepts both.
     pub(super) fn write(&self, cover: Cover, out: &mut Vec<u8>) {
         let [high, low] = self.length.to_be_bytes();
         out.extend_from_slice(&[cover.byte(), self.key, high, low]);
@@ -71,7 +72,7 @@ impl Sum {
     }
 }
 
-/// A parity packet that came in.
+/// A received parity packet.
 #[derive(Clone, Debug)]
 pub(super) struct Parity {
     timestamp: u32,
@@ -79,7 +80,7 @@ pub(super) struct Parity {
 }
 
 impl Parity {
-    /// What the packet covers, and its content; `None` if it is too short to be one.
+    /// Parses a parity packet; `None` if it is too short.
     pub(super) fn parse(header: &DataHeader, payload: &Bytes) -> Option<(Cover, Self)> {
         let cover = match *payload.get(..PREFIX)?.first()? {
             ROW => Cover::Row,
@@ -89,9 +90,9 @@ impl Parity {
         Some((cover, parity))
     }
 
-    /// What is left when all packets of the group but one are taken out: the key flag, timestamp
-    /// and payload of that one. `None` if it cannot be a packet: then the parity packet, or one of
-    /// the others, is not what the sender sent.
+    /// The key flag, timestamp and payload of the only missing packet of the group, from all
+    /// `others`. `None` if the result cannot be a packet: then the parity packet or one of the
+    /// others is corrupt or forged.
     pub(super) fn solve<'a>(
         &self,
         others: impl Iterator<Item = (&'a DataHeader, &'a Bytes)>,
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_prefix_stands_as_libsrt_writes_it() {
+    fn the_prefix_has_libsrts_layout() {
         let mut sum = Sum::default();
         sum.add(&header(KeyFlag::Even, 0x0102_0304), &[0xA0, 0xB0]);
         sum.add(&header(KeyFlag::Odd, 0x1000_0004), &[0x0A, 0x0B, 0x0C]);
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_packet_is_not_made_one() {
+    fn an_impossible_result_is_not_taken_for_a_packet() {
         let other = (header(KeyFlag::Clear, 5), Bytes::from_static(&[1, 2, 3]));
         let solve = |payload: &[u8]| {
             let (_, parity) =
@@ -177,7 +178,7 @@ mod tests {
         assert_eq!(solve(&[0xFF, 0, 0, 1]), None, "shorter than a packet that it covers");
         assert_eq!(solve(&[0xFF, 3, 0, 1, 9, 9, 3]), None, "both keys");
         assert_eq!(solve(&[0xFF, 0, 0, 3, 9, 9, 3]), None, "empty");
-        assert_eq!(solve(&[0xFF, 0, 0, 1, 9, 9, 4]), None, "something behind its end");
-        assert_eq!(solve(&[0xFF, 0, 1, 0, 9, 9, 3]), None, "longer than its sum");
+        assert_eq!(solve(&[0xFF, 0, 0, 1, 9, 9, 4]), None, "bytes after its end");
+        assert_eq!(solve(&[0xFF, 0, 1, 0, 9, 9, 3]), None, "longer than the parity payload");
     }
 }

@@ -7,43 +7,45 @@ use super::grid::{Grid, Group};
 use super::parity::{Cover, Parity};
 use super::{Findings, ReceiveFilter};
 
-/// A gap of so many packets is believed when a second packet confirms it, as in the receive
+/// A packet this far ahead is accepted only when a second one confirms it, as in the receive
 /// buffer.
 const SUSPICIOUS_GAP: u32 = 64;
-/// So many parity packets in a row that fit no group, but all the same shift of the groups, move
-/// them there.
+/// After this number of consecutive parity packets that fit no group, but all imply the same shift
+/// of the groups, the groups are shifted.
 const MISFITS: u32 = 3;
-/// A parity packet may be so many packets and two lines ahead of all packets.
+/// A parity packet may be ahead of all packets by two lines plus this number of packets.
 const PARITY_AHEAD: u64 = 16;
-/// A longer gap is passed over at once: stepping through it would be work for nothing.
+/// A longer gap is skipped at once, since stepping through it would be useless work.
 const LONGEST_STEP: u64 = 1_024;
-/// Lines that are kept beside two matrices.
+/// Lines that are kept in addition to two matrices.
 const SPARE_LINES: u64 = 6;
 
-/// Keeps the packets of the last two matrices and a bit, and rebuilds what one parity packet lacks.
+/// Keeps the packets of somewhat more than two matrices, and rebuilds the packet of a group that is
+/// missing alone.
 ///
-/// Packets are kept as they are, and summed up only when there is something to rebuild: a stream
-/// without losses costs a place in a ring for each packet. Memory is bounded by the grid: packets
-/// and parity packets older than two matrices are forgotten, whatever comes.
+/// Packets are combined only when one is to be rebuilt: in a stream without losses, each packet
+/// costs only its place in a ring. Memory is bounded by the grid: packets and parity packets older
+/// than two matrices are dropped.
 #[derive(Debug)]
 pub(super) struct FecReceiver {
     grid: Grid,
-    /// Packets from position `base`, which begins a line, up to the newest.
+    /// The packets from position `base`, the start of a line, to the newest.
     held: VecDeque<Option<Held>>,
     base: u64,
-    /// The number of the packet behind the newest.
+    /// The sequence number after the newest position in `held`.
     end_seq: SeqNo,
-    /// The position behind the newest packet of the application's. Parity packets may have made
-    /// room beyond.
+    /// The position after the newest packet of the stream. `held` may extend beyond it, since
+    /// parity packets make room too.
     data_end: u64,
-    /// The next line whose losses are to be told.
+    /// The next line whose losses are to be reported.
     next_line: u64,
-    /// Parity packets that wait for more of their group, by the position of its last packet.
+    /// The parity packets whose groups lack more than one packet, by the position of the group's
+    /// last packet.
     rows: BTreeMap<u64, Parity>,
     columns: BTreeMap<u64, Parity>,
     suspect: Option<Held>,
-    /// By how much the groups would have to be moved for the last parity packets, and how many
-    /// said so.
+    /// The shift of the groups that the last parity packets imply, and the number of packets that
+    /// imply it.
     misfits: (u64, u32),
 }
 
@@ -93,7 +95,7 @@ impl FecReceiver {
         }
     }
 
-    /// The packet far ahead that came before, if this one confirms it.
+    /// The suspect packet far ahead, if this one confirms it.
     fn confirm(&mut self, held: &Held) -> Option<Held> {
         let first = self.suspect.take()?;
         let behind = held.header.seq.distance_from(first.header.seq);
@@ -108,7 +110,7 @@ impl FecReceiver {
         while position >= self.data_end {
             self.data_end += 1;
             self.make_room(self.data_end);
-            self.tell_lost(findings);
+            self.report_lost(findings);
         }
         if self.put(position, held) {
             self.rebuild_around(position, findings);
@@ -116,7 +118,7 @@ impl FecReceiver {
     }
 
     fn take_parity(&mut self, seq: SeqNo, cover: Cover, parity: Parity, findings: &mut Findings) {
-        // One that is far ahead of all packets has little to say: most of its group is missing.
+        // A parity packet far ahead of all packets is useless: most of its group is missing.
         let limit = self.data_end + PARITY_AHEAD + 2 * self.grid.cols();
         let Some(position) = self.position(seq).filter(|at| *at < limit) else { return };
         let Some(group) = self.group_of(position, cover) else {
@@ -138,8 +140,8 @@ impl FecReceiver {
         }
     }
 
-    /// A packet is there that was not: the groups that it stands in may lack only one now, and so
-    /// may those of what is rebuilt by them.
+    /// A packet was added. Its groups may lack only one packet now, and so may the groups of each
+    /// packet that is rebuilt.
     fn rebuild_around(&mut self, position: u64, findings: &mut Findings) {
         let mut fresh = vec![position];
         while let Some(position) = fresh.pop() {
@@ -152,8 +154,8 @@ impl FecReceiver {
         }
     }
 
-    /// Rebuilds the only packet that the group lacks, if its parity packet is there; its position.
-    /// A parity packet that has nothing more to give is forgotten.
+    /// Rebuilds the only missing packet of the group, if the parity packet is there. Returns its
+    /// position. The parity packet of a complete group is dropped.
     fn solve(&mut self, group: &Group, findings: &mut Findings) -> Option<u64> {
         let waiting = if group.is_row() { &self.rows } else { &self.columns };
         if !waiting.contains_key(&group.last()) {
@@ -195,7 +197,7 @@ impl FecReceiver {
         Some(absent)
     }
 
-    /// Makes room up to position `end`, which lies within what is kept, and forgets the oldest.
+    /// Makes room up to position `end`, which is within the window, and drops the oldest lines.
     fn make_room(&mut self, end: u64) {
         while self.end() < end {
             self.held.push_back(None);
@@ -206,19 +208,18 @@ impl FecReceiver {
         }
     }
 
-    /// Tells what is missing of the lines that are over. A parity packet follows the last packet of
-    /// its group at once; a third of a line is for what the network reorders, as in libsrt.
-    fn tell_lost(&mut self, findings: &mut Findings) {
+    /// Reports the missing packets of the lines that have ended. A parity packet follows the last
+    /// packet of its group at once; a third of a line is allowed for reordering, as in libsrt.
+    fn report_lost(&mut self, findings: &mut Findings) {
         let cols = self.grid.cols();
         while self.data_end > (self.next_line + 1) * cols + cols / 3 + 1 {
-            self.tell_lost_with(self.next_line, findings);
+            self.report_lost_with(self.next_line, findings);
             self.next_line += 1;
         }
     }
 
-    /// The line is over, and with it all that could rebuild some packets: those that are still
-    /// missing of them are lost to the filter.
-    fn tell_lost_with(&self, line: u64, findings: &mut Findings) {
+    /// Reports the missing packets whose last group ended with this line.
+    fn report_lost_with(&self, line: u64, findings: &mut Findings) {
         let mut lost = Vec::new();
         for col in 0..self.grid.cols() {
             let position = line * self.grid.cols() + col;
@@ -234,9 +235,10 @@ impl FecReceiver {
         self.push_lost(&lost, findings);
     }
 
-    /// Passes over more than is kept, to the beginning of a line. What lies before it is lost.
+    /// Skips to the beginning of a line, which is beyond the window. All missing packets before it
+    /// are lost.
     fn start_over(&mut self, line: u64, findings: &mut Findings) {
-        // Room that a parity packet made is missing, too, and counts to what is passed over.
+        // The places that parity packets made are missing too, and belong to the gap.
         self.end_seq = self.seq(self.data_end);
         self.held.truncate(usize::try_from(self.data_end - self.base).unwrap_or(usize::MAX));
         let lost: Vec<u64> = (self.base..self.end())
@@ -265,8 +267,8 @@ impl FecReceiver {
         drop_before(&mut self.columns, self.base + column);
     }
 
-    /// A parity packet stands where no group ends. If several agree on where groups would have to
-    /// be, the sender has begun them anew.
+    /// Notes a parity packet at a position where no group ends. If several agree on the shift of
+    /// the groups, the sender has started its groups over.
     fn note_misfit(&mut self, position: u64, cover: Cover) {
         if !self.places_groups(cover) {
             return;
@@ -292,7 +294,7 @@ impl FecReceiver {
         }
     }
 
-    /// Moves what is kept by `shift` positions against the groups.
+    /// Shifts all packets by `shift` positions relative to the groups.
     fn shift_groups(&mut self, shift: u64) {
         let cols = self.grid.cols();
         let base = self.base + shift;
@@ -300,7 +302,7 @@ impl FecReceiver {
         for _ in self.base..base {
             self.held.push_front(None);
         }
-        // What lies before is told already, or not known to belong to a group.
+        // Losses before this line have been reported, or belong to no known group.
         self.data_end += shift;
         self.next_line = self.grid.line(self.data_end) + 1;
         self.rows.clear();
@@ -310,7 +312,7 @@ impl FecReceiver {
         }
     }
 
-    /// Whether such a parity packet tells where all groups are.
+    /// Whether a parity packet of this kind determines the positions of all groups.
     fn places_groups(&self, cover: Cover) -> bool {
         match cover {
             Cover::Row => !self.grid.protects_columns(),
@@ -318,7 +320,7 @@ impl FecReceiver {
         }
     }
 
-    /// The group whose last packet stands at the position, if it is what the parity packet says.
+    /// The group that a parity packet covers; `None` if no such group ends at the position.
     fn group_of(&self, position: u64, cover: Cover) -> Option<Group> {
         let group = match cover {
             Cover::Row => self.grid.row(position),
@@ -330,7 +332,7 @@ impl FecReceiver {
         group.filter(|group| group.last() == position)
     }
 
-    /// Takes the packet in; `false` if it is there already, or forgotten.
+    /// Stores the packet; `false` if it is a duplicate or too old.
     fn put(&mut self, position: u64, held: Held) -> bool {
         let place = position.checked_sub(self.base).and_then(|at| usize::try_from(at).ok());
         let Some(place) = place.and_then(|at| self.held.get_mut(at)) else { return false };
@@ -346,7 +348,7 @@ impl FecReceiver {
         self.held.get(at)?.as_ref()
     }
 
-    /// The position, if it is one that is kept, and its packet is missing.
+    /// The position, if it is in the window and its packet is missing.
     fn missing(&self, position: u64) -> Option<u64> {
         (position >= self.base && self.get(position).is_none()).then_some(position)
     }
@@ -361,23 +363,23 @@ impl FecReceiver {
         }
     }
 
-    /// The position behind the newest.
+    /// The position after the newest.
     fn end(&self) -> u64 {
         self.base + self.held.len() as u64
     }
 
-    /// The first position that one packet alone does not make believe.
+    /// The first position that one packet alone cannot reach.
     fn suspicious(&self) -> u64 {
         self.data_end + u64::from(SUSPICIOUS_GAP)
     }
 
-    /// Most positions that are kept.
+    /// The largest number of positions that are kept.
     fn window(&self) -> u64 {
         let cols = self.grid.cols();
         (2 * self.grid.rows() + SPARE_LINES + PARITY_AHEAD.div_ceil(cols)) * cols
     }
 
-    /// Where a number stands; `None` before the first packet of all.
+    /// The position of a sequence number; `None` if it is before the stream.
     fn position(&self, seq: SeqNo) -> Option<u64> {
         self.end().checked_add_signed(seq.distance_from(self.end_seq).into())
     }
@@ -391,8 +393,8 @@ impl FecReceiver {
     }
 }
 
-/// The message number at position `to`, if a packet is a message: what a live stream's are, in
-/// libsrt's and ours. Authenticated decryption needs it exact.
+/// The message number at position `to`, if each packet is a message, as in live streams of libsrt
+/// and of this implementation. Authenticated decryption needs the exact number.
 fn msgno_at(known: MsgNo, at: u64, to: u64) -> MsgNo {
     let circle = i64::from(MsgNo::MAX.value());
     let steps = to.cast_signed() - at.cast_signed();
@@ -408,7 +410,7 @@ fn drop_before(waiting: &mut BTreeMap<u64, Parity>, last: u64) {
 
 #[cfg(test)]
 impl FecReceiver {
-    /// Packets and parity packets that are kept, at most.
+    /// The number of places and parity packets that are kept.
     pub(super) fn kept(&self) -> usize {
         self.held.len() + self.rows.len() + self.columns.len()
     }

@@ -4,35 +4,35 @@ use super::SendFilter;
 use super::grid::{Grid, Group};
 use super::parity::{Cover, Sum};
 
-/// Sums up what is sent, and makes a parity packet of each group that is whole.
+/// Adds up the originals, and makes a parity packet of each complete group.
 ///
-/// Memory: a payload for each column, and one for the row.
+/// It keeps one payload for each column, and one for the row.
 #[derive(Debug)]
 pub(super) struct FecSender {
     grid: Grid,
-    /// The position and number that the next original is expected to have.
+    /// The position and the sequence number that are expected of the next original.
     next: (u64, SeqNo),
     row: Collected,
     columns: Vec<Collected>,
-    /// The original that was sent last: its header, if parity packets wait behind it.
+    /// The header of the last original, which waiting parity packets follow.
     last: Option<DataHeader>,
-    /// Parity packets that wait, in the order in which they go out: a column's before a row's.
+    /// The parity packets that wait: the one of a column is sent before the one of a row.
     owed_column: Option<usize>,
     owed_row: bool,
 }
 
-/// A group's packets so far.
+/// The packets of a group so far.
 #[derive(Clone, Debug, Default)]
 struct Collected {
-    /// Where the group begins; another beginning starts it over.
+    /// The position of the group's first packet. A packet of another group starts over.
     first: u64,
     members: u64,
     sum: Sum,
 }
 
 impl Collected {
-    /// Adds a packet; whether the group is whole by it. A group with a number that was never sent,
-    /// because its message was given up, never is.
+    /// Adds a packet. Returns whether the group is complete now. A group with a number that was
+    /// never sent, because its message was given up, never is.
     fn add(&mut self, group: &Group, header: &DataHeader, payload: &[u8]) -> bool {
         if self.first != group.first || self.members == 0 {
             self.first = group.first;
@@ -67,7 +67,7 @@ impl FecSender {
 impl SendFilter for FecSender {
     fn feed(&mut self, header: &DataHeader, payload: &[u8]) {
         let (position, expected) = self.next;
-        // Numbers of messages that were given up before they were sent are passed over.
+        // Sequence numbers are skipped if their messages were given up before they were sent.
         let Ok(skipped) = u32::try_from(header.seq.distance_from(expected)) else { return };
         let position = position + u64::from(skipped);
         self.next = (position + 1, header.seq.next());
@@ -98,8 +98,8 @@ impl SendFilter for FecSender {
         } else {
             return false;
         };
-        // The number of the last original, which is that of the group's last packet, too; and its
-        // key, though the parity packet is not encrypted: what it sums up is.
+        // The parity packet has the sequence number of the last original, which ends the group, and
+        // its key flag: it is not encrypted itself, but it is made from encrypted packets.
         let header = DataHeader {
             position: Position::Solo,
             in_order: false,

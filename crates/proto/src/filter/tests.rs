@@ -1,5 +1,5 @@
-//! Sender and receiver together: what the code's power covers is rebuilt exactly, and nothing else
-//! ever is.
+//! Sender and receiver together: all packets that the code can rebuild are rebuilt exactly, and no
+//! other ones.
 
 #![expect(clippy::cast_possible_truncation, reason = "the numbers of a test are small")]
 
@@ -25,8 +25,8 @@ impl Matrix {
         FilterConfig::merge(None, &text).expect("a legal text").1
     }
 
-    /// The groups of a stream of `count` packets, told as one would lay them out on paper, by the
-    /// index of the packet behind which their parity packet goes out; columns first.
+    /// The groups of a stream of `count` packets, by an independent construction. They are sorted
+    /// by their last packet, after which their parity packet is sent; columns come first.
     fn groups(&self, count: usize) -> Vec<Vec<usize>> {
         let high = self.rows.unsigned_abs() as usize;
         let mut groups = Vec::new();
@@ -56,10 +56,10 @@ fn matrices() -> impl Strategy<Value = Matrix> {
         .prop_map(|(cols, rows, staircase)| Matrix { cols, rows, staircase })
 }
 
-/// A datagram on its way: its header and payload.
+/// A datagram: its header and payload.
 type Datagram = (DataHeader, Bytes);
 
-/// A stream through a sender: the originals, and for each the parity packets behind it.
+/// A stream through a sender: the originals, and for each the parity packets after it.
 fn sent(matrix: Matrix, isn: SeqNo, count: usize, seed: u32) -> Vec<(Datagram, Vec<Datagram>)> {
     let mut sender = matrix.fec().sender(isn);
     (0..count as u32)
@@ -97,7 +97,7 @@ fn parsed(datagram: &[u8]) -> Datagram {
     }
 }
 
-/// What the groups' parity packets can rebuild, by going over them again and again.
+/// All packets that the parity packets can rebuild, in repeated passes over the groups.
 fn solvable(groups: &[Vec<usize>], mut known: BTreeSet<usize>, parity: &[bool]) -> BTreeSet<usize> {
     loop {
         let before = known.len();
@@ -113,8 +113,8 @@ fn solvable(groups: &[Vec<usize>], mut known: BTreeSet<usize>, parity: &[bool]) 
     }
 }
 
-/// The same with a memory of two matrices: after each packet, only groups that lie in the last two
-/// count. What such a receiver rebuilds, ours must.
+/// As [`solvable`], with a memory of two matrices: after each packet, only the groups within the
+/// last two matrices count. The receiver must rebuild at least these packets.
 fn surely_solvable(
     matrix: Matrix,
     count: usize,
@@ -142,7 +142,8 @@ fn surely_solvable(
 }
 
 proptest! {
-    /// Parity packets come when the reference says, columns before rows, and say what they cover.
+    /// Parity packets come at the positions of the reference, columns before rows, and name the
+    /// group that they cover.
     #[test]
     fn parity_packets_cover_the_groups_of_the_matrix(matrix in matrices(), isn in 0u32..=0x7FFF_FFFF) {
         let isn = SeqNo::new(isn);
@@ -167,8 +168,9 @@ proptest! {
         prop_assert_eq!(expected.next(), None, "every group has its packet");
     }
 
-    /// Whatever is lost, of packets and of parity packets: all that the code can rebuild is
-    /// rebuilt, exactly as it was sent; what it cannot is told, once; what came is never told.
+    /// For any losses of packets and parity packets: all packets that the code can rebuild are
+    /// rebuilt exactly as they were sent; the others are reported, once; packets that arrived are
+    /// never reported.
     #[test]
     fn all_that_the_code_covers_is_rebuilt_exactly(
         matrix in matrices(),
@@ -179,7 +181,7 @@ proptest! {
     ) {
         let isn = SeqNo::new(isn);
         let high = matrix.rows.unsigned_abs() as usize;
-        // Long enough behind the losses that every group is over.
+        // Every group ends in the part without losses.
         let count = 300 + (2 * high + 3) * matrix.cols;
         let stream = sent(matrix, isn, count, seed);
         let mut receiver = matrix.fec().receiver(isn);
@@ -210,30 +212,30 @@ proptest! {
             prop_assert!(!known.contains(&index), "it was not missing");
             prop_assert!(rebuilt.insert(index, ()).is_none(), "rebuilt twice");
         }
-        // Chains over more than two matrices are beyond what is kept, and rare.
+        // Chains over more than two matrices are rare, and longer than the receiver's memory.
         let here: BTreeSet<_> = rebuilt.keys().chain(&known).copied().collect();
         prop_assert!(here.is_subset(&solvable));
         let sure = surely_solvable(matrix, count, &known, &parity);
         prop_assert!(sure.is_subset(&here), "not rebuilt: {:?}", sure.difference(&here));
-        let mut told = BTreeSet::new();
+        let mut reported = BTreeSet::new();
         for (first, last) in &findings.lost {
             for i in 0..=last.distance_from(*first) {
                 let index = first.distance_from(isn) as usize + i as usize;
-                prop_assert!(told.insert(index), "{index} is told twice");
+                prop_assert!(reported.insert(index), "{index} is reported twice");
             }
         }
-        // A packet whose groups are over may still come back, with a chain of later ones.
+        // A packet whose groups have ended may still be rebuilt, by way of later packets.
         let unsolvable: BTreeSet<_> = (0..count).filter(|at| !here.contains(at)).collect();
-        prop_assert!(told.is_superset(&unsolvable), "{unsolvable:?} are lost, {told:?} were told");
-        prop_assert!(told.is_disjoint(&known));
+        prop_assert!(reported.is_superset(&unsolvable), "{unsolvable:?} lost, {reported:?} reported");
+        prop_assert!(reported.is_disjoint(&known));
         let exact = matrix.rows < 2;
-        prop_assert!(!exact || told == unsolvable);
+        prop_assert!(!exact || reported == unsolvable);
     }
 
-    /// Reordered and doubled packets change nothing about what is rebuilt, as long as they come
-    /// within the matrices that are kept.
+    /// Reordering and duplicates do not change which packets are rebuilt, as long as packets come
+    /// within the window.
     #[test]
-    fn order_and_doubles_do_not_matter(
+    fn reordering_and_duplicates_do_not_matter(
         matrix in matrices(),
         delays in prop::collection::vec(0usize..6, 240),
         doubled in prop::collection::vec(prop::bool::weighted(0.1), 240),
@@ -272,9 +274,9 @@ proptest! {
         prop_assert!(missing.is_subset(&rebuilt), "{missing:?} of {rebuilt:?}");
     }
 
-    /// Nothing that comes makes the receiver panic, or keep more than two matrices and a bit.
+    /// Arbitrary packets neither make the receiver panic, nor keep more than its window.
     #[test]
-    fn nonsense_neither_panics_nor_is_kept(
+    fn arbitrary_packets_neither_panic_nor_exceed_the_memory(
         matrix in matrices(),
         packets in prop::collection::vec(
             (prop_oneof![0u32..400, any::<u32>()], any::<bool>(), 0u8..14,
@@ -321,10 +323,10 @@ fn a_burst_of_as_many_packets_as_columns_is_rebuilt() {
     }
 }
 
-/// After an outage longer than all that is kept, the filter goes on where the sender is, in the
-/// same groups; what the outage took is told as one run.
+/// After an outage longer than the window, the filter continues at the sender's position, in the
+/// same groups, and reports the gap as one run.
 #[test]
-fn an_outage_longer_than_the_matrices_is_passed_over() {
+fn an_outage_longer_than_the_window_is_skipped() {
     for matrix in [
         Matrix { cols: 5, rows: 1, staircase: true },
         Matrix { cols: 5, rows: 4, staircase: true },
@@ -346,13 +348,13 @@ fn an_outage_longer_than_the_matrices_is_passed_over() {
         let rebuilt: Vec<_> = findings.rebuilt.iter().map(|(h, _)| h.seq).collect();
         assert!(rebuilt.contains(&isn.plus(1_500)), "{matrix:?}");
         assert!(!findings.odd);
-        let told: i32 = findings.lost.iter().map(|(a, b)| b.distance_from(*a) + 1).sum();
-        assert_eq!(told as usize + rebuilt.len(), 801, "{matrix:?}: {:?}", findings.lost);
+        let reported: i32 = findings.lost.iter().map(|(a, b)| b.distance_from(*a) + 1).sum();
+        assert_eq!(reported as usize + rebuilt.len(), 801, "{matrix:?}: {:?}", findings.lost);
     }
 }
 
 #[test]
-fn one_packet_from_nowhere_moves_nothing() {
+fn a_single_packet_far_ahead_is_ignored() {
     let matrix = Matrix { cols: 4, rows: 3, staircase: false };
     let stream = sent(matrix, SeqNo::new(0), 60, 9);
     let mut receiver = matrix.fec().receiver(SeqNo::new(0));
@@ -372,9 +374,10 @@ fn one_packet_from_nowhere_moves_nothing() {
     assert_eq!(findings.lost, []);
 }
 
-/// A sender that begins its groups anew, somewhere else, is followed after three parity packets.
+/// When a sender starts its groups over at another position, the receiver follows after three
+/// parity packets.
 #[test]
-fn groups_that_begin_elsewhere_are_found_again() {
+fn groups_that_start_over_at_another_position_are_found() {
     for matrix in [
         Matrix { cols: 6, rows: 1, staircase: true },
         Matrix { cols: 6, rows: 3, staircase: true },
@@ -401,9 +404,9 @@ fn groups_that_begin_elsewhere_are_found_again() {
     }
 }
 
-/// A message that was given up before it was sent leaves its groups without parity, and no other.
+/// A message that was given up before it was sent leaves only its own groups without parity.
 #[test]
-fn a_number_that_was_never_sent_costs_its_groups_only() {
+fn a_number_that_was_never_sent_affects_only_its_groups() {
     let matrix = Matrix { cols: 5, rows: 2, staircase: false };
     let mut sender = matrix.fec().sender(SeqNo::new(0));
     let stream = sent(matrix, SeqNo::new(0), 40, 3);
