@@ -1,39 +1,40 @@
-//! How promptly an end of a rendezvous answers a peer that may not be there.
+//! Limits the answers that an end of a rendezvous sends to an address that may be forged.
 
 use punctual_wire::DataHeader;
 
-/// Answers at once to a peer that has named this end's socket. An honest handshake needs three, and
-/// a few more if packets are lost or the peer is started anew.
+/// The number of immediate answers to a validated peer. A handshake needs three, and a few more if
+/// packets are lost or the peer restarts.
 const PROMPT: u8 = 16;
-/// Peers whose first handshake is processed at once; further ones, one at each repetition. An offer
-/// to a peer may derive a key from a passphrase, which is costly.
+/// The number of peers whose first handshake is processed at once. Of further peers, one is
+/// processed in each repetition interval, since an offer may need the costly derivation of a key.
 const NEW_PEERS: u8 = 16;
-/// Bytes of credit at most.
+/// The largest credit, bytes.
 const MOST_CREDIT: usize = 16_384;
 
-/// The limit of what an end of a rendezvous sends to a peer that is not validated (compare RFC
-/// 9000, section 8.1).
+/// The limit of the bytes that an end of a rendezvous sends to a peer that is not validated (as in
+/// RFC 9000, section 8.1).
 ///
-/// This end repeats its handshake at its own pace, whatever it receives. Anybody may send a wave
-/// with the peer's address, and an offer is longer than a wave. So an answer goes out only for as
-/// many bytes as were received, or in the place of the next repetition. A peer that names this
-/// end's socket ID, which only this end's waves told, is validated and answered at once.
+/// The repetitions of this end's handshake do not depend on what it receives. But an attacker may
+/// send wave-a-hand requests with a forged address, and an offer is longer than such a request. So
+/// an answer is sent at once only if it has no more bytes than were received; otherwise it replaces
+/// the next repetition. A peer that addresses this end's socket ID, which it can know only from
+/// this end's requests, is validated and gets its answers at once.
 #[derive(Debug)]
 pub(super) struct AmplificationLimit {
-    /// Whether the peer has named this end's socket.
+    /// Whether the peer has addressed this end's socket ID.
     peer_validated: bool,
-    /// Bytes received, less those of answers.
+    /// Bytes received, less bytes sent in answers.
     credit: usize,
     prompt: u8,
     new_peers: u8,
 }
 
-/// When an answer goes out.
+/// When an answer is sent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Turn {
-    /// At once.
+    /// Immediately.
     Now,
-    /// In the place of the next repetition, if that is still to come.
+    /// In place of the next repetition, unless that has been sent in advance already.
     InAdvance,
 }
 
@@ -42,26 +43,26 @@ impl AmplificationLimit {
         Self { peer_validated: false, credit: 0, prompt: PROMPT, new_peers: NEW_PEERS }
     }
 
-    /// A handshake of `bytes` bytes behind its header arrived; `names_us` if it is addressed to
-    /// this end's socket.
+    /// A handshake arrived with `bytes` bytes after the header. `names_us` if it is addressed to
+    /// this end's socket ID.
     pub(super) fn hear(&mut self, bytes: usize, names_us: bool) {
         self.peer_validated |= names_us;
         self.credit = (self.credit + DataHeader::LEN + bytes).min(MOST_CREDIT);
     }
 
-    /// Whether the peer has shown that it receives what this end sends.
+    /// Whether the peer has shown that it receives this end's packets.
     pub(super) const fn is_heard(&self) -> bool {
         self.peer_validated
     }
 
-    /// Whether the handshake of a peer that is new may be processed now.
+    /// Whether the handshake of a new peer may be processed now. Counts this peer.
     pub(super) const fn meets_new_peer(&mut self) -> bool {
         let meets = self.new_peers > 0;
         self.new_peers = self.new_peers.saturating_sub(1);
         meets
     }
 
-    /// When an answer of so many bytes behind its header goes out.
+    /// When an answer with `bytes` bytes after the header is sent.
     pub(super) const fn turn(&mut self, bytes: usize) -> Turn {
         let bytes = DataHeader::LEN + bytes;
         if self.peer_validated && self.prompt > 0 {

@@ -13,10 +13,10 @@ use crate::error::CloseReason;
 use crate::group::Membership;
 use crate::path::PathId;
 
-/// In an induction request's extension field: a datagram socket, as in UDT.
+/// The extension field of an induction request: a datagram socket, as in UDT.
 const UDT_DATAGRAM: u16 = 2;
 
-/// The caller's side of the handshake, until the connection stands.
+/// The caller's side of the handshake, until the connection is established.
 #[derive(Debug)]
 pub(crate) struct Caller {
     socket_id: SocketId,
@@ -38,18 +38,18 @@ impl Caller {
         Self { socket_id, isn, phase, chance, membership: None }
     }
 
-    /// A call whose connection is to be a link of a group.
+    /// A caller whose connection becomes a link of a group.
     pub(crate) fn of_link(socket_id: SocketId, membership: Membership, chance: Chance) -> Self {
         let isn = membership.send_next;
         Self { membership: Some(Box::new(membership)), ..Self::new(socket_id, isn, chance) }
     }
 
-    /// What makes the connection a link of a group, if it is to be one.
+    /// The membership, if the connection becomes a link of a group.
     pub(crate) fn membership(&self) -> Option<&Membership> {
         self.membership.as_deref()
     }
 
-    /// The request that is sent, or repeated, now.
+    /// The request to be sent or repeated now.
     pub(crate) fn request(&mut self, now: Instant, config: &Config, path: PathId) -> Handshake {
         let mark = match &mut self.phase {
             Phase::Induction(requests) => requests.send(now),
@@ -61,12 +61,13 @@ impl Caller {
         }
     }
 
-    /// Whether the listener has shown that it is there.
+    /// Whether the listener has answered the induction.
     pub(crate) const fn is_induced(&self) -> bool {
         matches!(self.phase, Phase::Conclusion { .. })
     }
 
-    /// What tells the listener that this end has given up, if it may have taken the call.
+    /// The rejection that informs the listener that this end has given up; `None` if the listener
+    /// cannot have seen a conclusion.
     pub(crate) fn withdrawal(&self, config: &Config, path: PathId) -> Option<Box<Handshake>> {
         let Phase::Conclusion { cookie, .. } = self.phase else { return None };
         Some(Box::new(Handshake {
@@ -95,7 +96,7 @@ impl Caller {
                 let rtt = requests.round_trip(now, mark);
                 self.induced(answer, config, rtt.map_or(Repetition::EARLY, Repetition::after))
             }
-            // The answer to a repeated induction: its cookie is as good as the first.
+            // The answer to a repeated induction. The cookie of the first one is still valid.
             (Phase::Conclusion { .. }, HandshakeRequest::Induction) => Step::Ignore,
             (Phase::Conclusion { offer, .. }, HandshakeRequest::Conclusion) => {
                 let base = TimeBase { arrival: now, timestamp };
@@ -133,7 +134,8 @@ impl Caller {
             extension_field: UDT_DATAGRAM,
             isn: self.isn,
             mss: wire_mss(config),
-            // Less the mark: the listener gives it back, and goes by the one of the conclusion.
+            // The mark is subtracted here: the listener returns the value, and uses the flow window
+            // of the conclusion.
             flow_window: wire_window(config).saturating_sub(mark),
             request: HandshakeRequest::Induction,
             socket_id: self.socket_id,

@@ -5,16 +5,17 @@ use crate::path::PathId;
 use punctual_units::Instant;
 use siphasher::sip::SipHasher24;
 
-/// A cookie is good in the period in which it was made and in the next one.
+/// A cookie is valid in the period in which it was generated, and in the next one.
 const PERIOD: Duration = Duration::from_secs(60);
-/// The same for a nonce.
+/// A nonce is valid in the period in which it was generated, and in the next one.
 const NONCE_PERIOD: Duration = Duration::from_secs(4);
 
-/// Makes and checks the listener's cookies without keeping any state for a caller.
+/// Generates and verifies the listener's cookies without keeping state for a caller.
 ///
-/// A cookie is a keyed hash of the caller's address and the period, so that only who receives at
-/// that address can have it. The draft's is an unkeyed hash that anybody can compute; only the
-/// listener verifies it, so the choice is ours (draft section 4.3.1.1).
+/// A cookie is a keyed hash of the caller's address and the period, so that only a host that
+/// receives datagrams at that address can know it. The draft suggests a hash without a key, which
+/// anyone can compute; only the listener verifies the cookie, so that it may choose another one
+/// (draft section 4.3.1.1).
 #[derive(Debug)]
 pub(crate) struct CookieKey {
     key: [u8; 16],
@@ -36,8 +37,8 @@ impl CookieKey {
             || (period > 0 && cookie == self.cookie(path, period - 1))
     }
 
-    /// The nonces of a challenge to `path` that are good at `now`: this period's, which is the
-    /// one to use, and the last one's. `purpose` tells challenges apart.
+    /// The nonces of a challenge to `path` that are valid at `now`: that of this period, which is
+    /// used for new challenges, and that of the last period. `purpose` distinguishes challenges.
     pub(crate) fn nonces(&self, now: Instant, path: PathId, purpose: [u64; 2]) -> [u64; 2] {
         let period = (now - self.start).as_secs() / NONCE_PERIOD.as_secs();
         [period, period.wrapping_sub(1)].map(|period| {
@@ -56,7 +57,7 @@ impl CookieKey {
     fn cookie(&self, path: PathId, period: u64) -> u32 {
         #[expect(clippy::cast_possible_truncation, reason = "32 of the hash's 64 bits")]
         let cookie = self.hash(path, period).finish() as u32;
-        // 0 is what a caller sends before it has a cookie.
+        // A caller without a cookie sends 0.
         cookie.max(1)
     }
 
@@ -79,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_is_good_for_its_path_in_this_period_and_the_next() {
+    fn a_cookie_is_valid_for_its_path_in_this_period_and_the_next() {
         let start = Instant::from_millis(5);
         let key = CookieKey::new([7; 16], start);
         let path = udp("192.0.2.1:4000");

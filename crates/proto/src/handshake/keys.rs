@@ -1,11 +1,11 @@
-//! Key messages in the handshake (draft section 6.1.5): the initiator makes the first key, the
-//! responder returns its message as it came, or says what is wrong.
+//! Key messages in the handshake (draft section 6.1.5): the initiator generates the first key; the
+//! responder returns the key message unchanged, or an error state.
 //!
-//! One key for both directions, whose packets may have the same numbers, means that two packets are
-//! encrypted with one keystream: who adds up both sees the sum of what they say. libsrt has it so.
-//! Where both ends say [`HsFlags::OWN_KEYS`](punctual_wire::HsFlags::OWN_KEYS), which libsrt passes
-//! over, the responder's answer brings a key message of its own beside the returned one, and each
-//! direction has its key from the first packet on.
+//! With one key for both directions, as in libsrt, two packets with the same number are encrypted
+//! by the same keystream: the exclusive or of the two packets reveals that of their contents. If
+//! both ends announce [`HsFlags::OWN_KEYS`](punctual_wire::HsFlags::OWN_KEYS), which libsrt
+//! ignores, the responder's answer also contains a key message of the responder, and each direction
+//! has its own key from the first packet on.
 
 use punctual_crypto::{
     CipherMode, GcmLayout, Kek, KekCache, KeyLength, KeyMessage, KeySet, Parity, Salt, StreamKey,
@@ -17,22 +17,22 @@ use crate::config::Config;
 use crate::connection::crypt::{Crypt, Opening, Sealing, Suite};
 use crate::encryption::KeyState;
 
-/// What the initiator offers: a key, and the message that brings it to the peer.
+/// The initiator's offer: a key, and the key message for the peer.
 #[derive(Debug)]
 pub(crate) struct KeyOffer {
     kek: Kek,
     key: StreamKey,
     chance: Chance,
     message: KeyMessage,
-    /// The message as it travels.
+    /// The message as it is sent.
     bytes: Vec<u8>,
 }
 
-/// What the other end says of itself that matters to the keys.
+/// The properties of the peer that affect the keys.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer {
     pub(crate) version: u32,
-    /// It draws a key of its own for its direction, and understands that the other end does.
+    /// Whether it generates a key for its own direction, and accepts that the other end does.
     pub(crate) own_keys: bool,
 }
 
@@ -40,11 +40,11 @@ pub(crate) struct Peer {
 #[derive(Debug, Default)]
 pub(crate) struct KeyAnswer {
     pub(crate) km_rsp: Option<Vec<u8>>,
-    /// The responder's own key.
+    /// The key message with the responder's own key.
     pub(crate) km_req: Option<Vec<u8>>,
 }
 
-/// What the responder's side needs from its endpoint.
+/// The means that the responder takes from its endpoint.
 #[derive(Debug)]
 pub(crate) struct KeyTools<'a> {
     pub(crate) chance: &'a mut Chance,
@@ -52,8 +52,8 @@ pub(crate) struct KeyTools<'a> {
 }
 
 impl KeyOffer {
-    /// A new key, if there is a passphrase. The listener's wish for a length, if it has one, comes
-    /// before our own.
+    /// Generates a key; `None` without a passphrase. `wished` is the key length that the peer
+    /// prefers; it takes precedence over the one in `config`.
     pub(crate) fn make(
         config: &Config,
         wished: Option<KeyLength>,
@@ -87,8 +87,8 @@ impl KeyOffer {
     }
 }
 
-/// What the initiator makes of the responder's answer, with the keys if the connection has any.
-/// `first` is the first number that this end sends.
+/// The initiator's keys after the responder's answer; `None` if the connection is not encrypted.
+/// `first` is the first sequence number that this end sends.
 pub(crate) fn conclude(
     offer: Option<KeyOffer>,
     answer: &KeyAnswer,
@@ -100,7 +100,7 @@ pub(crate) fn conclude(
         if answer.km_rsp.is_none() {
             return Ok(None);
         }
-        // The peer has a passphrase and lets us in without: what it sends cannot be read.
+        // The peer has a passphrase and accepts us without one: its packets cannot be decrypted.
         if config.insists_on_keys() {
             return Err(RejectReason::UNSECURE);
         }
@@ -124,7 +124,7 @@ pub(crate) fn conclude(
                 _ => RejectReason::UNSECURE,
             });
         }
-        // What is sent stays encrypted all the same: the application wants that.
+        // This end continues to encrypt, because the application set a passphrase.
         let opening = if state == KeyState::NoSecret { KeyState::Unsecured } else { state };
         (state, Opening::clear(opening))
     };
@@ -132,9 +132,10 @@ pub(crate) fn conclude(
     Ok(Some(Box::new(Crypt { sealing, opening })))
 }
 
-/// The responder's answer to an offer's key message, or to its having none, and the keys if the
-/// connection has any. `first` is the first number that this end sends. The initiator's cookie was
-/// checked before: unwrapping costs some 200 µs.
+/// The responder's answer to the initiator's key message, or to an offer without one, and the
+/// responder's keys; `None` if the connection is not encrypted. `first` is the first sequence
+/// number that this end sends. The caller has checked the initiator's cookie before, since the
+/// derivation of the key takes some 200 µs.
 pub(crate) fn answer(
     request: Option<&[u8]>,
     peer: Peer,
@@ -150,8 +151,8 @@ pub(crate) fn answer(
         (None, Some(_)) => {
             Ok((refuse(KeyState::NoSecret), Some(Box::new(Crypt::without_secret()))))
         }
-        // What is sent is encrypted all the same, for the application wants that. Libsrt does so
-        // too, and expects it: it passes over packets in the clear here.
+        // This end encrypts nevertheless, because the application set a passphrase. libsrt does so
+        // too, and drops unencrypted packets in this case.
         (Some(_), None) => {
             let crypt = KeyOffer::make(config, None, tools.chance).map(|offer| {
                 let suite = offer.suite(peer);
@@ -172,37 +173,37 @@ pub(crate) fn answer(
             let suite = Suite { mode, layout, salt: *message.salt(), kek };
             let mut chance = tools.chance.fork();
             let mut own = StreamKey::generate(suite.length(), |bytes| chance.fill(bytes));
-            let mut said = KeyAnswer::default();
+            let mut answer = KeyAnswer::default();
             let (state, opening) = match message.unwrap(&suite.kek) {
                 Ok(keys) => {
-                    said.km_rsp = Some(bytes.to_vec());
+                    answer.km_rsp = Some(bytes.to_vec());
                     if peer.own_keys {
                         let own = wrap(mode, suite.salt, &own, &suite.kek);
-                        said.km_req = Some(own.to_bytes());
+                        answer.km_req = Some(own.to_bytes());
                     } else {
                         own = shared_key(&keys)?;
                     }
                     (KeyState::Secured, Opening::new(suite.clone(), &keys, message))
                 }
                 Err(_) if enforced => return Err(RejectReason::BAD_SECRET),
-                // What is sent is encrypted, with a key that the peer cannot have.
+                // This end encrypts with a key that the peer cannot have.
                 Err(_) => {
-                    said = refuse(KeyState::BadSecret);
+                    answer = refuse(KeyState::BadSecret);
                     (KeyState::BadSecret, Opening::clear(KeyState::BadSecret))
                 }
             };
             let sealing = Sealing::new(state, suite, own, chance, first, config);
-            Ok((said, Some(Box::new(Crypt { sealing, opening }))))
+            Ok((answer, Some(Box::new(Crypt { sealing, opening }))))
         }
     }
 }
 
-/// The key that both directions use with a peer that knows nothing else.
+/// The key for both directions, with a peer that does not support own keys.
 fn shared_key(keys: &KeySet) -> Result<StreamKey, RejectReason> {
     keys.get(Parity::Even).cloned().ok_or(RejectReason::ROGUE)
 }
 
-/// The responder's own keys.
+/// Parses and unwraps the responder's own key message.
 fn unwrap_own(message: &[u8], suite: &Suite) -> Result<(KeySet, KeyMessage), RejectReason> {
     let message = KeyMessage::parse(message).map_err(|_| RejectReason::ROGUE)?;
     if message.salt() != &suite.salt || message.mode() != suite.mode {
@@ -212,13 +213,13 @@ fn unwrap_own(message: &[u8], suite: &Suite) -> Result<(KeySet, KeyMessage), Rej
     Ok((keys, message))
 }
 
-/// What a KMRSP says that does not return the message.
+/// The state that a KMRSP reports which does not return the key message.
 fn refusal(km_rsp: Option<&[u8]>) -> KeyState {
     match km_rsp {
         None => KeyState::NoSecret,
         Some(bytes) => match KeyState::from_refusal(bytes) {
             Some(KeyState::Unsecured | KeyState::Securing) => KeyState::NoSecret,
-            // Another message than ours: the peer did not understand it.
+            // A different key message: the peer could not unwrap ours.
             None | Some(KeyState::Secured) => KeyState::BadSecret,
             Some(state) => state,
         },

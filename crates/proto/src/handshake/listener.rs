@@ -19,8 +19,9 @@ pub(crate) struct Proposal {
     pub(crate) base: TimeBase,
 }
 
-/// The stateless answer to an induction request: the request itself with version, magic, cookie and
-/// the caller's address. It is no longer than the request, so a listener amplifies nothing.
+/// The stateless answer to an induction request: the request itself with the version, the magic
+/// number, the cookie and the caller's address. It is no longer than the request, so that a
+/// listener does not amplify traffic.
 pub(crate) fn induction_response(
     request: &Handshake,
     cookie: u32,
@@ -50,7 +51,7 @@ pub(crate) fn rejection(handshake: &Handshake, reason: RejectReason) -> Handshak
 }
 
 impl Proposal {
-    /// Checks a conclusion as far as the listener's configuration can tell.
+    /// Checks a conclusion against the listener's configuration.
     pub(crate) fn check(
         now: Instant,
         timestamp: Timestamp,
@@ -65,18 +66,18 @@ impl Proposal {
         }
     }
 
-    /// The derivation of the key that accepting this under `config` takes, if it takes one.
+    /// The key derivation that accepting this caller under `config` needs; `None` if it needs none.
     pub(crate) fn key_derivation(&self, id: IncomingId, config: &Config) -> Option<KeyDerivation> {
         self.request.key_derivation(id, config)
     }
 
-    /// Whether `other` is the same caller's conclusion once more.
+    /// Whether `other` is a repetition of this conclusion.
     pub(crate) fn is_repeated_by(&self, other: &Handshake) -> bool {
         self.conclusion.socket_id == other.socket_id && self.conclusion.isn == other.isn
     }
 
-    /// The response that accepts the caller as `socket_id`, and what both ends agree on by it;
-    /// `membership` if it becomes a link of a group.
+    /// The response that accepts the caller, and the agreed terms. `socket_id` is this end's, and
+    /// `membership` is given if the connection becomes a link of a group.
     pub(crate) fn accept(
         &self,
         config: &Config,
@@ -85,7 +86,7 @@ impl Proposal {
         membership: Option<&Membership>,
         tools: &mut KeyTools<'_>,
     ) -> Result<(Handshake, Negotiated), RejectReason> {
-        // Both directions start at the caller's number: a libsrt caller insists on it.
+        // Both directions begin with the caller's number: a libsrt caller requires it.
         let isn = self.conclusion.isn;
         let fixed = FixedPart::new(&self.conclusion, isn, self.base, config);
         let (mut answer, mut negotiated) = self.request.accept(fixed, config, tools)?;
@@ -94,7 +95,7 @@ impl Proposal {
             (Some(offer), Some(membership)) => {
                 membership.respond(&offer, &mut answer, &mut negotiated)?;
             }
-            // A group's link is no connection of its own, nor the other way round.
+            // A link cannot become a single connection, nor the other way round.
             _ => return Err(RejectReason::GROUP),
         }
         let mut response = Handshake {

@@ -1,6 +1,6 @@
 //! The handshake of version 5 (draft section 4.3). `caller.rs`, `listener.rs` and `rendezvous.rs`
-//! decide when an end sends which handshake; `terms.rs` makes and checks the extensions, which are
-//! the same for all three, and `keys.rs` the key messages in them.
+//! decide when an end sends which handshake. `terms.rs` makes and checks the extensions, which are
+//! common to all three, and `keys.rs` the key messages in them.
 
 mod amplification_limit;
 pub(crate) mod caller;
@@ -25,54 +25,53 @@ use crate::error::CloseReason;
 use crate::filter::Fec;
 use crate::path::Path;
 
-/// The largest MSS that a peer may name.
+/// The largest MSS that a peer may announce, bytes.
 const MAX_MSS: u32 = 1_500;
 
-/// The next step of an end that wants to connect, after a handshake of the peer.
+/// The next step of a connecting end after a handshake of the peer.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// Nothing: the handshake does not answer the request.
+    /// Nothing: the handshake is no answer to the request.
     Ignore,
-    /// The next request is to be sent now, and repeated at this pace; `None` for the pace so far.
+    /// Send the next request now, and repeat it at these intervals; `None` for the current ones.
     Request(Option<Repetition>),
-    /// The next repetition is to be sent now, and the one behind it when it would be anyway.
+    /// Send the next repetition now; the time of the one after it does not change.
     RequestInAdvance,
     /// The connection is established.
     Connected(Box<Negotiated>, Option<FinalHandshake>),
-    /// The attempt is over. The peer, if it has a socket already, is to be told so.
+    /// The attempt has failed. If the peer has a socket already, send it a shutdown.
     Failed(CloseReason, Option<SocketId>),
-    /// The attempt is over, and the peer is to be told why.
+    /// The attempt has failed. Send the peer this rejection.
     Refused(RejectReason, Box<Handshake>),
 }
 
-/// The last handshake of an end, which it repeats to a peer that did not get it.
+/// The last handshake of an end. It repeats it while the peer has not received it.
 #[derive(Clone, Debug)]
 pub(crate) struct FinalHandshake {
     pub(crate) handshake: Box<Handshake>,
-    /// Whether it is to be sent now.
+    /// Whether to send it now.
     pub(crate) due: bool,
 }
 
 /// How a receiver repeats its NAKs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum NakStyle {
-    /// A NAK as soon as a loss is found, and one with everything missing once a period (draft
-    /// section 4.8.2).
+    /// A NAK as soon as a loss is detected, and periodic NAKs (draft section 4.8.2).
     Periodic,
     /// A timer for each missing packet.
     PerPacket,
-    /// A timer for each missing packet, and copies of each NAK, which the sender takes for one.
+    /// A timer for each missing packet, and copies of each NAK, which the sender counts as one.
     PerPacketCopied,
 }
 
 /// The latencies that both ends agreed on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Latency {
-    /// Delay that this end's receiver applies.
+    /// The delay that this end's receiver applies.
     pub(crate) receive: Duration,
-    /// Delay that the peer's receiver applies.
+    /// The delay that the peer's receiver applies.
     pub(crate) peer: Duration,
-    /// The larger delay that a caller asked this listener for, if it did.
+    /// The larger of the two delays in a caller's request; `None` except at the listener.
     pub(crate) caller: Option<Duration>,
 }
 
@@ -80,7 +79,8 @@ pub(crate) struct Latency {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PeerFeatures {
     pub(crate) version: u32,
-    /// Whether the peer skips packets that are too late: it needs our timestamps for that.
+    /// Whether the peer drops packets that are too late (TLPKTDROP), for which it needs our
+    /// timestamps.
     pub(crate) too_late_drop: bool,
     pub(crate) periodic_nak: bool,
     pub(crate) retransmit_flag: bool,
@@ -91,7 +91,8 @@ pub(crate) struct PeerFeatures {
 /// The terms that two ends agreed on.
 #[derive(Debug)]
 pub(crate) struct Negotiated {
-    /// The fixed parts. A link of a group takes numbers and time base from its group.
+    /// The terms of the fixed parts. A link of a group takes its sequence numbers and its time base
+    /// from the group.
     pub(crate) fixed: FixedPart,
     pub(crate) latency: Latency,
     pub(crate) peer: PeerFeatures,
@@ -100,18 +101,18 @@ pub(crate) struct Negotiated {
     pub(crate) tsbpd_receive: bool,
     /// How this end's receiver repeats its NAKs.
     pub(crate) nak_style: NakStyle,
-    /// The packet filter of both directions.
+    /// The packet filter, the same for both directions.
     pub(crate) filter: Option<Fec>,
     /// Whether both ends follow each other to new addresses.
     pub(crate) path_update: bool,
-    /// The first numbers of both directions as the handshake said them, this end's first: a link of
-    /// a group counts from others.
+    /// The initial sequence numbers in the handshakes, this end's first. A link of a group may
+    /// begin with other numbers.
     pub(crate) handshake_isns: [SeqNo; 2],
     /// The peer's group that the connection is a link of.
     pub(crate) peer_group: Option<u32>,
     /// Bytes that encryption adds to a payload.
     pub(crate) payload_overhead: usize,
-    /// The keys, or the reason why there are none; `None` where no end wants encryption. The
+    /// The keys, or the reason why there are none; `None` if neither end wants encryption. The
     /// connection takes them out.
     pub(crate) crypt: Option<Box<Crypt>>,
 }
@@ -122,7 +123,7 @@ impl Negotiated {
         self.crypt.as_ref().and_then(|crypt| crypt.cipher())
     }
 
-    /// Largest payload of a packet that goes by `path`.
+    /// The largest payload of a packet on `path`, bytes.
     pub(crate) fn max_payload(&self, config: &Config, path: &Path) -> usize {
         let filter = if self.filter.is_some() { Fec::OVERHEAD } else { 0 };
         let room = path.packet_room(self.fixed.mss).saturating_sub(filter + self.payload_overhead);

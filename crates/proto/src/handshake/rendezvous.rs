@@ -1,8 +1,9 @@
-//! Rendezvous: two ends that call each other at the same time, each from the port that the other
-//! calls (draft section 4.3.2; where libsrt does otherwise, as libsrt does).
+//! Rendezvous: two ends call each other at the same time, each from the port that the other one
+//! calls (draft section 4.3.2; where libsrt differs from it, as in libsrt).
 //!
-//! Both wave until they hear each other. Their cookies then decide who is the initiator, who makes
-//! the offer, and who is the responder, who answers it. From there on [`react`] is the protocol.
+//! Both ends send wave-a-hand requests until they hear each other. Then their cookies decide which
+//! end is the initiator, which makes the offer, and which is the responder, which answers it.
+//! [`react`] is the protocol from there on.
 
 use std::cmp::Ordering;
 
@@ -23,24 +24,25 @@ use crate::config::Config;
 use crate::error::CloseReason;
 use crate::path::PathId;
 
-/// The connect timeout counts so many times: people do not start two ends at the same moment.
+/// The connect timeout is multiplied by this factor, since two ends are rarely started at the same
+/// moment.
 pub(crate) const TIMEOUT_FACTOR: u32 = 10;
 
-/// How far a rendezvous has come.
+/// The state of a rendezvous (draft section 4.3.2).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum State {
-    /// Nothing heard of the peer yet.
+    /// Nothing was heard from the peer yet.
     Waving,
-    /// The peer waved.
+    /// A wave-a-hand request came from the peer.
     Attention,
-    /// The first that was heard was a conclusion: the peer had heard us before.
+    /// The first handshake from the peer was a conclusion: the peer had heard this end before.
     Fine,
     /// The responder has accepted the offer.
     Initiated,
     Connected,
 }
 
-/// What the peer says.
+/// A packet from the peer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Heard {
     Wave,
@@ -49,32 +51,32 @@ enum Heard {
     /// A conclusion with HSREQ or HSRSP.
     WithTerms,
     Agreement,
-    /// Anything that only an end sends for which the connection stands: data, a keepalive.
+    /// A packet that only an established end sends: data or a keepalive.
     Traffic,
 }
 
-/// What this end says then. Everything but the agreement is repeated until the state changes.
+/// The answer of this end. It is repeated until the state changes, unless it is the agreement.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Say {
     Wave,
-    /// A conclusion without extensions: the responder's, while it has no offer.
+    /// A conclusion without extensions: that of a responder without an offer.
     Bare,
     /// A conclusion with the initiator's offer or the responder's answer.
     Terms,
-    /// The initiator is content.
+    /// The initiator's confirmation.
     Agreement,
-    /// Nothing more than what is repeated anyway.
+    /// Nothing beyond the repetitions.
     Nothing,
-    /// A rejection as [`RejectReason::ROGUE`]: the peer takes itself for what this end is.
+    /// A rejection with [`RejectReason::ROGUE`]: the peer claims the role of this end.
     Refusal,
 }
 
-/// The state machine: for what is heard in a state, the next state and what is said, as an
-/// initiator and as a responder. `None`: it is out of place, and ignored. libsrt refuses the
-/// connection then, but late and doubled packets are no reason to.
+/// The state machine: the next state and the answer, for a packet that is heard in a state, as an
+/// initiator and as a responder. `None` if the packet does not fit the state: it is ignored. libsrt
+/// rejects the connection then, although late and duplicate packets do not justify it.
 ///
-/// An initiator must hear the answer to its offer: without it, it would not know the latency that
-/// was agreed on. So where libsrt is content with an agreement alone, this one repeats its offer.
+/// An initiator needs the answer to its offer, since it does not know the agreed latency without
+/// it. So where libsrt accepts an agreement alone, this end repeats its offer.
 #[rustfmt::skip]
 const fn react(state: State, heard: Heard) -> (Reaction, Reaction) {
     match (state, heard) {
@@ -99,16 +101,17 @@ const fn react(state: State, heard: Heard) -> (Reaction, Reaction) {
     }
 }
 
-/// The next state, and what is said.
+/// The next state and the answer.
 type Reaction = Option<(State, Say)>;
 
 const fn to(state: State, say: Say) -> Reaction {
     Some((state, say))
 }
 
-/// Which end makes the offer, by the sign of the wrapping difference of the cookies; `None` for a
-/// draw. The draft compares them with 64 bits; peers do it with 32, and in a quarter of all pairs
-/// that is another result. Of two cookies half the circle apart the greater signed one wins.
+/// Whether this end is the initiator, by the sign of the wrapping difference of the cookies; `None`
+/// if they are equal. The draft compares them with 64 bits, but peers use 32 bits, which gives
+/// another result for a quarter of all pairs. If they differ by half the range, the greater signed
+/// one wins.
 fn is_initiator(own: u32, peer: u32) -> Option<bool> {
     let (own, peer) = (own.cast_signed(), peer.cast_signed());
     match own.wrapping_sub(peer) {
@@ -118,18 +121,18 @@ fn is_initiator(own: u32, peer: u32) -> Option<bool> {
     }
 }
 
-/// One end of a rendezvous, until the connection stands.
+/// One end of a rendezvous, until the connection is established.
 #[derive(Debug)]
 pub(crate) struct Rendezvous {
     socket_id: SocketId,
     isn: SeqNo,
     cookie: u32,
     state: State,
-    /// What is repeated.
+    /// The handshake that is repeated.
     say: Say,
     /// The peer, once it was heard.
     peer: Option<Peer>,
-    /// When that was.
+    /// When its first handshake was processed.
     met: Option<Instant>,
     amplification_limit: AmplificationLimit,
     chance: Chance,
@@ -147,29 +150,29 @@ enum Role {
     Responder(Option<Box<Answer>>),
 }
 
-/// What a responder says to the offer.
+/// The responder's answer to the offer.
 #[derive(Debug)]
 struct Answer {
     blocks: Blocks,
-    /// Until the connection stands.
+    /// Taken out when the connection is established.
     negotiated: Option<Box<Negotiated>>,
     encryption: u16,
 }
 
 impl Rendezvous {
-    /// `cookie` is any number but 0, which no end may draw.
+    /// A rendezvous before anything was heard. `cookie` must not be 0.
     pub(crate) const fn new(socket_id: SocketId, isn: SeqNo, cookie: u32, chance: Chance) -> Self {
         let (state, say) = (Waving, Say::Wave);
         let (peer, met, amplification_limit) = (None, None, AmplificationLimit::new());
         Self { socket_id, isn, cookie, state, say, peer, met, amplification_limit, chance }
     }
 
-    /// A handshake came in the peer's name, to the socket `dest`.
+    /// A handshake came from the peer's address, to the socket `dest`.
     pub(crate) fn hear(&mut self, handshake: &Handshake, dest: SocketId) {
         self.amplification_limit.hear(handshake.emitted_len(), dest == self.socket_id);
     }
 
-    /// The handshake that is to be sent, and repeated, in this state, and to which socket.
+    /// The handshake that is sent and repeated in this state, and its destination socket.
     pub(crate) fn request(&self, config: &Config, path: PathId) -> (Handshake, SocketId) {
         let request = match self.say {
             Say::Wave => HandshakeRequest::WaveAHand,
@@ -206,7 +209,7 @@ impl Rendezvous {
         (handshake, peer.socket_id)
     }
 
-    /// Takes in a handshake of the peer's.
+    /// Handles a handshake of the peer.
     pub(crate) fn handle(
         &mut self,
         now: Instant,
@@ -226,7 +229,7 @@ impl Rendezvous {
             HandshakeRequest::Agreement => Agreement,
             _ => return Step::Ignore,
         };
-        if let Err(step) = self.meet(now, handshake, heard, config) {
+        if let Err(step) = self.note_peer(now, handshake, heard, config) {
             return step;
         }
         let Some((state, say)) = self.reaction(heard) else { return Step::Ignore };
@@ -242,7 +245,7 @@ impl Rendezvous {
         }
     }
 
-    /// A packet came that only a connected peer sends.
+    /// Handles a packet that only an established peer sends.
     pub(crate) fn handle_traffic(&mut self, config: &Config, path: PathId) -> Step {
         match self.reaction(Traffic) {
             Some((state, say)) => self.enter(state, say, None, config, path),
@@ -250,7 +253,7 @@ impl Rendezvous {
         }
     }
 
-    /// The peer's socket if it may take the connection for standing.
+    /// The peer's socket ID if the peer may consider the connection established.
     pub(crate) fn half_open_peer(&self) -> Option<SocketId> {
         let accepted = |peer: &&Peer| matches!(peer.role, Role::Responder(Some(_)));
         self.peer.as_ref().filter(accepted).map(|peer| peer.socket_id)
@@ -264,9 +267,9 @@ impl Rendezvous {
         }
     }
 
-    /// Notes who the peer is. One with another socket ID is another peer, the old one started
-    /// anew: so does this end then.
-    fn meet(
+    /// Notes the peer. A peer with another socket ID is a restarted one: this end then starts over
+    /// too.
+    fn note_peer(
         &mut self,
         now: Instant,
         handshake: &Handshake,
@@ -285,7 +288,7 @@ impl Rendezvous {
             return Err(Step::Ignore);
         }
         if handshake.version != 5 {
-            // SRT before 1.3.0: its rendezvous is another one.
+            // SRT before 1.3.0 has a different rendezvous.
             return Err(refused(handshake, RejectReason::VERSION));
         }
         if handshake.mss > MAX_MSS || handshake.cookie == 0 {
@@ -306,7 +309,7 @@ impl Rendezvous {
         Ok(())
     }
 
-    /// Takes in an offer or an answer: what it concludes, if this end is to be connected by it.
+    /// Handles an offer or an answer. Returns the terms if this end becomes established by it.
     fn take_terms(
         &mut self,
         next: State,
@@ -316,7 +319,7 @@ impl Rendezvous {
         config: &Config,
     ) -> Result<Option<Box<Negotiated>>, RejectReason> {
         let fixed = FixedPart {
-            // Each end has its own.
+            // Each end has its own cookie.
             cookie: self.cookie ^ handshake.cookie,
             ..FixedPart::new(handshake, self.isn, base, config)
         };
@@ -331,7 +334,7 @@ impl Rendezvous {
                 Ok(None)
             }
             Some(Role::Responder(place @ None)) => {
-                // Neither end is the listener, who may complete what the other wants.
+                // Neither end is a listener, which could complete the other's filter.
                 let own = config.packet_filter();
                 if blocks.filter.as_deref().is_some_and(|peer| !own.is_empty() && peer != own) {
                     return Err(RejectReason::FILTER);
@@ -365,7 +368,7 @@ impl Rendezvous {
             self.say = say;
             let (answer, _) = self.request(config, path);
             return match self.amplification_limit.turn(answer.emitted_len()) {
-                // Whoever was heard by the peer is answered by it.
+                // A peer that hears this end will answer soon.
                 Turn::Now => {
                     Step::Request(self.amplification_limit.is_heard().then_some(Repetition::EARLY))
                 }
@@ -396,20 +399,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_contest_is_decided_by_the_wrapping_difference() {
-        // From a field log: the end with the first cookie was libsrt's initiator.
+    fn the_wrapping_difference_of_the_cookies_decides_the_roles() {
+        // From a log: the end with the first cookie was libsrt's initiator.
         assert_eq!(is_initiator((-1_480_577_720_i32).cast_unsigned(), 811_599_203), Some(true));
         assert_eq!(is_initiator(811_599_203, (-1_480_577_720_i32).cast_unsigned()), Some(false));
         assert_eq!(is_initiator(2, 1), Some(true));
         assert_eq!(is_initiator(7, 7), None);
-        // Half the circle apart, where the difference has no sign of its own.
+        // Half the range apart, where the sign of the difference is the same for both ends.
         assert_eq!(is_initiator(1, 0x8000_0001), Some(true));
         assert_eq!(is_initiator(0x8000_0001, 1), Some(false));
     }
 
     proptest! {
         #[test]
-        fn two_cookies_that_differ_make_one_initiator(own: u32, peer: u32) {
+        fn of_two_different_cookies_exactly_one_makes_an_initiator(own: u32, peer: u32) {
             let (here, there) = (is_initiator(own, peer), is_initiator(peer, own));
             prop_assert_eq!(here.is_none(), own == peer);
             prop_assert_eq!(here, there.map(|other| !other));

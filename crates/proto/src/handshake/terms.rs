@@ -1,6 +1,6 @@
-//! The extensions of conclusions: the offer, the answer, and the terms that follow from both. One
-//! place for caller, listener and rendezvous: one end makes an [`Offer`], the other checks it as a
-//! [`Request`] and answers, and both come to the same [`Negotiated`].
+//! The extensions of conclusions: the offer, the answer, and the terms that follow from both, for
+//! caller, listener and rendezvous alike. One end makes an [`Offer`], the other checks it as a
+//! [`Request`] and answers it, and both compute the same [`Negotiated`].
 
 use std::time::Duration;
 
@@ -25,12 +25,12 @@ use crate::group::GroupOffer;
 pub(crate) const SRT_VERSION: u32 = 0x01_05_05;
 /// The oldest version that speaks the handshake of version 5: 1.3.0.
 const OLDEST_HSV5: u32 = 0x01_03_00;
-/// The congestion control of live mode, and of a handshake that names none.
+/// The congestion control of live mode, and the default in a handshake.
 const LIVE: &str = "live";
 /// The congestion control of files and streams.
 const FILE: &str = "file";
 
-/// The extensions of a conclusion, a field for each kind of block.
+/// The extensions of a conclusion, one field for each kind of block.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Blocks {
     pub(crate) hs_req: Option<HsExtension>,
@@ -44,8 +44,8 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// The blocks of `handshake`. Unknown kinds are ignored; of a kind that occurs twice the last
-    /// block counts.
+    /// The blocks of `handshake`. Unknown kinds are ignored; if a kind occurs twice, the last block
+    /// counts.
     pub(crate) fn read(handshake: &Handshake) -> Self {
         let mut blocks = Self::default();
         for extension in handshake.extensions.iter().cloned() {
@@ -64,8 +64,8 @@ impl Blocks {
         blocks
     }
 
-    /// Puts the blocks into `handshake`, in libsrt's order, and says in its extension field which
-    /// kinds there are.
+    /// Adds the blocks to `handshake` in libsrt's order, and sets their flags in the extension
+    /// field.
     pub(crate) fn write(&self, handshake: &mut Handshake) {
         let hs = [self.hs_req.map(Extension::HsReq), self.hs_rsp.map(Extension::HsRsp)];
         let config = [
@@ -89,7 +89,8 @@ impl Blocks {
     }
 }
 
-/// The arrival and the timestamp of the packet that the receiver's time base is computed from.
+/// The arrival time and the timestamp of the packet from which the receiver's time base is
+/// computed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeBase {
     pub(crate) arrival: Instant,
@@ -97,7 +98,7 @@ pub(crate) struct TimeBase {
 }
 
 impl TimeBase {
-    /// A repetition came in at `now`: the least delayed one gives the time base.
+    /// A repetition arrived at `now`. The packet with the least delay determines the time base.
     pub(crate) fn refine(&mut self, now: Instant, timestamp: Timestamp) {
         let since_first = timestamp.as_micros().wrapping_sub(self.timestamp.as_micros());
         if self.arrival + Duration::from_micros(since_first.into()) > now {
@@ -114,13 +115,13 @@ pub(crate) struct FixedPart {
     pub(crate) receive_isn: SeqNo,
     pub(crate) mss: usize,
     pub(crate) peer_flow_window: u32,
-    /// The cookie that both ends know.
+    /// A cookie that both ends know.
     pub(crate) cookie: u32,
     pub(crate) base: TimeBase,
 }
 
 impl FixedPart {
-    /// From the peer's handshake, with `send_isn` as our first sequence number.
+    /// The terms by the peer's handshake, with `send_isn` as this end's first sequence number.
     pub(crate) fn new(peer: &Handshake, send_isn: SeqNo, base: TimeBase, config: &Config) -> Self {
         Self {
             peer_socket_id: peer.socket_id,
@@ -134,8 +135,8 @@ impl FixedPart {
     }
 }
 
-/// The initiator's offer: a caller's, or that of the end that won a rendezvous's contest. It is
-/// made once for a connection, and repeated unchanged until it is answered.
+/// The offer of the initiator, which is the caller, or the end with the winning cookie of a
+/// rendezvous. It is made once for a connection, and repeated unchanged until it is answered.
 #[derive(Debug)]
 pub(crate) struct Offer {
     pub(crate) blocks: Blocks,
@@ -143,7 +144,7 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    /// `wished` is the length of keys that the peer said it wants.
+    /// Makes the offer. `wished` is the key length that the peer prefers.
     pub(crate) fn new(config: &Config, wished: Option<KeyLength>, chance: &mut Chance) -> Self {
         let keys = KeyOffer::make(config, wished, chance);
         let stream_id = Some(config.stream_id()).filter(|id| !id.is_empty());
@@ -165,12 +166,13 @@ impl Offer {
         }
     }
 
-    /// The handshake's encryption field: some peers want it to agree with the key message.
+    /// The encryption field of the handshake: some peers require that it agrees with the key
+    /// message.
     pub(crate) fn encryption(&self) -> u16 {
         self.keys.as_ref().map_or(0, |keys| keys.length().field())
     }
 
-    /// Checks the responder's answer and gives the terms.
+    /// Checks the responder's answer, and returns the terms.
     pub(crate) fn conclude(
         &mut self,
         answer: &Blocks,
@@ -179,14 +181,14 @@ impl Offer {
     ) -> Result<Negotiated, RejectReason> {
         let response = answer.hs_rsp.ok_or(RejectReason::ROGUE)?;
         check_hs(&response, config)?;
-        // libsrt's answer leaves the stream flag out; an answer with the flag must match ours.
+        // libsrt omits the stream flag in its answers. If it is set, it must match ours.
         if response.flags.contains(HsFlags::STREAM) {
             check_kind(&response, config)?;
         }
         check_congestion(answer.congestion.as_deref(), config)?;
         let latency = Latency {
-            receive: wish(response.send_latency_ms).max(config.receive_latency()),
-            peer: wish(response.receive_latency_ms),
+            receive: requested_latency(response.send_latency_ms).max(config.receive_latency()),
+            peer: requested_latency(response.receive_latency_ms),
             caller: None,
         };
         let filter = match answer.filter.as_deref() {
@@ -194,16 +196,16 @@ impl Offer {
             None if config.filter().is_some() => return Err(RejectReason::FILTER),
             None => None,
         };
-        let said = KeyAnswer { km_rsp: answer.km_rsp.clone(), km_req: answer.km_req.clone() };
+        let key_answer = KeyAnswer { km_rsp: answer.km_rsp.clone(), km_req: answer.km_req.clone() };
         let offer = self.keys.take();
-        let crypt = keys::conclude(offer, &said, peer(&response), fixed.send_isn, config)?;
+        let crypt = keys::conclude(offer, &key_answer, peer(&response), fixed.send_isn, config)?;
         let stream_id = config.stream_id().to_owned();
         let agreed = negotiated(fixed, &response, stream_id, latency, crypt, config);
         Ok(Negotiated { filter, ..agreed })
     }
 }
 
-/// The responder's side: an offer that passed the checks.
+/// The initiator's offer at the responder, after the checks.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     hs: HsExtension,
@@ -215,14 +217,15 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Checks an offer as far as the configuration can tell.
+    /// Checks an offer against the configuration.
     pub(crate) fn check(offer: Blocks, config: &Config) -> Result<Self, RejectReason> {
         let group = offer.group.as_ref().map(GroupOffer::check).transpose()?;
-        // A late link leaves numbers out, which the matrices of a filter do not.
+        // A link that joins late skips sequence numbers, but the matrix of a filter counts all of
+        // them.
         if group.is_some() && offer.filter.is_some() {
             return Err(RejectReason::FILTER);
         }
-        // Links share one stream by its time stamps.
+        // The links of a group merge their stream by timestamps.
         if group.is_some() && !(config.group_connect() && config.tsbpd()) {
             return Err(RejectReason::GROUP);
         }
@@ -247,7 +250,7 @@ impl Request {
         &self.stream_id
     }
 
-    /// The group that the connection is to be a link of, if it is.
+    /// The group of which the connection becomes a link, if any.
     pub(crate) const fn group(&self) -> Option<GroupOffer> {
         self.group
     }
@@ -262,7 +265,7 @@ impl Request {
         self.km_req.is_some()
     }
 
-    /// The derivation of the key that accepting this under `config` takes, if it takes one.
+    /// The key derivation that accepting this offer under `config` needs; `None` if it needs none.
     pub(crate) fn key_derivation(&self, id: IncomingId, config: &Config) -> Option<KeyDerivation> {
         let passphrase = config.passphrase()?;
         let message = KeyMessage::parse(self.km_req.as_deref()?).ok()?;
@@ -271,22 +274,22 @@ impl Request {
         allowed.then(job)
     }
 
-    /// The filter that the initiator asked for, as this end completes it, and the answer that says
-    /// so. Without such a request this end uses no filter, whatever its configuration says.
+    /// The answer about the filter, and the agreed filter. Without a filter in the offer, this end
+    /// uses none, even if its configuration has one.
     fn agree_on_filter(
         &self,
         config: &Config,
     ) -> Result<(Option<String>, Option<Fec>), RejectReason> {
-        let Some(wish) = &self.filter else { return Ok((None, None)) };
+        let Some(requested) = &self.filter else { return Ok((None, None)) };
         if config.joins_messages() {
             return Err(RejectReason::FILTER);
         }
-        let (answer, fec) = FilterConfig::merge(config.filter(), wish)?;
+        let (answer, fec) = FilterConfig::merge(config.filter(), requested)?;
         Ok((Some(answer), Some(fec)))
     }
 
-    /// The configuration of a connection with this initiator: a listener that takes both kinds of
-    /// file transmission follows the initiator.
+    /// The configuration of a connection with this initiator: a listener that accepts both kinds of
+    /// file transmission uses that of the initiator.
     pub(crate) fn suit(&self, config: Config) -> Config {
         if !follows_caller(&config) {
             return config;
@@ -295,8 +298,8 @@ impl Request {
         config.with_transmission(if stream { Transmission::Stream } else { Transmission::Messages })
     }
 
-    /// The answer that accepts the offer under `config`, which may be another one than the offer
-    /// was checked with, and the terms that follow.
+    /// The answer that accepts the offer, and the terms. `config` may differ from the one that the
+    /// offer was checked against.
     pub(crate) fn accept(
         &self,
         fixed: FixedPart,
@@ -307,19 +310,22 @@ impl Request {
         check_kind(&self.hs, config)?;
         check_congestion(self.congestion.as_deref(), config)?;
         let request = self.km_req.as_deref();
-        let (said, crypt) = keys::answer(request, peer(&self.hs), fixed.send_isn, config, tools)?;
-        let asked = wish(self.hs.send_latency_ms).max(wish(self.hs.receive_latency_ms));
+        let (key_answer, crypt) =
+            keys::answer(request, peer(&self.hs), fixed.send_isn, config, tools)?;
+        let requested = requested_latency(self.hs.send_latency_ms)
+            .max(requested_latency(self.hs.receive_latency_ms));
         let timed = self.hs.flags.contains(HsFlags::TSBPD_SEND)
             || self.hs.flags.contains(HsFlags::TSBPD_RECEIVE);
         let latency = Latency {
-            receive: config.receive_latency().max(wish(self.hs.send_latency_ms)),
-            peer: config.peer_latency().max(wish(self.hs.receive_latency_ms)),
-            caller: (config.is_timed() && timed).then_some(asked),
+            receive: config.receive_latency().max(requested_latency(self.hs.send_latency_ms)),
+            peer: config.peer_latency().max(requested_latency(self.hs.receive_latency_ms)),
+            caller: (config.is_timed() && timed).then_some(requested),
         };
         let (answer, filter) = self.agree_on_filter(config)?;
         let mut flags = own_flags(config);
         if !self.hs.flags.contains(HsFlags::PATH_UPDATE) {
-            // Other implementations see only flags that they set themselves.
+            // The flags that only this implementation knows are answered only to an initiator that
+            // set them.
             flags = flags.without(HsFlags::PATH_UPDATE);
         }
         if !self.hs.flags.contains(HsFlags::TIMED_REQUESTS) {
@@ -334,8 +340,8 @@ impl Request {
                 send_latency_ms: millis(latency.peer),
             }),
             congestion: own_congestion(config),
-            km_req: said.km_req,
-            km_rsp: said.km_rsp,
+            km_req: key_answer.km_req,
+            km_rsp: key_answer.km_rsp,
             ..Blocks::default()
         };
         let stream_id = self.stream_id.clone();
@@ -376,13 +382,13 @@ fn negotiated(
     }
 }
 
-/// How this end repeats its NAKs: by a timer for each packet if either end wants it, with copies
-/// where the peer takes them for one NAK. A file's receiver always keeps a timer for each packet:
-/// where no NAK is repeated (libsrt's files), each lost retransmission costs its sender's timeout,
-/// and the sender retransmits everything in flight.
+/// How this end repeats its NAKs: by a timer for each packet if either end wants it, with copies if
+/// the peer counts them as one NAK. A receiver of files always keeps a timer for each packet: if
+/// NAKs are not repeated, as in libsrt's file mode, each lost retransmission makes the sender wait
+/// for its retransmission timeout, and then retransmit everything in flight.
 fn nak_style(peer: HsFlags, config: &Config) -> NakStyle {
     let knows = config.timed_requests() && peer.contains(HsFlags::TIMED_REQUESTS);
-    // Without the flag a retransmission looks like a packet that others overtook.
+    // Without the flag, a retransmission looks like a reordered packet.
     let marks = peer.contains(HsFlags::RETRANSMIT_FLAG);
     if config.transmission() != Transmission::Live && config.timed_requests() && marks {
         return NakStyle::PerPacket;
@@ -401,13 +407,13 @@ fn can_time_naks(config: &Config) -> bool {
     config.is_timed() && config.periodic_nak()
 }
 
-/// Whether this end's sender is deadline-aware toward a peer that knows timed requests.
+/// Whether this end's sender uses the deadline policy with a peer that has NAK timers.
 fn offers_deadline(config: &Config) -> bool {
     let auto = config.is_timed() && *config.retransmit_algorithm() == RetransmitAlgorithm::Auto;
     config.timed_requests() && (auto || sends_by_deadline(config))
 }
 
-/// Whether this end's sender is deadline-aware toward every peer.
+/// Whether this end's sender uses the deadline policy with every peer.
 fn sends_by_deadline(config: &Config) -> bool {
     config.is_timed() && *config.retransmit_algorithm() == RetransmitAlgorithm::Deadline
 }
@@ -457,12 +463,12 @@ fn check_hs(extension: &HsExtension, config: &Config) -> Result<(), RejectReason
     Ok(())
 }
 
-/// Whether a listener with this configuration carries files as its caller does.
+/// Whether a listener with this configuration uses the caller's kind of file transmission.
 fn follows_caller(config: &Config) -> bool {
     config.either_file_mode() && config.transmission() != Transmission::Live
 }
 
-/// Checks that both ends send messages, or both a stream.
+/// Checks that both ends send messages, or both send a stream of bytes.
 fn check_kind(peer: &HsExtension, config: &Config) -> Result<(), RejectReason> {
     let stream = config.transmission() == Transmission::Stream;
     if peer.flags.contains(HsFlags::STREAM) == stream || follows_caller(config) {
@@ -472,18 +478,18 @@ fn check_kind(peer: &HsExtension, config: &Config) -> Result<(), RejectReason> {
     }
 }
 
-/// The congestion control of this end, unless it is the one that needs no naming.
+/// The congestion control that this end announces; `None` in live mode, where it is the default.
 fn own_congestion(config: &Config) -> Option<String> {
     (config.transmission() != Transmission::Live).then(|| FILE.to_owned())
 }
 
-/// Checks that both ends use the same congestion control; an end that names none uses "live".
+/// Checks that both ends use the same congestion control; an end that announces none uses "live".
 fn check_congestion(peer: Option<&str>, config: &Config) -> Result<(), RejectReason> {
     let own = if config.transmission() == Transmission::Live { LIVE } else { FILE };
     if peer.unwrap_or(LIVE) == own { Ok(()) } else { Err(RejectReason::CONGESTION) }
 }
 
-fn wish(ms: u16) -> Duration {
+fn requested_latency(ms: u16) -> Duration {
     Duration::from_millis(ms.into())
 }
 
