@@ -14,7 +14,7 @@ use crate::error::{CloseReason, PeerError};
 use crate::group::GroupOffer;
 use crate::path::PathId;
 
-/// Something that the application should know or act on.
+/// An event that the application should know of or react to.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
@@ -22,58 +22,61 @@ pub enum Event {
     /// [`Endpoint::accept`](crate::Endpoint::accept) or
     /// [`Endpoint::reject`](crate::Endpoint::reject).
     Incoming(Incoming),
-    /// A caller at this address was refused before the application was asked, because its handshake
-    /// does not fit the listener's configuration. It was told so.
+    /// A caller at this address was rejected for this reason, without an
+    /// [`Incoming`](Self::Incoming), because its handshake does not fit the listener's
+    /// configuration. The rejection has been sent.
     CallerRefused(PathId, RejectReason),
-    /// The caller withdrew or ran out of time before it was accepted or rejected.
+    /// The caller has given up, or its time has run out, before it was accepted or rejected.
     IncomingGone(IncomingId),
-    /// A connection that was dialled with [`Endpoint::connect`](crate::Endpoint::connect) or
-    /// [`Endpoint::rendezvous`](crate::Endpoint::rendezvous) stands.
+    /// A connection by [`Endpoint::connect`](crate::Endpoint::connect) or
+    /// [`Endpoint::rendezvous`](crate::Endpoint::rendezvous) is established.
     Connected(ConnectionId),
-    /// At least one message is due for delivery. Not told again until `recv` has returned `None`.
+    /// At least one message is due for delivery. The event is not repeated before `recv` has
+    /// returned `None`.
     Readable(ConnectionId),
-    /// There is room for messages again after `send` said
-    /// [`SendError::Full`](crate::SendError::Full), or `send` will say what went wrong at the peer
-    /// ([`SendError::PeerError`](crate::SendError::PeerError)).
+    /// There is room for messages again after `send` returned
+    /// [`SendError::Full`](crate::SendError::Full); or the next `send` will return an error of the
+    /// peer ([`SendError::PeerError`](crate::SendError::PeerError)).
     Writable(ConnectionId),
-    /// A link of a balancing group has something for its group: take it by
+    /// A link of a balancing group has messages or losses for its group, to be taken by
     /// [`Endpoint::take_link_messages`](crate::Endpoint::take_link_messages) and
-    /// [`Endpoint::take_link_losses`](crate::Endpoint::take_link_losses). Told again until then.
+    /// [`Endpoint::take_link_losses`](crate::Endpoint::take_link_losses). The event is repeated
+    /// until they are taken.
     LinkNews(ConnectionId),
-    /// The peer is at another address now, and has proved it; the connection goes on there.
-    /// [`ConnectionInfo::path`] is that address.
+    /// The peer has moved to another address, and has proved that it receives there. The connection
+    /// continues at that address, which is now [`ConnectionInfo::path`].
     PeerMoved(ConnectionId, PathId),
-    /// The peer's end is gone or the attempt to connect failed. What was received before may still
-    /// be read; call [`Endpoint::release`](crate::Endpoint::release) when done.
+    /// The connection has ended, or the handshake has failed. Messages that were received before
+    /// may still be read; then call [`Endpoint::release`](crate::Endpoint::release).
     Closed(ConnectionId, CloseReason),
 }
 
-/// Names a caller that waits for the application's answer.
+/// The ID of a caller that waits for the application's answer.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct IncomingId(pub(crate) u64);
 
 /// A caller that waits for the application's answer.
 #[derive(Clone, Debug)]
 pub struct Incoming {
-    /// Names this caller in `accept` and `reject`.
+    /// The caller's ID, for `accept` and `reject`.
     pub id: IncomingId,
     /// The caller's address.
     pub path: PathId,
-    /// The stream ID it sent; empty if none.
+    /// Its stream ID; empty if it sent none.
     pub stream_id: String,
     /// Its SRT version, 0x00MMmmpp.
     pub peer_version: u32,
     /// Its socket ID.
     pub peer_socket_id: SocketId,
-    /// Whether it wants to encrypt, and so has a passphrase.
+    /// Whether it wants encryption, and so has a passphrase.
     pub encrypted: bool,
-    /// The group that it is to be a link of, if it is.
+    /// The group of which its connection is to become a link, if any.
     pub group: Option<GroupOffer>,
 }
 
 /// Whether a connection is readable, writable or broken.
 ///
-/// Events tell a change once; this state can be asked for at any time
+/// An event reports a change once; this state can be read at any time
 /// ([`Endpoint::readiness`](crate::Endpoint::readiness)).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Readiness {
@@ -89,7 +92,7 @@ pub struct Readiness {
 /// The terms that the two ends of a connection agreed on.
 #[derive(Clone, Debug)]
 pub struct ConnectionInfo {
-    /// The peer's address as it is now: see [`Event::PeerMoved`].
+    /// The peer's current address: see [`Event::PeerMoved`].
     pub path: PathId,
     /// This end's socket ID.
     pub socket_id: SocketId,
@@ -99,61 +102,64 @@ pub struct ConnectionInfo {
     pub stream_id: String,
     /// The peer's SRT version, 0x00MMmmpp; zero while connecting.
     pub peer_version: u32,
-    /// Whether both ends have shaken hands.
+    /// Whether the handshake is complete.
     pub connected: bool,
-    /// Delay that this end's receiver applies (negotiated).
+    /// The negotiated delay that this end's receiver applies.
     pub receive_latency: Duration,
-    /// Delay that the peer's receiver applies (negotiated).
+    /// The negotiated delay that the peer's receiver applies.
     pub peer_latency: Duration,
-    /// The larger of the two delays that the caller asked for, before this end's own counted; known
-    /// to a listener's end of a live stream alone.
+    /// The larger of the two delays in the caller's request, before this end's own options were
+    /// applied; `None` except at the listener's end of a live stream.
     pub caller_latency: Option<Duration>,
-    /// Largest payload of one message, bytes.
+    /// The largest payload of one message, bytes.
     pub max_payload: usize,
     /// The smoothed round-trip time.
     pub rtt: Duration,
-    /// How data travel.
+    /// The transmission mode.
     pub transmission: Transmission,
     /// The last error that the peer reported: see [`SendError::PeerError`].
     ///
     /// [`SendError::PeerError`]: crate::SendError::PeerError
     pub peer_error: Option<PeerError>,
-    /// How far the ends are with the keys of what this end sends \[sndkmstate\].
+    /// The state of the keys for packets that this end sends \[sndkmstate\].
     pub send_key_state: KeyState,
-    /// The same of what it receives \[rcvkmstate\].
+    /// The state of the keys for packets that it receives \[rcvkmstate\].
     pub receive_key_state: KeyState,
-    /// The cipher of what this end sends; `None` if that is in the clear.
+    /// The cipher of packets that this end sends; `None` if they are not encrypted.
     pub cipher: Option<(CipherMode, KeyLength)>,
-    /// Whether both ends follow each other to new addresses. Only this implementation does, so it
-    /// also tells who the peer is.
+    /// Whether both ends follow each other to new addresses. `true` only if the peer is this
+    /// implementation too, since no other supports it.
     pub path_update: bool,
 }
 
-/// A message as it is delivered.
+/// A received message.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Message {
-    /// The payload, never copied since it left the socket.
+    /// The payload. It has not been copied since the socket delivered it.
     pub payload: Bytes,
-    /// When the sender's application submitted it, on this end's clock (one network transit later
-    /// than it really happened, drift corrected).
+    /// When the sender's application submitted it, on this end's clock, corrected for drift. It is
+    /// later than the real time by the one-way delay.
     pub origin: Instant,
-    /// When it was due: origin + latency.
+    /// When it was due: the origin time plus the latency.
     pub due: Instant,
     /// Its sequence number.
     pub seq: SeqNo,
     /// Its message number.
     pub msgno: MsgNo,
-    /// Messages dropped as too late, or given up by the sender, just before this one.
+    /// The number of messages just before this one that were dropped as too late, or given up by
+    /// the sender.
     pub lost_before: u32,
 }
 
-/// How one message is to be sent.
+/// Options for sending one message.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SendOptions {
-    /// Drop the message if it is not acknowledged within this time. Default: only TLPKTDROP drops.
+    /// The message is dropped if it is not acknowledged within this time. By default, only too-late
+    /// packet drop drops it.
     pub ttl: Option<Duration>,
-    /// When the message originated, if not now. Must not lie in the future; clamped to now.
+    /// The origin time; by default the current time. A time in the future counts as the current
+    /// time.
     pub origin: Option<Instant>,
-    /// The in-order flag of the packet; live receivers deliver in order whatever it says.
+    /// The in-order flag of the packet. Live receivers deliver in order with or without it.
     pub in_order: bool,
 }

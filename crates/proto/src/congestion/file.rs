@@ -13,27 +13,27 @@ use crate::connection::windowed_ratio::WindowedRatio;
 /// Time between two changes of the rate.
 const RATE_PERIOD: Duration = Duration::from_millis(10);
 const RATE_PERIOD_MICROS: f64 = 10_000.0;
-/// Packets in flight at first, and beyond those that the rate alone would allow.
+/// The first window, packets, and the part of the window that is added to the share by the rate.
 const FIRST_WINDOW: f64 = 16.0;
-/// A lower share of lost packets is taken for random loss of the link, not for a full queue.
+/// A lower share of lost packets counts as random loss of the link, not as a full queue.
 const TOLERATED_LOSS: f64 = 0.02;
-/// The share of losses is also measured over the last acknowledged packets: over this number at
-/// least, and from twice this number on the older ones count half.
+/// The number of acknowledged packets over which the share of losses is also measured, at least.
+/// From twice this number on, the older ones count half.
 const LOSS_SAMPLE: u64 = 128;
-/// The window covers this number of retransmissions of one packet: a retransmission that is lost
-/// once does not stop the sender, one that never arrives does.
+/// The number of retransmissions of one packet that the window covers: a retransmission that is
+/// lost once does not stop the sender, but one that never arrives does.
 const REPAIRS: u32 = 2;
-/// A loss multiplies the period by this.
+/// The factor by which a loss lengthens the period.
 const SLOWER: f64 = 1.03;
-/// The longest period that losses lead to, microseconds: with a packet a second the sender still
-/// learns that the link carries more.
+/// The longest period, microseconds: with one packet per second the sender still notices that the
+/// link can carry more.
 const LONGEST_PERIOD: f64 = 1e6;
 
-/// File congestion control as libsrt's peers have it (FileCC): a slow start by the window, then a
-/// rate that grows by what the link seems to have left and shrinks by 3 % for losses. It comes from
-/// UDT (draft-gg-udt-03 section 4).
+/// The file congestion control of libsrt (FileCC): a slow start by the window; then a rate that
+/// grows with the capacity that seems to be left on the link, and shrinks by 3 % for losses. It
+/// comes from UDT (draft-gg-udt-03 section 4).
 ///
-/// Periods are fractions of a microsecond, as there: at 10 Gb/s a packet takes 1.2 of them.
+/// Periods are fractional microseconds, as in libsrt: at 10 Gb/s a packet takes 1.2 µs.
 #[derive(Debug)]
 pub(crate) struct FileControl {
     mss: f64,
@@ -42,23 +42,24 @@ pub(crate) struct FileControl {
     slow_start: bool,
     window: f64,
     max_window: f64,
-    /// Microseconds.
+    /// The time from one packet to the next, microseconds.
     period: f64,
     /// Packets acknowledged since the last change of the rate.
     acknowledged: u32,
     last_change: Option<Instant>,
-    /// Losses for each packet that was acknowledged.
-    lost_lately: WindowedRatio,
+    /// The recent ratio of losses to acknowledged packets.
+    recent_loss: WindowedRatio,
     progress: Progress,
-    /// Whether something was lost since the last change of the rate.
+    /// Whether a loss was reported since the last change of the rate.
     loss: bool,
-    /// The period when the rate was last found too high, microseconds.
+    /// The period at the last tolerated loss, or at the beginning of the last epoch, microseconds.
     last_decrease_period: f64,
     epoch: LossEpoch,
 }
 
 impl FileControl {
-    /// For packets of `mss` bytes that begin at `isn`, to a peer that has room for `peer_window`.
+    /// A congestion control for packets of `mss` bytes that begin at `isn`, to a peer with a flow
+    /// window of `peer_window`.
     pub(crate) fn new(
         mss: usize,
         limit: MaxBandwidth,
@@ -77,7 +78,7 @@ impl FileControl {
             period: least_period.max(1.0),
             acknowledged: 0,
             last_change: None,
-            lost_lately: WindowedRatio::over(LOSS_SAMPLE, LOSS_SAMPLE),
+            recent_loss: WindowedRatio::over(LOSS_SAMPLE, LOSS_SAMPLE),
             progress: Progress::default(),
             loss: false,
             last_decrease_period: 1.0,
@@ -85,12 +86,13 @@ impl FileControl {
         }
     }
 
-    /// Lets the rate limit the sender from now on, in place of the window: the rate at which
-    /// packets reached the peer, as the peer reports it or as they were acknowledged, whichever is
-    /// higher. The peer reports too little after a pause, and the rate grows slowly from there.
+    /// From now on, limits the sender by the rate in place of the window: the rate at which packets
+    /// reach the peer, either as the peer reports it or as they were acknowledged, whichever is
+    /// higher. The peer reports too low a rate after a pause, and the rate would grow slowly from
+    /// there.
     ///
-    /// While the peer has reported no rate, the window continues to limit the sender. (libsrt sends
-    /// without a limit then, and no loss slows it down.)
+    /// Before the peer has reported a rate, the window continues to limit the sender. (libsrt has
+    /// no limit then, and no loss slows it down.)
     fn end_slow_start(&mut self, now: Instant, path: &PathState) {
         if self.slow_start && path.delivery_rate > 0 {
             self.slow_start = false;
@@ -99,10 +101,12 @@ impl FileControl {
         }
     }
 
-    /// The rate goes up by what the link seems to have left: a step for each power of ten of it.
+    /// Increases the rate according to the capacity that seems to be left on the link: a step for
+    /// each power of ten of it.
     fn speed_up(&mut self, path: &PathState) {
         let at_last_loss = 2e6 / self.last_decrease_period;
-        // A peer that saw no pair knows no capacity. To libsrt's sender it is none at all then.
+        // The capacity is unknown before the peer has received a packet pair. libsrt takes it for
+        // zero then.
         let capacity = if path.capacity > 0 { f64::from(path.capacity) } else { f64::INFINITY };
         let bandwidth = at_last_loss.min(capacity).floor();
         let mut left = (bandwidth - 1e6 / self.period).trunc();
@@ -110,7 +114,7 @@ impl FileControl {
             left = (bandwidth / 9.0).floor();
         }
         let least = 1.0 / self.mss;
-        // Packets in a rate period by which the rate grows.
+        // The growth of the rate, packets per rate period.
         let increase = if left > 0.0 {
             (power_of_ten_from(left * self.mss * 8.0) * 1.5e-6 / self.mss).max(least)
         } else {
@@ -122,27 +126,27 @@ impl FileControl {
     }
 
     /// Sets the window: the packets of a round trip and of the time between two ACKs. Each
-    /// retransmission of a packet takes a round trip, in which the packets that arrive behind it
-    /// are not acknowledged; they are not in flight, though, and must not stop the sender.
+    /// retransmission of a packet takes a round trip, in which the packets that arrive after it are
+    /// not acknowledged; they are not in flight, though, and must not stop the sender.
     fn follow_rate(&mut self, path: &PathState) {
         if !self.slow_start && path.delivery_rate > 0 {
-            let told = f64::from(path.delivery_rate);
+            let reported = f64::from(path.delivery_rate);
             let round_trip = micros(path.rtt.smoothed);
-            let arrived = told.min(self.progress.rate()) * f64::from(path.repairs.min(REPAIRS));
-            self.window = told / 1e6 * (round_trip + RATE_PERIOD_MICROS)
+            let arrived = reported.min(self.progress.rate()) * f64::from(path.repairs.min(REPAIRS));
+            self.window = reported / 1e6 * (round_trip + RATE_PERIOD_MICROS)
                 + arrived / 1e6 * round_trip
                 + FIRST_WINDOW;
         }
     }
 
-    /// Whether the losses are few enough to be random losses of the link. A single loss among fifty
-    /// packets in flight or fewer is already 2 %, so that a slow sender on a lossy link would
-    /// become slower and slower by the share in flight alone.
+    /// Whether the losses are few enough to be random losses of the link. One loss among fifty
+    /// packets in flight is already 2 %, so that the share in flight alone would slow down a slow
+    /// sender on a lossy link further and further.
     fn is_tolerated(&self, path: &PathState) -> bool {
-        let on_its_way = (micros(path.rtt.smoothed) / self.period).trunc();
-        on_its_way < 1.0
-            || (path.in_loss_list as f64) < on_its_way * TOLERATED_LOSS
-            || self.lost_lately.known().is_some_and(|share| share < TOLERATED_LOSS)
+        let in_flight = (micros(path.rtt.smoothed) / self.period).trunc();
+        in_flight < 1.0
+            || (path.in_loss_list as f64) < in_flight * TOLERATED_LOSS
+            || self.recent_loss.known().is_some_and(|share| share < TOLERATED_LOSS)
     }
 
     fn slow_down(&mut self, path: &PathState) {
@@ -184,7 +188,7 @@ impl CongestionControl for FileControl {
     }
 
     fn acknowledged(&mut self, now: Instant, packets: u32, path: &PathState) {
-        self.lost_lately.add_trials(packets.into());
+        self.recent_loss.add_trials(packets.into());
         self.progress.acknowledged(now, packets, path.rtt.smoothed);
         self.acknowledged += packets;
         if self.last_change.is_some_and(|last| now < last + RATE_PERIOD) {
@@ -207,7 +211,7 @@ impl CongestionControl for FileControl {
     }
 
     fn lost(&mut self, now: Instant, first: SeqNo, path: &PathState) {
-        self.lost_lately.add_hits(path.newly_lost);
+        self.recent_loss.add_hits(path.newly_lost);
         self.end_slow_start(now, path);
         self.follow_rate(path);
         self.loss = true;
@@ -249,7 +253,7 @@ fn least_period(limit: MaxBandwidth, mss: f64) -> f64 {
             let mss = mss as u64;
             rate.time_for(mss).as_secs_f64() * 1e6
         }
-        // There is no input's rate to be relative to: the file is there as a whole.
+        // A file has no input rate to which a limit could be relative.
         MaxBandwidth::Unlimited | MaxBandwidth::Relative => 0.0,
     }
 }
@@ -296,11 +300,11 @@ mod tests {
         file.acknowledged(at(1), 10, &path);
         assert_eq!((file.window(), file.period()), (52, Duration::from_micros(1)));
         file.acknowledged(at(2), 10_000, &path);
-        // 5,000 packets a second, and the first increase.
+        // 5,000 packets per second, and the first increase.
         assert!(file.period() < Duration::from_micros(200));
         assert!(file.period() > Duration::from_micros(190), "{:?}", file.period());
         file.acknowledged(at(3), 10, &path);
-        // 5,000 packets a second in 90 + 10 ms, and 16.
+        // 5,000 packets per second for 90 + 10 ms, and 16.
         assert_eq!(file.window(), 516);
     }
 
@@ -310,8 +314,8 @@ mod tests {
         file.slow_start = false;
         file.period = 200.0;
         file.last_decrease_period = 1.0;
-        // 10,000 - 5,000 packets a second of 1500 bytes are 60 Mb/s, which counts as 100: 0.1
-        // packets more in 10 ms.
+        // 10,000 - 5,000 packets per second of 1500 bytes are 60 Mb/s, which count as 100: 0.1 more
+        // packets in 10 ms.
         file.acknowledged(at(0), 1, &path(5_000, 10_000, 0, 9_000));
         assert!((file.period - 200.0 * 10_000.0 / (200.0 * 0.1 + 10_000.0)).abs() < 1e-9);
         // Nothing left: the least increase.
@@ -327,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn few_losses_are_the_links_and_only_stop_the_growth_once() {
+    fn few_losses_count_as_random_and_stop_the_growth_only_once() {
         let mut file = control(MaxBandwidth::Unlimited);
         file.slow_start = false;
         file.period = 100.0;
@@ -341,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_before_the_peer_told_a_rate_leaves_the_slow_start_as_it_is() {
+    fn a_loss_before_the_peer_reports_a_rate_does_not_end_slow_start() {
         let mut file = control(MaxBandwidth::Unlimited);
         file.acknowledged(at(0), 16, &path(0, 0, 0, 9_000));
         file.lost(at(0), SeqNo::new(2_000), &path(0, 0, 1, 9_000));
@@ -354,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_ends_at_the_rate_acknowledged_where_the_peer_reports_less() {
+    fn slow_start_ends_at_the_acknowledged_rate_if_that_is_higher() {
         let mut file = control(MaxBandwidth::Unlimited);
         let rtt = Rtt { smoothed: Duration::from_millis(1), variance: Duration::ZERO };
         let path = PathState { rtt, ..path(5, 1_000, 0, 9_000) };
@@ -366,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capacity_that_nobody_knows_does_not_stop_the_growth() {
+    fn an_unknown_capacity_does_not_stop_the_growth() {
         let mut file = control(MaxBandwidth::Unlimited);
         file.slow_start = false;
         file.period = 200.0;
@@ -377,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_sender_tells_few_losses_from_many_by_what_was_acknowledged() {
+    fn a_slow_sender_measures_loss_over_acknowledged_packets() {
         for (each, slower) in [(100, false), (30, true)] {
             let mut file = control(MaxBandwidth::Unlimited);
             file.slow_start = false;
@@ -398,12 +402,12 @@ mod tests {
     }
 
     #[test]
-    fn the_window_covers_what_arrives_behind_a_packet_that_is_repaired() {
+    fn the_window_covers_packets_that_arrive_after_a_repeated_loss() {
         let mut file = control(MaxBandwidth::Unlimited);
         file.slow_start = false;
         let path = path(5_000, 10_000, 0, 9_000);
         for i in 0..60 {
-            // 4,000 packets a second are acknowledged; the peer says 5,000.
+            // 4,000 packets per second are acknowledged; the peer reports 5,000.
             file.acknowledged(at(i), 40, &path);
         }
         assert_eq!(file.window(), 516);

@@ -2,12 +2,12 @@ use std::time::Duration;
 
 use punctual_units::{Bitrate, Instant};
 
-/// The rate of an input before it is measured.
+/// The rate before the first measurement.
 const INITIAL: Bitrate = Bitrate::from_mbps(1_000);
 const FIRST_PERIOD: Duration = Duration::from_millis(500);
 const PERIOD: Duration = Duration::from_secs(1);
-/// A longer pause counts as this one: a stream that pauses is as fast as before when it goes on,
-/// and a limit that follows the input must not hold it back.
+/// Longer pauses count as this one: a stream is as fast as before when it continues, and a limit
+/// that follows the input must not slow it down.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 /// The number of packets that ends the first period early.
 const FIRST_PERIOD_PACKETS: u64 = 2_000;
@@ -22,13 +22,13 @@ pub(crate) struct InputRate {
 
 #[derive(Debug)]
 struct Period {
-    /// When the last message came.
+    /// When the last message was submitted.
     last: Instant,
-    /// Time since the period began, with long pauses cut short.
+    /// The time since the period began, with long pauses shortened.
     elapsed: Duration,
     packets: u64,
     bytes: u64,
-    /// Whether a message was refused, so that more than this would have been submitted.
+    /// Whether a message was refused, so that the input is faster than measured.
     refused: bool,
 }
 
@@ -47,7 +47,7 @@ impl InputRate {
         self.rate.unwrap_or(INITIAL)
     }
 
-    /// The rate, once measured.
+    /// The rate; `None` before the first measurement.
     pub(crate) const fn measured(&self) -> Option<Bitrate> {
         self.rate
     }
@@ -66,8 +66,8 @@ impl InputRate {
             Some(_) => elapsed >= PERIOD,
         };
         if over {
-            // While a full buffer refuses messages, it takes only as many as are sent: a limit that
-            // followed that rate down would let even less be sent, for ever.
+            // A full buffer accepts only as many messages as are sent. If the limit followed this
+            // rate down, it would allow even fewer to be sent, and so on.
             let measured = Bitrate::of(period.bytes, elapsed);
             if !period.refused || measured > self.rate.unwrap_or(INITIAL) {
                 self.rate = Some(measured);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_is_refused_does_not_count_as_less() {
+    fn refused_messages_do_not_lower_the_rate() {
         let mut input = InputRate::new();
         let second = |input: &mut InputRate, n: u64, step, refused| {
             for i in (0..1_000).step_by(step) {

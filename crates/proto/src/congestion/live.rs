@@ -8,7 +8,7 @@ use super::{CongestionControl, PathState};
 use crate::config::{Config, MaxBandwidth};
 use crate::connection::send::pacer::Pace;
 
-/// The least rate that "unlimited" means: libsrt's 1 Gb/s.
+/// The least limit if the bandwidth is unlimited: libsrt's 1 Gb/s.
 const UNLIMITED: Bitrate = Bitrate::from_mbps(1_000);
 
 /// Live congestion control: originals and retransmissions together stay within the maximum
@@ -20,14 +20,15 @@ pub(crate) struct LiveControl {
     min_input_bandwidth: Bitrate,
     overhead_percent: u64,
     input: InputRate,
-    /// Mean size of a packet, headers included, bytes × 128: a smoothing by 1/128 without loss.
+    /// The mean size of a packet, headers included, bytes × 128, so that smoothing by 1/128 loses
+    /// nothing by rounding.
     mean_size: u64,
     period: Duration,
     pace: Pace,
 }
 
 impl LiveControl {
-    /// For packets with `overhead` bytes of headers.
+    /// A congestion control for packets with `overhead` bytes of headers.
     pub(crate) fn new(config: &Config, overhead: usize) -> Self {
         let mut control = Self {
             limit: config.max_bandwidth(),
@@ -62,7 +63,7 @@ impl LiveControl {
         self.input.refuse();
     }
 
-    /// The input's rate, given or measured; `None` before either is known.
+    /// The input's rate, configured or measured; `None` before either is known.
     pub(crate) fn input(&self) -> Option<Bitrate> {
         match self.input_bandwidth {
             Bitrate::ZERO => self.input.measured().map(|rate| rate.max(self.min_input_bandwidth)),
@@ -70,17 +71,17 @@ impl LiveControl {
         }
     }
 
-    /// A packet of `bytes`, headers included, goes out.
+    /// A packet of `bytes`, headers included, is sent.
     pub(crate) const fn sent(&mut self, bytes: usize) {
         self.mean_size = self.mean_size - self.mean_size / 128 + bytes as u64;
     }
 
-    /// How packets are spaced.
+    /// The spacing of packets.
     pub(crate) const fn pace(&self) -> Pace {
         self.pace
     }
 
-    /// Recomputes pace and period; done on each ACK as in LiveCC, and often enough without.
+    /// Recomputes the pace and the period, on each ACK as in LiveCC, and at other events.
     fn update(&mut self) {
         let limit = self.max_bandwidth();
         self.pace = match self.limit {
@@ -92,7 +93,7 @@ impl LiveControl {
 }
 
 impl CongestionControl for LiveControl {
-    /// Time between two packets of mean size, which the statistics show.
+    /// The time between two packets of mean size, for the statistics.
     fn period(&self) -> Duration {
         self.period
     }
@@ -101,7 +102,7 @@ impl CongestionControl for LiveControl {
         u32::MAX
     }
 
-    /// The limit of the sending rate as it stands.
+    /// The current limit of the sending rate.
     fn max_bandwidth(&self) -> Bitrate {
         let with_overhead = |rate: Bitrate| {
             Bitrate::from_bits_per_sec(
@@ -110,7 +111,8 @@ impl CongestionControl for LiveControl {
         };
         match self.limit {
             MaxBandwidth::Absolute(rate) => rate,
-            // libsrt's fixed 1 Gb/s starves a faster input; here the limit follows the input.
+            // libsrt's fixed 1 Gb/s is too low for a faster input; here the limit follows the
+            // input.
             MaxBandwidth::Unlimited => match self.input.measured() {
                 Some(input) => UNLIMITED.max(with_overhead(input)),
                 None => Bitrate::from_mbps(10_000),

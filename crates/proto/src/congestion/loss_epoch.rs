@@ -2,28 +2,28 @@ use punctual_wire::SeqNo;
 
 use crate::chance::Chance;
 
-/// Times that the rate goes down within one epoch, at most.
+/// The largest number of decreases of the rate in one epoch.
 const DECREASES: u32 = 5;
 
-/// The epochs of loss reports by which file congestion control slows down
-/// (draft-gg-udt-03 section 4): an epoch begins with the first loss of a packet that was sent after
-/// the last decrease, and the rate goes down at most five times in it.
+/// The epochs of NAKs in file congestion control (draft-gg-udt-03 section 4). An epoch begins with
+/// the first loss of a packet that was sent after the last decrease of the rate, and the rate
+/// decreases at most five times in it.
 #[derive(Debug)]
 pub(super) struct LossEpoch {
     /// A loss after this number begins a new epoch.
     last_decrease: SeqNo,
-    /// NAKs in this epoch, and their mean number in an epoch.
+    /// The number of NAKs in this epoch, and the mean number in an epoch.
     reports: u32,
     mean_reports: f64,
-    /// The rate goes down with each NAK whose number in the epoch this divides.
+    /// The rate decreases at each NAK whose number in the epoch is a multiple of this.
     decrease_each: u32,
-    /// NAKs in this epoch that might have brought a decrease.
+    /// The number of NAKs in this epoch that could cause a decrease.
     decreases: u32,
     chance: Chance,
 }
 
 impl LossEpoch {
-    /// For packets that begin at `isn`.
+    /// The state before the first loss. The first packet has number `isn`.
     pub(super) fn new(isn: SeqNo, chance: Chance) -> Self {
         Self {
             last_decrease: isn.minus(1),
@@ -46,7 +46,7 @@ impl LossEpoch {
         self.mean_reports = (self.mean_reports * 0.97 + f64::from(self.reports) * 0.03).ceil();
         self.reports = 1;
         self.decreases = 1;
-        // Senders that share a queue do not all slow down for the same report.
+        // The random choice keeps senders that share a queue from slowing down all at once.
         self.decrease_each = if self.mean_reports > 1.0 {
             #[expect(clippy::cast_possible_truncation, reason = "a mean of u32")]
             #[expect(clippy::cast_sign_loss, reason = "checked just above")]
@@ -57,7 +57,7 @@ impl LossEpoch {
         };
     }
 
-    /// Another NAK came in this epoch. Returns whether the rate is to go down.
+    /// Another NAK came in this epoch. Returns whether the rate is to decrease.
     pub(super) fn report(&mut self) -> bool {
         let may = self.decreases < DECREASES;
         self.decreases += 1;
@@ -65,7 +65,7 @@ impl LossEpoch {
         may && self.reports.is_multiple_of(self.decrease_each)
     }
 
-    /// The rate went down before `next_new` was sent.
+    /// The rate decreased before `next_new` was sent.
     pub(super) fn decreased(&mut self, next_new: SeqNo) {
         self.last_decrease = next_new.minus(1);
     }
@@ -86,14 +86,15 @@ mod tests {
     }
 
     #[test]
-    fn after_epochs_of_many_reports_not_each_report_slows_down() {
+    fn after_epochs_of_many_naks_not_every_nak_slows_down() {
         let mut epoch = LossEpoch::new(SeqNo::new(0), Chance::new([7; 32]));
         let mut decreases = 0;
         for i in 0..1_000 {
             epoch.begin(SeqNo::new(i));
             decreases += (0..4).filter(|_| epoch.report()).count();
         }
-        // The mean of reports is rounded up to 5, so each to each fifth of them counts.
+        // The mean number of NAKs is rounded up to 5, so that between every NAK and every fifth one
+        // counts.
         assert!((800..2_000).contains(&decreases), "{decreases}");
     }
 }

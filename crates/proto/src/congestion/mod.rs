@@ -22,21 +22,21 @@ use crate::config::{Config, CongestionAlgorithm, MaxBandwidth, Transmission};
 use crate::connection::send::pacer::Pace;
 use crate::handshake::Negotiated;
 
-/// The sender's knowledge of its path when something happens that congestion control may react to.
+/// The state of the sender's path at an event to which congestion control may react.
 #[derive(Clone, Copy, Debug)]
 pub struct PathState {
     /// The estimate of the round-trip time.
     pub rtt: Rtt,
-    /// The newest round-trip time that the peer reported, each 10 ms in its ACKs; zero before the
-    /// first report. The peer smooths it over the last eight samples or so.
+    /// The newest round-trip time that the peer reported (every 10 ms, in its ACKs); zero before
+    /// the first report. The peer smooths it over the last eight samples or so.
     pub latest_rtt: Duration,
-    /// The least of these in the last ten minutes: the round-trip time while no queue fills (RFC
-    /// 6817 section 3.4.2); zero before the first report.
+    /// The least `latest_rtt` of the last ten minutes, which is the round-trip time without a queue
+    /// (RFC 6817 section 3.4.2); zero before the first report.
     pub base_rtt: Duration,
-    /// Packets that were sent and are not acknowledged.
+    /// The number of packets that were sent and are not acknowledged.
     pub in_flight: u32,
-    /// The size of a full packet, bytes, IP and UDP headers included: [`period`] and rate belong
-    /// together by it.
+    /// The size of a full packet, bytes, IP and UDP headers included. A rate is this size divided
+    /// by the [`period`].
     ///
     /// [`period`]: CongestionControl::period
     pub packet_size: u32,
@@ -45,51 +45,51 @@ pub struct PathState {
     /// Packets per second that the link seems to carry, smoothed from the peer's ACKs; 0 if
     /// unknown.
     pub capacity: u32,
-    /// Packets that the peer reported lost and that wait to be sent again.
+    /// The number of packets that the peer reported lost and that wait for retransmission.
     pub in_loss_list: usize,
-    /// Packets that the latest NAK added to those; 0 if no NAK came.
+    /// The number of packets that the latest NAK added to `in_loss_list`; 0 if no NAK came.
     pub newly_lost: u64,
-    /// The number of NAKs for the oldest packet that is not acknowledged: packets behind it are not
-    /// acknowledged before it has arrived. 0 while nothing is lost, and for live.
+    /// The number of NAKs for the oldest unacknowledged packet; later packets are not acknowledged
+    /// before it has arrived. 0 while nothing is lost, and in live mode.
     pub repairs: u32,
-    /// The number of the next first transmission.
+    /// The sequence number of the next original.
     pub next_new: SeqNo,
 }
 
 impl PathState {
     /// The time that packets wait in queues along the path: the newest round-trip time less the
-    /// least one. Zero while nothing is known.
+    /// least one. Zero before the first report.
     pub fn queueing_delay(&self) -> Duration {
         self.latest_rtt.saturating_sub(self.base_rtt)
     }
 }
 
-/// Decides the rate of files and byte streams, and the number of packets in flight.
+/// Decides the rate of files and byte streams, and the largest number of packets in flight.
 ///
-/// A control goes by losses, by the rate at which packets arrive, or by delay: it gets the round
-/// trips as they are reported, and the queueing delay that follows from them, and answers with a
-/// window, and with a period or a rate. The sender asks for the answers after each call that may
-/// change them. It spaces originals and retransmissions alike; which packets are retransmitted is
-/// decided by the [`RetransmitPolicy`](crate::RetransmitPolicy).
+/// A congestion control can be based on losses, on the rate of delivery or on delay: it is called
+/// with each reported round-trip time, and the queueing delay that follows from it. It determines a
+/// window, and a period or a rate, which the sender reads after each call that may change them.
+/// They apply to originals and retransmissions alike; the
+/// [`RetransmitPolicy`](crate::RetransmitPolicy) decides which packets are retransmitted.
 pub trait CongestionControl: fmt::Debug + Send {
-    /// Time from one packet to the next. The statistics show it; packets are spaced by it unless
-    /// [`rate`](Self::rate) answers.
+    /// The time from one packet to the next. It is shown in the statistics, and spaces the packets
+    /// unless [`rate`](Self::rate) returns a rate.
     fn period(&self) -> Duration;
 
-    /// The rate at which packets are sent, headers included: each takes the time of its own size.
-    /// By default `None`: each packet takes the [`period`](Self::period), whatever its size.
+    /// The sending rate, headers included: each packet takes the time for its own size. The default
+    /// is `None`: each packet takes the [`period`](Self::period), regardless of its size.
     fn rate(&self) -> Option<Bitrate> {
         None
     }
 
-    /// Greatest number of packets in flight. The peer's flow window bounds it as well.
+    /// The largest number of packets in flight. The peer's flow window is a limit too.
     fn window(&self) -> u32;
 
-    /// The highest rate that is allowed, headers included, for the statistics and for the limit of
+    /// The highest allowed rate, headers included, for the statistics and for the limit of
     /// retransmissions.
     fn max_bandwidth(&self) -> Bitrate;
 
-    /// The peer reported its round-trip time: `path.latest_rtt` is new. By default it is ignored.
+    /// The peer reported a round-trip time: `path.latest_rtt` is new. The default ignores it.
     fn round_trip(&mut self, now: Instant, path: &PathState) {
         let _ = (now, path);
     }
@@ -104,13 +104,13 @@ pub trait CongestionControl: fmt::Debug + Send {
     fn timed_out(&mut self, now: Instant, path: &PathState);
 
     /// The application changed the limit of the sending rate
-    /// ([`Config::max_bandwidth`](crate::Config::max_bandwidth)). By default it is ignored.
+    /// ([`Config::max_bandwidth`](crate::Config::max_bandwidth)). The default ignores it.
     fn limit_changed(&mut self, limit: MaxBandwidth) {
         let _ = limit;
     }
 }
 
-/// The congestion control of a connection. That of live streams sees more than the others: it
+/// The congestion control of a connection. That of live streams has more inputs than the others: it
 /// follows the messages that the application submits and the size of packets. That is done for each
 /// packet, so it is not reached through a table of functions.
 #[derive(Debug)]
@@ -128,14 +128,14 @@ pub(crate) struct Other {
 }
 
 impl Controller {
-    /// For packets with `overhead` bytes of headers.
+    /// The congestion control for packets with `overhead` bytes of headers.
     pub(crate) fn new(config: &Config, negotiated: &Negotiated, overhead: usize) -> Self {
         if config.transmission() == Transmission::Live {
             return Self::Live(LiveControl::new(config, overhead));
         }
         let control: Box<dyn CongestionControl> = match config.congestion_algorithm() {
             CongestionAlgorithm::Standard => {
-                // The ends drew both numbers at random from their seeds.
+                // The ends have generated both numbers at random.
                 let mut seed = [0; 32];
                 seed[..4].copy_from_slice(&negotiated.fixed.send_isn.value().to_be_bytes());
                 seed[4..8].copy_from_slice(&negotiated.fixed.peer_socket_id.value().to_be_bytes());
@@ -168,7 +168,7 @@ impl Controller {
         }
     }
 
-    /// The delays of the path; nothing is known of them for live streams.
+    /// The delays of the path; zero for live streams, where they are not measured.
     pub(crate) fn delay(&self) -> PathDelay {
         match self {
             Self::Live(_) => PathDelay::default(),
@@ -191,7 +191,7 @@ impl Controller {
         }
     }
 
-    /// The application submitted something for which there is no room.
+    /// The application submitted data for which there is no room.
     pub(crate) const fn refused(&mut self) {
         if let Self::Live(live) = self {
             live.refused();
@@ -206,16 +206,16 @@ impl Controller {
         }
     }
 
-    /// A packet of `bytes`, headers included, goes out.
+    /// A packet of `bytes`, headers included, is sent.
     pub(crate) fn sent(&mut self, bytes: usize) {
         if let Self::Live(live) = self {
             live.sent(bytes);
         }
     }
 
-    /// The spacing of packets: live's limit is a rate, so that each takes the time of its size. The
-    /// draft's period is that of a packet of mean size, and a stream whose messages become small
-    /// would wait as for large ones until the mean had followed.
+    /// The spacing of packets. In live mode the limit is a rate, so that each packet takes the time
+    /// for its size. The draft's period is that of a packet of mean size: after a change to small
+    /// messages, packets would wait as long as large ones until the mean has followed.
     pub(crate) fn pace(&self) -> Pace {
         match self {
             Self::Live(live) => live.pace(),
@@ -247,8 +247,8 @@ mod tests {
 
     const BASE: Duration = Duration::from_millis(50);
 
-    /// A rate between `least` and `target` that keeps `queue` bytes in the bottleneck's queue, as
-    /// FAST TCP does.
+    /// A rate between `least` and `target` that keeps `queue` bytes in the queue of the bottleneck,
+    /// as FAST TCP does.
     #[derive(Debug)]
     struct DelayBased {
         least: f64,
@@ -294,8 +294,8 @@ mod tests {
         fn timed_out(&mut self, _now: Instant, _path: &PathState) {}
     }
 
-    /// Runs the control for ten seconds over a bottleneck of `capacity` bytes a second, by reports
-    /// each 10 ms. Returns the rate, bytes a second, and the queueing delay at the end.
+    /// Runs the control for ten seconds over a bottleneck of `capacity` bytes per second, with a
+    /// report every 10 ms. Returns the rate, bytes per second, and the queueing delay at the end.
     fn run(capacity: f64) -> (f64, Duration) {
         let factory = CongestionAlgorithm::custom(|| DelayBased {
             least: 250_000.0,
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_control_by_delay_fills_the_bottleneck_and_keeps_its_queue() {
+    fn a_delay_based_control_fills_the_bottleneck_and_keeps_its_queue() {
         let (rate, queueing) = run(1_250_000.0);
         assert!((1_200_000.0..1_300_000.0).contains(&rate), "{rate} bytes a second");
         // 15,000 bytes at 1.25 MB/s.
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_control_by_delay_stays_between_its_least_and_its_target_rate() {
+    fn a_delay_based_control_stays_between_its_least_and_target_rates() {
         assert_eq!(run(50_000_000.0).0, 2_500_000.0, "the target, on a path that carries more");
         assert_eq!(run(125_000.0).0, 250_000.0, "the least, on a path that carries less");
     }

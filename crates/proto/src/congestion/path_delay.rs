@@ -2,22 +2,24 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-/// Minutes whose least round trips are remembered (RFC 6817 section 3.4.2: BASE_HISTORY).
+/// The number of minutes whose least round-trip times are remembered (RFC 6817 section 3.4.2:
+/// BASE_HISTORY).
 const HISTORY: usize = 10;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The newest round trip of a path, and the least one of the last ten minutes: that of an empty
-/// queue, until the route changes (RFC 6817: base delay).
+/// The newest round-trip time of a path, and the least one of the last ten minutes, which is the
+/// one without a queue unless the route has changed (RFC 6817: base delay).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PathDelay {
     latest: Duration,
-    /// The least round trip of each minute, the current one first; `None` for a minute without any.
+    /// The least round-trip time of each minute, the current one first; `None` for a minute without
+    /// a sample.
     least: [Option<Duration>; HISTORY],
     minute_began: Option<Instant>,
 }
 
 impl PathDelay {
-    /// A round trip was measured, or the peer reported one.
+    /// Takes in a round-trip time that was measured or reported by the peer.
     pub(crate) fn sample(&mut self, now: Instant, rtt: Duration) {
         self.latest = rtt;
         let began = *self.minute_began.get_or_insert(now);
@@ -29,12 +31,12 @@ impl PathDelay {
         self.least[0] = Some(self.least[0].map_or(rtt, |least| least.min(rtt)));
     }
 
-    /// The newest round trip; zero before the first.
+    /// The newest round-trip time; zero before the first.
     pub(crate) const fn latest(&self) -> Duration {
         self.latest
     }
 
-    /// The least round trip of the last ten minutes with samples; zero before the first.
+    /// The least round-trip time of the last ten minutes with samples; zero before the first.
     pub(crate) fn base(&self) -> Duration {
         self.least.into_iter().flatten().min().unwrap_or_default()
     }

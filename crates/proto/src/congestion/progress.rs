@@ -2,20 +2,20 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-/// Least time that a rate is measured over. A lost packet holds up the acknowledgement for a round
-/// trip or two, and then many packets are acknowledged at once.
+/// The shortest period of a measurement. A lost packet delays the ACK for a round trip or two, and
+/// then many packets are acknowledged at once.
 const LEAST_PERIOD: Duration = Duration::from_millis(100);
-/// Least time after which a period that has begun has a rate.
+/// The shortest time after which an unfinished period counts.
 const LEAST_BEGUN: Duration = Duration::from_millis(10);
 const ROUND_TRIPS: u32 = 3;
 
 /// The rate at which packets are acknowledged, which is the rate at which they arrive at the peer.
-/// The rate that libsrt's receivers report is that of the packets within a burst.
+/// (libsrt's receivers report the rate within a burst instead.)
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     since: Option<Instant>,
     packets: u64,
-    /// Of the last two periods.
+    /// The rates of the last two periods, packets per second.
     rates: [f64; 2],
 }
 
@@ -35,15 +35,15 @@ impl Progress {
         }
     }
 
-    /// Packets per second, of the last two periods and of the one that has begun if it has lasted
-    /// for a round trip and for 10 ms: the highest; 0 if unknown.
+    /// The highest rate, packets per second, of the last two periods, and of the unfinished one if
+    /// it has lasted for a round trip and for 10 ms; 0 if unknown.
     pub(super) fn rate_until(&self, now: Instant, round_trip: Duration) -> f64 {
         let begun = self.since.map(|since| (now - since).max(Duration::ZERO));
         let begun = begun.filter(|&time| time >= LEAST_BEGUN.max(round_trip));
         begun.map_or(0.0, |time| self.packets as f64 / time.as_secs_f64()).max(self.rate())
     }
 
-    /// Packets per second, the higher of the last two periods; 0 if unknown.
+    /// The higher rate of the last two periods, packets per second; 0 if unknown.
     pub(super) fn rate(&self) -> f64 {
         self.rates[0].max(self.rates[1])
     }
@@ -58,7 +58,8 @@ mod tests {
         let mut progress = Progress::default();
         assert_eq!(progress.rate(), 0.0);
         let round_trip = Duration::from_millis(20);
-        // 4,000 packets a second, and all at once after 40 ms now and then.
+        // 4,000 packets per second; sometimes none are acknowledged for 30 ms, and then all at
+        // once.
         for i in 0..60 {
             let packets = if i % 15 < 3 { 0 } else { 40 + 120 * u32::from(i % 15 == 3) };
             progress.acknowledged(Instant::from_millis(1_000 + i * 10), packets, round_trip);
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_period_that_has_begun_counts_after_a_round_trip_and_10_ms() {
+    fn an_unfinished_period_counts_after_a_round_trip_and_10_ms() {
         let mut progress = Progress::default();
         let at = |millis: u64| Instant::from_millis(1_000 + millis);
         for millis in 0..5 {

@@ -5,29 +5,30 @@ use punctual_wire::{MsgNo, SeqNo};
 
 use crate::connection::recv::buffer::{ReceiveBuffer, Stored};
 
-/// Puts messages together from their packets.
+/// Reassembles messages from their packets.
 ///
-/// Messages are delivered in order; one that need not be, and is whole, may overtake those that
-/// still miss a packet, if the reader allows it. Of a message that will never be whole nothing is
-/// delivered.
+/// Messages are delivered in order. A complete message without the in-order flag may overtake
+/// incomplete ones, if the configuration allows it. An incomplete message whose rest will never
+/// come is discarded.
 #[derive(Debug)]
 pub(crate) struct Messages {
-    /// Up to where the message at the front is known to be there; no packet is looked at twice.
+    /// The packet up to which the message at the front is complete, so that no packet is examined
+    /// twice.
     scanned: SeqNo,
-    /// Whether any may overtake others.
+    /// Whether messages may overtake others.
     overtaking: bool,
-    /// What has come of the messages that need not be in order.
+    /// The received parts of messages without the in-order flag, by message number.
     ahead: BTreeMap<u32, Part>,
-    /// First and last packets of whole messages that may overtake others.
+    /// The first and last packets of complete messages that may overtake others.
     ready: VecDeque<(SeqNo, SeqNo)>,
-    /// Whether the first of those was looked through: it is not again for each packet that comes
-    /// before it is taken.
-    looked_through: bool,
-    /// Packets thrown away since that was last asked.
+    /// Whether the first entry of `ready` was checked, so that it is not checked again for each
+    /// packet that comes before it is taken.
+    is_checked: bool,
+    /// Packets discarded since the last `take_discarded`.
     discarded: u64,
 }
 
-/// What is known of a message whose packets come in any order.
+/// The received part of a message whose packets come in any order.
 #[derive(Clone, Copy, Debug, Default)]
 struct Part {
     packets: u32,
@@ -35,25 +36,25 @@ struct Part {
     last: Option<SeqNo>,
 }
 
-/// A whole message.
+/// A complete message.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) struct ReassembledMessage {
     pub(crate) payload: Bytes,
     pub(crate) seq: SeqNo,
     pub(crate) msgno: MsgNo,
-    /// Packets given up just before it.
+    /// The number of packets given up just before it.
     pub(crate) lost_before: u32,
 }
 
 impl Messages {
-    /// Before anything came; the first packet is `isn`.
+    /// An empty reassembly; the first packet will have number `isn`.
     pub(crate) const fn new(isn: SeqNo, overtaking: bool) -> Self {
         Self {
             scanned: isn,
             overtaking,
             ahead: BTreeMap::new(),
             ready: VecDeque::new(),
-            looked_through: false,
+            is_checked: false,
             discarded: 0,
         }
     }
@@ -85,7 +86,7 @@ impl Messages {
         self.front(buffer).is_some() || self.overtaking(buffer).is_some()
     }
 
-    /// The next message that is whole.
+    /// The next complete message.
     pub(crate) fn take(&mut self, buffer: &mut ReceiveBuffer) -> Option<ReassembledMessage> {
         if let Some(last) = self.front(buffer) {
             let (seq, stored, lost_before) = buffer.pop()?;
@@ -109,12 +110,12 @@ impl Messages {
         Some(ReassembledMessage { payload: join(stored, packets), seq, msgno, lost_before: 0 })
     }
 
-    /// Packets of messages that will never be whole, thrown away since this was last asked.
+    /// The number of packets of incomplete messages that were discarded since the last call.
     pub(crate) const fn take_discarded(&mut self) -> u64 {
         std::mem::replace(&mut self.discarded, 0)
     }
 
-    /// The last packet of the message at the front, if all of it is there.
+    /// The last packet of the message at the front, if it is complete.
     fn front(&mut self, buffer: &mut ReceiveBuffer) -> Option<SeqNo> {
         loop {
             let (head, stored) = buffer.front()?;
@@ -124,19 +125,19 @@ impl Messages {
             }
             if begins {
                 match self.scan(head, msgno, buffer) {
-                    Scan::ReassembledMessage => return Some(self.scanned),
+                    Scan::Complete => return Some(self.scanned),
                     Scan::Waits => return None,
                     Scan::Broken => {}
                 }
             } else {
-                // The rest of a message whose start was given up.
+                // The rest of a message whose beginning was given up.
                 self.scanned = head.next();
             }
             self.discard(head, msgno, buffer);
         }
     }
 
-    /// Goes on from packet to packet of the message at `head`.
+    /// Examines the next packets of the message at `head`.
     fn scan(&mut self, head: SeqNo, msgno: MsgNo, buffer: &ReceiveBuffer) -> Scan {
         loop {
             let Some(packet) = buffer.get(self.scanned) else {
@@ -148,13 +149,13 @@ impl Messages {
                 return Scan::Broken;
             }
             if packet.place.ends() {
-                return Scan::ReassembledMessage;
+                return Scan::Complete;
             }
             self.scanned = self.scanned.next();
         }
     }
 
-    /// Throws away what was scanned of the message at `head`.
+    /// Discards the scanned packets of the message at `head`.
     fn discard(&mut self, head: SeqNo, msgno: MsgNo, buffer: &mut ReceiveBuffer) {
         self.ahead.remove(&msgno.value());
         let mut seq = head;
@@ -164,13 +165,13 @@ impl Messages {
         }
     }
 
-    /// The first message that may overtake the others and still stands as it was noted.
+    /// The first message in `ready` that is still in the buffer.
     fn overtaking(&mut self, buffer: &ReceiveBuffer) -> Option<(SeqNo, SeqNo)> {
         while let Some(&(first, last)) = self.ready.front() {
-            // What stands before it goes first: who has its first packet still has all of it.
-            let stands = !first.is_before(buffer.head()) && buffer.get(first).is_some();
-            if stands && (self.looked_through || is_whole(first, last, buffer)) {
-                self.looked_through = true;
+            // Packets leave the buffer in order: if the first one is there, all are.
+            let is_kept = !first.is_before(buffer.head()) && buffer.get(first).is_some();
+            if is_kept && (self.is_checked || is_whole(first, last, buffer)) {
+                self.is_checked = true;
                 return Some((first, last));
             }
             self.forget_ready();
@@ -180,30 +181,30 @@ impl Messages {
 
     fn forget_ready(&mut self) {
         self.ready.pop_front();
-        self.looked_through = false;
+        self.is_checked = false;
     }
 
     fn note_ready(&mut self, first: SeqNo, last: SeqNo, buffer: &ReceiveBuffer) {
-        // Those that were delivered in their turn are forgotten from time to time.
+        // Removes messages that were delivered in order, from time to time.
         if self.ready.len() > 2 * buffer.packets() {
             self.ready.retain(|&(first, _)| !first.is_before(buffer.head()));
-            self.looked_through = false;
+            self.is_checked = false;
         }
         self.ready.push_back((first, last));
     }
 }
 
 enum Scan {
-    /// All packets are there; the last one was scanned.
-    ReassembledMessage,
-    /// The next one has not come yet.
+    /// All packets have come; `scanned` is the last one.
+    Complete,
+    /// The next packet has not come yet.
     Waits,
-    /// The next one will not come.
+    /// The next packet will not come.
     Broken,
 }
 
-/// Whether the packets from `first` to `last` are one message that may overtake others. Who sends
-/// them says so in each header, and may say nonsense.
+/// Whether the packets from `first` to `last` are one message that may overtake others. The headers
+/// come from the peer and may be inconsistent.
 fn is_whole(first: SeqNo, last: SeqNo, buffer: &ReceiveBuffer) -> bool {
     if first.is_before(buffer.head()) || last.is_before(first) || !last.is_before(buffer.end()) {
         return false;
@@ -219,7 +220,7 @@ fn is_whole(first: SeqNo, last: SeqNo, buffer: &ReceiveBuffer) -> bool {
     })
 }
 
-/// One payload from those of a message's packets; not copied if there is only one.
+/// Joins the payloads of a message's packets. A single payload is not copied.
 fn join(first: Stored, rest: impl Iterator<Item = Stored>) -> Bytes {
     if first.place.ends() {
         return first.payload;
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_comes_when_its_last_packet_does_and_in_order() {
+    fn a_message_is_delivered_in_order_when_its_last_packet_comes() {
         let mut bed = Bed::new();
         bed.put(0, 1, First, true);
         bed.put(2, 1, Last, true);
@@ -289,13 +290,13 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_message_that_need_not_be_in_order_overtakes() {
+    fn a_complete_message_without_the_in_order_flag_overtakes() {
         let mut bed = Bed::new();
         bed.put(0, 1, First, false);
         bed.put(3, 2, Last, false);
         bed.put(4, 3, Solo, true);
         bed.put(5, 4, Solo, false);
-        assert_eq!(bed.take(), Some((4, vec![5])), "3 wants to be in order");
+        assert_eq!(bed.take(), Some((4, vec![5])), "3 has the in-order flag");
         assert_eq!(bed.take(), None);
         bed.put(2, 2, First, false);
         assert_eq!(bed.take(), Some((2, vec![2, 3])));
@@ -307,11 +308,11 @@ mod tests {
         assert_eq!(bed.buffer.acknowledged(), ISN.plus(6));
         bed.put(6, 5, Solo, true);
         let whole = bed.messages.take(&mut bed.buffer).expect("a message");
-        assert_eq!(whole.lost_before, 0, "what was read before its turn was not lost");
+        assert_eq!(whole.lost_before, 0, "packets that were read out of order are not lost");
     }
 
     #[test]
-    fn of_a_message_that_was_given_up_nothing_is_delivered() {
+    fn a_message_with_a_packet_given_up_is_discarded() {
         let mut bed = Bed::new();
         bed.put(0, 1, First, true);
         bed.put(2, 1, Last, true);
@@ -337,9 +338,10 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_in_the_headers_stops_nothing() {
+    fn inconsistent_headers_do_not_stop_delivery() {
         let mut bed = Bed::new();
-        // A start without an end, an end without a start, one number for two messages.
+        // A first packet without a last one, a last one without a first one, one number for two
+        // messages.
         bed.put(0, 1, First, true);
         bed.put(1, 2, First, false);
         bed.put(2, 2, First, false);
@@ -351,10 +353,10 @@ mod tests {
     }
 
     proptest! {
-        /// Messages of any sizes in any order of arrival: each comes once and whole, and those that
-        /// are to be in order are.
+        /// For messages of any sizes in any order of arrival: each is delivered once and complete,
+        /// and messages with the in-order flag are delivered in order.
         #[test]
-        fn every_message_comes_once_and_whole(
+        fn every_message_is_delivered_once_and_complete(
             sizes in prop::collection::vec((1u32..6, any::<bool>()), 1..30),
             order in prop::collection::vec(any::<u32>(), 150),
             reads in prop::collection::vec(any::<bool>(), 150),

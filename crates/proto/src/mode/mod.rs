@@ -1,5 +1,5 @@
-//! What the application receives: live messages of one packet at their time, which the receiving
-//! half delivers by itself; messages of any size; or a stream of bytes.
+//! The forms in which the application receives data: live messages of one packet, which the
+//! receiving half delivers itself when they are due; messages of any size; or a stream of bytes.
 
 mod messages;
 
@@ -8,14 +8,15 @@ use punctual_wire::SeqNo;
 
 use crate::config::{Config, Transmission};
 
-/// How received packets become what the application reads.
+/// The way in which received packets become data for the application.
 #[derive(Debug)]
 pub(crate) enum Mode {
-    /// A message is a packet. What is missing is given up, if that is allowed, when it is too late.
+    /// Each packet is a message. Missing packets are given up when they are too late, if that is
+    /// allowed.
     Packets,
-    /// A message is delivered when all its packets are there.
+    /// A message is delivered when all its packets have come.
     Messages(Box<Messages>),
-    /// Bytes are delivered in order, and nothing is ever left out.
+    /// Bytes are delivered in order and without gaps.
     Stream,
 }
 
