@@ -109,7 +109,7 @@ impl Backup {
         links.values().filter(|link| link.state.is_active()).filter_map(of_link).min()
     }
 
-    /// Drops the messages that a link has acknowledged, and those that could not arrive in time.
+    /// Drops messages that a link has acknowledged, and messages that could not arrive in time.
     fn forget(&mut self, now: Instant, links: &Links) {
         let mut transit = Duration::ZERO;
         for link in links.values() {
