@@ -1,4 +1,4 @@
-//! An endpoint with one connection, and whatever its peer likes to send it.
+//! An endpoint with one connection, and arbitrary packets from its peer.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use punctual_wire::{
     Control, ControlPacket, DataHeader, KeyFlag, MsgNo, Packet, Position, SocketId, Timestamp,
 };
 
-/// The endpoint, and what its peer knows of the connection.
+/// The endpoint, and the peer's knowledge of the connection.
 pub struct Bed {
     pub victim: Endpoint,
     pub id: ConnectionId,
-    /// The victim's socket.
+    /// The victim's socket ID.
     pub dest: SocketId,
-    /// The next number that the peer would send, and the victim.
+    /// The next sequence number of the peer.
     pub next: SeqNo,
     pub theirs: SeqNo,
-    /// The conclusion that the peer began with.
+    /// The conclusion of the peer's handshake.
     pub conclusion: Vec<u8>,
     now: Instant,
     start: Instant,
@@ -27,8 +27,7 @@ pub struct Bed {
 }
 
 impl Bed {
-    /// A connection on which a few packets have come, and with `sent` packets of the victim's own
-    /// in flight.
+    /// A connection with a few received packets, and with `sent` packets of the victim in flight.
     pub fn new(config: &Config, sent: u32) -> Self {
         let mut now = Instant::from_millis(10_000);
         let mut peer = Endpoint::new(EndpointConfig::new([1; 32]), now);
@@ -88,7 +87,7 @@ impl Bed {
         self.theirs = number(&taken_from(&mut self.victim, self.now));
     }
 
-    /// Lets the victim send so many packets, which nobody acknowledges.
+    /// Makes the victim send this number of packets, which the peer does not acknowledge.
     fn send(&mut self, packets: u32) {
         for _ in 0..packets {
             self.now += Duration::from_micros(100);
@@ -99,7 +98,7 @@ impl Bed {
         self.theirs = self.theirs.plus(packets);
     }
 
-    /// The victim takes in a datagram, answers it, does what is due, and reads.
+    /// The victim handles a datagram, answers it, runs due timers, and reads.
     pub fn take(&mut self, datagram: Bytes) {
         self.now += Duration::from_micros(200);
         self.victim.handle_datagram(self.now, here(), datagram);
@@ -122,7 +121,7 @@ impl Bed {
         }
     }
 
-    /// A time stamp that fits the packet that comes `packets` from now.
+    /// The timestamp of a packet that arrives after `packets` others.
     pub fn stamp(&self, packets: u32) -> Timestamp {
         let at = self.now + Duration::from_micros(200) * packets;
         Timestamp::from_micros(u32::try_from((at - self.start).as_micros()).expect("a short run"))
@@ -159,7 +158,7 @@ fn taken_from(endpoint: &mut Endpoint, now: Instant) -> Vec<Vec<u8>> {
     }
 }
 
-/// Where the peer is.
+/// The peer's address.
 pub fn here() -> SocketAddr {
     SocketAddr::from(([192, 0, 2, 1], 5_000))
 }

@@ -1,9 +1,9 @@
-//! What one packet can cost: the instructions that the worst packet of each type makes an endpoint
-//! execute, beside those of a packet of a stream. Whoever may send at all decides what is in the
-//! fields of a packet; none of them may make it cost a multiple of others.
+//! The cost of one packet: the instructions that the worst packets of each type make an endpoint
+//! execute, compared to a data packet of a stream. A peer may put anything into the fields of a
+//! packet, but no value may make the packet cost many times as much as others.
 //!
-//! Callgrind counts, so a busy machine counts the same; without valgrind the test is skipped,
-//! or fails where nothing may be skipped.
+//! Callgrind counts instructions, so that the load of the machine has no influence. Without
+//! valgrind the test is skipped, or fails if nothing may be skipped.
 
 #![expect(unreachable_pub, reason = "a test program has no outside")]
 
@@ -16,7 +16,7 @@ use std::process::Command;
 
 use crate::worst::{KINDS, PACKETS};
 
-/// A packet of a stream, taken in and delivered, costs so many instructions at most.
+/// The upper bound for a data packet of a stream, received and delivered, instructions.
 const ORDINARY: u64 = 6_000;
 
 #[test]
@@ -24,18 +24,19 @@ fn no_packet_costs_more_than_a_few_microseconds() {
     let Some(costs) = measure() else { return };
     let ordinary = costs["ordinary"];
     assert!((100..ORDINARY).contains(&ordinary), "{ordinary} instructions");
-    let mut dear = Vec::new();
+    let mut costly = Vec::new();
     for kind in KINDS {
         let cost = costs[kind.name];
         println!("{:>8} instructions: {}", cost, kind.name);
         if cost > kind.most {
-            dear.push(format!("{} costs {cost} instructions, more than {}", kind.name, kind.most));
+            costly
+                .push(format!("{} costs {cost} instructions, more than {}", kind.name, kind.most));
         }
     }
-    assert!(dear.is_empty(), "{dear:#?}");
+    assert!(costly.is_empty(), "{costly:#?}");
 }
 
-/// What callgrind looks at: the test above starts it.
+/// The program under callgrind, which the test above starts.
 #[test]
 #[ignore = "run under callgrind by the other test"]
 fn under_callgrind() {
@@ -44,7 +45,7 @@ fn under_callgrind() {
     }
 }
 
-/// Instructions a packet of each kind; `None` without valgrind.
+/// The mean number of instructions for a packet of each kind; `None` without valgrind.
 fn measure() -> Option<BTreeMap<&'static str, u64>> {
     let file = std::env::temp_dir().join(format!("punctual-costs-{}", std::process::id()));
     let run = Command::new("valgrind")
@@ -59,7 +60,8 @@ fn measure() -> Option<BTreeMap<&'static str, u64>> {
             let problem =
                 format!("valgrind does not start: {error} (Debian: apt install valgrind)");
             assert!(std::env::var("PUNCTUAL_REQUIRE_PEERS").as_deref() != Ok("1"), "{problem}");
-            // Past the capture of the test harness, so that nobody takes it for a test that passed.
+            // Directly to the standard output, since the harness hides the output of tests that
+            // pass.
             let _ = writeln!(std::io::stdout(), "\nskipped: {problem}");
             return None;
         }
@@ -67,11 +69,11 @@ fn measure() -> Option<BTreeMap<&'static str, u64>> {
     let log = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "valgrind failed: {log}");
     let counts = std::fs::read_to_string(&file).expect("callgrind has written its counts");
-    std::fs::remove_file(&file).expect("a file of this test's");
+    std::fs::remove_file(&file).expect("the counts are there");
     Some(KINDS.iter().map(|kind| (kind.name, inclusive(&counts, kind.name) / PACKETS)).collect())
 }
 
-/// Instructions in the function `measured::name` and all that it called.
+/// Instructions in the function `measured::name` and the functions that it called.
 fn inclusive(counts: &str, name: &str) -> u64 {
     let end = format!("measured::{name}");
     let mut within = false;

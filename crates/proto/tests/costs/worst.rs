@@ -1,4 +1,4 @@
-//! The worst packets that we could think of, of each type.
+//! The worst known packets of each type.
 
 use bytes::Bytes;
 use punctual_proto::Config;
@@ -8,19 +8,19 @@ use punctual_wire::{
 
 use crate::bed::{Bed, here};
 
-/// Packets of each kind that are measured.
+/// The number of packets of each kind that are measured.
 pub const PACKETS: u64 = 128;
 const COUNT: u32 = 128;
 
-/// A kind of packet, what it may cost at most on average, and how it is measured.
+/// A kind of packet, its upper bound (the mean number of instructions), and its measurement.
 pub struct Kind {
     pub name: &'static str,
     pub most: u64,
     pub run: fn(),
 }
 
-/// Lists the kinds. Each is fed to the victim by a function of its own, by whose name callgrind
-/// tells what it cost.
+/// Lists the kinds. Each is fed to the victim by a separate function, by whose name callgrind
+/// reports the cost.
 macro_rules! kinds {
     ($($name:ident, $most:expr, $make:expr;)*) => {
         pub const KINDS: &[Kind] = &[$(Kind {
@@ -48,25 +48,25 @@ macro_rules! kinds {
 
 kinds! {
     ordinary, DATA, || data(|i| i);
-    each_second_is_missing, GAPS, || data(|i| 2 * i);
+    every_second_is_missing, GAPS, || data(|i| 2 * i);
     gaps_of_63, GAPS, || data(|i| 64 * i);
     leaps_of_half_the_window, WINDOW, || data(|i| HALF * (i / 4) + i);
     leaps_of_the_window, WINDOW, || data(|i| 2 * HALF * (i / 4) + i);
     leaps_of_2_to_the_30, WINDOW, || data(|i| 0x3FFF_0000 * (i / 4 % 2) + i);
-    data_behind_a_patchwork, WINDOW, patchwork;
-    data_behind_leaps_with_a_filter, WINDOW, filtered;
-    drop_requests_one_behind_the_other, WINDOW, || drops(|i| (i * HALF, (i + 1) * HALF - 1));
+    data_after_alternating_gaps, WINDOW, alternating_gaps;
+    data_after_leaps_with_a_filter, WINDOW, filtered;
+    consecutive_drop_requests, WINDOW, || drops(|i| (i * HALF, (i + 1) * HALF - 1));
     drop_requests_for_the_window, WINDOW, || drops(|_| (0, 2 * HALF - 2));
-    drop_requests_far_beyond, CONTROL, || drops(|i| (2 * HALF * i, 2 * HALF * i + 0x3000_0000));
+    drop_requests_far_ahead, CONTROL, || drops(|i| (2 * HALF * i, 2 * HALF * i + 0x3000_0000));
     drop_requests_far_back, CONTROL, || drops(|i| (0x6000_0000 + i, 0x7FFF_0000));
-    loss_reports_for_all, LISTS, || naks(|bed, list| push(list, bed.theirs.minus(FLIGHT), bed.theirs.minus(1)));
-    loss_reports_for_all_over_and_over, LISTS, overlapping;
-    loss_reports_for_what_was_never_sent, CONTROL, || naks(|bed, list| push(list, bed.theirs, bed.theirs.plus(1 << 29)));
-    loss_reports_for_what_is_long_gone, CONTROL, || naks(|bed, list| push(list, bed.theirs.minus(1 << 29), bed.theirs.minus(FLIGHT + 9)));
+    naks_for_everything, LISTS, || naks(|bed, list| push(list, bed.theirs.minus(FLIGHT), bed.theirs.minus(1)));
+    naks_that_repeat_everything, LISTS, overlapping;
+    naks_for_unsent_packets, CONTROL, || naks(|bed, list| push(list, bed.theirs, bed.theirs.plus(1 << 29)));
+    naks_for_old_packets, CONTROL, || naks(|bed, list| push(list, bed.theirs.minus(1 << 29), bed.theirs.minus(FLIGHT + 9)));
     acks, CONTROL, || acks(|bed, i| (i, bed.theirs.minus(FLIGHT).plus(i)));
-    acks_of_what_was_never_sent, CONTROL, || acks(|bed, i| (i, bed.theirs.plus(9 + i * 100_000)));
+    acks_of_unsent_packets, CONTROL, || acks(|bed, i| (i, bed.theirs.plus(9 + i * 100_000)));
     acks_with_leaping_numbers, CONTROL, || acks(|bed, i| (i.wrapping_mul(0x0765_4321), bed.theirs.minus(FLIGHT)));
-    acks_acknowledged_that_were_never_sent, CONTROL, || controls(|i| Control::AckAck(AckNo::new(i << 20)));
+    ackacks_of_unsent_acks, CONTROL, || controls(|i| Control::AckAck(AckNo::new(i << 20)));
     keepalives, CONTROL, || controls(|_| Control::KeepAlive);
     errors, CONTROL, || controls(|_| Control::PeerError(4_000));
     key_messages, CONTROL, || controls(|_| Control::Extension { command: 3, body: &[0xA5; 1_456] });
@@ -76,21 +76,21 @@ kinds! {
     conclusions_full_of_extensions, FULL, long_conclusions;
 }
 
-/// Most instructions for a data packet that follows the one before.
+/// For a data packet that follows the one before it.
 const DATA: u64 = 3_000;
-/// For one behind a gap: each brings about a loss report, and copies of it.
+/// For a data packet after a gap: each causes a NAK and copies of it.
 const GAPS: u64 = 40_000;
-/// For one that changes a whole window: runs cost a step for each 64 numbers.
+/// For a packet that changes a whole window: runs cost a step for each 64 numbers.
 const WINDOW: u64 = 80_000;
 /// For a control packet without a list.
 const CONTROL: u64 = 12_000;
-/// For one that names all that is in flight; part of it is sent again.
+/// For a NAK of all packets in flight; some of them are retransmitted.
 const LISTS: u64 = 150_000;
-/// For a datagram full of small things.
+/// For a datagram full of small blocks.
 const FULL: u64 = 80_000;
-/// Half of what the receive buffer holds.
+/// Half of the receive buffer, packets.
 const HALF: u32 = 65_536;
-/// Packets of the victim's own in flight.
+/// Packets of the victim in flight.
 const FLIGHT: u32 = 4_000;
 
 fn data(offset: impl Fn(u32) -> u32) -> (Bed, Vec<Bytes>) {
@@ -99,8 +99,8 @@ fn data(offset: impl Fn(u32) -> u32) -> (Bed, Vec<Bytes>) {
     (bed, datagrams)
 }
 
-/// Behind numbers that are given up and missing by turns.
-fn patchwork() -> (Bed, Vec<Bytes>) {
+/// Data after sequence numbers that are alternately given up and missing.
+fn alternating_gaps() -> (Bed, Vec<Bytes>) {
     let mut bed = Bed::new(&Config::default(), 0);
     let next = bed.next;
     for i in 0..130 {
@@ -176,14 +176,14 @@ fn controls(make: impl Fn(u32) -> Control<'static>) -> (Bed, Vec<Bytes>) {
     (bed, datagrams)
 }
 
-/// The handshake that began the session, in the midst of it.
+/// The conclusion of the handshake, repeated during the session.
 fn conclusions() -> (Bed, Vec<Bytes>) {
     let bed = Bed::new(&Config::default(), FLIGHT);
     let datagrams = vec![Bytes::from(bed.conclusion.clone()); COUNT as usize];
     (bed, datagrams)
 }
 
-/// The same with as many empty extensions as a datagram holds.
+/// The same conclusion, filled up with empty extensions.
 fn long_conclusions() -> (Bed, Vec<Bytes>) {
     let bed = Bed::new(&Config::default(), FLIGHT);
     let mut conclusion = bed.conclusion.clone();

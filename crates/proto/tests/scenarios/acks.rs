@@ -1,5 +1,4 @@
-//! What the receiver tells the sender and how often: ACKs by the clock, light ones by the packet,
-//! nothing without need.
+//! ACKs: full ones at intervals, light ones by the number of packets, and none without need.
 
 use punctual_netem::LinkConfig;
 use punctual_proto::BufferSize;
@@ -17,7 +16,7 @@ fn ack(datagram: &[u8]) -> Ack {
 }
 
 #[test]
-fn a_stream_is_acknowledged_each_ten_milliseconds() {
+fn a_stream_is_acknowledged_every_ten_milliseconds() {
     let mut pair = Pair::symmetric(1, link());
     pair.connect(latency(120), latency(120));
     let record = pair.record();
@@ -33,10 +32,10 @@ fn a_stream_is_acknowledged_each_ten_milliseconds() {
     }
     assert!(acks.windows(2).all(|pair| pair[1].0 - pair[0].0 >= MS(10)));
     assert_eq!(record.of_kind(Side::Caller, Kind::AckAck).len(), acks.len());
-    // So much room is left that nothing is gained by light ones.
+    // The buffer has so much room that light ACKs would be useless.
     assert!(record.of_kind(Side::Listener, Kind::LightAck).is_empty());
 
-    // What is acknowledged and known to be so is not acknowledged again.
+    // After the last ACKACK, no further ACK is sent.
     let before = record.len();
     pair.run_for(MS(700));
     assert_eq!(record.len(), before);
@@ -48,7 +47,7 @@ fn light_acks_keep_a_small_window_open() {
     let mut pair = Pair::symmetric(1, LinkConfig::default().with_delay(MS(2)));
     pair.connect(config.clone(), config);
     let record = pair.record();
-    // 200 packets each 10 ms are 210 Mb/s.
+    // 20 packets every millisecond are 210 Mb/s.
     for _ in 0..100 {
         for _ in 0..20 {
             assert!(pair.send_next(Side::Caller));
@@ -65,8 +64,7 @@ fn light_acks_keep_a_small_window_open() {
     assert!(light.windows(2).all(|pair| ack(&pair[1].1).next().is_after(ack(&pair[0].1).next())));
 }
 
-/// On a link whose round trip takes no time at all, an ACK that stays unanswered must not be
-/// repeated without end.
+/// On a link with a round-trip time of zero, an unanswered ACK must not be repeated endlessly.
 #[test]
 fn unanswered_acks_are_repeated_no_faster_than_the_ack_timer() {
     let mut pair = Pair::symmetric(1, LinkConfig::default());

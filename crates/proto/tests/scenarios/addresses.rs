@@ -1,5 +1,5 @@
-//! A peer whose address changes: the stream goes on between two ends of this implementation, and
-//! nobody else can move it.
+//! A peer whose address changes: between two ends of this implementation the stream continues, and
+//! no attacker can move it.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ const ANSWER: u16 = 0x5002;
 /// Bytes of a challenge or an answer.
 const PACKET: usize = 32;
 
-/// Another address of the caller's, as a NAT that rebinds shows it.
+/// A new address of the caller, as after a NAT rebinding.
 fn rebound(n: u16) -> SocketAddr {
     SocketAddr::from(([198, 51, 100, 7], 20_000 + n))
 }
@@ -33,7 +33,7 @@ fn path_packet(datagram: &[u8]) -> Option<(u16, Vec<u8>)> {
     }
 }
 
-/// The challenges among what was sent to addresses that are neither end's.
+/// The challenges that were sent to addresses of neither end.
 fn challenges(pair: &Pair) -> Vec<(SocketAddr, Vec<u8>)> {
     let strays = pair.strays.iter();
     strays
@@ -42,9 +42,10 @@ fn challenges(pair: &Pair) -> Vec<(SocketAddr, Vec<u8>)> {
         .collect()
 }
 
-/// The round trip is 20 ms. Until the third trip after the change, what comes from the new address
-/// is not looked at; the gap is reported with the first packet that is, and filled one round trip
-/// later: two round trips after it would have come, and the pause to the next packet.
+/// The round-trip time is 20 ms. Packets from the new address are ignored until the third trip
+/// after the change. The gap is reported with the first packet that is accepted, and filled one
+/// round trip later: two round trips after the packet would have come, plus the interval to the
+/// next packet.
 #[test]
 fn a_sender_that_moves_loses_nothing_within_two_round_trips() {
     for seed in 0..20 {
@@ -63,8 +64,8 @@ fn a_sender_that_moves_loses_nothing_within_two_round_trips() {
     }
 }
 
-/// A receiver does not know that it moved: it sends ACKs only for what it gets, which is nothing
-/// any more. It shows where it is when it has heard nothing for 50 ms.
+/// A receiver does not notice its own move: it sends ACKs only for received packets, and nothing
+/// reaches it any more. After 50 ms without a packet it sends one, which shows its new address.
 #[test]
 fn a_receiver_that_moves_loses_nothing_if_the_latency_covers_it() {
     for seed in 0..20 {
@@ -93,7 +94,7 @@ fn a_listener_that_moves_is_followed_too() {
 }
 
 #[test]
-fn either_end_of_a_rendezvous_is_followed() {
+fn either_end_of_a_rendezvous_is_followed_to_a_new_address() {
     for side in [Side::Caller, Side::Listener] {
         let mut pair = Pair::symmetric(1, link());
         pair.meet(Side::Caller, MS(5), [latency(120), latency(120)]);
@@ -107,7 +108,7 @@ fn either_end_of_a_rendezvous_is_followed() {
 }
 
 #[test]
-fn moves_on_a_bad_link_lose_nothing_that_the_latency_leaves_time_for() {
+fn moves_on_a_bad_link_lose_nothing_within_the_latency() {
     for seed in 0..20 {
         let mut pair = Pair::symmetric(seed, lossy(0.1));
         pair.connect(latency(800), latency(800));
@@ -123,7 +124,7 @@ fn moves_on_a_bad_link_lose_nothing_that_the_latency_leaves_time_for() {
 }
 
 #[test]
-fn an_idle_connection_outlives_a_change() {
+fn an_idle_connection_survives_a_change_of_address() {
     let mut pair = Pair::symmetric(1, link());
     pair.connect(latency(120), latency(120));
     pair.run_for(SECS(3));
@@ -137,7 +138,7 @@ fn an_idle_connection_outlives_a_change() {
 }
 
 #[test]
-fn without_the_consent_of_both_the_address_is_fixed() {
+fn the_address_is_fixed_unless_both_ends_offer_path_updates() {
     for (ours, theirs) in [(true, false), (false, true)] {
         let mut pair = Pair::symmetric(1, link());
         pair.connect(latency(120).with_path_update(ours), latency(120).with_path_update(theirs));
@@ -152,9 +153,9 @@ fn without_the_consent_of_both_the_address_is_fixed() {
     }
 }
 
-/// Packets that were under way when the peer moved come from where it was.
+/// Packets that were in flight when the peer moved come from its old address.
 #[test]
-fn what_was_under_way_from_the_old_address_is_delivered() {
+fn packets_in_flight_from_the_old_address_are_delivered() {
     let mut pair = Pair::symmetric(1, link());
     pair.connect(untraced(), untraced());
     pair.stream(Side::Caller, 100, MS(2));
@@ -174,9 +175,9 @@ fn what_was_under_way_from_the_old_address_is_delivered() {
     assert_eq!(pair.statistics(Side::Listener).packets_received, before, "a second later");
 }
 
-/// Who knows a socket ID, and no more, gets a challenge and cannot answer it.
+/// An attacker who knows only a socket ID gets a challenge, and cannot answer it.
 #[test]
-fn guessed_answers_move_nothing() {
+fn guessed_answers_to_a_challenge_move_nothing() {
     let mut chance = Random(1);
     let mut pair = crate::hostile::streaming(1);
     let (next, _, dest) = state(&mut pair);
@@ -185,7 +186,7 @@ fn guessed_answers_move_nothing() {
     let (_, challenge) = challenges(&pair).pop().expect("a challenge");
     let (_, challenge) = path_packet(&challenge).expect("a path packet");
     for round in 0..10_000u32 {
-        // The nonce is right; the tag is a guess, or the challenge's own.
+        // The nonce is right; the tag is that of the challenge, or a guess.
         let mut answer = challenge.clone();
         if round > 0 {
             answer[8..12].copy_from_slice(&chance.next_u32().to_be_bytes());
@@ -198,9 +199,9 @@ fn guessed_answers_move_nothing() {
     expect_no_harm(&mut pair);
 }
 
-/// Who could pass the challenge on to the peer would become the peer by its own answer.
+/// An attacker who could relay the challenge to the peer would replace the peer by its own answer.
 #[test]
-fn a_challenge_that_is_passed_on_is_not_answered() {
+fn a_relayed_challenge_is_not_answered() {
     let mut pair = crate::hostile::streaming(1);
     let (next, caller, listener) = state(&mut pair);
     let attacker = rebound(9);
@@ -208,19 +209,19 @@ fn a_challenge_that_is_passed_on_is_not_answered() {
     pair.inject(Side::Listener, attacker, data);
     let (_, challenge) = challenges(&pair).pop().expect("a challenge");
     pair.strays.clear();
-    // From the attacker's own address it counts for nothing.
+    // From the attacker's own address it is ignored.
     pair.inject(Side::Caller, attacker, challenge.clone());
     let to_attacker = |pair: &Pair| {
         let answers = pair.strays.iter().filter_map(|(_, datagram)| path_packet(datagram));
         answers.filter(|(command, _)| *command == ANSWER).count()
     };
     assert_eq!(to_attacker(&pair), 0);
-    // In the listener's name it is answered, to the listener, whom that does not move.
+    // With the listener's address it is answered, but to the listener, which this does not move.
     let there = pair.listener.address;
     pair.inject(Side::Caller, there, challenge.clone());
     pair.run_for(SECS(1));
     assert_eq!(to_attacker(&pair), 0);
-    // Turned back to its maker it is not taken for the peer's.
+    // Returned to its sender, it is not taken for the peer's.
     let (_, body) = path_packet(&challenge).expect("a path packet");
     let back = Control::Extension { command: CHALLENGE, body: &body };
     let here = pair.caller.address;
@@ -231,9 +232,9 @@ fn a_challenge_that_is_passed_on_is_not_answered() {
     assert_eq!(pair.statistics(Side::Listener).path_changes, 0);
 }
 
-/// An answer is good once: recorded by somebody on the path, it moves nothing back later.
+/// An answer is valid once: if it is recorded on the path and sent later, it moves nothing.
 #[test]
-fn an_answer_is_worthless_after_the_move_and_from_elsewhere() {
+fn an_answer_is_invalid_after_the_move_and_from_other_addresses() {
     let answers = Rc::new(RefCell::new(Vec::new()));
     let mut pair = Pair::symmetric(1, link());
     pair.connect(latency(120), latency(120));
@@ -262,7 +263,8 @@ fn an_answer_is_worthless_after_the_move_and_from_elsewhere() {
     assert_eq!(pair.statistics(Side::Listener).path_changes, 2);
 }
 
-/// Only so many addresses are challenged in a round trip, and never with more than came from there.
+/// The number of addresses that are challenged in a round trip is limited, and a challenge is never
+/// longer than what came from the address.
 #[test]
 fn a_flood_from_spoofed_addresses_is_bounded_and_harmless() {
     let mut chance = Random(1);
@@ -280,14 +282,14 @@ fn a_flood_from_spoofed_addresses_is_bounded_and_harmless() {
     }
     let sent: usize = pair.strays.iter().map(|(_, datagram)| datagram.len()).sum();
     assert!(pair.strays.iter().all(|(_, datagram)| datagram.len() == PACKET));
-    // Four in each of the five times 20 ms, at most.
+    // At most four in each of five intervals of 20 ms.
     assert!((PACKET..=24 * PACKET).contains(&sent), "{sent} bytes for {injected}");
     expect_no_harm(&mut pair);
 }
 
-/// What is shorter than a challenge is answered by none, until enough of it came.
+/// A packet shorter than a challenge is not answered before enough bytes came.
 #[test]
-fn a_challenge_is_never_longer_than_what_it_answers() {
+fn a_challenge_is_never_longer_than_the_received_packets() {
     let mut pair = crate::hostile::streaming(1);
     let (_, _, dest) = state(&mut pair);
     let keep_alive = forged(dest, Timestamp::default(), Control::KeepAlive);
@@ -304,7 +306,7 @@ fn a_challenge_is_never_longer_than_what_it_answers() {
     assert_eq!(dest(&pair.strays[0].1), pair.info(Side::Caller).socket_id);
 }
 
-/// While the peer still sends from where it was, a forger's packets change nothing for it.
+/// While the peer still sends from its old address, forged packets change nothing.
 #[test]
 fn an_address_of_the_other_family_is_not_followed() {
     let mut pair = crate::hostile::streaming(1);

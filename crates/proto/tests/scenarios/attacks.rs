@@ -1,5 +1,5 @@
-//! Attacks that a peer's honest behaviour is no measure of: floods of handshakes beside a stream,
-//! exchanges that are to send more than they cost, reports and requests without end, recordings.
+//! Attacks: floods of handshakes beside a stream, attempts at amplification, endless NAKs and drop
+//! requests, and replays.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -21,8 +21,12 @@ use crate::{MS, SECS, latency, link};
 
 const BOTH: [Side; 2] = [Side::Caller, Side::Listener];
 
-/// A handshake that asks for this, of a socket that nobody knows.
-fn asking(chance: &mut Random, request: HandshakeRequest, version: u32) -> Vec<u8> {
+/// A handshake with this request, from an unknown socket.
+fn handshake_from_stranger(
+    chance: &mut Random,
+    request: HandshakeRequest,
+    version: u32,
+) -> Vec<u8> {
     let handshake = Handshake {
         version,
         encryption: 0,
@@ -43,18 +47,18 @@ fn anywhere(chance: &mut Random) -> SocketAddr {
     SocketAddr::from((chance.next_u32().to_be_bytes(), 1 + (chance.next_u32() >> 17) as u16))
 }
 
-/// Bytes that went to strangers since this was asked last.
-fn said_to_strangers(pair: &mut Pair) -> usize {
+/// Bytes that were sent to strangers since the last call.
+fn take_bytes_to_strangers(pair: &mut Pair) -> usize {
     pair.strays.drain(..).map(|(_, datagram)| datagram.len()).sum()
 }
 
-/// Bytes that one side put on its link.
-fn said(record: &Record, side: Side) -> usize {
+/// Bytes that one side sent.
+fn bytes_from(record: &Record, side: Side) -> usize {
     record.from(side).iter().map(|(_, datagram)| datagram.len()).sum()
 }
 
-/// Twenty-five thousand handshakes a second beside a stream: of strangers, with cookies that are
-/// wrong, and from an address that has a good one.
+/// 25,000 handshakes per second beside a stream: from strangers, with wrong cookies, and from an
+/// address with a valid cookie.
 #[test]
 fn a_flood_of_handshakes_does_not_disturb_a_stream() {
     let mut chance = Random(1);
@@ -71,8 +75,10 @@ fn a_flood_of_handshakes_does_not_disturb_a_stream() {
         for i in 0..50 {
             let remote = anywhere(&mut chance);
             let (remote, datagram) = match i % 4 {
-                0 => (remote, asking(&mut chance, HandshakeRequest::Induction, 4)),
-                1 => (remote, asking(&mut chance, HandshakeRequest::Conclusion, 5)),
+                0 => (remote, handshake_from_stranger(&mut chance, HandshakeRequest::Induction, 4)),
+                1 => {
+                    (remote, handshake_from_stranger(&mut chance, HandshakeRequest::Conclusion, 5))
+                }
                 2 => (remote, good.clone()),
                 _ => {
                     let mut another = good.clone();
@@ -83,7 +89,7 @@ fn a_flood_of_handshakes_does_not_disturb_a_stream() {
             heard += datagram.len();
             pair.inject(Side::Listener, remote, datagram);
         }
-        assert!(said_to_strangers(&mut pair) <= heard / 2);
+        assert!(take_bytes_to_strangers(&mut pair) <= heard / 2);
         pair.run_for(MS(2));
         assert_eq!(pair.listener.endpoint.connection_count(), 1);
         assert!(pair.listener.incoming.len() - pair.listener.gone.len() <= 4);
@@ -96,9 +102,9 @@ fn a_flood_of_handshakes_does_not_disturb_a_stream() {
     }
 }
 
-/// Whatever handshake a stranger sends, to whatever end, and however short.
+/// For every kind of handshake, every kind of end, and every length.
 #[test]
-fn no_end_says_more_to_a_stranger_than_it_hears() {
+fn no_end_sends_a_stranger_more_than_it_receives() {
     let prepare: [fn(&mut Pair); 4] = [
         |_| {},
         |pair| pair.listener.endpoint.listen(Some(secured(Some("correct horse"), true))),
@@ -120,13 +126,13 @@ fn no_end_says_more_to_a_stranger_than_it_hears() {
         ];
         for request in requests {
             for version in [4, 5, 6] {
-                let datagram = asking(&mut chance, request, version);
+                let datagram = handshake_from_stranger(&mut chance, request, version);
                 for length in (0..=datagram.len()).chain([100, 1_472]) {
                     let mut datagram = datagram.clone();
                     datagram.resize(length, 0);
                     let remote = anywhere(&mut chance);
                     pair.inject(Side::Listener, remote, datagram);
-                    let answered = said_to_strangers(&mut pair);
+                    let answered = take_bytes_to_strangers(&mut pair);
                     assert!(answered <= length, "{answered} bytes for {length} of {request:?}");
                 }
             }
@@ -136,37 +142,38 @@ fn no_end_says_more_to_a_stranger_than_it_hears() {
     }
 }
 
-/// Somebody waves in the peer's name, each time as another socket, while the peer is away. What
-/// this end has to say is ten times as long as a wave.
+/// An attacker sends wave-a-hand requests with the address of an absent peer, each with another
+/// socket ID. This end's offer is ten times as long as such a request.
 #[test]
-fn waves_in_the_peers_name_are_not_multiplied() {
-    let wishful = secured(Some("correct horse"), true).with_stream_id("x".repeat(500));
-    let wishful = wishful.expect("short enough");
+fn forged_wave_a_hand_requests_are_not_amplified() {
+    let config = secured(Some("correct horse"), true).with_stream_id("x".repeat(500));
+    let config = config.expect("short enough");
     for pause in [MS(1), MS(20), MS(100)] {
         let mut chance = Random(1);
         let mut pair = Pair::symmetric(1, link());
         let record = pair.record();
-        pair.wave(Side::Listener, wishful.clone());
+        pair.wave(Side::Listener, config.clone());
         pair.run_for(SECS(2));
-        let alone = said(&record, Side::Listener);
+        let alone = bytes_from(&record, Side::Listener);
         let (mut heard, remote) = (0, pair.caller.address);
         let start = pair.now;
         while pair.now < start + SECS(2) {
-            let wave = asking(&mut chance, HandshakeRequest::WaveAHand, 5);
+            let wave = handshake_from_stranger(&mut chance, HandshakeRequest::WaveAHand, 5);
             heard += wave.len();
             pair.inject(Side::Listener, remote, wave);
             pair.run_for(pause);
         }
-        let answered = said(&record, Side::Listener) - alone;
-        // Its own repetitions come each 250 ms, whatever it hears: besides, no more than that.
+        let answered = bytes_from(&record, Side::Listener) - alone;
+        // Its own repetitions come every 250 ms in any case; the answers must not exceed the
+        // received bytes.
         let repetitions = 9 * 720;
         assert!(answered <= repetitions + heard, "{answered} bytes for {heard}");
     }
 }
 
-/// Somebody answers in the listener's name, again and again.
+/// An attacker sends many answers with the listener's address.
 #[test]
-fn a_call_is_not_multiplied_by_answers() {
+fn forged_answers_do_not_multiply_a_call() {
     let mut pair = Pair::symmetric(1, link());
     let record = pair.record();
     pair.call(latency(120), latency(120));
@@ -192,9 +199,9 @@ fn a_call_is_not_multiplied_by_answers() {
     assert!((1..=8).contains(&calls.len()), "{} calls in a second", calls.len());
 }
 
-/// Reports of packets that were acknowledged long ago or never existed, in the peer's name.
+/// Forged NAKs for packets that were acknowledged long ago or never existed.
 #[test]
-fn reports_of_what_is_gone_are_not_worth_their_bytes() {
+fn naks_for_packets_that_are_gone_cause_no_retransmission() {
     let mut pair = streaming(1);
     pair.run_for(MS(200));
     let (next, at_caller, _) = state(&mut pair);
@@ -214,33 +221,29 @@ fn reports_of_what_is_gone_are_not_worth_their_bytes() {
     }
     let after = pair.statistics(Side::Caller);
     assert_eq!(after.packets_retransmitted, before.packets_retransmitted);
-    let answered = said(&record, Side::Caller);
+    let answered = bytes_from(&record, Side::Caller);
     assert!(answered <= heard, "{answered} bytes for {heard}");
     pair.untap();
     expect_no_harm(&mut pair);
 }
 
-/// Drop requests in the peer's name, for anything near and far: what they name may be given up,
-/// nothing else is, and nothing that is there already.
+/// Forged drop requests for near and far ranges: only packets in these ranges may be given up, and
+/// none that has arrived.
 #[test]
-fn drop_requests_cost_what_they_name_and_no_more() {
+fn drop_requests_drop_only_the_missing_packets_that_they_name() {
     let mut pair = streaming(1);
     let (_, _, at_listener) = state(&mut pair);
     let remote = pair.caller.address;
     let stamp = Timestamp::from_micros(900_000);
-    let ask = |pair: &mut Pair, first: SeqNo, last: SeqNo| {
-        let request = DropRequest { msgno: MsgNo::CONTROL, first, last };
-        pair.inject(
-            Side::Listener,
-            remote,
-            forged(at_listener, stamp, Control::DropRequest(request)),
-        );
+    let request = |pair: &mut Pair, first: SeqNo, last: SeqNo| {
+        let drop = DropRequest { msgno: MsgNo::CONTROL, first, last };
+        pair.inject(Side::Listener, remote, forged(at_listener, stamp, Control::DropRequest(drop)));
     };
     let mut chance = Random(1);
     for round in 0..200 {
         let (next, ..) = state(&mut pair);
-        // What waits to be played has come, and stays.
-        ask(&mut pair, next.minus(60), next.minus(6));
+        // Packets that wait for their delivery stay.
+        request(&mut pair, next.minus(60), next.minus(6));
         for _ in 0..50 {
             let (at, length) = (chance.next_u32(), chance.below(0x2000_0000));
             if SeqNo::new(at).distance_from(next).abs() > 10_000 {
@@ -248,13 +251,13 @@ fn drop_requests_cost_what_they_name_and_no_more() {
                 let reaches =
                     first.plus(length).is_after(next.minus(1_000)) && first.is_before(next);
                 if !reaches {
-                    ask(&mut pair, first, first.plus(length));
+                    request(&mut pair, first, first.plus(length));
                 }
             }
         }
         if round % 20 == 10 {
             // The next three are named before they are sent.
-            ask(&mut pair, next, next.plus(2));
+            request(&mut pair, next, next.plus(2));
         }
         pair.stream(Side::Caller, 10, MS(2));
     }
@@ -267,10 +270,9 @@ fn drop_requests_cost_what_they_name_and_no_more() {
     assert_eq!((pair.caller.closed(), pair.listener.closed()), (None, None));
 }
 
-/// Acknowledgements of acknowledgements, and acknowledgements, that nobody made: neither round
-/// trips nor what is in flight are believed.
+/// Forged ACKACKs change neither the round-trip time nor the flight.
 #[test]
-fn forged_acknowledgements_measure_nothing() {
+fn forged_ackacks_do_not_change_the_round_trip_time() {
     let mut pair = streaming(1);
     let (_, _, at_listener) = state(&mut pair);
     let remote = pair.caller.address;
@@ -288,9 +290,9 @@ fn forged_acknowledgements_measure_nothing() {
     expect_no_harm(&mut pair);
 }
 
-/// Everything that was said is said again a while later, across refreshes of the keys.
+/// Every packet is replayed after a while, across key refreshes.
 #[test]
-fn recorded_packets_of_old_keys_change_nothing() {
+fn replayed_packets_of_old_keys_change_nothing() {
     for mode in [CryptoMode::Ctr, CryptoMode::Gcm] {
         let mut pair = Pair::symmetric(1, link());
         let config = |config: Config| {
@@ -301,7 +303,7 @@ fn recorded_packets_of_old_keys_change_nothing() {
         let mut kept: [VecDeque<(Instant, Vec<u8>)>; 2] = Default::default();
         pair.tap(move |now, side, datagram| {
             let queue = &mut kept[usize::from(side == Side::Listener)];
-            // Between one and two keys later.
+            // One to two key refreshes later.
             queue.push_back((now + MS(350), datagram.clone()));
             let mut sent = vec![datagram];
             while queue.front().is_some_and(|(at, _)| *at <= now) {
@@ -319,7 +321,7 @@ fn recorded_packets_of_old_keys_change_nothing() {
             pair.assert_complete(side);
             let statistics = pair.statistics(side);
             assert!(statistics.key_refreshes >= 8, "{}", statistics.key_refreshes);
-            // GCM finds out that the key is another one, before it matters that it comes late.
+            // With GCM, the wrong key is noticed before the lateness.
             let refused = statistics.packets_belated + statistics.packets_undecrypted;
             assert!(refused > 900, "{refused}");
             assert_eq!(statistics.packets_received_unique, 1_000);
@@ -327,9 +329,9 @@ fn recorded_packets_of_old_keys_change_nothing() {
     }
 }
 
-/// A whole session is recorded, and played to the listener once it is over.
+/// A whole session is recorded, and replayed to the listener after its end.
 #[test]
-fn a_recorded_session_is_not_the_session_again() {
+fn a_replayed_session_starts_no_connection() {
     let mut pair = Pair::symmetric(1, link());
     let record = pair.record();
     pair.connect(latency(120), latency(120));
@@ -339,21 +341,21 @@ fn a_recorded_session_is_not_the_session_again() {
     pair.run_for(MS(100));
     pair.release(Side::Caller);
     pair.release(Side::Listener);
-    let said_by_caller = record.from(Side::Caller);
+    let recorded = record.from(Side::Caller);
     pair.untap();
     let (received, caller) = (pair.listener.received.len(), pair.caller.address);
     pair.accepts = false;
-    for (_, datagram) in said_by_caller {
-        // From where the recording was made, and from elsewhere.
+    for (_, datagram) in recorded {
+        // From the caller's address, and from another one.
         for remote in [SocketAddr::from(([203, 0, 113, 9], 9)), caller] {
             pair.inject(Side::Listener, remote, datagram.clone());
         }
     }
     assert_eq!(pair.listener.received.len(), received);
     assert_eq!(pair.listener.endpoint.connection_count(), 0);
-    // The cookie is good for a while, but its caller has ended that call.
+    // The cookie is still valid, but its caller has closed that connection.
     assert_eq!(pair.listener.incoming.len(), 0);
-    // An hour later it is worth nothing.
+    // An hour later the cookie is invalid.
     pair.run_for(SECS(3_600));
     let conclusion = record.handshakes(Side::Caller).pop().expect("a conclusion").2;
     assert!(handshake(&conclusion).is_some());

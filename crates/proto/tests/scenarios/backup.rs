@@ -12,9 +12,9 @@ use crate::pair::Side;
 use crate::random::Random;
 use crate::{MS, SECS, latency, link, lossy};
 
-/// One message each 2 ms: 5.3 Mb/s.
+/// One message every 2 ms: 5.3 Mb/s.
 const INTERVAL: Duration = Duration::from_millis(2);
-/// What an ACK takes beyond the round trip: its timer and the wait for a first packet.
+/// The time to an ACK beyond the round trip: the ACK timer, and the wait for a first packet.
 const ACK: Duration = Duration::from_millis(10);
 
 fn main_and_backup(seed: u64) -> (Bond, LinkId, LinkId) {
@@ -24,7 +24,7 @@ fn main_and_backup(seed: u64) -> (Bond, LinkId, LinkId) {
     (bond, links[0], links[1])
 }
 
-/// When data first went over a path at or after `from`.
+/// When the first data packet was sent over a path at or after `from`.
 fn first_data(bond: &Bond, path: usize, from: Duration) -> Option<Duration> {
     let sent = bond.records[path].of_kind(Side::Caller, Kind::Data);
     sent.iter().map(|(at, _)| *at).find(|at| *at >= from)
@@ -62,7 +62,7 @@ fn a_backup_takes_over_within_the_stability_timeout_and_nothing_is_lost() {
 }
 
 #[test]
-fn what_nobody_acknowledged_is_sent_again_with_its_numbers_and_at_a_pace() {
+fn unacknowledged_messages_are_repeated_with_their_numbers_and_paced() {
     let (mut bond, ..) = main_and_backup(2);
     bond.stream(Side::Caller, 500, INTERVAL);
     bond.cut(0);
@@ -76,9 +76,9 @@ fn what_nobody_acknowledged_is_sent_again_with_its_numbers_and_at_a_pace() {
     let (old, new) = (numbers(0), numbers(1));
     let (_, first, msgno) = new[0];
     assert!(old.iter().any(|&(at, seq, no)| (seq, no) == (first, msgno) && at <= cut));
-    // Twice the stream's rate, and 10 ms that a late driver may make up for.
+    // Twice the stream's rate, and 10 ms by which a late driver may catch up.
     for window in new.windows(30) {
-        assert!(window[29].0 - window[0].0 >= MS(29 - 10), "a spike at {:?}", window[0].0);
+        assert!(window[29].0 - window[0].0 >= MS(29 - 10), "a burst at {:?}", window[0].0);
     }
 }
 
@@ -92,7 +92,7 @@ fn the_better_link_is_used_again_when_it_is_stable() {
     bond.set_path(0, &link());
     bond.stream(Side::Caller, 200, INTERVAL);
     assert_eq!((bond.state(main), bond.state(backup)), (LinkState::Wary, LinkState::Stable));
-    // Four latencies later it is trusted.
+    // It becomes stable after four latencies.
     bond.stream(Side::Caller, 500, INTERVAL);
     assert_eq!((bond.state(main), bond.state(backup)), (LinkState::Stable, LinkState::Idle));
     bond.run_for(SECS(1));
@@ -148,7 +148,7 @@ fn losses_alone_are_no_reason_to_switch() {
 }
 
 #[test]
-fn a_dead_backup_is_passed_over() {
+fn a_dead_backup_is_skipped() {
     let paths = [link(), link(), link()];
     let mut bond = Bond::new(6, GroupKind::Backup, &latency(600), &paths);
     let links = bond.connect(&[10, 5, 1]);
@@ -162,7 +162,7 @@ fn a_dead_backup_is_passed_over() {
 }
 
 #[test]
-fn a_pause_of_the_stream_is_no_instability() {
+fn a_pause_of_the_stream_does_not_make_a_link_unstable() {
     let (mut bond, main, _) = main_and_backup(7);
     for _ in 0..5 {
         bond.stream(Side::Caller, 50, INTERVAL);
@@ -173,9 +173,9 @@ fn a_pause_of_the_stream_is_no_instability() {
     assert_eq!(bond.caller.group().switches(), 0);
 }
 
-/// A link that has nothing to acknowledge yet says nothing of what others carried before.
+/// A link that has carried nothing yet has acknowledged nothing that others carried before.
 #[test]
-fn a_link_that_joins_in_an_outage_is_given_what_nobody_acknowledged() {
+fn a_link_that_joins_in_an_outage_gets_the_unacknowledged_messages() {
     for before in [0, 5, 10, 50, 100] {
         let paths = [link(), link()];
         let mut bond = Bond::new(8, GroupKind::Backup, &latency(600), &paths);

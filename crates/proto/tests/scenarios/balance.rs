@@ -1,4 +1,4 @@
-//! Balancing groups: one stream spread over links by what they carry.
+//! Balancing groups: one stream distributed over links by their capacity.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use crate::{MS, SECS, latency, link, lossy};
 /// Bytes of a message on the wire, with all headers.
 const WIRE: u64 = 1_316 + 44;
 
-/// A link of so many kb/s and this delay one way.
+/// A link of this rate and this one-way delay, ms.
 fn narrow(kbps: u64, delay: u64) -> LinkConfig {
     let rate = Bitrate::from_bits_per_sec(kbps * 1_000);
     LinkConfig::default().with_delay(MS(delay)).with_rate(Some(rate))
 }
 
-/// The interval between messages that makes a stream of so many kb/s on the wire.
+/// The interval between the messages of a stream of this rate on the wire.
 fn interval(kbps: u64) -> Duration {
     Duration::from_nanos(WIRE * 8 * 1_000_000 / kbps)
 }
@@ -36,18 +36,18 @@ fn bond_with(seed: u64, config: &Config, paths: &[LinkConfig]) -> Bond {
     bond
 }
 
-/// Sends a stream of so many kb/s for some seconds.
+/// Sends a stream of this rate for some seconds.
 fn stream(bond: &mut Bond, kbps: u64, seconds: u64) {
     let count = kbps * seconds * 1_000 / (WIRE * 8);
     bond.stream(Side::Caller, count as u32, interval(kbps));
 }
 
-/// How many messages went over each path, copies and all.
+/// The number of messages that were sent over each path, copies included.
 fn carried(bond: &Bond) -> Vec<usize> {
     bond.records.iter().map(|record| record.of_kind(Side::Caller, Kind::Data).len()).collect()
 }
 
-/// What does not arrive, or not in time, of a stream of so many kb/s in ten seconds.
+/// The number of messages of a ten-second stream of this rate that do not arrive in time.
 fn lost(kbps: u64, paths: &[LinkConfig]) -> usize {
     let mut bond = bond(1, 400, paths);
     stream(&mut bond, kbps, 10);
@@ -57,9 +57,9 @@ fn lost(kbps: u64, paths: &[LinkConfig]) -> usize {
 }
 
 #[test]
-fn two_equal_links_carry_one_and_eight_tenths_of_what_one_can() {
+fn two_equal_links_carry_1_8_times_as_much_as_one() {
     let equal = narrow(6_000, 20);
-    // The most that one link carries without a loss, in steps of a hundredth of its rate.
+    // The highest rate that one link carries without a loss, in steps of a hundredth of its rate.
     let one = (1..=100).rev().map(|percent| 6_000 * percent / 100);
     let one = one
         .take(8)
@@ -78,7 +78,7 @@ fn two_equal_links_carry_one_and_eight_tenths_of_what_one_can() {
 }
 
 #[test]
-fn unequal_links_carry_what_they_can() {
+fn unequal_links_carry_a_stream_by_their_capacity() {
     for seed in 0..5 {
         let mut bond = bond(seed, 500, &[narrow(10_000, 20), narrow(4_000, 20)]);
         stream(&mut bond, 12_000, 20);
@@ -90,7 +90,7 @@ fn unequal_links_carry_what_they_can() {
 }
 
 #[test]
-fn links_of_unequal_delay_make_one_stream() {
+fn links_of_different_delay_carry_one_stream() {
     for seed in 0..5 {
         let mut bond = bond(seed, 500, &[narrow(6_000, 10), narrow(6_000, 40)]);
         stream(&mut bond, 10_000, 20);
@@ -101,7 +101,7 @@ fn links_of_unequal_delay_make_one_stream() {
 }
 
 #[test]
-fn what_a_link_loses_goes_over_the_best_one() {
+fn messages_that_a_link_loses_are_sent_over_the_best_link() {
     for seed in 0..5 {
         let mut bond = bond(seed, 300, &[lossy(0.04), link()]);
         stream(&mut bond, 8_000, 10);
@@ -112,14 +112,14 @@ fn what_a_link_loses_goes_over_the_best_one() {
             .iter()
             .map(|record| record.of_kind(Side::Caller, Kind::Retransmission).len())
             .sum();
-        assert!(again < 20, "{again} packets were sent again as they were");
+        assert!(again < 20, "{again} packets were retransmitted by the link");
         let statistics = bond.caller.group().statistics(bond.now);
         assert!(statistics.packets_retransmitted > 50, "{}", statistics.packets_retransmitted);
     }
 }
 
-/// Also with the least latency that promises it: 60 ms, one and a half round trips of the link that
-/// helps out, and 20 ms.
+/// Also with the least sufficient latency: 60 ms, plus one and a half round trips of the other
+/// link, plus 20 ms.
 #[test]
 fn a_cut_link_loses_nothing() {
     for seed in 0..20 {
@@ -133,7 +133,7 @@ fn a_cut_link_loses_nothing() {
             bond.run_for(SECS(1));
             bond.assert_complete(Side::Caller);
             let up = bond.caller.group().links().filter(|(_, _, state)| state.is_up()).count();
-            assert_eq!(up, 1, "the silent one has ended");
+            assert_eq!(up, 1, "the link that was cut has ended");
         }
     }
 }
@@ -163,7 +163,7 @@ fn a_flapping_link_loses_nothing_and_is_used_again() {
 }
 
 #[test]
-fn a_link_that_becomes_slow_is_given_less() {
+fn a_link_that_becomes_slow_gets_fewer_messages() {
     for seed in 0..5 {
         let mut bond = bond(seed, 600, &[narrow(10_000, 20), narrow(10_000, 20)]);
         stream(&mut bond, 8_000, 5);
@@ -180,7 +180,7 @@ fn a_link_that_becomes_slow_is_given_less() {
 }
 
 #[test]
-fn links_come_and_go_in_a_balance() {
+fn links_join_and_leave_a_balancing_group() {
     let config = latency(400);
     let paths = [narrow(8_000, 10), narrow(8_000, 20), narrow(8_000, 30)];
     let mut bond = Bond::new(3, GroupKind::Balance, &config, &paths);
@@ -200,7 +200,7 @@ fn links_come_and_go_in_a_balance() {
 }
 
 #[test]
-fn a_balance_carries_both_ways_and_through_wrapping_numbers() {
+fn a_balancing_group_works_both_ways_and_across_the_wrap() {
     let paths = [narrow(8_000, 10), narrow(8_000, 20)];
     let mut bond = Bond::new(4, GroupKind::Balance, &latency(400), &paths)
         .with_random(u64::from(0x7FFF_FFFFu32 - 50));

@@ -1,4 +1,4 @@
-//! What the configuration allows is all that is held and sent, whatever the peer does.
+//! Buffers and datagrams stay within the configured limits, for any behaviour of the peer.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use crate::{MS, SECS, latency, link};
 const BOTH: [Side; 2] = [Side::Caller, Side::Listener];
 
 #[test]
-fn a_peer_that_heeds_no_window_does_not_fill_the_memory() {
+fn a_peer_that_ignores_the_flow_window_does_not_fill_the_memory() {
     for (step, too_late_drop) in [(1, true), (1, false), (2, false), (63, false)] {
         let window = 256;
         let config = untraced()
@@ -69,7 +69,7 @@ fn data_before_the_response_does_not_fill_the_memory() {
     assert!((1..=64).contains(&kept), "{kept}");
 }
 
-/// Every other packet lost over a long flight makes loss lists as long as can be.
+/// If every second packet is lost, loss lists have their greatest length.
 #[test]
 fn no_datagram_exceeds_the_mss() {
     for (mss, ipv6) in [(1_500, false), (1_500, true), (576, false), (576, true)] {
@@ -102,7 +102,7 @@ fn no_datagram_exceeds_the_mss() {
         for side in BOTH {
             let longest = record.from(side).iter().map(|(_, datagram)| datagram.len()).max();
             let longest = longest.expect("some") + headers;
-            assert!(longest <= mss, "{side:?} sends {longest} bytes where {mss} are allowed");
+            assert!(longest <= mss, "{side:?} sends {longest} bytes, more than {mss}");
         }
         let naks = record.of_kind(Side::Listener, Kind::Nak);
         let longest = naks.iter().map(|(_, datagram)| datagram.len()).max().expect("reports");
@@ -110,7 +110,7 @@ fn no_datagram_exceeds_the_mss() {
     }
 }
 
-/// One address with a good cookie calls in a hundred thousand names.
+/// One address with a valid cookie calls with 100,000 socket IDs.
 #[test]
 fn callers_beyond_the_backlog_are_not_kept() {
     let mut pair = Pair::symmetric(1, link()).with_listener(|config| config.backlog = 100);
@@ -128,6 +128,6 @@ fn callers_beyond_the_backlog_are_not_kept() {
     assert_eq!(pair.listener.incoming.len(), 100);
     assert_eq!(pair.listener.endpoint.connection_count(), 0);
     pair.run_for(SECS(7));
-    assert_eq!(pair.listener.gone.len(), 100, "who does not call again is forgotten");
+    assert_eq!(pair.listener.gone.len(), 100, "callers that do not repeat their call are removed");
     assert_eq!(pair.listener.endpoint.poll_timeout(), WakeUp::Never);
 }

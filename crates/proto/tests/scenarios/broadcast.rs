@@ -1,4 +1,4 @@
-//! Broadcast groups: every message over every link, each delivered once.
+//! Broadcast groups: every message is sent over every link, and delivered once.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::datagram::{Kind, data_header};
 use crate::pair::Side;
 use crate::{MS, SECS, latency, link, lossy};
 
-/// One message each 2 ms: 5.3 Mb/s.
+/// One message every 2 ms: 5.3 Mb/s.
 const INTERVAL: Duration = Duration::from_millis(2);
 
 fn two(seed: u64) -> Bond {
@@ -39,17 +39,17 @@ fn all_links_carry_the_same_packets_and_each_message_is_delivered_once() {
 }
 
 #[test]
-fn nothing_is_lost_while_one_link_lives() {
+fn nothing_is_lost_while_one_link_works() {
     for seed in 0..20 {
         let mut bond = two(seed);
         bond.connect(&[0, 0]);
-        // The links fail by turns, each for longer than any retransmission could mend.
+        // The links fail alternately, each for too long for retransmissions.
         for turn in 0..8 {
             let dead = turn % 2;
             bond.cut(dead);
             bond.stream(Side::Caller, 300, INTERVAL);
             bond.set_path(dead, &link().with_delay(MS(10 + 20 * dead as u64)));
-            // Until both carry the stream again, whatever was in flight.
+            // Until both links carry the stream again.
             bond.stream(Side::Caller, 100, INTERVAL);
         }
         bond.run_for(SECS(1));
@@ -58,7 +58,7 @@ fn nothing_is_lost_while_one_link_lives() {
 }
 
 #[test]
-fn losses_on_all_links_are_mended_by_each_other() {
+fn each_link_makes_up_for_the_losses_of_the_others() {
     for seed in 0..10 {
         let paths = [lossy(0.1), lossy(0.3).with_delay(MS(25)), lossy(0.02).with_delay(MS(50))];
         let mut bond = Bond::new(seed, GroupKind::Broadcast, &latency(160), &paths);
@@ -86,8 +86,8 @@ fn a_loss_on_all_links_counts_once() {
     let statistics = bond.listener.group().statistics(bond.now);
     assert_eq!(statistics.packets_received_unique, delivered);
     assert_eq!(statistics.packets_receive_dropped, 1_400 - delivered);
-    let told: u32 = bond.listener.received.iter().map(|(_, message)| message.lost_before).sum();
-    assert_eq!(u64::from(told), 1_400 - delivered);
+    let reported: u32 = bond.listener.received.iter().map(|(_, message)| message.lost_before).sum();
+    assert_eq!(u64::from(reported), 1_400 - delivered);
     assert!((400..1_200).contains(&delivered), "{delivered}");
 }
 
@@ -106,20 +106,20 @@ fn a_new_link_begins_where_the_stream_is() {
     bond.run_for(SECS(1));
     bond.assert_complete(Side::Caller);
     assert_eq!(bond.listener.accepted, 1);
-    assert_eq!(bond.state(first), LinkState::Stable, "it is not silent for 5 s yet");
+    assert_eq!(bond.state(first), LinkState::Stable, "the idle timeout of 5 s is not over");
     let packets = bond.records[1].of_kind(Side::Caller, Kind::DropRequest);
-    assert!(!packets.is_empty(), "what it does not carry is announced");
+    assert!(!packets.is_empty(), "messages that it does not carry are announced");
     for (_, datagram) in packets {
         let Ok(Packet::Control(packet)) = Packet::parse(&datagram) else { panic!("a packet") };
         let Control::DropRequest(request) = packet.control else { panic!("a drop request") };
         assert!(!request.last.is_before(request.first));
     }
     let lost = bond.link_statistics(second).packets_send_lost;
-    assert_eq!(lost, 0, "nobody asks for what it never carried");
+    assert_eq!(lost, 0, "no NAK for messages that it never carried");
 }
 
 #[test]
-fn links_come_and_go() {
+fn links_join_and_leave_a_broadcast_group() {
     let mut bond = two(5);
     let first = bond.call(0, 0);
     bond.run_for(SECS(1));
@@ -141,7 +141,7 @@ fn links_come_and_go() {
 }
 
 #[test]
-fn numbers_wrap_during_a_broadcast() {
+fn sequence_numbers_wrap_in_a_broadcast_group() {
     let mut bond = two(6).with_random(u64::from(0x7FFF_FFFFu32 - 50));
     bond.call(0, 0);
     bond.run_for(SECS(1));
@@ -155,7 +155,7 @@ fn numbers_wrap_during_a_broadcast() {
 }
 
 #[test]
-fn a_group_carries_both_ways() {
+fn a_broadcast_group_works_both_ways() {
     let mut bond = two(7);
     bond.call(0, 0);
     bond.run_for(SECS(1));
@@ -172,7 +172,7 @@ fn a_group_carries_both_ways() {
 }
 
 #[test]
-fn a_slow_link_holds_nobody_up() {
+fn a_slow_link_does_not_delay_the_stream() {
     let slow = link().with_rate(Some(Bitrate::from_bits_per_sec(800_000)));
     let mut bond = Bond::new(8, GroupKind::Broadcast, &latency(120), &[link(), slow]);
     bond.connect(&[0, 0]);
@@ -181,9 +181,9 @@ fn a_slow_link_holds_nobody_up() {
     bond.assert_complete(Side::Caller);
 }
 
-/// A sender that fills all links is told when one has room again, and need not look for it.
+/// A sender that has filled all links gets an event when one has room.
 #[test]
-fn a_full_group_says_when_it_has_room() {
+fn a_full_group_reports_when_it_has_room() {
     for kind in [GroupKind::Broadcast, GroupKind::Backup] {
         let config = latency(2_000).with_send_buffer(BufferSize::Packets(32));
         let narrow = link().with_rate(Some(Bitrate::from_mbps(4)));
@@ -196,7 +196,7 @@ fn a_full_group_says_when_it_has_room() {
                 refused += 1;
                 let before = bond.caller.writable;
                 while bond.caller.writable == before {
-                    assert!(bond.now < now + SECS(1), "nobody says that there is room");
+                    assert!(bond.now < now + SECS(1), "no event reports room");
                     bond.run_for(MS(1));
                 }
             }

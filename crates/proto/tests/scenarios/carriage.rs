@@ -1,5 +1,5 @@
-//! A second carriage beside UDP: datagrams in a queue, of 1,150 bytes at most, which becomes 900
-//! while streams run. Nothing but the carriage itself knows how datagrams travel.
+//! A carriage other than UDP: datagrams of at most 1,150 bytes in a queue, which becomes 900 while
+//! streams run. Only the carriage itself knows how datagrams travel.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use punctual_units::Instant;
 
 use crate::MS;
 
-/// Time that a datagram takes.
+/// The transit time of a datagram.
 const TRANSIT: Duration = Duration::from_millis(10);
 /// Bytes that the carriage adds to each datagram.
 const OVERHEAD: usize = 12;
@@ -28,10 +28,10 @@ struct Carriage {
     now: Instant,
     ends: [Endpoint; 2],
     ids: [Option<ConnectionId>; 2],
-    /// Datagrams on the way, each with its arrival and the end that it goes to.
+    /// Datagrams in flight, each with its arrival time and its destination end.
     queue: VecDeque<(Instant, usize, Vec<u8>)>,
     largest: usize,
-    /// Whether datagrams that are handed back go another way; otherwise they are lost.
+    /// Whether datagrams that are handed back take another way; otherwise they are lost.
     reroutes: bool,
     handed_back: Vec<usize>,
     received: [Vec<Bytes>; 2],
@@ -110,7 +110,7 @@ impl Carriage {
         self.now = end;
     }
 
-    /// Runs an end's timers, takes its events and messages, and carries its datagrams.
+    /// Runs the timers of an end, takes its events and messages, and transports its datagrams.
     fn serve(&mut self, index: usize) {
         let (now, end) = (self.now, &mut self.ends[index]);
         if end.poll_timeout().is_due(now) {
@@ -199,7 +199,7 @@ fn narrowed(reroutes: bool) -> Carriage {
 }
 
 #[test]
-fn packets_that_have_become_too_long_are_counted_and_handed_back() {
+fn packets_too_long_for_a_narrowed_path_are_counted_and_handed_back() {
     let carriage = narrowed(true);
     assert_eq!(carriage.handed_back, [1_150; 10]);
     let firsts: Vec<u8> = carriage.received[LISTENER].iter().map(|message| message[0]).collect();
@@ -209,7 +209,7 @@ fn packets_that_have_become_too_long_are_counted_and_handed_back() {
 }
 
 #[test]
-fn a_stream_survives_a_carriage_that_drops_what_it_cannot_carry() {
+fn a_stream_survives_a_carriage_that_drops_oversized_packets() {
     let carriage = narrowed(false);
     let firsts: Vec<u8> = carriage.received[LISTENER].iter().map(|message| message[0]).collect();
     assert_eq!(firsts, (10..20).collect::<Vec<u8>>(), "the others are dropped as too late");
@@ -220,7 +220,7 @@ fn a_stream_survives_a_carriage_that_drops_what_it_cannot_carry() {
 }
 
 #[test]
-fn a_byte_stream_is_cut_to_the_largest_datagram_of_its_path() {
+fn a_byte_stream_is_split_by_the_largest_datagram_of_its_path() {
     let config = Config::file().with_transmission(Transmission::Stream);
     let mut carriage = Carriage::connected(&config);
     let bytes: Vec<u8> = (0..400_000_u32).map(|i| (i % 251) as u8).collect();
@@ -247,14 +247,14 @@ fn a_byte_stream_is_cut_to_the_largest_datagram_of_its_path() {
 }
 
 #[test]
-fn a_connection_stays_on_its_path_where_the_carriage_follows_the_peer() {
+fn a_connection_stays_on_its_path_if_the_carriage_follows_the_peer() {
     let mut carriage = Carriage::connected(&live());
     carriage.send(vec![1; 100]).expect("it fits");
     let mut buffer = Vec::new();
     let sent = carriage.ends[CALLER].poll_transmit(carriage.now, 1, &mut buffer);
     assert!(sent.is_some());
-    let elsewhere = PathId::numbered(9);
-    carriage.ends[LISTENER].handle_datagram(carriage.now, elsewhere, buffer.into());
+    let other_path = PathId::numbered(9);
+    carriage.ends[LISTENER].handle_datagram(carriage.now, other_path, buffer.into());
     let mut answer = Vec::new();
     assert_eq!(carriage.ends[LISTENER].poll_transmit(carriage.now, 1, &mut answer), None);
     let info = carriage.ends[LISTENER].info(carriage.id(LISTENER)).expect("a connection");

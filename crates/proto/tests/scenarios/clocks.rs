@@ -1,5 +1,5 @@
-//! Clocks that drift apart, timestamps that wrap, and hours of silence: the delay stays what it
-//! was.
+//! Clocks that drift apart, timestamps that wrap, and hours without data: the delay does not
+//! change.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::{MS, SECS, latency, link};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// Streams five messages a second each way for `time`.
+/// Streams five messages per second each way for `time`.
 fn stream_slowly(pair: &mut Pair, time: Duration) {
     let end = pair.now + time;
     while pair.now < end {
@@ -66,7 +66,7 @@ fn drift_is_followed_through_jitter() {
 }
 
 #[test]
-fn without_the_tracer_the_delay_walks_away() {
+fn without_the_drift_tracer_the_delay_changes_by_the_drift() {
     let config = latency(1_000).with_drift_tracer(false);
     let mut pair = Pair::symmetric(1, link()).with_drift(Side::Caller, 200);
     pair.connect(config.clone(), config);
@@ -80,7 +80,7 @@ fn without_the_tracer_the_delay_walks_away() {
     assert_eq!(pair.statistics(Side::Listener).drift_micros, 0);
 }
 
-/// An end that only sent for an hour knows the peer's clock too: from ACKs and keepalives.
+/// An end that only sent for an hour knows the peer's clock too, from ACKs and keepalives.
 #[test]
 fn an_end_that_only_sends_follows_the_peer_as_well() {
     for (seed, ppm) in [(1, 200), (2, -200)] {
@@ -94,7 +94,7 @@ fn an_end_that_only_sends_follows_the_peer_as_well() {
 }
 
 #[test]
-fn timestamps_wrap_at_the_tick() {
+fn a_wrap_of_the_timestamps_does_not_change_the_delay() {
     let mut pair = Pair::symmetric(1, link());
     pair.connect(latency(120), latency(120));
     // The first wrap is after 71 min 35 s.
@@ -106,9 +106,10 @@ fn timestamps_wrap_at_the_tick() {
     }
 }
 
-/// Peers' timestamps may start anywhere, and wrap at any step of the handshake or soon after.
+/// The timestamps of a peer may start anywhere, and wrap at any step of the handshake or soon after
+/// it.
 #[test]
-fn timestamps_that_start_near_the_wrap() {
+fn timestamps_may_start_near_the_wrap() {
     for before_wrap in [0, 1, 5_000, 15_000, 25_000, 45_000, 100_000, 2_000_000] {
         let mut pair = Pair::symmetric(1, link());
         pair.tap(move |_, _, mut datagram| {
@@ -134,7 +135,7 @@ fn timestamps_that_start_near_the_wrap() {
 }
 
 #[test]
-fn hours_of_silence_do_not_move_the_tick() {
+fn hours_without_data_do_not_change_the_delay() {
     let mut pair = Pair::symmetric(1, link());
     pair.connect(latency(120), latency(120));
     for hours in [1, 5, 3] {
@@ -149,7 +150,7 @@ fn hours_of_silence_do_not_move_the_tick() {
 }
 
 #[test]
-fn drift_is_followed_through_hours_of_silence() {
+fn drift_is_followed_during_hours_without_data() {
     for (seed, ppm) in [(1, 200), (2, -200)] {
         let mut pair = Pair::symmetric(seed, link()).with_drift(Side::Listener, ppm);
         pair.connect(Config::default(), Config::default());

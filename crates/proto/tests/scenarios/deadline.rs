@@ -1,5 +1,5 @@
-//! Deadline-aware retransmission: what it loses and what it costs, beside the other algorithms and
-//! with one end that knows nothing of it.
+//! The deadline policy: its losses and its overhead, compared to the other policies, and with a
+//! peer that does not support it.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -22,12 +22,12 @@ struct Trial {
     sender: Config,
     receiver: Config,
     link: LinkConfig,
-    /// The ends do not tell each other what they can.
+    /// Whether the ends hide their extensions from each other, like two implementations.
     strangers: bool,
     runs: u64,
 }
 
-/// Shares of the originals.
+/// The results of a trial; overhead and unrecovered are shares of the originals.
 #[derive(Debug)]
 struct Outcome {
     overhead: f64,
@@ -50,8 +50,8 @@ impl Trial {
         self
     }
 
-    /// Each end with an algorithm of its own, and like libsrt in what is not asked about: the
-    /// receiver looks at its clock when packets come.
+    /// Each end with its own algorithm, and without extensions, like libsrt: the receiver checks
+    /// its NAK timers when packets arrive.
     fn strangers(mut self, sender: RetransmitAlgorithm, receiver: RetransmitAlgorithm) -> Self {
         self.sender = self.sender.with_retransmit_algorithm(sender);
         self.receiver = self.receiver.with_retransmit_algorithm(receiver);
@@ -96,24 +96,25 @@ fn without(flags: HsFlags, datagram: Vec<u8>) -> Vec<u8> {
     })
 }
 
-/// The aim of the algorithm, with room for chance: a tenth is asked for over many more runs.
+/// The aim of the policy, with a margin for chance; experiments with many more runs check for a
+/// tenth.
 #[test]
-fn few_are_lost_for_the_efficient_algorithms_overhead() {
+fn deadline_loses_little_at_the_overhead_of_efficient() {
     let trial = Trial::new(50, lossy(0.05));
     let [aggressive, efficient, deadline] =
         [Aggressive, Efficient, Deadline].map(|algorithm| trial.clone().both(algorithm).run());
     assert!(deadline.unrecovered * 5.0 < aggressive.unrecovered, "{deadline:?} {aggressive:?}");
-    // On hosts that are a little late the efficient algorithm sends 3 % more than here.
+    // On real hosts, which are a little late, the efficient policy sends 3 % more than here.
     assert!(deadline.overhead < efficient.overhead * 1.03, "{deadline:?} {efficient:?}");
     assert!(deadline.sender.packets_copied > 0);
     assert!(deadline.receiver.packets_requested_again > 0);
     assert!(deadline.receiver.recovered_second_round > 0);
 }
 
-/// Copies may cost as much as the aggressive algorithm's repeated answers, some of which come too
-/// late to be of use.
+/// Copies may cost as much as the repeated retransmissions of the aggressive policy, some of which
+/// come too late.
 #[test]
-fn where_one_round_fits_half_is_lost_and_less_is_sent_than_by_aggressive() {
+fn if_one_retransmission_fits_deadline_loses_half_and_sends_less() {
     for (latency, fewer) in [(30, 2.0), (40, 1.2)] {
         let trial = Trial::new(latency, lossy(0.05));
         let [aggressive, deadline] =
@@ -125,9 +126,10 @@ fn where_one_round_fits_half_is_lost_and_less_is_sent_than_by_aggressive() {
     }
 }
 
-/// p / (1 - p) and a tenth of p: the losses of so short a run are not exactly p.
+/// The bound is p / (1 - p) plus a tenth of p, and 3 % more, since the losses of a short run are
+/// not exactly p.
 #[test]
-fn where_more_rounds_fit_little_more_is_sent_than_must_be() {
+fn if_more_retransmissions_fit_deadline_sends_little_more_than_needed() {
     for (latency, loss) in [(60, 0.05), (60, 0.1), (80, 0.1), (60, 0.2)] {
         let deadline = Trial::new(latency, lossy(loss)).both(Deadline).run();
         let most = loss / (1.0 - loss) + loss / 10.0;
@@ -136,10 +138,10 @@ fn where_more_rounds_fit_little_more_is_sent_than_must_be() {
     }
 }
 
-/// A stream that all but fills a bottleneck, on a link that loses some packets besides. Copies
-/// would fill its queue, the queue would take the time for retransmissions, and earn more copies.
+/// A stream that almost fills a bottleneck, with some random losses. Copies would fill the queue,
+/// the queue would delay retransmissions, and this would cause more copies.
 #[test]
-fn copies_do_not_fill_a_bottleneck_that_the_stream_all_but_fills() {
+fn copies_do_not_fill_a_bottleneck_that_the_stream_almost_fills() {
     for latency in [60, 80] {
         let link = lossy(0.01)
             .with_rate(Some(Bitrate::from_bits_per_sec(10_150_000)))
@@ -152,7 +154,7 @@ fn copies_do_not_fill_a_bottleneck_that_the_stream_all_but_fills() {
 }
 
 #[test]
-fn short_bursts_cost_half_of_what_the_aggressive_algorithm_loses() {
+fn in_short_bursts_deadline_loses_half_as_much_as_aggressive() {
     let bursts = LinkConfig::default().with_loss(Loss::bursts(0.05, 3.0)).expect("shares");
     let trial = Trial::new(50, bursts);
     let [aggressive, deadline] =
@@ -162,16 +164,16 @@ fn short_bursts_cost_half_of_what_the_aggressive_algorithm_loses() {
     assert!(deadline.overhead < (lost / (1.0 - lost) + lost / 10.0) * 1.05, "{deadline:?}");
 }
 
-/// Toward a receiver that asks at once and then once a period, copies make up for the requests that
-/// it does not repeat in time.
+/// With a receiver that sends a NAK at once and then periodic ones, copies make up for NAKs that
+/// are not repeated in time.
 #[test]
-fn a_sender_alone_loses_half_of_what_the_efficient_one_does() {
+fn with_an_old_receiver_deadline_loses_half_as_much_as_efficient() {
     let trial = Trial::new(50, lossy(0.05));
     let [aggressive, efficient] = [Aggressive, Efficient]
         .map(|algorithm| trial.clone().strangers(algorithm, Efficient).run());
     let mut trial = trial.strangers(Deadline, Efficient);
     let deadline = trial.run();
-    assert_eq!(deadline.receiver.packets_requested_again, 0, "it knows nothing of it");
+    assert_eq!(deadline.receiver.packets_requested_again, 0, "it has no NAK timers");
     assert!(deadline.unrecovered * 2.0 < efficient.unrecovered, "{deadline:?} {efficient:?}");
     assert!(deadline.overhead < aggressive.overhead, "{deadline:?} {aggressive:?}");
     trial.sender = trial.sender.with_retransmit_ceiling(0.08).expect("a share");
@@ -180,10 +182,10 @@ fn a_sender_alone_loses_half_of_what_the_efficient_one_does() {
     assert!(spending.overhead < 0.081, "{spending:?}");
 }
 
-/// By default strangers see nothing of it: neither does the sender send copies, nor does the
-/// receiver ask in another way.
+/// By default nothing changes for other implementations: the sender sends no copies, and the
+/// receiver sends its NAKs as before.
 #[test]
-fn by_default_only_peers_that_know_it_are_sent_to_by_deadline() {
+fn by_default_deadline_is_used_only_with_peers_that_know_it() {
     let trial = Trial::new(50, lossy(0.05));
     let auto = RetransmitAlgorithm::Auto;
     let known = trial.clone().both(auto.clone()).run();
@@ -194,9 +196,9 @@ fn by_default_only_peers_that_know_it_are_sent_to_by_deadline() {
     assert_eq!(strangers.receiver, efficient.receiver);
 }
 
-/// Toward a sender that answers every report, each packet is asked for once a round, and once.
+/// With a sender that answers every NAK, each packet is reported once in each round trip.
 #[test]
-fn a_receiver_alone_keeps_either_sender_from_answering_old_news() {
+fn nak_timers_save_retransmissions_of_other_senders() {
     let trial = Trial::new(50, lossy(0.05));
     for sender in [Aggressive, Efficient] {
         let plain = trial.clone().strangers(sender.clone(), Efficient).run();
@@ -208,7 +210,7 @@ fn a_receiver_alone_keeps_either_sender_from_answering_old_news() {
 }
 
 #[test]
-fn a_ceiling_lets_copies_be_sent_until_it_is_reached() {
+fn copies_are_sent_up_to_the_ceiling() {
     let trial = Trial::new(30, lossy(0.05)).both(Deadline);
     let with = |target: f64, ceiling: f64| {
         let mut trial = trial.clone();
@@ -227,18 +229,18 @@ fn a_ceiling_lets_copies_be_sent_until_it_is_reached() {
 }
 
 #[test]
-fn the_sender_decides_how_the_receiver_asks() {
+fn the_sender_decides_how_the_receiver_sends_naks() {
     let trial = Trial::new(50, lossy(0.05)).both(Efficient);
     assert_eq!(trial.run().receiver.packets_requested_again, 0);
     for algorithm in [Deadline, RetransmitAlgorithm::Auto] {
-        let mut asked = trial.clone();
-        asked.sender = asked.sender.with_retransmit_algorithm(algorithm);
-        assert!(asked.run().receiver.packets_requested_again > 0);
+        let mut trial = trial.clone();
+        trial.sender = trial.sender.with_retransmit_algorithm(algorithm);
+        assert!(trial.run().receiver.packets_requested_again > 0);
     }
 }
 
 #[test]
-fn nobody_is_told_of_timed_requests_who_does_not_know_them() {
+fn nak_timers_are_announced_only_to_peers_that_know_them() {
     let own = HsFlags::TIMED_REQUESTS | HsFlags::DEADLINE;
     for knows in [true, false] {
         let mut pair = Pair::symmetric(1, lossy(0.0));
@@ -248,11 +250,14 @@ fn nobody_is_told_of_timed_requests_who_does_not_know_them() {
             if from == Side::Caller && !knows {
                 return vec![without(own, datagram)];
             }
-            let extensions = handshake(&datagram).map_or(Vec::new(), |said| said.extensions);
-            seen.borrow_mut().extend(extensions.into_iter().filter_map(|said| match said {
-                Extension::HsRsp(hs) => Some(hs.flags),
-                _ => None,
-            }));
+            let extensions =
+                handshake(&datagram).map_or(Vec::new(), |handshake| handshake.extensions);
+            seen.borrow_mut().extend(extensions.into_iter().filter_map(
+                |extension| match extension {
+                    Extension::HsRsp(hs) => Some(hs.flags),
+                    _ => None,
+                },
+            ));
             vec![datagram]
         });
         let config = latency(120).with_retransmit_algorithm(Deadline);
@@ -266,7 +271,8 @@ fn nobody_is_told_of_timed_requests_who_does_not_know_them() {
     }
 }
 
-/// The stream pauses after each few packets: nothing behind the last tells that it is missing.
+/// The stream pauses after every few packets, so that no later packet reveals the loss of the last
+/// one.
 #[test]
 fn the_last_packets_before_a_pause_come_in_time() {
     for seed in 0..5 {

@@ -1,4 +1,5 @@
-//! What live mode promises: each message once, in order, as it was sent, at origin time + latency.
+//! The promises of live mode: each message is delivered once, in order, unchanged, and at its
+//! origin time plus the latency.
 
 use std::time::Duration;
 
@@ -10,10 +11,10 @@ use punctual_units::Bitrate;
 use crate::pair::{Pair, Side};
 use crate::{MS, latency, link, lossy};
 
-/// Streams 1,000 messages each way over `link` and expects each at its tick: the latency after it
-/// was sent, plus the one network transit that the handshake had. Returns both transits.
+/// Streams 1,000 messages each way over `link`, and expects each one when it is due: the latency
+/// after it was sent, plus the transit time of the handshake. Returns both transit times.
 #[track_caller]
-fn expect_the_tick(seed: u64, link: &LinkConfig, config: &Config) -> [Duration; 2] {
+fn expect_on_time(seed: u64, link: &LinkConfig, config: &Config) -> [Duration; 2] {
     let mut pair = Pair::symmetric(seed, link.clone());
     pair.connect(config.clone(), config.clone());
     for side in [Side::Caller, Side::Listener] {
@@ -28,20 +29,20 @@ fn expect_the_tick(seed: u64, link: &LinkConfig, config: &Config) -> [Duration; 
     })
 }
 
-/// Without the drift tracer nothing but the timestamps decides on the delivery time.
+/// Without the drift tracer, only the timestamps determine the delivery time.
 fn untraced(ms: u64) -> Config {
     latency(ms).with_drift_tracer(false)
 }
 
 #[test]
-fn a_perfect_link_delivers_each_message_at_its_tick() {
+fn over_a_perfect_link_each_message_is_delivered_when_due() {
     for (seed, ms) in [(1, 20), (2, 120), (3, 1_000)] {
-        assert_eq!(expect_the_tick(seed, &link(), &latency(ms)), [MS(10); 2]);
+        assert_eq!(expect_on_time(seed, &link(), &latency(ms)), [MS(10); 2]);
     }
 }
 
 #[test]
-fn readiness_can_be_asked_for_at_any_time() {
+fn readiness_can_be_read_at_any_time() {
     let buffer = BufferSize::Packets(4);
     let config = untraced(120).with_send_buffer(buffer);
     let mut pair = Pair::symmetric(1, link());
@@ -67,11 +68,11 @@ fn readiness_can_be_asked_for_at_any_time() {
 }
 
 #[test]
-fn messages_are_given_early_only_as_far_as_the_driver_says() {
+fn messages_are_early_by_at_most_what_the_driver_allows() {
     let mut pair = Pair::symmetric(1, link());
     pair.connect(untraced(120), untraced(120));
     pair.stream(Side::Caller, 3, MS(2));
-    // The handshake's transit, the latency and the first message's two milliseconds.
+    // The transit time, the latency, and two milliseconds for the first message.
     pair.run_for(MS(110));
     let listener = &mut pair.listener;
     let id = listener.connection.expect("accepted");
@@ -88,18 +89,18 @@ fn messages_are_given_early_only_as_far_as_the_driver_says() {
 }
 
 #[test]
-fn jitter_does_not_move_the_tick() {
+fn jitter_does_not_change_the_delivery_time() {
     for seed in 0..6 {
         let jitter = Jitter::Uniform { spread: MS(10) };
         let link = LinkConfig::default().with_delay(MS(20)).with_jitter(jitter);
-        for transit in expect_the_tick(seed, &link.with_keep_order(seed % 2 == 0), &untraced(120)) {
+        for transit in expect_on_time(seed, &link.with_keep_order(seed % 2 == 0), &untraced(120)) {
             assert!((MS(10)..=MS(30)).contains(&transit), "{transit:?}");
         }
     }
 }
 
 #[test]
-fn the_drift_tracer_takes_no_jitter_for_drift() {
+fn the_drift_tracer_does_not_mistake_jitter_for_drift() {
     for seed in 0..6 {
         let jitter = Jitter::Normal { std_dev: MS(4) };
         let link = LinkConfig::default().with_delay(MS(20)).with_jitter(jitter);
@@ -116,10 +117,11 @@ fn the_drift_tracer_takes_no_jitter_for_drift() {
 
 #[test]
 fn losses_are_recovered_in_time() {
-    // Enough round trips that all attempts for one packet fail once in many million.
+    // So many round trips fit the latency that all transmissions of a packet fail once in many
+    // millions.
     for (share, ms) in [(0.05, 300), (0.1, 600)] {
         for seed in 0..5 {
-            expect_the_tick(seed, &lossy(share), &untraced(ms));
+            expect_on_time(seed, &lossy(share), &untraced(ms));
         }
     }
 }
@@ -128,7 +130,7 @@ fn losses_are_recovered_in_time() {
 fn bursts_of_losses_are_recovered_in_time() {
     for seed in 0..5 {
         let link = link().with_loss(Loss::bursts(0.05, 5.0)).expect("shares");
-        expect_the_tick(seed, &link, &untraced(700));
+        expect_on_time(seed, &link, &untraced(700));
     }
 }
 
@@ -138,7 +140,7 @@ fn reordered_packets_are_delivered_in_order() {
         let by = MS(7);
         for reorder in [Reorder::Late { share: 0.1, by }, Reorder::Ahead { share: 0.1, by }] {
             let link = link().with_reorder(reorder).expect("a share");
-            expect_the_tick(seed, &link, &untraced(120));
+            expect_on_time(seed, &link, &untraced(120));
         }
     }
 }
@@ -161,9 +163,9 @@ fn duplicates_are_delivered_once_and_counted() {
 }
 
 #[test]
-fn bursts_through_a_slow_link_queue_and_still_come_on_time() {
+fn bursts_over_a_slow_link_are_delivered_on_time() {
     for seed in 0..4 {
-        // 40 packets at once each 100 ms are 4.3 Mb/s; the link needs 71 ms for them.
+        // 40 packets at once every 100 ms are 4.3 Mb/s; the link needs 71 ms for them.
         let link = link().with_rate(Some(Bitrate::from_mbps(6)));
         let mut pair = Pair::symmetric(seed, link);
         pair.connect(untraced(150), untraced(150));
@@ -182,7 +184,7 @@ fn bursts_through_a_slow_link_queue_and_still_come_on_time() {
 }
 
 #[test]
-fn what_a_full_queue_drops_is_recovered() {
+fn packets_that_a_full_queue_drops_are_recovered() {
     for seed in 0..4 {
         let link =
             link().with_rate(Some(Bitrate::from_mbps(6))).with_queue(QueueLimit::Packets(25));
@@ -201,7 +203,7 @@ fn what_a_full_queue_drops_is_recovered() {
 }
 
 #[test]
-fn both_ends_send_at_once() {
+fn both_ends_can_send_at_the_same_time() {
     for seed in 0..5 {
         let mut pair = Pair::symmetric(seed, lossy(0.05));
         pair.connect(untraced(300), untraced(300));
@@ -233,7 +235,7 @@ fn without_tsbpd_a_message_is_delivered_when_it_arrives() {
 }
 
 #[test]
-fn without_tsbpd_nothing_is_skipped_and_all_comes_in_order() {
+fn without_tsbpd_everything_is_delivered_in_order() {
     for seed in 0..4 {
         let mut pair = Pair::symmetric(seed, lossy(0.2));
         pair.connect(Config::default().with_tsbpd(false), Config::default().with_tsbpd(false));

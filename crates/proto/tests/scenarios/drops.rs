@@ -1,5 +1,5 @@
-//! Messages that are given up: too late at the receiver, too old at the sender, past their time to
-//! live. Each is skipped in time and counted once.
+//! Messages that are given up: too late at the receiver, too old at the sender, or past their time
+//! to live. Each is skipped in time and counted once.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn connected(config: &Config) -> Pair {
     pair
 }
 
-/// From now on, nothing of the messages with these numbers gets through.
+/// Drops all packets of the messages with these numbers, counted from 0.
 fn lose_messages(pair: &mut Pair, numbers: std::ops::Range<u32>) {
     pair.drop_where(move |_, datagram| {
         // Message numbers count from 1.
@@ -36,7 +36,7 @@ fn with_ttl(ms: u64) -> SendOptions {
 }
 
 #[test]
-fn the_receiver_skips_what_is_missing_when_the_next_is_due() {
+fn the_receiver_skips_missing_messages_when_the_next_one_is_due() {
     let mut pair = connected(&latency(120));
     lose_messages(&mut pair, 50..53);
     pair.stream(Side::Caller, 200, MS(2));
@@ -58,7 +58,7 @@ fn the_receiver_skips_what_is_missing_when_the_next_is_due() {
 }
 
 #[test]
-fn a_packet_that_comes_after_its_place_was_passed_is_belated() {
+fn a_packet_that_comes_after_it_was_skipped_is_belated() {
     let mut pair = connected(&latency(120));
     let held = std::rc::Rc::new(std::cell::RefCell::new(None));
     let hold = std::rc::Rc::clone(&held);
@@ -77,13 +77,14 @@ fn a_packet_that_comes_after_its_place_was_passed_is_belated() {
     assert_eq!(pair.delivered(Side::Caller), all_but(200, 50..51));
     let receiver = pair.statistics(Side::Listener);
     assert_eq!((receiver.packets_belated, receiver.packets_duplicate), (1, 0));
-    // It was due 10 + 120 ms after its origin at 100 ms and came at 400 ms; the mean takes a fifth.
+    // It was due 10 + 120 ms after its origin time of 100 ms, and came at 400 ms; the weight of a
+    // sample is a fifth.
     assert_eq!(receiver.belated_time, MS(170) / 5);
 }
 
 #[test]
-fn the_sender_drops_what_is_older_than_a_second() {
-    // The age is the largest of latency + delay and one second, and 20 ms more.
+fn the_sender_drops_messages_that_are_older_than_its_limit() {
+    // The limit is the larger of latency + delay and one second, plus 20 ms.
     for (ms, delay, age) in [
         (120, Some(Duration::ZERO), 1_020),
         (120, Some(MS(500)), 1_020),
@@ -108,7 +109,7 @@ fn the_sender_drops_what_is_older_than_a_second() {
 }
 
 #[test]
-fn the_sender_drops_nothing_if_told_so_or_if_the_receiver_does_not_skip() {
+fn the_sender_drops_nothing_if_either_end_does_not_drop() {
     let never = latency(120).with_send_drop_delay(None);
     let unskipping = latency(120).with_too_late_drop(false);
     let untimed = latency(120).with_tsbpd(false);
@@ -190,7 +191,7 @@ fn an_expired_message_is_announced_and_skipped() {
 }
 
 #[test]
-fn a_lost_announcement_is_made_again_when_the_receiver_asks() {
+fn a_lost_drop_request_is_repeated_at_the_receivers_nak() {
     for too_late_drop in [true, false] {
         let mut pair = connected(&latency(500).with_too_late_drop(too_late_drop));
         let mut announcements = 0;
@@ -216,7 +217,7 @@ fn a_lost_announcement_is_made_again_when_the_receiver_asks() {
 
 #[test]
 fn messages_that_expire_before_they_are_sent_are_never_sent() {
-    // 20 packets a second leave at once with the first; each waits 50 ms for the one before it.
+    // 20 packets per second: each waits 50 ms for the one before it.
     let limit = MaxBandwidth::Absolute(Bitrate::from_bytes_per_sec(20 * 1_360));
     let mut pair = connected(&latency(120).with_max_bandwidth(limit));
     for _ in 0..100 {
@@ -230,7 +231,7 @@ fn messages_that_expire_before_they_are_sent_are_never_sent() {
     assert!((74..=100).contains(&sender.packets_send_dropped), "{}", sender.packets_send_dropped);
     assert_eq!(sender.packets_retransmitted, 0);
     assert_eq!(sender.send_buffer_packets, 0);
-    // The messages behind them tell the receiver of the last ones.
+    // Later messages show the receiver that the last ones are missing.
     pair.run_for(SECS(1));
     for _ in 0..5 {
         assert!(pair.send_next(Side::Caller));
@@ -257,7 +258,7 @@ fn a_message_that_arrives_before_its_time_to_live_ends_is_not_dropped() {
     }
 }
 
-/// What either end gave up, under losses, outages, short lives and a slow link together.
+/// Under losses, outages, a short time to live and a slow link together.
 #[test]
 fn each_message_is_delivered_or_counted_as_dropped() {
     for seed in 0..6 {
@@ -299,7 +300,7 @@ fn each_message_is_delivered_or_counted_as_dropped() {
 }
 
 #[test]
-fn a_full_send_buffer_refuses_and_tells_when_there_is_room() {
+fn a_full_send_buffer_refuses_messages_and_reports_room() {
     let config = latency(120).with_send_buffer(punctual_proto::BufferSize::Packets(50));
     let mut pair = connected(&config);
     pair.set_link(Side::Listener, lossy(1.0));
@@ -315,5 +316,5 @@ fn a_full_send_buffer_refuses_and_tells_when_there_is_room() {
     assert!(pair.send_next(Side::Caller));
     pair.run_for(MS(500));
     assert_eq!(pair.delivered(Side::Caller).len(), 51);
-    assert_eq!(pair.caller.writable, 1, "told once");
+    assert_eq!(pair.caller.writable, 1, "one event");
 }

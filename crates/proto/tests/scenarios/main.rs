@@ -1,8 +1,8 @@
-//! What the protocol machine promises, in virtual time: a caller and a listener on their own
-//! clocks, joined by two modelled links.
+//! The promises of the protocol machine, in virtual time: a caller and a listener with separate
+//! clocks, connected by two modelled links.
 //!
-//! One topic a file. Everything that is left to chance comes from one seed; a scenario that fails
-//! prints the seed and the instant.
+//! Each file has one topic. All randomness comes from one seed; a scenario that fails prints the
+//! seed and the instant.
 
 #![expect(unreachable_pub, reason = "a test program has no outside")]
 #![expect(clippy::cast_possible_truncation, reason = "the numbers of a scenario are small")]
@@ -67,12 +67,12 @@ fn link() -> LinkConfig {
     LinkConfig::default().with_delay(MS(10))
 }
 
-/// The same, losing packets at random.
+/// The same link with random losses.
 fn lossy(share: f64) -> LinkConfig {
     link().with_loss(Loss::Random(share)).expect("a share")
 }
 
-/// The default options with a latency for both directions, in milliseconds.
+/// The default options with this latency for both directions, milliseconds.
 fn latency(ms: u64) -> Config {
     Config::default().with_latency(MS(ms)).expect("in range")
 }
