@@ -1,5 +1,5 @@
-//! A custom congestion control for byte streams: it goes by delay, between a least and a target
-//! rate, and keeps the queue at the bottleneck short. Losses do not slow it down.
+//! A custom congestion control for byte streams. It follows the delay, between a lowest and a
+//! target rate, and keeps the queue at the bottleneck short. Losses do not slow it down.
 //!
 //! ```sh
 //! punctual receive 'srt://:4200?transtype=file' copy.bin &
@@ -14,7 +14,7 @@ use punctual::{
     Socket, Transmission,
 };
 
-/// The limits of the rate, and the bytes that may wait in the bottleneck's queue.
+/// The limits of the rate, and the number of bytes in the bottleneck's queue that it aims at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) least: Bitrate,
@@ -22,7 +22,7 @@ pub(crate) struct Limits {
     pub(crate) queue: u64,
 }
 
-/// Moves the rate once per round trip toward the one at which the given bytes wait (FAST TCP).
+/// Moves the rate once per round trip toward the one that keeps the queue at its limit (FAST TCP).
 #[derive(Debug)]
 pub(crate) struct ByDelay {
     limits: Limits,
@@ -78,7 +78,7 @@ impl CongestionControl for ByDelay {
     }
 }
 
-/// The options of a byte stream with this control for each connection.
+/// The options of a byte stream with this congestion control.
 pub(crate) fn by_delay(limits: Limits) -> Config {
     Config::default()
         .with_transmission(Transmission::Stream)

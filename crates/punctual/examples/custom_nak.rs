@@ -13,7 +13,7 @@ use punctual::{
     SentNak,
 };
 
-/// Sends the first NAK for missing packets after `wait`, and the next ones each `interval`, without
+/// Sends the first NAK for missing packets after `wait`, and further NAKs every `interval`, without
 /// copies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FixedTimes {
@@ -34,13 +34,13 @@ impl NakPolicy for FixedTimes {
     }
 }
 
-/// The default options with this policy for each connection.
+/// The default options with this NAK policy.
 pub(crate) fn fixed_times(policy: FixedTimes) -> Config {
     Config::default().with_nak_algorithm(NakAlgorithm::custom(move || policy))
 }
 
 /// Receives from a caller at the address in the first argument; the others are the wait and the
-/// interval, milliseconds.
+/// interval in milliseconds.
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     let mut arguments = std::env::args().skip(1);
@@ -55,6 +55,6 @@ async fn main() -> Result<(), Error> {
     while socket.recv().await.is_ok() {}
     let statistics = socket.statistics();
     println!("{} packets were lost", statistics.packets_receive_lost);
-    println!("{} packets came never or too late", statistics.packets_receive_dropped);
+    println!("{} packets came too late or not at all", statistics.packets_receive_dropped);
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! A custom retransmission policy: each lost packet is retransmitted a limited number of times, for
-//! links where every byte is paid for.
+//! links where every byte costs money.
 //!
 //! ```sh
 //! punctual receive 'srt://:4200' &
@@ -22,7 +22,7 @@ pub(crate) struct AtMost {
 
 impl RetransmitPolicy for AtMost {
     fn decide(&mut self, now: Instant, packet: &ReportedPacket, view: &SenderView) -> Decision {
-        // The NAK was sent before the last retransmission can have arrived.
+        // The NAK was sent before the last retransmission could arrive.
         let is_answered = packet.last_retransmit.is_some_and(|at| now < at + view.rtt.smoothed);
         if is_answered {
             Decision::Suppress
@@ -34,7 +34,7 @@ impl RetransmitPolicy for AtMost {
     }
 }
 
-/// The default options with this policy for each connection.
+/// The default options with this retransmission policy.
 pub(crate) fn at_most(limit: u32) -> Config {
     Config::default()
         .with_retransmit_algorithm(RetransmitAlgorithm::custom(move || AtMost { limit }))

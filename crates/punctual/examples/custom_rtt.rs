@@ -1,5 +1,5 @@
-//! A custom estimator of the round-trip time: the median of the last samples, which single late
-//! answers do not move.
+//! A custom estimator of the round-trip time: the median of the last samples, so that a few late
+//! answers do not change it.
 //!
 //! ```sh
 //! cargo run --example custom_rtt -- 127.0.0.1:4200 15 &
@@ -45,7 +45,7 @@ fn median(values: impl Iterator<Item = Duration>) -> Option<Duration> {
     values.get(values.len() / 2).copied()
 }
 
-/// The default options with this estimator for each connection.
+/// The default options with this estimator.
 pub(crate) fn median_of_last(count: usize) -> Config {
     Config::default().with_rtt_algorithm(RttAlgorithm::custom(move || Median::of_last(count)))
 }

@@ -1,13 +1,14 @@
-//! One stream for many: whoever calls gets it from then on, and who is slow is dropped.
+//! One stream for many viewers: each caller gets it from the time of its call, and a viewer that is
+//! too slow is disconnected.
 //!
 //! ```sh
 //! cargo run --example fan_out -- 0.0.0.0:4200
 //! srt-live-transmit srt://127.0.0.1:4200 file://con > stream.bin
 //! ```
 //!
-//! Each viewer has a task and a place in one queue of the newest messages. A viewer that cannot
-//! keep up waits for nobody else, and nobody waits for it: when the queue has gone past its place,
-//! it is told goodbye.
+//! Each viewer has a task, and a position in a shared queue of the newest messages. A slow viewer
+//! delays neither the stream nor other viewers: when its next message has left the queue, its
+//! connection is closed.
 
 use std::time::Duration;
 
@@ -15,21 +16,21 @@ use bytes::Bytes;
 use punctual::{Config, Error, Listener, Socket};
 use tokio::sync::broadcast::{self, error::RecvError};
 
-/// Messages that a viewer may be behind: a second at 10 Mb/s.
+/// The number of messages that a viewer may be behind: a second at 10 Mb/s.
 pub(crate) const BEHIND: usize = 1_000;
 
-/// How a viewer's stream came to its end.
+/// The reason why a viewer's stream ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum End {
-    /// There is no more.
+    /// The stream has ended.
     Over,
-    /// The viewer has closed, or is gone.
+    /// The viewer has closed the connection, or it failed.
     Left,
     /// The viewer was too far behind.
     Slow,
 }
 
-/// Lets everybody in who calls, and gives each what comes from `stream` from then on.
+/// Accepts every caller, and sends it the messages of `stream` from then on.
 ///
 /// # Errors
 ///
@@ -50,7 +51,7 @@ pub(crate) async fn serve(
     }
 }
 
-/// Sends a viewer what comes, until one of both is over.
+/// Sends messages to a viewer until the stream or the connection ends.
 pub(crate) async fn view(viewer: Socket, mut messages: broadcast::Receiver<Bytes>) -> End {
     let end = loop {
         match messages.recv().await {
@@ -64,7 +65,7 @@ pub(crate) async fn view(viewer: Socket, mut messages: broadcast::Receiver<Bytes
         }
     };
     match end {
-        // What waits for it would only come later still.
+        // The messages in its send buffer would only be later still.
         End::Slow => viewer.abort().await,
         End::Over | End::Left => viewer.close().await,
     }
@@ -83,7 +84,7 @@ async fn main() -> Result<(), Error> {
         let mut every = tokio::time::interval(Duration::from_millis(10));
         for number in 0_u64.. {
             every.tick().await;
-            // An error means that nobody views it.
+            // An error means that there are no viewers.
             let _ = source.send(Bytes::copy_from_slice(&number.to_be_bytes()));
         }
     });

@@ -1,4 +1,4 @@
-//! A relay: each caller's stream goes on to another address, with the same stream ID.
+//! A relay: it sends each caller's stream to another address, with the same stream ID.
 //!
 //! ```sh
 //! punctual receive 'srt://:4300' &
@@ -35,12 +35,13 @@ pub(crate) async fn relay(listener: Listener, to: SocketAddr, config: Config) ->
 ///
 /// # Errors
 ///
-/// The next hop does not answer, or has left.
+/// The next hop does not answer, or has ended the connection.
 async fn pass_on(source: &Socket, to: SocketAddr, config: Config) -> Result<u64, Error> {
     let next = Socket::connect(to, config.with_stream_id(source.stream_id())?).await?;
     let mut messages = 0;
     while let Ok(message) = source.recv().await {
-        // It comes when it is due, so that the next hop's origin times have no jitter of this one.
+        // Messages are delivered when they are due, so the origin times of the next hop have no
+        // jitter from this one.
         next.send(message.payload).await?;
         messages += 1;
     }

@@ -13,24 +13,24 @@ use crate::group::{self, Group};
 use crate::listener::IncomingCall;
 use crate::shared::Shared;
 
-/// Callers of all shards of a listener in the order of their coming. No longer than the shards'
-/// backlogs together: the machine rejects the rest.
+/// Waiting callers of all shards of a listener, in the order of their arrival. The queue is bounded
+/// by the sum of the shards' backlogs: the protocol rejects further callers.
 #[derive(Debug, Default)]
 pub(crate) struct AcceptQueue {
     calls: Mutex<VecDeque<IncomingCall>>,
     arrived: Notify,
-    /// Groups that were accepted here, whose further links join by themselves.
+    /// Accepted groups, which further links join without an answer of the application.
     groups: Mutex<Vec<Weak<group::Inner>>>,
-    /// Held while a link is accepted, so that two first links do not make two groups.
+    /// Held while a link is accepted, so that two links of a new group do not create two groups.
     admission: Mutex<()>,
-    /// Whether somebody decides on the further links, too.
-    asks_for_links: AtomicBool,
+    /// Whether the application also decides on the further links of groups.
+    answers_links: AtomicBool,
     log: CallerLog,
 }
 
 impl AcceptQueue {
     pub(crate) fn push(&self, call: IncomingCall) {
-        let joins = !self.asks_for_links.load(Ordering::Relaxed);
+        let joins = !self.answers_links.load(Ordering::Relaxed);
         if let (true, Some(group), Some(offer)) = (joins, self.group_of(&call), call.group()) {
             let remote = call.remote();
             if let Err(error) = group.join(call, &offer) {
@@ -42,12 +42,12 @@ impl AcceptQueue {
         self.signal();
     }
 
-    /// Where it is said what becomes of callers.
+    /// The log of the listener's callers.
     pub(crate) const fn log(&self) -> &CallerLog {
         &self.log
     }
 
-    /// The group that stands already and that `call` is a link of.
+    /// The accepted group that `call` is a further link of.
     pub(crate) fn group_of(&self, call: &IncomingCall) -> Option<Arc<group::Inner>> {
         let offer = call.group()?;
         let mut groups = self.groups();
@@ -56,12 +56,13 @@ impl AcceptQueue {
         groups.find(|group| group.expects(&offer, call.stream_id()))
     }
 
-    /// From now on the further links of groups wait for an answer as all callers do.
-    pub(crate) fn ask_for_links(&self) {
-        self.asks_for_links.store(true, Ordering::Relaxed);
+    /// Makes the further links of groups wait for an answer, as all callers do, from now on.
+    pub(crate) fn require_answers_for_links(&self) {
+        self.answers_links.store(true, Ordering::Relaxed);
     }
 
-    /// Accepts a link: the first one as the group that is given back, any other for its group.
+    /// Accepts a link of a group. The first link creates the group, which is returned; a further
+    /// one joins its group.
     pub(crate) fn admit(
         &self,
         call: IncomingCall,
@@ -79,19 +80,19 @@ impl AcceptQueue {
         Ok(Some(group))
     }
 
-    /// Lets the further links of `group` join it.
+    /// Lets the further links of `group` join it without an answer, unless one is required.
     fn serve(&self, group: &Group) {
         self.groups().push(Arc::downgrade(group.inner()));
-        if self.asks_for_links.load(Ordering::Relaxed) {
+        if self.answers_links.load(Ordering::Relaxed) {
             return;
         }
-        // Some may have come before it was accepted.
+        // Some links may have called before the group was accepted.
         let (links, mut others): (VecDeque<_>, VecDeque<_>) =
             self.take().into_iter().partition(|call| {
                 let offer = call.group();
                 offer.is_some_and(|offer| group.inner().expects(&offer, call.stream_id()))
             });
-        // Behind them stand those that have come meanwhile.
+        // Callers that came meanwhile follow the others.
         let mut calls = self.lock();
         others.append(&mut calls);
         *calls = others;
@@ -100,14 +101,14 @@ impl AcceptQueue {
         links.into_iter().for_each(|link| self.push(link));
     }
 
-    /// Removes a caller of the shard `port` that gave up, if it is still here.
+    /// Removes a caller of the shard `port` that gave up, if it is still in the queue.
     pub(crate) fn remove(&self, port: &Arc<Shared>, id: IncomingId) {
         let gone = {
             let mut calls = self.lock();
             let place = calls.iter().position(|call| call.is(port, id));
             place.and_then(|place| calls.remove(place))
         };
-        // Dropped here, without the lock: there is nobody left to reject.
+        // Dropped without the lock. Its rejection has no effect, since the caller is gone.
         drop(gone);
     }
 
@@ -116,8 +117,7 @@ impl AcceptQueue {
         self.lock().is_empty()
     }
 
-    /// Takes the next caller, or waits until there may be one or `stopped` says that there will
-    /// not.
+    /// Takes the next caller. Waits until there is one, or returns `None` once `stopped` holds.
     pub(crate) async fn pop(&self, stopped: impl Fn() -> bool) -> Option<IncomingCall> {
         loop {
             let arrived = {

@@ -16,14 +16,13 @@ use crate::socket::Socket;
 /// A connection whose [`Transmission`](crate::Transmission) is `Stream`, as [`AsyncRead`] and
 /// [`AsyncWrite`]. Made by [`Socket::byte_stream`].
 ///
-/// Bytes go both ways. Reading comes to its end when either end has closed and everything sent
-/// before has been read. It fails, with [`io::ErrorKind::UnexpectedEof`] where that is known, if
-/// something is missing.
+/// Bytes go both ways. Reading ends when either end has closed and all data sent before has been
+/// read. It fails, with [`io::ErrorKind::UnexpectedEof`] if that is known, if data is missing.
 ///
-/// Each write becomes packets of its own, so many small ones are better buffered
-/// ([`BufWriter`](tokio::io::BufWriter)). Flushing waits for nothing: what was written goes out by
-/// itself. Shutting down closes the connection both ways, as [`Socket::close`] does: it waits until
-/// everything has arrived, for the [linger](crate::Config::linger) at most.
+/// Each write starts a new packet; buffer small writes ([`BufWriter`](tokio::io::BufWriter)).
+/// Flushing does not wait: written data is sent without it. Shutting down closes the connection in
+/// both directions, as [`Socket::close`] does: it waits until everything has arrived, for the
+/// [linger](crate::Config::linger) at most.
 ///
 /// ```
 /// use punctual::{Config, Listener, Socket};
@@ -51,7 +50,7 @@ pub struct ByteStream {
     /// Bytes that were received and not read yet.
     unread: Bytes,
     receiving: Option<BoxFuture<'static, Result<Message, Error>>>,
-    /// Until there is room to send.
+    /// Completes when there is room to send.
     room: Option<BoxFuture<'static, ()>>,
     closing: Option<BoxFuture<'static, ()>>,
 }
@@ -61,7 +60,7 @@ impl ByteStream {
         Self { socket, unread: Bytes::new(), receiving: None, room: None, closing: None }
     }
 
-    /// The connection.
+    /// The connection that carries the stream.
     pub fn socket(&self) -> &Socket {
         &self.socket
     }
@@ -105,7 +104,8 @@ impl AsyncRead for ByteStream {
                 match self.poll_piece(cx) {
                     Poll::Ready(Ok(piece)) if piece.is_empty() => break,
                     Poll::Ready(Ok(piece)) => self.unread = piece,
-                    // The bytes that were read come first; the error comes again.
+                    // The bytes that were read are returned first; the next call returns the error
+                    // again.
                     Poll::Pending | Poll::Ready(Err(_)) if something => break,
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                     Poll::Pending => return Poll::Pending,
@@ -131,8 +131,8 @@ impl AsyncWrite for ByteStream {
                 self.room = None;
                 return Poll::Ready(Ok(taken));
             }
-            // Room that comes after this ticket was taken is in it; so it is looked for once more
-            // before this waits.
+            // The future `room` also reports room that is freed between its first poll and the next
+            // attempt. So after that first poll, writing is tried once more before this waits.
             if let Some(room) = &mut self.room {
                 ready!(room.as_mut().poll(cx));
                 self.room = None;
@@ -165,6 +165,6 @@ impl fmt::Debug for ByteStream {
     }
 }
 
-/// Bytes that one write takes at most: they are copied, and the copy is thrown away if there is no
-/// room.
+/// The largest number of bytes that one write takes: they are copied, and the copy is discarded if
+/// there is no room.
 const LARGEST_WRITE: usize = 256 * 1_024;

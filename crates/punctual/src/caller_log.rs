@@ -1,4 +1,4 @@
-//! The log of a listener's callers: few lines, however many call.
+//! The log of a listener's callers, with a limited number of lines.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -9,10 +9,10 @@ use punctual_units::grouped;
 use crate::error::Error;
 use crate::gathered::Gathered;
 
-/// The messages that callers of one listener cause, gathered by kind.
+/// The log messages that callers of one listener cause, with a limit for each kind.
 #[derive(Debug)]
 pub(crate) struct CallerLog {
-    /// Where the listener listens, once it does.
+    /// The listener's address, once it listens.
     local: Arc<OnceLock<SocketAddr>>,
     refused: Gathered,
     gone: Gathered,
@@ -22,9 +22,9 @@ pub(crate) struct CallerLog {
 }
 
 impl CallerLog {
-    /// From now on lines that sum up name this address.
+    /// Sets the address that summary lines name.
     pub(crate) fn listens_at(&self, local: SocketAddr) {
-        // Of several ports the first names the listener.
+        // With several ports, the first one names the listener.
         let _ = self.local.set(local);
     }
 
@@ -32,7 +32,7 @@ impl CallerLog {
         self.refused.say(|| tracing::info!(%remote, %reason, "a caller was refused"));
     }
 
-    /// Why a caller was not accepted. One that left is no news.
+    /// Logs the reason why a caller was not accepted; at a low level if it left by itself.
     pub(crate) fn not_accepted(&self, remote: SocketAddr, error: &AcceptError) {
         match error {
             AcceptError::Gone => {
@@ -45,7 +45,7 @@ impl CallerLog {
         }
     }
 
-    /// Something went wrong at this end.
+    /// Logs an error at this end.
     pub(crate) fn failed(&self, remote: SocketAddr, error: &Error) {
         let say = || tracing::warn!(%remote, %error, "a caller could not be accepted");
         self.failed.say(say);
@@ -56,7 +56,7 @@ impl CallerLog {
         self.not_joined.say(say);
     }
 
-    /// The peer of an accepted connection has another address.
+    /// Logs the new address of the peer of an accepted connection.
     pub(crate) fn moved(&self, remote: SocketAddr) {
         self.moved.say(|| tracing::info!("the peer is at {remote} now"));
     }
@@ -87,5 +87,5 @@ impl Default for CallerLog {
     }
 }
 
-/// Messages of one kind that may follow each other at once.
+/// The number of messages of one kind that may follow each other at once.
 const BURST: u32 = 10;

@@ -34,12 +34,12 @@ pub struct PortConfig {
     pub ipv6_only: Option<bool>,
     /// The network device that all datagrams must take, by name (Linux only) \[bindtodevice\].
     pub device: Option<String>,
-    /// How long work may gather before it is done together, 0 to 100 ms. Messages are delivered
-    /// half of this time too early or too late at most, and datagrams received, acknowledged and
-    /// sent again up to all of it later than they could be; in return the port's task wakes up once
-    /// a period instead of several times a packet. Elsewhere than on Linux it wakes up for each
-    /// datagram all the same. Default 0: a message is delivered at its time; those of streams with
-    /// more than 2,500 messages a second in groups of 800 µs.
+    /// How long work may be collected before it is done in one batch, 0 to 100 ms. Messages are
+    /// then delivered at most half of this time too early or too late, and datagrams are received,
+    /// acknowledged and retransmitted at most this time later than possible; in return the port's
+    /// task wakes up once per period instead of several times per packet. On other systems than
+    /// Linux it still wakes up for each datagram. Default 0: a message is delivered at its time; if
+    /// there are more than 2,500 messages a second, those of 800 µs are delivered together.
     pub coalesce: Duration,
 }
 
@@ -48,29 +48,32 @@ pub struct PortConfig {
 pub struct ListenerConfig {
     /// The UDP port.
     pub port: PortConfig,
-    /// The options of accepted connections, unless the answer to a caller brings its own.
+    /// The options of accepted connections, unless the application accepts a caller with other
+    /// options.
     pub connection: Config,
-    /// How many UDP sockets share the port, each with its own driver; 0 for one a core. Default 1.
+    /// The number of UDP sockets that share the port, each with its own driver; 0 for one per core.
+    /// Default 1.
     ///
-    /// The kernel gives all datagrams of one caller to one of them (SO_REUSEPORT), so with several
-    /// callers and a multi-threaded runtime the work spreads over the cores. More than one needs
-    /// Unix.
+    /// The kernel gives all datagrams of one caller to the same socket (SO_REUSEPORT), so with
+    /// several callers and a multi-threaded runtime the work spreads over the cores. More than one
+    /// socket needs Unix.
     pub shards: usize,
-    /// Callers that may wait for an answer at once, on each shard; more are rejected with
-    /// [`RejectReason::BACKLOG`](crate::RejectReason::BACKLOG). Default 1024.
+    /// The largest number of callers that wait for an answer at the same time, on each shard;
+    /// further callers are rejected with [`RejectReason::BACKLOG`](crate::RejectReason::BACKLOG).
+    /// Default 1024.
     pub backlog: Option<usize>,
-    /// Most connections at once, on each shard. Default 65,536.
+    /// The largest number of connections at the same time, on each shard. Default 65,536.
     pub max_connections: Option<usize>,
-    /// New callers that are taken in a second, on each shard, a quarter of them at once. The
-    /// requests of more are passed over, and callers repeat them; half of those at once are kept
-    /// for addresses that few callers come from. Default 1000.
+    /// The largest number of new callers per second, on each shard; a quarter of them may come at
+    /// once. Handshakes beyond that are ignored, and callers repeat them; half of that quarter is
+    /// reserved for addresses that few callers come from. Default 1000.
     pub callers_per_second: Option<u32>,
-    /// Callers that are taken at a time, on each shard, waiting ones included and links of groups
-    /// not. Default: any number. More are refused at once with
-    /// [`RejectReason::BACKLOG`](crate::RejectReason::BACKLOG), but one of the same host and with
-    /// the same stream ID as another takes the place of that one, if that is not heard any more for
-    /// 1.2 s or waits for an answer itself: whoever was started anew need not wait until the peer's
-    /// idle timeout is over. A connection that ends by it does so with
+    /// The largest number of callers at the same time, on each shard, including waiting callers and
+    /// excluding links of groups. Default: no limit. Further callers are rejected at once with
+    /// [`RejectReason::BACKLOG`](crate::RejectReason::BACKLOG). Exception: a caller replaces an
+    /// earlier one of the same host and with the same stream ID if that one has sent nothing for
+    /// 1.2 s or still waits for an answer. So a program that was restarted need not wait for the
+    /// idle timeout of its old connection, which ends with
     /// [`CloseReason::Replaced`](crate::CloseReason::Replaced).
     pub max_callers: Option<usize>,
 }

@@ -1,4 +1,4 @@
-//! Decisions on callers that run at the same time.
+//! Concurrent decisions on callers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,21 +11,22 @@ use crate::accept::AcceptQueue;
 use crate::error::Error;
 use crate::listener::{Accepted, CallerInfo, IncomingCall, Listener};
 
-/// Decides on the callers of a listener at once, so that a slow decision holds nobody else up. A
-/// decision gives the options of a caller and a value for whoever takes the connection.
+/// Decides on the callers of a listener, on many at the same time, so that a slow decision delays
+/// no other caller. A decision consists of the options for a caller and a value for the user of the
+/// connection.
 #[derive(Debug)]
 pub(crate) struct Decisions<T> {
     listener: Listener,
-    under_way: JoinSet<Option<(Accepted, T)>>,
-    /// Decisions under way at most.
+    running: JoinSet<Option<(Accepted, T)>>,
+    /// The largest number of decisions at the same time.
     limit: usize,
-    /// The time that each has.
+    /// The time limit of each decision.
     deadline: Duration,
 }
 
 impl<T: Send + 'static> Decisions<T> {
     pub(crate) fn new(listener: Listener) -> Self {
-        Self { listener, under_way: JoinSet::new(), limit: LIMIT, deadline: DEADLINE }
+        Self { listener, running: JoinSet::new(), limit: LIMIT, deadline: DEADLINE }
     }
 
     pub(crate) fn set_limit(&mut self, limit: usize) {
@@ -40,7 +41,8 @@ impl<T: Send + 'static> Decisions<T> {
         &self.listener
     }
 
-    /// The next caller that `hook` lets in, and the value that it gave. Cancel safe.
+    /// Waits for the next caller that `hook` accepts, and returns it with the hook's value. Cancel
+    /// safe.
     ///
     /// Errors: [`Error::Stopped`] when the runtime is shut down.
     pub(crate) async fn next<D>(
@@ -52,17 +54,17 @@ impl<T: Send + 'static> Decisions<T> {
     {
         loop {
             tokio::select! {
-                Some(decided) = self.under_way.join_next() => match decided {
+                Some(decided) = self.running.join_next() => match decided {
                     Ok(Some(accepted)) => return Ok(accepted),
                     Ok(None) => {}
                     // The call was dropped with the hook's task, and so rejected.
                     Err(error) => tracing::warn!(%error, "a decision on a caller failed"),
                 },
-                call = self.listener.incoming(), if self.under_way.len() < self.limit => {
+                call = self.listener.incoming(), if self.running.len() < self.limit => {
                     let call = call?;
                     let decision = hook(call.info());
                     let callers = Arc::clone(self.listener.callers());
-                    self.under_way.spawn(decide(callers, call, decision, self.deadline));
+                    self.running.spawn(decide(callers, call, decision, self.deadline));
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! When messages are delivered together.
+//! Delivery of several messages in one turn of the driver.
 
 use std::time::Duration;
 
@@ -6,24 +6,24 @@ use punctual_units::Instant;
 
 /// Decides which messages are delivered in one turn of the driver.
 ///
-/// A message is delivered at its time. But where messages follow each other so fast that a wake-up
-/// for each would cost more than everything else, those that fall due within [`GROUP`] are
-/// delivered together in the middle of it, so that none is early or late by more than half of that.
-/// Where work may gather, it is the same for the time that it may.
+/// A message is delivered at its time. But if messages follow each other so fast that a wake-up for
+/// each would cost more than all other work, the messages that are due within [`GROUP`] are
+/// delivered together in the middle of it, so that none is early or late by more than half of it.
+/// With `coalesce`, the same holds for that time instead of [`GROUP`].
 #[derive(Debug)]
 pub(crate) struct Deliveries {
     /// The time within which messages are delivered together.
     group: Duration,
-    /// Whether they are, however far apart.
+    /// Whether messages are always delivered together: the port has `coalesce`.
     always: bool,
-    /// Whether they are for now.
+    /// Whether messages are delivered together at present.
     together: bool,
-    /// The next group is delivered then.
+    /// The time at which the next group is delivered.
     held_until: Instant,
 }
 
 impl Deliveries {
-    /// Of a port that lets work gather for `coalesce`.
+    /// The deliveries of a port with this `coalesce` time.
     pub(crate) fn new(coalesce: Duration) -> Self {
         let always = !coalesce.is_zero();
         Self {
@@ -34,8 +34,8 @@ impl Deliveries {
         }
     }
 
-    /// A turn ends at `now`, and the next message is `due`. Turns that follow each other too often
-    /// are put off until `ready`.
+    /// Plans the next delivery. A turn ends at `now`, and the next message is `due`; the driver's
+    /// next turn is not before `ready`.
     pub(crate) fn plan(&mut self, now: Instant, due: Instant, ready: Instant) {
         if self.always {
             return;
@@ -49,12 +49,12 @@ impl Deliveries {
         }
     }
 
-    /// No message is delivered before.
+    /// The time before which no message is delivered.
     pub(crate) const fn held_until(&self) -> Instant {
         self.held_until
     }
 
-    /// How long before its time a message is delivered together with others.
+    /// How long before its time a message may be delivered together with others.
     pub(crate) fn early(&self) -> Duration {
         match self.together {
             true if self.always => self.group / 2,
@@ -64,11 +64,10 @@ impl Deliveries {
     }
 }
 
-/// The time of a wake-up, so that messages are as much too early as too late.
+/// The duration of a wake-up: it shifts the group, so that messages are as much early as late.
 const WAKE_UP: Duration = Duration::from_micros(30);
 
-/// Messages that fall due within this time are delivered together, where they follow each other
-/// fast.
+/// Messages that are due within this time are delivered together, if they follow each other fast.
 const GROUP: Duration = Duration::from_micros(800);
 
 #[cfg(test)]
@@ -79,9 +78,9 @@ mod tests {
         Instant::from_micros(1_000_000 + micros)
     }
 
-    /// Delivers messages that are due each `interval` for a second, as a driver does whose turns
-    /// are put off by 400 us at most. Gives the number of turns, and by how much the messages of the
-    /// second half were delivered too early or too late at most.
+    /// Delivers one message per `interval` (µs) for a second, as a driver does whose turns are at
+    /// least 400 µs apart. Returns the number of turns, and the largest distance of a message from
+    /// its time in the second half.
     fn delivered(interval: u64, mut deliveries: Deliveries) -> (u32, Duration) {
         let (mut now, mut next, mut turns, mut worst) = (micros(0), 0, 0, Duration::ZERO);
         let due = |message| micros(interval * message);
@@ -101,19 +100,19 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_are_not_close_are_delivered_at_their_time() {
+    fn messages_far_apart_are_delivered_at_their_time() {
         assert_eq!(delivered(1_050, Deliveries::new(Duration::ZERO)), (953, Duration::ZERO));
     }
 
     #[test]
-    fn close_messages_are_delivered_together_within_half_a_group() {
+    fn fast_messages_are_delivered_together_within_half_a_group() {
         let (turns, worst) = delivered(210, Deliveries::new(Duration::ZERO));
         assert!((1_240..1_270).contains(&turns), "{turns}");
         assert!(worst <= GROUP / 2 + WAKE_UP, "{worst:?}");
     }
 
     #[test]
-    fn where_work_gathers_messages_are_half_of_that_time_early() {
+    fn with_coalesce_messages_are_at_most_half_of_it_early() {
         let deliveries = Deliveries::new(Duration::from_millis(5));
         assert_eq!(deliveries.early(), Duration::from_micros(2_500));
         assert_eq!(deliveries.held_until(), Instant::ORIGIN);

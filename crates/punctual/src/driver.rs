@@ -1,8 +1,9 @@
-//! The task behind a UDP port.
+//! The task that drives a UDP port.
 //!
-//! A turn of the driver: receive a batch; under the lock, give it to the machine, let the machine
-//! do what is due, and take out what it has to send and to tell; then send, tell, and rest until a
-//! datagram comes, something is due, or a call of the application makes something due.
+//! A turn of the driver: it receives a batch of datagrams; under the lock, it passes them to the
+//! protocol, handles what is due, and takes the protocol's transmits and events; then it sends,
+//! notifies the tasks that wait, and sleeps until a datagram comes, something is due, or a call of
+//! the application makes something due.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -14,7 +15,7 @@ use punctual_io::{Datagram, Gather, ReceiveBuffers, Room, UdpSocket};
 use punctual_proto::KeyDerivation;
 use punctual_units::Instant;
 
-use crate::key_task::{derive, is_knock};
+use crate::key_task::{derive, is_new_handshake};
 use crate::outbox::{Outbox, Sender};
 use crate::schedule::{Action, Work};
 use crate::shared::{Notice, Shared, State};
@@ -22,22 +23,24 @@ use crate::shares::Shares;
 use crate::sources::Sources;
 use crate::statistics::PortStatistics;
 
-/// Runs a port until nobody holds it and its connections are closed, and those of its other shards.
+/// Runs a port until its last handle is dropped and its connections are closed, and likewise those
+/// of its other shards.
 pub(crate) struct Driver {
     shared: Arc<Shared>,
-    /// `None` where the socket has only one address to send from.
+    /// The addresses to answer from; `None` if the socket has only one.
     sources: Option<Sources>,
-    /// Datagrams that the socket has not taken yet. Meanwhile the machine is not asked for more.
+    /// Datagrams that the socket has not taken yet. While there are any, no more are taken from the
+    /// protocol.
     backlog: Outbox,
-    /// When the socket is to be read.
+    /// Decides when the socket is read.
     gather: Gather,
-    /// Whose datagrams the machine takes in this turn.
+    /// Limits the datagrams of each peer in this turn.
     shares: Shares,
-    /// Watches for room to send while the socket has none.
+    /// Waits for room to send while the socket has none.
     room: Option<Room>,
     statistics: PortStatistics,
-    /// The sockets that share the port: when one is closed, the kernel deals all peers out anew, so
-    /// they are closed together, after the last driver has ended.
+    /// The sockets that share the port. When one is closed, the kernel distributes all peers over
+    /// the others again; so all are closed together, after the last driver has ended.
     _shards: Arc<[Arc<UdpSocket>]>,
 }
 
@@ -64,14 +67,14 @@ impl Driver {
     }
 
     fn turn(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<()> {
-        // Asking before looking for work leaves the task's waker with both, so what comes from here
-        // on causes another turn.
+        // Polling both before looking for work registers the task's waker with both, so any later
+        // event causes another turn.
         let _ = self.shared.alarm.poll_gone_off(cx);
         let more_to_receive = self.receive(cx, scratch);
         let blocked = !self.flush(None);
 
-        let rest = self.exchange(cx, scratch, blocked);
-        // Without the own lock: two shards may pass something to each other.
+        let result = self.exchange(cx, scratch, blocked);
+        // Without this shard's lock: two shards may pass datagrams to each other.
         for (owner, datagram) in scratch.wrong_shard.drain(..) {
             owner.call_and_wake(|state, _| state.handle_datagram(datagram));
         }
@@ -84,18 +87,18 @@ impl Driver {
         self.statistics.turns += 1;
         self.shared.set_statistics(self.statistics);
         scratch.notices.drain(..).for_each(Notice::deliver);
-        if rest.finished && self.backlog.is_empty() && self.shared.finish() {
+        if result.finished && self.backlog.is_empty() && self.shared.finish() {
             return Poll::Ready(());
         }
-        if more_to_receive || rest.more_to_do || self.has_room_again(cx, sent) {
-            // Other tasks of this thread have their turn first: they may be the ones that the
-            // work of this turn was for.
+        if more_to_receive || result.more_to_do || self.has_room_again(cx, sent) {
+            // Other tasks of this thread run first: they may be waiting for the results of this
+            // turn.
             cx.waker().wake_by_ref();
         }
         Poll::Pending
     }
 
-    /// Receives one batch if there is any; says whether there may be more.
+    /// Receives one batch, if there is any. Returns whether there may be more.
     fn receive(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> bool {
         let Self { shared, sources, statistics, gather, .. } = self;
         let Scratch { buffers, datagrams, .. } = scratch;
@@ -118,44 +121,45 @@ impl Driver {
         if received.drained {
             gather.emptied(&shared.udp, now, received.datagrams);
         }
-        // Read again now, a socket that is not watched would be empty.
+        // A socket that is not watched for datagrams was emptied just now, and need not be read
+        // again.
         let watched = gather.next().is_none();
         !received.drained || watched && gather.poll(cx, &shared.udp, now).is_ready()
     }
 
-    /// Whether the socket took nothing in this turn and does again.
+    /// Whether the socket took nothing in this turn and has room again.
     fn has_room_again(&mut self, cx: &mut Context<'_>, sent: bool) -> bool {
         if sent {
             self.room = None;
             return false;
         }
         if self.room.is_none() {
-            // Without a watch the next attempt is a matter of time: see `Schedule`.
+            // If this fails, the next attempt is made after a fixed time: see `Schedule`.
             self.room = self.shared.udp.room().ok();
         }
         let has_room = self.room.as_ref().is_some_and(|room| room.poll(cx).is_ready());
         if has_room {
-            // A watch tells once.
+            // It reports room only once.
             self.room = None;
         }
         has_room
     }
 
-    /// Everything that needs the lock.
-    fn exchange(&mut self, cx: &Context<'_>, scratch: &mut Scratch, blocked: bool) -> Rest {
+    /// Does the part of the turn that needs the lock.
+    fn exchange(&mut self, cx: &Context<'_>, scratch: &mut Scratch, blocked: bool) -> TurnResult {
         let mut state = self.shared.lock();
         let now = punctual_io::now();
         state.schedule.begin(now);
-        // Datagrams of connections come before handshakes of strangers.
-        let knocks = scratch.datagrams.extract_if(.., |datagram| is_knock(datagram));
-        scratch.knocks.extend(knocks);
-        let Scratch { datagrams, knocks, wrong_shard, .. } = &mut *scratch;
+        // Datagrams of connections come before handshakes of new callers.
+        let handshakes = scratch.datagrams.extract_if(.., |it| is_new_handshake(it));
+        scratch.handshakes.extend(handshakes);
+        let Scratch { datagrams, handshakes, wrong_shard, .. } = &mut *scratch;
         let mut take = |datagram: Datagram| match self.shared.other_owner(&datagram.payload) {
             None => state.handle_datagram(datagram),
             Some(owner) => wrong_shard.push((owner, datagram)),
         };
         self.shares.serve(datagrams, &mut take);
-        knocks.drain(..).for_each(take);
+        handshakes.drain(..).for_each(take);
         state.has_reached(now);
         self.statistics.datagrams_over_share = self.shares.dropped();
         if state.endpoint.poll_timeout().is_due(now) {
@@ -185,11 +189,11 @@ impl Driver {
             self.shared.alarm.set(at);
         }
         let more_to_do = more_to_send || action == Action::Wake || self.shares.has_waiting();
-        Rest { finished: state.is_finished() && !more_to_send, more_to_do }
+        TurnResult { finished: state.is_finished() && !more_to_send, more_to_do }
     }
 
-    /// Takes out of the machine what it has to send and to tell; says whether it has more to send
-    /// than goes into one turn.
+    /// Takes transmits and events out of the protocol. Returns whether it has more to send than
+    /// fits into one turn.
     fn drain(&self, state: &mut State, now: Instant, scratch: &mut Scratch, blocked: bool) -> bool {
         loop {
             let all_sent = !blocked && self.drain_transmits(state, now, &mut scratch.outbox);
@@ -197,14 +201,15 @@ impl Driver {
             if !all_sent {
                 return !blocked;
             }
-            // A connection is released after its last words were taken out, and may say more then.
+            // A connection is released after its last packets were taken out, and may produce more
+            // then.
             if !state.release_orphans(now) {
                 return false;
             }
         }
     }
 
-    /// Says whether that was everything.
+    /// Takes transmits until `outbox` is full. Returns whether these were all.
     fn drain_transmits(&self, state: &mut State, now: Instant, outbox: &mut Outbox) -> bool {
         let max_segments = self.shared.udp.max_segments();
         while !outbox.is_full() {
@@ -216,8 +221,8 @@ impl Driver {
         false
     }
 
-    /// Sends what waits in `outbox`, or in the backlog. What the socket does not take stays or
-    /// becomes the backlog; says whether there is none.
+    /// Sends the datagrams of `outbox`, or with `None` those of the backlog. Datagrams that the
+    /// socket does not take become or remain the backlog. Returns whether all were sent.
     fn flush(&mut self, outbox: Option<&mut Outbox>) -> bool {
         let mut sender = Sender {
             udp: &self.shared.udp,
@@ -259,20 +264,21 @@ impl Future for Driver {
 impl Drop for Driver {
     fn drop(&mut self) {
         self.shared.lock().stop();
-        // Where the runtime is shut down, the other shards need not wait for this one.
+        // If the runtime is shut down, the other shards need not wait for this one.
         self.shared.finish();
     }
 }
 
-/// The longest time for which datagrams wait to be taken in together with the next delivery, where
-/// one is near: they bear the time of their arrival, so nothing but the report of a loss is later.
+/// The longest time for which received datagrams wait for the next delivery, if one is near, to be
+/// read in the same turn. They have the time of their arrival, so only reports of losses are
+/// delayed.
 const LONGEST_WAIT: Duration = Duration::from_millis(2);
 
-/// The work that is left after the lock is released.
-struct Rest {
-    /// Nobody holds the shard, and its connections are gone.
+/// The result of the part of a turn that needs the lock.
+struct TurnResult {
+    /// The shard has no handle and no connection any more.
     finished: bool,
-    /// There is more to do at once.
+    /// There is more to do now.
     more_to_do: bool,
 }
 
@@ -280,11 +286,11 @@ struct Rest {
 #[derive(Default)]
 struct Scratch {
     buffers: ReceiveBuffers,
-    /// Datagrams that were received and not handed to the machine yet.
+    /// Datagrams that were received and not passed to the protocol yet.
     datagrams: Vec<Datagram>,
-    /// Those of them that belong to no connection.
-    knocks: Vec<Datagram>,
-    /// The key that is to be derived next.
+    /// Handshakes among them that belong to no connection yet.
+    handshakes: Vec<Datagram>,
+    /// The next key to derive.
     derivation: Option<KeyDerivation>,
     outbox: Outbox,
     notices: Vec<Notice>,
@@ -293,7 +299,7 @@ struct Scratch {
 }
 
 thread_local! {
-    /// One a thread, not one a port: a thousand callers with ports of their own do not hold a
-    /// thousand sets of buffers.
+    /// One per thread, not one per port: a thousand callers with a port each do not hold a thousand
+    /// sets of buffers.
     static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
 }

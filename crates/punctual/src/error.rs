@@ -15,7 +15,7 @@ pub enum Error {
     /// A waiting caller could not be accepted.
     #[error("the caller could not be accepted: {0}")]
     Accept(#[from] AcceptError),
-    /// The connection has ended, or did not come to be.
+    /// The connection has ended, or was never established.
     #[error("{0}")]
     Closed(CloseReason),
     /// An option's value is outside its range.
@@ -24,25 +24,27 @@ pub enum Error {
     /// A call could not be started.
     #[error("the call could not be started: {0}")]
     Connect(#[from] ConnectError),
-    /// The system refused something.
+    /// The operating system reported an error.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// Bytes of a stream were offered to a connection that carries messages.
+    /// Bytes of a stream were written to a connection that carries messages.
     #[error("the connection carries messages, not a stream of bytes")]
     NoStream,
-    /// The other end has said that something went wrong there. Nothing was sent. It is told once,
-    /// and the connection goes on, until one end closes it.
+    /// The peer has reported an error, and nothing was sent. The error is returned once; the
+    /// connection stays open until one end closes it.
     #[error("{0}")]
     Peer(PeerError),
-    /// The message does not fit one packet or, where messages are cut, the buffers.
+    /// The message is empty, or does not fit into one packet or, if messages are split over
+    /// packets, into the buffers.
     #[error("the message has {size} bytes; one message holds 1 to {max} here")]
     Size {
         /// Bytes of the message.
         size: usize,
-        /// Most bytes that a message of this connection may have.
+        /// The largest size of a message on this connection, bytes.
         max: usize,
     },
-    /// The connection is closed, and some of what the peer had sent before it left never arrived.
+    /// The connection is closed, and some data that the peer had sent before it closed never
+    /// arrived.
     #[error("the peer closed before all it had sent arrived")]
     Truncated,
     /// The runtime that drove this socket was shut down.
@@ -66,7 +68,7 @@ impl Error {
         }
     }
 
-    /// Why the connection ended, if that is the error.
+    /// The reason why the connection ended, if this error says so.
     pub fn close_reason(&self) -> Option<&CloseReason> {
         match self {
             Self::Closed(reason) => Some(reason),
@@ -99,13 +101,13 @@ impl From<Error> for io::Error {
 
 /// The result of an attempt to send.
 pub(crate) enum Sent {
-    /// The message was taken.
+    /// The message is in the send buffer.
     Taken,
-    /// The send buffer is full: the message is to be offered again when there is room.
+    /// The send buffer is full: send the message again when there is room.
     Full,
 }
 
-/// Sorts out the answer of the machine to a message.
+/// Converts the protocol's result of sending a message.
 pub(crate) fn sent(answer: Result<(), SendError>) -> Result<Sent, Error> {
     match answer {
         Ok(()) => Ok(Sent::Taken),
@@ -114,12 +116,12 @@ pub(crate) fn sent(answer: Result<(), SendError>) -> Result<Sent, Error> {
         Err(SendError::Closed(reason)) => Err(Error::Closed(reason)),
         Err(SendError::NoStream) => Err(Error::NoStream),
         Err(SendError::PeerError(error)) => Err(Error::Peer(error)),
-        // A `Socket` is handed out only when both ends have shaken hands.
+        // Unreachable in practice: a `Socket` is returned only after the handshake.
         Err(error) => Err(Error::Io(io::Error::new(io::ErrorKind::NotConnected, error))),
     }
 }
 
-/// Sorts out the answer of the machine to bytes of a stream; `None` if there was no room.
+/// Converts the protocol's result of writing bytes of a stream; `None` if there was no room.
 pub(crate) fn written(answer: Result<usize, SendError>) -> Result<Option<usize>, Error> {
     let taken = *answer.as_ref().unwrap_or(&0);
     match sent(answer.map(|_| ()))? {

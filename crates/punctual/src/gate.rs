@@ -1,4 +1,4 @@
-//! Deciding on callers by a hook that may wait.
+//! Decisions on callers by an asynchronous hook.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use crate::error::Error;
 use crate::listener::{Accepted, CallerInfo, Listener};
 use crate::socket::Socket;
 
-/// A listener whose callers a hook decides on, which may take its time: it may ask a database, a
-/// token's issuer or another server. Callers are decided on at once, so that a slow answer holds
-/// nobody else up.
+/// A listener whose callers an asynchronous hook decides on, which may query a database, a token's
+/// issuer or another server. Many decisions run at the same time, so a slow one delays no other
+/// caller.
 ///
-/// The hook answers with the options of the connection, made for this caller, or with the reason of
-/// a refusal. SRT carries no text of a refusal, only its number: what people read are the words
-/// that the caller's program has for it, ours those of [`RejectReason`]'s `Display`. The predefined
-/// numbers mean what HTTP's do, so use them where they fit.
+/// The hook returns the options of the connection for this caller, or the reason of a rejection.
+/// SRT transfers only the number of a reason, no text; the caller's program has its own words for
+/// it, in this implementation those of [`RejectReason`]'s `Display`. The predefined numbers
+/// correspond to the status codes of HTTP; use them if they fit.
 ///
 /// ```
 /// use std::time::Duration;
@@ -65,16 +65,16 @@ where
         Self { hook, decisions: Decisions::new(listener) }
     }
 
-    /// Lets so many decisions run at once, at least one; default 1024. More callers wait for their
-    /// turn, and those beyond the listener's [backlog](crate::ListenerConfig::backlog) are
-    /// rejected.
+    /// Sets the largest number of decisions at the same time, at least one; default 1024. Further
+    /// callers wait for a decision, and those beyond the listener's
+    /// [backlog](crate::ListenerConfig::backlog) are rejected.
     #[must_use]
     pub fn with_limit(mut self, limit: usize) -> Self {
         self.decisions.set_limit(limit);
         self
     }
 
-    /// Gives each decision so much time; default 10 s. Then the caller is rejected with
+    /// Sets the time limit of a decision; default 10 s. After it the caller is rejected with
     /// [`RejectReason::GATEWAY_TIMEOUT`]. Callers themselves wait three seconds by default.
     #[must_use]
     pub fn with_deadline(mut self, deadline: Duration) -> Self {
@@ -82,26 +82,30 @@ where
         self
     }
 
-    /// The next caller that the hook lets in. Decisions run on between two calls of this, but
-    /// callers are taken in only while it is waited for.
+    /// Waits for the next caller that the hook accepts. Decisions continue between two calls of
+    /// this method, but new callers are taken only while it is polled.
     ///
     /// Errors: [`Error::Stopped`] when the runtime is shut down.
     ///
-    /// Cancel safe: a caller is handed over only as this completes.
+    /// Cancel safe: a caller is taken out only as this completes.
     pub async fn accept(&mut self) -> Result<Socket, Error> {
         loop {
             match self.accept_any().await? {
                 Accepted::Socket(socket) => return Ok(socket),
-                // Dropped, it closes.
-                Accepted::Group(_) => tracing::debug!("a group called where nobody takes any"),
+                // The group closes when it is dropped here.
+                Accepted::Group(_) => {
+                    tracing::debug!(
+                        "a group called, but only single connections are accepted here"
+                    );
+                }
             }
         }
     }
 
-    /// The next caller that the hook lets in, or the next group by its first link, with the options
-    /// that the hook gave for that. The hook decides on the further links as well, and they join
-    /// if it lets them in, with the options of the first. Errors as [`accept`](Self::accept);
-    /// cancel safe as that is.
+    /// Waits for the next caller that the hook accepts, or the next group by its first link, with
+    /// the options that the hook returned for that link. The hook decides on the further links as
+    /// well; accepted ones join the group, with the options of the first link. Errors as
+    /// [`accept`](Self::accept); cancel safe as that is.
     pub async fn accept_any(&mut self) -> Result<Accepted, Error> {
         let Self { hook, decisions } = self;
         let decide = |caller| {
@@ -118,8 +122,8 @@ where
     }
 }
 
-/// A [`Gate`] whose hook hands over a value of its own with each caller that it lets in: the
-/// account that a token belongs to, say, which need not be looked up a second time.
+/// A [`Gate`] whose hook returns a value of any type with each caller that it accepts: for example
+/// the account of a token, which need not be looked up a second time.
 ///
 /// ```
 /// use punctual::{Config, Error, Listener, RejectReason, Socket};
@@ -170,22 +174,24 @@ where
         self
     }
 
-    /// The next caller that the hook lets in, with the hook's value, otherwise as
-    /// [`Gate::accept`].
+    /// Waits for the next caller that the hook accepts, and returns it with the hook's value;
+    /// otherwise as [`Gate::accept`].
     pub async fn accept(&mut self) -> Result<(Socket, T), Error> {
         loop {
             match self.accept_any().await? {
                 (Accepted::Socket(socket), value) => return Ok((socket, value)),
-                // Dropped, it closes.
+                // The group closes when it is dropped here.
                 (Accepted::Group(_), _) => {
-                    tracing::debug!("a group called where nobody takes any");
+                    tracing::debug!(
+                        "a group called, but only single connections are accepted here"
+                    );
                 }
             }
         }
     }
 
-    /// The next caller that the hook lets in, or the next group, with the hook's value for its
-    /// first link, otherwise as [`Gate::accept_any`].
+    /// Waits for the next caller that the hook accepts, or the next group, and returns it with the
+    /// hook's value for it or for the group's first link; otherwise as [`Gate::accept_any`].
     pub async fn accept_any(&mut self) -> Result<(Accepted, T), Error> {
         self.decisions.next(&self.hook).await
     }

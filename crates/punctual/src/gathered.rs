@@ -1,4 +1,4 @@
-//! Messages that strangers can cause, kept few.
+//! A limit for log messages that strangers can cause.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-/// Says messages of one kind, as long as they are few; of masses it says how many they are, once a
-/// second. So whoever can cause a message, such as a caller that is refused, cannot flood a log.
+/// Limits the messages of one kind in a log: single messages are logged one by one, and of many
+/// only the number is logged, once a second. So a peer that can cause a message, such as a caller
+/// that is refused, cannot flood the log.
 ///
-/// There is a burst of messages that may follow each other at once, and a tenth of it comes back
-/// each second.
+/// A burst of messages may follow each other at once; each second, a tenth of a burst is regained.
 ///
 /// ```
 /// use punctual::Gathered;
@@ -21,110 +21,112 @@ use punctual_units::Instant;
 /// }
 /// ```
 ///
-/// Clones count together. Within a tokio runtime the number is said as soon as a second is over,
-/// else with the next message, or when the last clone is dropped.
+/// Clones share one limit. Within a tokio runtime the number of suppressed messages is logged when
+/// a second has passed, otherwise with the next message; in any case when the last clone is
+/// dropped.
 #[derive(Clone, Debug)]
 pub struct Gathered {
     inner: Arc<Inner>,
 }
 
 struct Inner {
-    repeats: Mutex<Repeats>,
+    limit: Mutex<MessageLimit>,
     more: Box<dyn Fn(u64) + Send + Sync>,
 }
 
 impl Gathered {
-    /// Lets `burst` messages follow each other at once, at least one. `more` says how many were
-    /// left out within the last second.
+    /// A limit of `burst` messages at once, at least one. `more` is called with the number of
+    /// messages that were suppressed within the last second.
     pub fn new(burst: u32, more: impl Fn(u64) + Send + Sync + 'static) -> Self {
-        let repeats = Mutex::new(Repeats::new(burst));
-        Self { inner: Arc::new(Inner { repeats, more: Box::new(more) }) }
+        let limit = Mutex::new(MessageLimit::new(burst));
+        Self { inner: Arc::new(Inner { limit, more: Box::new(more) }) }
     }
 
-    /// Says one message by `say`, or counts it.
+    /// Logs one message by calling `say`, or only counts it.
     pub fn say(&self, say: impl FnOnce()) {
         let now = punctual_io::now();
-        let (left_out, verdict) = {
-            let mut repeats = self.inner.lock();
-            (repeats.take(now), repeats.note(now))
+        let (suppressed, verdict) = {
+            let mut limit = self.inner.lock();
+            (limit.take_suppressed(now), limit.count(now))
         };
-        // Without the lock: whoever writes a log may have to wait for it.
-        self.inner.tell(left_out);
+        // Called without the lock, since writing a log may block.
+        self.inner.report(suppressed);
         match verdict {
             Verdict::Say => say(),
             Verdict::Count => {}
-            Verdict::CountUntil(end) => self.inner.watch(end),
+            Verdict::CountUntil(end) => self.inner.report_at(end),
         }
     }
 }
 
 impl Inner {
-    fn tell(&self, left_out: Option<u64>) {
-        if let Some(left_out) = left_out {
-            (self.more)(left_out);
+    fn report(&self, suppressed: Option<u64>) {
+        if let Some(suppressed) = suppressed {
+            (self.more)(suppressed);
         }
     }
 
-    /// Says at `end` how many were left out.
-    fn watch(self: &Arc<Self>, end: Instant) {
+    /// Reports the number of suppressed messages at `end`.
+    fn report_at(self: &Arc<Self>, end: Instant) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let inner: Weak<Self> = Arc::downgrade(self);
         runtime.spawn(async move {
             tokio::time::sleep(end.saturating_since(punctual_io::now())).await;
             if let Some(inner) = inner.upgrade() {
-                let left_out = inner.lock().take(end);
-                inner.tell(left_out);
+                let suppressed = inner.lock().take_suppressed(end);
+                inner.report(suppressed);
             }
         });
     }
 
-    fn lock(&self) -> MutexGuard<'_, Repeats> {
-        self.repeats.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, MessageLimit> {
+        self.limit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        let left_out = self.lock().left_out.take().map(|(_, count)| count);
-        self.tell(left_out);
+        let suppressed = self.lock().suppressed.take().map(|(_, count)| count);
+        self.report(suppressed);
     }
 }
 
 impl fmt::Debug for Inner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gathered").field("repeats", &self.repeats).finish_non_exhaustive()
+        f.debug_struct("Gathered").field("limit", &self.limit).finish_non_exhaustive()
     }
 }
 
-/// The rule, without a clock.
+/// The limit of the messages of one kind, without a clock of its own: a token bucket.
 #[derive(Debug)]
-struct Repeats {
+struct MessageLimit {
     burst: u32,
-    /// How many more may be said at once, in thousandths of a message.
+    /// The messages that may still be logged at once, in thousandths.
     credit: u64,
-    /// Up to when the credit is reckoned.
-    reckoned: Option<Instant>,
-    /// Until when messages are only counted, and how many were.
-    left_out: Option<(Instant, u64)>,
+    /// The time up to which `credit` is computed.
+    credited: Option<Instant>,
+    /// The time until which messages are only counted, and their number.
+    suppressed: Option<(Instant, u64)>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Verdict {
     Say,
     Count,
-    /// The first one that is only counted: at this time it is said how many were.
+    /// The first message that is only counted; their number is to be reported at this time.
     CountUntil(Instant),
 }
 
-impl Repeats {
+impl MessageLimit {
     fn new(burst: u32) -> Self {
         let burst = burst.max(1);
-        Self { burst, credit: u64::from(burst) * 1_000, reckoned: None, left_out: None }
+        Self { burst, credit: u64::from(burst) * 1_000, credited: None, suppressed: None }
     }
 
-    fn note(&mut self, now: Instant) -> Verdict {
+    /// Counts a message.
+    fn count(&mut self, now: Instant) -> Verdict {
         self.earn(now);
-        if let Some((_, count)) = &mut self.left_out {
+        if let Some((_, count)) = &mut self.suppressed {
             *count += 1;
             return Verdict::Count;
         }
@@ -135,32 +137,32 @@ impl Repeats {
             }
             None => {
                 let end = now + PERIOD;
-                self.left_out = Some((end, 1));
+                self.suppressed = Some((end, 1));
                 Verdict::CountUntil(end)
             }
         }
     }
 
-    /// How many were left out, if the second is over in which they were.
-    fn take(&mut self, now: Instant) -> Option<u64> {
-        let (_, count) = self.left_out.take_if(|(end, _)| *end <= now)?;
+    /// The number of messages suppressed within a second that has ended.
+    fn take_suppressed(&mut self, now: Instant) -> Option<u64> {
+        let (_, count) = self.suppressed.take_if(|(end, _)| *end <= now)?;
         Some(count)
     }
 
-    /// A tenth of the burst comes back each second.
+    /// Adds a tenth of the burst per second to the credit.
     fn earn(&mut self, now: Instant) {
-        let since = self.reckoned.map_or(Duration::ZERO, |last| now.saturating_since(last));
+        let since = self.credited.map_or(Duration::ZERO, |last| now.saturating_since(last));
         let earned = since.as_millis() * u128::from(self.burst) / 10;
         let limit = u64::from(self.burst) * 1_000;
-        if earned > 0 || self.reckoned.is_none() {
-            self.reckoned = Some(now);
+        if earned > 0 || self.credited.is_none() {
+            self.credited = Some(now);
             let earned = u64::try_from(earned).unwrap_or(limit);
             self.credit = self.credit.saturating_add(earned).min(limit);
         }
     }
 }
 
-/// How often it is said how many messages were left out.
+/// The interval at which the number of suppressed messages is reported.
 const PERIOD: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
@@ -172,79 +174,79 @@ mod tests {
     }
 
     #[test]
-    fn few_messages_are_all_said() {
-        let mut repeats = Repeats::new(10);
+    fn few_messages_are_all_logged() {
+        let mut limit = MessageLimit::new(10);
         for second in 0..100 {
-            assert_eq!(repeats.note(at(second * 1_000)), Verdict::Say, "second {second}");
-            assert_eq!(repeats.take(at(second * 1_000)), None);
+            assert_eq!(limit.count(at(second * 1_000)), Verdict::Say, "second {second}");
+            assert_eq!(limit.take_suppressed(at(second * 1_000)), None);
         }
     }
 
     #[test]
-    fn of_masses_one_line_a_second_says_how_many_they_were() {
-        let mut repeats = Repeats::new(10);
-        let (mut said, mut told, mut lines) = (0, 0, 0);
+    fn the_number_of_many_messages_is_reported_once_a_second() {
+        let mut limit = MessageLimit::new(10);
+        let (mut logged, mut reported, mut lines) = (0, 0, 0);
         // 20,000 a second for 15 s.
         for message in 0..300_000_u64 {
             let now = at(message / 20);
-            if let Some(count) = repeats.take(now) {
-                told += count;
+            if let Some(count) = limit.take_suppressed(now) {
+                reported += count;
                 lines += 1;
             }
-            said += u64::from(repeats.note(now) == Verdict::Say);
+            logged += u64::from(limit.count(now) == Verdict::Say);
         }
-        told += repeats.take(at(20_000)).expect("the last ones");
-        assert_eq!(said + told, 300_000);
-        assert!(said <= 10 + 15, "{said} were said");
+        reported += limit.take_suppressed(at(20_000)).expect("the last ones");
+        assert_eq!(logged + reported, 300_000);
+        assert!(logged <= 10 + 15, "{logged} were logged");
         assert!((13..=15).contains(&lines), "{lines} lines");
     }
 
     #[test]
-    fn after_a_pause_a_burst_is_said_again() {
-        let mut repeats = Repeats::new(10);
-        let said = |repeats: &mut Repeats, now| {
-            (0..1_000).filter(|_| repeats.note(now) == Verdict::Say).count()
+    fn after_a_pause_a_whole_burst_is_logged_again() {
+        let mut limit = MessageLimit::new(10);
+        let logged = |limit: &mut MessageLimit, now| {
+            (0..1_000).filter(|_| limit.count(now) == Verdict::Say).count()
         };
-        assert_eq!(said(&mut repeats, at(0)), 10);
-        assert_eq!(repeats.take(at(999)), None);
-        assert_eq!(repeats.take(at(1_000)), Some(990));
-        assert_eq!(said(&mut repeats, at(1_000)), 1);
-        assert_eq!(repeats.take(at(2_000)), Some(999));
-        assert_eq!(said(&mut repeats, at(60_000)), 10);
+        assert_eq!(logged(&mut limit, at(0)), 10);
+        assert_eq!(limit.take_suppressed(at(999)), None);
+        assert_eq!(limit.take_suppressed(at(1_000)), Some(990));
+        assert_eq!(logged(&mut limit, at(1_000)), 1);
+        assert_eq!(limit.take_suppressed(at(2_000)), Some(999));
+        assert_eq!(logged(&mut limit, at(60_000)), 10);
     }
 
     #[test]
-    fn a_trickle_of_notes_still_earns_credit() {
-        let mut repeats = Repeats::new(1);
-        assert_eq!(repeats.note(at(0)), Verdict::Say);
-        // Notes come so often that each earns less than a thousandth of a message.
-        let mut said = 0;
+    fn messages_in_short_intervals_still_earn_credit() {
+        let mut limit = MessageLimit::new(1);
+        assert_eq!(limit.count(at(0)), Verdict::Say);
+        // Each interval earns less than a thousandth of a message.
+        let mut logged = 0;
         for millis in 1..=30_000 {
-            repeats.take(at(millis));
-            said += u32::from(repeats.note(at(millis)) == Verdict::Say);
+            limit.take_suppressed(at(millis));
+            logged += u32::from(limit.count(at(millis)) == Verdict::Say);
         }
-        assert_eq!(said, 2);
+        assert_eq!(logged, 2);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_number_is_said_when_the_second_is_over() {
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let tell = Arc::clone(&told);
-        let gathered = Gathered::new(2, move |more| tell.lock().unwrap().push(more));
-        let mut said = 0;
-        (0..5).for_each(|_| gathered.say(|| said += 1));
-        assert_eq!(said, 2);
+    async fn the_number_is_reported_when_the_second_has_passed() {
+        let reports = Arc::new(Mutex::new(Vec::new()));
+        let report = Arc::clone(&reports);
+        let gathered = Gathered::new(2, move |more| report.lock().unwrap().push(more));
+        let mut logged = 0;
+        (0..5).for_each(|_| gathered.say(|| logged += 1));
+        assert_eq!(logged, 2);
         tokio::time::sleep(PERIOD * 2).await;
-        assert_eq!(*told.lock().unwrap(), [3]);
+        assert_eq!(*reports.lock().unwrap(), [3]);
     }
 
     #[test]
-    fn without_a_runtime_the_number_is_said_at_the_end() {
-        let told = Arc::new(Mutex::new(0));
-        let tell = Arc::clone(&told);
-        let gathered = Gathered::new(1, move |more| *tell.lock().unwrap() += more);
+    fn without_a_runtime_the_number_is_reported_at_the_end() {
+        let reported = Arc::new(Mutex::new(0));
+        let report = Arc::clone(&reported);
+        let gathered = Gathered::new(1, move |more| *report.lock().unwrap() += more);
         (0..5).for_each(|_| gathered.say(|| ()));
         drop(gathered);
-        assert_eq!(*told.lock().unwrap(), 4);
+        assert_eq!(*reported.lock().unwrap(), 4);
     }
 }

@@ -1,4 +1,4 @@
-//! Deriving keys where connections need not wait for it.
+//! Derivation of keys without the lock that connections need.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use punctual_proto::{Config, IncomingId, KeyDerivation};
 
 use crate::shared::Shared;
 
-/// Derives a key for a caller in a thread of its own, and tells the machine.
+/// Derives a key for a caller in a thread for blocking work, and passes it to the protocol.
 pub(crate) fn derive(shared: &Arc<Shared>, job: KeyDerivation) {
     let shared = Arc::clone(shared);
     tokio::task::spawn_blocking(move || {
@@ -16,8 +16,8 @@ pub(crate) fn derive(shared: &Arc<Shared>, job: KeyDerivation) {
     });
 }
 
-/// Derives the key that accepting a caller with `config` takes, if it is not the listener's: here,
-/// without the lock that connections need.
+/// Derives the key for accepting a caller with `config`, if it is not that of the listener: in this
+/// thread, without the lock that connections need.
 pub(crate) fn derive_here(shared: &Shared, id: IncomingId, config: Option<&Config>) {
     let Some(config) = config else { return };
     let job = shared.lock().endpoint.key_derivation_for(id, config);
@@ -26,11 +26,11 @@ pub(crate) fn derive_here(shared: &Shared, id: IncomingId, config: Option<&Confi
     }
 }
 
-/// Whether a datagram is a handshake of somebody who has no connection yet. Those of connections
-/// come first.
-pub(crate) fn is_knock(datagram: &Datagram) -> bool {
+/// Whether a datagram is a handshake of a caller without a connection: it bears no socket ID (draft
+/// section 3). Datagrams of connections are handled first.
+pub(crate) fn is_new_handshake(datagram: &Datagram) -> bool {
     datagram.payload.get(12..16).is_some_and(|socket| socket == [0; 4])
 }
 
-/// Keys that a port derives a second at most: a tenth of a core's time.
+/// The largest number of keys that a port derives per second: a tenth of a core's time.
 pub(crate) const DERIVATIONS: u32 = 500;

@@ -1,23 +1,24 @@
 //! Live streams that arrive on time: async SRT sockets and listeners on tokio.
 //!
-//! SRT carries live media over networks that lose, delay and reorder packets. What is lost is sent
-//! again, and each message is delivered at a fixed time after it was sent, the *latency*: the
-//! receiver sees the stream as it left, a little later. Every encoder, player and cloud that speaks
-//! SRT is a peer.
+//! SRT carries live media over networks that lose, delay and reorder packets. Lost packets are
+//! retransmitted, and each message is delivered at a fixed time after it was sent, the *latency*:
+//! the receiver gets the stream with the timing of the sender, a little later. Any encoder, player
+//! or cloud service that speaks SRT can be the peer.
 //!
 //! - A [`Listener`] waits for callers and decides on them by their stream ID and address.
 //! - [`Socket::connect`] calls a listener. A [`Socket`] sends and receives messages, one packet
-//!   each, both ways. It counts and measures: [`Socket::statistics`].
-//! - A [`Group`] is one stream over several links, for the time when one fails.
-//! - [`Socket::rendezvous`] meets an end that calls at the same time, where neither can listen.
-//! - A [`Port`] is a UDP port with options from which many calls may be made; [`Reconnect`] calls
-//!   until somebody answers.
-//! - [`StreamId`] reads the forms of stream IDs that are in use. [`Listener::gate`] lets a hook
-//!   decide on callers that may wait for an answer itself, from a database or a server.
+//!   each, both ways. [`Socket::statistics`] has its counts and measurements.
+//! - A [`Group`] carries one stream over several links, so that it survives the failure of a link.
+//! - [`Socket::rendezvous`] connects two ends that call each other at the same time, where neither
+//!   can listen.
+//! - A [`Port`] is a UDP port with options, from which any number of calls may be made;
+//!   [`Reconnect`] repeats a call until the listener answers.
+//! - [`StreamId`] parses the common forms of stream IDs. [`Listener::gate`] decides on callers by
+//!   an asynchronous hook, which may query a database or a server.
 //! - [`Config`] has the options of a connection. The defaults are those of libsrt's live mode.
-//! - One stream for many viewers, of whom a slow one holds nobody up, is the example `fan_out`.
+//! - The example `fan_out` sends one stream to many viewers; a slow viewer delays no other.
 //! - With [`Config::file`] a connection carries a stream of bytes ([`ByteStream`]) or messages of
-//!   any size, and nothing is left out.
+//!   any size, and every byte is delivered.
 //!
 //! ```
 //! use std::time::Duration;
@@ -56,20 +57,20 @@
 //! # How it runs
 //!
 //! Each UDP socket has one task, its driver; a connection has none. The protocol itself is in
-//! `punctual-proto`, which knows no sockets and no clock. The driver and the application's calls
-//! share it under a lock that is held for short stretches only.
+//! `punctual-proto`, which has no sockets and no clock. The driver and the application's calls
+//! share it under a lock that is held only briefly.
 //!
 //! Datagrams are sent and received many at a time, where the system can (GSO and GRO on Linux).
 //! When a driver is late, what is due goes out in one batch, so load makes batches larger and the
 //! cost of a packet smaller. [`Socket::send_many`] and [`Socket::recv_many`] do the same for the
 //! application.
 //!
-//! On Linux a message is handed over within 200 µs of its time on a machine that is not overloaded,
-//! and within half a millisecond where more than 2,500 messages a second come to a port; elsewhere
-//! tokio's timer limits this to 1 ms or what the system's timer gives.
+//! On Linux a message is delivered within 200 µs of its time on a machine that is not overloaded,
+//! and within half a millisecond if a port receives more than 2,500 messages a second. On other
+//! systems tokio's timer limits the precision to 1 ms or to that of the system's timer.
 //!
-//! All futures are cancel safe. A runtime of either flavour serves; a [`Listener`] may be sharded
-//! over several UDP sockets, and so over cores.
+//! All futures are cancel safe. Both flavours of tokio's runtime work; a [`Listener`] may be
+//! sharded over several UDP sockets, and so over several cores.
 #![forbid(unsafe_code)]
 #![expect(clippy::disallowed_types, reason = "this crate owns the locks and the sockets")]
 
@@ -77,7 +78,6 @@ mod accept;
 mod byte_stream;
 mod caller_log;
 mod config;
-mod crowd;
 mod decisions;
 mod deliveries;
 mod driver;
@@ -87,6 +87,7 @@ mod gathered;
 mod group;
 mod key_task;
 mod listener;
+mod memory;
 mod outbox;
 mod outgoing;
 mod port;

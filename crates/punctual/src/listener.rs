@@ -23,8 +23,8 @@ use crate::udp::{self, address_of};
 
 /// Listens for callers on one UDP port.
 ///
-/// Dropped, it stops listening: callers that wait for an answer are rejected with
-/// [`RejectReason::CLOSE`], and connections that were accepted live on.
+/// It stops listening when it is dropped: callers that wait for an answer are rejected with
+/// [`RejectReason::CLOSE`], and accepted connections stay open.
 ///
 /// ```
 /// use punctual::{Config, Listener, RejectReason, Socket};
@@ -59,7 +59,8 @@ pub struct Listener {
 
 impl Listener {
     /// Listens at `local`; port 0 takes any free port. `connection` are the options of accepted
-    /// connections. Must be called within a tokio runtime.
+    /// connections. Must be called within a tokio runtime. Errors as
+    /// [`bind_with`](Self::bind_with).
     pub async fn bind(local: SocketAddr, connection: Config) -> Result<Self, Error> {
         let port = PortConfig { local: Some(local), ..PortConfig::default() };
         Self::bind_with(ListenerConfig { port, connection, ..ListenerConfig::default() }).await
@@ -67,14 +68,14 @@ impl Listener {
 
     /// Listens with options of the UDP port, the number of shards and the backlog.
     ///
-    /// Errors: an option out of range, or what the system says, for example that the address is in
-    /// use.
+    /// Errors: an option out of range, or an error of the system, for example that the address is
+    /// in use.
     pub async fn bind_with(config: ListenerConfig) -> Result<Self, Error> {
         Self::bind_all(vec![config]).await
     }
 
-    /// Listens at several ports as one listener, so that the links of a group may come in at each
-    /// of them. Errors as [`bind_with`](Self::bind_with); there must be a port.
+    /// Listens at several ports as one listener, so that the links of a group may call at any of
+    /// them. Errors as [`bind_with`](Self::bind_with); also if there is no port.
     pub async fn bind_all(configs: Vec<ListenerConfig>) -> Result<Self, Error> {
         let callers = Arc::<AcceptQueue>::default();
         let mut handles = Vec::new();
@@ -100,7 +101,7 @@ impl Listener {
         Self { callers, shards: vec![port.handle().clone()], local }
     }
 
-    /// Opens the shards of one port; the port's address.
+    /// Opens the shards of one port. Returns the port's address.
     fn open(
         config: ListenerConfig,
         callers: &Arc<AcceptQueue>,
@@ -136,12 +137,12 @@ impl Listener {
         }
         if shards > 1 {
             let shards: Vec<_> = handles[before..].iter().map(Handle::shared).collect();
-            Shared::introduce(&shards);
+            Shared::set_siblings(&shards);
         }
         Ok(local)
     }
 
-    /// The next caller, waiting for an answer.
+    /// Waits for the next caller and returns it; it waits for an answer.
     ///
     /// Errors: [`Error::Stopped`] when the runtime is shut down.
     ///
@@ -151,7 +152,7 @@ impl Listener {
         self.callers.pop(stopped).await.ok_or(Error::Stopped)
     }
 
-    /// Whether a caller waits, so that [`incoming`](Self::incoming) gives it at once; at any time.
+    /// Whether a caller waits, so that [`incoming`](Self::incoming) returns it at once.
     pub fn has_caller(&self) -> bool {
         !self.callers.is_empty()
     }
@@ -168,10 +169,11 @@ impl Listener {
         }
     }
 
-    /// Accepts the next caller that `hook` accepts, with the options that it gives; the others are
-    /// rejected with its reason. Errors as [`incoming`](Self::incoming); cancel safe as that is.
+    /// Accepts the next caller that `hook` accepts, with the options that it returns; other callers
+    /// are rejected with its reason. Errors as [`incoming`](Self::incoming); cancel safe as that
+    /// is.
     ///
-    /// Callers wait while `hook` decides on another. To ask a database or another server, see
+    /// Callers wait while `hook` decides on another. To query a database or another server, see
     /// [`gate`](Self::gate).
     pub async fn accept_with(
         &self,
@@ -194,8 +196,8 @@ impl Listener {
         }
     }
 
-    /// Accepts the next caller, or the next group of them: the further links of a group that was
-    /// accepted join it by themselves, whether anybody accepts or not. Errors as
+    /// Accepts the next caller, or the next group by its first link. The further links of an
+    /// accepted group join it without a call of this method. Errors as
     /// [`incoming`](Self::incoming); cancel safe as that is.
     pub async fn accept_any(&self) -> Result<Accepted, Error> {
         loop {
@@ -210,45 +212,45 @@ impl Listener {
         }
     }
 
-    /// A gate before this listener: `hook` decides on each caller and may take its time, while
-    /// others come and are decided on at once. It is asked about every link of a group, too.
+    /// Turns this listener into a gate: the asynchronous `hook` decides on each caller, on many at
+    /// the same time. It decides on every link of a group, too.
     pub fn gate<H, D>(self, hook: H) -> Gate<H>
     where
         H: Fn(CallerInfo) -> D,
         D: Future<Output = Result<Config, RejectReason>> + Send + 'static,
     {
-        self.callers.ask_for_links();
+        self.callers.require_answers_for_links();
         Gate::new(self, hook)
     }
 
-    /// The queue that callers wait in.
+    /// The queue of callers that wait for an answer.
     pub(crate) const fn callers(&self) -> &Arc<AcceptQueue> {
         &self.callers
     }
 
-    /// Takes no more than `limit` callers at a time from now on, on each shard: see
-    /// [`ListenerConfig::max_callers`]. With zero, everybody is refused; connections that were
-    /// accepted live on.
+    /// Limits the callers at the same time from now on, on each shard: see
+    /// [`ListenerConfig::max_callers`]. With zero, all callers are refused; accepted connections
+    /// stay open.
     pub fn limit_callers(&self, limit: Option<usize>) {
         for shard in &self.shards {
             shard.shared().call_and_wake(|state, _| state.endpoint.limit_callers(limit));
         }
     }
 
-    /// The same with a `hook` that also hands over a value of its own for each caller that it lets
-    /// in.
+    /// As [`gate`](Self::gate), with a `hook` that also returns a value of any type for each caller
+    /// that it accepts.
     pub fn gate_with_value<H, D, T>(self, hook: H) -> ValueGate<H, T>
     where
         H: Fn(CallerInfo) -> D,
         D: Future<Output = Result<(Config, T), RejectReason>> + Send + 'static,
         T: Send + 'static,
     {
-        self.callers.ask_for_links();
+        self.callers.require_answers_for_links();
         ValueGate::new(self, hook)
     }
 
-    /// The local address, of the first one if there are several. The IP address is unspecified if
-    /// the listener was bound to any.
+    /// The local address, that of the first port if there are several. The IP address is
+    /// unspecified if the listener was bound to all addresses.
     pub fn local_addr(&self) -> SocketAddr {
         self.local
     }
@@ -268,7 +270,7 @@ impl Drop for Listener {
     }
 }
 
-/// Binds the first socket where the configuration says, and the others to the same port.
+/// Binds the first socket to the configured address, and the others to the same port.
 fn bind_shards(mut port: PortConfig, shards: usize) -> Result<Arc<[Arc<UdpSocket>]>, Error> {
     let shared = shards > 1;
     let mut sockets = vec![Arc::new(udp::bind(&port, shared)?)];
@@ -282,13 +284,13 @@ fn bind_shards(mut port: PortConfig, shards: usize) -> Result<Arc<[Arc<UdpSocket
 /// The connection or group of a caller that was accepted.
 #[derive(Clone, Debug)]
 pub enum Accepted {
-    /// A connection of its own.
+    /// A single connection.
     Socket(Socket),
     /// A group, by its first link.
     Group(Group),
 }
 
-/// A caller that waits for an answer. Dropped without one, it is rejected with
+/// A caller that waits for an answer. If it is dropped without one, the caller is rejected with
 /// [`RejectReason::FALLBACK`].
 ///
 /// The caller gives up after its connect timeout, three seconds by default.
@@ -299,16 +301,16 @@ pub struct IncomingCall {
     answered: bool,
 }
 
-/// The facts about a caller that waits for an answer.
+/// The description of a caller that waits for an answer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct CallerInfo {
-    /// Its address.
+    /// The caller's address.
     pub remote: SocketAddr,
-    /// The stream ID that it sent; empty if none.
+    /// The stream ID that the caller sent; empty if it sent none.
     pub stream_id: String,
-    /// Its SRT version, 0x00MMmmpp.
+    /// The caller's SRT version, 0x00MMmmpp.
     pub peer_version: u32,
-    /// The group that it wants to be a link of, if it does.
+    /// The group that the caller wants to join as a link; `None` for a single connection.
     pub group: Option<GroupOffer>,
 }
 
@@ -329,20 +331,20 @@ impl IncomingCall {
         address_of(self.incoming.path)
     }
 
-    /// The stream ID that it sent; empty if none.
+    /// The stream ID that the caller sent; empty if it sent none.
     pub fn stream_id(&self) -> &str {
         &self.incoming.stream_id
     }
 
-    /// The parsed stream ID, in whichever of the usual forms it is.
+    /// The parsed stream ID, in any of the common forms.
     ///
-    /// Errors: it begins as one of these forms and breaks its rules. The error has a
-    /// [code](StreamIdError::reject_reason) to refuse the caller with.
+    /// Errors: it begins as one of these forms but violates its syntax.
+    /// [`StreamIdError::reject_reason`] is the code to reject the caller with.
     pub fn parsed_stream_id(&self) -> Result<StreamId, StreamIdError> {
         StreamId::parse(self.stream_id())
     }
 
-    /// The facts about the caller.
+    /// The description of the caller.
     pub fn info(&self) -> CallerInfo {
         CallerInfo {
             remote: self.remote(),
@@ -352,26 +354,28 @@ impl IncomingCall {
         }
     }
 
-    /// Its SRT version, 0x00MMmmpp.
+    /// The caller's SRT version, 0x00MMmmpp.
     pub fn peer_version(&self) -> u32 {
         self.incoming.peer_version
     }
 
-    /// The group that it wants to be a link of, if it does.
+    /// The group that the caller wants to join as a link; `None` for a single connection.
     pub fn group(&self) -> Option<GroupOffer> {
         self.incoming.group
     }
 
-    /// Accepts it as the first link of a group, with the listener's options; its further links
-    /// join by themselves. `None` if it joined an established group.
+    /// Accepts the caller as the first link of a group, with the listener's options; the group's
+    /// further links join without a call of this method. Returns `None` if the caller joined an
+    /// established group.
     ///
-    /// Errors as [`accept`](Self::accept); also if it is no link.
+    /// Errors as [`accept`](Self::accept); also if the caller is not a link of a group.
     pub fn accept_group(self) -> Result<Option<Group>, Error> {
         self.answer_group(None)
     }
 
-    /// The same with these options, such as a passphrase that belongs to the stream ID. They apply
-    /// to the further links as well; a link of an established group has that group's.
+    /// As [`accept_group`](Self::accept_group), with these options, such as a passphrase that
+    /// belongs to the stream ID. They apply to the further links as well; a link of an established
+    /// group gets the options of that group.
     pub fn accept_group_with(self, config: Config) -> Result<Option<Group>, Error> {
         self.answer_group(Some(config))
     }
@@ -389,8 +393,8 @@ impl IncomingCall {
         callers.admit(self, &offer, config)
     }
 
-    /// Accepts it as what it asks to be, a connection or a link; `None` for a link of a group that
-    /// stands already.
+    /// Accepts the caller as a connection or as a link of a group, as it requests. Returns `None`
+    /// if it joined an established group.
     pub(crate) fn answer_any(self, config: Option<Config>) -> Result<Option<Accepted>, Error> {
         if self.group().is_some() {
             return self.answer_group(config).map(|group| group.map(Accepted::Group));
@@ -398,14 +402,13 @@ impl IncomingCall {
         self.answer(config).map(|socket| Some(Accepted::Socket(socket)))
     }
 
-    /// Derives the keys that the caller's passphrase asks for, which takes a fraction of a
-    /// millisecond, so that an answer with these options need not.
+    /// Derives the keys for the caller's key message, for a later answer with these options. It
+    /// takes a fraction of a millisecond.
     pub(crate) fn derive_keys(&self, config: &Config) {
         derive_here(self.port.shared(), self.incoming.id, Some(config));
     }
 
-    /// Accepts it as a link of a group. The keys are derived before, by
-    /// [`derive_keys`](Self::derive_keys).
+    /// Accepts the caller as a link of a group. Call [`derive_keys`](Self::derive_keys) first.
     pub(crate) fn answer_link(
         mut self,
         config: &Config,
@@ -418,26 +421,26 @@ impl IncomingCall {
             let config = Some(config.clone());
             let id = state.endpoint.accept_link(now, self.incoming.id, config, membership)?;
             let signals = state.open(id, Phase::Connected);
-            signals.tell(group);
+            signals.join(group);
             Ok::<_, Error>((id, signals))
         })?;
         Ok(Socket::new(Arc::clone(shared), id, signals))
     }
 
-    /// Accepts it with the listener's options.
+    /// Accepts the caller with the listener's options.
     ///
-    /// Errors: [`Error::Accept`] if it has given up, or does not fit the options, or there are too
-    /// many connections.
+    /// Errors: [`Error::Accept`] if the caller has given up or is not compatible with the options,
+    /// or if there are too many connections.
     pub async fn accept(self) -> Result<Socket, Error> {
         self.answer(None)
     }
 
-    /// Accepts it with these options. Errors as [`accept`](Self::accept).
+    /// Accepts the caller with these options. Errors as [`accept`](Self::accept).
     pub async fn accept_with(self, config: Config) -> Result<Socket, Error> {
         self.answer(Some(config))
     }
 
-    /// Rejects it.
+    /// Rejects the caller with this reason.
     pub fn reject(mut self, reason: RejectReason) {
         self.refuse(reason);
     }

@@ -1,4 +1,4 @@
-//! Datagrams on their way out, many at a time.
+//! The queue of outgoing datagrams, sent in batches.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,12 +11,12 @@ use crate::sources::Sources;
 use crate::statistics::PortStatistics;
 use crate::udp::address_of;
 
-/// Datagrams that the machine gave out and that wait for the socket to take them.
+/// Datagrams that the protocol produced and the socket has not taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    /// All their bytes, in the order of `transmits`.
+    /// The bytes of all datagrams, in the order of `transmits`.
     pub(crate) bytes: Vec<u8>,
-    /// The transmits that `bytes` holds, from `start` on.
+    /// The transmits whose bytes begin at `start`.
     transmits: VecDeque<Transmit>,
     start: usize,
 }
@@ -26,20 +26,20 @@ impl Outbox {
         self.transmits.is_empty()
     }
 
-    /// Whether there is enough for one round of sending.
+    /// Whether there are enough datagrams for one round of sending.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes.len() >= FULL
     }
 
-    /// Adds `transmit`, whose bytes were appended to `bytes`.
+    /// Adds `transmit`, whose bytes the caller has appended to `bytes`.
     pub(crate) fn push(&mut self, transmit: Transmit) {
         self.transmits.push_back(transmit);
     }
 
-    /// Sends everything, or as much as the socket takes; says whether that was everything.
+    /// Sends as much as the socket takes. Returns whether that was everything.
     ///
-    /// `send` is given datagrams for one address and their size, and gives the bytes that it dealt
-    /// with; `None` if the socket takes nothing at the moment.
+    /// `send` gets an address, datagrams for it and their size. It returns the number of bytes that
+    /// it sent or gave up; `None` if the socket takes nothing at the moment.
     pub(crate) fn flush(
         &mut self,
         mut send: impl FnMut(SocketAddr, &[u8], usize) -> Option<usize>,
@@ -62,7 +62,7 @@ impl Outbox {
     }
 }
 
-/// Everything that sending needs besides the datagrams.
+/// The socket and the state that sending needs besides the datagrams.
 pub(crate) struct Sender<'a> {
     pub(crate) udp: &'a UdpSocket,
     pub(crate) sources: Option<&'a mut Sources>,
@@ -70,8 +70,8 @@ pub(crate) struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    /// Sends as much of `contents` as goes into one call. Gives the bytes that are dealt with, sent
-    /// or given up; `None` if the socket takes nothing at the moment.
+    /// Sends as much of `contents` as fits into one system call. Returns the number of bytes that
+    /// were sent or given up; `None` if the socket takes nothing at the moment.
     pub(crate) fn send(
         &mut self,
         remote: SocketAddr,
@@ -89,8 +89,8 @@ impl Sender<'_> {
         }
     }
 
-    /// The system refused a datagram of `size` bytes. Perhaps the address to send it from is gone:
-    /// then it is sent again without one.
+    /// Handles an error of the system for a datagram of `size` bytes. The local address to send
+    /// from may be gone: then 0 is returned, so that the datagram is sent once more without it.
     #[cold]
     fn refused(&mut self, error: &io::Error, remote: SocketAddr, size: usize) -> usize {
         if let Some(sources) = self.sources.as_deref_mut()
@@ -104,7 +104,8 @@ impl Sender<'_> {
     }
 }
 
-/// Bytes after which sending starts: a few full calls, so that the lock is not held for long.
+/// The number of bytes after which sending starts: a few full system calls, so that the lock is
+/// held only briefly.
 const FULL: usize = 4 << 16;
 
 #[cfg(test)]
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blocked_outbox_goes_on_where_it_was() {
+    fn a_blocked_outbox_continues_where_it_stopped() {
         let mut outbox = Outbox::default();
         let mut expected = Vec::new();
         for n in 0..5_u8 {
@@ -168,7 +169,7 @@ mod tests {
             }
         }
 
-        /// Sends zeros in segments, and gives the sizes of the datagrams that arrive.
+        /// Sends zeros in segments. Returns the sizes of the datagrams that arrive.
         async fn send(&mut self, size: usize, segment_size: usize) -> Vec<usize> {
             let remote = self.peer.local_addr().unwrap();
             let mut outbox = Outbox { bytes: vec![0; size], ..Outbox::default() };
@@ -188,10 +189,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_address_that_is_gone_is_no_source_any_more() {
+    async fn a_local_address_that_is_gone_is_not_used_any_more() {
         let mut bench = Bench::new().await;
         let remote = bench.peer.local_addr().unwrap();
-        // An address for documentation: nobody has it.
+        // An address for documentation, which no machine has.
         bench.sources.learn(remote, "192.0.2.1".parse().unwrap());
         assert_eq!(bench.send(25, 10).await, [10, 10, 5]);
         assert_eq!(bench.sources.of(remote), None);
@@ -199,16 +200,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_batch_that_the_system_refuses_goes_one_by_one() {
+    async fn a_batch_that_the_system_refuses_is_sent_one_by_one() {
         let mut bench = Bench::new().await;
-        // More in one call than a UDP packet can be cut from.
+        // More than the system accepts in one call.
         assert_eq!(bench.send(70_000, 20_000).await, [20_000, 20_000, 20_000, 10_000]);
         assert_eq!(bench.statistics.send_errors, 0);
         assert_eq!(bench.statistics.bytes_sent, 70_000);
     }
 
     #[tokio::test]
-    async fn a_datagram_that_the_system_refuses_is_counted_and_passed_over() {
+    async fn a_datagram_that_the_system_refuses_is_counted_and_skipped() {
         let mut bench = Bench::new().await;
         assert!(bench.send(66_000, 66_000).await.is_empty());
         assert_eq!(bench.statistics.send_errors, 1);

@@ -19,8 +19,8 @@ use crate::udp;
 
 /// A UDP port from which calls are made. Clones share it.
 ///
-/// Connections of one port to one listener share a 4-tuple, so their datagrams leave in common
-/// batches: with many streams to one peer that costs far less than a port for each, which is what
+/// Connections of one port to one listener share a 4-tuple, so their datagrams are sent in common
+/// batches: many streams to one peer cost far less than with one port for each, which is what
 /// [`Socket::connect`] uses.
 ///
 /// The port stays open until its last clone is dropped and its connections are closed.
@@ -48,15 +48,15 @@ pub struct Port {
 }
 
 impl Port {
-    /// Opens a UDP port. Must be called within a tokio runtime, whose task the port's driver is.
+    /// Opens a UDP port. Must be called within a tokio runtime, which runs the port's driver.
     ///
-    /// Errors: an option out of range, or what the system says, for example that the address is in
-    /// use.
+    /// Errors: an option out of range, or an error of the system, for example that the address is
+    /// in use.
     pub async fn bind(config: PortConfig) -> Result<Self, Error> {
         let udp = Arc::new(udp::bind(&config, false)?);
         let shards = Arc::from([Arc::clone(&udp)]);
         let mut endpoint = EndpointConfig::new(seed()?);
-        // The port may become a listener's.
+        // The port may listen later.
         endpoint.key_derivations = Some(DERIVATIONS);
         Ok(Self { handle: start(udp, shards, endpoint, config.coalesce)? })
     }
@@ -72,15 +72,15 @@ impl Port {
         self.dial(remote, |endpoint, now, remote| endpoint.connect(now, remote, config)).await
     }
 
-    /// Meets the end at `remote`, which does the same towards this port at about the same time, and
-    /// waits until both have met. Neither listens: so two ends meet whose firewalls let out calls
-    /// only.
+    /// Connects by rendezvous (draft section 4.3.2) to the end at `remote`, which calls this port
+    /// at about the same time, and waits until the connection is established. Neither end listens,
+    /// so two ends can connect whose firewalls permit only outgoing calls.
     ///
-    /// Both need the same port numbers in mind: `remote` is the port that the other end has bound,
-    /// and the other end calls the one that this port is bound to.
+    /// Both ends must know both ports: `remote` is the port that the other end has bound, and the
+    /// other end calls the one that this port is bound to.
     ///
-    /// Errors: [`Error::Closed`] with the reason if the other end refuses, does not fit, or does
-    /// not come within ten times the [connect timeout](Config::connect_timeout);
+    /// Errors: [`Error::Closed`] with the reason if the other end refuses, has incompatible
+    /// options, or does not call within ten times the [connect timeout](Config::connect_timeout);
     /// [`Error::Connect`] and [`Error::Io`] if `remote` cannot be called from here, or a rendezvous
     /// with it is under way already.
     ///
@@ -106,7 +106,7 @@ impl Port {
         self.dial(remote, |endpoint, now, remote| endpoint.rendezvous(now, remote, config)).await
     }
 
-    /// Begins a connection and waits until it stands.
+    /// Begins a connection and waits until it is established.
     async fn dial(
         &self,
         remote: SocketAddr,
@@ -138,18 +138,18 @@ impl Port {
         let (id, signals) = shared.call_and_wake(|state, now| {
             let id = state.endpoint.connect_link(now, remote, config, membership)?;
             let signals = state.open(id, Phase::Connecting);
-            signals.tell(group);
+            signals.join(group);
             Ok::<_, Error>((id, signals))
         })?;
         Ok(Socket::new(Arc::clone(shared), id, signals))
     }
 
-    /// Keeps the port open, and leads to its connections.
+    /// The handle, which keeps the port open.
     pub(crate) const fn handle(&self) -> &Handle {
         &self.handle
     }
 
-    /// The local address. The IP address is unspecified if the port was bound to any.
+    /// The local address. The IP address is unspecified if the port was bound to all addresses.
     pub fn local_addr(&self) -> SocketAddr {
         self.handle.shared().udp.local_addr()
     }
@@ -160,7 +160,7 @@ impl Port {
     }
 }
 
-/// Starts the driver of a port. The port is open as long as the handle or a connection is.
+/// Starts the driver of a port. The port stays open while there is a handle or a connection.
 pub(crate) fn start(
     udp: Arc<UdpSocket>,
     shards: Arc<[Arc<UdpSocket>]>,
@@ -175,7 +175,7 @@ pub(crate) fn start(
     Ok(handle)
 }
 
-/// The machine's chance: from the operating system, by the `getrandom` crate.
+/// A seed for the protocol's random numbers, from the operating system.
 pub(crate) fn seed() -> Result<[u8; 32], Error> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(std::io::Error::other)?;

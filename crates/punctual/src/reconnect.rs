@@ -1,4 +1,4 @@
-//! Calling until somebody answers.
+//! Repeated calls until a listener answers.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -18,14 +18,14 @@ use crate::socket::Socket;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), punctual::Error> {
-/// # let nobody = std::net::UdpSocket::bind("127.0.0.1:0")?.local_addr()?;
+/// # let unanswered = std::net::UdpSocket::bind("127.0.0.1:0")?.local_addr()?;
 /// let config = Config::default().with_connect_timeout(Duration::from_millis(50))?;
 /// let reconnect = Reconnect {
 ///     first_pause: Duration::from_millis(10),
 ///     attempts: Some(3),
 ///     ..Reconnect::default()
 /// };
-/// let error = reconnect.connect(nobody, config).await.unwrap_err();
+/// let error = reconnect.connect(unanswered, config).await.unwrap_err();
 /// assert_eq!(error.to_string(), "no answer within 50 ms");
 /// # Ok(())
 /// # }
@@ -36,8 +36,8 @@ pub struct Reconnect {
     pub first_pause: Duration,
     /// The longest pause. Default 8 s.
     pub longest_pause: Duration,
-    /// Attempts until the last one's error is returned; at least one is made. `None` (default) for
-    /// no end.
+    /// The number of attempts, at least one, after which the error of the last one is returned.
+    /// `None` (default) for no limit.
     pub attempts: Option<u32>,
 }
 
@@ -52,14 +52,15 @@ impl Default for Reconnect {
 }
 
 impl Reconnect {
-    /// Calls as [`Socket::connect`] does, from a new UDP port each time.
+    /// Calls as [`Socket::connect`] does, from a new UDP port for each attempt. Returns the error
+    /// of the last attempt if all have failed.
     ///
     /// Cancel safe: dropping it ends the attempts.
     pub async fn connect(&self, remote: SocketAddr, config: Config) -> Result<Socket, Error> {
         self.repeat(remote, || Socket::connect(remote, config.clone())).await
     }
 
-    /// Calls as [`Port::connect`] does.
+    /// Calls as [`Port::connect`] does. Returns the error of the last attempt if all have failed.
     ///
     /// Cancel safe: dropping it ends the attempts.
     pub async fn connect_from(

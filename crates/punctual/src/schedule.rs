@@ -1,4 +1,4 @@
-//! When a driver has its next turn.
+//! The times of a driver's turns.
 
 use std::time::Duration;
 
@@ -6,28 +6,29 @@ use punctual_units::Instant;
 
 use crate::deliveries::Deliveries;
 
-/// Decides when the driver of a port wakes up: when something is due, but under load what falls due
-/// close together is done in one turn, so that load makes batches larger, and the cost of a packet
-/// smaller, instead of turns more frequent.
+/// Decides when the driver of a port wakes up. It wakes up when something is due; under load, work
+/// that is due at nearly the same time is done in one turn, so that load makes batches larger, and
+/// the cost of a packet smaller, instead of turns more frequent.
 ///
-/// A turn for which the driver would have to wake up is put off once turns follow each other more
-/// often than 2,500 times a second. A stream of 10 Mb/s takes a thousand, so it is on time. A turn
-/// that a call of the application causes, whose task is awake already, is put off only beyond ten
-/// thousand: a wake-up for it costs more than several such turns. Messages of faster streams are
-/// delivered [together](Deliveries).
+/// Turns for which the driver would have to wake up are delayed when there are more than 2,500 of
+/// them a second. A stream of 10 Mb/s has a thousand packets a second, so it is on time. Turns that
+/// calls of the application cause run in a task that is awake already; they are delayed only beyond
+/// 10,000 a second, since a wake-up costs more than several such turns. Messages of faster streams
+/// are delivered [together](Deliveries).
 ///
-/// Turns that are not crowded happen at their exact time: a driver may save up a few.
+/// Turns at a lower rate happen at their exact time: a quiet driver saves up a few turns for a
+/// burst.
 ///
-/// A port that may let work gather ([`coalesce`](crate::PortConfig::coalesce)) wakes up no more
-/// than once in that time, at multiples of it, when other tasks that let work gather wake up, too.
+/// A port with [`coalesce`](crate::PortConfig::coalesce) wakes up at most once in that time, at
+/// multiples of it, so that it wakes up together with other tasks that do the same.
 #[derive(Debug)]
 pub(crate) struct Schedule {
-    /// Limits turns for which the driver wakes up.
+    /// Limits the rate of turns for which the driver wakes up.
     wake_ups: Limit,
-    /// Limits turns that calls of the application cause.
+    /// Limits the rate of turns that calls of the application cause.
     calls: Limit,
     deliveries: Deliveries,
-    /// The next turn that nobody else causes; `None` for never.
+    /// The next turn, unless a datagram causes an earlier one; `None` for never.
     next: Option<Instant>,
     /// The instant to which the alarm is set.
     alarm: Option<Instant>,
@@ -43,24 +44,24 @@ pub(crate) struct Work {
     pub(crate) is_delivery: bool,
 }
 
-/// Limits how often turns follow each other.
+/// Limits the rate of turns.
 #[derive(Debug)]
 struct Limit {
     /// The mean time between turns under load.
     grain: Duration,
-    /// Whether turns that may wait happen at multiples of the grain.
+    /// Whether delayed turns happen at multiples of the grain.
     on_grid: bool,
-    /// The earliest time of a turn that may wait.
+    /// The earliest time of the next turn that may be delayed.
     ready: Instant,
 }
 
 impl Limit {
-    /// A limit of one turn in a `grain`, or in the time that work may gather.
+    /// A limit of one turn per `grain`, or per `coalesce` if that is longer.
     fn new(grain: Duration, coalesce: Duration) -> Self {
         Self { grain: coalesce.max(grain), on_grid: !coalesce.is_zero(), ready: Instant::default() }
     }
 
-    /// A turn begins, whatever caused it.
+    /// Counts a turn of any cause, which begins now.
     fn count(&mut self, now: Instant) {
         self.ready = if self.on_grid {
             now.next_multiple_of(self.grain)
@@ -89,7 +90,7 @@ impl Default for Schedule {
 }
 
 impl Schedule {
-    /// A schedule that lets work gather for `coalesce`.
+    /// The schedule of a port with this `coalesce` time.
     pub(crate) fn new(coalesce: Duration) -> Self {
         Self {
             wake_ups: Limit::new(WAKE_UP_GRAIN, coalesce),
@@ -101,28 +102,30 @@ impl Schedule {
         }
     }
 
-    /// How long before its time a message is delivered together with one that is due.
+    /// How long before its time a message may be delivered together with others.
     pub(crate) fn early_delivery(&self) -> Duration {
         self.deliveries.early()
     }
 
-    /// A turn begins.
+    /// Notes that a turn begins.
     pub(crate) fn begin(&mut self, now: Instant) {
         self.wake_ups.count(now);
-        // Where work gathers, a wake-up leaves the calls that follow it their own turn.
+        // With `coalesce`, a wake-up does not delay the first call after it.
         if !self.calls.on_grid {
             self.calls.count(now);
         }
     }
 
-    /// A turn ends, and `work` is next.
+    /// Schedules the next turn as one ends, with `work` as the next work. Returns the action that
+    /// causes it.
     pub(crate) fn end(&mut self, now: Instant, work: Option<Work>, blocked: bool) -> Action {
         self.blocked = blocked;
         self.next = work.map(|work| {
             if work.is_delivery {
                 self.deliveries.plan(now, work.due, self.wake_ups.ready);
             }
-            // While the socket takes nothing, what waits to be sent is always due.
+            // While the socket takes nothing, datagrams that wait to be sent would make every turn
+            // due at once.
             let least = if blocked { now + BLOCKED_GRAIN } else { self.least(work) };
             work.due.max(least)
         });
@@ -132,9 +135,9 @@ impl Schedule {
         }
     }
 
-    /// Something happened between turns, and now `work` is next.
+    /// Reschedules the next turn after a call between turns, since which `work` is the next work.
     pub(crate) fn advance(&mut self, now: Instant, work: Work) -> Action {
-        // A call that makes nothing due at once needs a wake-up as anything else does.
+        // A call that makes nothing due now is like any other wake-up.
         let is_call = work.due <= now;
         let due = work.due.max(if is_call { self.calls.ready } else { self.least(work) });
         if self.blocked || self.next.is_some_and(|next| next <= due) {
@@ -156,7 +159,7 @@ impl Schedule {
         }
     }
 
-    /// Something happened between turns that must not wait.
+    /// Causes a turn now, since something happened that must not wait.
     pub(crate) fn hurry(&mut self, now: Instant) -> Action {
         if self.next.is_some_and(|next| next <= now) {
             return Action::None;
@@ -165,9 +168,9 @@ impl Schedule {
         Action::Wake
     }
 
-    /// Whether the alarm need not be set anew from `alarm` to `next`. That it goes off too early
-    /// costs one turn, once; setting it costs a system call in each turn that puts off something
-    /// far away, such as a keepalive.
+    /// Whether the alarm can remain at `alarm` although the next turn is at `next`. An alarm that
+    /// goes off too early costs one turn, once; setting it would cost a system call in each turn
+    /// that delays something far in the future, such as a keepalive.
     fn serves(&self, now: Instant, alarm: Instant, next: Instant) -> bool {
         let is_far = alarm > now + NEAR_GRAINS * self.wake_ups.grain;
         now < alarm && (alarm == next || alarm < next && is_far)
@@ -185,16 +188,17 @@ impl Schedule {
     }
 }
 
-/// Mean time between turns under load for which the driver wakes up, and so the most that one is
-/// put off.
+/// The mean time between turns under load for which the driver wakes up, and so the longest delay
+/// of one.
 const WAKE_UP_GRAIN: Duration = Duration::from_micros(400);
-/// Mean time between turns under load that calls of the application cause.
+/// The mean time between turns under load that calls of the application cause.
 const CALL_GRAIN: Duration = Duration::from_micros(100);
-/// Turns that may follow each other without waiting after a calm time.
+/// The number of turns that may follow each other without delay after a quiet time.
 const SAVED_TURNS: u32 = 4;
-/// An alarm is near if no more turns than this fit before it.
+/// An alarm is near if at most this number of turns fits before it.
 const NEAR_GRAINS: u32 = 10;
-/// Time between attempts to go on when the system does not say that the socket can be written to.
+/// The time between attempts to send, in case the system does not report that the socket can be
+/// written to.
 const BLOCKED_GRAIN: Duration = Duration::from_millis(1);
 
 #[cfg(test)]
@@ -210,7 +214,7 @@ mod tests {
         schedule.end(now, work(due), false)
     }
 
-    /// Something other than a delivery.
+    /// Work other than a delivery.
     fn work(due: Instant) -> Option<Work> {
         Some(Work { due, is_delivery: false })
     }
@@ -220,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_calm_driver_is_on_time() {
+    fn a_quiet_driver_is_on_time() {
         let mut schedule = Schedule::default();
         for ms in 0..100 {
             let due = micros(1_000 * ms + 10);
@@ -231,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_off_does_not_set_the_alarm_anew() {
+    fn a_distant_alarm_is_not_set_again_for_each_delay() {
         let mut schedule = Schedule::default();
         let keepalive = |ms| micros(1_000 * ms + 1_000_000);
         assert_eq!(end(&mut schedule, micros(0), keepalive(0)), Action::SetAlarm(keepalive(0)));
@@ -243,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_near_alarm_is_put_off_instead_of_going_off_too_early() {
+    fn a_near_alarm_is_delayed_instead_of_going_off_too_early() {
         let mut schedule = Schedule::default();
         assert_eq!(end(&mut schedule, micros(0), micros(900)), Action::SetAlarm(micros(900)));
         assert_eq!(end(&mut schedule, micros(500), micros(900)), Action::None);
@@ -266,9 +270,9 @@ mod tests {
     }
 
     #[test]
-    fn no_turn_is_put_off_by_more_than_a_grain() {
+    fn no_turn_is_delayed_by_more_than_a_grain() {
         let mut schedule = Schedule::default();
-        // Datagrams cause turns far more often than the schedule would.
+        // Datagrams cause turns far more often than the limit.
         for us in 0..1_000 {
             schedule.begin(micros(us));
         }
@@ -312,16 +316,16 @@ mod tests {
         for us in 0..10 {
             schedule.begin(micros(us));
         }
-        let put_off = micros(9) + WAKE_UP_GRAIN;
+        let delayed = micros(9) + WAKE_UP_GRAIN;
         let ended = schedule.end(micros(9), work(micros(30)), false);
-        assert_eq!(ended, Action::SetAlarm(put_off));
+        assert_eq!(ended, Action::SetAlarm(delayed));
         assert_eq!(advance(&mut schedule, micros(10), micros(30)), Action::None);
     }
 
     #[test]
-    fn calls_wait_for_no_alarm_where_wake_ups_would() {
+    fn calls_run_at_a_rate_at_which_wake_ups_would_be_delayed() {
         let mut schedule = Schedule::default();
-        // 5,000 messages a second, each handed over by a task that is awake.
+        // 5,000 messages a second, each sent by a task that is awake.
         for message in 0..100 {
             let now = micros(200 * message);
             assert_eq!(advance(&mut schedule, now, now), Action::Wake, "message {message}");
@@ -330,12 +334,12 @@ mod tests {
         }
         let (now, due) = (micros(20_000), micros(20_010));
         schedule.begin(now);
-        let put_off = schedule.end(now, work(due), false);
-        assert_eq!(put_off, Action::SetAlarm(now + WAKE_UP_GRAIN));
+        let ended = schedule.end(now, work(due), false);
+        assert_eq!(ended, Action::SetAlarm(now + WAKE_UP_GRAIN));
     }
 
     #[test]
-    fn where_work_gathers_wake_ups_come_at_multiples_of_that_time() {
+    fn with_coalesce_wake_ups_come_at_multiples_of_that_time() {
         let coalesce = Duration::from_millis(5);
         let mut schedule = Schedule::new(coalesce);
         let (mut now, mut turns) = (micros(0), 0);
@@ -350,14 +354,14 @@ mod tests {
             assert_eq!(now.as_micros() % 5_000, 0);
         }
         assert_eq!(turns, 20);
-        // After a pause there is nothing to wait for.
+        // After a pause, a call is not delayed.
         schedule.begin(now);
         schedule.end(now, None, false);
         assert_eq!(advance(&mut schedule, micros(200_000), micros(200_000)), Action::Wake);
     }
 
     #[test]
-    fn where_work_gathers_the_first_call_after_a_wake_up_goes_out_at_once() {
+    fn with_coalesce_the_first_call_after_a_wake_up_is_handled_at_once() {
         let mut schedule = Schedule::new(Duration::from_millis(5));
         for tick in 0..20 {
             let now = micros(5_000 * tick + 30);

@@ -16,24 +16,24 @@ use punctual_units::Instant;
 use tokio::sync::Notify;
 
 use crate::accept::AcceptQueue;
-use crate::crowd::{self, Crowd};
 use crate::listener::IncomingCall;
+use crate::memory::{self, ConnectionPeak};
 use crate::schedule::{Action, Schedule, Work};
 use crate::statistics::PortStatistics;
 use crate::udp::address_of;
 
-/// One UDP port as its driver and its sockets see it.
+/// A UDP port, shared by its driver and its sockets.
 ///
-/// The lock is held for short, computing stretches only: never across an await, and across no
-/// system call but the setting of the alarm.
+/// The lock is held only for short computations: never across an await, and across no system call
+/// except the one that sets the alarm.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) udp: Arc<UdpSocket>,
     pub(crate) alarm: Alarm,
     shard: Shard,
-    /// The shards of the same port by their index, this one too; empty where it is the only one.
+    /// All shards of the port by their index, including this one; empty if it is the only one.
     siblings: OnceLock<Vec<Weak<Self>>>,
-    /// Whether this shard has nothing left to do of its own. It stays so.
+    /// Whether this shard has no work left. Once set, it stays set.
     finished: AtomicBool,
     state: Mutex<State>,
     statistics: Mutex<PortStatistics>,
@@ -54,7 +54,7 @@ impl Shared {
             handles: 0,
             callers: None,
             releases: Vec::new(),
-            crowd: Crowd::default(),
+            peak: ConnectionPeak::default(),
             schedule: Schedule::new(coalesce),
             driver: None,
             stopped: false,
@@ -71,27 +71,28 @@ impl Shared {
         }
     }
 
-    /// Makes the shards of a port known to each other.
-    pub(crate) fn introduce(shards: &[&Arc<Self>]) {
+    /// Sets the siblings of all `shards` of a port.
+    pub(crate) fn set_siblings(shards: &[&Arc<Self>]) {
         for shard in shards {
             let siblings = shards.iter().map(|shard| Arc::downgrade(shard)).collect();
             shard.siblings.get_or_init(|| siblings);
         }
     }
 
-    /// The shard whose connection a datagram belongs to that came here, if it is another one's: the
-    /// kernel deals out by address, and the peer's may have changed.
+    /// The other shard that owns a datagram's connection, if it is not this one: the kernel
+    /// distributes datagrams by address, and a peer's address may have changed.
     pub(crate) fn other_owner(&self, datagram: &[u8]) -> Option<Arc<Self>> {
         let siblings = self.siblings.get()?;
         let owner = self.shard.other_owner(datagram)?;
         siblings.get(usize::try_from(owner).ok()?)?.upgrade()
     }
 
-    /// Notes that this shard has nothing left to do of its own, and says whether that holds for all
-    /// shards of the port. Until then each goes on passing the others what the kernel gave it. The
-    /// last one wakes the others.
+    /// Notes that this shard has no work left, and returns whether this holds for all shards of the
+    /// port. Until it does, each shard keeps passing datagrams that the kernel gave it to their
+    /// owners. The last shard wakes the others.
     pub(crate) fn finish(&self) -> bool {
-        // Noted before looking, so that of two that finish at once one sees both.
+        // Set before the check, so that of two shards that finish at the same time at least one
+        // sees both.
         self.finished.store(true, Ordering::SeqCst);
         let siblings = self.siblings.get().into_iter().flatten().filter_map(Weak::upgrade);
         let siblings: Vec<_> = siblings.collect();
@@ -102,8 +103,8 @@ impl Shared {
         all
     }
 
-    /// Does something in the application's name, and sees to it that the driver wakes up in time
-    /// for what follows from it.
+    /// Makes a call of the application under the lock, and schedules the driver for the work that
+    /// follows from it.
     pub(crate) fn call<R>(&self, call: impl FnOnce(&mut State, Instant) -> R) -> R {
         self.call_and(call, |state, now| match state.next_work() {
             Some(work) => state.schedule.advance(now, work),
@@ -111,7 +112,7 @@ impl Shared {
         })
     }
 
-    /// As [`call`](Self::call), for what causes events or must go out at once.
+    /// As [`call`](Self::call), for calls that cause events or must be sent at once.
     pub(crate) fn call_and_wake<R>(&self, call: impl FnOnce(&mut State, Instant) -> R) -> R {
         self.call_and(call, |state, now| state.schedule.hurry(now))
     }
@@ -122,7 +123,7 @@ impl Shared {
         then: impl FnOnce(&mut State, Instant) -> Action,
     ) -> R {
         let mut state = self.lock();
-        // Read under the lock, so that the machine's time never runs backwards.
+        // Read under the lock, so that the protocol's time never runs backwards.
         let now = punctual_io::now();
         state.has_reached(now);
         let result = call(&mut state, now);
@@ -141,7 +142,8 @@ impl Shared {
         result
     }
 
-    /// A panic while the lock was held is a defect of the machine, and is told where it happened.
+    /// Locks the state. A poisoned lock is used: the panic that caused it is reported where it
+    /// happened.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -158,20 +160,21 @@ impl Shared {
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) endpoint: Endpoint,
-    /// The latest time that the machine was told of.
+    /// The latest time that the protocol was called with.
     reached: Instant,
-    /// Every connection that the machine holds.
+    /// Every connection of the endpoint.
     connections: HashMap<ConnectionId, Connection, BuildHasherDefault<IdHasher>>,
-    /// How many [`Handle`]s there are.
+    /// The number of [`Handle`]s.
     handles: usize,
-    /// Where callers wait for an answer, while a listener stands.
+    /// The queue of waiting callers, while there is a listener.
     callers: Option<Arc<AcceptQueue>>,
-    /// Connections that nobody can use any more.
+    /// Orphaned connections that have ended and are to be released.
     releases: Vec<ConnectionId>,
-    crowd: Crowd,
+    peak: ConnectionPeak,
     pub(crate) schedule: Schedule,
+    /// Wakes the task of the driver.
     pub(crate) driver: Option<Waker>,
-    /// Whether the driver is gone, which happens before its time when a runtime is shut down.
+    /// Whether the driver is gone, which happens early if the runtime is shut down.
     pub(crate) stopped: bool,
 }
 
@@ -180,13 +183,13 @@ pub(crate) struct State {
 struct Connection {
     signals: Arc<Signals>,
     phase: Phase,
-    /// Whether both ends have shaken hands, even if it has ended since.
+    /// Whether the handshake was done, even if the connection has ended since.
     connected: bool,
-    /// Whether its last [`Socket`](crate::Socket) is gone.
+    /// Whether its last [`Socket`](crate::Socket) was dropped.
     orphaned: bool,
 }
 
-/// How far a connection is.
+/// The phase of a connection.
 #[derive(Clone, Debug)]
 pub(crate) enum Phase {
     Connecting,
@@ -194,18 +197,19 @@ pub(crate) enum Phase {
     Closed(CloseReason),
 }
 
-/// The signals that tasks wait for. A task takes its ticket before it looks for something to do,
-/// and waits with it if it finds nothing: a signal in between is in the ticket.
+/// The signals that tasks wait for. A task creates its ticket (a `Notified` future) before it
+/// checks for something to do, and waits with it if it finds nothing: a signal in between completes
+/// the ticket.
 #[derive(Debug)]
 pub(crate) struct Signals {
     readable: Notify,
     writable: Notify,
     phase: Notify,
-    /// Whether something was announced since the machine last had nothing to receive. Set and
-    /// cleared under the lock, and read without it: a receiver that emptied the connection need not
-    /// look again before it waits.
+    /// Whether a `Readable` event has come since the protocol last had nothing to receive. Set and
+    /// cleared under the lock, and read without it: a receiver that has emptied the connection need
+    /// not take the lock again before it waits.
     announced: AtomicBool,
-    /// The group that the connection is a link of, if it is.
+    /// The signals of the group, if the connection is a link of one.
     group: OnceLock<Arc<GroupSignals>>,
 }
 
@@ -234,35 +238,35 @@ impl Signals {
         Self { readable, writable, phase, announced: AtomicBool::new(true), group: OnceLock::new() }
     }
 
-    /// There is something to receive.
+    /// Signals that there is something to receive.
     pub(crate) fn readable(&self) -> &Notify {
         &self.readable
     }
 
-    /// Whether there may be something to receive. If not, a ticket for `readable` that was taken
-    /// before tells when.
+    /// Whether there may be something to receive. If not, a ticket for `readable` that was created
+    /// before completes when there is.
     pub(crate) fn is_announced(&self) -> bool {
         self.announced.load(Ordering::Acquire)
     }
 
-    /// Under the lock: whether there may be something to receive.
+    /// Sets whether there may be something to receive. Called under the lock.
     pub(crate) fn set_announced(&self, announced: bool) {
         self.announced.store(announced, Ordering::Release);
     }
 
-    /// There is room to send.
+    /// Signals that there is room to send.
     pub(crate) fn writable(&self) -> &Notify {
         &self.writable
     }
 
-    /// The phase is another one.
+    /// Signals that the phase has changed.
     pub(crate) fn phase(&self) -> &Notify {
         &self.phase
     }
 
-    /// Tells a group from now on, too.
-    pub(crate) fn tell(&self, group: &Arc<GroupSignals>) {
-        // Nobody tells twice: a connection becomes a link when it is made.
+    /// Signals to this group as well from now on.
+    pub(crate) fn join(&self, group: &Arc<GroupSignals>) {
+        // Called once: a connection becomes a link when it is created.
         let _ = self.group.set(Arc::clone(group));
     }
 
@@ -298,37 +302,38 @@ impl Signals {
 }
 
 impl State {
-    /// It is `now`; the machine's time never runs backwards.
+    /// Sets the protocol's time to `now`, unless it is later already.
     pub(crate) fn has_reached(&mut self, now: Instant) {
         self.reached = self.reached.max(now);
     }
 
-    /// The next work of the machine.
+    /// The next work of the endpoint, and its time.
     pub(crate) fn next_work(&self) -> Option<Work> {
         let wake_up = self.endpoint.poll_timeout();
         let delivery = self.endpoint.next_delivery().map(WakeUp::At);
         Some(Work { due: wake_up.instant(self.reached)?, is_delivery: delivery == Some(wake_up) })
     }
 
-    /// Takes in a datagram as of the time when it came, or of what the machine was told since.
+    /// Passes a datagram to the protocol, with the time of its arrival or the latest time that the
+    /// protocol was called with.
     pub(crate) fn handle_datagram(&mut self, datagram: Datagram) {
         let Datagram { from, arrived, payload, .. } = datagram;
         self.has_reached(arrived);
         self.endpoint.handle_datagram(self.reached, from, payload);
     }
 
-    /// Takes in a new connection of the machine.
+    /// Adds a new connection of the endpoint.
     pub(crate) fn open(&mut self, id: ConnectionId, phase: Phase) -> Arc<Signals> {
         let signals = Arc::new(Signals::new());
         let connected = matches!(phase, Phase::Connected);
         let connection =
             Connection { signals: Arc::clone(&signals), phase, connected, orphaned: false };
         self.connections.insert(id, connection);
-        self.crowd.grow(self.connections.len());
+        self.peak.grow(self.connections.len());
         signals
     }
 
-    /// How far a connection is that a socket holds.
+    /// The phase of a connection.
     pub(crate) fn phase(&self, id: ConnectionId) -> Phase {
         match self.connections.get(&id) {
             Some(connection) => connection.phase.clone(),
@@ -336,12 +341,12 @@ impl State {
         }
     }
 
-    /// Whether the ends of a connection have shaken hands, even if it has ended since.
+    /// Whether the handshake of a connection was done, even if it has ended since.
     pub(crate) fn was_connected(&self, id: ConnectionId) -> bool {
         self.connections.get(&id).is_some_and(|connection| connection.connected)
     }
 
-    /// Closes a connection that nobody can use any more.
+    /// Closes a connection whose last socket was dropped.
     pub(crate) fn orphan(&mut self, now: Instant, id: ConnectionId) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         connection.orphaned = true;
@@ -351,22 +356,22 @@ impl State {
         }
     }
 
-    /// From now on, callers go to `callers`; `None` ends that.
+    /// Sets the queue for callers; `None` when the listener ends.
     pub(crate) fn set_callers(&mut self, callers: Option<Arc<AcceptQueue>>) {
         self.callers = callers;
     }
 
-    /// Where callers wait, while a listener stands.
+    /// The queue of waiting callers, while there is a listener.
     pub(crate) fn callers(&self) -> Option<Arc<AcceptQueue>> {
         self.callers.clone()
     }
 
-    /// Whether there is nothing left to do for the driver.
+    /// Whether the driver has no work left.
     pub(crate) fn is_finished(&self) -> bool {
         self.handles == 0 && self.connections.is_empty()
     }
 
-    /// Sorts out the events of the machine into what is to be told to whom.
+    /// Takes the events of the endpoint, and adds the notices that follow from them.
     pub(crate) fn drain_events(&mut self, shared: &Arc<Shared>, notices: &mut Vec<Notice>) {
         while let Some(event) = self.endpoint.poll_event() {
             match event {
@@ -414,23 +419,23 @@ impl State {
                         notices.push(Notice::Refused(Arc::clone(callers), remote, reason));
                     }
                 }
-                other => tracing::debug!(event = ?other, "an event that nobody waits for"),
+                other => tracing::debug!(event = ?other, "an event without a receiver"),
             }
         }
     }
 
-    /// Forgets the connections that nobody can use any more; says whether there were any.
+    /// Releases orphaned connections that have ended. Returns whether there were any.
     pub(crate) fn release_orphans(&mut self, now: Instant) -> bool {
         let any = !self.releases.is_empty();
         for id in self.releases.drain(..) {
             self.endpoint.release(now, id);
             self.connections.remove(&id);
         }
-        if any && self.crowd.has_gone(self.connections.len()) {
+        if any && self.peak.has_fallen(self.connections.len()) {
             self.endpoint.shrink();
             self.connections.shrink_to_fit();
             self.releases.shrink_to_fit();
-            crowd::give_back_memory_soon();
+            memory::give_back_memory_soon();
         }
         any
     }
@@ -455,7 +460,7 @@ impl State {
         }
     }
 
-    /// Lets every waiting task see that the driver is gone.
+    /// Wakes every waiting task, since the driver is gone.
     pub(crate) fn stop(&mut self) {
         self.stopped = true;
         for connection in self.connections.values() {
@@ -468,8 +473,8 @@ impl State {
     }
 }
 
-/// Spreads the numbers that the machine gives its connections. Nobody else chooses them, so this
-/// need not resist anybody.
+/// Hashes the numbers that the endpoint gives its connections. No peer chooses them, so it need not
+/// resist attacks.
 #[derive(Debug, Default)]
 struct IdHasher(u64);
 
@@ -481,7 +486,7 @@ impl Hasher for IdHasher {
     }
 
     fn write_u64(&mut self, number: u64) {
-        // Fibonacci hashing; the table looks at the high and the low bits.
+        // Fibonacci hashing; the hash table uses the high and the low bits.
         self.0 = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
     }
 
@@ -490,7 +495,7 @@ impl Hasher for IdHasher {
     }
 }
 
-/// Something to tell after the lock is released.
+/// A notification to deliver after the lock is released.
 #[derive(Debug)]
 pub(crate) enum Notice {
     Readable(Arc<Signals>),
@@ -500,11 +505,11 @@ pub(crate) enum Notice {
     Closed(Arc<Signals>),
     Caller(Arc<AcceptQueue>, IncomingCall),
     CallerGone(Arc<AcceptQueue>, Arc<Shared>, IncomingId),
-    /// A caller that came after the listener went. It is rejected as this is dropped.
+    /// A caller that came after the listener was dropped. It is rejected when this is dropped.
     Unwanted(IncomingCall),
-    /// The machine refused a caller.
+    /// The endpoint rejected a caller.
     Refused(Arc<AcceptQueue>, SocketAddr, RejectReason),
-    /// A peer of the listener has another address now.
+    /// The address of a peer of the listener has changed.
     Moved(Arc<AcceptQueue>, SocketAddr),
 }
 
@@ -525,7 +530,7 @@ impl Notice {
     }
 }
 
-/// Keeps the driver of a port running although no connection does.
+/// Keeps the driver of a port running, even without connections.
 #[derive(Debug)]
 pub(crate) struct Handle(Arc<Shared>);
 

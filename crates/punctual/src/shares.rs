@@ -1,22 +1,23 @@
-//! The peers that are served in a turn of the driver.
+//! Fair shares of a driver's turn for its peers.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
 use punctual_io::Datagram;
 
-/// Datagrams of one peer in a turn: whatever they are, they take a few milliseconds at most.
+/// The largest number of datagrams of one peer in a turn. Of any kind, they take a few milliseconds
+/// at most.
 const SHARE: usize = 256;
-/// The same for a peer that is alone: at high rates, larger turns are cheaper.
+/// The largest number for a peer that is alone: at high rates, larger turns are cheaper.
 const SHARE_ALONE: usize = 1_024;
-/// Datagrams that wait for a later turn.
+/// The largest number of datagrams that wait for a later turn.
 const WAITING: usize = 8_192;
 
-/// Gives each peer no more than its share of a turn of the driver.
+/// Limits each peer to its share of a turn of the driver.
 ///
-/// Further datagrams of a peer wait for the next turn, in their order, behind the datagrams that
-/// others sent meanwhile and behind due work. If a peer continues to send more than can be handled,
-/// its datagrams beyond that are dropped, as the system would drop them, but no other peer's.
+/// Further datagrams of a peer wait for the next turn, in their order; datagrams of other peers and
+/// due work come first. If a peer keeps sending more than can be handled, its excess datagrams are
+/// dropped, as the system would drop them; those of other peers are not.
 #[derive(Debug, Default)]
 pub(crate) struct Shares {
     waiting: VecDeque<Datagram>,
@@ -25,17 +26,17 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
-    /// Whether something waits for the next turn.
+    /// Whether datagrams wait for the next turn.
     pub(crate) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Datagrams dropped since the beginning.
+    /// The total of dropped datagrams.
     pub(crate) const fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Serves what waited and what `came`, as far as the shares go.
+    /// Passes waiting datagrams and then those of `came` to `take`, up to each peer's share.
     pub(crate) fn serve(&mut self, came: &mut Vec<Datagram>, mut take: impl FnMut(Datagram)) {
         if self.waiting.is_empty() && came.len() <= SHARE {
             came.drain(..).for_each(take);
@@ -44,7 +45,7 @@ impl Shares {
         let share = if self.is_alone(came) { SHARE_ALONE } else { SHARE };
         let waited = self.waiting.len();
         self.served.clear();
-        // Datagrams of one peer come in runs: it is looked up once for each.
+        // Datagrams of one peer come in runs: the peer is looked up once per run.
         let mut run: Option<(SocketAddr, usize)> = None;
         let mut came = came.drain(..);
         for at in 0..waited + came.len() {
@@ -72,7 +73,7 @@ impl Shares {
         }
     }
 
-    /// Whether all datagrams are one peer's.
+    /// Whether all datagrams are of one peer.
     fn is_alone(&self, came: &[Datagram]) -> bool {
         let mut peers = self.waiting.iter().chain(came).map(|datagram| datagram.from);
         let first = peers.next();
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_delays_nobody_else_and_loses_only_its_own() {
+    fn a_flood_delays_no_other_peer_and_loses_only_its_own() {
         let mut shares = Shares::default();
         let (mut honest, mut flood) = (Vec::new(), Vec::new());
         for turn in 0..100 {
@@ -112,15 +113,15 @@ mod tests {
                 let taken = if datagram.from == peer(2) { &mut honest } else { &mut flood };
                 taken.push(datagram.payload);
             });
-            assert_eq!(honest.len(), turn as usize + 1, "served in its turn");
+            assert_eq!(honest.len(), turn as usize + 1, "served in the same turn");
         }
         assert_eq!(flood.len(), 100 * SHARE);
-        assert!(flood.is_sorted(), "in its order");
+        assert!(flood.is_sorted(), "in order");
         assert_eq!(shares.dropped(), 100_000 - 100 * SHARE as u64 - WAITING as u64);
     }
 
     #[test]
-    fn what_waits_is_served_when_nothing_more_comes() {
+    fn waiting_datagrams_are_served_when_no_more_come() {
         let mut shares = Shares::default();
         let mut came = from(1, 0..3_000);
         let mut taken = Vec::new();

@@ -29,18 +29,19 @@ use crate::udp::address_of;
 /// Messages go both ways. Any number of tasks may send and receive at once; each message is
 /// received by one of them.
 ///
-/// All its futures are cancel safe: dropped before they complete, they have sent or received
-/// nothing. So they can be raced against each other and against timeouts.
+/// All futures are cancel safe, except [`write_all`](Self::write_all): if they are dropped before
+/// they complete, they have sent or received nothing. So they can be used with `select!` and with
+/// timeouts.
 #[derive(Clone, Debug)]
 pub struct Socket {
     connection: Arc<Connection>,
 }
 
 impl Socket {
-    /// Calls the listener at `remote` from a UDP port of its own and waits for the answer.
+    /// Calls the listener at `remote` from a new UDP port and waits for the answer.
     ///
-    /// See [`Port::connect`] for the errors, and for calls from a port with options or from a
-    /// common one.
+    /// See [`Port::connect`] for the errors; use it to call from a port with options, or from one
+    /// that several connections share.
     ///
     /// Cancel safe: dropping the call takes it back.
     pub async fn connect(remote: SocketAddr, config: Config) -> Result<Self, Error> {
@@ -53,11 +54,10 @@ impl Socket {
         port.connect(remote, config).await
     }
 
-    /// Meets the end at `remote` from a UDP port of its own, bound to `local`, while that end does
-    /// the same the other way round.
+    /// Connects by rendezvous to the end at `remote`, from a new UDP port bound to `local`, while
+    /// that end does the same with the addresses exchanged.
     ///
-    /// See [`Port::rendezvous`] for what it is good for and for the errors, and use it to meet from
-    /// a port with options.
+    /// See [`Port::rendezvous`] for the purpose and the errors; use it for a port with options.
     ///
     /// Cancel safe: dropping it ends the attempt.
     pub async fn rendezvous(
@@ -78,16 +78,16 @@ impl Socket {
     /// Sends one message of 1 to [`max_payload`](ConnectionInfo::max_payload) bytes; waits while
     /// the send buffer is full.
     ///
-    /// Errors: [`Error::Size`] for an empty or too large message, [`Error::Peer`] when the other
-    /// end says that it cannot use what is sent, [`Error::Closed`] when the connection has ended.
+    /// Errors: [`Error::Size`] for an empty or too large message, [`Error::Peer`] when the peer has
+    /// reported an error, [`Error::Closed`] when the connection has ended.
     ///
-    /// Cancel safe: either the message was taken and this has completed, or it was not.
+    /// Cancel safe: if it is dropped before it completes, the message is not sent.
     pub async fn send(&self, payload: Bytes) -> Result<(), Error> {
         self.send_with(payload, SendOptions::default()).await
     }
 
-    /// Sends one message with options of its own, such as a time to live; else as
-    /// [`send`](Self::send).
+    /// Sends one message as [`send`](Self::send) does, with options for this message, such as a
+    /// time to live.
     pub async fn send_with(&self, payload: Bytes, options: SendOptions) -> Result<(), Error> {
         self.until(Signals::writable, |state, now, id| {
             match sent(state.endpoint.send(now, id, payload.clone(), options))? {
@@ -99,13 +99,14 @@ impl Socket {
     }
 
     /// Sends messages from the front of `messages`, payloads or [`Outgoing`] with options: waits
-    /// until there is room for one, then takes as many as there is room for, and gives their
-    /// number. Costs less than sending one by one.
+    /// until there is room for one, then removes and sends as many as there is room for, and
+    /// returns their number. It costs less than sending one by one.
     ///
     /// Errors as [`send`](Self::send). If a message has a wrong size, those before it are sent, and
-    /// the error comes with the call that finds it at the front. Nothing to send is `Ok(0)`.
+    /// the error comes from the call that finds it at the front. With no messages, the result is
+    /// `Ok(0)`.
     ///
-    /// Cancel safe: what was not taken is still in `messages`.
+    /// Cancel safe: messages that were not sent are still in `messages`.
     pub async fn send_many<M>(&self, messages: &mut VecDeque<M>) -> Result<usize, Error>
     where
         M: Clone + Into<Outgoing>,
@@ -131,8 +132,8 @@ impl Socket {
         .await
     }
 
-    /// Sends one message if there is room for it now: `Ok(true)` if it was taken, `Ok(false)` if
-    /// the send buffer is full. Errors as [`send`](Self::send).
+    /// Sends one message if there is room for it now: `Ok(true)` if it was sent, `Ok(false)` if the
+    /// send buffer is full. Errors as [`send`](Self::send).
     pub fn try_send(&self, payload: &Bytes) -> Result<bool, Error> {
         let Connection { shared, id, .. } = &*self.connection;
         shared.call(|state, now| {
@@ -142,21 +143,22 @@ impl Socket {
     }
 
     /// Sends bytes from the front of `data` over a connection whose
-    /// [`Transmission`](crate::Transmission) is `Stream`: waits until there is room for some, takes
-    /// as many as there is room for, and gives their number. Nothing to send is `Ok(0)`.
+    /// [`Transmission`](crate::Transmission) is `Stream`: waits until there is room for some, then
+    /// removes and sends as many as there is room for, and returns their number. With no bytes, the
+    /// result is `Ok(0)`.
     ///
     /// Errors: [`Error::NoStream`] on a connection that carries messages, [`Error::Peer`] when the
-    /// other end says that it cannot use what is sent, [`Error::Closed`] when it has ended.
+    /// peer has reported an error, [`Error::Closed`] when the connection has ended.
     ///
-    /// Cancel safe: what was not taken is still in `data`.
+    /// Cancel safe: bytes that were not sent are still in `data`.
     pub async fn write(&self, data: &mut Bytes) -> Result<usize, Error> {
         self.until(Signals::writable, |state, now, id| written(state.endpoint.write(now, id, data)))
             .await
     }
 
-    /// Sends all of `data`, otherwise as [`write`](Self::write).
+    /// Sends all of `data`. Errors as [`write`](Self::write).
     ///
-    /// Not cancel safe: dropped before it completes, it has sent a part.
+    /// Not cancel safe: if it is dropped before it completes, a part may have been sent.
     pub async fn write_all(&self, mut data: Bytes) -> Result<(), Error> {
         while !data.is_empty() {
             self.write(&mut data).await?;
@@ -164,8 +166,8 @@ impl Socket {
         Ok(())
     }
 
-    /// Sends bytes from the front of `data` if there is room for some now, and gives their number;
-    /// `None` if there is none.
+    /// Sends bytes from the front of `data` if there is room for some now, and returns their
+    /// number; `None` if there is no room.
     pub(crate) fn try_write(&self, data: &mut Bytes) -> Result<Option<usize>, Error> {
         let Connection { shared, id, .. } = &*self.connection;
         shared.call(|state, now| match written(state.endpoint.write(now, *id, data))? {
@@ -174,26 +176,26 @@ impl Socket {
         })
     }
 
-    /// Completes when there may be room to send that was not there when it was first polled.
+    /// Completes when room to send may have been freed since it was first polled.
     pub(crate) fn room(&self) -> BoxFuture<'static, ()> {
         let signals = Arc::clone(&self.connection.signals);
         Box::pin(async move { signals.writable().notified().await })
     }
 
-    /// The next message, at its time: when it was sent + the latency.
+    /// Waits for the next message, which is delivered at its time: its origin time + the latency.
     ///
-    /// After the connection has ended, what was received before is still delivered, each message at
-    /// its time; then comes [`Error::Closed`]. Of a stream of bytes, the next piece comes as soon
-    /// as it is there.
+    /// After the connection has ended, messages that were received before are still delivered, each
+    /// at its time; then comes [`Error::Closed`]. Of a stream of bytes, the next piece is delivered
+    /// as soon as it has arrived.
     ///
     /// Cancel safe: a message is taken only as this completes.
     pub async fn recv(&self) -> Result<Message, Error> {
         self.receive(|state, now, id| Ok(state.endpoint.recv(now, id)?)).await
     }
 
-    /// Waits for at least one message, then appends all that are due to `messages`, up to `limit`,
-    /// and gives their number. Costs less than receiving one by one. Errors as
-    /// [`recv`](Self::recv); a `limit` of zero is `Ok(0)`.
+    /// Waits for at least one message, then appends all that are due to `messages`, at most
+    /// `limit`, and returns their number. It costs less than receiving one by one. Errors as
+    /// [`recv`](Self::recv); with a `limit` of zero, the result is `Ok(0)`.
     ///
     /// Cancel safe: messages are taken only as this completes.
     pub async fn recv_many(
@@ -225,22 +227,23 @@ impl Socket {
         .await
     }
 
-    /// The next message if one is due now. Errors as [`recv`](Self::recv).
+    /// Returns the next message if one is due now. Errors as [`recv`](Self::recv).
     pub fn try_recv(&self) -> Result<Option<Message>, Error> {
         let Connection { shared, id, .. } = &*self.connection;
         shared.call(|state, now| Ok(state.endpoint.recv(now, *id)?))
     }
 
-    /// Tells the other end that something went wrong with the files that it sends, such as
-    /// [`PeerError::FILE`] when the disk is full: its sending fails with [`Error::Peer`], libsrt's
-    /// with `SRT_EPEERERR` where it waits for room. The connection goes on until somebody closes
-    /// it. Nothing happens in live mode.
+    /// Reports to the peer that the files that it sends cannot be stored, for example with
+    /// [`PeerError::FILE`] when the disk is full. Sending at the peer fails with [`Error::Peer`]; a
+    /// libsrt peer that waits for room to send fails with `SRT_EPEERERR`. The connection stays open
+    /// until one end closes it. Has no effect in live mode.
     pub fn tell_error(&self, error: PeerError) {
         self.with_driver(|endpoint, now, id| endpoint.tell_error(now, id, error));
     }
 
-    /// Closes the connection: sends what is buffered for up to [`linger`](Config::linger), tells
-    /// the peer, and waits until that is done. What was received can still be read.
+    /// Closes the connection: sends the buffered data for up to [`linger`](Config::linger), then
+    /// notifies the peer, and waits until this is done. Messages that were received can still be
+    /// read.
     ///
     /// Cancel safe: once begun, the connection closes whether this is waited for or not.
     pub async fn close(&self) {
@@ -248,9 +251,9 @@ impl Socket {
         self.closed().await;
     }
 
-    /// Closes the connection at once: what is buffered and not acknowledged is given up, and the
-    /// peer is told. It ends a [`close`](Self::close) that waits, too. What was received can still
-    /// be read.
+    /// Closes the connection at once: discards messages that are buffered or not acknowledged, and
+    /// notifies the peer. A waiting [`close`](Self::close) completes as well. Messages that were
+    /// received can still be read.
     ///
     /// Cancel safe: once begun, the connection closes whether this is waited for or not.
     pub async fn abort(&self) {
@@ -272,7 +275,7 @@ impl Socket {
         });
     }
 
-    /// Why the connection has ended, if it has.
+    /// The reason why the connection has ended; `None` while it has not.
     pub(crate) fn ended(&self) -> Option<CloseReason> {
         let Connection { shared, id, .. } = &*self.connection;
         let state = shared.lock();
@@ -283,7 +286,8 @@ impl Socket {
         }
     }
 
-    /// Does something at the machine that causes nothing but messages to be sent.
+    /// Calls the endpoint, for calls that cause no events: the driver wakes up when something is
+    /// due.
     pub(crate) fn with_endpoint<R>(
         &self,
         call: impl FnOnce(&mut Endpoint, Instant, ConnectionId) -> R,
@@ -292,7 +296,8 @@ impl Socket {
         shared.call(|state, now| call(&mut state.endpoint, now, *id))
     }
 
-    /// Does something at the machine that the driver is to look at.
+    /// Calls the endpoint and wakes the driver, for calls that cause events or must be sent at
+    /// once.
     pub(crate) fn with_driver<R>(
         &self,
         call: impl FnOnce(&mut Endpoint, Instant, ConnectionId) -> R,
@@ -301,7 +306,7 @@ impl Socket {
         shared.call_and_wake(|state, now| call(&mut state.endpoint, now, *id))
     }
 
-    /// Waits until the connection has ended, and says why.
+    /// Waits until the connection has ended. Returns the reason.
     ///
     /// Cancel safe.
     pub async fn closed(&self) -> CloseReason {
@@ -309,12 +314,12 @@ impl Socket {
             Phase::Closed(reason) => Ok(Some(reason)),
             Phase::Connecting | Phase::Connected => Ok(None),
         });
-        // Without its driver the connection does not live either.
+        // A connection without its driver has ended, too.
         ended.await.unwrap_or(CloseReason::Local)
     }
 
-    /// Waits until both ends have shaken hands. It does not matter if the peer has closed since:
-    /// what it sent before can be received.
+    /// Waits until the handshake is done. It also succeeds if the peer has closed since: messages
+    /// that it sent before can be received.
     pub(crate) async fn connected(&self) -> Result<(), Error> {
         self.until(Signals::phase, |state, _, id| match state.phase(id) {
             _ if state.was_connected(id) => Ok(Some(())),
@@ -330,43 +335,43 @@ impl Socket {
         ByteStream::new(self.clone())
     }
 
-    /// The messages as a [`Stream`](futures_core::Stream), for code that works with those.
+    /// The received messages as a [`Stream`](futures_core::Stream).
     pub fn stream(&self) -> MessageStream {
         MessageStream::new(self.clone())
     }
 
-    /// A [`Sink`](futures_sink::Sink) for payloads, for code that works with those.
+    /// A [`Sink`](futures_sink::Sink) for the payloads of messages to send.
     pub fn sink(&self) -> MessageSink {
         MessageSink::new(self.clone())
     }
 
-    /// A snapshot of what the connection counts and measures.
+    /// A snapshot of the connection's statistics.
     pub fn statistics(&self) -> Statistics {
         let Connection { shared, id, .. } = &*self.connection;
         shared.call(|state, now| state.endpoint.statistics(now, *id)).unwrap_or_default()
     }
 
-    /// Whether the connection is readable, writable or broken now. It can be asked for at any time,
-    /// as often as wanted.
+    /// Whether the connection is readable, writable or broken now. It may be called at any time and
+    /// any number of times.
     pub fn readiness(&self) -> Readiness {
         let Connection { shared, id, .. } = &*self.connection;
         shared.call(|state, now| state.endpoint.readiness(now, *id)).unwrap_or_default()
     }
 
-    /// The options of the connection as they are now.
+    /// The present options of the connection.
     pub fn config(&self) -> Config {
         let Connection { shared, id, .. } = &*self.connection;
         shared.call(|state, _| state.endpoint.connection_config(*id).cloned()).unwrap_or_default()
     }
 
-    /// Changes options of the running connection: `change` gets them and returns them with other
-    /// values, which take effect at once. It must not call the socket. The options that can be
-    /// changed are those with [`OptionPhase::AnyTime`](crate::OptionPhase::AnyTime): `maxbw`,
+    /// Changes options of the established connection: `change` gets the present options and returns
+    /// the new ones, which take effect at once. It must not call the socket. The options that can
+    /// be changed are those with [`OptionPhase::AnyTime`](crate::OptionPhase::AnyTime): `maxbw`,
     /// `inputbw`, `mininputbw`, `oheadbw`, `maxrexmitbw`, `snddropdelay`, `linger`, `lossmaxttl`
     /// and `drifttracer`.
     ///
-    /// Errors: that of `change`, or an option that can only be set before connecting has another
-    /// value. Then no option is changed.
+    /// Errors: the error of `change`; also if an option differs that can only be set before
+    /// connecting. On an error no option is changed.
     ///
     /// ```
     /// # use punctual::{Bitrate, Config, ConfigError, MaxBandwidth, Socket};
@@ -391,18 +396,18 @@ impl Socket {
         info.expect("a connection is released only after its last socket is dropped")
     }
 
-    /// The peer's address as it is now. It changes when a peer of this implementation does, unless
-    /// [`path_update`](Config::path_update) is off at either end.
+    /// The peer's present address. It may change during a connection between two ends of this
+    /// implementation, unless [`path_update`](Config::path_update) is off at either end.
     pub fn peer_addr(&self) -> SocketAddr {
         address_of(self.info().path)
     }
 
-    /// The local address. The IP address is unspecified if the port was bound to any.
+    /// The local address. The IP address is unspecified if the port was bound to all addresses.
     pub fn local_addr(&self) -> SocketAddr {
         self.connection.shared.udp.local_addr()
     }
 
-    /// The statistics of the UDP port that carries the connection, with its other connections.
+    /// The statistics of the UDP port that carries this connection, and perhaps others.
     pub fn port_statistics(&self) -> PortStatistics {
         self.connection.shared.statistics()
     }
@@ -412,19 +417,19 @@ impl Socket {
         self.connection.stream_id.get_or_init(|| self.info().stream_id)
     }
 
-    /// The parsed stream ID, in whichever of the usual forms it is. Errors are those of
+    /// The parsed stream ID, in any of the common forms. Errors as
     /// [`IncomingCall::parsed_stream_id`](crate::IncomingCall::parsed_stream_id).
     pub fn parsed_stream_id(&self) -> Result<StreamId, StreamIdError> {
         StreamId::parse(self.stream_id())
     }
 
-    /// Tries again and again, after each announcement, until an attempt succeeds or fails.
+    /// Repeats `attempt` each time there may be something to receive, until it succeeds or fails.
     async fn receive<R>(
         &self,
         mut attempt: impl FnMut(&mut State, Instant, ConnectionId) -> Result<Option<R>, Error>,
     ) -> Result<R, Error> {
         let Connection { shared, id, signals, .. } = &*self.connection;
-        // A task that never has to wait must still let the driver run.
+        // A task that never has to wait must still yield to the driver.
         coop::consume_budget().await;
         loop {
             let ticket = signals.readable().notified();
@@ -445,7 +450,7 @@ impl Socket {
         }
     }
 
-    /// Tries again and again, after each signal, until an attempt succeeds or fails.
+    /// Repeats `attempt` after each signal, until it succeeds or fails.
     async fn until<R>(
         &self,
         signal: fn(&Signals) -> &Notify,
@@ -467,13 +472,14 @@ impl Socket {
     }
 }
 
-/// A connection that somebody can use. Dropped, it closes.
+/// A connection with at least one [`Socket`]. It closes when it is dropped.
 #[derive(Debug)]
 struct Connection {
     shared: Arc<Shared>,
     id: ConnectionId,
     signals: Arc<Signals>,
-    /// It does not change once the connection stands; before, nobody has a socket to ask.
+    /// Cached on first use: sockets exist only after the handshake, and it does not change after
+    /// that.
     stream_id: OnceLock<String>,
 }
 

@@ -1,15 +1,15 @@
-//! Which of this machine's addresses each peer called.
+//! The local address to answer each peer from.
 //!
 //! A port bound to the wildcard address of a machine with several addresses must answer from the
-//! one that was called: SRT ignores what comes from elsewhere.
+//! address that the peer called: SRT ignores datagrams from any other.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
 /// The addresses that the peers of one port called.
 ///
-/// Two generations bound it, whatever anybody sends: when the younger is full, it becomes the older
-/// and what was the older is forgotten. A peer that is heard of moves to the younger.
+/// Two generations bound the memory, also under a flood of spoofed addresses: when the younger one
+/// is full, it replaces the older one. A peer that sends again moves to the younger one.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     younger: HashMap<SocketAddr, IpAddr>,
@@ -33,14 +33,15 @@ impl Sources {
         self.younger.get(&remote).or_else(|| self.older.get(&remote)).copied()
     }
 
-    /// Forgets an address that the system does not accept as a source any more.
+    /// Forgets the local address for a peer, since the system does not accept it as a source any
+    /// more.
     pub(crate) fn forget(&mut self, remote: SocketAddr) {
         self.younger.remove(&remote);
         self.older.remove(&remote);
     }
 }
 
-/// Whether datagrams can be sent from here without naming an interface.
+/// Whether datagrams can be sent from this address without naming an interface.
 fn is_source(local: IpAddr) -> bool {
     match local {
         IpAddr::V4(ip) => !ip.is_multicast() && !ip.is_broadcast() && !ip.is_unspecified(),
@@ -76,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn group_addresses_are_no_sources() {
+    fn multicast_and_link_local_addresses_are_no_sources() {
         let mut sources = Sources::default();
         let peer = "192.0.2.2:1".parse().unwrap();
         for local in ["224.0.0.1", "255.255.255.255", "ff02::1", "fe80::1", "0.0.0.0"] {

@@ -7,30 +7,30 @@ use punctual_io::Received;
 
 /// The statistics of a UDP port. All values are totals since it was bound.
 ///
-/// The machine's own view of a connection is in [`Statistics`](crate::Statistics).
+/// The statistics of a connection are in [`Statistics`](crate::Statistics).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct PortStatistics {
-    /// Datagrams handed to the system.
+    /// Datagrams that the operating system accepted.
     pub datagrams_sent: u64,
-    /// Bytes of those, without IP and UDP headers.
+    /// Bytes of the datagrams sent, without IP and UDP headers.
     pub bytes_sent: u64,
-    /// System calls that sent them.
+    /// System calls that sent datagrams.
     pub send_calls: u64,
-    /// Datagrams that the system refused. They count as lost on the way.
+    /// Datagrams that the operating system refused. To SRT, they are lost in the network.
     pub send_errors: u64,
     /// Datagrams received.
     pub datagrams_received: u64,
-    /// Bytes of those, without IP and UDP headers.
+    /// Bytes of the datagrams received, without IP and UDP headers.
     pub bytes_received: u64,
-    /// Datagrams of those that were dropped because their sender sent more than its share of the
-    /// time that the port has for all.
+    /// Received datagrams that were dropped because their peer exceeded its share of the port's
+    /// capacity.
     pub datagrams_over_share: u64,
-    /// System calls that asked for them.
+    /// System calls to receive datagrams, including calls that found none.
     pub receive_calls: u64,
-    /// Errors that the system reported instead, such as a peer's ICMP messages.
+    /// Errors of those system calls, such as those caused by a peer's ICMP messages.
     pub receive_errors: u64,
-    /// Turns of the port's driver.
+    /// Turns of the port's driver, each of which receives, handles what is due, and sends.
     pub turns: u64,
 }
 
@@ -49,7 +49,7 @@ impl PortStatistics {
 
     pub(crate) fn send_failed(&mut self, error: &io::Error, remote: SocketAddr) {
         self.send_errors += 1;
-        // The first is news; a dead route at full rate must not fill the log.
+        // Logged ever more rarely: a dead route at full rate must not fill the log.
         if self.send_errors.is_power_of_two() {
             tracing::debug!(%error, %remote, count = self.send_errors, "a datagram was not sent");
         }

@@ -15,7 +15,7 @@ use crate::socket::Socket;
 
 /// The messages of a connection as a [`Stream`]. Made by [`Socket::stream`].
 ///
-/// It ends when the connection was closed, by either end, and everything received has been read. If
+/// It ends when either end has closed the connection and all received messages have been read. If
 /// the connection ended in another way, the error is the last item.
 pub struct MessageStream {
     socket: Socket,
@@ -39,7 +39,8 @@ impl Stream for MessageStream {
         let received = match &mut self.receiving {
             Some(receiving) => ready!(receiving.as_mut().poll(cx)),
             None => {
-                // A future is made only to wait, so what is due at once costs no more than `recv`.
+                // A future is created only if this has to wait: a message that is due costs no more
+                // than by `recv`.
                 let socket = self.socket.clone();
                 match socket.try_recv().transpose() {
                     Some(received) => received,
@@ -68,7 +69,7 @@ impl fmt::Debug for MessageStream {
 /// A [`Sink`] for the payloads of messages to be sent over a connection. Made by [`Socket::sink`].
 ///
 /// It is ready when the connection takes a message, and flushed when the connection has taken all:
-/// messages go out by themselves. Closing it closes the connection, as [`Socket::close`] does.
+/// messages are sent without a flush. Closing it closes the connection, as [`Socket::close`] does.
 pub struct MessageSink {
     socket: Socket,
     /// The last payload, while the send buffer is full.

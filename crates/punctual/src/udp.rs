@@ -11,16 +11,16 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::config::PortConfig;
 use crate::error::Error;
 
-/// Binds a UDP socket at `config.local`. With `shared`, others may bind the same port and the
-/// kernel deals the peers out. An error outside a tokio runtime.
+/// Binds a UDP socket to `config.local`. With `shared`, other sockets may bind the same port, and
+/// the kernel distributes the peers over them. Fails outside a tokio runtime.
 pub(crate) fn bind(config: &PortConfig, shared: bool) -> Result<UdpSocket, Error> {
     let Some(local) = config.local else {
         let both_families = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
         return bind_to(both_families, config, shared).or_else(|error| {
             // A system without IPv6.
             let ipv4 = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-            let wanted = config.ipv6_only == Some(true);
-            if wanted { Err(error) } else { bind_to(ipv4, config, shared) }
+            let needs_ipv6 = config.ipv6_only == Some(true);
+            if needs_ipv6 { Err(error) } else { bind_to(ipv4, config, shared) }
         });
     };
     bind_to(local, config, shared)
@@ -83,7 +83,7 @@ fn set_buffers(socket: &Socket, config: &PortConfig) -> io::Result<()> {
             got_send,
             receive,
             got_receive,
-            "the system gave smaller UDP buffers than asked for"
+            "the system gave smaller UDP buffers than configured"
         );
     }
     Ok(())
@@ -94,7 +94,7 @@ fn set_ttl(socket: &Socket, local: SocketAddr, ttl: u32) -> io::Result<()> {
         return socket.set_ttl_v4(ttl);
     }
     socket.set_unicast_hops_v6(ttl)?;
-    // For the IPv4 peers of a socket that serves both families, where the system lets us.
+    // For the IPv4 peers of a socket of both families. Some systems refuse it.
     socket.set_ttl_v4(ttl).or(Ok(()))
 }
 
@@ -132,10 +132,10 @@ fn share_port(socket: &Socket) -> io::Result<()> {
 
 #[cfg(not(unix))]
 fn share_port(_socket: &Socket) -> io::Result<()> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "only Unix deals a port out to several sockets"))
+    Err(io::Error::new(io::ErrorKind::Unsupported, "only Unix shares a port among several sockets"))
 }
 
-/// More than that, and ACKs, which are due each 10 ms, come too late for any sender.
+/// Beyond this, ACKs, which are due every 10 ms, come too late for any sender.
 const LONGEST_COALESCE: Duration = Duration::from_millis(100);
 const SEND_BUFFER: usize = 2 << 20;
 const RECEIVE_BUFFER: usize = 8 << 20;
@@ -160,12 +160,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_system_has_what_the_options_say() {
+    async fn the_system_socket_has_the_configured_options() {
         let config = PortConfig { ttl: Some(7), tos: Some(0xB8), ..PortConfig::default() };
         let ipv4 = bound("127.0.0.1:0", config.clone()).unwrap();
         let socket = ipv4.options();
         assert_eq!((socket.ttl_v4().unwrap(), socket.tos_v4().unwrap()), (7, 0xB8));
-        // A port of both families has them for both.
+        // A port of both families has the options for both.
         let Some(both) = bound("[::]:0", config) else { return };
         let socket = both.options();
         assert_eq!(socket.unicast_hops_v6().unwrap(), 7);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_port_is_bound_to_its_device_and_an_unknown_one_is_named() {
+    async fn a_port_is_bound_to_its_device_and_an_error_names_an_unknown_one() {
         let on = |device: &str| PortConfig {
             device: Some(device.to_owned()),
             local: Some("127.0.0.1:0".parse().unwrap()),
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_port_of_ipv6_is_closed_to_ipv4_where_it_should_be() {
+    async fn a_port_of_ipv6_is_closed_to_ipv4_only_if_configured() {
         for (ipv6_only, open) in [(None, true), (Some(false), true), (Some(true), false)] {
             let config = PortConfig { ipv6_only, ..PortConfig::default() };
             let Some(udp) = bound("[::]:0", config) else { return };

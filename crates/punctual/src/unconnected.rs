@@ -10,8 +10,9 @@ use crate::listener::Listener;
 use crate::port::Port;
 use crate::socket::Socket;
 
-/// A socket that takes options before it is bound, and then connects, meets its peer or listens:
-/// libsrt's order of steps. [`Socket::connect`] and [`Listener::bind`] do all of them at once.
+/// A socket that takes options before it is bound, and then connects, by a call or a rendezvous, or
+/// listens: libsrt's order of steps. [`Socket::connect`] and [`Listener::bind`] take all steps at
+/// once.
 ///
 /// ```
 /// use punctual::{Config, Listener, UnconnectedSocket};
@@ -49,16 +50,16 @@ impl UnconnectedSocket {
         &self.config
     }
 
-    /// The value of the option of this name in [`CONNECTION_OPTIONS`]; `None` for an unknown name,
-    /// and for the passphrase.
+    /// The value of the option with this name in [`CONNECTION_OPTIONS`]; `None` for an unknown
+    /// name, and for the passphrase, which is write-only.
     pub fn option(&self, name: &str) -> Option<OptionValue> {
         self.config.option(name)
     }
 
-    /// Sets the option of this name in [`CONNECTION_OPTIONS`].
+    /// Sets the option with this name in [`CONNECTION_OPTIONS`].
     ///
-    /// Errors: as [`Config::with_option`]; also if the socket is bound and the option belongs
-    /// before that ([`OptionPhase::BeforeBinding`]). Then nothing is changed.
+    /// Errors: as [`Config::with_option`]; also if the socket is bound and the option can only be
+    /// set before that ([`OptionPhase::BeforeBinding`]). On an error nothing changes.
     pub fn set_option(
         &mut self,
         name: &str,
@@ -77,8 +78,8 @@ impl UnconnectedSocket {
         Ok(())
     }
 
-    /// Binds the socket to `local`; port 0 takes any free port. Gives the address. A bound socket
-    /// leaves its former port. Must be called within a tokio runtime.
+    /// Binds the socket to `local`; port 0 takes any free port. Returns the address. A socket that
+    /// is bound already leaves its former port. Must be called within a tokio runtime.
     ///
     /// Errors: as [`Port::bind`].
     pub async fn bind(&mut self, local: SocketAddr) -> Result<SocketAddr, Error> {
@@ -105,7 +106,7 @@ impl UnconnectedSocket {
         port.connect(remote, config).await
     }
 
-    /// Meets the end at `remote`, which calls this one at the same time.
+    /// Connects by rendezvous to the end at `remote`, which calls this one at the same time.
     ///
     /// Errors: as [`Port::rendezvous`].
     ///
@@ -116,7 +117,7 @@ impl UnconnectedSocket {
     }
 
     /// Listens at the port that the socket is bound to, or at any free one. Accepted connections
-    /// have the socket's options.
+    /// get the socket's options.
     ///
     /// Errors: as [`Port::bind`].
     pub async fn listen(self) -> Result<Listener, Error> {

@@ -29,7 +29,7 @@ const FINISHED: &[&str] = &[
     "crates/proto/src/group",
     "crates/proto/src/handshake",
     "crates/proto/src/mode",
-    "crates/punctual/tests",
+    "crates/punctual",
     "crates/rtt",
     "crates/sim",
     "crates/stats",

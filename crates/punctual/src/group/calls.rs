@@ -1,4 +1,4 @@
-//! Which links a group calls again.
+//! The links that a group calls again after their end.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use punctual_proto::LinkId;
 pub(super) struct CallId(u64);
 
 /// The calls of a group, each with the links that it has made one after the other. A link that ends
-/// is called again under a new [`LinkId`]; every one that its call ever had still names it.
+/// is called again under a new [`LinkId`]; its earlier IDs remain valid names of the call.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     next: u64,
@@ -17,7 +17,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// A call begins, which has no link yet.
+    /// Adds a call, which has no link yet.
     pub(super) fn begin(&mut self) -> CallId {
         let id = CallId(self.next);
         self.next += 1;
@@ -25,7 +25,7 @@ impl Calls {
         id
     }
 
-    /// The call has made this link; whether the call is still wanted.
+    /// Records that the call has made this link. Returns whether the call is still wanted.
     pub(super) fn made(&mut self, call: CallId, link: LinkId) -> bool {
         let links = self.links.get_mut(&call);
         links.map(|links| links.push(link)).is_some()
@@ -36,8 +36,8 @@ impl Calls {
         self.links.contains_key(&call)
     }
 
-    /// The user removes a link, by the name that it has or once had: it is not called again. Gives
-    /// the name that it has now.
+    /// Removes the call of a link, named by its present ID or an earlier one: it is not called
+    /// again. Returns its present ID.
     pub(super) fn remove(&mut self, link: LinkId) -> LinkId {
         let call = self.links.iter().find(|(_, links)| links.contains(&link)).map(|it| *it.0);
         let links = call.and_then(|call| self.links.remove(&call));
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_that_a_link_had_removes_it() {
+    fn a_link_is_removed_by_its_present_and_by_its_earlier_ids() {
         let [first, second, other] = ids();
         for name in [first, second] {
             let mut calls = Calls::default();
@@ -80,12 +80,12 @@ mod tests {
             calls.made(call, second);
             assert_eq!(calls.remove(name), second);
             assert!(!calls.wants(call) && calls.wants(stays));
-            assert!(!calls.made(call, second), "a call that was under way makes no link");
+            assert!(!calls.made(call, second), "a call in progress makes no link");
         }
     }
 
     #[test]
-    fn a_link_that_the_peer_called_has_one_name() {
+    fn a_link_that_the_peer_called_has_a_single_id() {
         let [theirs] = ids();
         assert_eq!(Calls::default().remove(theirs), theirs);
     }

@@ -11,8 +11,8 @@ use crate::error::Error;
 use crate::shared::GroupSignals;
 use crate::socket::Socket;
 
-/// Starts the task of a group, which updates it when a link has news and when the group asks for
-/// it, until nobody holds the group.
+/// Starts the task of a group. It updates the group when a link has events and when a time that the
+/// group has set is reached, until the last handle of the group is dropped.
 pub(super) fn start(inner: &Arc<Inner>) -> Result<(), Error> {
     let (group, signals) = (Arc::downgrade(inner), Arc::clone(&inner.signals));
     let timer = Timer::new()?;
@@ -24,7 +24,7 @@ async fn run(group: Weak<Inner>, signals: Arc<GroupSignals>, mut timer: Timer) {
     loop {
         let ticket = signals.phase.notified();
         let Some(inner) = group.upgrade() else { return };
-        let next = inner.look();
+        let next = inner.update();
         drop(inner);
         match next {
             None => ticket.await,
@@ -38,7 +38,7 @@ async fn run(group: Weak<Inner>, signals: Arc<GroupSignals>, mut timer: Timer) {
     }
 }
 
-/// The endpoints behind the sockets of a group's links, each behind its own lock.
+/// Access to the endpoints of the sockets of a group's links; each has its own lock.
 pub(super) struct Sockets;
 
 impl LinkEndpoints for Sockets {
@@ -64,33 +64,34 @@ impl LinkEndpoints for Sockets {
 }
 
 impl Inner {
-    /// Lets the group do what is due, and wakes up whoever waits for it; when to look again.
-    fn look(&self) -> Option<Instant> {
+    /// Lets the group do what is due, and wakes up the tasks that wait for it. Returns when to
+    /// update it next.
+    fn update(&self) -> Option<Instant> {
         let mut state = self.lock();
         let any_ended = state.take_ended_links();
         state.driver.update(&mut Sockets);
         state.forget_drained();
         let now = punctual_io::now();
-        let told = state.told_due;
+        let notified = state.notified_due;
         let group = state.driver.group();
         let update = group.poll_timeout();
-        let delivery = group.next_delivery().filter(|&at| at > told);
+        let delivery = group.next_delivery().filter(|&at| at > notified);
         let is_due = delivery.filter(|&at| at <= now);
-        state.told_due = is_due.unwrap_or(told);
+        state.notified_due = is_due.unwrap_or(notified);
         state.sleeps_until = update.into_iter().chain(delivery.filter(|&at| at > now)).min();
         let next = state.sleeps_until;
         drop(state);
         if any_ended || is_due.is_some() {
             self.signals.readable.notify_waiters();
         }
-        // Another link may carry the stream now.
+        // Another link may carry the stream now, and have room.
         self.signals.writable.notify_waiters();
         next
     }
 }
 
 impl State {
-    /// Tells the group which connections have ended; whether there were any.
+    /// Reports ended connections to the group. Returns whether there were any.
     pub(super) fn take_ended_links(&mut self) -> bool {
         let established = self
             .driver
@@ -107,7 +108,7 @@ impl State {
         any_ended
     }
 
-    /// Logs which link has ended, and why.
+    /// Logs the end of a link and its reason.
     fn log_end(&self, id: LinkId, reason: &CloseReason) {
         let Some(remote) = self.driver.link(id).map(Socket::peer_addr) else { return };
         match reason {

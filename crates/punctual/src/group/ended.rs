@@ -1,4 +1,4 @@
-//! The links of a group that have ended: their totals and their addresses.
+//! The totals of the links of a group that have ended.
 
 use std::collections::VecDeque;
 
@@ -6,20 +6,20 @@ use punctual_proto::{LinkState, Statistics};
 
 use super::LinkReport;
 
-/// Addresses of which it is told what their links counted, at most. Who calls from ever new ones is
-/// counted with the others, and no more.
+/// The largest number of addresses with totals of their own. Links from further addresses, such as
+/// those of a caller that changes its address with every call, are counted only in the sums.
 const ADDRESSES: usize = 16;
 
 /// The totals of links that have ended, so that sums over a group never shrink.
 #[derive(Debug, Default)]
 pub(super) struct EndedLinks {
     together: Statistics,
-    /// By their addresses, those that ended last at the end.
+    /// One report per address of the peer; the one that ended last is at the end.
     links: VecDeque<LinkReport>,
 }
 
 impl EndedLinks {
-    /// A link is no more; this is its last report.
+    /// Adds the last report of a link that has ended.
     pub(super) fn add(&mut self, mut last: LinkReport) {
         self.together = last.statistics.plus_totals(&self.together);
         last.state = LinkState::Gone;
@@ -33,12 +33,12 @@ impl EndedLinks {
         self.links.push_back(last);
     }
 
-    /// Totals are sums over all of them. Instants are the last one's.
+    /// The statistics of all ended links: totals are sums, instants those of the last one.
     pub(super) fn together(&self) -> &Statistics {
         &self.together
     }
 
-    /// One report for each address.
+    /// The reports of the last [`ADDRESSES`] addresses, one for each.
     pub(super) fn links(&self) -> Vec<LinkReport> {
         self.links.iter().cloned().collect()
     }
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ended_links_counted_is_never_less() {
+    fn totals_of_ended_links_never_shrink() {
         let mut ended = EndedLinks::default();
         for (port, sent) in [(7, 90), (8, 5), (7, 4)] {
             ended.add(link(port, sent));
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn links_from_ever_new_addresses_take_no_more_room() {
+    fn links_from_many_addresses_take_bounded_memory() {
         let mut ended = EndedLinks::default();
         (1..=1_000).for_each(|port| ended.add(link(port, 1)));
         assert_eq!((ended.links().len(), ended.together().packets_sent), (ADDRESSES, 1_000));

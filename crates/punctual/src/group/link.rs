@@ -14,7 +14,7 @@ use crate::listener::IncomingCall;
 use crate::port::Port;
 use crate::socket::Socket;
 
-/// The least time from one call over a link to the next.
+/// The pause between two calls over a link.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// A link over which a [`Group`](super::Group) calls.
@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub struct GroupLink {
     /// The listener to call.
     pub remote: SocketAddr,
-    /// The UDP port to call from. A link over a network of its own has an address of its own here.
+    /// The UDP port to call from. Its local address selects the network of the link.
     pub port: PortConfig,
     /// In a backup group the links are used in the order of their weights, highest first.
     pub weight: u16,
@@ -39,7 +39,7 @@ impl GroupLink {
         Self { remote, port: PortConfig { local, ..PortConfig::default() }, weight: 0 }
     }
 
-    /// The same with a weight.
+    /// The same link with this weight.
     #[must_use]
     pub fn with_weight(self, weight: u16) -> Self {
         Self { weight, ..self }
@@ -51,9 +51,9 @@ impl GroupLink {
 pub struct LinkReport {
     /// Names the link in its group.
     pub id: LinkId,
-    /// Its weight.
+    /// The weight of the link.
     pub weight: u16,
-    /// Its state.
+    /// The state of the link.
     pub state: LinkState,
     /// This end's socket ID.
     pub socket_id: u32,
@@ -61,7 +61,7 @@ pub struct LinkReport {
     pub local: SocketAddr,
     /// The peer's address.
     pub remote: SocketAddr,
-    /// The statistics of its connection.
+    /// The statistics of the link's connection.
     pub statistics: Statistics,
 }
 
@@ -70,11 +70,11 @@ pub struct LinkReport {
 pub struct GroupReport {
     /// The statistics of the stream as a whole, in which each message counts once.
     pub stream: Statistics,
-    /// The links that are established or have something left to deliver.
+    /// The links that are established or have messages left to deliver.
     pub links: Vec<LinkReport>,
-    /// The links that have ended: their totals are sums, their instants those of the last one.
+    /// The statistics of all ended links: totals are sums, instants those of the last one.
     pub ended: Statistics,
-    /// The same by the address of the peer, for the last 16 of these.
+    /// Reports on ended links, one per address of the peer, for the last 16 addresses.
     pub ended_links: Vec<LinkReport>,
 }
 
@@ -92,8 +92,8 @@ impl LinkReport {
     }
 }
 
-/// Calls over a link, and again when that failed or the link has ended while others stand.
-/// Completes with the first call.
+/// Calls over a link, and again when the call has failed or the link has ended, while another link
+/// is established. The task completes with the result of the first call.
 pub(super) fn call(inner: &Arc<Inner>, link: GroupLink) -> JoinHandle<Result<LinkId, Error>> {
     let group = Arc::downgrade(inner);
     let call = inner.lock().calls.begin();
@@ -115,7 +115,7 @@ pub(super) fn call(inner: &Arc<Inner>, link: GroupLink) -> JoinHandle<Result<Lin
     })
 }
 
-/// Calls again whenever the link has ended, until the group has, or the link was removed.
+/// Calls again each time the link has ended, until the group has ended or the link was removed.
 async fn keep(group: Weak<Inner>, call: CallId, link: GroupLink, mut established: Option<Socket>) {
     loop {
         if let Some(socket) = established.take() {
@@ -132,8 +132,8 @@ async fn keep(group: Weak<Inner>, call: CallId, link: GroupLink, mut established
     }
 }
 
-/// Whether the group wants the link. It does until the user removes the link, the group closes, or
-/// it has no established link any more.
+/// Whether the link is still to be called: the user has not removed it, and the group has not
+/// ended.
 fn is_wanted(group: &Weak<Inner>, call: CallId) -> bool {
     group.upgrade().is_some_and(|inner| {
         let state = inner.lock();
@@ -177,7 +177,7 @@ async fn call_once(
 }
 
 impl Inner {
-    /// The connection of a link is established: it carries the stream from now on.
+    /// Adds a link to the stream, since its connection is established.
     fn link_up(&self, id: LinkId, socket: &Socket) -> Result<(), Error> {
         let mut state = self.lock();
         if state.closing {
@@ -198,7 +198,7 @@ impl Inner {
 
     /// Accepts a caller as a link.
     pub(crate) fn join(&self, call: IncomingCall, offer: &GroupOffer) -> Result<(), Error> {
-        // Before the group is locked: nobody waits for it then.
+        // Before the group is locked, so that no other task waits for the derivation.
         call.derive_keys(&self.config);
         let (id, socket) = {
             let mut state = self.lock();

@@ -26,13 +26,14 @@ use crate::socket::Socket;
 /// the last one is dropped.
 ///
 /// In a broadcast group every message goes over every link, and is delivered once: nothing is lost
-/// while one link carries it. In a backup group the link of the highest weight carries the stream,
-/// and another one takes over when the peer does not answer. In a balancing group, which only this
-/// implementation has, each message goes over one link, as much over each as it carries.
+/// while one link works. In a backup group the link with the highest weight carries the stream, and
+/// another one takes over when the peer does not answer. In a balancing group, which only this
+/// implementation has, each message goes over one link, and each link gets a share according to its
+/// capacity.
 ///
-/// A caller says over which links to call. A link that ends is called again, once a second, while
-/// another one is established; when none is, the group has ended. At a listener that lets groups in
-/// ([`Config::with_group_connect`]) the first link is accepted as the group
+/// A caller names the links. A link that ends is called again, once a second, while another one is
+/// established; without any established link, the group has ended. At a listener that accepts
+/// groups ([`Config::with_group_connect`]) the first link is accepted as the group
 /// ([`Listener::accept_any`](crate::Listener::accept_any)), and the others join it.
 ///
 /// ```
@@ -63,7 +64,7 @@ pub(crate) struct Inner {
     state: Mutex<State>,
     signals: Arc<GroupSignals>,
     config: Config,
-    /// At an accepted group, the stream ID of its first link.
+    /// The stream ID of the first link of an accepted group; empty at a caller.
     stream_id: String,
 }
 
@@ -72,22 +73,23 @@ struct State {
     driver: GroupDriver<Socket>,
     calls: Calls,
     ended: EndedLinks,
+    /// Whether a link was ever established.
     was_up: bool,
-    /// Why the last link ended.
+    /// The reason why the last link ended.
     last_end: Option<CloseReason>,
     closing: bool,
-    /// When a reader was last told that something is due that the group has already.
-    told_due: Instant,
-    /// When the group looks at its links next, if nothing happens before.
+    /// The latest due time of a message for which waiting readers were woken.
+    notified_due: Instant,
+    /// When the task of the group wakes up next, unless an event comes earlier; `None` for never.
     sleeps_until: Option<Instant>,
 }
 
 impl Group {
     /// Calls over all `links` and waits until the first of them is established; the others join
-    /// when they are. All links have the same options.
+    /// when they are established. All links have the same options.
     ///
-    /// Errors: that of the last link, if none comes to stand; [`Error::Config`] with a packet
-    /// filter or without TSBPD, which groups do not have.
+    /// Errors: that of the last link, if none is established; [`Error::Config`] with a packet
+    /// filter or without TSBPD, since groups support neither.
     ///
     /// Cancel safe: dropping the call takes it back.
     pub async fn connect(
@@ -97,11 +99,11 @@ impl Group {
     ) -> Result<Self, Error> {
         if !config.packet_filter().is_empty() {
             let value = config.packet_filter().to_owned();
-            let expected = "none in a group, whose links leave numbers out when they join";
+            let expected = "none in a group, whose links skip sequence numbers when they join";
             return Err(ConfigError { option: "packetfilter", value, expected }.into());
         }
         if !config.tsbpd() {
-            let expected = "on in a group, whose links share one stream by its timestamps";
+            let expected = "on in a group, which merges its links by their timestamps";
             return Err(ConfigError { option: "tsbpdmode", value: "0".to_owned(), expected }.into());
         }
         let group = Self::new(kind, config, String::new())?;
@@ -146,7 +148,7 @@ impl Group {
             was_up: false,
             last_end: None,
             closing: false,
-            told_due: Instant::ORIGIN,
+            notified_due: Instant::ORIGIN,
             sleeps_until: None,
         };
         let signals = Arc::<GroupSignals>::default();
@@ -155,18 +157,19 @@ impl Group {
         Ok(Self { inner })
     }
 
-    /// Sends one message over the links; waits while all that stand are full.
+    /// Sends one message over the links; waits while the send buffers of all established links are
+    /// full.
     ///
     /// Errors: [`Error::Size`] for an empty or too large message, [`Error::Closed`] when the last
     /// link has ended.
     ///
-    /// Cancel safe: either the message was taken and this has completed, or it was not.
+    /// Cancel safe: if it is dropped before it completes, the message is not sent.
     pub async fn send(&self, payload: Bytes) -> Result<(), Error> {
         self.send_with(payload, SendOptions::default()).await
     }
 
-    /// Sends one message with options of its own, such as a time to live; else as
-    /// [`send`](Self::send).
+    /// Sends one message as [`send`](Self::send) does, with options for this message, such as a
+    /// time to live.
     pub async fn send_with(&self, payload: Bytes, options: SendOptions) -> Result<(), Error> {
         loop {
             let ticket = self.inner.signals.writable.notified();
@@ -177,7 +180,8 @@ impl Group {
         }
     }
 
-    /// Sends one message if there is room for it now. Errors as [`send`](Self::send).
+    /// Sends one message if there is room for it now: `Ok(true)` if it was sent, `Ok(false)` if the
+    /// send buffers are full. Errors as [`send`](Self::send).
     pub fn try_send(&self, payload: &Bytes) -> Result<bool, Error> {
         self.try_send_with(payload, SendOptions::default())
     }
@@ -186,7 +190,7 @@ impl Group {
         let mut state = self.inner.lock();
         state.check_open()?;
         let answer = state.driver.send(&mut Sockets, payload.clone(), options);
-        // The group may have to look at its links earlier than it thought.
+        // The group may have to be updated earlier than planned.
         let next = state.driver.group().poll_timeout();
         let hurry = next.is_some_and(|next| state.sleeps_until.is_none_or(|at| next < at));
         drop(state);
@@ -196,8 +200,9 @@ impl Group {
         Ok(matches!(sent(answer)?, Sent::Taken))
     }
 
-    /// The next message of the stream, at its time. After the last link has ended, what was
-    /// received before is still delivered; then comes [`Error::Closed`].
+    /// Waits for the next message of the stream, which is delivered at its time. After the last
+    /// link has ended, messages that were received before are still delivered; then comes
+    /// [`Error::Closed`].
     ///
     /// Cancel safe: a message is taken only as this completes.
     pub async fn recv(&self) -> Result<Message, Error> {
@@ -211,7 +216,7 @@ impl Group {
         }
     }
 
-    /// The next message of the stream, if one is due now. Errors as [`recv`](Self::recv).
+    /// Returns the next message of the stream if one is due now. Errors as [`recv`](Self::recv).
     pub fn try_recv(&self) -> Result<Option<Message>, Error> {
         let mut state = self.inner.lock();
         if let Some(message) = state.driver.recv(&mut Sockets) {
@@ -229,12 +234,12 @@ impl Group {
         Ok(None)
     }
 
-    /// Whether the group is readable, writable or broken now. It can be asked for at any time, as
-    /// often as wanted.
+    /// Whether the group is readable, writable or broken now. It may be called at any time and any
+    /// number of times.
     ///
-    /// It is writable while a link that carries the stream has room and nobody has closed the
-    /// group. It is broken when its last link has ended; messages that were received before may
-    /// still be readable.
+    /// The group is writable while a link that carries the stream has room and
+    /// [`close`](Self::close) was not called. It is broken when its last link has ended; messages
+    /// that were received before may still be readable.
     pub fn readiness(&self) -> Readiness {
         let mut state = self.inner.lock();
         let any_ended = state.take_ended_links();
@@ -249,16 +254,16 @@ impl Group {
         readiness
     }
 
-    /// Adds a link. The task that is returned completes when the link is established, or could not
-    /// be made.
+    /// Adds a link. The returned task completes when the link is established, or with the error of
+    /// the first attempt. The group keeps calling in either case.
     ///
-    /// The attempt goes on if the result is dropped.
+    /// Dropping the result does not end the attempt.
     pub fn add_link(&self, link: GroupLink) -> tokio::task::JoinHandle<Result<LinkId, Error>> {
         link::call(&self.inner, link)
     }
 
     /// Closes a link and does not call over it again. A link that was called again has a new ID;
-    /// the one that it had first still names it.
+    /// its earlier IDs name it as well.
     pub fn remove_link(&self, id: LinkId) {
         let mut state = self.inner.lock();
         let id = state.calls.remove(id);
@@ -268,17 +273,18 @@ impl Group {
             state.ended.add(LinkReport::new(id, weight, LinkState::Gone, socket));
         }
         drop(state);
-        // Others may hold it: the task that waits for its end.
+        // Closed explicitly: the task that waits for its end holds a clone.
         if let Some(socket) = socket {
             socket.begin_close();
         }
         self.inner.signals.wake();
     }
 
-    /// Closes all links: each sends what is buffered for up to [`linger`](Config::linger), and a
-    /// link that is still being called is given up. What was received can still be read.
+    /// Closes all links: each sends its buffered data for up to [`linger`](Config::linger), and
+    /// links that are still being called are given up. Messages that were received can still be
+    /// read.
     ///
-    /// Cancel safe: once begun, the group closes whether this is waited for or not.
+    /// Cancel safe: once polled, the group closes even if this is dropped.
     pub async fn close(&self) {
         let sockets: Vec<Socket> = {
             let mut state = self.inner.lock();
@@ -310,7 +316,7 @@ impl Group {
         }
     }
 
-    /// How often another link took over in a backup group.
+    /// The number of times that another link took over, in a backup group.
     pub fn switches(&self) -> u64 {
         self.inner.lock().driver.group().switches()
     }
@@ -320,12 +326,12 @@ impl Group {
         self.inner.lock().driver.group().statistics(punctual_io::now())
     }
 
-    /// The links that stand or have something left to deliver, and how they are.
+    /// Reports on the links that are established or have messages left to deliver.
     pub fn links(&self) -> Vec<LinkReport> {
         self.inner.lock().reports()
     }
 
-    /// The stream, its links, and those that have ended, at one moment.
+    /// A report on the stream, its links, and its ended links, all at one moment.
     pub fn report(&self) -> GroupReport {
         let state = self.inner.lock();
         GroupReport {
@@ -346,7 +352,7 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a caller that asks for a link of a group means this one.
+    /// Whether a caller with this offer and stream ID is a further link of this group.
     pub(crate) fn expects(&self, offer: &GroupOffer, stream_id: &str) -> bool {
         let state = self.lock();
         state.check_open().is_ok()
@@ -370,7 +376,7 @@ impl State {
         Ok(())
     }
 
-    /// The links that are established or have something left to deliver.
+    /// The links that are established or have messages left to deliver.
     fn established(&self) -> impl Iterator<Item = (LinkId, &Socket)> {
         let state = |id| self.driver.group().link_state(id);
         self.driver.links().filter(move |&(id, _)| state(id) != Some(LinkState::Joining))
@@ -384,7 +390,7 @@ impl State {
         reports.collect()
     }
 
-    /// Keeps what each link has counted from which nothing more comes.
+    /// Keeps the statistics of each link that has ended and has delivered everything.
     fn forget_drained(&mut self) {
         while let Some(drained) = self.driver.poll_drained() {
             let DrainedLink { id, weight, link } = drained;

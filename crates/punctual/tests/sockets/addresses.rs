@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use crate::common::{config, local, message, until_free, within};
 use punctual::{Config, Listener, ListenerConfig, PortConfig, Socket};
 
-/// Carries datagrams between whoever sends to it and `listener`, from the port that `ports` has.
+/// Carries datagrams between the sender and `listener`, from the port that `ports` has.
 async fn relay(front: UdpSocket, listener: SocketAddr, ports: watch::Receiver<Arc<UdpSocket>>) {
     let mut ports = ports;
     let (mut up, mut down) = ([0; 2_048], [0; 2_048]);
@@ -36,27 +36,27 @@ async fn new_port() -> Arc<UdpSocket> {
     Arc::new(UdpSocket::bind(local()).await.unwrap())
 }
 
-/// Latency enough for any machine, so that nothing is dropped for being late.
-fn patient() -> Config {
+/// A latency long enough for any machine, so that nothing is dropped for being late.
+fn long_latency() -> Config {
     config().with_latency(Duration::from_millis(2_000)).unwrap()
 }
 
 #[tokio::test]
-async fn a_stream_goes_on_from_a_new_port_both_ways() {
-    goes_on(Listener::bind(local(), patient()).await.unwrap(), true).await;
+async fn a_stream_continues_from_a_new_port_both_ways() {
+    assert_continues(Listener::bind(local(), long_latency()).await.unwrap(), true).await;
 }
 
-/// The kernel deals datagrams out by address, so those from the new one come to another shard.
+/// The kernel distributes datagrams by address, so those from the new port go to another shard.
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stream_goes_on_from_a_new_port_though_another_shard_gets_it() {
-    goes_on(sharded().await, true).await;
+async fn a_stream_continues_though_another_shard_gets_its_datagrams() {
+    assert_continues(sharded().await, true).await;
 }
 
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_goes_on_through_a_shard_that_has_nothing_else_to_do() {
-    goes_on(sharded().await, false).await;
+async fn a_stream_continues_through_a_shard_without_other_work() {
+    assert_continues(sharded().await, false).await;
 }
 
 #[cfg(unix)]
@@ -64,7 +64,7 @@ async fn it_goes_on_through_a_shard_that_has_nothing_else_to_do() {
 async fn the_port_of_all_shards_is_free_after_the_last_connection() {
     let listener = sharded().await;
     let address = listener.local_addr();
-    let call = Socket::connect(address, patient());
+    let call = Socket::connect(address, long_latency());
     let (caller, accepted) =
         within(async { tokio::try_join!(call, listener.accept()) }).await.unwrap();
     drop(listener);
@@ -79,18 +79,18 @@ async fn the_port_of_all_shards_is_free_after_the_last_connection() {
 async fn sharded() -> Listener {
     let port = PortConfig { local: Some(local()), ..PortConfig::default() };
     let config =
-        ListenerConfig { port, connection: patient(), shards: 8, ..ListenerConfig::default() };
+        ListenerConfig { port, connection: long_latency(), shards: 8, ..ListenerConfig::default() };
     Listener::bind_with(config).await.unwrap()
 }
 
 /// Streams both ways through a relay that changes its port three times, with the listener or after
 /// its end.
-async fn goes_on(listener: Listener, keep: bool) {
+async fn assert_continues(listener: Listener, keep: bool) {
     let front = UdpSocket::bind(local()).await.unwrap();
     let address = front.local_addr().unwrap();
     let (switch, ports) = watch::channel(new_port().await);
     let relay = tokio::spawn(relay(front, listener.local_addr(), ports));
-    let call = Socket::connect(address, patient());
+    let call = Socket::connect(address, long_latency());
     let (caller, accepted) =
         within(async { tokio::try_join!(call, listener.accept()) }).await.unwrap();
 

@@ -46,7 +46,7 @@ async fn abandoned_receives_lose_nothing() {
             } else if polled(b.recv_many(&mut received, 7), yields).await.is_none() {
                 abandoned += 1;
             }
-            // The other futures of this task must have their turn as well.
+            // The other futures of this task must run as well.
             tokio::task::yield_now().await;
         }
         taken.set(500);
@@ -86,7 +86,7 @@ async fn abandoned_sends_send_nothing_and_completed_ones_once() {
 }
 
 #[tokio::test]
-async fn an_abandoned_batch_leaves_what_was_not_taken() {
+async fn an_abandoned_batch_keeps_the_messages_that_were_not_sent() {
     let (a, b) = pair(prompt().with_send_buffer(BufferSize::Packets(32))).await;
     let mut queue: VecDeque<_> = (0..1_000).map(message).collect();
     let send = async {

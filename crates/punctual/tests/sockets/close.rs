@@ -1,4 +1,4 @@
-//! How connections end.
+//! The ends of connections.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::common::{config, local, message, pair, prompt, until_free, within};
 use punctual::{CloseReason, Error, Listener, Port, PortConfig, Socket};
 
 #[tokio::test]
-async fn what_was_sent_before_a_close_is_received_after_it() {
+async fn messages_sent_before_a_close_are_received_after_it() {
     let (a, b) = pair(prompt()).await;
     for n in 0..500 {
         a.send(message(n)).await.unwrap();
@@ -57,7 +57,7 @@ async fn dropping_the_last_clone_closes_in_the_background() {
 }
 
 #[tokio::test]
-async fn a_close_ends_what_waits() {
+async fn a_close_ends_waiting_calls() {
     let (a, b) = pair(config()).await;
     let waiting = {
         let a = a.clone();
@@ -70,7 +70,7 @@ async fn a_close_ends_what_waits() {
 }
 
 #[tokio::test]
-async fn a_silent_peer_is_given_up() {
+async fn a_silent_peer_times_out() {
     let limit = Duration::from_millis(400);
     let short = config().with_peer_idle_timeout(limit).unwrap();
     let listener = Listener::bind(local(), short.clone()).await.unwrap();
@@ -91,7 +91,7 @@ async fn a_silent_peer_is_given_up() {
 }
 
 #[tokio::test]
-async fn without_its_runtime_a_socket_says_so() {
+async fn a_socket_without_its_runtime_returns_an_error() {
     let (socket, listener) = tokio::task::spawn_blocking(|| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {

@@ -1,4 +1,4 @@
-//! Ports whose work may gather.
+//! Ports with `coalesce`.
 
 use std::time::Duration;
 
@@ -40,8 +40,8 @@ async fn a_stream_over_gathering_ports_arrives_whole_with_few_turns() {
     };
     within(async { tokio::join!(send, receive) }).await;
 
-    // Turns follow each other at the least distance of a period; the receiver has one more for each
-    // time that its application tells it of room.
+    // Turns follow each other at the least distance of a period; the receiver has one more each
+    // time that its application makes room.
     let periods = (now() - start).as_millis().div_ceil(COALESCE.as_millis());
     for (socket, before) in [&caller, &accepted].into_iter().zip(turns_before) {
         let turns = u128::from(socket.port_statistics().turns - before);

@@ -1,4 +1,4 @@
-//! Calling and being called.
+//! Callers and listeners.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use punctual::{
 };
 
 #[tokio::test]
-async fn both_ends_know_what_they_agreed_on() {
+async fn both_ends_report_the_negotiated_options() {
     let listener = Listener::bind(local(), config()).await.unwrap();
     let call = Config::default()
         .with_latency(Duration::from_millis(250))
@@ -47,7 +47,7 @@ async fn a_rejection_carries_its_code() {
         assert_eq!(call.stream_id(), "nobody knows this");
         assert_eq!(call.peer_version() >> 16, 1);
         call.reject(own);
-        // A caller that nobody answers is rejected as well.
+        // A caller without an answer is rejected as well.
         drop(listener.incoming().await.unwrap());
     };
     let call = config().with_stream_id("nobody knows this").unwrap();
@@ -82,7 +82,7 @@ async fn a_hook_accepts_or_rejects_with_options_for_each() {
 }
 
 #[tokio::test]
-async fn a_decision_may_take_its_time() {
+async fn a_caller_waits_for_a_slow_decision() {
     let listener = Listener::bind(local(), config()).await.unwrap();
     let address = listener.local_addr();
     let answer = async {
@@ -97,8 +97,8 @@ async fn a_decision_may_take_its_time() {
 }
 
 #[tokio::test]
-async fn nobody_answers() {
-    // Bound, so that nobody else gets the port, and never read.
+async fn a_call_without_an_answer_times_out() {
+    // Bound, so that no other test gets the port, and never read.
     let nobody = tokio::net::UdpSocket::bind(local()).await.unwrap();
     let limit = Duration::from_millis(300);
     let config = config().with_connect_timeout(limit).unwrap();
@@ -107,7 +107,7 @@ async fn nobody_answers() {
 }
 
 #[tokio::test]
-async fn a_closed_port_is_only_silence() {
+async fn a_call_to_a_closed_port_times_out() {
     // ICMP errors come back from here; they must not disturb the driver.
     let closed = {
         let socket = tokio::net::UdpSocket::bind(local()).await.unwrap();
@@ -136,7 +136,7 @@ async fn an_address_that_cannot_be_called_is_named() {
 }
 
 #[test]
-fn outside_a_runtime_it_says_so() {
+fn binding_outside_a_runtime_is_an_error() {
     let mut bind = std::pin::pin!(Port::bind(PortConfig::default()));
     let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
     let std::task::Poll::Ready(Err(error)) = bind.as_mut().poll(&mut cx) else {
@@ -242,7 +242,7 @@ async fn one_port_calls_both_families() {
 async fn the_answer_comes_from_the_address_that_was_called() {
     let any = "0.0.0.0:0".parse().unwrap();
     let listener = Listener::bind(any, config()).await.unwrap();
-    // All of 127.0.0.0/8 is here, and the system would answer from 127.0.0.1.
+    // All of 127.0.0.0/8 is local, and the system would answer from 127.0.0.1.
     let to = SocketAddr::from(([127, 4, 3, 2], listener.local_addr().port()));
     let call = Socket::connect(to, config());
     let (caller, accepted) =

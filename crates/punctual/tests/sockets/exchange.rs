@@ -73,7 +73,7 @@ async fn a_message_comes_when_it_is_due() {
 }
 
 #[tokio::test]
-async fn each_message_of_a_batch_has_an_origin_of_its_own() {
+async fn each_message_of_a_batch_keeps_its_origin_time() {
     let (a, b) = pair(config()).await;
     let start = now();
     let outgoing = |n: u32| {
@@ -106,7 +106,7 @@ async fn the_origin_travels_with_the_message() {
 }
 
 #[tokio::test]
-async fn sizes_that_do_not_fit_are_named() {
+async fn errors_name_sizes_that_do_not_fit() {
     let (a, b) = pair(config()).await;
     let max = a.info().max_payload;
     for size in [0, max + 1] {
@@ -283,7 +283,7 @@ async fn an_idle_pair_sleeps() {
 }
 
 #[tokio::test]
-async fn a_socket_says_at_any_time_what_it_is_ready_for() {
+async fn readiness_of_a_socket_can_be_read_at_any_time() {
     let (caller, accepted) = pair(config()).await;
     assert!(caller.readiness().writable && !accepted.readiness().readable);
     caller.send(message(1)).await.unwrap();
@@ -297,7 +297,7 @@ async fn a_socket_says_at_any_time_what_it_is_ready_for() {
 }
 
 #[tokio::test]
-async fn an_option_changes_on_an_established_connection_unless_it_is_settled() {
+async fn only_options_of_any_time_change_on_an_established_connection() {
     let (caller, accepted) = pair(config()).await;
     let limit = MaxBandwidth::Absolute(Bitrate::from_mbps(8));
     caller.configure(|config| Ok(config.with_max_bandwidth(limit))).unwrap();

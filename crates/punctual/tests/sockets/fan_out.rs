@@ -1,4 +1,4 @@
-//! The example of one stream for many.
+//! The example `fan_out`: one stream for many viewers.
 
 use punctual::{CloseReason, Listener, Socket};
 use tokio::sync::broadcast;
@@ -7,7 +7,7 @@ use crate::common::{local, message, pair, prompt, within};
 use crate::fan_out_example::{End, serve, view};
 
 #[tokio::test]
-async fn everybody_who_calls_gets_the_stream_from_then_on() {
+async fn every_caller_gets_the_stream_from_its_call_on() {
     let listener = Listener::bind(local(), prompt()).await.unwrap();
     let address = listener.local_addr();
     let (stream, _) = broadcast::channel(100);
@@ -29,7 +29,7 @@ async fn everybody_who_calls_gets_the_stream_from_then_on() {
 }
 
 #[tokio::test]
-async fn who_is_slow_is_dropped_and_nobody_else_waits() {
+async fn a_slow_viewer_is_disconnected_and_delays_no_other() {
     let (slow_socket, slow_viewer) = pair(prompt()).await;
     let (quick_socket, quick_viewer) = pair(prompt()).await;
     let (stream, slow_messages) = broadcast::channel(10);
@@ -39,7 +39,7 @@ async fn who_is_slow_is_dropped_and_nobody_else_waits() {
         stream.send(message(number)).unwrap();
         assert_eq!(within(quick_viewer.recv()).await.unwrap().payload, message(number));
     }
-    // It has looked for nothing all the while.
+    // Its task has taken no message until now.
     assert_eq!(within(view(slow_socket, slow_messages)).await, End::Slow);
     let told = within(slow_viewer.recv()).await.unwrap_err();
     assert_eq!(told.close_reason(), Some(&CloseReason::Peer));

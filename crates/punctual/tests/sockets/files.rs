@@ -15,7 +15,7 @@ fn messages() -> Config {
     Config::file().with_transmission(Transmission::Messages)
 }
 
-/// No part of it is like another.
+/// Bytes of which no two parts are equal.
 fn contents(len: usize) -> Vec<u8> {
     let mut state = 1_u64;
     let mut next = || {
@@ -26,7 +26,7 @@ fn contents(len: usize) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn bytes_go_both_ways_at_once_and_arrive_as_they_were() {
+async fn bytes_go_both_ways_at_once_and_arrive_unchanged() {
     let (caller, accepted) = pair(Config::file()).await;
     let data = contents(5_000_000);
     let ends = [caller, accepted].map(|socket| {
@@ -130,7 +130,7 @@ async fn messages_of_many_packets_arrive_whole() {
 }
 
 #[tokio::test]
-async fn a_live_caller_is_told_why_a_listener_for_files_refuses_it() {
+async fn a_listener_for_files_rejects_a_live_caller_with_a_reason() {
     let listener = Listener::bind(local(), Config::file()).await.unwrap();
     let error = Socket::connect(listener.local_addr(), Config::default()).await.unwrap_err();
     assert_eq!(error.reject_reason(), Some(RejectReason::MESSAGE_API));

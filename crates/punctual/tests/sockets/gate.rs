@@ -1,4 +1,4 @@
-//! Hooks that wait: who is decided on meanwhile, and how decisions end.
+//! Asynchronous hooks: concurrent decisions, and their ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ fn caller(stream_id: &str) -> Config {
 }
 
 #[tokio::test]
-async fn a_slow_decision_holds_nobody_up() {
+async fn a_slow_decision_delays_no_other_caller() {
     let listener = Listener::bind(local(), config()).await.unwrap();
     let address = listener.local_addr();
     let answer = Arc::new(Notify::new());

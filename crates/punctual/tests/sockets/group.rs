@@ -13,13 +13,13 @@ use tokio::net::UdpSocket;
 
 use crate::common::{config, local, message, until, within};
 
-/// Latency enough for a slow machine.
-fn patient() -> Config {
+/// A latency long enough for a slow machine.
+fn long_latency() -> Config {
     config().with_latency(Duration::from_millis(500)).unwrap()
 }
 
-fn lets_groups_in() -> Config {
-    patient().with_group_connect(true)
+fn accepts_groups() -> Config {
+    long_latency().with_group_connect(true)
 }
 
 async fn accept_group(listener: &Listener) -> Group {
@@ -29,7 +29,7 @@ async fn accept_group(listener: &Listener) -> Group {
     }
 }
 
-/// A group that called `listener` over `links`, and the one that it was accepted as.
+/// Calls `listener` over `links`. Returns the calling group and the accepted one.
 async fn called(
     listener: &Listener,
     kind: GroupKind,
@@ -77,10 +77,10 @@ async fn relay(target: SocketAddr) -> (SocketAddr, Arc<AtomicBool>) {
 }
 
 #[tokio::test]
-async fn a_broadcast_arrives_once_by_two_links_and_is_accepted_once() {
-    let listener = Listener::bind(local(), lets_groups_in()).await.unwrap();
+async fn a_broadcast_over_two_links_is_accepted_and_delivered_once() {
+    let listener = Listener::bind(local(), accepts_groups()).await.unwrap();
     let links = vec![GroupLink::to(listener.local_addr()); 2];
-    let (sender, receiver) = called(&listener, GroupKind::Broadcast, links, patient()).await;
+    let (sender, receiver) = called(&listener, GroupKind::Broadcast, links, long_latency()).await;
     links_up(&sender, 2).await;
     links_up(&receiver, 2).await;
     for n in 0..300 {
@@ -109,10 +109,10 @@ async fn a_broadcast_arrives_once_by_two_links_and_is_accepted_once() {
 async fn links_of_one_group_come_in_at_several_ports() {
     let port = || ListenerConfig {
         port: PortConfig { local: Some(local()), ..PortConfig::default() },
-        connection: lets_groups_in(),
+        connection: accepts_groups(),
         ..ListenerConfig::default()
     };
-    // The second one's port is known only when it is bound: two listeners tell two free ports.
+    // The second port is known only when it is bound: two listeners find two free ports.
     let free = Listener::bind(local(), config()).await.unwrap();
     let mut second = port();
     second.port.local = Some(free.local_addr());
@@ -127,7 +127,7 @@ async fn links_of_one_group_come_in_at_several_ports() {
         GroupLink::to(listener.local_addr()),
         GroupLink::to(second.port.local.unwrap()).with_weight(3),
     ];
-    let (sender, receiver) = called(&listener, GroupKind::Broadcast, links, patient()).await;
+    let (sender, receiver) = called(&listener, GroupKind::Broadcast, links, long_latency()).await;
     links_up(&receiver, 2).await;
     let mut weights: Vec<u16> = receiver.links().iter().map(|link| link.weight).collect();
     weights.sort_unstable();
@@ -139,7 +139,7 @@ async fn links_of_one_group_come_in_at_several_ports() {
 #[tokio::test]
 async fn a_backup_takes_over_and_nothing_is_lost() {
     let longer = |config: Config| config.with_latency(Duration::from_secs(2)).unwrap();
-    let listener = Listener::bind(local(), longer(lets_groups_in())).await.unwrap();
+    let listener = Listener::bind(local(), longer(accepts_groups())).await.unwrap();
     let (main, cut) = relay(listener.local_addr()).await;
     let links = vec![
         GroupLink::to(main).with_weight(10),
@@ -161,7 +161,7 @@ async fn a_backup_takes_over_and_nothing_is_lost() {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     let states = |weight| sender.links().iter().find(|it| it.weight == weight).map(|it| it.state);
-    // Or a call that failed, if this took long enough for the link to end.
+    // Absent, or a call that failed, if this took so long that the link ended.
     assert!(states(10).is_none_or(|state| state == LinkState::Unstable), "{:?}", states(10));
     assert!(states(5).is_some_and(LinkState::is_active));
     assert!(sender.switches() >= 1);
@@ -170,11 +170,12 @@ async fn a_backup_takes_over_and_nothing_is_lost() {
 
 #[tokio::test]
 async fn a_link_that_ended_is_called_again() {
-    let listener = Listener::bind(local(), lets_groups_in()).await.unwrap();
+    let listener = Listener::bind(local(), accepts_groups()).await.unwrap();
     let links = vec![GroupLink::to(listener.local_addr()); 2];
-    let (sender, receiver) = called(&listener, GroupKind::Broadcast, links, patient()).await;
+    let (sender, receiver) = called(&listener, GroupKind::Broadcast, links, long_latency()).await;
     links_up(&receiver, 2).await;
-    // The receiver closes one of them; the sender calls again, and nobody need accept it.
+    // The receiver closes one of the links; the sender calls again, and the link joins without an
+    // answer.
     let first = receiver.links()[0].id;
     receiver.remove_link(first);
     links_up(&receiver, 1).await;
@@ -185,28 +186,28 @@ async fn a_link_that_ended_is_called_again() {
 }
 
 #[tokio::test]
-async fn who_does_not_let_groups_in_says_so() {
+async fn a_listener_without_groups_rejects_them_with_the_reason() {
     let listener = Listener::bind(local(), config()).await.unwrap();
     let links = vec![GroupLink::to(listener.local_addr())];
-    let error = within(Group::connect(GroupKind::Backup, links, patient())).await.unwrap_err();
+    let error = within(Group::connect(GroupKind::Backup, links, long_latency())).await.unwrap_err();
     assert_eq!(error.reject_reason(), Some(RejectReason::GROUP));
 }
 
 #[tokio::test]
-async fn groups_and_connections_of_their_own_are_told_apart() {
-    let listener = Listener::bind(local(), lets_groups_in()).await.unwrap();
+async fn groups_and_single_connections_are_distinguished() {
+    let listener = Listener::bind(local(), accepts_groups()).await.unwrap();
     let (socket, accepted) =
         tokio::join!(Socket::connect(listener.local_addr(), config()), listener.accept_any());
     assert!(matches!(accepted.unwrap(), Accepted::Socket(_)));
     drop(socket);
 }
 
-/// A full group waits for its links without looking again and again.
+/// A full group waits for its links without polling them.
 #[tokio::test]
 async fn a_sender_waits_for_room_in_a_link() {
     // A machine that stalls for long must not make a message late.
     let very_patient = |config: Config| config.with_latency(Duration::from_secs(3)).unwrap();
-    let listener = Listener::bind(local(), very_patient(lets_groups_in())).await.unwrap();
+    let listener = Listener::bind(local(), very_patient(accepts_groups())).await.unwrap();
     let links = vec![GroupLink::to(listener.local_addr()); 2];
     let narrow = very_patient(config()).with_send_buffer(BufferSize::Packets(32));
     let (sender, receiver) = called(&listener, GroupKind::Backup, links, narrow).await;
@@ -229,7 +230,7 @@ async fn a_sender_waits_for_room_in_a_link() {
 
 #[tokio::test]
 async fn a_gate_decides_on_every_link_and_gives_the_group_its_options() {
-    let listener = Listener::bind(local(), lets_groups_in()).await.unwrap();
+    let listener = Listener::bind(local(), accepts_groups()).await.unwrap();
     let address = listener.local_addr();
     let asked = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&asked);
@@ -237,12 +238,12 @@ async fn a_gate_decides_on_every_link_and_gives_the_group_its_options() {
         let turn = count.fetch_add(1, Ordering::Relaxed);
         async move {
             assert!(caller.group.is_some());
-            // The third link may not come in.
-            let config = patient().with_passphrase("correct horse").unwrap();
+            // The third link is rejected.
+            let config = long_latency().with_passphrase("correct horse").unwrap();
             if turn < 2 { Ok(config) } else { Err(RejectReason::FORBIDDEN) }
         }
     });
-    let config = patient().with_passphrase("correct horse").unwrap();
+    let config = long_latency().with_passphrase("correct horse").unwrap();
     let call = Group::connect(GroupKind::Broadcast, vec![GroupLink::to(address); 2], config);
     let accept = async {
         let Accepted::Group(group) = within(gate.accept_any()).await.unwrap() else {
@@ -265,7 +266,7 @@ async fn a_gate_decides_on_every_link_and_gives_the_group_its_options() {
 #[tokio::test]
 async fn a_balance_spreads_a_stream_and_loses_nothing_when_a_link_is_cut() {
     let longer = |config: Config| config.with_latency(Duration::from_secs(2)).unwrap();
-    let listener = Listener::bind(local(), longer(lets_groups_in())).await.unwrap();
+    let listener = Listener::bind(local(), longer(accepts_groups())).await.unwrap();
     let (first, cut) = relay(listener.local_addr()).await;
     let links = vec![GroupLink::to(first), GroupLink::to(listener.local_addr())];
     let (sender, receiver) = called(&listener, GroupKind::Balance, links, longer(config())).await;
@@ -297,10 +298,10 @@ async fn a_balance_spreads_a_stream_and_loses_nothing_when_a_link_is_cut() {
 }
 
 #[tokio::test]
-async fn a_group_is_readable_writable_and_broken_whenever_asked() {
-    let listener = Listener::bind(local(), lets_groups_in()).await.unwrap();
+async fn readiness_of_a_group_can_be_read_at_any_time() {
+    let listener = Listener::bind(local(), accepts_groups()).await.unwrap();
     let links = vec![GroupLink::to(listener.local_addr()); 2];
-    let (sender, receiver) = called(&listener, GroupKind::Broadcast, links, patient()).await;
+    let (sender, receiver) = called(&listener, GroupKind::Broadcast, links, long_latency()).await;
     assert!(sender.readiness().writable && !receiver.readiness().readable);
     sender.send(message(1)).await.unwrap();
     until(|| receiver.readiness().readable).await;
@@ -316,11 +317,11 @@ async fn a_group_is_readable_writable_and_broken_whenever_asked() {
 
 #[tokio::test]
 async fn a_closed_group_gives_up_the_links_that_are_still_being_called() {
-    let listener = Listener::bind(local(), lets_groups_in()).await.unwrap();
+    let listener = Listener::bind(local(), accepts_groups()).await.unwrap();
     let silent = UdpSocket::bind(local()).await.unwrap();
-    let patient = patient().with_connect_timeout(Duration::from_secs(600)).unwrap();
+    let long_latency = long_latency().with_connect_timeout(Duration::from_secs(600)).unwrap();
     let links = vec![GroupLink::to(listener.local_addr())];
-    let (sender, receiver) = called(&listener, GroupKind::Broadcast, links, patient).await;
+    let (sender, receiver) = called(&listener, GroupKind::Broadcast, links, long_latency).await;
     let call = sender.add_link(GroupLink::to(silent.local_addr().unwrap()));
     within(silent.recv(&mut [0; 2_048])).await.unwrap();
     within(sender.close()).await;
@@ -333,8 +334,8 @@ async fn a_closed_group_gives_up_the_links_that_are_still_being_called() {
 
 #[tokio::test]
 async fn a_group_accepted_with_options_has_them_on_all_its_links() {
-    let listener = Listener::bind(local(), lets_groups_in()).await.unwrap();
-    let secret = patient().with_passphrase("only of this stream").unwrap();
+    let listener = Listener::bind(local(), accepts_groups()).await.unwrap();
+    let secret = long_latency().with_passphrase("only of this stream").unwrap();
     let links = vec![GroupLink::to(listener.local_addr()); 2];
     let call = Group::connect(GroupKind::Broadcast, links, secret.clone());
     let accept = async {
@@ -344,7 +345,7 @@ async fn a_group_accepted_with_options_has_them_on_all_its_links() {
     };
     let (sender, receiver) = within(async { tokio::try_join!(call, accept) }).await.unwrap();
     let receiver = receiver.expect("the first link");
-    // Nobody accepts the second link: it joins.
+    // The second link joins without an answer.
     links_up(&receiver, 2).await;
     sender.send(message(3)).await.unwrap();
     assert_eq!(within(receiver.recv()).await.unwrap().payload, message(3));

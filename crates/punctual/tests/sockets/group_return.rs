@@ -15,14 +15,14 @@ use crate::log::Log;
 
 const KINDS: [GroupKind; 3] = [GroupKind::Broadcast, GroupKind::Backup, GroupKind::Balance];
 
-/// The shortest timeouts that are safe: a standby link sends something once a second.
+/// The shortest safe timeouts: a standby link sends a keepalive once a second.
 fn options() -> Config {
     let config = config().with_latency(Duration::from_millis(500)).unwrap();
     config.with_peer_idle_timeout(Duration::from_millis(1_600)).unwrap()
 }
 
-/// A path to `target` as an emulator makes it, which can be killed and started again. Its port is
-/// kept meanwhile: others would take it.
+/// A path to `target` through a relay that can be stopped and started again. Its port stays bound
+/// meanwhile, so that no other test takes it.
 struct Path {
     front: Arc<UdpSocket>,
     address: SocketAddr,
@@ -44,7 +44,7 @@ impl Path {
     }
 
     fn start_again(&mut self) {
-        // Datagrams that arrived for nobody are lost.
+        // Datagrams that arrived while there was no relay are lost.
         while self.front.try_recv(&mut [0; 2_048]).is_ok() {}
         self.relay = tokio::spawn(relay(Arc::clone(&self.front), self.target));
     }
@@ -81,8 +81,8 @@ struct Stream {
 
 impl Stream {
     async fn start(kind: GroupKind, config: Config) -> Self {
-        let lets_groups_in = config.clone().with_group_connect(true);
-        let listener = Listener::bind(local(), lets_groups_in).await.unwrap();
+        let accepts_groups = config.clone().with_group_connect(true);
+        let listener = Listener::bind(local(), accepts_groups).await.unwrap();
         let path = Path::to(listener.local_addr()).await;
         let links = vec![
             GroupLink::to(path.address).with_weight(2),
@@ -133,10 +133,10 @@ impl Stream {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_link_is_back_when_its_path_is_whatever_the_group_does() {
+async fn a_link_returns_with_its_path_in_every_kind_of_group() {
     let mut outages = JoinSet::new();
-    // The task that looks at a group and the one that calls race each other for the end of a link:
-    // in several groups of each kind, and at any phase of a call.
+    // The task that updates a group and the one that calls race for the end of a link: tested with
+    // several groups of each kind, and at any phase of a call.
     for (number, kind) in (0..).zip(KINDS.into_iter().cycle().take(15)) {
         outages.spawn(async move {
             let mut stream = Stream::start(kind, options()).await;
@@ -157,15 +157,15 @@ async fn a_link_is_back_when_its_path_is_whatever_the_group_does() {
 }
 
 #[tokio::test]
-async fn a_removed_link_is_called_no_more_by_whichever_name() {
+async fn a_removed_link_is_not_called_again_under_any_of_its_ids() {
     let mut stream = Stream::start(GroupKind::Broadcast, options()).await;
     let first = stream.first_link().unwrap().id;
     stream.outage(Duration::ZERO).await;
-    // The name that it had before the outage.
+    // The ID that it had before the outage.
     stream.sender.remove_link(first);
     stream.links_up(1).await;
     assert!(stream.first_link().is_none());
-    // Links that the peer closes are called again meanwhile, this one is not.
+    // Links that the peer closes are called again in that time, this one is not.
     let added = stream.sender.add_link(GroupLink::to(stream.path.target)).await.unwrap().unwrap();
     stream.links_up(2).await;
     for _ in 0..2 {
@@ -196,18 +196,18 @@ async fn each_loss_and_each_return_of_a_link_is_in_the_log() {
         let found = log.count(level, &[what, &address.to_string()]);
         assert_eq!(found, count, "{what} {address}");
     }
-    // The end of a stream is nothing to warn of.
+    // The end of a stream causes no warning.
     within(stream.sender.close()).await;
     stream.links_up(0).await;
     assert_eq!(log.count(Level::WARN, &[]), 2);
 }
 
 #[tokio::test]
-async fn a_link_that_fails_before_any_stands_is_called_again() {
+async fn a_link_that_fails_before_any_is_established_is_called_again() {
     let log = Log::of_this_test();
     let config = options().with_connect_timeout(Duration::from_secs(30)).unwrap();
-    let lets_groups_in = config.clone().with_group_connect(true);
-    let listener = Listener::bind(local(), lets_groups_in).await.unwrap();
+    let accepts_groups = config.clone().with_group_connect(true);
+    let listener = Listener::bind(local(), accepts_groups).await.unwrap();
     let address = listener.local_addr();
     let links = vec![GroupLink::to(address).with_weight(2), GroupLink::to(address)];
     let call = within(Group::connect(GroupKind::Broadcast, links, config));

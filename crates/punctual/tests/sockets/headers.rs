@@ -62,7 +62,7 @@ async fn assert_marked(local: &str, between: &str) {
     let call = port.connect(address, prompt());
     let (a, b) = within(async { tokio::try_join!(call, listener.accept()) }).await.unwrap();
     for socket in [&a, &b] {
-        // At once, so that several leave in one call.
+        // Back to back, so that several are sent in one call.
         for n in 0..COUNT {
             socket.send(message(n)).await.unwrap();
         }
@@ -84,7 +84,7 @@ async fn assert_marked(local: &str, between: &str) {
 
 const COUNT: u32 = 40;
 
-/// Carries datagrams between one caller and a listener, and tells how each was marked.
+/// Carries datagrams between one caller and a listener, and reports the marks of each.
 struct Relay {
     socket: UdpSocket,
     listener: SocketAddr,

@@ -20,7 +20,7 @@ fn quickly() -> Reconnect {
 
 #[tokio::test]
 async fn a_late_listener_is_found() {
-    // The address of a listener that starts later: nobody answers there until then.
+    // The address of a listener that starts later: there is no answer until then.
     let silent = tokio::net::UdpSocket::bind(local()).await.unwrap();
     let address = silent.local_addr().unwrap();
     let short = config().with_connect_timeout(Duration::from_millis(50)).unwrap();

@@ -30,7 +30,7 @@ async fn two_sockets_meet_and_send_both_ways() {
 }
 
 #[tokio::test]
-async fn nobody_comes_and_an_attempt_can_be_dropped_and_made_again() {
+async fn an_attempt_without_a_peer_can_be_dropped_and_repeated() {
     let port = PortConfig { local: Some(local()), ..PortConfig::default() };
     let port = Port::bind(port).await.unwrap();
     let there = free();

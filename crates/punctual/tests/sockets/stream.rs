@@ -42,7 +42,7 @@ async fn all_that_is_fed_is_streamed_to_the_end() {
 }
 
 #[tokio::test]
-async fn a_sink_of_a_closed_connection_says_so() {
+async fn a_sink_of_a_closed_connection_returns_an_error() {
     let (a, b) = pair(prompt()).await;
     within(b.close()).await;
     within(a.closed()).await;
