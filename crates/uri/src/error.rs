@@ -1,10 +1,10 @@
-//! Errors of a URI: which part is wrong, and a value that would be right.
+//! Errors of a URI: the wrong part, and a valid value.
 
 use punctual::ConfigError;
 use punctual_units::ParseUnitError;
 use thiserror::Error;
 
-/// A URI that cannot be used, and why.
+/// An error of a URI, with the reason.
 #[derive(Clone, Debug, Error, Eq, PartialEq)]
 #[error("{problem}")]
 pub struct UriError {
@@ -29,8 +29,8 @@ pub(crate) enum Problem {
     BadPercent { text: String },
     #[error("`{port}` is not a port; it must be 1 to 65535")]
     BadPort { port: String },
-    #[error("{key}={value}: {complaint}")]
-    BadValue { key: String, value: String, complaint: ValueError },
+    #[error("{key}={value}: {fault}")]
+    BadValue { key: String, value: String, fault: ValueError },
     #[error("{0} may be a host and port or a file: write `srt://{0}` or `./{0}`")]
     Bare(String),
     #[error("`{key}` is given twice{alias}")]

@@ -1,5 +1,5 @@
-//! Keys of a URI's query, as tables: one row says how a key is spelt, what its value means and what
-//! it does. Parsing, the help topic and the tests all read the same rows.
+//! Tables of the keys of a URI's query: one row has the spelling, the meaning of the value and the
+//! effect of a key. The parser, the help topic and the tests use the same rows.
 
 use std::borrow::Cow;
 
@@ -7,31 +7,31 @@ use punctual::AppliesTo;
 
 use crate::error::{Problem, UriError, ValueError};
 use crate::parts::Parts;
-use crate::redact::{is_secret, shown_key, speaks_of_secrets};
+use crate::redact::{is_secret, mentions_passphrase, shown_key};
 use crate::suggest::did_you_mean;
 
 /// One key of the query of URIs that become a `T`.
 pub(crate) struct Key<T> {
-    /// Its name, lower case: libsrt's where libsrt has one.
+    /// The name, lower case: libsrt's if libsrt has the option.
     pub(crate) name: &'static str,
-    /// Other names for it, from FFmpeg and the SRT tools.
+    /// Other names, from FFmpeg and the SRT tools.
     pub(crate) aliases: &'static [&'static str],
-    /// The form of its value: unit and range, and the default unless `default` has that.
+    /// The form of the value: unit and range, and the default unless `default` has it.
     pub(crate) value: &'static str,
-    /// The default of an option of the table.
+    /// The default, for an option of [`CONNECTION_OPTIONS`](punctual::CONNECTION_OPTIONS).
     pub(crate) default: Option<&'static str>,
-    /// The unit of its bare numbers, or the kind of its value.
+    /// The unit of bare numbers, or the kind of the value.
     pub(crate) unit: &'static str,
-    /// The end that it applies to; `None` for a key without effect.
+    /// The end that the key applies to; `None` if there is none to name.
     pub(crate) applies_to: Option<AppliesTo>,
-    /// Its effect, in one line.
+    /// The effect, in one line, for the help.
     pub(crate) about: &'static str,
-    /// The code behind it.
+    /// The effect, as code.
     pub(crate) effect: Effect<T>,
 }
 
 impl<T> Key<T> {
-    /// A key whose unit is said by its value, and that concerns nobody in particular.
+    /// A key without a unit, a default or an end that it applies to.
     pub(crate) const fn new(
         name: &'static str,
         aliases: &'static [&'static str],
@@ -42,7 +42,7 @@ impl<T> Key<T> {
         Self { name, aliases, value, unit: "", applies_to: None, default: None, about, effect }
     }
 
-    /// The form of its value with the default, for people.
+    /// The form of the value and the default, for the help and for errors.
     pub(crate) fn form(&self) -> Cow<'static, str> {
         match self.default {
             Some(default) => format!("{}; default {default}", self.value).into(),
@@ -53,11 +53,12 @@ impl<T> Key<T> {
 
 /// The effect of a key.
 pub(crate) enum Effect<T> {
-    /// Changes the target.
+    /// The key changes the target.
     Set(fn(&mut T, &str) -> Result<(), ValueError>),
-    /// Nothing: its feature does not exist here, but the harmless values ask for nothing.
+    /// The key is an error, since its feature does not exist here, unless its value does not
+    /// require the feature.
     Refused { harmless: &'static [&'static str], reason: &'static str },
-    /// Nothing, and nothing is missed.
+    /// The key is ignored, since it is not needed here.
     Ignored,
 }
 
@@ -94,22 +95,22 @@ pub(crate) fn apply_one<T>(
     apply(key, name, value, target)
 }
 
-/// Does what `key`, written as `name`, does with this value.
+/// Applies `key`, written as `name`, with this value.
 fn apply<T>(key: &Key<T>, name: &str, value: &str, target: &mut T) -> Result<(), Problem> {
-    let hides = is_secret(key.name) || speaks_of_secrets(value);
+    let hides = is_secret(key.name) || mentions_passphrase(value);
     let shown = if hides { "…" } else { value };
     let (name, owned) = (name.to_owned(), shown.to_owned());
     match key.effect {
-        Effect::Set(set) => set(target, value).map_err(|complaint| {
-            // A separator that is wrong may bring a passphrase into the value of another key.
-            let complaint = match hides && !is_secret(key.name) {
+        Effect::Set(set) => set(target, value).map_err(|fault| {
+            // With a wrong separator, a passphrase may be part of the value of another key.
+            let fault = match hides && !is_secret(key.name) {
                 true => {
-                    ValueError("there seems to be a passphrase in it; `&` parts keys".to_owned())
+                    ValueError("it seems to contain a passphrase; `&` separates keys".to_owned())
                 }
-                false => complaint,
+                false => fault,
             };
-            let complaint = with_form(complaint, &key.form());
-            Problem::BadValue { key: name, value: owned, complaint }
+            let fault = with_form(fault, &key.form());
+            Problem::BadValue { key: name, value: owned, fault }
         }),
         Effect::Refused { harmless, reason } => {
             if value.is_empty() || harmless.contains(&value.to_lowercase().as_str()) {
@@ -121,7 +122,7 @@ fn apply<T>(key: &Key<T>, name: &str, value: &str, target: &mut T) -> Result<(),
     }
 }
 
-/// The row of a key or of another name for it.
+/// The row of a key with this name, or with it as another name.
 fn find<'a, T>(table: &'a [Key<T>], name: &str) -> Option<&'a Key<T>> {
     table.iter().find(|key| key.name == name || key.aliases.contains(&name))
 }
@@ -131,17 +132,17 @@ fn unknown<T>(table: &[Key<T>], key: &str) -> Problem {
     Problem::UnknownKey { key: shown_key(key), suggestion: did_you_mean(key, names) }
 }
 
-/// Adds how the value is written to what is wrong with it, unless that says it already.
-fn with_form(complaint: ValueError, form: &str) -> ValueError {
+/// Adds the form of the value to its fault, unless the fault has it already.
+fn with_form(fault: ValueError, form: &str) -> ValueError {
     let range = form.split(';').next().unwrap_or(form);
-    // What is wrong with a file or a variable is not how its name is written.
-    if complaint.0.contains(range) || ["path", "name"].contains(&range) {
-        return complaint;
+    // The fault of a file or a variable is not the form of its name.
+    if fault.0.contains(range) || ["path", "name"].contains(&range) {
+        return fault;
     }
-    ValueError(format!("{} ({form})", complaint.0))
+    ValueError(format!("{} ({form})", fault.0))
 }
 
-/// A switch: 1, yes, on, true, or nothing after the key; 0, no, off, false.
+/// Parses a switch: 1, yes, on, true, or no value; 0, no, off, false.
 pub(crate) fn switch(value: &str) -> Result<bool, ValueError> {
     match value.to_lowercase().as_str() {
         "" | "1" | "yes" | "on" | "true" => Ok(true),
@@ -179,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn switches_and_numbers_say_what_they_take() {
+    fn errors_of_switches_and_numbers_list_the_valid_values() {
         assert_eq!(switch("YES"), Ok(true));
         assert_eq!(switch(""), Ok(true));
         assert_eq!(switch("off"), Ok(false));

@@ -1,9 +1,8 @@
-//! Where a stream comes from and where it goes to: URIs, as people write them for the SRT tools and
-//! FFmpeg.
+//! URIs of the source and the destination of a stream, in the forms of the SRT tools and FFmpeg.
 //!
-//! A [`Uri`] is parsed from text; its [`Target`] says what it means. [`set_option`] takes one
-//! option by its key, for those who write options elsewhere than in a URI. [`topic`] is the page
-//! that lists every form and every key; [`options`] is the table of the keys of SRT.
+//! A [`Uri`] is parsed from text into a [`Target`]. [`set_option`] sets one option by its key, for
+//! options that are not part of a URI. [`topic`] is the help page on all forms and keys;
+//! [`options`] is the table of the keys of SRT.
 //!
 //! ```
 //! use punctual_uri::{Target, Uri};
@@ -48,15 +47,15 @@ pub use udp::UdpTarget;
 use error::Problem;
 use parts::{Parts, percent_decode};
 
-/// A URI and what it means. Shown, it is as it was written but for the passphrase.
+/// A URI and its target. It is displayed as it was written, but without the passphrase.
 #[derive(Clone, Debug)]
 pub struct Uri {
     text: String,
-    /// The place that it names.
+    /// The source or destination that it names.
     pub target: Target,
 }
 
-/// The place that a URI names.
+/// The source or destination that a URI names.
 #[derive(Clone, Debug)]
 pub enum Target {
     /// `file:///path/to/clip.ts` or a bare path.
@@ -72,7 +71,7 @@ pub enum Target {
 }
 
 impl Uri {
-    /// Warnings about values that are allowed, but may have been meant otherwise.
+    /// Warnings about values that are valid but probably not intended.
     pub fn warnings(&self) -> &[String] {
         match &self.target {
             Target::Srt(target) => &target.warnings,
@@ -82,12 +81,12 @@ impl Uri {
 }
 
 impl Uri {
-    /// Parses a URI. Where it is one of SRT, the keys `defaults` have these values unless it says
-    /// otherwise; it is shown as it was written all the same.
+    /// Parses a URI. The keys of `defaults` apply to an SRT URI that does not have them; it is
+    /// displayed as it was written, without them.
     ///
     /// # Errors
     ///
-    /// The text is no URI of a stream's end, or a key or a value is wrong.
+    /// The text is not a URI of one of these forms, or a key or a value is wrong.
     pub fn parse_with(text: &str, defaults: &[(&str, &str)]) -> Result<Self, UriError> {
         let error = |problem| UriError { uri: redacted(text), problem };
         let target = match text.split_once("://") {
@@ -137,7 +136,7 @@ impl fmt::Display for Uri {
     }
 }
 
-/// The host and the port of `host:port`; the host without its brackets.
+/// Splits `host:port` into the host, without brackets, and the port.
 ///
 /// # Errors
 ///
@@ -146,13 +145,13 @@ pub fn split_host_port(text: &str) -> Result<(&str, Option<u16>), UriError> {
     parts::split_host_port(text).map_err(|problem| UriError { uri: redacted(text), problem })
 }
 
-/// Whether a text without a scheme is more likely an address than a file.
+/// Whether a text without a scheme is probably an address, not a file.
 fn looks_like_host_port(text: &str) -> bool {
     let place = text.split_once('?').map_or(text, |(place, _)| place);
     !place.contains('/') && matches!(split_host_port(place), Ok((_, Some(_))))
 }
 
-/// The scheme of a text such as `srt:host:4200`, and what should have stood behind its `//`.
+/// The scheme of a text such as `srt:host:4200`, and the text that belongs after its `//`.
 fn scheme_without_slashes(text: &str) -> Option<(String, String)> {
     let (scheme, rest) = text.split_once(':')?;
     let scheme = scheme.to_lowercase();
@@ -198,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_neither_is_named_with_the_nearest_right_spelling() {
+    fn errors_suggest_the_nearest_valid_spelling() {
         let error = |text: &str| text.parse::<Uri>().unwrap_err().to_string();
         assert!(error("host:4200").contains("`srt://host:4200` or `./host:4200`"));
         assert!(error("str://host:4200").contains("unknown scheme `str`; did you mean `srt`?"));
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scheme_without_its_slashes_is_no_file() {
+    fn a_scheme_without_slashes_is_not_taken_for_a_file() {
         let error = |text: &str| text.parse::<Uri>().unwrap_err().to_string();
         assert_eq!(
             error("srt:127.0.0.1:4200"),
@@ -220,15 +219,18 @@ mod tests {
     }
 
     #[test]
-    fn a_passphrase_in_a_uri_is_pointed_out_with_what_hides_it() {
+    fn a_passphrase_in_a_uri_causes_a_warning_that_names_safer_keys() {
         let warnings = |text: &str| text.parse::<Uri>().unwrap().warnings().join("\n");
-        let told = warnings("srt://h:1?passphrase=hush, hush");
-        assert!(told.contains("`passphrase-file=PATH`") && told.contains("`ps`"), "{told}");
+        let warning = warnings("srt://h:1?passphrase=hush, hush");
+        assert!(
+            warning.contains("`passphrase-file=PATH`") && warning.contains("`ps`"),
+            "{warning}"
+        );
         assert_eq!(warnings("srt://h:1?passphrase="), "");
     }
 
     #[test]
-    fn no_passphrase_is_shown_whatever_is_right_or_wrong() {
+    fn no_passphrase_is_shown_in_any_valid_or_wrong_uri() {
         let uri: Uri = "srt://h:1?passphrase=hush, hush&latency=1".parse().unwrap();
         assert_eq!(uri.to_string(), "srt://h:1?passphrase=…&latency=1");
         assert!(!format!("{uri:?}").contains("hush"));

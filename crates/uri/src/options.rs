@@ -1,5 +1,5 @@
-//! The keys of `srt://` URIs as a table for people and programs: made of the rows that parse them,
-//! so it cannot say anything else than what is done.
+//! The keys of `srt://` URIs as a table for people and programs, generated from the rows that parse
+//! them.
 
 use punctual::AppliesTo;
 
@@ -10,33 +10,34 @@ use crate::srt_keys::SRT_KEYS;
 /// An option of `srt://` URIs.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct UriOption {
-    /// Its name: libsrt's where libsrt has one.
+    /// The name: libsrt's if libsrt has the option.
     pub name: &'static str,
-    /// Other names for it, from FFmpeg and the SRT tools.
+    /// Other names, from FFmpeg and the SRT tools.
     pub aliases: &'static [&'static str],
-    /// The unit of its bare numbers (`ms`, `bytes/s`), or the kind of its value (`switch`, `text`).
+    /// The unit of bare numbers (`ms`, `bytes/s`), or the kind of the value (`switch`, `text`).
     pub unit: &'static str,
-    /// Its value where it is not given.
+    /// The default.
     pub default: &'static str,
-    /// Its values.
+    /// The valid values.
     pub range: &'static str,
     /// The end that it applies to: `both ends`, `caller`, `listener`, `sender`, `receiver`, `this
     /// end` (the address that it uses) or `UDP port`.
     pub concerns: &'static str,
-    /// Its effect, in one line; for an option without effect, the reason.
+    /// The effect, in one line; for an option without effect, the reason.
     pub effect: &'static str,
-    /// Whether it does anything.
+    /// Whether the option has an effect.
     pub status: OptionStatus,
 }
 
-/// Whether an option of `srt://` URIs does anything.
+/// Whether an option of `srt://` URIs has an effect.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum OptionStatus {
-    /// It does what it says.
+    /// The option has the described effect.
     Works,
-    /// It may be given and does nothing, and nothing is missed.
+    /// The option is accepted and ignored, since it is not needed here.
     Ignored,
-    /// Its feature does not exist here: it is refused unless it asks for nothing.
+    /// The option is an error, since its feature does not exist here, unless its value does not
+    /// require the feature.
     Refused,
 }
 
@@ -91,16 +92,16 @@ mod tests {
     }
 
     #[test]
-    fn every_option_that_works_says_whom_it_concerns_and_what_it_does() {
+    fn every_working_option_has_an_end_an_effect_and_a_default() {
         for option in working() {
-            assert!(!option.concerns.is_empty(), "{}: whom does it concern?", option.name);
+            assert!(!option.concerns.is_empty(), "{}: which end does it apply to?", option.name);
             assert!(!option.effect.is_empty(), "{}: what does it do?", option.name);
             assert!(!option.default.is_empty() || option.unit == "text", "{}", option.name);
         }
     }
 
     #[test]
-    fn ranges_and_defaults_stand_without_their_unit() {
+    fn ranges_and_defaults_come_without_their_unit() {
         let latency = options().find(|option| option.name == "latency").unwrap();
         assert_eq!((latency.range, latency.default, latency.unit), ("0 to 65535", "120", "ms"));
         let limit = options().find(|option| option.name == "maxbw").unwrap();
@@ -109,7 +110,7 @@ mod tests {
         assert_eq!((switch.range, switch.default), ("", "on"));
     }
 
-    /// The page has a row for each option, whose cells say the same as the program.
+    /// The page has a row for each option, with the same cells as the program.
     #[test]
     fn the_page_of_options_agrees_with_the_program() {
         for option in working() {
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_says_which_options_can_be_set_until_when() {
+    fn the_page_lists_the_options_of_each_phase() {
         for phase in [OptionPhase::BeforeBinding, OptionPhase::AnyTime] {
             let start = format!("- {}: ", phase.as_str());
             let line = PAGE.lines().find_map(|line| line.strip_prefix(&start));
@@ -146,7 +147,7 @@ mod tests {
         }
     }
 
-    /// A cell without what only makes it pretty.
+    /// A cell without its typography.
     fn plain(cell: &str) -> String {
         cell.replace('−', "-").replace([' ', ',', '`'], "")
     }

@@ -1,4 +1,4 @@
-//! A URI taken apart: scheme, host, port and query, with percent-decoding.
+//! Splits a URI into host, port and query, with percent-decoding.
 
 use std::borrow::Cow;
 
@@ -10,16 +10,16 @@ use crate::redact::{is_secret, redacted, shown_key};
 pub(crate) struct Parts<'a> {
     /// The URI as it was written, for error messages.
     pub text: &'a str,
-    /// The host without brackets; empty if there is none.
+    /// The host without brackets; empty if it is missing.
     pub host: String,
-    /// The port, if one is given.
+    /// The port, if there is one.
     pub port: Option<u16>,
     /// The keys and decoded values in the order in which they were written.
     pub query: Vec<(String, String)>,
 }
 
 impl<'a> Parts<'a> {
-    /// Takes apart what follows `scheme://` in `text`.
+    /// Splits `rest`, the part of `text` after `scheme://`.
     ///
     /// The `@` that FFmpeg and VLC put before a multicast group is allowed. A `#` is part of a
     /// value, because stream IDs begin with it; there are no fragments.
@@ -33,7 +33,7 @@ impl<'a> Parts<'a> {
         Ok(Self { text, host, port, query: parse_query(query).map_err(error)? })
     }
 
-    /// The same, with these keys before all others in the query, in this order.
+    /// Returns the same parts with these keys first in the query, in this order.
     pub(crate) fn with_first(&self, keys: &[&str]) -> Self {
         let mut query = self.query.clone();
         let place = |name: &str| keys.iter().position(|key| *key == name).unwrap_or(keys.len());
@@ -41,7 +41,8 @@ impl<'a> Parts<'a> {
         Self { text: self.text, host: self.host.clone(), port: self.port, query }
     }
 
-    /// The same, with these keys and values where the query does not have the keys.
+    /// Returns the same parts, with these keys and values added to the query unless it has the
+    /// keys.
     pub(crate) fn with_defaults(mut self, defaults: &[(&str, &str)]) -> Self {
         for &(key, value) in defaults {
             if !self.query.iter().any(|(name, _)| name == key) {
@@ -56,7 +57,7 @@ impl<'a> Parts<'a> {
         UriError { uri: redacted(self.text), problem }
     }
 
-    /// The port, which this kind of URI must have.
+    /// The port, or an error if it is missing or 0.
     pub(crate) fn required_port(&self) -> Result<u16, UriError> {
         self.port.filter(|port| *port != 0).ok_or_else(|| self.error(Problem::NoPort))
     }
@@ -112,7 +113,7 @@ fn parse_query(query: &str) -> Result<Vec<(String, String)>, Problem> {
         .collect()
 }
 
-/// Replaces `%XX` by the byte it stands for. `+` stays `+`, and so does a `%` without two
+/// Replaces each `%XX` by the byte that it encodes. `+` stays `+`, and so does a `%` without two
 /// hexadecimal digits, because people write `25%`.
 pub(crate) fn percent_decode(text: &str) -> Result<String, Problem> {
     let decoded = percent_encoding::percent_decode_str(text).decode_utf8();
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_brackets_off_and_the_multicast_mark() {
+    fn strips_brackets_and_the_multicast_mark() {
         assert_eq!(parse("[ff3e::1]:1234").host, "ff3e::1");
         assert_eq!(parse("@239.1.1.1:1234").host, "239.1.1.1");
         assert_eq!(parse(":1234").host, "");
@@ -151,14 +152,14 @@ mod tests {
     }
 
     #[test]
-    fn a_percent_sign_without_digits_stands_for_itself() {
+    fn a_percent_sign_without_digits_is_kept() {
         assert_eq!(parse("h:1?oheadbw=25%&x=100%zz%2").query[0].1, "25%");
         assert_eq!(percent_decode("100%zz%2"), Ok("100%zz%2".to_owned()));
         assert_eq!(percent_decode("%c3%A9%25"), Ok("é%".to_owned()));
     }
 
     #[test]
-    fn wrong_hosts_ports_and_escapes_are_named() {
+    fn errors_name_wrong_hosts_ports_and_escapes() {
         let problem = |rest: &str| Parts::parse(rest, rest).unwrap_err().to_string();
         assert!(problem("::1:4200").contains("brackets"));
         assert!(problem("[::1").contains("`]` is missing"));

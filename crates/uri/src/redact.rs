@@ -1,4 +1,4 @@
-//! The parts of a URI that may be shown and written down: no passphrase, however it is misspelt.
+//! Redaction of URIs for messages and logs: no passphrase is shown, even under a misspelt key.
 
 use strsim::osa_distance;
 
@@ -7,12 +7,11 @@ use crate::srt_keys::SRT_KEYS;
 use crate::tcp::TCP_KEYS;
 use crate::udp::UDP_KEYS;
 
-/// A URI, or a query, without what may be a secret: the passphrase, the value of a key that is
-/// none (it may be a passphrase under a misspelt name), and a password before the host. Control
-/// characters are written as escapes.
+/// A URI, or a query, without possible secrets: the passphrase, the value of an unknown key (it may
+/// be a misspelt passphrase), and a password before the host. Control characters are escaped.
 pub fn redacted(text: &str) -> String {
     let shown = match text.split_once('?') {
-        // Without a `?` it is all query, or no URI at all.
+        // Without a `?`, the whole text is a query, or no URI.
         None => redact_place(text),
         Some((place, query)) => {
             let pairs: Vec<String> = query.split('&').map(redact_pair).collect();
@@ -22,27 +21,27 @@ pub fn redacted(text: &str) -> String {
     punctual_units::one_line(&shown).into_owned()
 }
 
-/// A command line whose words may be URIs, without what may be a secret in them.
+/// A command line whose words may be URIs, without possible secrets.
 pub fn redacted_words(text: &str) -> String {
-    if !speaks_of_secrets(text) {
+    if !mentions_passphrase(text) {
         return punctual_units::one_line(text).into_owned();
     }
     text.split(' ').map(redacted).collect::<Vec<_>>().join(" ")
 }
 
-/// A line of a file, without the value in it if it is about a passphrase.
+/// A line of a file, without its value if it mentions a passphrase.
 pub fn redacted_line(text: &str) -> String {
-    if speaks_of_secrets(text) { redacted(text) } else { text.to_owned() }
+    if mentions_passphrase(text) { redacted(text) } else { text.to_owned() }
 }
 
-/// Whether the value of this key, as it is written, is nobody's business: that of the passphrase,
-/// and that of any key which no URI has.
+/// Whether the value of this key, as written, must not be shown: that of the passphrase, and that
+/// of any unknown key.
 pub(crate) fn is_secret(key: &str) -> bool {
     let lower = key.to_lowercase();
     lower == "passphrase" || !is_known(&lower)
 }
 
-/// A key as it may be shown. One that holds more than a name may hold a value.
+/// A key without characters that no name has: a value may follow them.
 pub(crate) fn shown_key(key: &str) -> String {
     match key.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))) {
         None => key.to_owned(),
@@ -50,19 +49,19 @@ pub(crate) fn shown_key(key: &str) -> String {
     }
 }
 
-/// Whether a text has a word in it that looks like the key of a passphrase.
-pub(crate) fn speaks_of_secrets(text: &str) -> bool {
+/// Whether a text contains a word that looks like the key of a passphrase.
+pub(crate) fn mentions_passphrase(text: &str) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric()).any(looks_secret)
 }
 
-/// The part before the `?`: a scheme, a host and a port; or pairs of keys and values, where the
-/// `?` was forgotten.
+/// Redacts the part before the `?`: a scheme, a host and a port, or pairs of keys and values if the
+/// `?` is missing.
 fn redact_place(place: &str) -> String {
     let (scheme, rest) = match place.split_once("://") {
         Some((scheme, rest)) => (format!("{scheme}://"), rest),
         None => (String::new(), place),
     };
-    // FFmpeg and VLC put a mere `@` before a multicast group.
+    // FFmpeg and VLC write `@` before a multicast group.
     let rest = match rest.split_once('@') {
         Some((user, host)) if user.contains(':') => format!("…@{host}"),
         _ => rest.to_owned(),
@@ -81,7 +80,7 @@ fn redact_place(place: &str) -> String {
 fn redact_pair(pair: &str) -> String {
     match pair.split_once('=') {
         Some((key, "")) => format!("{}=", shown_key(key)),
-        Some((key, value)) if is_secret(key) || speaks_of_secrets(value) => {
+        Some((key, value)) if is_secret(key) || mentions_passphrase(value) => {
             format!("{}=…", shown_key(key))
         }
         Some(_) => pair.to_owned(),
@@ -96,7 +95,7 @@ fn is_known(key: &str) -> bool {
     has(SRT_KEYS, key) || has(UDP_KEYS, key) || has(TCP_KEYS, key)
 }
 
-/// Whether a word is `passphrase`, a part of it, or near to it.
+/// Whether a word is `passphrase`, an abbreviation of it, or similar.
 fn looks_secret(word: &str) -> bool {
     let lower = word.to_lowercase();
     lower.starts_with("pass")
@@ -109,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_passphrase_is_left_out_wherever_it_stands() {
+    fn the_passphrase_is_redacted_at_any_position() {
         for (written, shown) in [
             ("srt://h:1?passphrase=hush, hush", "srt://h:1?passphrase=…"),
             (
@@ -130,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_a_secret_under_another_name_is_left_out_too() {
+    fn possible_secrets_under_other_names_are_redacted() {
         for written in [
             "srt://h:1?pasphrase=hush",
             "srt://h:1?pass=hush",
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn files_and_known_keys_stay_as_they_are() {
+    fn files_and_known_keys_are_not_changed() {
         for text in ["take=2.ts", "a&b=c.ts", "./clip?.ts", "srt://h:1?latency=1ms&streamid=a"] {
             assert_eq!(redacted(text), text);
         }

@@ -1,4 +1,4 @@
-//! `srt://host:port?…`: who calls whom, and the options of the connection.
+//! `srt://host:port?…`: the mode, the address and the options of a connection.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::parts::Parts;
 use crate::redact::redacted;
 use crate::srt_keys::SRT_KEYS;
 
-/// Which end calls the other.
+/// The role of this end in the handshake.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Mode {
     /// This end calls.
@@ -24,30 +24,30 @@ pub enum Mode {
 /// An SRT peer to call, or a port to listen on.
 #[derive(Clone, Debug)]
 pub struct SrtTarget {
-    /// Which end calls the other.
+    /// The role of this end in the handshake.
     pub mode: Mode,
-    /// Host to call or to meet, or local address to listen on; empty for every IPv4 address.
+    /// The host to call, or the local address to listen on; empty for every IPv4 address.
     pub host: String,
-    /// Port to call, to meet or to listen on.
+    /// The port to call or to listen on.
     pub port: u16,
-    /// The own address of an end that calls or meets another.
+    /// The local address of a caller or in a rendezvous.
     pub local_host: Option<String>,
-    /// The own port of an end that calls or meets another. In a rendezvous there is always one: the
+    /// The local port of a caller or in a rendezvous. In a rendezvous it is always set, since the
     /// other end has to know it.
     pub local_port: Option<u16>,
-    /// The kind of group that a caller is a link of, if it is.
+    /// The kind of the group that a caller is a link of; `None` for a single connection.
     pub group: Option<GroupKind>,
-    /// Its weight in the group.
+    /// The weight of the link in its group.
     pub weight: u16,
     /// The options of the connection.
     pub config: Config,
-    /// The options of the UDP port, but for its address.
+    /// The options of the UDP port, except its address.
     pub port_config: PortConfig,
-    /// Whether the URI says how large a payload may be.
+    /// Whether the URI sets the largest payload.
     pub payload_size_given: bool,
-    /// How long a listener waits for a caller; `None` for ever.
+    /// The time that a listener waits for a caller; `None` for no limit.
     pub listen_timeout: Option<Duration>,
-    /// Warnings about values that are allowed, but may have been meant otherwise.
+    /// Warnings about values that are valid but probably not intended.
     pub warnings: Vec<String>,
 }
 
@@ -86,7 +86,7 @@ impl SrtTarget {
         Ok(target)
     }
 
-    /// The config, with room for payloads of `size` bytes if the URI left that open.
+    /// The options, with payloads of `size` bytes unless the URI sets the largest payload.
     pub fn config_for_payload(&self, size: usize) -> Result<Config, punctual::ConfigError> {
         if self.payload_size_given || size <= self.config.payload_size() {
             return Ok(self.config.clone());
@@ -100,29 +100,29 @@ impl SrtTarget {
         }
         if is_wildcard(&self.host) {
             return Err(Problem::Mode(
-                "nobody can be called at the address of all interfaces; to listen there, \
-                 leave the host out or add `mode=listener`",
+                "the address of all interfaces cannot be called; to listen there, leave the host \
+                 out or add `mode=listener`",
             ));
         }
         if self.local_host.is_some() && !mode_given {
             self.warnings.push(
-                "a host and `adapter` together mean rendezvous to srt-live-transmit; this end \
-                 calls (say `mode=caller` or `mode=rendezvous`)"
+                "a host with `adapter` means rendezvous in srt-live-transmit; here it means caller \
+                 (write `mode=caller` or `mode=rendezvous`)"
                     .to_owned(),
             );
         }
         Ok(())
     }
 
-    /// Both ends use the port that is named, as srt-live-transmit does, unless `port` says that
-    /// this one has another.
+    /// Both ends use the port after the host, as in srt-live-transmit, unless `port` sets another
+    /// local port.
     fn check_rendezvous(&mut self) -> Result<(), Problem> {
         if self.group.is_some() {
             return Err(Problem::Mode("the links of a group call (`mode=caller`)"));
         }
         if self.host.is_empty() || is_wildcard(&self.host) {
             return Err(Problem::NoHost(
-                "a rendezvous needs the other end's: `srt://host:4200?mode=rendezvous`",
+                "a rendezvous needs the other end's host: `srt://host:4200?mode=rendezvous`",
             ));
         }
         self.local_port.get_or_insert(self.port);
@@ -147,14 +147,14 @@ impl SrtTarget {
         }
         if self.group.is_some() {
             return Err(Problem::Mode(
-                "the caller says what a group does (`grouptype`); a listener lets groups in by \
+                "the caller sets the kind of a group (`grouptype`); a listener accepts groups with \
                  `groupconnect=1`",
             ));
         }
         if !self.config.stream_id().is_empty() {
             self.warnings.push(
-                "`streamid` is what a caller says; this end listens, and takes callers whatever \
-                 theirs is"
+                "`streamid` has no effect at a listener: the caller sends it, and this end \
+                 accepts callers with any stream ID"
                     .to_owned(),
             );
         }
@@ -162,23 +162,23 @@ impl SrtTarget {
     }
 }
 
-/// `config` with the option `key`, as an `srt://` URI has it, set to `value`.
+/// Returns `config` with the option `key` set to `value`, both as in an `srt://` URI.
 ///
 /// # Errors
 ///
-/// The key is unknown or not an option of a connection, or the value is not one of its.
+/// The key is unknown or not an option of a connection, or the value is not valid.
 pub fn set_option(config: Config, key: &str, value: &str) -> Result<Config, UriError> {
     let error = |problem| UriError { uri: redacted(&format!("{key}={value}")), problem };
     let mut keys = SrtKeys { config, ..SrtKeys::default() };
     apply_one(SRT_KEYS, key, value, &mut keys).map_err(error)?;
-    let elsewhere = keys.mode.is_some()
+    let is_other = keys.mode.is_some()
         || keys.local_host.is_some()
         || keys.local_port.is_some()
         || keys.group.is_some()
         || keys.weight.is_some()
         || keys.listen_timeout.is_some()
         || keys.port_config != PortConfig::default();
-    if elsewhere {
+    if is_other {
         let (key, value) = (key.to_owned(), value.to_owned());
         let reason = "it belongs to the address or to the UDP port, not to the connection";
         return Err(error(Problem::NotHere { key, value, reason }));
@@ -186,7 +186,7 @@ pub fn set_option(config: Config, key: &str, value: &str) -> Result<Config, UriE
     Ok(keys.config)
 }
 
-/// The values of the keys of an `srt://` URI, before it is clear which end calls.
+/// The values of the keys of an `srt://` URI, before the mode is known.
 #[derive(Debug, Default)]
 pub(crate) struct SrtKeys {
     pub mode: Option<Mode>,
@@ -205,11 +205,12 @@ fn is_wildcard(host: &str) -> bool {
     host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_unspecified())
 }
 
-/// Keys that set others too, or on which others rest: they take effect first, wherever they stand.
+/// Keys that set several options, or that the meaning of others depends on: they are applied first,
+/// wherever they are in the URI.
 const PRESETS: &[&str] = &["transtype", "congestion", "smoother", "messageapi"];
 
-/// How long a program that ends waits, so that the last messages of a file are not lost.
-/// The library's default is libsrt's, none.
+/// The default of `linger` in URIs, so that a program that ends does not lose the last messages of
+/// a file. The library's default is libsrt's: none.
 pub(crate) const DEFAULT_LINGER: Duration = Duration::from_secs(3);
 
 #[cfg(test)]
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_may_choose_its_own_address() {
+    fn a_caller_may_set_its_local_address() {
         let target = parse("host:4200?bind=10.0.0.2:5000").unwrap();
         assert_eq!(target.local_host.as_deref(), Some("10.0.0.2"));
         assert_eq!(target.local_port, Some(5000));
@@ -271,12 +272,12 @@ mod tests {
         assert_eq!((target.mode, target.host.as_str()), (Mode::Listener, "10.0.0.2"));
         assert!(problem("10.0.0.1:4200?mode=listener&adapter=10.0.0.2").contains("not both"));
         assert!(problem(":4200?port=4300").contains("leave `port` out"));
-        assert!(parse(":4200?streamid=a").unwrap().warnings[0].contains("whatever theirs is"));
+        assert!(parse(":4200?streamid=a").unwrap().warnings[0].contains("any stream ID"));
         assert!(parse("host:4200?streamid=a").unwrap().warnings.is_empty());
     }
 
     #[test]
-    fn a_preset_takes_effect_before_what_goes_with_it() {
+    fn a_preset_is_applied_before_other_keys() {
         let config = |rest: &str| parse(rest).unwrap().config;
         let live = config("h:1");
         assert_eq!((live.transmission(), live.linger()), (Transmission::Live, DEFAULT_LINGER));
@@ -290,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_may_be_a_link_of_a_group_and_a_listener_lets_groups_in() {
+    fn a_caller_may_be_a_link_of_a_group_and_a_listener_accepts_groups() {
         let target = parse("host:4200?grouptype=backup&weight=50").unwrap();
         assert_eq!((target.group, target.weight), (Some(GroupKind::Backup), 50));
         let target = parse("host:4200?grouptype=Broadcast&groupminstabletimeo=80").unwrap();
@@ -314,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn the_payload_grows_with_the_message_unless_it_is_given() {
+    fn the_payload_size_follows_the_message_unless_it_is_set() {
         let size = |rest: &str| {
             parse(rest).unwrap().config_for_payload(1400).map(|config| config.payload_size())
         };

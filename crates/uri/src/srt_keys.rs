@@ -1,5 +1,5 @@
-//! Every key of an `srt://` URI: libsrt's options, and what srt-live-transmit, srt-xtransmit and
-//! FFmpeg add to them.
+//! Every key of an `srt://` URI: libsrt's options, and further keys of srt-live-transmit,
+//! srt-xtransmit and FFmpeg.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::srt::{Mode, SrtKeys};
 
 type Done = Result<(), ValueError>;
 
-/// A key that only URIs have, or whose value belongs to the UDP port.
+/// A key that exists only in URIs, or that belongs to the UDP port.
 macro_rules! key {
     ($name:literal $(| $alias:literal)* : $value:literal, $about:tt
         $([$unit:literal, $whom:ident])? => $effect:expr) => {
@@ -35,8 +35,8 @@ macro_rules! key {
     (@whom) => { None };
 }
 
-/// An option of [`CONNECTION_OPTIONS`], whose text a function reads as a value of it, or that a
-/// function of its own sets. The program may have another default.
+/// An option of [`CONNECTION_OPTIONS`], whose value is read from text by a function, or that is set
+/// by a custom function. The default of URIs may differ from the library's.
 macro_rules! option {
     ($name:literal $(| $alias:literal)* $(default $default:literal)?, $read:ident) => {
         option!($name $(| $alias)* $(default $default)? => |keys, value| {
@@ -58,20 +58,20 @@ macro_rules! option {
     (@default $info:ident) => { $info.default };
 }
 
-/// The keys of an `srt://` URI. Those of a connection are described by the table of options; the
-/// compiler refuses a key that the table does not have.
+/// The keys of an `srt://` URI. The table of options describes the keys of a connection; a key that
+/// it does not have is a compile error.
 pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = &[
     key!("mode": "caller, listener or rendezvous; default: listener without a host, else caller",
-        "who calls whom; in a rendezvous both call each other (client and server also do)"
+        "the end that calls; in a rendezvous both ends do (also: client, server)"
         ["text", Local] => Effect::Set(mode)),
     key!("rendezvous": "switch; default off", "the same as mode=rendezvous" ["switch", Local]
         => Effect::Set(rendezvous)),
-    key!("adapter" | "localaddress": "address; default: the system's choice", "own address"
+    key!("adapter" | "localaddress": "address; default: the system's choice", "the local address"
         ["text", Local] => Effect::Set(adapter)),
     key!("port" | "localport": "1 to 65535; default: the system's choice",
-        "own port, where this end calls; in a rendezvous by default the other end's" ["", Caller]
+        "the local port of a caller; default in a rendezvous: the other end's" ["", Caller]
         => Effect::Set(local_port)),
-    key!("bind": "ADDRESS[:PORT]; default: the system's choice", "own address and port at once"
+    key!("bind": "ADDRESS[:PORT]; default: the system's choice", "the local address and port"
         ["text", Local] => Effect::Set(bind)),
     option!("latency" => |keys, value| { let latency = latency(keys, "latency", value)?;
             set(keys, |config| config.with_latency(latency)) }),
@@ -134,10 +134,10 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = &[
     option!("kmpreannounce", whole_number),
     option!("minversion", version),
     key!("grouptype": "broadcast, backup or balance; default none",
-        "with several URIs of callers: one stream over all of them, each message over every one, over the best, or over one by turns"
+        "with several caller URIs: one stream over all links; each message goes over all, over the best one, or over one in turn"
         ["text", Caller]
         => Effect::Set(group_kind)),
-    key!("weight": "0 to 65535; default 0", "a link of the highest weight is the best of a backup group"
+    key!("weight": "0 to 65535; default 0", "the best link of a backup group has the highest weight"
         ["", Caller]
         => Effect::Set(|keys, value| {
             let weight = number(value, 0, u16::MAX.into())?;
@@ -157,10 +157,10 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = &[
     key!("iptos" | "tos": "0 to 255, or 0xB8; default: the system's", "type of service of the datagrams"
         ["", Port]
         => Effect::Set(|keys, value| keep(&mut keys.port_config.tos, number(value, 0, 255)))),
-    key!("ipv6only": "0 or 1, or -1: the default; default 0", "whether [::] leaves IPv4 out"
+    key!("ipv6only": "0 or 1, or -1: the default; default 0", "whether [::] excludes IPv4"
         ["switch", Port]
         => Effect::Set(ipv6_only)),
-    key!("bindtodevice": "name of an interface; default none", "send and receive only there"
+    key!("bindtodevice": "name of an interface; default none", "the interface to use, no other"
         ["text", Port]
         => Effect::Set(|keys, value| {
             keep(&mut keys.port_config.device, Ok(value.to_owned())) })),
@@ -169,7 +169,7 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = &[
     key!("rcvsyn": "", NON_BLOCKING => Effect::Ignored),
     key!("sndtimeo": "", NON_BLOCKING => Effect::Ignored),
     key!("rcvtimeo": "", NON_BLOCKING => Effect::Ignored),
-    key!("reuseaddr": "", "connections share a UDP port where they can" => Effect::Ignored),
+    key!("reuseaddr": "", "connections share a UDP port if possible" => Effect::Ignored),
     key!("sender": "", "both directions are open" => Effect::Ignored),
     key!("poll-timeout": "", GSTREAMER => Effect::Ignored),
     key!("wait-for-connection": "", GSTREAMER => Effect::Ignored),
@@ -179,9 +179,9 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = &[
 ];
 
 const NON_BLOCKING: &str = "no call blocks here";
-const GSTREAMER: &str = "of GStreamer's elements, not of the connection";
+const GSTREAMER: &str = "an option of GStreamer's elements, not of the connection";
 
-/// From here a bare latency is more likely FFmpeg's microseconds than milliseconds.
+/// The smallest bare latency that more likely means FFmpeg's microseconds than milliseconds.
 const SUSPICIOUS_LATENCY_MS: u128 = 8_000;
 const MAX_LATENCY_MS: u128 = 65_535;
 
@@ -210,11 +210,11 @@ fn rendezvous(keys: &mut SrtKeys, value: &str) -> Done {
     if switch(value)? { set_mode(keys, Mode::Rendezvous) } else { Ok(()) }
 }
 
-/// `mode` and `rendezvous` say the same if both are there.
+/// Sets the mode. `mode` and `rendezvous` must agree if both are present.
 fn set_mode(keys: &mut SrtKeys, mode: Mode) -> Done {
     match keys.mode.replace(mode) {
         Some(before) if before != mode => {
-            Err(ValueError("it contradicts what `mode` or `rendezvous` said before".to_owned()))
+            Err(ValueError("it contradicts an earlier `mode` or `rendezvous`".to_owned()))
         }
         _ => Ok(()),
     }
@@ -233,7 +233,7 @@ fn group_kind(keys: &mut SrtKeys, value: &str) -> Done {
 fn adapter(keys: &mut SrtKeys, value: &str) -> Done {
     let host = value.trim_start_matches('[').trim_end_matches(']');
     if keys.local_host.is_some() {
-        return Err(ValueError("`bind` gives the own address already".to_owned()));
+        return Err(ValueError("`bind` already sets the local address".to_owned()));
     }
     keys.local_host = Some(host.to_owned()).filter(|host| !host.is_empty());
     Ok(())
@@ -241,7 +241,7 @@ fn adapter(keys: &mut SrtKeys, value: &str) -> Done {
 
 fn local_port(keys: &mut SrtKeys, value: &str) -> Done {
     if keys.local_port.is_some() {
-        return Err(ValueError("`bind` gives the own port already".to_owned()));
+        return Err(ValueError("`bind` already sets the local port".to_owned()));
     }
     let port = number(value, 1, u16::MAX.into())?;
     keys.local_port = u16::try_from(port).ok();
@@ -251,7 +251,7 @@ fn local_port(keys: &mut SrtKeys, value: &str) -> Done {
 fn bind(keys: &mut SrtKeys, value: &str) -> Done {
     let (host, port) = split_host_port(value)?;
     if keys.local_host.is_some() || keys.local_port.is_some() {
-        return Err(ValueError("`adapter` or `port` give the own address already".to_owned()));
+        return Err(ValueError("`adapter` or `port` already sets the local address".to_owned()));
     }
     keys.local_host = Some(host.to_owned()).filter(|host| !host.is_empty());
     keys.local_port = port.filter(|port| *port != 0);
@@ -276,7 +276,7 @@ fn latency(keys: &mut SrtKeys, key: &str, value: &str) -> Result<Duration, Value
     if is_bare(value) && latency.as_millis() > MAX_LATENCY_MS {
         let micros = latency.as_millis();
         return Err(ValueError(format!(
-            "a bare number is milliseconds and at most {MAX_LATENCY_MS}; FFmpeg counts \
+            "a bare number is milliseconds, at most {MAX_LATENCY_MS}; in FFmpeg it is \
              microseconds: did you mean `{key}={}`?",
             spell_micros(micros)
         )));
@@ -295,7 +295,7 @@ fn latency(keys: &mut SrtKeys, key: &str, value: &str) -> Result<Duration, Value
     Ok(latency)
 }
 
-/// Points out a bare number of milliseconds that more likely counts FFmpeg's microseconds.
+/// Warns of a bare number of milliseconds that more likely means FFmpeg's microseconds.
 fn warn_of_micros(keys: &mut SrtKeys, key: &str, value: &str, time: Duration) {
     if is_bare(value) && time.as_millis() >= SUSPICIOUS_LATENCY_MS {
         keys.warnings.push(format!(
@@ -307,8 +307,8 @@ fn warn_of_micros(keys: &mut SrtKeys, key: &str, value: &str, time: Duration) {
     }
 }
 
-/// A time under a key of FFmpeg's own, whose bare numbers are microseconds. One that is too short
-/// for its purpose is pointed out: it may have been meant as milliseconds.
+/// Reads the value of a key of FFmpeg, whose bare numbers are microseconds. Warns of a value that
+/// is too short for its purpose: milliseconds may have been intended.
 fn microseconds(
     keys: &mut SrtKeys,
     key: &str,
@@ -318,7 +318,7 @@ fn microseconds(
     let time = parse_duration_in(value, Duration::from_micros(1))?;
     if is_bare(value) && time < plausible && !time.is_zero() {
         keys.warnings.push(format!(
-            "{key}={value} is {}, because the key is FFmpeg's, which counts microseconds; if you \
+            "{key}={value} is {}, because a bare number of this FFmpeg key is microseconds; if you \
              meant milliseconds, write `{key}={}ms`",
             DisplayDuration(time),
             value.trim()
@@ -336,7 +336,8 @@ fn ffmpeg_latency(keys: &mut SrtKeys, value: &str) -> Done {
     set(keys, |config| config.with_latency(latency))
 }
 
-/// FFmpeg gives up whatever it waits for after this time: the answer to a call, or the peer.
+/// Sets FFmpeg's `timeout`, which limits every wait: for the answer to a call, and for packets of
+/// the peer.
 fn ffmpeg_timeout(keys: &mut SrtKeys, value: &str) -> Done {
     if value == "-1" {
         return Ok(());
@@ -349,14 +350,14 @@ fn listen_timeout(keys: &mut SrtKeys, value: &str) -> Done {
     if value != "-1" {
         let time = microseconds(keys, "listen_timeout", value, Duration::from_millis(100))?;
         if time < Duration::from_millis(1) {
-            return Err(ValueError("it must be 1 ms and up".to_owned()));
+            return Err(ValueError("it must be at least 1 ms".to_owned()));
         }
         keys.listen_timeout = Some(time);
     }
     Ok(())
 }
 
-/// A number of microseconds, as a value with a unit.
+/// Formats a number of microseconds as a value with a unit.
 fn spell_micros(micros: u128) -> String {
     if micros.is_multiple_of(1_000) {
         format!("{}ms", micros / 1_000)
@@ -426,7 +427,7 @@ fn share(value: &str) -> Read {
     Ok(parse_share(value)?.into())
 }
 
-/// A rate whose bare numbers are bytes per second, as libsrt counts.
+/// Reads a rate, whose bare numbers are bytes per second as in libsrt.
 fn rate(value: &str) -> Read {
     Ok(parse_bitrate_in(value, Bitrate::from_bytes_per_sec(1))?.into())
 }
@@ -475,7 +476,7 @@ fn whole(number: impl Into<u64>) -> Read {
 fn key_length(value: &str) -> Read {
     match value {
         "" => Ok(OptionValue::Number(0)),
-        // Any other text is no length either, and the option says which there are.
+        // Any other text is not a length; the error of the option lists the valid ones.
         value => Ok(OptionValue::Number(value.parse().unwrap_or(-1))),
     }
 }
@@ -499,12 +500,12 @@ fn size(value: &str) -> Result<usize, ValueError> {
 
 fn passphrase(keys: &mut SrtKeys, value: &[u8]) -> Done {
     if keys.config.passphrase().is_some() {
-        return Err(ValueError("the passphrase is given already".to_owned()));
+        return Err(ValueError("the passphrase is set already".to_owned()));
     }
     set(keys, |config| config.with_passphrase(value))
 }
 
-/// Warns that a passphrase in a URI can be read by others, and says how to avoid that.
+/// Warns that other users can read a passphrase in a URI, and names the safer keys.
 fn warn_of_processes(keys: &mut SrtKeys, value: &str) {
     if !value.is_empty() {
         keys.warnings.push(
@@ -515,7 +516,7 @@ fn warn_of_processes(keys: &mut SrtKeys, value: &str) {
     }
 }
 
-/// A line end after the passphrase is not part of it: editors and `echo` leave one.
+/// Reads the passphrase from a file, without a line end: editors and `echo` add one.
 fn passphrase_file(keys: &mut SrtKeys, path: &str) -> Done {
     let read = std::fs::read(path).map(Zeroizing::new);
     let text = read.map_err(|error| {
@@ -532,7 +533,7 @@ fn passphrase_env(keys: &mut SrtKeys, name: &str) -> Done {
     found(keys, &value)
 }
 
-/// A passphrase from a file or a variable, which must not be empty.
+/// Sets a passphrase that was read from a file or a variable. It must not be empty.
 fn found(keys: &mut SrtKeys, value: &[u8]) -> Done {
     passphrase(keys, value)?;
     match keys.config.passphrase() {

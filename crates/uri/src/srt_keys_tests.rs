@@ -20,10 +20,10 @@ fn config(query: &str) -> Config {
     apply(query).unwrap().config
 }
 
-/// A key, a good value, and bad ones with what the message must say.
+/// A key, a valid value, and wrong values with the text that the message must contain.
 type Case = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
-/// Every key that sets something.
+/// A case for every key that has an effect.
 const CASES: &[Case] = &[
     ("mode", "caller", &[("calller", "caller, listener or rendezvous")]),
     ("rendezvous", "1", &[("2", "switch")]),
@@ -52,7 +52,7 @@ const CASES: &[Case] = &[
     ("conntimeo", "500ms", &[("0", "1 to 3600000 ms"), ("2h", "1 to 3600000 ms")]),
     ("peeridletimeo", "10s", &[("0", "1 to 86400000 ms")]),
     ("timeout", "5000000", &[("0", "1 to 3600000 ms"), ("5x", "unknown unit")]),
-    ("listen_timeout", "-1", &[("0", "1 ms and up"), ("5x", "unknown unit")]),
+    ("listen_timeout", "-1", &[("0", "at least 1 ms"), ("5x", "unknown unit")]),
     ("linger", "5", &[("5x", "unknown unit")]),
     ("maxbw", "10Mbps", &[("-2", "never negative"), ("10MBps", "unknown unit")]),
     ("inputbw", "625000", &[("x", "bit rate")]),
@@ -111,7 +111,7 @@ const CASES: &[Case] = &[
 ];
 
 #[test]
-fn every_key_takes_a_good_value_and_names_what_is_wrong_with_a_bad_one() {
+fn every_key_takes_a_valid_value_and_explains_a_wrong_one() {
     for (key, good, bad) in CASES {
         apply(&format!("{key}={good}")).unwrap_or_else(|error| panic!("{key}={good}: {error}"));
         for (value, expected) in *bad {
@@ -124,14 +124,14 @@ fn every_key_takes_a_good_value_and_names_what_is_wrong_with_a_bad_one() {
 }
 
 #[test]
-fn every_key_that_sets_something_has_a_case() {
+fn every_key_with_an_effect_has_a_case() {
     let set = SRT_KEYS.iter().filter(|key| matches!(key.effect, Effect::Set(_)));
     let names: Vec<&str> = set.map(|key| key.name).collect();
     assert_eq!(names, CASES.iter().map(|(key, ..)| *key).collect::<Vec<_>>());
 }
 
 #[test]
-fn no_name_stands_for_two_keys() {
+fn no_two_keys_have_the_same_name() {
     let mut names: Vec<&str> =
         SRT_KEYS.iter().flat_map(|key| key.aliases.iter().copied().chain([key.name])).collect();
     let all = names.len();
@@ -141,7 +141,7 @@ fn no_name_stands_for_two_keys() {
 }
 
 #[test]
-fn a_misspelt_key_is_answered_with_the_nearest_one() {
+fn the_error_of_a_misspelt_key_names_the_nearest_one() {
     for key in SRT_KEYS.iter().filter(|key| key.name.len() > 3) {
         let misspelt = format!("{}x", key.name);
         let error = apply(&format!("{misspelt}=1")).unwrap_err();
@@ -200,7 +200,7 @@ fn values_reach_the_config() {
         .with_crypto_mode(CryptoMode::Gcm);
     assert_eq!(secret, expected);
     let file = concat!("passphrase-file=", env!("CARGO_MANIFEST_DIR"), "/tests/passphrase");
-    assert_eq!(config(file), config("passphrase=correct horse"), "its line end is no part of it");
+    assert_eq!(config(file), config("passphrase=correct horse"), "the line end is not part of it");
     assert!(apply(&format!("passphrase=0123456789&{file}")).is_err(), "one or the other");
     assert_eq!(config("kmrefreshrate=0&kmpreannounce=0&pbkeylen=0"), Config::default());
     assert_eq!(config("packetfilter=fec,cols:10").packet_filter(), "fec,cols:10");
@@ -210,7 +210,7 @@ fn values_reach_the_config() {
 }
 
 #[test]
-fn other_programs_names_mean_the_same() {
+fn names_of_other_programs_are_accepted() {
     assert_eq!(config("pkt_size=188").payload_size(), 188);
     assert_eq!(config("payload_size=188").payload_size(), 188);
     assert_eq!(config("connect_timeout=500").connect_timeout(), Duration::from_millis(500));
@@ -221,7 +221,7 @@ fn other_programs_names_mean_the_same() {
 }
 
 #[test]
-fn a_latency_that_looks_like_microseconds_is_pointed_out() {
+fn a_latency_that_looks_like_microseconds_causes_a_warning() {
     assert!(apply("latency=7999").unwrap().warnings.is_empty());
     let keys = apply("latency=20000").unwrap();
     assert!(keys.warnings[0].contains("20 seconds"), "{}", keys.warnings[0]);
@@ -236,7 +236,7 @@ fn a_latency_that_looks_like_microseconds_is_pointed_out() {
 }
 
 #[test]
-fn ffmpegs_own_keys_count_microseconds() {
+fn keys_of_ffmpeg_are_in_microseconds() {
     let micros = Duration::from_micros;
     assert_eq!(config("tsbpddelay=250000").receive_latency(), micros(250_000));
     assert_eq!(config("tsbpddelay=250000").peer_latency(), micros(250_000));
@@ -256,7 +256,7 @@ fn ffmpegs_own_keys_count_microseconds() {
 }
 
 #[test]
-fn what_other_programs_set_and_nothing_needs_here_is_let_pass() {
+fn keys_that_are_not_needed_here_are_ignored() {
     let query = "blocking=1&sndsyn=0&rcvtimeo=-1&reuseaddr=1&sender=1&poll-timeout=-1\
                  &wait-for-connection=false&auto-reconnect=true";
     assert_eq!(apply(query).unwrap().config, Config::default());
@@ -264,7 +264,7 @@ fn what_other_programs_set_and_nothing_needs_here_is_let_pass() {
 }
 
 #[test]
-fn a_key_given_twice_is_an_error_whatever_its_name() {
+fn a_key_given_twice_is_an_error_under_any_of_its_names() {
     assert!(apply("latency=120&latency=200").unwrap_err().contains("`latency` is given twice"));
     let error = apply("payloadsize=1316&pkt_size=1316").unwrap_err();
     assert!(error.contains("`payloadsize` is given twice (`pkt_size` is another name"), "{error}");
@@ -277,7 +277,7 @@ fn every_option_of_a_connection_is_a_key_and_its_default_changes_nothing() {
         let key = SRT_KEYS.iter().find(|key| key.name == info.name);
         let key = key.unwrap_or_else(|| panic!("`{}` is not a key of URIs", info.name));
         assert_eq!((key.value, key.unit, key.about), (info.range, info.unit, info.effect));
-        // `none` is no text; and this option sets two others, with different defaults.
+        // `none` is not written as text; `latency` sets two options with different defaults.
         if info.default != "none" && info.name != "latency" {
             let given = config(&format!("{}={}", info.name, info.default));
             assert_eq!(given, Config::default(), "{}={}", info.name, info.default);

@@ -1,8 +1,9 @@
-//! The nearest right spelling of a word.
+//! Suggestions for misspelt words.
 
 use strsim::osa_distance;
 
-/// `; did you mean …?` with the candidate nearest to `word`, or nothing if none looks like it.
+/// Returns `; did you mean …?` with the candidate nearest to `word`, or an empty string if none is
+/// similar.
 pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     match nearest(word, candidates) {
         Some(candidate) => format!("; did you mean `{candidate}`?"),
@@ -10,7 +11,7 @@ pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str
     }
 }
 
-/// The candidate that fewest edits turn `word` into, if at most a third of its letters change.
+/// The candidate with the fewest edits from `word`, if they change at most a third of the letters.
 fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .into_iter()
@@ -25,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn suggests_what_looks_alike_and_nothing_else() {
+    fn only_similar_words_are_suggested() {
         let keys = ["latency", "mode", "streamid"];
         assert_eq!(did_you_mean("stremaid", keys), "; did you mean `streamid`?");
         assert_eq!(did_you_mean("latnecy", keys), "; did you mean `latency`?");

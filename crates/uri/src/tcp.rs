@@ -7,17 +7,17 @@ use crate::parts::Parts;
 /// A TCP peer to connect to, or a port to listen on.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct TcpTarget {
-    /// Host to connect to, or local address to listen on; empty for every IPv4 address.
+    /// The host to connect to, or the local address to listen on; empty for every IPv4 address.
     pub host: String,
-    /// Port to connect to or to listen on.
+    /// The port to connect to or to listen on.
     pub port: u16,
     /// Whether this end listens.
     pub listen: bool,
     /// Whether small writes are sent at once.
     pub no_delay: bool,
-    /// Bytes of the socket's send buffer.
+    /// The size of the socket's send buffer, bytes.
     pub send_buffer: Option<usize>,
-    /// Bytes of the socket's receive buffer.
+    /// The size of the socket's receive buffer, bytes.
     pub receive_buffer: Option<usize>,
 }
 
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn who_listens_follows_from_the_host_or_is_said() {
+    fn the_host_or_the_key_decides_which_end_listens() {
         assert!(parse(":5000").unwrap().listen);
         assert!(!parse("host:5000").unwrap().listen);
         assert!(parse("10.0.0.1:5000?listen").unwrap().listen);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_set_their_fields_and_wrong_ones_are_named() {
+    fn keys_set_their_fields_and_errors_name_wrong_keys() {
         let target = parse("h:1?nodelay=0&sndbuf=64KiB&rcvbuf=1MiB").unwrap();
         assert!(!target.no_delay);
         assert_eq!((target.send_buffer, target.receive_buffer), (Some(65_536), Some(1 << 20)));

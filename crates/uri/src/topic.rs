@@ -1,4 +1,4 @@
-//! The help topic on URIs, printed from the tables that parse them.
+//! The help topic on URIs, generated from the tables that parse them.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use crate::srt_keys::SRT_KEYS;
 use crate::tcp::TCP_KEYS;
 use crate::udp::UDP_KEYS;
 
-/// Every form of URI and every key, with unit, range and default.
+/// The help text: every form of URI, and every key with unit, range and default.
 pub fn topic() -> String {
     let mut text = INTRODUCTION.to_owned();
     section(&mut text, "Keys of srt:// URIs", SRT_KEYS);
@@ -31,7 +31,7 @@ fn section<T>(text: &mut String, title: &str, keys: &[Key<T>]) {
     let refused = names(|effect| matches!(effect, Effect::Refused { .. }));
     let ignored = names(|effect| matches!(effect, Effect::Ignored));
     if !refused.is_empty() {
-        let title = "Of features that this version does not have; an error says which";
+        let title = "For features that this version does not have; an error names the feature";
         let _ = write!(text, "\n\n  {title}:{}", folded(&refused));
     }
     if !ignored.is_empty() {
@@ -39,7 +39,7 @@ fn section<T>(text: &mut String, title: &str, keys: &[Key<T>]) {
     }
 }
 
-/// How a key's value is written, with the unit of bare numbers where that does not show.
+/// The form of a key's value, with the unit of bare numbers unless the form shows it.
 fn value<T>(key: &Key<T>) -> String {
     let form = key.form();
     match key.unit {
@@ -50,7 +50,7 @@ fn value<T>(key: &Key<T>) -> String {
     }
 }
 
-/// Names in lines of readable length.
+/// Names folded into lines of at most 80 characters.
 fn folded(names: &str) -> String {
     let mut text = String::new();
     let mut room = 0;
@@ -74,18 +74,18 @@ A stream comes from one place and goes to another. Both are written as URIs:
   srt://[::]:4200?mode=listener
                                the same, IPv6 and IPv4
   srt://host:4200?mode=rendezvous
-                               meet an end that calls this one at its port 4200
-  udp://10.0.0.7:1234          UDP: send there; as a source, receive at that own address
+                               both ends call each other, each from its port 4200
+  udp://10.0.0.7:1234          UDP: send there; as a source, receive at this local address
   udp://:1234 or udp://@:1234  UDP: receive at that port
   udp://@239.1.1.1:1234        UDP multicast: send to the group, or join it
   tcp://host:5000              TCP: connect;  tcp://:5000 listens
-  file:///media/clip.ts        a file; a bare path such as ./clip.ts does as well
+  file:///media/clip.ts        a file; a bare path such as ./clip.ts is a file, too
   -                            standard input or output (also file://con)
 
 Keys follow after `?`, separated by `&`: srt://host:4200?latency=200ms&streamid=live/one
 (put the URI in quotes: shells treat `&` and `?` specially). Reserved characters in values are
-written %XX: %26 for `&`, %25 for `%`. A bare number counts what the SRT tools count:
-milliseconds for times, bytes for sizes, bytes per second for rates. Units make it plain: 120ms,
+written %XX: %26 for `&`, %25 for `%`. A bare number has the unit of the SRT tools:
+milliseconds for times, bytes for sizes, bytes per second for rates. Better write units: 120ms,
 2s, 5Mbps, 64KiB, 25%. FFmpeg's latency is in microseconds; write 120ms instead of 120000.";
 
 #[cfg(test)]

@@ -6,28 +6,29 @@ use crate::error::{Problem, UriError, ValueError};
 use crate::key::{Effect, Key, apply_query, buffer_bytes, number, switch};
 use crate::parts::{Parts, split_host_port};
 
-/// A UDP address or port. Whether it is sent to or received from is the command's to say.
+/// A UDP address or port. The command decides whether it is a source or a destination.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct UdpTarget {
-    /// Destination, local address to receive at, or multicast group; empty for every IPv4 address.
+    /// The destination, the local address to receive at, or the multicast group; empty for every
+    /// IPv4 address.
     pub host: String,
-    /// Port to send to or to receive at.
+    /// The port to send to or to receive at.
     pub port: u16,
-    /// Address or name of the interface to use.
+    /// The address or the name of the interface to use.
     pub adapter: Option<String>,
-    /// A sender's own port.
+    /// The local port of a sender.
     pub local_port: Option<u16>,
-    /// The only senders to a multicast group that are listened to; empty for all.
+    /// The addresses of the senders to accept in a multicast group (SSM); empty for all.
     pub sources: Vec<IpAddr>,
-    /// Time to live of the datagrams.
+    /// The time to live of the datagrams.
     pub ttl: Option<u32>,
-    /// Whether multicast is heard on the sending machine.
+    /// Whether multicast datagrams are delivered on the sending machine, too.
     pub multicast_loop: Option<bool>,
-    /// Type of service of the datagrams.
+    /// The type of service of the datagrams.
     pub tos: Option<u32>,
-    /// Bytes of the socket's send buffer.
+    /// The size of the socket's send buffer, bytes.
     pub send_buffer: Option<usize>,
-    /// Bytes of the socket's receive buffer.
+    /// The size of the socket's receive buffer, bytes.
     pub receive_buffer: Option<usize>,
 }
 
@@ -39,7 +40,7 @@ impl UdpTarget {
         apply_query(UDP_KEYS, parts, &mut target)?;
         if !target.sources.is_empty() && !target.is_multicast() {
             return Err(parts.error(Problem::Mode(
-                "`source` chooses the senders to a multicast group, and the host is none",
+                "`source` selects senders to a multicast group, and the host is not one",
             )));
         }
         Ok(target)
@@ -61,7 +62,7 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         unit: "",
         applies_to: None,
         default: None,
-        about: "where multicast is joined or sent; a unicast sender's own address",
+        about: "the interface of a multicast group; the local address of a unicast sender",
         effect: Effect::Set(|target, value| set(&mut target.adapter, Ok(value.to_owned()))),
     },
     Key {
@@ -71,7 +72,7 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         unit: "",
         applies_to: None,
         default: None,
-        about: "a sender's own port",
+        about: "the local port of a sender",
         effect: Effect::Set(|target, value| set(&mut target.local_port, port(value))),
     },
     Key {
@@ -81,7 +82,7 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         unit: "",
         applies_to: None,
         default: None,
-        about: "a sender's own address and port at once",
+        about: "the local address and port of a sender",
         effect: Effect::Set(|target, value| {
             let (host, port) = split_host_port(value)?;
             target.adapter = Some(host.to_owned()).filter(|host| !host.is_empty());
@@ -92,11 +93,11 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
     Key {
         name: "source",
         aliases: &["sources"],
-        value: "addresses, separated by commas; default: everyone",
+        value: "addresses, separated by commas; default: all senders",
         unit: "",
         applies_to: None,
         default: None,
-        about: "the only senders to a multicast group that are listened to (SSM)",
+        about: "the senders to accept in a multicast group (SSM)",
         effect: Effect::Set(sources),
     },
     Key {
@@ -116,7 +117,7 @@ pub(crate) const UDP_KEYS: &[Key<UdpTarget>] = &[
         unit: "",
         applies_to: None,
         default: None,
-        about: "whether multicast is heard on the sending machine",
+        about: "deliver multicast on the sending machine, too",
         effect: Effect::Set(|target, value| set(&mut target.multicast_loop, switch(value))),
     },
     Key {
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_keys_and_values_are_named() {
+    fn errors_name_wrong_keys_and_values() {
         assert!(parse("h:1?tttl=3").unwrap_err().contains("did you mean `ttl`"));
         assert!(parse("h:1?ttl=256").unwrap_err().contains("1 to 255"));
         assert!(parse("h:1?port=0").unwrap_err().contains("1 to 65535"));

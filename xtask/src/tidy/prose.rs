@@ -35,6 +35,7 @@ const FINISHED: &[&str] = &[
     "crates/stats",
     "crates/testbed",
     "crates/units",
+    "crates/uri",
     "crates/wire",
     "fuzz/fuzz_targets",
     "interop",
