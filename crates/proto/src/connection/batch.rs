@@ -1,13 +1,15 @@
+//! Datagrams for one segmenting send call.
+
 /// Most bytes of a batch: a segmenting send call takes no more than one UDP datagram would hold.
 const MAX_BYTES: usize = 65_000;
 
-/// Datagrams that are written one behind the other for one segmenting send call: all have the size
-/// of the first but the last, which may be shorter.
+/// Datagrams in one buffer for one segmenting send call. All have the size of the first, except the
+/// last, which may be shorter.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    /// Bytes of all of them.
+    /// Bytes of all datagrams together.
     pub(crate) size: usize,
-    /// Bytes of the first.
+    /// Bytes of the first datagram.
     pub(crate) segment_size: usize,
     room: usize,
     /// The largest datagram of the path, bytes.
@@ -32,13 +34,13 @@ impl Batch {
         self.size == 0
     }
 
-    /// From now on takes datagrams of at most this length; `None` for any.
+    /// Limits the length of the datagrams that follow; `None` for no limit.
     pub(crate) fn limit(&mut self, largest: Option<usize>) {
         self.largest = largest.unwrap_or(usize::MAX);
     }
 
-    /// Takes the datagram that was written to `out` from `begin` on, or takes it out again if it is
-    /// too long for the path; whether another may follow.
+    /// Adds the datagram that was written to `out` from `begin` on, or moves it to `oversized` if it
+    /// is too long for the path. Returns whether another one may follow.
     #[inline]
     pub(crate) fn add(&mut self, out: &mut Vec<u8>, begin: usize) -> bool {
         if out.len() - begin > self.largest {
@@ -48,8 +50,8 @@ impl Batch {
         self.take(out.len() - begin)
     }
 
-    /// Takes a datagram of `length` bytes that was written behind the others; whether another may
-    /// follow. One that is too long for the batch stays out of its size, and ends it.
+    /// Adds a datagram of `length` bytes. Returns whether another one may follow. A datagram that is
+    /// too long for the batch ends it, and its bytes do not count.
     const fn take(&mut self, length: usize) -> bool {
         if self.is_empty() {
             self.segment_size = length;

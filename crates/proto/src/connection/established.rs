@@ -1,287 +1,296 @@
+//! An established connection: routes packets, timers and the application's calls to the parts that
+//! own the state.
+
 use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_rtt::Rtt;
 use punctual_units::Instant;
-use punctual_wire::{AckNo, Control, DataHeader, Handshake, KeyFlag, SocketId, Timestamp};
+use punctual_wire::{
+    Ack, AckNo, Control, ControlPacket, DataHeader, Handshake, MsgNo, SeqNo, SocketId, Timestamp,
+};
 
-use super::Signals;
-use super::control::{KMREQ, KMRSP};
-use super::crypt::{Crypt, Refusal};
+use super::batch::Batch;
+use super::crypt::{self, Crypt};
+use super::filtering::{Arrival, Filtering};
 use super::final_response::FinalResponse;
-use super::lifecycle::Phase;
+use super::lifetime::{Closing, KEEP_ALIVE, Lifetime};
 use super::path_updates::{self, PathUpdates};
 use super::peer_error::PeerErrorReport;
+use super::pending::Pending;
 use super::recv::ReceiveHalf;
 use super::rtt::RttTracker;
-use super::send::{SendHalf, Verdict};
+use super::send::{SendHalf, Verdict, timestamp};
+use super::signals::Signals;
 use super::timer::{Timer, TimerTable};
 use crate::config::{Config, Transmission};
 use crate::error::{CloseReason, PeerError, RecvError, SendError};
 use crate::event::{ConnectionInfo, Message, Readiness, SendOptions};
-use crate::filter::{Findings, ReceiveFilter};
+use crate::group::{LinkAction, LinkStatus, LinkTerms};
 use crate::handshake::{FinalHandshake, Negotiated};
 use crate::path::{Path, PathId};
 use crate::statistics::Statistics;
 
-/// A connection that stands, until it is forgotten.
+/// Commands of key messages outside the handshake (draft section 6.1).
+const KMREQ: u16 = 3;
+const KMRSP: u16 = 4;
+
+/// An established connection, from the end of the handshake until it is released.
 #[derive(Debug)]
-pub(crate) struct Established {
-    pub(crate) sender: SendHalf,
-    pub(crate) receiver: ReceiveHalf,
-    pub(crate) rtt: RttTracker,
-    pub(super) filter: Option<Box<Filtering>>,
-    pub(crate) phase: Phase,
-    pub(crate) last: LastActivity,
-    pub(crate) pending: Pending,
-    pub(crate) peer: SocketId,
-    pub(crate) negotiated: Negotiated,
+pub(super) struct Established {
+    sender: SendHalf,
+    receiver: ReceiveHalf,
+    rtt: RttTracker,
+    filter: Option<Box<Filtering>>,
+    lifetime: Lifetime,
+    timers: TimerTable,
+    pending: Pending,
+    negotiated: Negotiated,
     /// Words of a loss list that fit a packet.
-    pub(crate) loss_list_words: usize,
-    pub(super) response: FinalResponse,
-    /// The keys of both directions, or why there are none; `None` where nobody wants encryption.
-    pub(crate) crypt: Option<Box<Crypt>>,
-    /// Where the peer is and was, if both ends know path updates.
-    pub(crate) path_updates: Option<Box<PathUpdates>>,
+    loss_list_words: usize,
+    response: FinalResponse,
+    /// The keys of both directions; `None` for a connection in the clear.
+    crypt: Option<Box<Crypt>>,
+    /// The peer's paths, if both ends support path updates.
+    path_updates: Option<Box<PathUpdates>>,
     peer_error: PeerErrorReport,
+    /// Whether the application knows that a message is due and has not yet read it.
     told_readable: bool,
 }
 
-/// Why the timers of a connection are set anew.
+/// The reason to set timers again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Cause {
-    /// A data packet came in, or the receiving half sent a control packet.
+enum Cause {
+    /// A data packet arrived, or the receiving half sent a control packet.
     Data,
     /// The timer of the next delivery fired.
     DeliveryDue,
     /// The application submitted a message.
     Submitted,
-    /// All is written that can be now. Control packets have set the receiving half's timers.
+    /// All packets were written that can be sent now. Control packets have set the timers of the
+    /// receiving half.
     Written,
     /// Anything else: every timer may have changed.
     Other,
 }
 
-/// The way in through the filter.
+/// The output of one call: the time of its packets, and the buffer that takes their datagrams.
 #[derive(Debug)]
-pub(super) struct Filtering {
-    pub(super) filter: Box<dyn ReceiveFilter>,
-    /// Empty between packets; it keeps its memory.
-    pub(super) findings: Findings,
-    /// Packets that broke the filter's rules.
-    pub(super) ignored: u64,
+pub(super) struct Output<'a> {
+    pub(super) now: Instant,
+    /// The start of the connection, from which timestamps count.
+    pub(super) start: Instant,
+    pub(super) batch: &'a mut Batch,
+    pub(super) buffer: &'a mut Vec<u8>,
 }
 
-/// When something last happened on a connection.
+/// The caller that has a connection of a listener.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct LastActivity {
-    /// When a packet of the peer's arrived.
-    pub(crate) heard: Instant,
-    /// When a packet was sent.
-    pub(crate) sent: Instant,
-    /// When the application submitted a message.
-    pub(crate) submitted: Instant,
-}
-
-/// Control packets that wait to be written.
-#[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is one packet that waits or does not")]
-pub(crate) struct Pending {
-    pub(crate) ack_ack: Option<AckNo>,
-    /// The answer to a key message of the peer.
-    pub(crate) key_answer: Option<Vec<u8>>,
-    pub(crate) ack: bool,
-    pub(crate) keep_alive: bool,
-    /// A keepalive that says that this link of a group goes idle.
-    pub(crate) idle: bool,
-    /// The error that this end reports.
-    pub(crate) error: Option<PeerError>,
-    /// The answer to the peer's challenge.
-    pub(crate) path_answer: Option<path_updates::Body>,
-    pub(crate) path_probe: bool,
-    /// How often SHUTDOWN is still to be said.
-    pub(crate) shutdowns: u8,
-}
-
-impl Pending {
-    /// Whether any waits but SHUTDOWN, which comes last.
-    const fn any(&self) -> bool {
-        self.ack
-            || self.keep_alive
-            || self.idle
-            || self.path_probe
-            || self.error.is_some()
-            || self.ack_ack.is_some()
-            || self.key_answer.is_some()
-            || self.path_answer.is_some()
-    }
+pub(crate) struct Occupant<'a> {
+    pub(crate) stream_id: &'a str,
+    pub(crate) last_received: Instant,
+    pub(crate) rtt: Duration,
 }
 
 impl Established {
-    pub(crate) fn new(
+    /// A connection that was established at `now`. `own` is this end's socket ID.
+    pub(super) fn new(
         now: Instant,
         path: &Path,
+        own: SocketId,
         config: &Config,
         mut negotiated: Negotiated,
         final_handshake: Option<FinalHandshake>,
-        timers: &mut TimerTable,
     ) -> Self {
-        timers.set(Timer::KeepAlive, now + super::lifecycle::KEEP_ALIVE);
+        let mut timers = TimerTable::default();
+        timers.set(Timer::KeepAlive, now + KEEP_ALIVE);
         timers.set(Timer::Idle, now + config.peer_idle_timeout());
         Self {
             sender: SendHalf::new(config, &negotiated, path.properties.packet_overhead(), now),
             receiver: ReceiveHalf::new(config, &negotiated, path, now),
             rtt: RttTracker::new(config.rtt_algorithm()),
-            filter: negotiated.filter.map(|fec| {
-                Box::new(Filtering {
-                    filter: fec.receiver(negotiated.fixed.receive_isn),
-                    findings: Findings::default(),
-                    ignored: 0,
-                })
-            }),
-            phase: Phase::Open,
-            last: LastActivity { heard: now, sent: now, submitted: now },
+            filter: negotiated
+                .filter
+                .map(|fec| Box::new(Filtering::new(&fec, negotiated.fixed.receive_isn))),
+            lifetime: Lifetime::new(now),
+            timers,
             pending: Pending::default(),
-            peer: negotiated.fixed.peer_socket_id,
             loss_list_words: path.packet_room(negotiated.fixed.mss) / 4,
-            crypt: negotiated.crypt.take(),
-            negotiated,
             response: FinalResponse::new(final_handshake),
-            path_updates: None,
+            crypt: negotiated.crypt.take(),
+            path_updates: negotiated
+                .path_update
+                .then(|| Box::new(PathUpdates::new(own, &negotiated))),
+            negotiated,
             peer_error: PeerErrorReport::default(),
             told_readable: false,
         }
     }
 
-    /// The same, following its peer from address to address if both ends know how. `own` is this
-    /// end's socket ID.
-    pub(crate) fn with_path(mut self, own: SocketId) -> Self {
-        self.path_updates =
-            self.negotiated.path_update.then(|| Box::new(PathUpdates::new(own, &self.negotiated)));
-        self
+    /// The peer's socket ID.
+    pub(super) const fn peer(&self) -> SocketId {
+        self.negotiated.fixed.peer_socket_id
     }
 
-    /// The properties of the path have changed.
-    pub(crate) fn follow_path(&mut self, path: &Path) {
+    /// Whether the connection still handles and sends packets: it is open or closing.
+    pub(super) const fn is_live(&self) -> bool {
+        self.lifetime.is_live()
+    }
+
+    /// The caller of a connection that is not about to end.
+    pub(super) fn occupant(&self) -> Option<Occupant<'_>> {
+        self.lifetime.is_open().then(|| Occupant {
+            stream_id: &self.negotiated.stream_id,
+            last_received: self.lifetime.last_received(),
+            rtt: self.rtt.estimate().smoothed,
+        })
+    }
+
+    /// Numbers messages from `first` on.
+    pub(super) const fn count_messages_from(&mut self, first: MsgNo) {
+        self.sender.count_from(first);
+    }
+
+    /// Takes over the options that may change while the connection is established.
+    pub(super) fn configure(&mut self, now: Instant, config: &Config, signals: &mut Signals) {
+        self.sender.configure(config, &self.negotiated);
+        self.receiver.configure(config, &self.negotiated);
+        self.reschedule(now, Cause::Other, signals);
+    }
+
+    // The path.
+
+    /// The peer's paths and the round-trip time, if both ends support path updates.
+    pub(super) fn path_updates(&mut self) -> Option<(&mut PathUpdates, Rtt)> {
+        let rtt = self.rtt.estimate();
+        Some((self.path_updates.as_deref_mut().filter(|_| self.lifetime.is_live())?, rtt))
+    }
+
+    /// Takes over the properties of the path, which have changed.
+    pub(super) fn follow_path(&mut self, now: Instant, path: &Path, signals: &mut Signals) {
         self.loss_list_words = path.packet_room(self.negotiated.fixed.mss) / 4;
         self.sender.set_overhead(path.properties.packet_overhead());
         self.receiver.follow_path(path);
+        self.reschedule(now, Cause::Other, signals);
     }
 
-    /// The peer has moved away from the address `from`. What was said there in the meantime is
-    /// lost, so the peer is told anew what it waits for.
-    pub(crate) fn note_move(&mut self, now: Instant, from: PathId) {
+    /// The peer has moved from the path `from`. Control packets that were sent there since are
+    /// lost, so that ACK and NAKs are sent again.
+    pub(super) fn note_move(&mut self, now: Instant, from: PathId) {
         if let Some(updates) = &mut self.path_updates {
             updates.moved(now, from);
         }
-        self.last.heard = now;
+        self.lifetime.note_received(now);
         self.pending.ack = true;
         self.receiver.repeat_nak(now, self.rtt.estimate());
     }
 
-    /// Takes over the options that may change while the connection runs.
-    pub(crate) fn configure(&mut self, config: &Config) {
-        self.sender.configure(config, &self.negotiated);
-        self.receiver.configure(config, &self.negotiated);
-    }
+    // Packets of the peer.
 
-    /// Whether packets still matter: the connection is open, or closing.
-    pub(crate) const fn is_live(&self) -> bool {
-        !matches!(self.phase, Phase::Ended(_))
-    }
-
-    /// Takes in a data packet; whether it may have moved a timer, or calls for an answer.
-    pub(crate) fn handle_data(
+    /// Takes in a data packet. Returns whether it may have moved a timer or needs an answer.
+    pub(super) fn handle_data(
         &mut self,
         now: Instant,
         header: &DataHeader,
         payload: Bytes,
+        signals: &mut Signals,
     ) -> bool {
-        let heard_before = std::mem::replace(&mut self.last.heard, now);
+        let previous = self.lifetime.note_received(now);
         let rtt = self.rtt.estimate();
-        let moved = if self.filter.is_some() {
-            self.handle_filtered(now, heard_before, header, payload)
+        let crypt = self.crypt.as_deref();
+        let moved = if let Some(filter) = &mut self.filter {
+            let arrival = Arrival { now, previous, header, payload };
+            filter.handle_data(&mut self.receiver, crypt, arrival, rtt)
         } else {
             let size = payload.len();
-            match open(self.crypt.as_deref(), header, payload) {
-                Ok(payload) => self.receiver.handle_data(now, heard_before, header, payload, rtt),
+            match crypt::open(crypt, header, payload) {
+                Ok(payload) => self.receiver.handle_data(now, previous, header, payload, rtt),
                 Err(why) => self.receiver.refuse(now, header, size, why),
             }
         };
         if moved && self.receiver.take_quick_ack() {
             self.pending.ack = true;
         }
-        self.receiver.look_at_nak_timer(now, rtt) || moved || self.receiver.has_bypassed()
+        let moved =
+            self.receiver.look_at_nak_timer(now, rtt) || moved || self.receiver.has_bypassed();
+        if moved {
+            self.reschedule(now, Cause::Data, signals);
+        }
+        moved
     }
 
-    /// Takes in a control packet; `false` if it was nonsense.
-    pub(crate) fn handle_control(
+    /// Takes in a control packet other than a handshake. Returns `false` for one that is invalid.
+    pub(super) fn handle_control(
         &mut self,
         now: Instant,
         timestamp: Timestamp,
         control: &Control<'_>,
+        signals: &mut Signals,
     ) -> bool {
-        self.last.heard = now;
+        self.lifetime.note_received(now);
         self.response.is_received();
         let rtt = self.rtt.estimate();
-        let sensible = match control {
-            Control::Ack(ack) => {
-                let verdict = self.sender.handle_ack(now, ack, rtt);
-                if verdict == Verdict::Advanced
-                    && let Some(link) = ack.link()
-                {
-                    let micros = |us: u32| Duration::from_micros(us.into());
-                    let (smoothed, variance) = (micros(link.rtt_us), micros(link.rtt_var_us));
-                    self.rtt.peer_reported(now, Rtt { smoothed, variance });
-                }
-                if verdict != Verdict::Invalid {
-                    self.pending.ack_ack = ack.number().or(self.pending.ack_ack);
-                }
-                verdict != Verdict::Invalid
-            }
+        let valid = match control {
+            Control::Ack(ack) => self.handle_ack(now, ack, rtt),
             Control::Nak(list) => {
                 self.sender.handle_nak(now, timestamp, list, rtt) != Verdict::Invalid
             }
-            Control::AckAck(number) => match self.receiver.handle_ack_ack(now, *number) {
-                Some(sample) => {
-                    self.rtt.ack_answered(now, *number, sample);
-                    self.receiver.hurry_nak(now, self.rtt.estimate());
-                    true
-                }
-                None => false,
-            },
+            Control::AckAck(number) => self.handle_ack_ack(now, *number),
             Control::DropRequest(request) => self.receiver.handle_drop_request(request),
             Control::Shutdown => {
-                self.phase = Phase::PeerLeft;
+                self.lifetime.note_peer_left();
                 true
             }
             Control::KeepAlive | Control::KeepAliveIdle | Control::CongestionWarning => true,
-            Control::Extension { command: KMREQ, body } => self.handle_key_message(body),
+            Control::Extension { command: KMREQ, body } => self.handle_key_request(body),
             Control::Extension { command: KMRSP, body } => {
                 self.crypt.as_mut().is_some_and(|crypt| crypt.sealing.handle_answer(body))
             }
-            Control::Extension { command, body } => self.handle_path(*command, body),
+            Control::Extension { command, body } => self.handle_path_packet(*command, body),
             Control::PeerError(code) => self.note_peer_error(PeerError::new(*code)),
             Control::Handshake(_) => false,
         };
-        if sensible {
+        if valid {
             self.receiver.trace_drift(now, timestamp, self.rtt.latest());
         }
         self.receiver.look_at_nak_timer(now, self.rtt.estimate());
-        sensible
+        self.reschedule(now, Cause::Other, signals);
+        valid
     }
 
-    /// The peer announces a key. Whatever it says, a key that serves now goes on serving.
-    fn handle_key_message(&mut self, body: &[u8]) -> bool {
+    fn handle_ack(&mut self, now: Instant, ack: &Ack, rtt: Rtt) -> bool {
+        let verdict = self.sender.handle_ack(now, ack, rtt);
+        if verdict == Verdict::Advanced
+            && let Some(link) = ack.link()
+        {
+            let micros = |us: u32| Duration::from_micros(us.into());
+            let (smoothed, variance) = (micros(link.rtt_us), micros(link.rtt_var_us));
+            self.rtt.peer_reported(now, Rtt { smoothed, variance });
+        }
+        if verdict != Verdict::Invalid {
+            self.pending.ack_ack = ack.number().or(self.pending.ack_ack);
+        }
+        verdict != Verdict::Invalid
+    }
+
+    fn handle_ack_ack(&mut self, now: Instant, number: AckNo) -> bool {
+        let Some(sample) = self.receiver.handle_ack_ack(now, number) else { return false };
+        self.rtt.ack_answered(now, number, sample);
+        self.receiver.hurry_nak(now, self.rtt.estimate());
+        true
+    }
+
+    /// The peer announces a key. An invalid announcement leaves the keys in use untouched.
+    fn handle_key_request(&mut self, body: &[u8]) -> bool {
         let answer = self.crypt.as_mut().and_then(|crypt| crypt.opening.handle_request(body));
-        let sensible = answer.as_ref().is_some_and(|answer| answer == body);
+        let accepted = answer.as_ref().is_some_and(|answer| answer == body);
         self.pending.key_answer = answer.or(self.pending.key_answer.take());
-        sensible
+        accepted
     }
 
-    /// Takes in an extension packet that came from the peer's address; `false` if it is none of
-    /// path updates. An answer comes too late here: the peer has moved already.
-    fn handle_path(&mut self, command: u16, body: &[u8]) -> bool {
+    /// Takes in a packet of path updates that came by the peer's path; `false` for any other
+    /// extension packet. An answer changes nothing here: the connection has moved already.
+    fn handle_path_packet(&mut self, command: u16, body: &[u8]) -> bool {
         let Some(updates) = &self.path_updates else { return false };
         match command {
             path_updates::CHALLENGE => {
@@ -294,16 +303,15 @@ impl Established {
         }
     }
 
-    /// The caller repeats its conclusion, or the other end of a rendezvous its last handshake: it
-    /// did not get the response.
-    pub(crate) fn repeat_response(&mut self, handshake: &Handshake) {
-        let is_peer = handshake.socket_id == self.peer;
+    /// The peer repeats a handshake: it did not get this end's last one.
+    pub(super) fn handle_handshake(&mut self, handshake: &Handshake) {
+        let is_peer = handshake.socket_id == self.peer();
         if is_peer && self.is_live() && self.response.is_asked_for(handshake.request) {
             self.response.repeat();
         }
     }
 
-    /// The peer reports an error. `false` in live mode, where no receiver has a file.
+    /// The peer reports an error. `false` in live mode, which has no files.
     const fn note_peer_error(&mut self, error: PeerError) -> bool {
         let is_file = self.receiver.is_of_file();
         if is_file {
@@ -312,24 +320,28 @@ impl Established {
         is_file
     }
 
+    // The application.
+
     /// Reports an error of this end to the peer. Nothing acknowledges the report, and a second
     /// packet would be a second error to the peer, so that it is sent once, as in libsrt.
-    pub(super) const fn tell_error(&mut self, error: PeerError) {
+    pub(super) fn report_error(&mut self, error: PeerError) {
         if self.is_live() && self.receiver.is_of_file() {
             self.pending.error = Some(error);
         }
     }
 
-    /// Why the application cannot send: first what the peer reported, once, even if it has left
-    /// since.
-    fn refuses_sending(&mut self) -> Option<SendError> {
+    /// Fails if the application cannot send. An error that the peer reported comes first, once,
+    /// also if the peer has left since.
+    fn check_sendable(&mut self) -> Result<(), SendError> {
         if let Some(error) = self.peer_error.take_error() {
-            return Some(SendError::PeerError(error));
+            return Err(SendError::PeerError(error));
         }
-        self.phase.refuses_sending().map(SendError::Closed)
+        self.lifetime.send_error().map_or(Ok(()), |reason| Err(SendError::Closed(reason)))
     }
 
-    pub(crate) fn send(
+    /// Takes a message for sending; [`schedule_after_send`](Self::schedule_after_send) follows
+    /// unless packets are written now.
+    pub(super) fn send(
         &mut self,
         now: Instant,
         payload: Bytes,
@@ -337,9 +349,7 @@ impl Established {
         config: &Config,
         path: &Path,
     ) -> Result<(), SendError> {
-        if let Some(error) = self.refuses_sending() {
-            return Err(error);
-        }
+        self.check_sendable()?;
         let packet = self.negotiated.max_payload(config, path);
         let taken = if payload.len() <= packet && !payload.is_empty() {
             self.sender.submit(now, payload, options)
@@ -353,30 +363,20 @@ impl Established {
         if !taken {
             return Err(SendError::Full);
         }
-        self.last.submitted = now;
+        self.lifetime.note_submitted(now);
         Ok(())
     }
 
-    /// Whether the connection is readable, writable or broken.
-    pub(crate) fn readiness(&mut self, due_by: Instant) -> Readiness {
-        Readiness {
-            readable: self.receiver.next_delivery().is_due(due_by),
-            writable: matches!(self.phase, Phase::Open) && self.sender.room() > 0,
-            broken: !self.is_live(),
-        }
-    }
-
-    /// Takes bytes of a stream from the front of `data`, as many as there is room for.
-    pub(crate) fn write(
+    /// Takes bytes of a stream for sending from the front of `data`, as far as there is room;
+    /// otherwise as [`send`](Self::send).
+    pub(super) fn write(
         &mut self,
         now: Instant,
         data: &mut Bytes,
         config: &Config,
         path: &Path,
     ) -> Result<usize, SendError> {
-        if let Some(error) = self.refuses_sending() {
-            return Err(error);
-        }
+        self.check_sendable()?;
         if config.transmission() != Transmission::Stream {
             return Err(SendError::NoStream);
         }
@@ -387,13 +387,13 @@ impl Established {
         match self.sender.submit_stream(now, data, packet) {
             0 => Err(SendError::Full),
             taken => {
-                self.last.submitted = now;
+                self.lifetime.note_submitted(now);
                 Ok(taken)
             }
         }
     }
 
-    /// Bytes of a message at most, where a packet holds so many.
+    /// Bytes of the largest message, where a packet holds `packet` bytes.
     fn max_message(&self, config: &Config, packet: usize) -> usize {
         if config.cuts_messages() {
             packet * self.sender.message_packets(self.negotiated.fixed.peer_flow_window)
@@ -402,11 +402,16 @@ impl Established {
         }
     }
 
-    pub(crate) fn recv(
+    /// Sets the timers that a submitted message may change.
+    pub(super) fn schedule_after_send(&mut self, now: Instant, signals: &mut Signals) {
+        self.reschedule(now, Cause::Submitted, signals);
+    }
+
+    /// The next message, if it is due at `due_by`.
+    pub(super) fn recv(
         &mut self,
         now: Instant,
         due_by: Instant,
-        timers: &mut TimerTable,
     ) -> Result<Option<Message>, RecvError> {
         let next = match self.receiver.recv(now, due_by) {
             Ok(message) => {
@@ -417,7 +422,7 @@ impl Established {
             }
             Err(next) => next,
         };
-        if let Phase::Ended(reason) = &self.phase
+        if let Some(reason) = self.lifetime.end_reason()
             && self.receiver.is_drained()
         {
             if *reason == CloseReason::Peer && self.receiver.is_truncated() {
@@ -426,22 +431,171 @@ impl Established {
             return Err(RecvError::Closed(reason.clone()));
         }
         self.told_readable = false;
-        timers.assign(Timer::Deliver, next.instant(now));
+        self.timers.assign(Timer::Deliver, next.instant(now));
         Ok(None)
     }
 
-    pub(crate) fn wants_to_write(&self, now: Instant) -> bool {
-        if !self.is_live() {
-            return false;
+    /// Whether the connection is readable, writable or broken.
+    pub(super) fn readiness(&mut self, due_by: Instant) -> Readiness {
+        Readiness {
+            readable: self.receiver.next_delivery().is_due(due_by),
+            writable: self.lifetime.is_open() && self.sender.room() > 0,
+            broken: !self.is_live(),
         }
-        self.has_control()
-            || self.pending.shutdowns > 0
-            || self.receiver.owes_nak_copy(now)
-            || self.sender.next_send().is_due(now)
+    }
+
+    // A link of a group.
+
+    /// The group corrects for the drift of the peer's clock from now on, `drift` nanoseconds at
+    /// first.
+    pub(super) fn share_drift(&mut self, drift: i64) {
+        self.receiver.share_drift(drift);
+    }
+
+    /// The group gives each link other messages: messages and losses go to the group.
+    pub(super) fn balance(&mut self) {
+        self.receiver.bypass_to_group();
+        self.sender.return_losses();
+    }
+
+    /// The messages that arrived for a balancing group.
+    pub(super) fn take_bypassed(&mut self) -> Vec<Message> {
+        self.receiver.take_bypassed()
+    }
+
+    /// The lost packets that the group sends again over any link.
+    pub(super) fn take_returned(&mut self) -> Vec<SeqNo> {
+        self.sender.take_returned()
+    }
+
+    /// The terms of a link; `None` for a connection that is no link.
+    pub(super) fn link_terms(&self, config: &Config, path: &Path) -> Option<LinkTerms> {
+        let negotiated = &self.negotiated;
+        Some(LinkTerms {
+            peer_group: negotiated.peer_group?,
+            send_isn: negotiated.fixed.send_isn,
+            receive_isn: negotiated.fixed.receive_isn,
+            base: negotiated.fixed.base,
+            receive_latency: negotiated.latency.receive,
+            peer_latency: negotiated.latency.peer,
+            max_payload: negotiated.max_payload(config, path),
+            packet_overhead: path.properties.packet_overhead(),
+        })
+    }
+
+    /// The status of a link.
+    pub(super) fn link_status(&self, config: &Config, path: &Path) -> LinkStatus {
+        LinkStatus {
+            acknowledged: self.sender.acknowledged(),
+            last_response: self.sender.last_response(),
+            waiting_since: self.sender.waiting_since(),
+            room: self.sender.room(),
+            max_payload: self.negotiated.max_payload(config, path),
+            rtt: self.rtt.estimate(),
+            drift: self.receiver.traced_drift(),
+        }
+    }
+
+    /// Carries out an action of the group.
+    pub(super) fn apply(
+        &mut self,
+        now: Instant,
+        action: LinkAction,
+        signals: &mut Signals,
+    ) -> Result<(), SendError> {
+        let result = match action {
+            LinkAction::Submit(message) => match self.lifetime.send_error() {
+                Some(reason) => Err(SendError::Closed(reason)),
+                None if self.sender.submit_numbered(now, message) => {
+                    self.lifetime.note_submitted(now);
+                    Ok(())
+                }
+                None => Err(SendError::Full),
+            },
+            LinkAction::AwaitRoom => {
+                self.sender.await_room();
+                Ok(())
+            }
+            LinkAction::Silence => {
+                self.sender.forget_all(now);
+                self.pending.idle = self.is_live();
+                Ok(())
+            }
+            LinkAction::Align(timebase) => {
+                self.negotiated.latency.receive = timebase.receive_latency;
+                self.receiver.align(&timebase);
+                Ok(())
+            }
+            LinkAction::SetDrift(nanos) => {
+                self.receiver.set_drift(nanos);
+                Ok(())
+            }
+        };
+        self.reschedule(now, Cause::Other, signals);
+        result
+    }
+
+    // Closing.
+
+    /// The application closes; buffered messages may go out until `until`.
+    pub(super) fn close(&mut self, now: Instant, until: Instant, signals: &mut Signals) {
+        if self.lifetime.close(until) {
+            self.reschedule(now, Cause::Other, signals);
+        }
+    }
+
+    /// The application closes, and buffered messages are not waited for.
+    pub(super) fn abort(&mut self, now: Instant, signals: &mut Signals) {
+        self.close(now, now, signals);
+        if self.lifetime.stop_lingering(now) {
+            self.reschedule(now, Cause::Other, signals);
+        }
+    }
+
+    /// Ends the connection without a packet to the peer.
+    pub(super) fn abandon(&mut self, reason: CloseReason, signals: &mut Signals) {
+        if self.is_live() {
+            self.end(reason, signals);
+        }
+    }
+
+    fn end(&mut self, reason: CloseReason, signals: &mut Signals) {
+        self.timers = TimerTable::default();
+        self.receiver.end();
+        signals.closed = Some(reason.clone());
+        self.lifetime.end(reason);
+    }
+
+    /// Takes the next step of a connection whose end has begun.
+    fn advance_closing(&mut self, now: Instant, signals: &mut Signals) {
+        let is_flushed = self.sender.is_empty();
+        let transit = self.negotiated.latency.peer + self.rtt.estimate().smoothed;
+        match self.lifetime.closing(now, is_flushed, transit) {
+            Closing::None => {}
+            Closing::PeerLeft => self.end(CloseReason::Peer, signals),
+            Closing::Lingers(until) => self.timers.set(Timer::Linger, until),
+            Closing::ShutsDown => self.timers.stop(Timer::Linger),
+        }
+    }
+
+    // Packets to the peer.
+
+    /// Whether [`write_datagrams`](Self::write_datagrams) would write a packet now.
+    pub(super) fn wants_to_write(&self, now: Instant) -> bool {
+        self.is_live()
+            && (self.has_control()
+                || self.lifetime.owes_shutdown()
+                || self.receiver.owes_nak_copy(now)
+                || self.sender.next_send().is_due(now))
+    }
+
+    /// Whether an ACK waits to be written.
+    pub(super) const fn owes_ack(&self) -> bool {
+        self.pending.ack
     }
 
     /// Whether a control packet other than SHUTDOWN waits to be written.
-    pub(crate) fn has_control(&self) -> bool {
+    fn has_control(&self) -> bool {
         self.response.is_due()
             || self.pending.any()
             || self.receiver.has_feedback()
@@ -449,32 +603,247 @@ impl Established {
             || self.owes_key_request()
     }
 
-    /// Whether a key message of our own waits to be written.
-    pub(super) fn owes_key_request(&self) -> bool {
+    /// Whether an announcement of a key waits to be written.
+    fn owes_key_request(&self) -> bool {
         self.crypt.as_ref().is_some_and(|crypt| crypt.sealing.owes_request())
     }
 
-    /// Sets the timers anew that `cause` may have changed, and notes what the application is to be
-    /// told. All timers but those of silence and of path updates are set here alone.
+    /// Writes datagrams as far as the batch has room, control packets first. Returns whether it
+    /// still has. The batch takes out datagrams that are too long for the path.
+    pub(super) fn write_datagrams(&mut self, out: &mut Output<'_>, signals: &mut Signals) -> bool {
+        let has_room = !self.is_live()
+            || (self.write_packets(out, signals) && self.write_shutdowns(out, signals));
+        if has_room {
+            self.reschedule(out.now, Cause::Written, signals);
+        }
+        has_room
+    }
+
+    fn write_packets(&mut self, out: &mut Output<'_>, signals: &mut Signals) -> bool {
+        let mut only_data = false;
+        loop {
+            let before = out.buffer.len();
+            if only_data || !self.write_control(out, signals) {
+                let (rtt, crypt) = (self.rtt.estimate(), self.crypt.as_deref_mut());
+                let peer = self.negotiated.fixed.peer_socket_id;
+                if !self.sender.write_packet(out.now, out.start, peer, rtt, crypt, out.buffer) {
+                    return true;
+                }
+                self.lifetime.note_sent(out.now);
+                // A data packet makes no other control packets due than these two.
+                only_data = !self.response.precedes_data() && !self.owes_key_request();
+            }
+            if !out.batch.add(out.buffer, before) {
+                return false;
+            }
+        }
+    }
+
+    /// Writes the next control packet, if one waits.
+    fn write_control(&mut self, out: &mut Output<'_>, signals: &mut Signals) -> bool {
+        if self.response.precedes_data() && self.sender.next_send().is_due(out.now) {
+            self.response.go_ahead_of_data();
+        }
+        let wrote = if self.has_control() {
+            self.write_key_message(out) || self.write_pending(out)
+        } else {
+            self.write_nak_copy(out)
+        };
+        if wrote {
+            self.lifetime.note_sent(out.now);
+            self.reschedule(out.now, Cause::Data, signals);
+        }
+        wrote
+    }
+
+    fn write_pending(&mut self, out: &mut Output<'_>) -> bool {
+        let (now, rtt, dest) = (out.now, self.rtt.estimate(), self.peer());
+        let losses;
+        let body;
+        let control = if let Some(response) = self.response.take() {
+            Control::Handshake(Box::new(response.clone()))
+        } else if let Some(answer) = self.pending.path_answer.take() {
+            body = answer;
+            Control::Extension { command: path_updates::ANSWER, body: &body }
+        } else if let Some(number) = self.pending.ack_ack.take() {
+            Control::AckAck(number)
+        } else if std::mem::take(&mut self.pending.ack) {
+            Control::Ack(self.make_ack(now, rtt))
+        } else if let Some(light) = self.receiver.take_light_ack() {
+            Control::Ack(light)
+        } else if let Some(list) = self.receiver.take_nak(now, self.loss_list_words, rtt) {
+            losses = list;
+            Control::Nak(losses.as_list())
+        } else if let Some(request) = self.sender.next_drop_request() {
+            Control::DropRequest(request)
+        } else if let Some(control) = self.pending.take_last() {
+            control
+        } else {
+            return false;
+        };
+        out.emit(now, dest, control);
+        true
+    }
+
+    fn make_ack(&mut self, now: Instant, rtt: Rtt) -> Ack {
+        if let Some(updates) = &mut self.path_updates {
+            self.timers.set(Timer::Quiet, now + updates.begin_quiet());
+        }
+        let ack = self.receiver.make_ack(now, rtt);
+        if let Some(number) = ack.number() {
+            self.rtt.ack_sent(now, number);
+        }
+        ack
+    }
+
+    /// Writes the copy of a NAK. It has the timestamp of the NAK, by which the peer knows it for a
+    /// copy.
+    fn write_nak_copy(&mut self, out: &mut Output<'_>) -> bool {
+        let Some((made, list)) = self.receiver.take_nak_copy(out.now) else { return false };
+        out.emit(made, self.negotiated.fixed.peer_socket_id, Control::Nak(list.as_list()));
+        true
+    }
+
+    /// Writes the answer to a key message, or an announcement of a key.
+    fn write_key_message(&mut self, out: &mut Output<'_>) -> bool {
+        let dest = self.peer();
+        if let Some(body) = self.pending.key_answer.take() {
+            out.emit(out.now, dest, Control::Extension { command: KMRSP, body: &body });
+            return true;
+        }
+        let rtt = self.rtt.estimate().smoothed;
+        let crypt = self.crypt.as_mut().filter(|crypt| crypt.sealing.owes_request());
+        let Some(body) = crypt.and_then(|crypt| crypt.sealing.take_request(out.now, rtt)) else {
+            return false;
+        };
+        out.emit(out.now, dest, Control::Extension { command: KMREQ, body });
+        true
+    }
+
+    /// Writes the copies of SHUTDOWN that are due, as far as the batch has room. Returns whether it
+    /// still has. The connection ends with the last copy.
+    fn write_shutdowns(&mut self, out: &mut Output<'_>, signals: &mut Signals) -> bool {
+        while self.lifetime.owes_shutdown() {
+            let before = out.buffer.len();
+            out.emit(out.now, self.peer(), Control::Shutdown);
+            self.lifetime.note_sent(out.now);
+            if self.lifetime.note_shutdown_sent() {
+                self.lifetime.end(CloseReason::Local);
+                self.receiver.end();
+                signals.closed = Some(CloseReason::Local);
+                self.reschedule(out.now, Cause::Data, signals);
+            }
+            if !out.batch.add(out.buffer, before) {
+                return false;
+            }
+        }
+        true
+    }
+
+    // Timers.
+
+    /// When the first timer is due.
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        self.timers.next()
+    }
+
+    /// Whether a message is to be delivered at exactly this time.
+    pub(super) fn delivers_at(&self, at: Instant) -> bool {
+        self.timers.at(Timer::Deliver) == Some(at)
+    }
+
+    /// Handles the timers that are due.
+    pub(super) fn handle_timeout(&mut self, now: Instant, config: &Config, signals: &mut Signals) {
+        if self.timers.fired(Timer::Deliver, now) {
+            self.reschedule(now, Cause::DeliveryDue, signals);
+        }
+        // As a rule, the delivery was the only one.
+        if self.timers.next().is_some_and(|at| at <= now) {
+            self.handle_other_timers(now, config, signals);
+            self.reschedule(now, Cause::Other, signals);
+        }
+    }
+
+    fn handle_other_timers(&mut self, now: Instant, config: &Config, signals: &mut Signals) {
+        if self.timers.fired(Timer::Skip, now) {
+            self.receiver.skip_late(now);
+        }
+        if !self.is_live() {
+            // Only messages are still delivered; their timer is set again.
+            self.timers = TimerTable::default();
+            return;
+        }
+        if self.timers.fired(Timer::Idle, now) {
+            match self.lifetime.idle_deadline(now, config.peer_idle_timeout()) {
+                Ok(deadline) => self.timers.set(Timer::Idle, deadline),
+                Err(reason) => {
+                    self.end(reason, signals);
+                    return;
+                }
+            }
+        }
+        if self.timers.fired(Timer::KeepAlive, now) {
+            let (is_due, next) = self.lifetime.keep_alive(now);
+            self.pending.keep_alive = is_due;
+            self.timers.set(Timer::KeepAlive, next);
+        }
+        if self.timers.fired(Timer::Quiet, now) {
+            self.probe_path(now);
+        }
+        if self.timers.fired(Timer::Ack, now) {
+            self.pending.ack = true;
+        }
+        if self.timers.fired(Timer::Nak, now) {
+            self.receiver.repeat_nak(now, self.rtt.estimate());
+        }
+        if self.timers.fired(Timer::FreshLoss, now) {
+            self.receiver.report_ripe_losses(now, self.rtt.estimate());
+        }
+        if self.timers.fired(Timer::SendDrop, now) {
+            self.sender.drop_late(now);
+        }
+        if self.timers.fired(Timer::Retransmit, now) {
+            self.sender.handle_timeout(now, self.rtt.estimate());
+        }
+        if self.timers.fired(Timer::KeyRequest, now)
+            && let Some(crypt) = &mut self.crypt
+        {
+            crypt.sealing.repeat_request();
+        }
+        if self.timers.fired(Timer::Linger, now) {
+            self.lifetime.begin_shutdown();
+        }
+    }
+
+    /// No ACK was due for a while: either the stream pauses, or the peer sends to a path by which
+    /// it no longer reaches this end, which only a packet from here shows it. After a packet of the
+    /// peer no probe is needed; the next ACK starts the timer again.
+    fn probe_path(&mut self, now: Instant) {
+        let Some(updates) = &mut self.path_updates else { return };
+        if now < self.lifetime.last_received() + path_updates::QUIET {
+            return;
+        }
+        self.pending.path_probe = true;
+        if let Some(pause) = updates.next_quiet() {
+            self.timers.set(Timer::Quiet, now + pause);
+        }
+    }
+
+    /// Sets the timers that `cause` may have changed, and notes the events for the application. All
+    /// timers are set here alone, except those of keepalives, the peer's silence and path updates.
     #[inline]
-    pub(crate) fn reschedule(
-        &mut self,
-        now: Instant,
-        cause: Cause,
-        timers: &mut TimerTable,
-        signals: &mut Signals,
-    ) {
-        if matches!(cause, Cause::Other | Cause::Written) {
-            self.settle_phase(now, timers, signals);
+    fn reschedule(&mut self, now: Instant, cause: Cause, signals: &mut Signals) {
+        if matches!(cause, Cause::Other | Cause::Written) && !self.lifetime.is_open() {
+            self.advance_closing(now, signals);
         }
         if matches!(cause, Cause::Other | Cause::Data) {
-            self.schedule_receiver(now, timers, signals);
+            self.schedule_receiver(now, signals);
         }
         if matches!(cause, Cause::Other | Cause::Data | Cause::DeliveryDue) {
-            self.schedule_delivery(now, timers, signals);
+            self.schedule_delivery(now, signals);
         }
         if matches!(cause, Cause::Other | Cause::Written | Cause::Submitted) {
-            self.schedule_sender(now, timers);
+            self.schedule_sender(now);
         }
         if matches!(cause, Cause::Other | Cause::Written) {
             signals.writable |= self.sender.becomes_writable();
@@ -485,8 +854,9 @@ impl Established {
     }
 
     /// Sets the timers of the receiving half, except for the delivery.
-    fn schedule_receiver(&mut self, now: Instant, timers: &mut TimerTable, signals: &mut Signals) {
-        if self.is_live() {
+    fn schedule_receiver(&mut self, now: Instant, signals: &mut Signals) {
+        let timers = &mut self.timers;
+        if self.lifetime.is_live() {
             let rtt = self.rtt.estimate();
             let ack = if self.pending.ack { None } else { self.receiver.next_ack(now, rtt) };
             timers.assign(Timer::Ack, ack);
@@ -500,8 +870,8 @@ impl Established {
         timers.assign(Timer::Skip, self.receiver.next_skip());
     }
 
-    /// Tells of the next message if it is due, or sets the timer for it.
-    fn schedule_delivery(&mut self, now: Instant, timers: &mut TimerTable, signals: &mut Signals) {
+    /// Notes that a message is due, or sets the timer for the next one.
+    fn schedule_delivery(&mut self, now: Instant, signals: &mut Signals) {
         if self.told_readable {
             return;
         }
@@ -509,27 +879,30 @@ impl Established {
         let timer = if next.is_due(now) {
             self.told_readable = true;
             signals.readable = true;
-            // The driver sets its alarm once: when the application has taken the message that is
-            // due, it is set for the next one already. After several the alarm is set anew.
+            // A driver that sets its alarm once for each message has set it for the second one by
+            // the time that the application has read the first.
             self.receiver.second_delivery_after(now)
         } else {
             next.later_than(now)
         };
-        timers.assign(Timer::Deliver, timer);
+        self.timers.assign(Timer::Deliver, timer);
     }
 
     /// Sets the timers of the sending half.
-    fn schedule_sender(&mut self, now: Instant, timers: &mut TimerTable) {
+    fn schedule_sender(&mut self, now: Instant) {
         if !self.is_live() {
             return;
         }
+        let timers = &mut self.timers;
         timers.assign(Timer::Pace, self.sender.next_send().later_than(now));
         timers.assign(Timer::SendDrop, self.sender.next_drop());
         timers.assign(Timer::Retransmit, self.sender.next_timeout(self.rtt.estimate()));
     }
 
-    pub(crate) fn fill_info(&self, info: &mut ConnectionInfo, config: &Config, path: &Path) {
-        info.peer_socket_id = self.peer;
+    // Getters.
+
+    pub(super) fn fill_info(&self, info: &mut ConnectionInfo, config: &Config, path: &Path) {
+        info.peer_socket_id = self.peer();
         info.stream_id.clone_from(&self.negotiated.stream_id);
         info.peer_version = self.negotiated.peer.version;
         info.connected = true;
@@ -545,10 +918,10 @@ impl Established {
         info.cipher = self.crypt.as_ref().and_then(|crypt| crypt.cipher());
     }
 
-    pub(crate) fn fill_statistics(&self, now: Instant, mss: usize, statistics: &mut Statistics) {
+    pub(super) fn fill_statistics(&self, now: Instant, mss: usize, statistics: &mut Statistics) {
         self.sender.fill_statistics(now, mss, statistics);
         self.receiver.fill_statistics(mss, statistics);
-        statistics.packets_ignored += self.filter.as_ref().map_or(0, |filter| filter.ignored);
+        statistics.packets_ignored += self.filter.as_ref().map_or(0, |filter| filter.ignored());
         statistics.peer_latency = self.negotiated.latency.peer;
         statistics.key_refreshes = self.crypt.as_ref().map_or(0, |crypt| crypt.sealing.refreshes());
         statistics.rtt = self.rtt.estimate().smoothed;
@@ -558,16 +931,10 @@ impl Established {
     }
 }
 
-/// The payload of a data packet, decrypted if the connection is encrypted.
-#[inline(always)]
-pub(super) fn open(
-    crypt: Option<&Crypt>,
-    header: &DataHeader,
-    payload: Bytes,
-) -> Result<Bytes, Refusal> {
-    match crypt {
-        Some(crypt) => crypt.opening.open(header, payload),
-        None if header.key == KeyFlag::Clear => Ok(payload),
-        None => Err(Refusal::NoKeys),
+impl Output<'_> {
+    /// Appends a control packet with the timestamp of `at` to the buffer.
+    pub(super) fn emit(&mut self, at: Instant, dest: SocketId, control: Control<'_>) {
+        let timestamp = timestamp(self.start, at);
+        ControlPacket { timestamp, dest, control }.emit(self.buffer);
     }
 }

@@ -4,18 +4,18 @@ use punctual_wire::{Handshake, HandshakeRequest};
 
 use crate::handshake::FinalHandshake;
 
-/// Turns in which data and agreements go out: of each three, the last is data's. On any sane path
-/// the peer's first answer ends them sooner.
+/// Turns in which agreements and data packets alternate: of each three turns, the last one is for
+/// data. The peer's first answer ends them, usually much sooner.
 const AGREEMENTS: u8 = 150;
 
-/// The conclusion response of a listener or the agreement of a rendezvous; other ends have none.
+/// The conclusion response of a listener, or the agreement of a rendezvous; a caller has none.
 #[derive(Debug)]
 pub(super) struct FinalResponse {
     handshake: Option<Box<Handshake>>,
     is_due: bool,
-    /// Turns in which an agreement may still go ahead of data. libsrt's responder (1.5.1) ends the
-    /// connection if data reach it before the agreement does, so that each data packet follows two
-    /// more agreements while nothing shows that the peer has one.
+    /// Turns that are left. libsrt's responder (1.5.1) ends the connection if data reach it before
+    /// the agreement does, so that two agreements precede each data packet while nothing shows that
+    /// the peer has one.
     agreements: u8,
 }
 
@@ -27,7 +27,7 @@ impl FinalResponse {
         Self { handshake, is_due, agreements: if agrees { AGREEMENTS } else { 0 } }
     }
 
-    /// The peer repeats a request; whether it does so because it did not get the response.
+    /// Whether a handshake of this kind shows that the peer did not get the response.
     pub(super) fn is_asked_for(&self, request: HandshakeRequest) -> bool {
         self.handshake.as_ref().is_some_and(|response| match request {
             HandshakeRequest::Conclusion => true,
@@ -46,7 +46,7 @@ impl FinalResponse {
         self.agreements = 0;
     }
 
-    /// Whether agreements may still go ahead of data.
+    /// Whether an agreement may still precede data.
     pub(super) const fn precedes_data(&self) -> bool {
         self.agreements > 0
     }
@@ -73,26 +73,13 @@ impl FinalResponse {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{IpAddr, Ipv4Addr};
-
-    use punctual_wire::{PeerIp, SeqNo, SocketId};
+    use punctual_wire::SocketId;
 
     use super::*;
+    use crate::connection::testing::handshake;
 
     fn response(request: HandshakeRequest, due: bool) -> FinalResponse {
-        let handshake = Box::new(Handshake {
-            version: 5,
-            encryption: 0,
-            extension_field: 0,
-            isn: SeqNo::new(1),
-            mss: 1_500,
-            flow_window: 8_192,
-            request,
-            socket_id: SocketId::new(7),
-            cookie: 0,
-            peer_ip: PeerIp::from(IpAddr::V4(Ipv4Addr::LOCALHOST)),
-            extensions: Vec::new(),
-        });
+        let handshake = Box::new(handshake(request, SocketId::new(7)));
         FinalResponse::new(Some(FinalHandshake { handshake, due }))
     }
 

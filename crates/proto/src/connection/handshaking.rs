@@ -1,11 +1,12 @@
+//! A connection whose handshake is under way.
+
 use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_units::Instant;
 use punctual_wire::{DataHeader, Handshake, SocketId, Timestamp};
 
-use super::timer::Timer;
-use super::{Connection, State};
+use super::failed::Failed;
 use crate::config::Config;
 use crate::error::CloseReason;
 use crate::handshake::caller::Caller;
@@ -14,160 +15,244 @@ use crate::handshake::repetition::Repetition;
 use crate::handshake::{REPEAT, Step};
 use crate::path::PathId;
 
-impl Connection {
-    /// Sends the next request now, and repeats it at `pace` if that is another one.
-    pub(super) fn request_now(&mut self, now: Instant, pace: Option<Repetition>) {
-        if let (State::Handshaking(calling), Some(pace)) = (&mut self.state, pace) {
-            calling.set_pace(pace);
-        }
-        self.timers.set(Timer::Handshake, now);
-    }
-
-    /// Sends the next repetition now and moves those behind it by none: the one after it comes when
-    /// it would have come anyway. Nothing happens while one is ahead already.
-    pub(super) fn request_in_advance(&mut self, now: Instant) {
-        if let State::Handshaking(calling) = &mut self.state
-            && let Some(due) = self.timers.at(Timer::Handshake).filter(|&due| due <= now + REPEAT)
-        {
-            calling.request_due = true;
-            self.timers.set(Timer::Handshake, due + REPEAT);
-        }
-    }
-}
-
-/// Packets that may overtake the end of the handshake and are kept until it comes.
+/// Data packets that are kept if they overtake the end of the handshake.
 const KEPT: usize = 64;
 
-/// A connection whose handshake is under way.
+/// A connection whose handshake is under way: when requests go out, and early data packets.
 #[derive(Debug)]
-pub(crate) struct Handshaking {
+pub(super) struct Handshaking {
     role: Role,
-    pub(crate) request_due: bool,
+    is_request_due: bool,
+    /// When the next repetition is due.
+    next_request: Instant,
     repetition: Repetition,
+    /// When this end gives up.
+    expires: Instant,
     early: Vec<(DataHeader, Bytes)>,
 }
 
-/// Whom this end calls.
+/// The role of this end.
 #[derive(Debug)]
-pub(crate) enum Role {
-    /// A listener.
+pub(super) enum Role {
+    /// Calls a listener.
     Caller(Caller),
-    /// An end that calls this one.
+    /// Meets an end that calls this one.
     Rendezvous(Rendezvous),
 }
 
 impl Handshaking {
-    pub(crate) const fn new(role: Role) -> Self {
+    /// A handshake that begins at `now`.
+    pub(super) fn new(now: Instant, role: Role, config: &Config) -> Self {
         let repetition = match role {
             Role::Caller(_) => Repetition::EARLY,
             // The other end may come much later.
             Role::Rendezvous(_) => Repetition::STEADY,
         };
-        Self { role, request_due: true, repetition, early: Vec::new() }
-    }
-
-    /// The request is due; the time until it is due again.
-    pub(crate) fn repeat(&mut self) -> Duration {
-        self.request_due = true;
-        self.repetition.next()
-    }
-
-    /// Repeats what is said at this pace from now on.
-    pub(crate) const fn set_pace(&mut self, pace: Repetition) {
-        self.repetition = pace;
-    }
-
-    /// Why it is given up when nobody has answered for as long as this end tries.
-    pub(crate) fn no_answer(&self, config: &Config) -> CloseReason {
-        let timeout = self.timeout(config);
-        match &self.role {
-            Role::Caller(caller) if caller.is_induced() => CloseReason::ConclusionTimeout(timeout),
-            Role::Caller(_) | Role::Rendezvous(_) => CloseReason::ConnectTimeout(timeout),
+        Self {
+            is_request_due: true,
+            next_request: now,
+            repetition,
+            expires: now + role.timeout(config),
+            role,
+            early: Vec::new(),
         }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called.
+    pub(super) fn next_timeout(&self) -> Instant {
+        self.next_request.min(self.expires)
+    }
+
+    /// Makes the request due again when it is time. Fails with the reason when this end gives up.
+    pub(super) fn handle_timeout(
+        &mut self,
+        now: Instant,
+        config: &Config,
+    ) -> Result<(), CloseReason> {
+        if now >= self.expires {
+            tracing::trace!(timer = "ConnectTimeout", late = ?(now - self.expires), "timer");
+            return Err(self.role.no_answer(config));
+        }
+        if now >= self.next_request {
+            tracing::trace!(timer = "Handshake", late = ?(now - self.next_request), "timer");
+            self.is_request_due = true;
+            self.next_request = now + self.repetition.next();
+        }
+        Ok(())
     }
 
     /// Whether this is a rendezvous.
-    pub(crate) const fn is_rendezvous(&self) -> bool {
+    pub(super) const fn is_rendezvous(&self) -> bool {
         matches!(self.role, Role::Rendezvous(_))
     }
 
-    /// How long this end tries.
-    pub(crate) fn timeout(&self, config: &Config) -> Duration {
-        match self.role {
-            Role::Caller(_) => config.connect_timeout(),
-            Role::Rendezvous(_) => config.connect_timeout() * TIMEOUT_FACTOR,
-        }
+    /// Whether the request is to be sent now.
+    pub(super) const fn is_request_due(&self) -> bool {
+        self.is_request_due
     }
 
-    /// The request that is sent now, and repeated, and its destination socket.
-    pub(crate) fn request(
+    /// The request that is to be sent now, and its destination socket.
+    pub(super) fn take_request(
         &mut self,
         now: Instant,
         config: &Config,
         path: PathId,
-    ) -> (Handshake, SocketId) {
-        match &mut self.role {
+    ) -> Option<(Handshake, SocketId)> {
+        if !std::mem::take(&mut self.is_request_due) {
+            return None;
+        }
+        Some(match &mut self.role {
             Role::Caller(caller) => (caller.request(now, config, path), SocketId::LISTENER),
             Role::Rendezvous(rendezvous) => rendezvous.request(config, path),
+        })
+    }
+
+    /// Sends the next request now and repeats it at `pace`; `None` keeps the pace.
+    pub(super) const fn request_now(&mut self, now: Instant, pace: Option<Repetition>) {
+        if let Some(pace) = pace {
+            self.repetition = pace;
+        }
+        self.next_request = now;
+    }
+
+    /// Sends the next repetition now instead of at its time; the repetitions after it keep their
+    /// times. Nothing happens while one was sent ahead of its time already.
+    pub(super) fn request_in_advance(&mut self, now: Instant) {
+        if self.next_request <= now + REPEAT {
+            self.is_request_due = true;
+            self.next_request += REPEAT;
         }
     }
 
-    /// A handshake came to the socket `dest`, from the peer or in its name.
-    pub(crate) fn hear(&mut self, handshake: &Handshake, dest: SocketId) {
-        if let Role::Rendezvous(rendezvous) = &mut self.role {
-            rendezvous.hear(handshake, dest);
-        }
-    }
-
-    /// Takes in a handshake of the peer's.
-    pub(crate) fn handle(
+    /// Takes in a handshake that came to the socket `dest`.
+    pub(super) fn handle_handshake(
         &mut self,
         now: Instant,
         timestamp: Timestamp,
         handshake: &Handshake,
+        dest: SocketId,
         config: &Config,
         path: PathId,
     ) -> Step {
         match &mut self.role {
             Role::Caller(caller) => caller.handle(now, timestamp, handshake, config),
             Role::Rendezvous(rendezvous) => {
+                rendezvous.hear(handshake, dest);
                 rendezvous.handle(now, timestamp, handshake, config, path)
             }
         }
     }
 
-    /// Something came that only a peer sends for which the connection stands.
-    pub(crate) fn handle_traffic(&mut self, config: &Config, path: PathId) -> Step {
+    /// Takes in another packet, which a peer sends only over an established connection.
+    pub(super) fn handle_traffic(&mut self, config: &Config, path: PathId) -> Step {
         match &mut self.role {
             Role::Caller(_) => Step::Ignore,
             Role::Rendezvous(rendezvous) => rendezvous.handle_traffic(config, path),
         }
     }
 
-    /// The peer's socket, if the peer may take the connection for standing.
-    pub(crate) fn half_open_peer(&self) -> Option<SocketId> {
+    /// Ends the handshake because this end gives it up.
+    pub(super) fn give_up(&self, reason: CloseReason, config: &Config, path: PathId) -> Failed {
         match &self.role {
-            Role::Caller(_) => None,
-            Role::Rendezvous(rendezvous) => rendezvous.half_open_peer(),
-        }
-    }
-
-    /// The handshake that tells a listener that this end has given up its call.
-    pub(crate) fn withdrawal(&self, config: &Config, path: PathId) -> Option<Box<Handshake>> {
-        match &self.role {
-            Role::Caller(caller) => caller.withdrawal(config, path),
-            Role::Rendezvous(_) => None,
+            Role::Caller(caller) => Failed::given_up(reason, None, caller.withdrawal(config, path)),
+            Role::Rendezvous(rendezvous) => Failed::new(reason, rendezvous.half_open_peer()),
         }
     }
 
     /// Keeps a data packet that came before the handshake was complete.
-    pub(crate) fn keep(&mut self, header: DataHeader, payload: Bytes) {
+    pub(super) fn keep(&mut self, header: DataHeader, payload: Bytes) {
         if self.early.len() < KEPT {
             self.early.push((header, payload));
         }
     }
 
-    pub(crate) fn kept(self) -> impl Iterator<Item = (DataHeader, Bytes)> {
-        self.early.into_iter()
+    /// The data packets that came before the handshake was complete.
+    pub(super) fn take_kept(&mut self) -> Vec<(DataHeader, Bytes)> {
+        std::mem::take(&mut self.early)
+    }
+}
+
+impl Role {
+    /// The time after which this end gives up.
+    fn timeout(&self, config: &Config) -> Duration {
+        match self {
+            Self::Caller(_) => config.connect_timeout(),
+            Self::Rendezvous(_) => config.connect_timeout() * TIMEOUT_FACTOR,
+        }
+    }
+
+    /// The reason when no answer came in that time.
+    fn no_answer(&self, config: &Config) -> CloseReason {
+        let timeout = self.timeout(config);
+        match self {
+            Self::Caller(caller) if caller.is_induced() => CloseReason::ConclusionTimeout(timeout),
+            Self::Caller(_) | Self::Rendezvous(_) => CloseReason::ConnectTimeout(timeout),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_wire::SeqNo;
+
+    use super::*;
+    use crate::chance::Chance;
+    use crate::connection::testing::data_header;
+
+    const PATH: PathId = PathId::numbered(1);
+    const SOCKET: SocketId = SocketId::new(5);
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    fn call(config: &Config) -> Handshaking {
+        let caller = Caller::new(SOCKET, SeqNo::new(1), Chance::new([0; 32]));
+        Handshaking::new(at(0), Role::Caller(caller), config)
+    }
+
+    #[test]
+    fn a_request_is_sent_at_once_and_repeated_until_the_call_expires() {
+        let config = Config::default();
+        let mut calling = call(&config);
+        assert!(calling.take_request(at(0), &config, PATH).is_some());
+        assert!(calling.take_request(at(0), &config, PATH).is_none());
+        let mut repetitions = 0;
+        let reason = loop {
+            let now = calling.next_timeout();
+            if let Err(reason) = calling.handle_timeout(now, &config) {
+                assert_eq!(now, at(0) + config.connect_timeout());
+                break reason;
+            }
+            repetitions += usize::from(calling.take_request(now, &config, PATH).is_some());
+        };
+        assert!(repetitions > 10, "{repetitions}");
+        assert!(matches!(reason, CloseReason::ConnectTimeout(_)));
+    }
+
+    #[test]
+    fn a_request_in_advance_replaces_the_next_repetition() {
+        let config = Config::default();
+        let mut calling = call(&config);
+        calling.take_request(at(0), &config, PATH);
+        calling.request_now(at(0), Some(Repetition::STEADY));
+        assert!(calling.handle_timeout(at(0), &config).is_ok());
+        calling.take_request(at(0), &config, PATH);
+        let due = calling.next_timeout();
+        calling.request_in_advance(at(1));
+        assert!(calling.take_request(at(1), &config, PATH).is_some());
+        assert_eq!(calling.next_timeout(), due + REPEAT);
+        calling.request_in_advance(at(2));
+        assert!(!calling.is_request_due(), "one was sent ahead of its time already");
+    }
+
+    #[test]
+    fn early_data_packets_are_kept_up_to_a_limit() {
+        let mut calling = call(&Config::default());
+        let header = data_header();
+        for _ in 0..KEPT + 3 {
+            calling.keep(header, Bytes::from_static(b"early"));
+        }
+        assert_eq!(calling.take_kept().len(), KEPT);
     }
 }

@@ -1,86 +1,65 @@
-//! One connection: routing between the handshake, the two halves, the timers and the application.
+//! One connection, whatever its state: handshaking, established or failed.
 
 pub(crate) mod batch;
-mod control;
 pub(crate) mod crypt;
 mod established;
-mod filtered;
+mod failed;
+mod filtering;
 mod final_response;
 mod handshaking;
-mod lifecycle;
-mod link;
+mod lifetime;
 pub(crate) mod path_updates;
 mod peer_error;
+mod pending;
 pub(crate) mod recv;
 pub(crate) mod rtt;
 pub(crate) mod send;
+mod signals;
+#[cfg(test)]
+mod testing;
 pub(crate) mod timer;
 pub(crate) mod windowed_ratio;
 
 use bytes::Bytes;
 use punctual_rtt::Rtt;
 use punctual_units::Instant;
-use punctual_wire::{Control, ControlPacket, DataHeader, Handshake, MsgNo, SocketId, Timestamp};
+use punctual_wire::{
+    Control, ControlPacket, DataHeader, Handshake, MsgNo, SeqNo, SocketId, Timestamp,
+};
 
 use self::batch::Batch;
-use self::established::{Cause, Established};
+pub(crate) use self::established::Occupant;
+use self::established::{Established, Output};
+use self::failed::Failed;
 use self::handshaking::{Handshaking, Role};
-use self::lifecycle::Refusal;
-use self::link::GroupLinkConfig;
-use self::timer::{Timer, TimerTable};
+use self::path_updates::PathUpdates;
+pub(crate) use self::signals::Signals;
 use crate::config::Config;
 use crate::encryption::KeyState;
 use crate::error::{CloseReason, ConfigError, PeerError, RecvError, SendError};
 use crate::event::{ConnectionInfo, Message, Readiness, SendOptions};
+use crate::group::{LinkAction, LinkStatus, LinkTerms, Membership};
 use crate::handshake::caller::Caller;
 use crate::handshake::rendezvous::Rendezvous;
 use crate::handshake::{FinalHandshake, Negotiated, Step};
 use crate::path::{Path, PathProperties};
 use crate::statistics::Statistics;
 
-/// The news for the application since it last asked.
-#[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is told or not")]
-pub(crate) struct Signals {
-    pub(crate) connected: bool,
-    pub(crate) readable: bool,
-    pub(crate) writable: bool,
-    /// The peer is at another address.
-    pub(crate) moved: bool,
-    /// There is something for the group that the connection is a link of.
-    pub(crate) news: bool,
-    pub(crate) closed: Option<CloseReason>,
-}
-
-impl Signals {
-    pub(crate) const fn any(&self) -> bool {
-        self.connected
-            || self.readable
-            || self.writable
-            || self.moved
-            || self.news
-            || self.closed.is_some()
-    }
-}
-
 /// One connection of an endpoint.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) path: Path,
     pub(crate) socket_id: SocketId,
+    /// The events for the application.
     pub(crate) signals: Signals,
     config: Config,
+    /// The start of the connection or of its group, from which timestamps count.
     start: Instant,
-    timers: TimerTable,
     state: State,
-    /// The peer's socket for a call that failed after it was made.
-    unacknowledged_peer: Option<SocketId>,
-    /// The configuration as a link of a group, if it is one.
-    link: Option<GroupLinkConfig>,
-    /// The number of its first message.
+    /// The group that the connection is a link of, if it is one.
+    link: Option<GroupLink>,
     first_message: MsgNo,
-    /// The refusal that the peer gets of a connection that was not established.
-    refusal: Option<Refusal>,
+    /// Packets that were invalid or came in the wrong state.
     ignored: u64,
     /// Datagrams that were too long for the path.
     pub(crate) oversized: u64,
@@ -90,7 +69,16 @@ pub(crate) struct Connection {
 enum State {
     Handshaking(Box<Handshaking>),
     Established(Box<Established>),
-    Failed(Box<CloseReason>),
+    Failed(Box<Failed>),
+}
+
+/// What a link has from its group.
+#[derive(Clone, Copy, Debug)]
+struct GroupLink {
+    /// The group's correction for the peer's clock, nanoseconds.
+    drift: i64,
+    /// Whether the group gives each link other messages.
+    balances: bool,
 }
 
 impl Connection {
@@ -102,7 +90,7 @@ impl Connection {
         socket_id: SocketId,
         config: Config,
     ) -> Self {
-        Self::dial(now, path, Role::Caller(caller), socket_id, config)
+        Self::handshaking(now, path, Role::Caller(caller), socket_id, config)
     }
 
     /// A rendezvous with `path` that begins now.
@@ -113,21 +101,23 @@ impl Connection {
         socket_id: SocketId,
         config: Config,
     ) -> Self {
-        Self::dial(now, path, Role::Rendezvous(rendezvous), socket_id, config)
+        Self::handshaking(now, path, Role::Rendezvous(rendezvous), socket_id, config)
     }
 
-    fn dial(now: Instant, path: Path, role: Role, socket_id: SocketId, config: Config) -> Self {
-        // There is no caller to follow.
+    fn handshaking(
+        now: Instant,
+        path: Path,
+        role: Role,
+        socket_id: SocketId,
+        config: Config,
+    ) -> Self {
+        // Only a listener can follow the peer's mode.
         let config = config.with_either_file_mode(false);
-        let calling = Handshaking::new(role);
-        let mut timers = TimerTable::default();
-        timers.set(Timer::ConnectTimeout, now + calling.timeout(&config));
-        timers.set(Timer::Handshake, now);
-        let state = State::Handshaking(Box::new(calling));
-        Self::new(now, path, socket_id, config, timers, state)
+        let state = State::Handshaking(Box::new(Handshaking::new(now, role, &config)));
+        Self::new(now, path, socket_id, config, state)
     }
 
-    /// A caller that was accepted by `response`.
+    /// The connection of a caller that was accepted by `response`.
     pub(crate) fn accepted(
         now: Instant,
         path: Path,
@@ -135,50 +125,37 @@ impl Connection {
         negotiated: Negotiated,
         response: Handshake,
     ) -> Self {
-        let socket_id = response.socket_id;
-        let mut timers = TimerTable::default();
+        let own = response.socket_id;
         let response = Some(FinalHandshake { handshake: Box::new(response), due: true });
-        let established = Established::new(now, &path, &config, negotiated, response, &mut timers)
-            .with_path(socket_id);
-        let state = State::Established(Box::new(established));
-        Self::new(now, path, socket_id, config, timers, state)
+        let live = Established::new(now, &path, own, &config, negotiated, response);
+        Self::new(now, path, own, config, State::Established(Box::new(live)))
     }
 
-    fn new(
-        start: Instant,
-        path: Path,
-        socket_id: SocketId,
-        config: Config,
-        timers: TimerTable,
-        state: State,
-    ) -> Self {
+    fn new(start: Instant, path: Path, socket_id: SocketId, config: Config, state: State) -> Self {
         Self {
             path,
             socket_id,
             signals: Signals::default(),
             config,
             start,
-            timers,
             state,
-            unacknowledged_peer: None,
             link: None,
             first_message: MsgNo::FIRST,
-            refusal: None,
             ignored: 0,
             oversized: 0,
         }
     }
 
-    /// Gives its first message this number.
+    /// Numbers messages from `first` on.
     pub(crate) fn count_messages_from(&mut self, first: MsgNo) {
         self.first_message = if first == MsgNo::CONTROL { MsgNo::FIRST } else { first };
         if let State::Established(live) = &mut self.state {
-            live.sender.count_from(self.first_message);
+            live.count_messages_from(self.first_message);
         }
     }
 
-    /// Takes in a data packet of the peer's. Whether it may have moved a timer, or calls for an
-    /// answer: most only follow others that wait for their time.
+    /// Takes in a data packet. Returns whether it may have moved a timer or needs an answer: most
+    /// only queue behind other packets.
     pub(crate) fn handle_data(&mut self, now: Instant, header: DataHeader, payload: Bytes) -> bool {
         match &mut self.state {
             State::Handshaking(calling) => {
@@ -188,59 +165,64 @@ impl Connection {
                 if connects {
                     self.proceed(now, step);
                 }
-                return connects;
+                connects
             }
             State::Established(live) if live.is_live() => {
-                if live.handle_data(now, &header, payload) {
-                    live.reschedule(now, Cause::Data, &mut self.timers, &mut self.signals);
-                    return true;
-                }
+                live.handle_data(now, &header, payload, &mut self.signals)
             }
-            State::Established(_) | State::Failed(_) => {}
+            State::Established(_) | State::Failed(_) => false,
         }
-        false
     }
 
-    /// Takes in a control packet of the peer's.
+    /// Takes in a control packet.
     pub(crate) fn handle_control(&mut self, now: Instant, packet: ControlPacket<'_>) {
+        let ControlPacket { timestamp, dest, control } = packet;
         if let State::Handshaking(calling) = &mut self.state {
-            let step = match &packet.control {
-                Control::Handshake(answer) => {
-                    calling.hear(answer, packet.dest);
-                    calling.handle(now, packet.timestamp, answer, &self.config, self.path.id)
-                }
-                _ => calling.handle_traffic(&self.config, self.path.id),
-            };
-            let proves = !matches!(packet.control, Control::Handshake(_));
+            let (config, path) = (&self.config, self.path.id);
+            if let Control::Handshake(handshake) = &control {
+                let step = calling.handle_handshake(now, timestamp, handshake, dest, config, path);
+                self.proceed(now, step);
+                return;
+            }
+            let step = calling.handle_traffic(config, path);
             let connects = matches!(step, Step::Connected(..));
             self.proceed(now, step);
-            // What proved that the connection stands is its first packet.
-            if !(proves && connects) {
+            // The packet that establishes the connection is also its first one.
+            if !connects {
                 return;
             }
         }
-        match (&mut self.state, packet.control) {
+        let accepted = match (&mut self.state, control) {
             (State::Established(live), Control::Handshake(handshake)) => {
-                live.repeat_response(&handshake);
+                live.handle_handshake(&handshake);
+                true
             }
             (State::Established(live), control) if live.is_live() => {
-                if !live.handle_control(now, packet.timestamp, &control) {
-                    self.ignored += 1;
-                }
-                live.reschedule(now, Cause::Other, &mut self.timers, &mut self.signals);
+                live.handle_control(now, timestamp, &control, &mut self.signals)
             }
-            (State::Failed(_), Control::Handshake(handshake)) => self.repeat_refusal(&handshake),
-            _ => self.ignored += 1,
-        }
+            (State::Failed(failed), Control::Handshake(handshake)) => {
+                failed.handle_handshake(&handshake)
+            }
+            _ => false,
+        };
+        self.ignored += u64::from(!accepted);
     }
 
     fn proceed(&mut self, now: Instant, step: Step) {
         match step {
             Step::Ignore => self.ignored += 1,
-            Step::Request(pace) => self.request_now(now, pace),
-            Step::RequestInAdvance => self.request_in_advance(now),
-            Step::Failed(reason, peer) => self.fail(reason, peer),
-            Step::Refused(reason, handshake) => self.refuse(reason, handshake),
+            Step::Request(pace) => {
+                if let State::Handshaking(calling) = &mut self.state {
+                    calling.request_now(now, pace);
+                }
+            }
+            Step::RequestInAdvance => {
+                if let State::Handshaking(calling) = &mut self.state {
+                    calling.request_in_advance(now);
+                }
+            }
+            Step::Failed(reason, peer) => self.fail(Failed::new(reason, peer)),
+            Step::Refused(reason, handshake) => self.fail(Failed::refused(reason, handshake)),
             Step::Connected(negotiated, final_handshake) => {
                 self.establish(now, *negotiated, final_handshake);
             }
@@ -253,126 +235,106 @@ impl Connection {
         negotiated: Negotiated,
         final_handshake: Option<FinalHandshake>,
     ) {
-        self.timers = TimerTable::default();
-        let (config, timers) = (&self.config, &mut self.timers);
-        let mut live =
-            Established::new(now, &self.path, config, negotiated, final_handshake, timers)
-                .with_path(self.socket_id);
-        live.sender.count_from(self.first_message);
-        if let Some(group_link) = self.link {
-            live.join_group(group_link);
+        let State::Handshaking(calling) = &mut self.state else { return };
+        let early = calling.take_kept();
+        let (path, own, config) = (&self.path, self.socket_id, &self.config);
+        let mut live = Established::new(now, path, own, config, negotiated, final_handshake);
+        live.count_messages_from(self.first_message);
+        if let Some(link) = self.link {
+            link.apply_to(&mut live);
         }
-        let State::Handshaking(calling) =
-            std::mem::replace(&mut self.state, State::Established(Box::new(live)))
-        else {
-            return;
-        };
+        self.state = State::Established(Box::new(live));
         self.signals.connected = true;
-        for (header, payload) in calling.kept() {
+        for (header, payload) in early {
             self.handle_data(now, header, payload);
         }
     }
 
-    /// The caller repeats its conclusion: it did not get the response.
-    pub(crate) fn repeat_response(&mut self, conclusion: &Handshake) {
-        if let State::Established(live) = &mut self.state {
-            live.repeat_response(conclusion);
+    /// Ends an attempt to connect.
+    fn fail(&mut self, failed: Failed) {
+        self.signals.closed = Some(failed.reason().clone());
+        self.state = State::Failed(Box::new(failed));
+    }
+
+    /// Ends the handshake because this end gives it up.
+    fn give_up(&mut self, reason: CloseReason) {
+        if let State::Handshaking(calling) = &self.state {
+            self.fail(calling.give_up(reason, &self.config, self.path.id));
         }
     }
 
-    /// Does what is due at `now`.
+    /// The peer repeats its conclusion: it did not get the response.
+    pub(crate) fn repeat_response(&mut self, conclusion: &Handshake) {
+        if let State::Established(live) = &mut self.state {
+            live.handle_handshake(conclusion);
+        }
+    }
+
+    /// Handles the timers that are due.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         match &mut self.state {
             State::Handshaking(calling) => {
-                if self.timers.fired(Timer::ConnectTimeout, now) {
-                    let reason = calling.no_answer(&self.config);
+                if let Err(reason) = calling.handle_timeout(now, &self.config) {
                     self.give_up(reason);
-                } else if self.timers.fired(Timer::Handshake, now) {
-                    let pause = calling.repeat();
-                    self.timers.set(Timer::Handshake, now + pause);
                 }
             }
-            State::Established(live) => {
-                if self.timers.fired(Timer::Deliver, now) {
-                    let cause = Cause::DeliveryDue;
-                    live.reschedule(now, cause, &mut self.timers, &mut self.signals);
-                }
-                // That is all, as a rule.
-                if self.timers.next().is_some_and(|at| at <= now) {
-                    live.handle_timers(now, &mut self.timers, &self.config, &mut self.signals);
-                    live.reschedule(now, Cause::Other, &mut self.timers, &mut self.signals);
-                }
-            }
+            State::Established(live) => live.handle_timeout(now, &self.config, &mut self.signals),
             State::Failed(_) => {}
         }
     }
 
-    /// When `handle_timeout` has something to do.
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called.
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
-        self.timers.next()
+        match &self.state {
+            State::Handshaking(calling) => Some(calling.next_timeout()),
+            State::Established(live) => live.next_timeout(),
+            State::Failed(_) => None,
+        }
     }
 
     /// Whether a message is to be delivered at exactly this time.
     pub(crate) fn delivers_at(&self, at: Instant) -> bool {
-        self.timers.at(Timer::Deliver) == Some(at)
+        matches!(&self.state, State::Established(live) if live.delivers_at(at))
     }
 
-    /// Appends its datagrams to `out` as far as `batch` has room; whether it has.
+    /// Appends datagrams to `buffer` as far as the batch has room. Returns whether it still has.
     pub(crate) fn write_datagrams(
         &mut self,
         now: Instant,
         batch: &mut Batch,
-        out: &mut Vec<u8>,
+        buffer: &mut Vec<u8>,
     ) -> bool {
-        let before = out.len();
         batch.limit(self.path.properties.largest_datagram);
-        match &mut self.state {
-            State::Handshaking(calling) => {
-                if !std::mem::take(&mut calling.request_due) {
-                    return true;
-                }
-                let (request, dest) = calling.request(now, &self.config, self.path.id);
-                self.write_handshake(now, dest, Box::new(request), out);
-                batch.add(out, before)
-            }
-            State::Established(live) => {
-                let (timers, signals) = (&mut self.timers, &mut self.signals);
-                let goes_on = live.write_datagrams(now, self.start, batch, out, timers, signals);
-                if goes_on {
-                    live.reschedule(now, Cause::Written, timers, signals);
-                }
-                goes_on
-            }
-            State::Failed(_) => {
-                let Some((refusal, dest)) = self.due_refusal() else { return true };
-                self.write_handshake(now, dest, refusal, out);
-                batch.add(out, before)
-            }
-        }
+        let before = buffer.len();
+        let mut out = Output { now, start: self.start, batch, buffer };
+        let handshake = match &mut self.state {
+            State::Established(live) => return live.write_datagrams(&mut out, &mut self.signals),
+            State::Handshaking(calling) => calling
+                .take_request(now, &self.config, self.path.id)
+                .map(|(request, dest)| (Control::Handshake(Box::new(request)), dest)),
+            State::Failed(failed) => failed.take_refusal(),
+        };
+        let Some((handshake, dest)) = handshake else { return true };
+        out.emit(now, dest, handshake);
+        out.batch.add(out.buffer, before)
     }
 
-    fn write_handshake(
-        &self,
-        now: Instant,
-        dest: SocketId,
-        handshake: Box<Handshake>,
-        out: &mut Vec<u8>,
-    ) {
-        let timestamp = send::timestamp(self.start, now);
-        ControlPacket { timestamp, dest, control: Control::Handshake(handshake) }.emit(out);
-    }
-
-    /// Whether `write_datagrams` would write something at `now`.
+    /// Whether [`write_datagrams`](Self::write_datagrams) would write a packet now.
     pub(crate) fn wants_to_write(&self, now: Instant) -> bool {
         match &self.state {
-            State::Handshaking(calling) => calling.request_due,
+            State::Handshaking(calling) => calling.is_request_due(),
             State::Established(live) => live.wants_to_write(now),
-            State::Failed(_) => self.refusal.as_ref().is_some_and(Refusal::is_due),
+            State::Failed(failed) => failed.is_refusal_due(),
         }
+    }
+
+    /// Whether an ACK waits to be written.
+    pub(crate) fn owes_ack(&self) -> bool {
+        matches!(&self.state, State::Established(live) if live.owes_ack())
     }
 
     /// Takes a message for sending; [`schedule_after_send`](Self::schedule_after_send) follows
-    /// unless something is written now.
+    /// unless packets are written now.
     pub(crate) fn send(
         &mut self,
         now: Instant,
@@ -381,7 +343,7 @@ impl Connection {
     ) -> Result<(), SendError> {
         match &mut self.state {
             State::Handshaking(_) => Err(SendError::NotConnected),
-            State::Failed(reason) => Err(SendError::Closed(CloseReason::clone(reason))),
+            State::Failed(failed) => Err(SendError::Closed(failed.reason().clone())),
             State::Established(live) => live.send(now, payload, options, &self.config, &self.path),
         }
     }
@@ -390,7 +352,7 @@ impl Connection {
     pub(crate) fn write(&mut self, now: Instant, data: &mut Bytes) -> Result<usize, SendError> {
         match &mut self.state {
             State::Handshaking(_) => Err(SendError::NotConnected),
-            State::Failed(reason) => Err(SendError::Closed(CloseReason::clone(reason))),
+            State::Failed(failed) => Err(SendError::Closed(failed.reason().clone())),
             State::Established(live) => live.write(now, data, &self.config, &self.path),
         }
     }
@@ -398,7 +360,7 @@ impl Connection {
     /// Sets the timers that a submitted message may change.
     pub(crate) fn schedule_after_send(&mut self, now: Instant) {
         if let State::Established(live) = &mut self.state {
-            live.reschedule(now, Cause::Submitted, &mut self.timers, &mut self.signals);
+            live.schedule_after_send(now, &mut self.signals);
         }
     }
 
@@ -410,12 +372,21 @@ impl Connection {
     ) -> Result<Option<Message>, RecvError> {
         match &mut self.state {
             State::Handshaking(_) => Ok(None),
-            State::Failed(reason) => Err(RecvError::Closed(CloseReason::clone(reason))),
-            State::Established(live) => live.recv(now, due_by, &mut self.timers),
+            State::Failed(failed) => Err(RecvError::Closed(failed.reason().clone())),
+            State::Established(live) => live.recv(now, due_by),
         }
     }
 
-    /// Its options.
+    /// Whether the application can read, send or only close; a message counts that is due at
+    /// `due_by`.
+    pub(crate) fn readiness(&mut self, due_by: Instant) -> Readiness {
+        match &mut self.state {
+            State::Handshaking(_) => Readiness::default(),
+            State::Failed(_) => Readiness { broken: true, ..Readiness::default() },
+            State::Established(live) => live.readiness(due_by),
+        }
+    }
+
     pub(crate) const fn config(&self) -> &Config {
         &self.config
     }
@@ -425,25 +396,15 @@ impl Connection {
         self.config.check_change(&config)?;
         self.config = config;
         if let State::Established(live) = &mut self.state {
-            live.configure(&self.config);
-            live.reschedule(now, Cause::Other, &mut self.timers, &mut self.signals);
+            live.configure(now, &self.config, &mut self.signals);
         }
         Ok(())
     }
 
-    /// What the application can do without waiting; messages count that are due at `due_by`.
-    pub(crate) fn readiness(&mut self, due_by: Instant) -> Readiness {
-        match &mut self.state {
-            State::Handshaking(_) => Readiness::default(),
-            State::Failed(_) => Readiness { broken: true, ..Readiness::default() },
-            State::Established(live) => live.readiness(due_by),
-        }
-    }
-
-    /// Tells the peer what went wrong here.
-    pub(crate) fn tell_error(&mut self, error: PeerError) {
+    /// Reports an error of this end to the peer.
+    pub(crate) fn report_error(&mut self, error: PeerError) {
         if let State::Established(live) = &mut self.state {
-            live.tell_error(error);
+            live.report_error(error);
         }
     }
 
@@ -452,29 +413,32 @@ impl Connection {
         matches!(&self.state, State::Handshaking(calling) if calling.is_rendezvous())
     }
 
-    /// What is known of the peer's addresses, and the round-trip time, if both ends know path
-    /// updates.
-    pub(crate) fn path_updates(&mut self) -> Option<(&mut path_updates::PathUpdates, Rtt)> {
-        match &mut self.state {
-            State::Established(live) if live.is_live() => {
-                let rtt = live.rtt.estimate();
-                Some((live.path_updates.as_deref_mut()?, rtt))
-            }
+    /// The caller that has this connection, unless it belongs to a group or is about to end.
+    pub(crate) fn occupant(&self) -> Option<Occupant<'_>> {
+        match &self.state {
+            State::Established(live) if self.link.is_none() => live.occupant(),
             _ => None,
         }
     }
 
-    /// What a packet that goes out at `now` says of the time.
+    /// The peer's paths and the round-trip time, if both ends support path updates.
+    pub(crate) fn path_updates(&mut self) -> Option<(&mut PathUpdates, Rtt)> {
+        match &mut self.state {
+            State::Established(live) => live.path_updates(),
+            State::Handshaking(_) | State::Failed(_) => None,
+        }
+    }
+
+    /// The timestamp of a packet that is sent at `now`.
     pub(crate) fn timestamp(&self, now: Instant) -> Timestamp {
         send::timestamp(self.start, now)
     }
 
-    /// The path carries datagrams of another size from now on, or adds other headers to them.
+    /// The path has other properties from now on.
     pub(crate) fn set_path_properties(&mut self, now: Instant, properties: PathProperties) {
         self.path.properties = properties;
         if let State::Established(live) = &mut self.state {
-            live.follow_path(&self.path);
-            live.reschedule(now, Cause::Other, &mut self.timers, &mut self.signals);
+            live.follow_path(now, &self.path, &mut self.signals);
         }
     }
 
@@ -482,15 +446,102 @@ impl Connection {
     pub(crate) fn move_to(&mut self, now: Instant, path: Path) {
         let State::Established(live) = &mut self.state else { return };
         live.note_move(now, self.path.id);
-        live.follow_path(&path);
         self.path = path;
         self.signals.moved = true;
-        live.reschedule(now, Cause::Other, &mut self.timers, &mut self.signals);
+        live.follow_path(now, &self.path, &mut self.signals);
     }
 
-    /// Whether an ACK waits to be written.
-    pub(crate) fn owes_ack(&self) -> bool {
-        matches!(&self.state, State::Established(live) if live.pending.ack)
+    /// Makes the connection a link of a group from now on: timestamps count from the group's start,
+    /// and the group numbers messages and corrects for the drift of the peer's clock.
+    pub(crate) fn join_group(&mut self, membership: &Membership) {
+        self.start = membership.start;
+        let drift = membership.timebase.as_ref().map_or(0, |timebase| timebase.drift);
+        let link = GroupLink { drift, balances: membership.balances() };
+        self.link = Some(link);
+        if let State::Established(live) = &mut self.state {
+            link.apply_to(live);
+        }
+    }
+
+    /// The messages that arrived for a balancing group.
+    pub(crate) fn take_bypassed(&mut self) -> Vec<Message> {
+        match &mut self.state {
+            State::Established(live) => live.take_bypassed(),
+            State::Handshaking(_) | State::Failed(_) => Vec::new(),
+        }
+    }
+
+    /// The lost packets that the group sends again over any link.
+    pub(crate) fn take_returned(&mut self) -> Vec<SeqNo> {
+        match &mut self.state {
+            State::Established(live) => live.take_returned(),
+            State::Handshaking(_) | State::Failed(_) => Vec::new(),
+        }
+    }
+
+    /// The terms of an established link.
+    pub(crate) fn link_terms(&self) -> Option<LinkTerms> {
+        match &self.state {
+            State::Established(live) => live.link_terms(&self.config, &self.path),
+            State::Handshaking(_) | State::Failed(_) => None,
+        }
+    }
+
+    /// The status of an established link.
+    pub(crate) fn link_status(&self) -> Option<LinkStatus> {
+        match &self.state {
+            State::Established(live) => Some(live.link_status(&self.config, &self.path)),
+            State::Handshaking(_) | State::Failed(_) => None,
+        }
+    }
+
+    /// Carries out an action of the group.
+    pub(crate) fn apply(&mut self, now: Instant, action: LinkAction) -> Result<(), SendError> {
+        match &mut self.state {
+            State::Established(live) => live.apply(now, action, &mut self.signals),
+            State::Handshaking(_) | State::Failed(_) => Err(SendError::NotConnected),
+        }
+    }
+
+    /// Closes the connection; buffered messages may go out for the configured linger.
+    pub(crate) fn close(&mut self, now: Instant) {
+        match &mut self.state {
+            State::Handshaking(_) => self.give_up(CloseReason::Local),
+            State::Established(live) => {
+                live.close(now, now + self.config.linger(), &mut self.signals);
+            }
+            State::Failed(_) => {}
+        }
+    }
+
+    /// Closes the connection at once; buffered messages are not waited for.
+    pub(crate) fn abort(&mut self, now: Instant) {
+        match &mut self.state {
+            State::Handshaking(_) => self.give_up(CloseReason::Local),
+            State::Established(live) => live.abort(now, &mut self.signals),
+            State::Failed(_) => {}
+        }
+    }
+
+    /// Ends an established connection without a packet to the peer.
+    pub(crate) fn abandon(&mut self, reason: CloseReason) {
+        if let State::Established(live) = &mut self.state {
+            live.abandon(reason, &mut self.signals);
+        }
+    }
+
+    /// The last packet of a connection that is released: a refusal, or a SHUTDOWN if it was not
+    /// closed.
+    pub(crate) fn final_packet(&mut self, now: Instant) -> Option<Vec<u8>> {
+        self.give_up(CloseReason::Local);
+        let (control, dest) = match &mut self.state {
+            State::Established(live) => live.is_live().then(|| (Control::Shutdown, live.peer()))?,
+            State::Failed(failed) => failed.final_packet()?,
+            State::Handshaking(_) => return None,
+        };
+        let mut datagram = Vec::new();
+        ControlPacket { timestamp: self.timestamp(now), dest, control }.emit(&mut datagram);
+        Some(datagram)
     }
 
     pub(crate) fn info(&self) -> ConnectionInfo {
@@ -535,5 +586,14 @@ impl Connection {
             live.fill_statistics(now, self.config.mss(), &mut statistics);
         }
         statistics
+    }
+}
+
+impl GroupLink {
+    fn apply_to(self, live: &mut Established) {
+        live.share_drift(self.drift);
+        if self.balances {
+            live.balance();
+        }
     }
 }

@@ -1,24 +1,24 @@
-//! A peer whose address changes while the connection stands: a NAT that rebinds, a phone that goes
-//! from Wi-Fi to mobile. SRT drops what comes from a new address; two ends of this implementation
-//! tell each other in the handshake that they can do better ([`HsFlags::PATH_UPDATE`]).
+//! Path updates: the peer's address changes while the connection is established, because a NAT
+//! rebinds or a phone goes from Wi-Fi to mobile. SRT drops packets from a new address. Two ends of
+//! this implementation agree in the handshake on following each other ([`HsFlags::PATH_UPDATE`]).
 //!
-//! Whoever gets a packet for a connection from another address than its peer's sends a *challenge*
-//! there, and goes on as before. The peer answers it from wherever it is by now, and only when the
-//! right answer comes back from the very address that was challenged does the connection move. What
-//! came from there before is not looked at; retransmission brings it.
+//! An end that gets a packet for a connection from another address than its peer's sends a
+//! *challenge* there, and otherwise ignores the packet. The peer answers the challenge. The
+//! connection moves only when the right answer comes from the very address that was challenged.
+//! Retransmission brings the packets that were ignored.
 //!
-//! - The nonce of a challenge is a keyed hash of the address, so nothing is kept for it, and it is
-//!   good from that address only, for some seconds, and until the next move.
+//! - The nonce of a challenge is a keyed hash of the address, so that no state is kept for it. It is
+//!   valid from that address only, for some seconds, and until the next move.
 //! - Challenge and answer carry a tag under a key that both ends have from their handshake: socket
-//!   IDs, first sequence numbers and cookie. Who is off the path knows none of them: he can neither
-//!   answer a challenge nor have one answered.
-//! - An answer goes to the validated address only. So nobody can pass a challenge on and become the
-//!   peer by the peer's own answer; nor can two ends find each other that move within one round
-//!   trip of each other.
-//! - A challenge is no longer than what it answers, and only so many addresses are challenged at
-//!   once, whatever anybody sends.
+//!   IDs, first sequence numbers and cookie. An attacker off the path knows none of them, and can
+//!   neither answer a challenge nor have one answered.
+//! - An answer goes to the validated address only. So no attacker can relay a challenge and become
+//!   the peer by the peer's own answer. For the same reason two ends that both move within one
+//!   round trip lose each other.
+//! - A challenge is no longer than the packets that caused it, and the number of addresses under
+//!   challenge is limited.
 //!
-//! Who is on the path can do as before what he likes with a connection in the clear.
+//! An attacker on the path has full control of a connection in the clear, as without path updates.
 
 use std::hash::Hasher;
 use std::time::Duration;
@@ -34,7 +34,7 @@ use crate::path::PathId;
 /// Commands of extension packets between two ends that know path updates. libsrt's are below 16.
 pub(crate) const CHALLENGE: u16 = 0x5001;
 pub(crate) const ANSWER: u16 = 0x5002;
-/// Says nothing: it shows the peer where this end is.
+/// An empty packet, which shows the peer by which path it reaches this end.
 pub(crate) const PROBE: u16 = 0x5003;
 
 /// The body of any of them: a nonce, and a tag that its maker knows the key.
@@ -44,14 +44,15 @@ pub(crate) type Body = [u8; 16];
 const PACKET: usize = 32;
 /// Addresses that may be under challenge at once.
 const CANDIDATES: usize = 4;
-/// For so long after a move, what was under way from the old address is still taken.
+/// The time after a move in which packets from the old address are still taken.
 const GRACE: Duration = Duration::from_secs(1);
-/// A receiver that hears nothing for so long in a stream shows its peer where it is.
+/// The time without a packet in a stream after which a receiver sends a probe.
 pub(crate) const QUIET: Duration = Duration::from_millis(50);
-/// Probes follow each other at twice the pause each time, up to this one: then keepalives do.
+/// The longest pause between probes. Each pause is twice as long as the one before it; keepalives
+/// follow the last probe.
 const LAST_PAUSE: Duration = Duration::from_millis(800);
 
-/// What a connection knows of its peer's addresses besides the one that counts.
+/// The peer's addresses besides the validated one.
 #[derive(Debug)]
 pub(crate) struct PathUpdates {
     key: [u8; 16],
@@ -59,24 +60,24 @@ pub(crate) struct PathUpdates {
     peer: SocketId,
     changes: u64,
     candidates: Vec<Candidate>,
-    /// The address before the last move, and until when it is still listened to.
+    /// The address before the last move, and until when packets from it are taken.
     previous: Option<(PathId, Instant)>,
     pause: Duration,
 }
 
-/// An address that packets for this connection come from, and that is not known to be the peer's.
+/// An address that sends packets for this connection and has not proved to be the peer's.
 #[derive(Debug)]
 struct Candidate {
     path: PathId,
-    /// Bytes that came from there and that no challenge has answered yet.
+    /// Bytes that came from there, less those of the challenges sent there.
     credit: usize,
-    /// When it was last challenged, or else first heard of.
+    /// When it was last challenged; before that, when its first packet came.
     at: Instant,
     challenged: bool,
 }
 
 impl PathUpdates {
-    /// The path of a connection whose ends both know path updates.
+    /// The state of a connection whose ends both support path updates.
     pub(crate) fn new(own: SocketId, negotiated: &Negotiated) -> Self {
         Self {
             key: key(own, negotiated),
@@ -94,22 +95,22 @@ impl PathUpdates {
         self.peer
     }
 
-    /// How often the peer's address has changed.
+    /// The number of moves of the peer.
     pub(crate) const fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Whether a packet from `path` is one that was under way when the peer moved.
+    /// Whether a packet from `path` was in flight when the peer moved.
     pub(crate) fn was_peer(&self, now: Instant, path: PathId) -> bool {
         self.previous.is_some_and(|(previous, until)| previous == path && now < until)
     }
 
-    /// Whether `path`, from where `size` bytes came, is to be challenged now.
+    /// A datagram of `size` bytes came from `path`. Returns whether a challenge is to be sent there.
     pub(crate) fn challenges(&mut self, now: Instant, path: PathId, size: usize, rtt: Rtt) -> bool {
-        let patience = rtt.bound().clamp(Duration::from_millis(20), Duration::from_millis(250));
-        let Some(candidate) = self.candidate(now, path, patience) else { return false };
+        let timeout = rtt.bound().clamp(Duration::from_millis(20), Duration::from_millis(250));
+        let Some(candidate) = self.candidate(now, path, timeout) else { return false };
         candidate.credit = (candidate.credit + size).min(2 * PACKET);
-        let waits = candidate.challenged && now < candidate.at + patience;
+        let waits = candidate.challenged && now < candidate.at + timeout;
         if waits || candidate.credit < PACKET {
             return false;
         }
@@ -124,7 +125,7 @@ impl PathUpdates {
         &mut self,
         now: Instant,
         path: PathId,
-        patience: Duration,
+        timeout: Duration,
     ) -> Option<&mut Candidate> {
         let known = self.candidates.iter().position(|candidate| candidate.path == path);
         let new = Candidate { path, credit: 0, at: now, challenged: false };
@@ -135,7 +136,7 @@ impl PathUpdates {
                 self.candidates.len() - 1
             }
             None => {
-                let is_over = |candidate: &Candidate| now >= candidate.at + patience;
+                let is_over = |candidate: &Candidate| now >= candidate.at + timeout;
                 let index = self.candidates.iter().position(is_over)?;
                 self.candidates[index] = new;
                 index
@@ -149,7 +150,7 @@ impl PathUpdates {
         body(nonce, self.tag(CHALLENGE, self.own, nonce))
     }
 
-    /// The answer to the peer's challenge; `None` if it is not the peer's.
+    /// The answer to a challenge; `None` if the challenge is not the peer's.
     pub(crate) fn answer(&self, challenge: &[u8]) -> Option<Body> {
         let (nonce, tag) = parse(challenge)?;
         (tag == self.tag(CHALLENGE, self.peer, nonce))
@@ -168,20 +169,20 @@ impl PathUpdates {
         self.previous = Some((from, now + GRACE));
     }
 
-    /// Something that shows where this end is goes out at `now`, in a stream: when to look whether
-    /// the peer still finds it.
+    /// An ACK of a stream is sent, which shows the peer this end's path. Returns the time after which
+    /// a probe may be needed.
     pub(crate) const fn begin_quiet(&mut self) -> Duration {
         self.pause = QUIET;
         QUIET
     }
 
-    /// A probe goes out: the pause until the next one, if there is to be one.
+    /// A probe is sent. Returns the pause before the next one, if another one may be needed.
     pub(crate) fn next_quiet(&mut self) -> Option<Duration> {
         self.pause *= 2;
         (self.pause <= LAST_PAUSE).then_some(self.pause)
     }
 
-    /// What proves that the end with the socket ID `maker` made a packet of this kind.
+    /// The tag of a packet of this kind, made by the end with the socket ID `maker`.
     fn tag(&self, kind: u16, maker: SocketId, nonce: u64) -> u64 {
         let mut hasher = SipHasher24::new_with_key(&self.key);
         hasher.write(&kind.to_be_bytes());
@@ -191,9 +192,8 @@ impl PathUpdates {
     }
 }
 
-/// What both ends know, and nobody off the path: the two socket IDs, the first sequence numbers of
-/// both directions (caller and listener have one) and the cookie, in an order that does not depend
-/// on the end.
+/// The key of the tags, which only the two ends know: socket IDs, first sequence numbers of both
+/// directions (caller and listener have one) and cookie, in the same order at both ends.
 fn key(own: SocketId, negotiated: &Negotiated) -> [u8; 16] {
     let (own, peer) = (own.value(), negotiated.fixed.peer_socket_id.value());
     let [send, receive] = negotiated.handshake_isns.map(SeqNo::value);

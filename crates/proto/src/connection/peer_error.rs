@@ -1,9 +1,9 @@
-//! The peer's report that it cannot take a file (PEERERROR), and who has yet to hear of it.
+//! The peer's report that it cannot take a file (PEERERROR), for the application.
 
 use crate::error::PeerError;
 
-/// The last error that the peer reported. The application hears of it once, when it sends; one that
-/// waits for room is woken up to hear of it.
+/// The last error that the peer reported. The application gets it once, when it sends. An
+/// application that waits for room is woken up, so that it sends.
 #[derive(Debug, Default)]
 pub(super) struct PeerErrorReport {
     error: Option<PeerError>,
@@ -22,12 +22,12 @@ impl PeerErrorReport {
         self.error
     }
 
-    /// Whether an application that waits for room is to be woken up; tells once.
+    /// Whether an application that waits for room is to be woken up; `true` once for each error.
     pub(super) const fn take_wake_up(&mut self) -> bool {
         std::mem::replace(&mut self.wake_up_pending, false)
     }
 
-    /// The error for an application that sends; tells once.
+    /// The error for an application that sends; once for each error.
     pub(super) fn take_error(&mut self) -> Option<PeerError> {
         self.error.filter(|_| std::mem::take(&mut self.error_pending))
     }
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_of_wake_up_and_error_is_told_once() {
+    fn an_error_wakes_the_application_up_once_and_fails_one_send() {
         let mut report = PeerErrorReport::default();
         assert!(!report.take_wake_up() && report.take_error().is_none());
         report.note(PeerError::FILE);

@@ -1,4 +1,4 @@
-//! The round-trip time of one connection: an estimator's, told what SRT measures and reports.
+//! The round-trip time of one connection: an estimator with the samples and reports of SRT.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use punctual_wire::AckNo;
 
 use crate::factory::Factory;
 
-/// Which estimator of the round-trip time a connection uses.
+/// The estimator of the round-trip time that a connection uses.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum RttAlgorithm {
     /// The draft's, [`ClassicRtt`] (draft section 4.10).
@@ -35,15 +35,15 @@ impl RttAlgorithm {
 /// The round-trip time of one connection.
 ///
 /// The end that receives data measures it from a full or small ACK to its ACKACK. An end that only
-/// sends data has no samples, and hears in the ACKs of its peer's estimate. Where there are both,
-/// the newer one counts by default: an end that received a little once and then only sends would
-/// otherwise keep the estimate of a path of long ago.
+/// sends data has no samples; it gets its peer's estimate by ACKs. Where an end has both, the newer
+/// one counts by default. Otherwise an end that received a little once, and then only sends, would
+/// keep the estimate of a path of long ago.
 #[derive(Debug)]
 pub(crate) struct RttTracker {
     estimator: Box<dyn RttEstimator>,
     /// The newest ACK of this end.
     newest_ack: PacketNumber,
-    /// The estimate that holds now: asked for with each packet.
+    /// The present estimate, kept because each packet needs it.
     estimate: Rtt,
     /// The report that the estimator took over since the last sample.
     report: Option<Rtt>,
@@ -63,13 +63,13 @@ impl RttTracker {
         }
     }
 
-    /// This end sends the ACK `number`, which the peer answers.
+    /// This end sends the ACK `number`, which the peer answers by ACKACK.
     pub(crate) fn ack_sent(&mut self, now: Instant, number: AckNo) {
         self.newest_ack = self.expand(number);
         self.estimator.sent(now, self.newest_ack);
     }
 
-    /// The peer's answer to the ACK `number` came `rtt` after that ACK was sent.
+    /// The ACKACK for the ACK `number` arrived `rtt` after that ACK was sent.
     pub(crate) fn ack_answered(&mut self, now: Instant, number: AckNo, rtt: Duration) {
         self.last_sample = Some(rtt);
         self.samples += 1;
@@ -79,8 +79,8 @@ impl RttTracker {
         self.estimate = self.estimator.estimate().unwrap_or(Rtt::INITIAL);
     }
 
-    /// The peer reported its estimate in an ACK. One that has not measured yet reports the initial
-    /// estimate, which is ignored.
+    /// The peer reported its estimate in an ACK. The initial estimate is ignored: the peer has not
+    /// measured yet.
     pub(crate) fn peer_reported(&mut self, now: Instant, reported: Rtt) {
         if reported != Rtt::INITIAL
             && let Some(estimate) = self.estimator.peer_reported(now, reported)
@@ -94,13 +94,13 @@ impl RttTracker {
         self.estimate
     }
 
-    /// The number of round trips that this end measured, and the latest of them.
+    /// The number of samples, and the latest one.
     pub(crate) fn measured(&self) -> (u64, Duration) {
         (self.samples, self.last_sample.unwrap_or_default())
     }
 
-    /// The peer's report if it is newer than the latest raw sample, or else that sample: the drift
-    /// tracer corrects by it.
+    /// The peer's report if it is newer than the latest sample, or else that sample. The drift tracer
+    /// corrects by it.
     pub(crate) fn latest(&self) -> Option<Duration> {
         self.report.map(|rtt| rtt.smoothed).or(self.last_sample)
     }

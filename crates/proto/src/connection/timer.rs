@@ -1,17 +1,15 @@
+//! The timers of an established connection.
+
 use punctual_units::Instant;
 
-/// The reason for which a connection is woken up.
+/// The reason for which an established connection is woken up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Timer {
-    /// Repeat the handshake request.
-    Handshake,
-    /// Give up connecting.
-    ConnectTimeout,
     /// Send an ACK.
     Ack,
-    /// Report the packets that are still missing.
+    /// Send NAKs again for packets that are still missing.
     Nak,
-    /// Report losses that reordering no longer explains.
+    /// Send NAKs for packets that are missing for longer than reordering explains.
     FreshLoss,
     /// The next message is due for the application.
     Deliver,
@@ -21,28 +19,28 @@ pub(crate) enum Timer {
     Pace,
     /// The oldest message in the send buffer is too late, or a message's TTL ends.
     SendDrop,
-    /// Nothing acknowledged for long: send again what is in flight.
+    /// The retransmission timeout: no ACK has come for long.
     Retransmit,
-    /// Nothing sent for a second: say that this end lives.
+    /// Send a keepalive.
     KeepAlive,
-    /// The peer may not know any more where this end is.
+    /// Show the peer by which path it reaches this end.
     Quiet,
-    /// The peer may be gone.
+    /// The peer has been silent for the idle timeout.
     Idle,
-    /// Announce a key, again if it was not answered.
+    /// Announce a key, or repeat an announcement without an answer.
     KeyRequest,
-    /// Closing takes too long.
+    /// The time for buffered messages after a close is over.
     Linger,
 }
 
 const COUNT: usize = Timer::Linger as usize + 1;
 
-/// When each timer of a connection is due; `NEVER` for one that is stopped. Plain instants, because
-/// the first of them is asked for after each packet.
+/// The due time of each timer; `NEVER` for one that is stopped. Plain instants, because the least of
+/// them is computed after each packet.
 #[derive(Debug)]
 pub(crate) struct TimerTable([Instant; COUNT]);
 
-/// The end of the clock, which no timer is set to.
+/// The end of the clock, to which no timer is set.
 const NEVER: Instant = Instant::from_nanos(u64::MAX);
 
 impl Default for TimerTable {

@@ -67,7 +67,7 @@ impl Endpoint {
     /// and of no use.
     pub fn take_link_messages(&mut self, id: ConnectionId) -> Vec<Message> {
         let index = self.index(id);
-        index.map(|index| self.connections[index].connection.take_early()).unwrap_or_default()
+        index.map(|index| self.connections[index].connection.take_bypassed()).unwrap_or_default()
     }
 
     /// The packets of a link of a balancing group that were reported lost and given up since this

@@ -391,7 +391,7 @@ impl Endpoint {
     /// gives up closes the connection as well.
     pub fn tell_error(&mut self, now: Instant, id: ConnectionId, error: PeerError) {
         if let Some(index) = self.index(id) {
-            self.connections[index].connection.tell_error(error);
+            self.connections[index].connection.report_error(error);
             self.settle(now, index);
         }
     }

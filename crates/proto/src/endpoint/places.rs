@@ -146,9 +146,10 @@ impl Endpoint {
             }
         }
         for slot in self.connections.iter().filter(|slot| slot.caller.is_some()) {
-            let Some(tenant) = slot.connection.tenant() else { continue };
+            let Some(occupant) = slot.connection.occupant() else { continue };
             taken += 1;
-            let same = slot.connection.path.id.host() == path.host() && tenant.stream_id == stream;
+            let same =
+                slot.connection.path.id.host() == path.host() && occupant.stream_id == stream;
             if same && matches!(found, Place::None) {
                 found = Place::OfConnection(slot.id);
             }
@@ -165,13 +166,13 @@ impl Endpoint {
     pub(super) fn look_at_claims(&mut self, now: Instant) {
         while let Some(mut claim) = self.claims.pop_due(now) {
             let index = self.index(claim.rival);
-            let tenant = index.and_then(|index| self.connections[index].connection.tenant());
-            let (Some(index), Some(tenant)) = (index, tenant) else {
+            let occupant = index.and_then(|index| self.connections[index].connection.occupant());
+            let (Some(index), Some(occupant)) = (index, occupant) else {
                 self.place(now, claim.path, claim.proposal, claim.config);
                 continue;
             };
-            let silent_from = tenant.last_heard + SILENCE;
-            if tenant.last_heard > claim.since + tenant.round_trip.min(LONGEST_WAY) {
+            let silent_from = occupant.last_received + SILENCE;
+            if occupant.last_received > claim.since + occupant.rtt.min(LONGEST_WAY) {
                 self.turn_away(claim.path, &claim.proposal.conclusion, RejectReason::BACKLOG);
             } else if now >= silent_from {
                 self.evict(now, index);

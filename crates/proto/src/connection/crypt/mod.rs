@@ -1,13 +1,14 @@
-//! Encryption of a connection: the keys of both directions, and how they are refreshed. Clear
-//! connections have none of it.
+//! Encryption of a connection: the keys of both directions, and their refreshment. A connection in
+//! the clear has no [`Crypt`].
 
 mod opening;
 mod sealing;
 
+use bytes::Bytes;
 use punctual_crypto::{
     CipherMode, GcmLayout, Kek, KeyLength, PacketCipher, Parity, Salt, StreamKey,
 };
-use punctual_wire::KeyFlag;
+use punctual_wire::{DataHeader, KeyFlag};
 
 pub(crate) use self::opening::{Opening, Refusal};
 pub(crate) use self::sealing::Sealing;
@@ -20,7 +21,7 @@ pub(crate) struct Crypt {
     pub(crate) opening: Opening,
 }
 
-/// What the keys of a connection have in common: fixed by the handshake, in both directions.
+/// The parameters of all keys of a connection, in both directions, fixed by the handshake.
 #[derive(Clone, Debug)]
 pub(crate) struct Suite {
     pub(crate) mode: CipherMode,
@@ -40,14 +41,14 @@ impl Suite {
 }
 
 impl Crypt {
-    /// That of an end without a passphrase whose peer encrypts: it sends in the clear, and says so
-    /// to key messages.
+    /// The state of an end without a passphrase whose peer encrypts: it sends in the clear, and
+    /// refuses key messages.
     pub(crate) const fn without_secret() -> Self {
         let opening = Opening::clear(KeyState::NoSecret);
         Self { sealing: Sealing::clear(KeyState::Unsecured), opening }
     }
 
-    /// The cipher of what is sent; `None` if that is in the clear.
+    /// The cipher of sent packets; `None` if they are in the clear.
     pub(crate) fn cipher(&self) -> Option<(CipherMode, KeyLength)> {
         self.sealing.suite().map(|suite| (suite.mode, suite.length()))
     }
@@ -55,6 +56,20 @@ impl Crypt {
     /// The states of both directions, sending first.
     pub(crate) const fn states(&self) -> (KeyState, KeyState) {
         (self.sealing.state, self.opening.state)
+    }
+}
+
+/// Decrypts the payload of a data packet, if the connection is encrypted.
+#[inline(always)]
+pub(super) fn open(
+    crypt: Option<&Crypt>,
+    header: &DataHeader,
+    payload: Bytes,
+) -> Result<Bytes, Refusal> {
+    match crypt {
+        Some(crypt) => crypt.opening.open(header, payload),
+        None if header.key == KeyFlag::Clear => Ok(payload),
+        None => Err(Refusal::NoKeys),
     }
 }
 

@@ -1,3 +1,5 @@
+//! Decryption of received packets, and the answers to the peer's key messages.
+
 use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
@@ -7,8 +9,8 @@ use punctual_wire::{DataHeader, KeyFlag};
 use super::Suite;
 use crate::encryption::KeyState;
 
-/// Key messages that were taken in and are remembered: an old one that comes again, late or by
-/// somebody's hand, brings no old key back.
+/// Key messages that are remembered. So a copy of an old one, delayed or replayed by an attacker,
+/// does not bring the old key back.
 const REMEMBERED: usize = 64;
 
 /// The receiving direction.
@@ -30,17 +32,17 @@ struct Keys {
 /// Why a packet is not delivered.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Refusal {
-    /// This end has no keys: no packet of the kind can ever be read.
+    /// This end has no keys: no encrypted packet can be read.
     NoKeys,
-    /// This end lacks just this key, or the packet is in the clear although it should not be:
-    /// another of the same number may be readable.
+    /// This end lacks this key, or the packet is in the clear although the connection is encrypted.
+    /// Another packet with the same sequence number may be readable.
     NotReadable,
-    /// Its tag does not fit.
+    /// The authentication tag is wrong.
     NotAuthentic,
 }
 
 impl Opening {
-    /// Encrypted packets cannot be read.
+    /// The state of an end without keys, which can read packets in the clear only.
     pub(crate) const fn clear(state: KeyState) -> Self {
         Self { state, keys: None }
     }
@@ -53,8 +55,7 @@ impl Opening {
         Self { state: KeyState::Secured, keys: Some(Box::new(opening)) }
     }
 
-    /// The payload of a packet whose header and body these are. It is decrypted where it lies, if
-    /// nobody else holds it.
+    /// Decrypts the body of a packet with this header: in place, if the buffer is not shared.
     pub(crate) fn open(&self, header: &DataHeader, body: Bytes) -> Result<Bytes, Refusal> {
         let Some(keys) = &self.keys else {
             return if header.key == KeyFlag::Clear { Ok(body) } else { Err(Refusal::NoKeys) };
@@ -71,8 +72,8 @@ impl Opening {
         Ok(body.freeze())
     }
 
-    /// Takes in a key message after the handshake, and says what to answer; `None` for nothing,
-    /// because it is nonsense. What cannot be used changes nothing: not the keys, not the state.
+    /// Takes in a key message after the handshake and returns the answer; `None` for an invalid
+    /// message, which gets no answer. A message that cannot be used changes neither keys nor state.
     pub(crate) fn handle_request(&mut self, body: &[u8]) -> Option<Vec<u8>> {
         let message = KeyMessage::parse(body).ok()?;
         let Some(keys) = &mut self.keys else {
@@ -84,12 +85,12 @@ impl Opening {
         if message.mode() != suite.mode {
             return Some(KeyState::BadCryptoMode.to_refusal());
         }
-        // Nobody vouches for the salt, and no peer changes it.
+        // The salt is not authenticated, and no peer changes it.
         if message.salt() != &suite.salt || message.length() != suite.length() {
             return None;
         }
-        // An old message may have come late, or by somebody's hand who changed what is around the
-        // keys: it is answered if it is what it was, and not obeyed.
+        // An old message may be delayed or replayed, with other fields around the wrapped keys. An
+        // unchanged one is answered, and none takes effect again.
         let known = keys.messages.iter().find(|known| known.wrapped() == message.wrapped());
         if let Some(known) = known {
             return (*known == message).then(|| body.to_vec());

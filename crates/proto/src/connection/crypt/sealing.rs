@@ -1,3 +1,5 @@
+//! Encryption of sent packets, and the announcement of new keys.
+
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -10,18 +12,17 @@ use crate::chance::Chance;
 use crate::config::Config;
 use crate::encryption::KeyState;
 
-/// Originals after which a key is given up even though the peer never answered its successor: half
-/// of the sequence numbers, none of which may be used twice with one key.
+/// Originals after which a key is replaced even though the peer never acknowledged the next one:
+/// half of the sequence numbers, none of which may be used twice with one key.
 const MOST_PACKETS: u64 = 1 << 30;
-/// Repetitions of a key message at the round trip's pace, as libsrt's, which then gives up; then
-/// they become rarer.
+/// Repetitions of a key message at a pace of 1.5 round trips. libsrt stops after them; here the
+/// later ones have longer and longer pauses.
 const QUICK_REPEATS: u32 = 10;
 /// Least and longest time between repetitions.
 const LEAST_REPEAT: Duration = Duration::from_millis(20);
 const LONGEST_REPEAT: Duration = Duration::from_secs(1);
 
-/// The sending direction: its keys from the one that the oldest packet in flight was sent under to
-/// the one that comes next.
+/// The sending direction: its keys from the key of the oldest packet in flight to the next key.
 #[derive(Debug)]
 pub(crate) struct Sealing {
     pub(crate) state: KeyState,
@@ -37,10 +38,11 @@ struct Keys {
     next: Option<Next>,
     /// Originals sent under the key in use.
     sent: u64,
-    /// How many there are to be.
+    /// Originals after which the next key is taken into use.
     refresh: u64,
-    /// After how many the next key is announced.
+    /// Originals after which the next key is announced.
     announce: u64,
+    /// Keys taken into use after the first.
     refreshes: u64,
 }
 
@@ -53,29 +55,29 @@ struct Generation {
     cipher: PacketCipher,
 }
 
-/// The key that is to follow.
+/// The next key, which was announced or is about to be.
 #[derive(Debug)]
 struct Next {
     parity: Parity,
     key: StreamKey,
     cipher: PacketCipher,
-    /// What the peer is told, until it has said the same.
+    /// The key message. The peer acknowledges it by an answer with the same bytes.
     message: Vec<u8>,
     answered: bool,
-    /// It is to be said now.
+    /// Whether the message is to be sent now.
     owed: bool,
-    /// When it is to be said again.
+    /// When the message is to be repeated.
     due: Instant,
     repeats: u32,
 }
 
 impl Sealing {
-    /// Nothing is encrypted.
+    /// The state of an end that sends in the clear.
     pub(crate) const fn clear(state: KeyState) -> Self {
         Self { state, keys: None }
     }
 
-    /// From `first` on, packets are encrypted with `key`, and in time with others from `chance`.
+    /// Packets from `first` on are encrypted with `key`; later keys are drawn from `chance`.
     pub(crate) fn new(
         state: KeyState,
         suite: Suite,
@@ -106,20 +108,20 @@ impl Sealing {
         self.keys.as_ref().map(|keys| &keys.suite)
     }
 
-    /// The key flag of the packet `seq`: a retransmission keeps its original's.
+    /// The key flag of the packet `seq`. A retransmission has that of its original.
     pub(crate) fn flag(&self, seq: SeqNo) -> KeyFlag {
         self.keys.as_ref().map_or(KeyFlag::Clear, |keys| flag(keys.generation(seq).parity))
     }
 
-    /// Encrypts the packet `seq`, which stands in `out` from `start` on: a retransmission to what
-    /// its original was.
+    /// Encrypts the packet `seq`, which was written to `out` from `start` on. The result for a
+    /// retransmission equals its original.
     pub(crate) fn seal(&self, seq: SeqNo, out: &mut Vec<u8>, start: usize) {
         if let Some(keys) = &self.keys {
             keys.generation(seq).cipher.seal(out, start);
         }
     }
 
-    /// An original was sent, and `oldest` is the first packet that may be sent again.
+    /// An original was sent; `oldest` is the first packet that may still be retransmitted.
     pub(crate) fn sent_original(&mut self, now: Instant, seq: SeqNo, oldest: SeqNo) {
         if let Some(keys) = &mut self.keys {
             keys.sent += 1;
@@ -134,7 +136,7 @@ impl Sealing {
         self.keys.as_ref().and_then(|keys| keys.next.as_ref()).is_some_and(|next| next.owed)
     }
 
-    /// When a key message is to be sent again; `None` if there is nothing to announce.
+    /// When the key message is to be repeated; `None` if no key is announced.
     pub(crate) fn next_request(&self) -> Option<Instant> {
         let next = self.keys.as_ref()?.next.as_ref()?;
         (!next.answered && !next.owed).then_some(next.due)
@@ -160,8 +162,8 @@ impl Sealing {
         Some(&next.message)
     }
 
-    /// The peer answered a key message; `false` if that was not what it should have said, which
-    /// changes nothing: the message is repeated.
+    /// The peer answered a key message. Returns `false` for an answer other than the message itself,
+    /// which changes nothing: the message is repeated.
     pub(crate) fn handle_answer(&mut self, body: &[u8]) -> bool {
         let Some(next) = self.keys.as_mut().and_then(|keys| keys.next.as_mut()) else {
             return false;
@@ -186,11 +188,11 @@ impl Keys {
         newest.unwrap_or(&self.generations[0])
     }
 
-    /// Announces the next key, or takes it into use, as it is time.
+    /// Announces the next key or takes it into use, whichever is due.
     fn refresh(&mut self, now: Instant, seq: SeqNo, oldest: SeqNo) {
-        // libsrt takes the next key when its time has come, answered or not, and what follows
-        // cannot be read where the message was lost. Here it waits for the answer: until then the
-        // old key, which the peer has, is as good as it was.
+        // libsrt takes the next key into use at its time, acknowledged or not; where the message was
+        // lost, the peer cannot read the packets that follow. Here the old key, which the peer has,
+        // stays in use until the peer has acknowledged the next one.
         let ripe = self.sent >= self.refresh;
         match &self.next {
             None => {
@@ -198,8 +200,8 @@ impl Keys {
                 {
                     self.generations.pop_front();
                 }
-                // The peer keeps two keys, and the new one takes the place of the one before the
-                // present one: not as long as packets of that one may be sent again.
+                // The peer keeps two keys, and the next one replaces the one before the present one.
+                // So it waits until no packet under that one can be retransmitted.
                 if self.generations.len() == 1 {
                     self.announce(now);
                 }
