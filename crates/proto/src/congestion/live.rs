@@ -54,6 +54,7 @@ impl LiveControl {
     }
 
     /// The application submitted a packet of `bytes`, headers included.
+    #[inline]
     pub(crate) fn submitted(&mut self, now: Instant, bytes: usize) {
         self.input.submit(now, bytes);
     }

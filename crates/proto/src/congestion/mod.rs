@@ -185,6 +185,7 @@ impl Controller {
     }
 
     /// The application submitted a packet of `bytes`, headers included.
+    #[inline]
     pub(crate) fn submitted(&mut self, now: Instant, bytes: usize) {
         if let Self::Live(live) = self {
             live.submitted(now, bytes);

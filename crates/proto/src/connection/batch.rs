@@ -39,19 +39,23 @@ impl Batch {
         self.largest = largest.unwrap_or(usize::MAX);
     }
 
-    /// Adds the datagram that was written to `out` from `begin` on, or moves it to `oversized` if it
-    /// is too long for the path. Returns whether another one may follow.
-    #[inline]
+    /// Adds the datagram that was written to `out` from `begin` on, or moves it to `oversized` if
+    /// it is too long for the path. Returns whether another one may follow.
+    #[inline(always)]
     pub(crate) fn add(&mut self, out: &mut Vec<u8>, begin: usize) -> bool {
-        if out.len() - begin > self.largest {
-            self.oversized.push(out.split_off(begin));
-            return true;
-        }
-        self.take(out.len() - begin)
+        let length = out.len() - begin;
+        if length > self.largest { self.set_aside(out, begin) } else { self.take(length) }
     }
 
-    /// Adds a datagram of `length` bytes. Returns whether another one may follow. A datagram that is
-    /// too long for the batch ends it, and its bytes do not count.
+    #[cold]
+    fn set_aside(&mut self, out: &mut Vec<u8>, begin: usize) -> bool {
+        self.oversized.push(out.split_off(begin));
+        true
+    }
+
+    /// Adds a datagram of `length` bytes. Returns whether another one may follow. A datagram that
+    /// is too long for the batch ends it, and its bytes do not count.
+    #[inline(always)]
     const fn take(&mut self, length: usize) -> bool {
         if self.is_empty() {
             self.segment_size = length;

@@ -46,8 +46,7 @@ pub(super) struct Established {
     timers: TimerTable,
     pending: Pending,
     negotiated: Negotiated,
-    /// Words of a loss list that fit a packet.
-    loss_list_words: usize,
+    room: PacketRoom,
     response: FinalResponse,
     /// The keys of both directions; `None` for a connection in the clear.
     crypt: Option<Box<Crypt>>,
@@ -56,6 +55,15 @@ pub(super) struct Established {
     peer_error: PeerErrorReport,
     /// Whether the application knows that a message is due and has not yet read it.
     told_readable: bool,
+}
+
+/// The room in a packet on the present path.
+#[derive(Clone, Copy, Debug)]
+struct PacketRoom {
+    /// Bytes of the largest payload.
+    payload: usize,
+    /// Words of the longest loss list.
+    loss_list: usize,
 }
 
 /// The reason to set timers again.
@@ -115,7 +123,7 @@ impl Established {
             lifetime: Lifetime::new(now),
             timers,
             pending: Pending::default(),
-            loss_list_words: path.packet_room(negotiated.fixed.mss) / 4,
+            room: PacketRoom::new(&negotiated, config, path),
             response: FinalResponse::new(final_handshake),
             crypt: negotiated.crypt.take(),
             path_updates: negotiated
@@ -167,8 +175,14 @@ impl Established {
     }
 
     /// Takes over the properties of the path, which have changed.
-    pub(super) fn follow_path(&mut self, now: Instant, path: &Path, signals: &mut Signals) {
-        self.loss_list_words = path.packet_room(self.negotiated.fixed.mss) / 4;
+    pub(super) fn follow_path(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        path: &Path,
+        signals: &mut Signals,
+    ) {
+        self.room = PacketRoom::new(&self.negotiated, config, path);
         self.sender.set_overhead(path.properties.packet_overhead());
         self.receiver.follow_path(path);
         self.reschedule(now, Cause::Other, signals);
@@ -347,14 +361,13 @@ impl Established {
         payload: Bytes,
         options: SendOptions,
         config: &Config,
-        path: &Path,
     ) -> Result<(), SendError> {
         self.check_sendable()?;
-        let packet = self.negotiated.max_payload(config, path);
+        let packet = self.room.payload;
         let taken = if payload.len() <= packet && !payload.is_empty() {
             self.sender.submit(now, payload, options)
         } else {
-            let max = self.max_message(config, packet);
+            let max = self.max_message(config);
             if payload.is_empty() || payload.len() > max {
                 return Err(SendError::Size { size: payload.len(), max });
             }
@@ -374,7 +387,6 @@ impl Established {
         now: Instant,
         data: &mut Bytes,
         config: &Config,
-        path: &Path,
     ) -> Result<usize, SendError> {
         self.check_sendable()?;
         if config.transmission() != Transmission::Stream {
@@ -383,8 +395,7 @@ impl Established {
         if data.is_empty() {
             return Ok(0);
         }
-        let packet = self.negotiated.max_payload(config, path);
-        match self.sender.submit_stream(now, data, packet) {
+        match self.sender.submit_stream(now, data, self.room.payload) {
             0 => Err(SendError::Full),
             taken => {
                 self.lifetime.note_submitted(now);
@@ -393,8 +404,9 @@ impl Established {
         }
     }
 
-    /// Bytes of the largest message, where a packet holds `packet` bytes.
-    fn max_message(&self, config: &Config, packet: usize) -> usize {
+    /// Bytes of the largest message.
+    fn max_message(&self, config: &Config) -> usize {
+        let packet = self.room.payload;
         if config.cuts_messages() {
             packet * self.sender.message_packets(self.negotiated.fixed.peer_flow_window)
         } else {
@@ -469,7 +481,7 @@ impl Established {
     }
 
     /// The terms of a link; `None` for a connection that is no link.
-    pub(super) fn link_terms(&self, config: &Config, path: &Path) -> Option<LinkTerms> {
+    pub(super) fn link_terms(&self, path: &Path) -> Option<LinkTerms> {
         let negotiated = &self.negotiated;
         Some(LinkTerms {
             peer_group: negotiated.peer_group?,
@@ -478,19 +490,19 @@ impl Established {
             base: negotiated.fixed.base,
             receive_latency: negotiated.latency.receive,
             peer_latency: negotiated.latency.peer,
-            max_payload: negotiated.max_payload(config, path),
+            max_payload: self.room.payload,
             packet_overhead: path.properties.packet_overhead(),
         })
     }
 
     /// The status of a link.
-    pub(super) fn link_status(&self, config: &Config, path: &Path) -> LinkStatus {
+    pub(super) fn link_status(&self) -> LinkStatus {
         LinkStatus {
             acknowledged: self.sender.acknowledged(),
             last_response: self.sender.last_response(),
             waiting_since: self.sender.waiting_since(),
             room: self.sender.room(),
-            max_payload: self.negotiated.max_payload(config, path),
+            max_payload: self.room.payload,
             rtt: self.rtt.estimate(),
             drift: self.receiver.traced_drift(),
         }
@@ -671,7 +683,7 @@ impl Established {
             Control::Ack(self.make_ack(now, rtt))
         } else if let Some(light) = self.receiver.take_light_ack() {
             Control::Ack(light)
-        } else if let Some(list) = self.receiver.take_nak(now, self.loss_list_words, rtt) {
+        } else if let Some(list) = self.receiver.take_nak(now, self.room.loss_list, rtt) {
             losses = list;
             Control::Nak(losses.as_list())
         } else if let Some(request) = self.sender.next_drop_request() {
@@ -901,7 +913,7 @@ impl Established {
 
     // Getters.
 
-    pub(super) fn fill_info(&self, info: &mut ConnectionInfo, config: &Config, path: &Path) {
+    pub(super) fn fill_info(&self, info: &mut ConnectionInfo, config: &Config) {
         info.peer_socket_id = self.peer();
         info.stream_id.clone_from(&self.negotiated.stream_id);
         info.peer_version = self.negotiated.peer.version;
@@ -910,7 +922,7 @@ impl Established {
         info.receive_latency = self.negotiated.latency.receive;
         info.peer_latency = self.negotiated.latency.peer;
         info.caller_latency = self.negotiated.latency.caller;
-        info.max_payload = self.max_message(config, self.negotiated.max_payload(config, path));
+        info.max_payload = self.max_message(config);
         info.rtt = self.rtt.estimate().smoothed;
         info.peer_error = self.peer_error.last();
         (info.send_key_state, info.receive_key_state) =
@@ -928,6 +940,15 @@ impl Established {
         statistics.rtt_variance = self.rtt.estimate().variance;
         (statistics.rtt_samples, statistics.rtt_latest) = self.rtt.measured();
         statistics.path_changes = self.path_updates.as_ref().map_or(0, |updates| updates.changes());
+    }
+}
+
+impl PacketRoom {
+    fn new(negotiated: &Negotiated, config: &Config, path: &Path) -> Self {
+        Self {
+            payload: negotiated.max_payload(config, path),
+            loss_list: path.packet_room(negotiated.fixed.mss) / 4,
+        }
     }
 }
 

@@ -344,7 +344,7 @@ impl Connection {
         match &mut self.state {
             State::Handshaking(_) => Err(SendError::NotConnected),
             State::Failed(failed) => Err(SendError::Closed(failed.reason().clone())),
-            State::Established(live) => live.send(now, payload, options, &self.config, &self.path),
+            State::Established(live) => live.send(now, payload, options, &self.config),
         }
     }
 
@@ -353,7 +353,7 @@ impl Connection {
         match &mut self.state {
             State::Handshaking(_) => Err(SendError::NotConnected),
             State::Failed(failed) => Err(SendError::Closed(failed.reason().clone())),
-            State::Established(live) => live.write(now, data, &self.config, &self.path),
+            State::Established(live) => live.write(now, data, &self.config),
         }
     }
 
@@ -438,7 +438,7 @@ impl Connection {
     pub(crate) fn set_path_properties(&mut self, now: Instant, properties: PathProperties) {
         self.path.properties = properties;
         if let State::Established(live) = &mut self.state {
-            live.follow_path(now, &self.path, &mut self.signals);
+            live.follow_path(now, &self.config, &self.path, &mut self.signals);
         }
     }
 
@@ -448,7 +448,7 @@ impl Connection {
         live.note_move(now, self.path.id);
         self.path = path;
         self.signals.moved = true;
-        live.follow_path(now, &self.path, &mut self.signals);
+        live.follow_path(now, &self.config, &self.path, &mut self.signals);
     }
 
     /// Makes the connection a link of a group from now on: timestamps count from the group's start,
@@ -482,7 +482,7 @@ impl Connection {
     /// The terms of an established link.
     pub(crate) fn link_terms(&self) -> Option<LinkTerms> {
         match &self.state {
-            State::Established(live) => live.link_terms(&self.config, &self.path),
+            State::Established(live) => live.link_terms(&self.path),
             State::Handshaking(_) | State::Failed(_) => None,
         }
     }
@@ -490,7 +490,7 @@ impl Connection {
     /// The status of an established link.
     pub(crate) fn link_status(&self) -> Option<LinkStatus> {
         match &self.state {
-            State::Established(live) => Some(live.link_status(&self.config, &self.path)),
+            State::Established(live) => Some(live.link_status()),
             State::Handshaking(_) | State::Failed(_) => None,
         }
     }
@@ -565,7 +565,7 @@ impl Connection {
             path_update: false,
         };
         if let State::Established(live) = &self.state {
-            live.fill_info(&mut info, &self.config, &self.path);
+            live.fill_info(&mut info, &self.config);
         }
         info
     }

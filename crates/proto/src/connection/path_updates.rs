@@ -105,7 +105,8 @@ impl PathUpdates {
         self.previous.is_some_and(|(previous, until)| previous == path && now < until)
     }
 
-    /// A datagram of `size` bytes came from `path`. Returns whether a challenge is to be sent there.
+    /// A datagram of `size` bytes came from `path`. Returns whether a challenge is to be sent
+    /// there.
     pub(crate) fn challenges(&mut self, now: Instant, path: PathId, size: usize, rtt: Rtt) -> bool {
         let timeout = rtt.bound().clamp(Duration::from_millis(20), Duration::from_millis(250));
         let Some(candidate) = self.candidate(now, path, timeout) else { return false };
@@ -169,8 +170,8 @@ impl PathUpdates {
         self.previous = Some((from, now + GRACE));
     }
 
-    /// An ACK of a stream is sent, which shows the peer this end's path. Returns the time after which
-    /// a probe may be needed.
+    /// An ACK of a stream is sent, which shows the peer this end's path. Returns the time after
+    /// which a probe may be needed.
     pub(crate) const fn begin_quiet(&mut self) -> Duration {
         self.pause = QUIET;
         QUIET

@@ -99,8 +99,8 @@ impl RttTracker {
         (self.samples, self.last_sample.unwrap_or_default())
     }
 
-    /// The peer's report if it is newer than the latest sample, or else that sample. The drift tracer
-    /// corrects by it.
+    /// The peer's report if it is newer than the latest sample, or else that sample. The drift
+    /// tracer corrects by it.
     pub(crate) fn latest(&self) -> Option<Duration> {
         self.report.map(|rtt| rtt.smoothed).or(self.last_sample)
     }

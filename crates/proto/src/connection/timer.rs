@@ -35,8 +35,8 @@ pub(crate) enum Timer {
 
 const COUNT: usize = Timer::Linger as usize + 1;
 
-/// The due time of each timer; `NEVER` for one that is stopped. Plain instants, because the least of
-/// them is computed after each packet.
+/// The due time of each timer; `NEVER` for one that is stopped. Plain instants, because the least
+/// of them is computed after each packet.
 #[derive(Debug)]
 pub(crate) struct TimerTable([Instant; COUNT]);
 

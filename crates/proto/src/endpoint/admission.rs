@@ -1,3 +1,5 @@
+//! The limit on new callers a second.
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -6,29 +8,30 @@ use punctual_units::Instant;
 use super::allowance::Allowance;
 use crate::path::{Host, PathId};
 
-/// How many new callers a listener takes in a second, so that masses of them cannot keep it from
-/// its connections. Whoever is passed over repeats his request, and may be lucky then.
+/// The new callers that a listener admits a second, limited so that a flood of them cannot keep it
+/// from its connections. A caller that is not admitted repeats its request, and may be admitted
+/// then.
 ///
-/// Callers from an address that has had several already leave the others a reserve.
+/// A network of which several callers were admitted cannot use up a reserve for other networks.
 #[derive(Debug)]
 pub(crate) struct Admission {
     allowance: Allowance,
     reserve: u32,
-    /// When counting began anew.
+    /// The start of the present period.
     since: Instant,
-    /// Callers that were taken since then, by their network. Bounded by the allowance.
+    /// Callers that were admitted in this period, by network. Bounded by the allowance.
     taken: BTreeMap<Host, u32>,
 }
 
 impl Admission {
-    /// For `per_second` callers, a quarter of them at once.
+    /// A limit of `per_second` callers, a quarter of them at once.
     pub(crate) fn new(now: Instant, per_second: u32) -> Self {
         let burst = (per_second / 4).max(1);
         let allowance = Allowance::new(now, per_second, burst);
         Self { allowance, reserve: burst / 2, since: now, taken: BTreeMap::new() }
     }
 
-    /// Whether a caller from `path` is taken in now.
+    /// Whether a caller from `path` is admitted now.
     pub(crate) fn admits(&mut self, now: Instant, path: PathId) -> bool {
         if now.saturating_since(self.since) >= PERIOD {
             self.since = now;
@@ -45,9 +48,9 @@ impl Admission {
     }
 }
 
-/// For how long callers are counted by their address.
+/// The period over which the callers of a network are counted.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Callers of one address in that time that are not many.
+/// Callers of one network in that period that may use the reserve.
 const FEW: u32 = 8;
 
 #[cfg(test)]

@@ -1,26 +1,27 @@
+//! A rate limit with a burst.
+
 use std::time::Duration;
 
 use punctual_units::Instant;
 
-/// How much of something may be done: so many times a second, and after a pause a number of times
-/// at once.
+/// A limit on the uses of something: a number a second, and after a pause a burst of them at once.
 #[derive(Debug)]
 pub(crate) struct Allowance {
-    /// Time that one use takes up.
+    /// The time after which a use is restored.
     interval: Duration,
     burst: u32,
-    /// When all that was used has been earned again.
+    /// When all uses of the burst are restored.
     whole_at: Instant,
 }
 
 impl Allowance {
-    /// Of `per_second` uses, at least one; `burst` of them at once, at least one.
+    /// A limit of `per_second` uses, at least 1, and of `burst` uses at once, at least 1.
     pub(crate) fn new(now: Instant, per_second: u32, burst: u32) -> Self {
         let interval = Duration::from_secs(1) / per_second.max(1);
         Self { interval, burst: burst.max(1), whole_at: now }
     }
 
-    /// Takes one use, if there is one beyond `reserve` of them.
+    /// Takes one use, if more than `reserve` of the burst are left.
     pub(crate) fn take(&mut self, now: Instant, reserve: u32) -> bool {
         let used = self.whole_at.saturating_since(now);
         let allowed = self.interval * self.burst.saturating_sub(reserve);
@@ -31,7 +32,7 @@ impl Allowance {
         true
     }
 
-    /// When there is a use again; in the past if there is one now.
+    /// When the next use is possible; in the past if one is possible now.
     pub(crate) fn next(&self) -> Instant {
         self.whole_at.saturating_sub(self.interval * (self.burst - 1))
     }
@@ -42,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_and_then_so_many_a_second() {
+    fn after_the_burst_uses_come_at_the_rate() {
         let start = Instant::from_millis(7_000);
         let mut allowance = Allowance::new(start, 100, 20);
         assert_eq!((0..1_000).filter(|_| allowance.take(start, 0)).count(), 20);
@@ -54,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_reserved_is_left() {
+    fn the_reserve_is_left() {
         let start = Instant::from_millis(7_000);
         let mut allowance = Allowance::new(start, 100, 20);
         assert_eq!((0..1_000).filter(|_| allowance.take(start, 15)).count(), 5);

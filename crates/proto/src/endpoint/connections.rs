@@ -1,3 +1,5 @@
+//! The table of connections.
+
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::{Index, IndexMut};
@@ -29,9 +31,9 @@ pub(super) struct Slot {
     pub(super) connection: Box<Connection>,
     /// The call that the connection was accepted for.
     pub(super) caller: Option<Call>,
-    /// The path that the rendezvous was called by, whichever path its peer has moved to since.
+    /// The path that the rendezvous was started with. The peer may have moved since.
     pub(super) rendezvous_by: Option<PathId>,
-    /// Whether it waits to write datagrams.
+    /// Whether the connection is queued to write datagrams.
     pub(super) queued: bool,
 }
 
@@ -69,7 +71,7 @@ impl Connections {
         id
     }
 
-    /// From now on the connection is the newest rendezvous by this path.
+    /// Makes the connection the newest rendezvous by this path.
     pub(super) fn set_rendezvous(&mut self, index: usize, path: PathId) {
         self.by_rendezvous.insert(path, index);
         self.slots[index].rendezvous_by = Some(path);
@@ -149,7 +151,8 @@ impl IndexMut<usize> for Connections {
     }
 }
 
-/// Hashes socket IDs, which this endpoint drew at random itself: nobody can choose colliding ones.
+/// Hashes socket IDs. This endpoint drew them at random, so that no attacker can choose colliding
+/// ones.
 #[derive(Debug, Default)]
 struct IdHasher(u64);
 

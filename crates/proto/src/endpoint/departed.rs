@@ -53,10 +53,10 @@ impl Departed {
     }
 }
 
-/// How long a call is remembered: longer than a handshake takes to arrive.
+/// The time for which a call is remembered: longer than a handshake takes to arrive.
 const MEMORY: Duration = Duration::from_secs(3);
 
-/// How many calls are remembered.
+/// The number of calls that are remembered.
 const CAPACITY: usize = 1_024;
 
 #[cfg(test)]

@@ -1,3 +1,5 @@
+//! Keys that are derived from passphrases outside the endpoint.
+
 use std::collections::{BTreeMap, VecDeque};
 
 use punctual_crypto::{Kek, KekCache, KeyLength, Passphrase, Salt};
@@ -9,8 +11,8 @@ use crate::config::Config;
 use crate::event::{Event, IncomingId};
 use crate::path::{Host, PathId};
 
-/// The derivation of a key from a passphrase, which a caller's request needs: some 200 µs of work
-/// that whoever drives an endpoint does elsewhere, so that connections need not wait for it.
+/// The derivation of a key from a passphrase, needed for a caller's request. It takes some 200 µs;
+/// the driver of an endpoint runs it on another thread, so that connections do not wait for it.
 #[derive(Clone, Debug)]
 pub struct KeyDerivation {
     caller: IncomingId,
@@ -38,7 +40,7 @@ impl KeyDerivation {
         Self { caller, passphrase, salt, length }
     }
 
-    /// Does the work.
+    /// Derives the key.
     pub fn run(self) -> DerivedKey {
         let Self { caller, passphrase, salt, length } = self;
         let kek = Kek::derive(&passphrase, &salt, length);
@@ -47,20 +49,20 @@ impl KeyDerivation {
 }
 
 impl DerivedKey {
-    /// Keeps the key for whoever asks for it next.
+    /// Puts the key into the cache, where the handshake finds it.
     pub(crate) fn store(self, cache: &mut KekCache) {
         cache.insert(&self.passphrase, &self.salt, self.kek);
     }
 }
 
-/// Callers whose keys are to be derived before anybody hears of them: one after the other, so many
-/// a second, and of one address no more than a share of those that wait.
+/// Callers whose keys are derived before the application gets them: one at a time, with a limit on
+/// their rate, their number, and the number from one network.
 #[derive(Debug)]
 pub(crate) struct Derivations {
-    /// `None` where keys are derived as callers are accepted.
+    /// The limit on the rate; `None` where keys are derived as callers are accepted.
     allowance: Option<Allowance>,
     queue: VecDeque<(IncomingId, Host)>,
-    /// How many wait, by their network.
+    /// The number of waiting callers, by network.
     waiting: BTreeMap<Host, usize>,
     running: Option<IncomingId>,
 }
@@ -75,7 +77,7 @@ impl Derivations {
         }
     }
 
-    /// Whether keys are derived before callers are told of.
+    /// Whether keys are derived before the application gets callers.
     pub(crate) const fn is_wanted(&self) -> bool {
         self.allowance.is_some()
     }
@@ -92,13 +94,14 @@ impl Derivations {
         *self.waiting.entry(network).or_default() += 1;
     }
 
-    /// When the next one may begin; `None` if none waits, or the end of another one is waited for.
+    /// When the next derivation may begin; `None` if no caller waits, or while another one runs.
     pub(crate) fn next(&self) -> Option<Instant> {
         let idle = self.running.is_none() && !self.queue.is_empty();
         self.allowance.as_ref().filter(|_| idle).map(Allowance::next)
     }
 
-    /// The next caller, if its turn has come. Those that `is_there` says are gone cost nothing.
+    /// The next caller, if a derivation may begin now. Callers for which `is_there` is false are
+    /// skipped, and do not count against the limit.
     fn pop(&mut self, now: Instant, is_there: impl Fn(IncomingId) -> bool) -> Option<IncomingId> {
         while self.running.is_none()
             && let Some(&(caller, network)) = self.queue.front()
@@ -132,17 +135,17 @@ impl Derivations {
 }
 
 impl Endpoint {
-    /// The next key to be derived for a caller, one at a time, where
-    /// [`EndpointConfig::key_derivations`](crate::EndpointConfig::key_derivations) asks for that.
-    /// Its [result](KeyDerivation::run) goes to [`handle_derived_key`](Self::handle_derived_key),
-    /// whenever it is there. [`poll_timeout`](Self::poll_timeout) tells when there is one.
+    /// The next key to be derived for a caller, one at a time, if
+    /// [`EndpointConfig::key_derivations`](crate::EndpointConfig::key_derivations) is set. The
+    /// [result](KeyDerivation::run) goes to [`handle_derived_key`](Self::handle_derived_key).
+    /// [`poll_timeout`](Self::poll_timeout) covers the time of the next one.
     pub fn poll_key_derivation(&mut self, now: Instant) -> Option<KeyDerivation> {
         let listener = &self.listener;
         let caller = self.derivations.pop(now, |caller| listener.get(caller).is_some())?;
         let waiting = self.listener.get(caller)?;
         let job = waiting.proposal.key_derivation(caller, &waiting.config);
         if job.is_none() {
-            // Its key message is not sound: accepting it tells that.
+            // Its key message is invalid: an attempt to accept it fails with the reason.
             self.derivations.ended(caller);
             if let Some(incoming) = self.listener.announce(caller) {
                 self.events.push_back(Event::Incoming(incoming));
@@ -151,7 +154,7 @@ impl Endpoint {
         job
     }
 
-    /// Takes in a key that was derived; the caller is told of, if it still waits.
+    /// Takes in a derived key. [`Event::Incoming`] follows, if the caller still waits.
     pub fn handle_derived_key(&mut self, derived: DerivedKey) {
         let caller = derived.caller;
         self.derivations.ended(caller);
@@ -174,9 +177,9 @@ impl Endpoint {
 
 /// Derivations that may follow each other at once.
 const BURST: u32 = 32;
-/// Callers that wait for one.
+/// Callers that may wait for a derivation.
 const QUEUE: usize = 256;
-/// Those of them that come from one network.
+/// Callers of one network that may wait.
 const OF_NETWORK: usize = 64;
 
 #[cfg(test)]
@@ -218,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn one_key_is_derived_at_a_time_and_so_many_a_second() {
+    fn one_key_is_derived_at_a_time_and_at_a_limited_rate() {
         let mut derivations = filled(20);
         let mut derived = 0;
         for millis in 0..2_000 {

@@ -1,3 +1,5 @@
+//! The listener: callers that wait for the application's answer.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -14,11 +16,13 @@ use crate::handshake::cookie::CookieKey;
 use crate::handshake::listener::{Proposal, induction_response, rejection};
 use crate::path::PathId;
 
-/// A caller that has not repeated its request for so long has given up: some never repeat it.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// The time after which a caller that has not repeated its request is forgotten. Some never repeat
+/// it.
+const WAITING_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// One that has repeated it does so each 250 ms at least, unless it has given up.
-const PATIENCE_AFTER_REPETITION: Duration = Duration::from_secs(1);
+/// The same for a caller that has repeated its request: it does so at least each 250 ms, unless it
+/// has given up.
+const REPEATING_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The listener's side of an endpoint: callers that wait for the application's answer.
 #[derive(Debug)]
@@ -38,19 +42,19 @@ pub(crate) struct Waiting {
     pub(crate) path: PathId,
     pub(crate) proposal: Proposal,
     pub(crate) config: Config,
-    /// The key that its request takes under `config`, where it was derived before.
+    /// The key for its request under `config`, if it was derived already.
     pub(crate) derived: Option<DerivedKey>,
-    /// Whether the application was told of it.
+    /// Whether the application has got [`Event::Incoming`].
     announced: bool,
     last_heard: Instant,
     repeats: bool,
 }
 
 impl Waiting {
-    /// When it has given up, unless it is heard before.
+    /// When it is forgotten, unless it repeats its request.
     fn until(&self) -> Instant {
-        let patience = if self.repeats { PATIENCE_AFTER_REPETITION } else { PATIENCE };
-        self.last_heard + patience
+        let timeout = if self.repeats { REPEATING_TIMEOUT } else { WAITING_TIMEOUT };
+        self.last_heard + timeout
     }
 }
 
@@ -90,14 +94,15 @@ impl Listener {
         self.waiting.get(&id)
     }
 
-    /// Keeps a key for a caller that waits; what the application is told of it, if it was not yet.
+    /// Keeps a derived key for a caller that waits. Returns the caller as in
+    /// [`announce`](Self::announce).
     pub(crate) fn learn(&mut self, id: IncomingId, derived: DerivedKey) -> Option<Incoming> {
         let waiting = self.waiting.get_mut(&id)?;
         waiting.derived = Some(derived);
         self.announce(id)
     }
 
-    /// The event of a caller of which the application has not been told yet.
+    /// A caller for the application; `None` if the application has got it already.
     pub(crate) fn announce(&mut self, id: IncomingId) -> Option<Incoming> {
         let waiting = self.waiting.get_mut(&id).filter(|waiting| !waiting.announced)?;
         waiting.announced = true;
@@ -113,26 +118,25 @@ impl Listener {
         })
     }
 
-    /// The caller that is to be answered now.
+    /// Removes a caller that is answered now.
     pub(crate) fn take(&mut self, id: IncomingId) -> Option<Waiting> {
         let waiting = self.waiting.remove(&id)?;
         self.by_caller.remove(&(waiting.path, waiting.proposal.conclusion.socket_id));
         Some(waiting)
     }
 
-    /// When the next caller's patience may be over.
+    /// When the next caller may be forgotten.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
         self.expiry.first().map(|&(at, _)| at)
     }
 
-    /// A caller that gave up, if there is one.
+    /// Removes a caller that gave up, if the application knows it.
     pub(crate) fn expire(&mut self, now: Instant) -> Option<IncomingId> {
         while self.next_expiry()? <= now {
             let (_, id) = self.expiry.pop_first()?;
             let Some(waiting) = self.waiting.get(&id) else { continue };
             let until = waiting.until();
             if now >= until {
-                // Of one that nobody was told of, nobody need know.
                 if self.take(id).is_some_and(|waiting| waiting.announced) {
                     return Some(id);
                 }
@@ -143,7 +147,7 @@ impl Listener {
         None
     }
 
-    /// Whether the caller waits already; its patience starts anew.
+    /// Whether the caller waits already. If so, its timeout starts again.
     fn waits(
         &mut self,
         now: Instant,
@@ -164,14 +168,14 @@ impl Listener {
         true
     }
 
-    /// The caller that says so of itself, if it waits.
+    /// The caller that withdraws its call, if it waits.
     fn withdraw(&self, path: PathId, withdrawal: &Handshake) -> Option<IncomingId> {
         let id = *self.by_caller.get(&(path, withdrawal.socket_id))?;
         let gave_up = self.waiting.get(&id)?.proposal.is_repeated_by(withdrawal);
         gave_up.then_some(id)
     }
 
-    /// Callers that wait for an answer and are links of no group.
+    /// Callers that wait for an answer, except links of groups.
     pub(super) fn waiting(&self) -> impl Iterator<Item = (IncomingId, &Waiting)> {
         let single = self.waiting.iter().filter(|(_, it)| it.proposal.request.group().is_none());
         single.map(|(&id, waiting)| (id, waiting))
@@ -197,13 +201,13 @@ impl Listener {
             repeats: false,
         };
         self.waiting.insert(id, waiting);
-        self.expiry.insert((now + PATIENCE, id));
+        self.expiry.insert((now + WAITING_TIMEOUT, id));
         id
     }
 }
 
 impl Endpoint {
-    /// A handshake addressed to no socket: a caller knocks.
+    /// Takes in a handshake addressed to the listener.
     pub(crate) fn handle_listener_handshake(
         &mut self,
         now: Instant,
@@ -214,7 +218,7 @@ impl Endpoint {
         match handshake.request {
             HandshakeRequest::Induction => {
                 let Some(config) = &self.listener.config else {
-                    // Somebody calls where a rendezvous was agreed on: he should know.
+                    // The peer calls where this end meets it by rendezvous.
                     if self.connections.of_rendezvous(path).is_some() {
                         self.refuse(path, &handshake, RejectReason::ROGUE);
                     }
@@ -234,7 +238,7 @@ impl Endpoint {
                     self.handle_withdrawal(now, path, &handshake);
                 }
             }
-            // Nobody here has a rendezvous with them; or it is something else.
+            // There is no rendezvous by this path.
             HandshakeRequest::WaveAHand
             | HandshakeRequest::Agreement
             | HandshakeRequest::Unknown(_) => {}
@@ -244,17 +248,16 @@ impl Endpoint {
     pub(crate) fn refuse(&mut self, path: PathId, handshake: &Handshake, reason: RejectReason) {
         let dest = handshake.socket_id;
         if handshake.version == 4 && handshake.request == HandshakeRequest::Conclusion {
-            // SRT before 1.3.0 knows no rejection, and would take it for an answer without a sense.
-            // It understands the end of the connection; in this way libsrt refuses it, too.
+            // SRT before 1.3.0 does not know rejections, but it knows SHUTDOWN, by which libsrt
+            // refuses it, too.
             self.say(path, Timestamp::default(), dest, Control::Shutdown);
             return;
         }
         self.answer(path, Timestamp::default(), dest, rejection(handshake, reason));
     }
 
-    /// Callers repeat their conclusion until they are answered, so repetitions are normal and get
-    /// the same answer as the first, also when nobody listens any more: the answer may have been
-    /// lost.
+    /// Takes in a conclusion. Callers repeat it until they have an answer, which may be lost, so
+    /// that a repetition gets the same answer as the first one, also after listening has stopped.
     fn handle_conclusion(
         &mut self,
         now: Instant,
@@ -293,21 +296,20 @@ impl Endpoint {
     /// Forgets a caller that waits.
     pub(super) fn dismiss(&mut self, id: IncomingId) -> Option<Waiting> {
         let waiting = self.listener.take(id)?;
-        // Of one that nobody was told of, nobody need know.
         if waiting.announced {
             self.events.push_back(Event::IncomingGone(id));
         }
         Some(waiting)
     }
 
-    /// Refuses a caller without asking the application, and tells that it was.
+    /// Refuses a caller without asking the application, which gets an event.
     pub(super) fn turn_away(&mut self, path: PathId, conclusion: &Handshake, reason: RejectReason) {
         self.refuse(path, conclusion, reason);
         self.events.push_back(Event::CallerRefused(path, reason));
     }
 
-    /// A caller says that it has given up. Ours do, by a rejection of what they asked for; whoever
-    /// does not know that takes it for a conclusion without a sense, and refuses it.
+    /// A caller withdraws its call, by a rejection of its own conclusion. Only callers of this
+    /// implementation do so; other listeners take the rejection for an invalid conclusion.
     fn handle_withdrawal(&mut self, now: Instant, path: PathId, withdrawal: &Handshake) {
         self.departed.insert(now, (path, withdrawal.socket_id, withdrawal.isn));
         if let Some(index) = self.connections.of_caller(path, withdrawal.socket_id) {
@@ -324,8 +326,8 @@ impl Endpoint {
         self.claims.withdraw(path, withdrawal);
     }
 
-    /// Takes a caller in: the application is told of it, once its key was derived if that is to
-    /// be done before. Where too many wait for that, the caller is passed over until it repeats.
+    /// Admits a caller. The application gets it at once, or when its key was derived. If too many
+    /// callers wait for their keys, this one is ignored until it repeats its request.
     pub(super) fn admit(&mut self, now: Instant, path: PathId, proposal: Proposal, config: Config) {
         let waits_for_key = self.derivations.is_wanted()
             && proposal.request.is_encrypted()

@@ -13,8 +13,7 @@ use crate::handshake::caller::Caller;
 use crate::path::PathId;
 
 impl Endpoint {
-    /// Calls the listener at `path` for a link of a group, as [`connect`](Self::connect) does for
-    /// a connection of its own.
+    /// Calls the listener at `path` for a link of a group, otherwise as [`connect`](Self::connect).
     ///
     /// # Errors
     ///
@@ -35,7 +34,7 @@ impl Endpoint {
         Ok(self.insert(now, connection, None))
     }
 
-    /// Accepts a waiting caller as a link of a group. It must have asked for that
+    /// Accepts a waiting caller as a link of a group. Its request must be one for a link
     /// ([`Incoming::group`](crate::Incoming::group)).
     ///
     /// # Errors
@@ -56,33 +55,33 @@ impl Endpoint {
         self.connections[self.index(id)?].connection.link_terms()
     }
 
-    /// How a link is; `None` before it stands.
+    /// The status of a link; `None` before it is established.
     pub fn link_status(&self, id: ConnectionId) -> Option<LinkStatus> {
         self.connections[self.index(id)?].connection.link_status()
     }
 
     /// The messages that arrived over a link of a balancing group, due or not, for
-    /// [`Group::handle_message`](crate::Group::handle_message); nothing for any other. Such a link
-    /// is to be asked for messages as well ([`recv`](Self::recv)), which makes room: they are empty
-    /// and of no use.
+    /// [`Group::handle_message`](crate::Group::handle_message); none for any other link. Read
+    /// messages of such a link by [`recv`](Self::recv) as well, which makes room in its buffer:
+    /// those are empty.
     pub fn take_link_messages(&mut self, id: ConnectionId) -> Vec<Message> {
         let index = self.index(id);
         index.map(|index| self.connections[index].connection.take_bypassed()).unwrap_or_default()
     }
 
-    /// The packets of a link of a balancing group that were reported lost and given up since this
-    /// was last asked, for [`Group::handle_losses`](crate::Group::handle_losses).
+    /// The packets of a link of a balancing group that were reported lost and given up since the
+    /// last call, for [`Group::handle_losses`](crate::Group::handle_losses).
     pub fn take_link_losses(&mut self, id: ConnectionId) -> Vec<SeqNo> {
         let index = self.index(id);
         index.map(|index| self.connections[index].connection.take_returned()).unwrap_or_default()
     }
 
-    /// Carries out what the group wants done at a link. A message for which there is no room is
-    /// left out.
+    /// Carries out an action of the group at a link. A message for which there is no room is not
+    /// sent by this link.
     ///
     /// # Errors
     ///
-    /// There is no room, or the link does not stand.
+    /// There is no room, or the link is not established.
     pub fn apply(
         &mut self,
         now: Instant,

@@ -107,7 +107,8 @@ impl Endpoint {
         }
     }
 
-    /// Takes in one datagram from `path`. Whatever does not belong here is dropped.
+    /// Takes in one datagram from `path`. A datagram that is no SRT packet, or belongs to no
+    /// connection, is dropped.
     pub fn handle_datagram(&mut self, now: Instant, path: impl Into<PathId>, mut datagram: Bytes) {
         let path = path.into();
         let size = datagram.len();
@@ -120,7 +121,7 @@ impl Endpoint {
             Err(_) => return,
         };
         if let Some(index) = self.route(now, path, header.dest, OffPathPacket::Other { size }) {
-            // Moving the start costs nothing; a slice would count references.
+            // Unlike a slice, this does not count references.
             datagram.advance(DataHeader::LEN);
             if self.connections[index].connection.handle_data(now, header, datagram) {
                 self.settle(now, index);
@@ -128,7 +129,7 @@ impl Endpoint {
         }
     }
 
-    /// Does what is due at `now`.
+    /// Handles the timers that are due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(index) = self.timers.pop_due(now) {
             self.connections[index].connection.handle_timeout(now);
@@ -145,8 +146,8 @@ impl Endpoint {
         self.events.pop_front()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) or `poll_transmit` has something to do: now as
-    /// long as something waits to be sent.
+    /// When to call [`handle_timeout`](Self::handle_timeout), or `poll_transmit`: now, while
+    /// datagrams wait to be sent.
     pub fn poll_timeout(&self) -> WakeUp {
         if self.outbox.is_waiting() {
             return WakeUp::Now;
@@ -159,22 +160,22 @@ impl Endpoint {
         earlier(earlier(first, self.derivations.next()), self.next_claim()).into()
     }
 
-    /// When the next message is to be delivered at its time, if that comes before everything else
-    /// that connections wait for: a driver that wakes up then may do other work together with it.
+    /// The delivery time of the next message, if no connection waits for an earlier time. A driver
+    /// may do other work together with that wake-up.
     pub fn next_delivery(&self) -> Option<Instant> {
         let (at, index) = self.timers.first()?;
         self.connections[index].connection.delivers_at(at).then_some(at)
     }
 
-    /// From now on [`recv`](Self::recv) gives live messages together with others up to this time
-    /// before they are due, so that fast streams need fewer wake-ups. Zero at first.
+    /// Lets [`recv`](Self::recv) return live messages up to this time before they are due, together
+    /// with messages that are, so that fast streams need fewer wake-ups. Zero at first.
     pub fn set_early_delivery(&mut self, early: Duration) {
         self.early_delivery = early;
     }
 
-    /// Sets the properties of a path, also while connections use it: from now on packets are cut
-    /// to its largest datagram, and longer ones that wait in a send buffer are handed back
-    /// ([`poll_oversized`](Self::poll_oversized)). A path of UDP needs none.
+    /// Sets the properties of a path, also while connections use it. Messages are then cut into
+    /// packets that fit its largest datagram; longer packets that are already in a send buffer are
+    /// handed back ([`poll_oversized`](Self::poll_oversized)). UDP paths need no properties.
     pub fn set_path(&mut self, now: Instant, path: impl Into<PathId>, properties: PathProperties) {
         let path = path.into();
         self.paths.insert(path, properties);
@@ -191,20 +192,20 @@ impl Endpoint {
         self.paths.remove(path.into());
     }
 
-    /// A datagram that is longer than its path carries, if there is one: the carriage takes it
-    /// another way, or drops it and has the connection retransmit it in vain. At most 64 are kept;
+    /// The next datagram that is too long for its path. The carriage may take it another way; if
+    /// not, the packet is lost, and its retransmissions as well. The newest 64 are kept;
     /// [`Statistics::packets_oversized`] counts all of them.
     pub fn poll_oversized(&mut self) -> Option<(PathId, Vec<u8>)> {
         self.outbox.pop_oversized()
     }
 
-    /// Answers callers from now on, with `config` as the default of accepted connections; `None`
-    /// stops listening. Connections that stand are not touched.
+    /// Starts listening, with `config` as the default of accepted connections; `None` stops
+    /// listening. Established connections are not touched.
     pub fn listen(&mut self, config: Option<Config>) {
         self.listener.listen(config);
     }
 
-    /// With which default of accepted connections it listens, if it does.
+    /// The default of accepted connections, if the endpoint listens.
     pub fn listening(&self) -> Option<&Config> {
         self.listener.config()
     }
@@ -233,8 +234,8 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// The caller is gone, does not fit the configuration, or the endpoint is full; in the last two
-    /// cases it is told so.
+    /// The caller is gone, does not fit the configuration, or the endpoint is full. In the last two
+    /// cases the caller gets a rejection.
     pub fn accept(
         &mut self,
         now: Instant,
@@ -293,8 +294,8 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// The connection does not stand, the message is too large, the buffer is full, or the peer has
-    /// said that something went wrong there.
+    /// The connection is not established, the message is too large, the buffer is full, or the peer
+    /// has reported an error.
     pub fn send(
         &mut self,
         now: Instant,
@@ -309,13 +310,14 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Takes bytes of a stream for sending from the front of `data`, as many as there is room for;
-    /// returns how many. For connections whose [`Transmission`](crate::Transmission) is `Stream`.
+    /// Takes bytes of a stream for sending from the front of `data`, as far as there is room, and
+    /// returns their number. For connections whose [`Transmission`](crate::Transmission) is
+    /// `Stream`.
     ///
     /// # Errors
     ///
-    /// The connection does not stand or carries messages, the buffer is full, or the peer has said
-    /// that something went wrong there.
+    /// The connection is not established or carries messages, the buffer is full, or the peer has
+    /// reported an error.
     pub fn write(
         &mut self,
         now: Instant,
@@ -328,8 +330,8 @@ impl Endpoint {
         Ok(taken)
     }
 
-    /// The next message that is due at `now`, if any; of a stream, its next bytes, in pieces as
-    /// they came. After a close, what was received comes first.
+    /// The next message that is due at `now`, if any; the next bytes of a stream, in pieces of
+    /// packets. After a close, received messages can still be read.
     ///
     /// # Errors
     ///
@@ -337,7 +339,8 @@ impl Endpoint {
     pub fn recv(&mut self, now: Instant, id: ConnectionId) -> Result<Option<Message>, RecvError> {
         let Some(index) = self.index(id) else { return Ok(None) };
         let connection = &mut self.connections[index].connection;
-        // Only the end of what is due moves a timer; an ACK that tells of room is written at once.
+        // Only a read that finds no message moves a timer. An ACK that announces new room is
+        // written at once.
         match connection.recv(now, now + self.early_delivery) {
             Ok(Some(message)) => {
                 if connection.owes_ack() {
@@ -364,13 +367,12 @@ impl Endpoint {
         Some(self.connections[self.index(id)?].connection.config())
     }
 
-    /// Changes options of a connection that is under way or established: `change` gets its options
-    /// and returns them with other values, which take effect at once. Nothing happens to a
-    /// connection that was released.
+    /// Changes options of a connection: `change` gets its options and returns them with other
+    /// values, which take effect at once. Has no effect on a connection that was released.
     ///
     /// # Errors
     ///
-    /// That of `change`; or an option has another value that can only be set before connecting
+    /// `change` failed, or changed an option that can only be set before connecting
     /// ([`OptionPhase`](crate::OptionPhase)). Then no option is changed.
     pub fn configure(
         &mut self,
@@ -385,10 +387,10 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Tells the peer that something went wrong with what it sends, such as a full disk, by a
-    /// PEERERROR packet: its next attempt to send fails, or the one that waits. The connection goes
-    /// on. In live mode nothing is sent. The packet may be lost, and does not come again: whoever
-    /// gives up closes the connection as well.
+    /// Reports an error to the peer by a PEERERROR packet, such as a full disk: the peer's next
+    /// send call fails, or the one that waits. The connection stays open. In live mode no packet is
+    /// sent. The packet may be lost and is not repeated, so that an application that gives up must
+    /// close the connection as well.
     pub fn tell_error(&mut self, now: Instant, id: ConnectionId, error: PeerError) {
         if let Some(index) = self.index(id) {
             self.connections[index].connection.report_error(error);
@@ -396,8 +398,8 @@ impl Endpoint {
         }
     }
 
-    /// Closes a connection: what is buffered may go out for the configured linger, then SHUTDOWN is
-    /// sent and [`Event::Closed`] follows. Received messages may still be read.
+    /// Closes a connection: buffered messages may go out for the configured linger, then SHUTDOWN
+    /// is sent and [`Event::Closed`] follows. Received messages can still be read.
     pub fn close(&mut self, now: Instant, id: ConnectionId) {
         if let Some(index) = self.index(id) {
             self.connections[index].connection.close(now);
@@ -405,9 +407,9 @@ impl Endpoint {
         }
     }
 
-    /// Closes a connection at once: what is buffered does not go out, whatever the configured
-    /// linger, and SHUTDOWN is what the peer hears next. It ends a [`close`](Self::close) that
-    /// waits, too. Received messages may still be read.
+    /// Closes a connection at once by SHUTDOWN: buffered messages are not sent, even if a linger is
+    /// configured. Also ends a [`close`](Self::close) that lingers. Received messages can still be
+    /// read.
     pub fn abort(&mut self, now: Instant, id: ConnectionId) {
         if let Some(index) = self.index(id) {
             self.connections[index].connection.abort(now);
@@ -415,7 +417,7 @@ impl Endpoint {
         }
     }
 
-    /// Forgets a connection, saying SHUTDOWN first if it was not closed. No event follows.
+    /// Forgets a connection, after a SHUTDOWN if it was not closed. No event follows.
     pub fn release(&mut self, now: Instant, id: ConnectionId) {
         let Some(index) = self.index(id) else { return };
         let mut slot = self.connections.remove(index);
@@ -431,8 +433,8 @@ impl Endpoint {
         Some(self.connections[self.index(id)?].connection.info())
     }
 
-    /// Gives the memory back that tables hold for connections which are gone: for whoever has seen
-    /// many of them go.
+    /// Frees the memory that tables keep for connections that were released. Useful after many of
+    /// them.
     pub fn shrink(&mut self) {
         self.connections.shrink();
         self.timers.shrink();
@@ -445,7 +447,7 @@ impl Endpoint {
         Some(self.connections[self.index(id)?].connection.statistics(now))
     }
 
-    /// Connections held, in whatever state.
+    /// The number of connections in any state that were not released.
     pub fn connection_count(&self) -> usize {
         self.connections.len()
     }
@@ -473,8 +475,8 @@ impl Endpoint {
         }
     }
 
-    /// The connection that `dest` names, if `path` is its peer: a spoofed source reaches nothing.
-    /// `stray` is what the packet means if it is not.
+    /// The connection with the socket ID `dest`, if `path` leads to its peer: packets from a
+    /// spoofed source have no effect. `stray` is the meaning of a packet that came by another path.
     #[inline(always)]
     fn route(
         &mut self,
@@ -505,7 +507,8 @@ impl Endpoint {
         self.connections.index(id)
     }
 
-    /// After a connection was touched: tells its events, sets its timer, queues it for sending.
+    /// Follows each change of a connection: queues its events, sets its timer, queues it for
+    /// sending.
     fn settle(&mut self, now: Instant, index: usize) {
         let slot = &mut self.connections[index];
         self.timers.set(index, slot.connection.next_timeout());
@@ -514,13 +517,12 @@ impl Endpoint {
             if let (Some(call), Some(CloseReason::Peer)) = (slot.caller, &signals.closed) {
                 self.departed.insert(now, call);
             }
-            tell(&mut self.events, slot.id, slot.connection.path.id, signals);
+            push_events(&mut self.events, slot.id, slot.connection.path.id, signals);
         }
         self.enqueue(now, index);
     }
 
-    /// After the application submitted something: where it goes out now, the timers are set when
-    /// all of it has.
+    /// Follows a submission. If packets can be sent now, the timers are set after that.
     #[inline(always)]
     fn settle_send(&mut self, now: Instant, index: usize) {
         if !self.connections[index].queued && !self.enqueue(now, index) {
@@ -530,7 +532,7 @@ impl Endpoint {
         }
     }
 
-    /// Queues a connection that has something to send; whether it is in the queue.
+    /// Queues a connection that has packets to send. Returns whether it is in the queue.
     fn enqueue(&mut self, now: Instant, index: usize) -> bool {
         let slot = &mut self.connections[index];
         if !slot.queued && slot.connection.wants_to_write(now) {
@@ -554,8 +556,8 @@ impl Endpoint {
         self.connections.len() >= self.config.max_connections
     }
 
-    /// A socket ID of 30 random bits: some peers tell connections apart by it alone, so it must not
-    /// follow from another one.
+    /// A socket ID of 30 random bits. Some peers distinguish connections by it alone, so that it
+    /// must not be predictable.
     fn draw_socket_id(&mut self) -> SocketId {
         loop {
             let id = self.config.shard.own_id(self.chance.number());
@@ -565,13 +567,13 @@ impl Endpoint {
         }
     }
 
-    /// A first sequence number: any but the largest, which no handshake may carry.
+    /// A first sequence number: any except the largest, which is invalid in a handshake.
     fn draw_isn(&mut self) -> SeqNo {
         SeqNo::new(self.chance.number() % SeqNo::MAX.value())
     }
 }
 
-fn tell(events: &mut VecDeque<Event>, id: ConnectionId, path: PathId, signals: Signals) {
+fn push_events(events: &mut VecDeque<Event>, id: ConnectionId, path: PathId, signals: Signals) {
     if signals.connected {
         events.push_back(Event::Connected(id));
     }

@@ -1,4 +1,5 @@
-//! Packets for a connection from elsewhere than its peer: see `connection/path_updates.rs`.
+//! Packets for a connection that came by another path than its peer's: see
+//! `connection/path_updates.rs`.
 
 use punctual_units::Instant;
 use punctual_wire::{Control, ControlPacket};
@@ -7,12 +8,12 @@ use super::Endpoint;
 use crate::connection::path_updates;
 use crate::path::{Path, PathId};
 
-/// The meaning of a packet that comes from another address than the peer's.
+/// The meaning of a packet that came by another path than the peer's.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum OffPathPacket<'a> {
     /// The answer to a challenge.
     Answer(&'a [u8]),
-    /// Nothing, in so many bytes.
+    /// Any other packet, of `size` bytes.
     Other { size: usize },
 }
 
@@ -26,8 +27,8 @@ impl<'a> OffPathPacket<'a> {
 }
 
 impl Endpoint {
-    /// A packet for the connection `index` came from `path`, which is not its peer. Whether it is
-    /// to be taken in all the same.
+    /// A packet for the connection `index` came by `path`, which is not its peer's. Returns whether
+    /// the connection takes it in all the same.
     #[cold]
     pub(super) fn handle_stray(
         &mut self,
@@ -43,7 +44,7 @@ impl Endpoint {
         if !from.properties.moves || !from.id.may_become(path) {
             return false;
         }
-        // A move makes the challenges before it worthless.
+        // A move invalidates the challenges before it.
         let purpose = [own.value().into(), updates.changes()];
         let nonces = || self.listener.nonces(now, path, purpose);
         match stray {

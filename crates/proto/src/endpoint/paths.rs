@@ -1,8 +1,10 @@
+//! The properties of paths.
+
 use std::collections::BTreeMap;
 
 use crate::path::{Path, PathId, PathProperties};
 
-/// The properties of the paths of which the carriage has said any.
+/// The properties that the carriage has set; other paths have those of UDP.
 #[derive(Debug, Default)]
 pub(super) struct Paths(BTreeMap<PathId, PathProperties>);
 

@@ -1,9 +1,9 @@
-//! A listener that takes only so many callers at a time.
+//! A limit on the callers that a listener has at a time.
 //!
-//! Who comes when all places are taken is refused at once, unless one is taken by a caller of the
-//! same host and stream: then it may be the same program, started anew. It waits until that one is
-//! heard again, and is refused, or has been silent for longer than any peer is, and takes its
-//! place.
+//! A new caller is refused when all places are taken, unless a caller of the same host and stream
+//! has one of them: it may be the same program after a restart. Then the new caller waits. It is
+//! refused when a packet of the older one arrives, and takes its place when the older one has been
+//! silent for longer than a live peer ever is.
 
 use std::time::Duration;
 
@@ -17,20 +17,19 @@ use crate::event::IncomingId;
 use crate::handshake::listener::Proposal;
 use crate::path::PathId;
 
-/// A peer that has been silent for so long is taken for dead when its host calls again: those that
-/// live say so each second.
+/// The silence after which a peer is taken for dead when its host calls again: a live peer sends a
+/// keepalive each second.
 const SILENCE: Duration = Duration::from_millis(1_200);
 
-/// How soon it is looked whether a place is taken by somebody who lives; then after twice as long
-/// each time.
+/// The first pause before an older caller is checked; each later one is twice as long.
 const FIRST_LOOK: Duration = Duration::from_millis(10);
-/// The longest time between two looks.
+/// The longest pause between two checks.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
-/// Packets in flight from a peer that has ended arrive within this time.
+/// The time within which packets in flight from a peer that has ended arrive.
 const LONGEST_WAY: Duration = Duration::from_millis(250);
 
-/// Callers that may get the place of another one, one for each connection at most.
+/// Callers that may get the place of an older one, at most one for each connection.
 #[derive(Debug, Default)]
 pub(super) struct Claims(Vec<Claim>);
 
@@ -46,18 +45,18 @@ struct Claim {
     pause: Duration,
 }
 
-/// Where a caller may go.
+/// The place for a new caller.
 enum Place {
     Free,
     None,
-    /// That of a caller who waits for an answer.
+    /// That of a caller that waits for an answer.
     OfWaiting(IncomingId),
     /// That of a connection.
     OfConnection(ConnectionId),
 }
 
 impl Claims {
-    /// When a claim is to be looked at next.
+    /// When the next claim is to be checked.
     pub(super) fn next_look(&self) -> Option<Instant> {
         self.0.iter().map(|claim| claim.look).min()
     }
@@ -95,14 +94,14 @@ impl Claim {
 }
 
 impl Endpoint {
-    /// Takes no more than so many callers at a time from now on, links of groups not counted: see
-    /// [`EndpointConfig::max_callers`](crate::EndpointConfig::max_callers). Connections that stand
+    /// Limits the number of callers at a time from now on, links of groups not counted: see
+    /// [`EndpointConfig::max_callers`](crate::EndpointConfig::max_callers). Established connections
     /// are not touched.
     pub fn limit_callers(&mut self, limit: Option<usize>) {
         self.config.max_callers = limit;
     }
 
-    /// When a caller that claims the place of another one is to be looked at.
+    /// When the next caller that claims the place of another one is to be checked.
     pub(super) fn next_claim(&self) -> Option<Instant> {
         self.claims.next_look()
     }
@@ -156,7 +155,7 @@ impl Endpoint {
         }
         match taken < limit {
             true => Place::Free,
-            // Nobody is taken any more.
+            // Nothing to claim: every caller is refused.
             false if limit == 0 => Place::None,
             false => found,
         }
@@ -185,14 +184,14 @@ impl Endpoint {
         }
     }
 
-    /// Ends a connection whose peer has called anew.
+    /// Ends a connection whose peer has called again.
     fn evict(&mut self, now: Instant, index: usize) {
         let slot = &mut self.connections[index];
         let (path, timestamp) = (slot.connection.path.id, slot.connection.timestamp(now));
         let peer = slot.caller.map_or(SocketId::LISTENER, |(_, peer, _)| peer);
         slot.connection.abandon(CloseReason::Replaced);
         self.settle(now, index);
-        // If it is silent and lives, it should know.
+        // In case the older one is alive after all.
         self.say(path, timestamp, peer, Control::Shutdown);
     }
 }

@@ -1,3 +1,5 @@
+//! Rendezvous: both ends call each other.
+
 use punctual_units::Instant;
 use punctual_wire::{Handshake, HandshakeRequest};
 
@@ -14,7 +16,7 @@ impl Endpoint {
     /// address translators that let out calls only. [`Event::Connected`](crate::Event::Connected)
     /// or [`Event::Closed`](crate::Event::Closed) follows.
     ///
-    /// It waits ten times as long for the other end as a call does for an answer
+    /// It waits for the other end ten times as long as a call waits for an answer
     /// ([`connect_timeout`](Config::connect_timeout)). The endpoint may listen, call and meet
     /// others at the same time.
     ///
@@ -48,8 +50,8 @@ impl Endpoint {
         Ok(id)
     }
 
-    /// The rendezvous that a handshake to no socket in particular is meant for. Calls from the same
-    /// address go to the listener, if there is one.
+    /// The rendezvous that a handshake to the listener's socket ID belongs to. Calls by the same
+    /// path go to the listener, if there is one.
     pub(super) fn find_rendezvous(
         &self,
         now: Instant,

@@ -1,3 +1,5 @@
+//! The queue of the connections' deadlines.
+
 use punctual_units::Instant;
 
 /// The deadlines of all the connections of an endpoint: a binary heap whose entries know their

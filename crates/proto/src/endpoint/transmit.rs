@@ -1,3 +1,5 @@
+//! Datagrams to send: batches for segmenting send calls.
+
 use std::collections::VecDeque;
 
 use punctual_units::Instant;
@@ -6,10 +8,10 @@ use super::Endpoint;
 use crate::connection::batch::Batch;
 use crate::path::PathId;
 
-/// Answers to handshakes that wait at most; more are dropped, their callers ask again.
+/// Most answers to handshakes that wait. More are dropped; their callers repeat their requests.
 const REPLIES: usize = 1_024;
 
-/// Datagrams that are too long for their path and wait for the carriage at most.
+/// Most datagrams that are too long for their path and wait for the carriage.
 const OVERSIZED: usize = 64;
 
 /// Datagrams to send: the last `size` bytes of the caller's buffer, cut into datagrams of
@@ -24,18 +26,17 @@ pub struct Transmit {
     pub segment_size: usize,
 }
 
-/// The packets that wait to be sent: answers that belong to no connection, and connections that
-/// have some.
+/// Datagrams that belong to no connection, and the queue of connections that have some to send.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     replies: VecDeque<(PathId, Vec<u8>)>,
     ready: VecDeque<usize>,
-    /// Datagrams that are longer than their path carries, the newest ones.
+    /// The newest datagrams that are too long for their path.
     oversized: VecDeque<(PathId, Vec<u8>)>,
 }
 
 impl Outbox {
-    /// Queues a datagram that belongs to no connection; dropped if too many wait.
+    /// Queues a datagram that belongs to no connection; drops it if too many wait.
     pub(crate) fn reply(&mut self, path: PathId, datagram: Vec<u8>) {
         if self.replies.len() < REPLIES {
             self.replies.push_back((path, datagram));
@@ -73,9 +74,9 @@ impl Outbox {
 }
 
 impl Endpoint {
-    /// Appends up to `max_segments` datagrams for one address to `buffer`; `None` if nothing is to
-    /// be sent now. All have the same size but the last, which may be shorter: what one segmenting
-    /// send call takes. They may belong to several connections.
+    /// Appends up to `max_segments` datagrams for one path to `buffer`; `None` if there are none to
+    /// send now. All have the same size, except the last, which may be shorter, as one segmenting
+    /// send call takes them. They may belong to several connections.
     #[inline]
     pub fn poll_transmit(
         &mut self,
@@ -106,8 +107,8 @@ impl Endpoint {
         self.write_ready(now, max_segments, buffer)
     }
 
-    /// Fills a batch with the datagrams of the connections at the head of the queue, as far as
-    /// they use one path.
+    /// Fills a batch with the datagrams of the connections at the head of the queue, while they use
+    /// the same path.
     fn write_ready(
         &mut self,
         now: Instant,
@@ -123,7 +124,7 @@ impl Endpoint {
             if path.is_some_and(|path| path != id) {
                 break;
             }
-            let goes_on = connection.write_datagrams(now, &mut batch, buffer);
+            let has_room = connection.write_datagrams(now, &mut batch, buffer);
             connection.oversized += batch.oversized.len() as u64;
             for datagram in batch.oversized.drain(..) {
                 self.outbox.hand_back(id, datagram);
@@ -131,7 +132,7 @@ impl Endpoint {
             if !batch.is_empty() {
                 path = Some(id);
             }
-            if !goes_on {
+            if !has_room {
                 break;
             }
             self.rest(now, index);
@@ -139,13 +140,13 @@ impl Endpoint {
         let path = path?;
         let Batch { size, segment_size, .. } = batch;
         if buffer.len() > start + size {
-            // The last was too long for this batch: it opens the next one.
+            // The last datagram was too long for this batch: it goes out alone.
             self.outbox.replies.push_back((path, buffer.split_off(start + size)));
         }
         Some(Transmit { path, size, segment_size })
     }
 
-    /// The connection at the head of the queue has nothing more to send now.
+    /// Removes the connection at the head of the queue, which has no more datagrams now.
     fn rest(&mut self, now: Instant, index: usize) {
         self.outbox.ready.pop_front();
         self.connections[index].queued = false;

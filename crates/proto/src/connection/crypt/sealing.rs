@@ -162,8 +162,8 @@ impl Sealing {
         Some(&next.message)
     }
 
-    /// The peer answered a key message. Returns `false` for an answer other than the message itself,
-    /// which changes nothing: the message is repeated.
+    /// The peer answered a key message. Returns `false` for an answer other than the message
+    /// itself, which changes nothing: the message is repeated.
     pub(crate) fn handle_answer(&mut self, body: &[u8]) -> bool {
         let Some(next) = self.keys.as_mut().and_then(|keys| keys.next.as_mut()) else {
             return false;
@@ -190,9 +190,9 @@ impl Keys {
 
     /// Announces the next key or takes it into use, whichever is due.
     fn refresh(&mut self, now: Instant, seq: SeqNo, oldest: SeqNo) {
-        // libsrt takes the next key into use at its time, acknowledged or not; where the message was
-        // lost, the peer cannot read the packets that follow. Here the old key, which the peer has,
-        // stays in use until the peer has acknowledged the next one.
+        // libsrt takes the next key into use at its time, acknowledged or not; where the message
+        // was lost, the peer cannot read the packets that follow. Here the old key, which the peer
+        // has, stays in use until the peer has acknowledged the next one.
         let ripe = self.sent >= self.refresh;
         match &self.next {
             None => {
@@ -200,8 +200,8 @@ impl Keys {
                 {
                     self.generations.pop_front();
                 }
-                // The peer keeps two keys, and the next one replaces the one before the present one.
-                // So it waits until no packet under that one can be retransmitted.
+                // The peer keeps two keys, and the next one replaces the one before the present
+                // one. So it waits until no packet under that one can be retransmitted.
                 if self.generations.len() == 1 {
                     self.announce(now);
                 }
