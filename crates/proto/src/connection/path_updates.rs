@@ -7,8 +7,8 @@
 //! connection moves only when the right answer comes from the very address that was challenged.
 //! Retransmission brings the packets that were ignored.
 //!
-//! - The nonce of a challenge is a keyed hash of the address, so that no state is kept for it. It is
-//!   valid from that address only, for some seconds, and until the next move.
+//! - The nonce of a challenge is a keyed hash of the address, so that no state is kept for it. It
+//!   is valid from that address only, for some seconds, and until the next move.
 //! - Challenge and answer carry a tag under a key that both ends have from their handshake: socket
 //!   IDs, first sequence numbers and cookie. An attacker off the path knows none of them, and can
 //!   neither answer a challenge nor have one answered.
