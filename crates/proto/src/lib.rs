@@ -65,10 +65,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Where to find what: [`Config`] holds every option; `handshake/` what is said before a connection
-//! stands; `connection/send/` and `connection/recv/` its two halves; `connection/lifecycle.rs` how
-//! it ends. Decisions are pluggable: [`RetransmitPolicy`], [`NakPolicy`], [`RttEstimator`] and
-//! [`CongestionControl`], whose built-in implementations use nothing that another could not.
+//! A map of the crate: [`Config`] holds every option; `handshake/` establishes a connection;
+//! `connection/send/` and `connection/recv/` are its two halves; `connection/lifetime.rs` ends it.
+//! Decisions are pluggable: [`RetransmitPolicy`], [`NakPolicy`], [`RttEstimator`] and
+//! [`CongestionControl`]. The built-in implementations use the same traits as those of a user.
 //!
 //! Network input never panics, never allocates without bound, and never ends a connection for one
 //! odd packet: it is counted and ignored.

@@ -69,7 +69,7 @@ struct PacketRoom {
 /// The reason to set timers again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Cause {
-    /// A data packet arrived, or the receiving half sent a control packet.
+    /// A data packet arrived, or an ACK, a NAK or a key message was written.
     Data,
     /// The timer of the next delivery fired.
     DeliveryDue,
@@ -657,18 +657,17 @@ impl Established {
             self.response.go_ahead_of_data();
         }
         let wrote = if self.has_control() {
-            self.write_key_message(out) || self.write_pending(out)
+            self.write_key_message(out, signals) || self.write_pending(out, signals)
         } else {
-            self.write_nak_copy(out)
+            self.write_nak_copy(out, signals)
         };
         if wrote {
             self.lifetime.note_sent(out.now);
-            self.reschedule(out.now, Cause::Data, signals);
         }
         wrote
     }
 
-    fn write_pending(&mut self, out: &mut Output<'_>) -> bool {
+    fn write_pending(&mut self, out: &mut Output<'_>, signals: &mut Signals) -> bool {
         let (now, rtt, dest) = (out.now, self.rtt.estimate(), self.peer());
         let losses;
         let body;
@@ -693,7 +692,11 @@ impl Established {
         } else {
             return false;
         };
+        let is_feedback = matches!(control, Control::Ack(_) | Control::Nak(_));
         out.emit(now, dest, control);
+        if is_feedback {
+            self.reschedule(now, Cause::Data, signals);
+        }
         true
     }
 
@@ -710,14 +713,15 @@ impl Established {
 
     /// Writes the copy of a NAK. It has the timestamp of the NAK, by which the peer knows it for a
     /// copy.
-    fn write_nak_copy(&mut self, out: &mut Output<'_>) -> bool {
+    fn write_nak_copy(&mut self, out: &mut Output<'_>, signals: &mut Signals) -> bool {
         let Some((made, list)) = self.receiver.take_nak_copy(out.now) else { return false };
         out.emit(made, self.negotiated.fixed.peer_socket_id, Control::Nak(list.as_list()));
+        self.reschedule(out.now, Cause::Data, signals);
         true
     }
 
     /// Writes the answer to a key message, or an announcement of a key.
-    fn write_key_message(&mut self, out: &mut Output<'_>) -> bool {
+    fn write_key_message(&mut self, out: &mut Output<'_>, signals: &mut Signals) -> bool {
         let dest = self.peer();
         if let Some(body) = self.pending.key_answer.take() {
             out.emit(out.now, dest, Control::Extension { command: KMRSP, body: &body });
@@ -729,6 +733,7 @@ impl Established {
             return false;
         };
         out.emit(out.now, dest, Control::Extension { command: KMREQ, body });
+        self.reschedule(out.now, Cause::Data, signals);
         true
     }
 
