@@ -1,4 +1,5 @@
-//! Encryption from the handshake on: who is let in, what each end is told, what goes over the wire.
+//! Encryption from the handshake on: which callers are accepted, the key states of both ends, and
+//! the packets on the wire.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,7 +19,7 @@ use crate::{MS, SECS, latency, link, lossy};
 const SECRET: &str = "correct horse";
 const OTHER: &str = "battery staple";
 
-/// The options of an end with this passphrase, if any, that insists on it or not.
+/// The options of an end with this passphrase, if any, and with or without enforced encryption.
 pub fn secured(passphrase: Option<&str>, enforced: bool) -> Config {
     let config = latency(120).with_enforced_encryption(enforced);
     config.with_passphrase(passphrase.unwrap_or_default()).expect("a legal length")
@@ -42,7 +43,7 @@ fn call(caller: Config, listener: Config) -> Pair {
 }
 
 #[test]
-fn encrypted_streams_arrive_whole_with_every_key_length_and_cipher() {
+fn encrypted_streams_are_complete_with_every_key_length_and_cipher() {
     for length in [KeyLength::Aes128, KeyLength::Aes192, KeyLength::Aes256] {
         for (mode, cipher) in
             [(CryptoMode::Ctr, CipherMode::Ctr), (CryptoMode::Gcm, CipherMode::Gcm)]
@@ -69,7 +70,7 @@ fn encrypted_streams_arrive_whole_with_every_key_length_and_cipher() {
 }
 
 #[test]
-fn nothing_of_a_payload_is_seen_on_the_wire() {
+fn no_payload_is_readable_on_the_wire() {
     for mode in [CryptoMode::Ctr, CryptoMode::Gcm] {
         let mut pair = Pair::symmetric(1, link());
         pair.connect(strict(SECRET).with_crypto_mode(mode), strict(SECRET));
@@ -92,7 +93,7 @@ fn nothing_of_a_payload_is_seen_on_the_wire() {
 }
 
 #[test]
-fn a_retransmission_is_what_the_original_was() {
+fn a_retransmission_equals_the_original_but_for_its_flag() {
     for mode in [CryptoMode::Ctr, CryptoMode::Gcm] {
         let mut pair = Pair::symmetric(1, link());
         pair.connect(strict(SECRET).with_crypto_mode(mode), strict(SECRET));
@@ -118,21 +119,21 @@ fn a_retransmission_is_what_the_original_was() {
             assert_eq!(original[16..], datagram[16..]);
             let mut header = datagram[..16].to_vec();
             header[4] &= !4;
-            assert_eq!(original[..16], header, "but for the flag");
+            assert_eq!(original[..16], header, "except for the flag");
         }
     }
 }
 
-/// Rows of the table: what the listener and the caller have, whether they insist, how it ends.
+/// A table of passphrases, enforcement and results.
 #[test]
-fn who_is_let_in_and_who_is_not() {
+fn passphrases_and_enforcement_decide_which_callers_are_accepted() {
     use KeyState::{BadSecret, NoSecret, Secured, Unsecured};
     let (secret, other) = (Some(SECRET), Some(OTHER));
     let rejected = |reason| Some(CloseReason::Rejected(reason));
     let refused = |reason| Some(CloseReason::Incompatible(reason));
     let (unsecure, bad) = (RejectReason::UNSECURE, RejectReason::BAD_SECRET);
-    // The caller's and the listener's passphrases, who insists, how the call ends, and if it does
-    // not, the states of the caller and of the listener, of what they send and receive.
+    // The passphrases of caller and listener, their enforcement, the reason why the call ends, and,
+    // if it succeeds, the key states: the caller's for sending and receiving, then the listener's.
     let rows = [
         ((None, None), (true, true), None, [Unsecured; 4]),
         ((secret, secret), (true, true), None, [Secured; 4]),
@@ -166,8 +167,9 @@ fn who_is_let_in_and_who_is_not() {
 }
 
 #[test]
-fn without_enforcement_what_cannot_be_read_is_counted_and_the_rest_flows() {
-    // The passphrases, and whether what the caller and what the listener send can be read.
+fn without_enforcement_undecryptable_packets_are_counted() {
+    // The passphrases, and whether the packets of the caller and those of the listener can be
+    // decrypted.
     let rows = [
         ((Some(SECRET), None), (false, true)),
         ((None, Some(SECRET)), (true, false)),
@@ -193,16 +195,16 @@ fn without_enforcement_what_cannot_be_read_is_counted_and_the_rest_flows() {
                 assert_eq!(receiver.bytes_undecrypted, 200 * 1_316);
                 assert_eq!(receiver.packets_receive_dropped, 200);
             }
-            assert_eq!(sender.flight_size, 0, "acknowledged, read or not");
+            assert_eq!(sender.flight_size, 0, "acknowledged, decrypted or not");
             assert_eq!((sender.packets_retransmitted, sender.packets_send_dropped), (0, 0));
         }
     }
 }
 
-/// A receiver that cannot read goes on where the sender is, as one that can does. It once stopped
-/// to acknowledge behind a gap of 64 packets, and the sender kept all that it sent from then on.
+/// A receiver that cannot decrypt follows the sender after an outage like any other. It once
+/// stopped acknowledging after a gap of 64 packets, and the sender kept all later packets.
 #[test]
-fn an_outage_does_not_stop_a_stream_that_nobody_can_read() {
+fn an_outage_does_not_stop_an_undecryptable_stream() {
     for too_late_drop in [true, false] {
         for outage in [70, 600] {
             let config = |secret| {
@@ -226,7 +228,7 @@ fn an_outage_does_not_stop_a_stream_that_nobody_can_read() {
 }
 
 #[test]
-fn a_packet_that_was_rebuilt_and_cannot_be_read_did_not_arrive() {
+fn a_rebuilt_packet_that_cannot_be_decrypted_does_not_count_as_received() {
     let config = |secret| {
         let config = secured(Some(secret), false).with_packet_filter("fec,cols:5,arq:never");
         config.expect("a filter")
@@ -259,7 +261,7 @@ fn ciphers_that_do_not_fit_are_refused_with_1017() {
 }
 
 #[test]
-fn the_listeners_wish_for_a_key_length_comes_first() {
+fn the_key_length_of_the_listener_takes_precedence() {
     use KeyLength::{Aes128, Aes192, Aes256};
     for (caller, listener, agreed) in [
         (None, None, Aes128),
@@ -276,7 +278,7 @@ fn the_listeners_wish_for_a_key_length_comes_first() {
         for side in [Side::Caller, Side::Listener] {
             assert_eq!(pair.info(side).cipher, Some((CipherMode::Ctr, agreed)));
             let (_, conclusion, _) = record.handshakes(side).pop().expect("a conclusion");
-            assert_eq!(conclusion.encryption, agreed.field(), "some peers want it to agree");
+            assert_eq!(conclusion.encryption, agreed.field(), "some peers require that it agrees");
         }
         let (_, induction, _) = record.handshakes(Side::Listener).remove(0);
         assert_eq!(induction.encryption, listener.map_or(0, KeyLength::field));
@@ -284,10 +286,10 @@ fn the_listeners_wish_for_a_key_length_comes_first() {
 }
 
 #[test]
-fn a_passphrase_for_each_caller() {
+fn each_caller_can_be_accepted_with_its_own_passphrase() {
     let mut pair = Pair::symmetric(1, link());
     pair.accepts = false;
-    // The listener's own options know no passphrase.
+    // The listener's own options have no passphrase.
     pair.call(strict(SECRET), latency(120));
     pair.run_for(MS(100));
     let incoming = pair.listener.incoming.pop_front().expect("waits");
@@ -316,8 +318,9 @@ fn a_passphrase_for_each_caller() {
 }
 
 #[test]
-fn each_direction_has_a_key_of_its_own_between_two_that_know_it() {
-    // Both send the same payloads under the same numbers.
+fn each_direction_has_its_own_key_if_both_ends_support_it() {
+    // Both ends send the same payloads with the same numbers. The result is the largest number of
+    // equal bytes in two packets.
     let same_bytes = |edit: fn(&mut HsFlags)| {
         let mut pair = Pair::symmetric(1, link());
         pair.tap(move |_, _, datagram| {
@@ -360,7 +363,7 @@ fn each_direction_has_a_key_of_its_own_between_two_that_know_it() {
 }
 
 #[test]
-fn nothing_is_said_of_own_keys_without_a_passphrase() {
+fn own_keys_are_not_announced_without_a_passphrase() {
     let mut pair = Pair::symmetric(1, link());
     let record = pair.record();
     pair.connect(latency(120), latency(120));
@@ -377,7 +380,7 @@ fn nothing_is_said_of_own_keys_without_a_passphrase() {
 }
 
 #[test]
-fn lost_and_repeated_handshakes_lead_to_the_same_keys() {
+fn lost_and_repeated_handshakes_result_in_the_same_keys() {
     for seed in 0..40 {
         let mut pair = Pair::symmetric(seed, lossy(0.4));
         pair.call(strict(SECRET), strict(SECRET));
@@ -399,7 +402,7 @@ fn lost_and_repeated_handshakes_lead_to_the_same_keys() {
 }
 
 #[test]
-fn a_malformed_key_message_is_a_malformed_handshake() {
+fn a_malformed_key_message_makes_the_handshake_malformed() {
     for cut in 1..14 {
         for enforced in [true, false] {
             let mut pair = Pair::symmetric(1, link());
@@ -422,7 +425,8 @@ fn a_malformed_key_message_is_a_malformed_handshake() {
     }
 }
 
-/// Whoever changes the answer on its way gets nothing clear out of a caller that insists.
+/// An attacker who changes the answer gets no unencrypted packet from a caller with enforced
+/// encryption.
 #[test]
 fn an_answer_that_was_changed_is_refused() {
     type Edit = fn(&mut Vec<Extension>);
@@ -479,11 +483,11 @@ fn payloads_leave_room_for_the_tag() {
 }
 
 #[test]
-fn somebodys_packets_in_the_peers_name_are_refused() {
+fn unencrypted_or_changed_packets_are_refused() {
     for mode in [CryptoMode::Ctr, CryptoMode::Gcm] {
         let mut pair = Pair::symmetric(1, link());
         pair.connect(strict(SECRET).with_crypto_mode(mode), strict(SECRET));
-        // Before each packet comes one of the same number in the clear, and one of noise.
+        // Before each packet comes an unencrypted one with the same number, and a changed one.
         let gcm = mode == CryptoMode::Gcm;
         pair.tap(move |_, side, datagram| {
             if side == Side::Listener || !is_data(&datagram) {
@@ -505,14 +509,14 @@ fn somebodys_packets_in_the_peers_name_are_refused() {
 }
 
 #[test]
-fn nothing_secret_is_shown() {
+fn debug_output_shows_no_secret() {
     let config = strict(SECRET);
     let mut pair = Pair::symmetric(1, link());
     pair.connect(config.clone(), config.clone());
     let shown = format!("{config:?} {:?} {:?}", pair.caller.endpoint, pair.listener.endpoint);
     assert!(!shown.contains(SECRET) && !shown.contains("horse"));
     assert!(!shown.contains("[99, 111, 114, 114"), "not as numbers either");
-    assert!(shown.contains("(secret)"), "what is there says that it is not shown");
+    assert!(shown.contains("(secret)"), "a placeholder is shown instead");
 }
 
 #[test]
@@ -539,7 +543,7 @@ fn the_conclusion_comes_with_its_key_message_and_the_answer_returns_it() {
 }
 
 #[test]
-fn a_rendezvous_is_encrypted_and_refused_as_a_call_is() {
+fn a_rendezvous_is_encrypted_and_refused_like_a_call() {
     for seed in 0..12 {
         let mut pair = Pair::symmetric(seed, lossy(0.2));
         let one = strict(SECRET).with_key_length(Some(KeyLength::Aes256));
@@ -554,7 +558,7 @@ fn a_rendezvous_is_encrypted_and_refused_as_a_call_is() {
             pair.assert_complete(side);
             assert_eq!(states(&mut pair, side), (KeyState::Secured, KeyState::Secured));
             let cipher = Some((CipherMode::Ctr, KeyLength::Aes256));
-            assert_eq!(pair.info(side).cipher, cipher, "whoever made the key, seed {seed}");
+            assert_eq!(pair.info(side).cipher, cipher, "for either initiator, seed {seed}");
         }
         let mut pair = Pair::symmetric(seed, link());
         pair.wave(Side::Caller, strict(SECRET));
@@ -582,7 +586,7 @@ fn the_packet_filter_rebuilds_encrypted_packets() {
         let statistics = pair.statistics(Side::Listener);
         assert!(statistics.packets_filter_supplied > 5, "{statistics:?}");
         assert_eq!(statistics.packets_undecrypted, 0);
-        // Every payload that is delivered is checked to its last byte.
+        // Every byte of the delivered payloads is checked.
         let lost = 1_000 - pair.delivered(Side::Caller).len();
         assert!(lost < 5, "{lost}");
     }

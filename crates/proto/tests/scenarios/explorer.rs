@@ -1,6 +1,6 @@
-//! Random links, options, loads and faults from a seed, against what must hold whatever happens:
-//! nothing corrupt, doubled, out of order or early; once the link heals, every message was
-//! delivered or is counted as dropped, and the stream is punctual.
+//! Random links, options, loads and faults from a seed. In every case, no message is corrupt,
+//! duplicate, out of order or early; once the link has healed, every message was delivered or is
+//! counted as dropped, and the stream is on time.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use crate::pair::{Pair, Side};
 use crate::random::Random;
 use crate::{MS, SECS};
 
-/// Seeds that are tried; `EXPLORER_SEEDS` names another count for a long run.
+/// The number of seeds; `EXPLORER_SEEDS` sets another one for a long run.
 const SEEDS: u64 = 400;
 const BOTH: [Side; 2] = [Side::Caller, Side::Listener];
 
-/// What a seed decided, to be shown if it fails.
+/// The choices of a seed, which are printed if it fails.
 #[derive(Debug)]
 struct Plan {
     links: [LinkConfig; 2],
@@ -54,7 +54,7 @@ impl Plan {
     }
 }
 
-/// Each impairment is there in one of three links, so that they meet in all combinations.
+/// Each impairment occurs in one of three links, so that they meet in all combinations.
 fn draw_link(chance: &mut Random) -> LinkConfig {
     let mut link = LinkConfig::default().with_delay(chance.millis(60));
     if chance.one_in(3) {
@@ -128,7 +128,7 @@ fn draw_config(chance: &mut Random) -> Config {
 }
 
 #[test]
-fn whatever_happens() {
+fn random_sessions_keep_their_promises() {
     let seeds = std::env::var("EXPLORER_SEEDS").ok().and_then(|count| count.parse().ok());
     for seed in 0..seeds.unwrap_or(SEEDS) {
         explore(seed);
@@ -208,14 +208,14 @@ fn misbehave(pair: &mut Pair, plan: &Plan, chance: &mut Random) {
     }
 }
 
-/// Perfect links, no slower than in the handshake, and readers; when all has settled, 50 more
-/// messages each way.
+/// Makes the links perfect, no slower than in the handshake, and lets both ends read; then sends 50
+/// more messages each way.
 fn heal(pair: &mut Pair, plan: &Plan) {
     for side in BOTH {
         pair.set_link(side, LinkConfig::default());
         pair.read(side);
     }
-    // A narrow limit may take its time with what is left; nothing may take for ever.
+    // A narrow bandwidth limit may take long for the buffered messages, but not endlessly.
     let is_settled =
         |pair: &mut Pair| BOTH.iter().all(|&side| pair.statistics(side).send_buffer_packets == 0);
     pair.run_for(SECS(3));
@@ -246,15 +246,15 @@ fn check_direction(pair: &mut Pair, from: Side) {
         u64::from(sent),
         "delivered and dropped from {from:?}"
     );
-    assert!(delivered.ends_with(&(sent - 50..sent).collect::<Vec<_>>()), "the healthy end");
+    assert!(delivered.ends_with(&(sent - 50..sent).collect::<Vec<_>>()), "the last 50 messages");
     let lost_before = pair.node(to).received.iter().map(|d| u64::from(d.message.lost_before));
     assert_eq!(lost_before.sum::<u64>(), receiver.packets_receive_dropped);
     for delivery in &pair.node(to).received {
         assert!(delivery.local >= delivery.message.due, "early");
     }
-    // A correction of the drift may move what is due by a millisecond or two at once, and be wrong
-    // by half of what a path changed on one side only. The first message after a large gap waits
-    // for the second to confirm it.
+    // A correction of the drift may change the due time by a millisecond or two at once, and be
+    // wrong by half of a delay change in one direction. The first message after a large gap waits
+    // until the second confirms it.
     if pair.info(to).receive_latency >= MS(100) {
         for delivery in pair.node(to).received.iter().rev().take(49) {
             let late = delivery.local - delivery.message.due;

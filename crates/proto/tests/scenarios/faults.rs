@@ -1,5 +1,4 @@
-//! Links that misbehave for a while: the session survives, and when the link heals the stream is
-//! what it was.
+//! Faults of links: the session survives, and when the link has healed, the stream is as before.
 
 use std::time::Duration;
 
@@ -24,7 +23,7 @@ fn streaming(seed: u64, link: LinkConfig, config: &Config) -> Pair {
     pair
 }
 
-/// Streams one message each 2 ms for as long as the links from `sides` let nothing through.
+/// Streams a message every 2 ms while the links from `sides` drop everything for `time`.
 fn stream_through_blackout(pair: &mut Pair, sides: &[Side], time: Duration) {
     let heals = pair.now + time;
     let mut dark = Vec::new();
@@ -42,7 +41,7 @@ fn stream_through_blackout(pair: &mut Pair, sides: &[Side], time: Duration) {
     }
 }
 
-/// After the fault: the stream goes on, and of what is sent from now on nothing is missing or late.
+/// After the fault the stream continues, and no later message is missing or late.
 #[track_caller]
 fn expect_health(pair: &mut Pair, delay: Duration) {
     pair.stream(Side::Caller, 200, MS(2));
@@ -62,10 +61,9 @@ fn expect_health(pair: &mut Pair, delay: Duration) {
     assert_eq!(lost_before, dropped, "each message says how many were lost before it");
 }
 
-/// Any one bit of every 50th control packet and of every 50th data packet's header is flipped.
-/// There is no checksum in SRT, so a number that was changed to another possible one is believed;
-/// what can be asked for is that nobody gives up, and that what was not touched stays in order and
-/// single.
+/// In about every 50th packet, one bit of the control packet or of the data packet's header is
+/// flipped. SRT has no checksum, so that a sequence number which was changed to another valid one
+/// is accepted. But neither end may close, and intact messages must stay in order and unique.
 #[test]
 fn corrupted_headers_and_control_packets_do_no_lasting_harm() {
     for seed in 0..8u64 {
@@ -81,12 +79,12 @@ fn corrupted_headers_and_control_packets_do_no_lasting_harm() {
             let mut corrupt = datagram.clone();
             corrupt[chance.below(bytes as u32) as usize] ^= 1 << chance.below(8);
             if data {
-                // Not to be taken for an intact message.
+                // Marks it as not intact.
                 corrupt[16..].fill(0xEE);
             }
-            // One bit makes a keepalive a farewell; nothing can be done about that.
-            let farewell = matches!(control(&corrupt), Some(Control::Shutdown));
-            vec![if farewell { datagram } else { corrupt }]
+            // One bit makes a keepalive a shutdown, against which there is no protection.
+            let shutdown = matches!(control(&corrupt), Some(Control::Shutdown));
+            vec![if shutdown { datagram } else { corrupt }]
         });
         pair.stream(Side::Caller, 5_000, MS(2));
         pair.untap();
@@ -101,7 +99,7 @@ fn corrupted_headers_and_control_packets_do_no_lasting_harm() {
             .filter(|delivery| delivery.message.payload[..] != [0xEE; 1_316])
             .map(|delivery| number_of(&delivery.message.payload))
             .collect();
-        assert!(intact.is_sorted_by(|a, b| a < b), "doubled or out of order: {intact:?}");
+        assert!(intact.is_sorted_by(|a, b| a < b), "duplicate or out of order: {intact:?}");
         assert!(intact.len() > 4_500, "{} came through", intact.len());
         assert!(intact.ends_with(&(first..first + 500).collect::<Vec<_>>()), "{intact:?}");
         assert_eq!((pair.caller.closed(), pair.listener.closed()), (None, None));
@@ -109,7 +107,7 @@ fn corrupted_headers_and_control_packets_do_no_lasting_harm() {
 }
 
 #[test]
-fn steps_of_the_delay_do_not_move_the_tick() {
+fn steps_of_the_delay_do_not_change_the_delivery_time() {
     for seed in 0..3 {
         let mut pair = streaming(seed, link(), &latency(120));
         for ms in [40, 5, 100, 10] {
@@ -125,7 +123,7 @@ fn steps_of_the_delay_do_not_move_the_tick() {
 }
 
 #[test]
-fn the_drift_tracer_takes_no_step_of_the_delay_for_drift() {
+fn the_drift_tracer_does_not_mistake_a_step_of_the_delay_for_drift() {
     for (there, back) in [(40, 40), (40, 10), (10, 40), (5, 5), (100, 100)] {
         let mut pair = Pair::symmetric(1, link());
         pair.connect(latency(120), latency(120));
@@ -165,8 +163,8 @@ fn a_blackout_shorter_than_the_latency_costs_nothing() {
     }
 }
 
-/// Missing packets are given up when the first one behind them is due, so what the sender still has
-/// comes late rather than never.
+/// Missing packets are given up when the next message is due, so that messages which the sender
+/// still has come late, but are not lost.
 #[test]
 fn a_blackout_longer_than_the_latency_makes_messages_late() {
     for seed in 0..5 {
@@ -183,7 +181,7 @@ fn a_blackout_longer_than_the_latency_makes_messages_late() {
 }
 
 #[test]
-fn a_blackout_longer_than_the_sender_keeps_messages_costs_the_difference() {
+fn a_blackout_longer_than_the_sender_keeps_messages_loses_the_rest() {
     for seed in 0..5 {
         for dark in [&BOTH[..], &[Side::Caller]] {
             let mut pair = streaming(seed, link(), &latency(300));
@@ -199,7 +197,7 @@ fn a_blackout_longer_than_the_sender_keeps_messages_costs_the_difference() {
 }
 
 #[test]
-fn without_answers_the_data_still_comes_at_its_tick() {
+fn without_answers_data_is_still_delivered_on_time() {
     for seed in 0..5 {
         let mut pair = streaming(seed, link(), &latency(300));
         stream_through_blackout(&mut pair, &[Side::Listener], SECS(3));
@@ -209,7 +207,7 @@ fn without_answers_the_data_still_comes_at_its_tick() {
 }
 
 #[test]
-fn an_outage_longer_than_the_receive_buffer_is_jumped_over() {
+fn an_outage_longer_than_the_receive_buffer_is_skipped() {
     for seed in 0..5 {
         let config = latency(120).with_receive_buffer(BufferSize::Packets(128));
         let mut pair = streaming(seed, link(), &config);
@@ -223,10 +221,10 @@ fn an_outage_longer_than_the_receive_buffer_is_jumped_over() {
     }
 }
 
-/// What was lost and given up fills the buffer but for the first packets behind it. Where nothing
-/// is sent again, those behind them must not be lost for want of a place.
+/// The lost packets that were given up fill the buffer, except for a few places. If nothing is
+/// retransmitted, the packets after the outage must not be lost for lack of a place.
 #[test]
-fn an_outage_as_long_as_the_receive_buffer_costs_only_itself() {
+fn an_outage_as_long_as_the_receive_buffer_loses_nothing_else() {
     for filter in ["fec,cols:4,arq:never", ""] {
         for lost in 118..128 {
             let config = latency(120).with_receive_buffer(BufferSize::Packets(128));
@@ -248,7 +246,7 @@ fn an_outage_as_long_as_the_receive_buffer_costs_only_itself() {
 }
 
 #[test]
-fn all_acks_lost_for_a_while() {
+fn a_stream_survives_the_loss_of_all_acks_for_a_while() {
     for seed in 0..5 {
         let mut pair = streaming(seed, lossy(0.02), &latency(300));
         pair.drop_where(|_, datagram| matches!(kind(datagram), Kind::Ack | Kind::LightAck));
@@ -262,7 +260,7 @@ fn all_acks_lost_for_a_while() {
 }
 
 #[test]
-fn all_reports_of_losses_lost_for_a_while() {
+fn a_stream_survives_the_loss_of_all_naks_for_a_while() {
     for seed in 0..5 {
         let mut pair = streaming(seed, lossy(0.02), &latency(400));
         pair.drop_where(|_, datagram| kind(datagram) == Kind::Nak);

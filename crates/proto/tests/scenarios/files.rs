@@ -1,5 +1,5 @@
-//! Files: streams of bytes and messages of any size. Nothing is lost, doubled or changed, and
-//! nothing is delivered behind a gap.
+//! Files: streams of bytes, and messages of any size. Nothing is lost, duplicated or changed, and
+//! nothing is delivered after a gap.
 
 use std::cell::Cell;
 
@@ -22,7 +22,7 @@ fn messages() -> Config {
     Config::file().with_transmission(Transmission::Messages)
 }
 
-/// A file's contents: no part of it is like another.
+/// Random contents of a file.
 fn contents(len: usize, seed: u64) -> Bytes {
     Bytes::from(noise(&mut Random(seed), len))
 }
@@ -33,7 +33,7 @@ fn connected(seed: u64, link: LinkConfig, config: &Config) -> Pair {
     pair
 }
 
-/// Submits all of `data` in pieces of up to `piece` bytes, as there is room for them.
+/// Submits all of `data` in pieces of up to `piece` bytes, and waits for room in between.
 fn write_all(pair: &mut Pair, data: &Bytes, mut piece: impl FnMut() -> usize) {
     let mut rest = data.clone();
     while !rest.is_empty() {
@@ -41,14 +41,14 @@ fn write_all(pair: &mut Pair, data: &Bytes, mut piece: impl FnMut() -> usize) {
         while !next.is_empty() {
             if pair.write(Side::Caller, &mut next) == Err(SendError::Full) {
                 let before = pair.caller.writable;
-                let told = pair.run_while(SECS(600), |pair| pair.caller.writable == before);
-                assert!(told, "there is no room in ten minutes");
+                let has_room = pair.run_while(SECS(600), |pair| pair.caller.writable == before);
+                assert!(has_room, "there is no room in ten minutes");
             }
         }
     }
 }
 
-/// Everything that the listener read, in one piece.
+/// All bytes that the listener has read.
 fn read(pair: &Pair) -> Bytes {
     let mut whole = BytesMut::new();
     for delivery in &pair.listener.received {
@@ -73,7 +73,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn a_stream_arrives_byte_by_byte_whatever_the_link_does(
+    fn a_byte_stream_arrives_unchanged_over_any_link(
         seed in any::<u64>(),
         len in 1usize..400_000,
         pieces in 1u32..30_000,
@@ -97,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn messages_of_any_size_arrive_whole_and_in_order(
+    fn messages_of_any_size_arrive_complete_and_in_order(
         seed in any::<u64>(),
         sizes in prop::collection::vec(1usize..60_000, 1..20),
         loss in 0.0..0.1,
@@ -118,7 +118,7 @@ proptest! {
 }
 
 #[test]
-fn a_message_that_need_not_be_in_order_overtakes_one_that_lost_a_packet() {
+fn a_message_without_the_in_order_flag_overtakes_an_incomplete_one() {
     for (in_order, overtaking, first) in [(true, true, 0), (false, true, 1), (false, false, 0)] {
         let mut pair = connected(1, link(), &messages().with_overtaking(overtaking));
         let mut packets = 0;
@@ -138,9 +138,9 @@ fn a_message_that_need_not_be_in_order_overtakes_one_that_lost_a_packet() {
     }
 }
 
-/// The requests to forget them are lost with them. Those that follow go beyond the peer's buffer.
+/// The drop requests are lost too. The next messages are beyond the peer's buffer.
 #[test]
-fn more_messages_than_the_buffer_holds_may_expire_while_the_link_is_gone() {
+fn more_messages_than_the_buffer_holds_may_expire_in_an_outage() {
     for expired in [10, 40, 100] {
         let small = messages().with_receive_buffer(BufferSize::Packets(64));
         let mut pair = connected(1, link(), &small);
@@ -165,10 +165,10 @@ fn more_messages_than_the_buffer_holds_may_expire_while_the_link_is_gone() {
 }
 
 #[test]
-fn a_message_whose_time_is_over_leaves_nothing_and_the_next_ones_come() {
+fn an_expired_message_is_discarded_and_the_next_ones_are_delivered() {
     for seed in 0..4 {
         let mut pair = connected(seed, link(), &messages());
-        // Half of the first message gets through before the link is cut, and it expires meanwhile.
+        // The first message expires when half of it is sent.
         let slow = link().with_rate(Some(Bitrate::from_mbps(1)));
         pair.set_link(Side::Caller, slow);
         let ttl = SendOptions { ttl: Some(MS(120)), in_order: true, ..SendOptions::default() };
@@ -189,23 +189,23 @@ fn a_message_whose_time_is_over_leaves_nothing_and_the_next_ones_come() {
     }
 }
 
-/// A fuzzed session found it: the peer then acknowledges numbers that were announced as given up
-/// and never sent. Its ACKs counted as nonsense, the window stayed closed, and all that had arrived
-/// was sent again for ever.
+/// Found by a fuzzed session: the peer acknowledges sequence numbers that were announced as dropped
+/// and never sent. Its ACKs were ignored as invalid, the window stayed closed, and everything that
+/// had arrived was retransmitted endlessly.
 #[test]
-fn a_message_that_expires_behind_a_full_window_delays_no_later_one() {
+fn a_message_that_expires_in_a_full_window_delays_no_later_one() {
     let mut pair = connected(1, link(), &messages());
     let mut acks = 0;
     pair.drop_where(move |side, datagram| {
         let is_ack = side == Side::Listener && kind(datagram) == Kind::Ack;
         acks += u32::from(is_ack);
-        // Those before the drop request came.
+        // The ACKs before the drop request.
         is_ack && acks <= 2
     });
     let ordered = SendOptions { in_order: true, ..SendOptions::default() };
     let ttl = SendOptions { ttl: Some(MS(5)), ..ordered };
     let sent = [contents(16 * 1_456, 1), contents(20 * 1_456, 2), contents(10, 3)];
-    // What is sent first fills the congestion window of 16 packets for a round trip.
+    // The first message fills the congestion window of 16 packets for a round trip.
     for (message, options) in sent.iter().zip([ordered, ttl, ordered]) {
         pair.send(Side::Caller, message.clone(), options).expect("room");
     }
@@ -219,7 +219,7 @@ fn a_message_that_expires_behind_a_full_window_delays_no_later_one() {
 }
 
 #[test]
-fn a_reader_that_stops_holds_the_sender_back_and_goes_on_where_it_was() {
+fn a_reader_that_stops_holds_the_sender_back_and_can_continue() {
     for seed in 0..4 {
         let config = Config::file()
             .with_receive_buffer(BufferSize::Packets(64))
@@ -248,7 +248,7 @@ fn a_reader_that_stops_holds_the_sender_back_and_goes_on_where_it_was() {
 }
 
 #[test]
-fn closing_waits_until_all_has_arrived() {
+fn closing_waits_until_everything_has_arrived() {
     let slow = lossy(0.01).with_rate(Some(Bitrate::from_mbps(2)));
     let mut pair = connected(1, slow, &Config::file());
     let data = contents(4_000_000, 1);
@@ -265,7 +265,7 @@ fn closing_waits_until_all_has_arrived() {
 }
 
 #[test]
-fn a_linger_that_is_over_cuts_the_stream_off() {
+fn the_end_of_the_linger_cuts_the_stream_off() {
     let slow = link().with_rate(Some(Bitrate::from_mbps(2)));
     let mut pair = connected(1, slow, &Config::file().with_linger(SECS(5)));
     let data = contents(4_000_000, 1);
@@ -281,7 +281,7 @@ fn a_linger_that_is_over_cuts_the_stream_off() {
 }
 
 #[test]
-fn an_abort_says_farewell_at_once_whatever_is_buffered() {
+fn an_abort_sends_a_shutdown_at_once_despite_buffered_data() {
     for closes_first in [false, true] {
         let slow = link().with_rate(Some(Bitrate::from_mbps(2)));
         let mut pair = connected(1, slow, &Config::file());
@@ -293,7 +293,7 @@ fn an_abort_says_farewell_at_once_whatever_is_buffered() {
         assert_eq!(pair.caller.closed(), None);
         pair.abort(Side::Caller);
         assert_eq!(pair.caller.closed(), Some(&CloseReason::Local));
-        // What is in the link's queue comes before it.
+        // Packets in the queue of the link arrive first.
         let heard = pair.run_while(SECS(2), |pair| pair.listener.closed().is_none());
         assert!(heard && pair.listener.closed() == Some(&CloseReason::Peer));
         assert!(read(&pair).len() < 1_500_000);
@@ -301,7 +301,7 @@ fn an_abort_says_farewell_at_once_whatever_is_buffered() {
 }
 
 #[test]
-fn behind_a_gap_nothing_is_delivered_and_the_reader_is_told() {
+fn nothing_is_delivered_after_a_gap_and_the_reader_gets_an_error() {
     for config in [Config::file(), messages()] {
         let mut pair = connected(1, link(), &config);
         let mut packets = 0;
@@ -328,7 +328,7 @@ fn behind_a_gap_nothing_is_delivered_and_the_reader_is_told() {
 }
 
 #[test]
-fn a_drop_request_makes_no_hole_in_a_stream() {
+fn a_drop_request_makes_no_gap_in_a_byte_stream() {
     let mut pair = connected(1, link(), &Config::file());
     let data = contents(200_000, 1);
     let dest = pair.info(Side::Listener).socket_id;
@@ -356,7 +356,7 @@ fn a_drop_request_makes_no_hole_in_a_stream() {
 }
 
 #[test]
-fn ends_that_do_not_send_alike_refuse_each_other() {
+fn ends_with_different_transmission_modes_refuse_each_other() {
     use Transmission::{Live, Messages, Stream};
     let config = |kind| match kind {
         Live => Config::default(),
@@ -379,7 +379,7 @@ fn ends_that_do_not_send_alike_refuse_each_other() {
 }
 
 #[test]
-fn a_listener_of_either_file_mode_carries_files_as_the_caller_does() {
+fn a_listener_of_either_file_mode_adopts_the_callers_mode() {
     use Transmission::{Live, Messages, Stream};
     let either = |kind| Config::file().with_transmission(kind).with_either_file_mode(true);
     for (caller, listener) in
@@ -390,11 +390,11 @@ fn a_listener_of_either_file_mode_carries_files_as_the_caller_does() {
         for side in [Side::Caller, Side::Listener] {
             assert_eq!(pair.info(side).transmission, caller);
         }
-        // Only a stream may be cut anywhere.
+        // Only a byte stream may be split anywhere.
         let mut data = contents(10_000, 1);
         assert_eq!(pair.write(Side::Caller, &mut data).is_ok(), caller == Stream);
     }
-    // A live stream is no file, and a live listener takes none.
+    // Live and file mode refuse each other.
     for (caller, listener) in [(Config::default(), either(Messages)), (messages(), either(Live))] {
         let mut pair = Pair::symmetric(1, link());
         pair.call(caller, listener);
@@ -405,7 +405,7 @@ fn a_listener_of_either_file_mode_carries_files_as_the_caller_does() {
 }
 
 #[test]
-fn an_answer_need_not_say_again_that_a_stream_is_meant() {
+fn an_answer_may_omit_the_stream_flag() {
     let mut pair = Pair::symmetric(1, link());
     pair.tap(|_, _, datagram| {
         vec![edit_handshake(datagram, |handshake| {
@@ -428,7 +428,7 @@ fn secret(config: Config, passphrase: &str, mode: CryptoMode) -> Config {
 }
 
 #[test]
-fn encrypted_streams_and_messages_arrive_whole_over_a_link_that_loses() {
+fn encrypted_files_arrive_complete_over_a_lossy_link() {
     for mode in [CryptoMode::Ctr, CryptoMode::Gcm] {
         let config = secret(Config::file(), "correct horse", mode);
         let mut pair = connected(3, lossy(0.03), &config);
@@ -467,7 +467,7 @@ fn a_byte_stream_without_common_keys_is_always_refused() {
 }
 
 #[test]
-fn a_packet_filter_serves_a_stream_but_not_long_messages() {
+fn a_packet_filter_works_for_byte_streams_but_not_for_long_messages() {
     let filtered = |config: Config| config.with_packet_filter("fec,cols:10").expect("a filter");
     let mut pair = connected(9, lossy(0.02), &filtered(Config::file()));
     let data = contents(1_000_000, 9);
@@ -480,19 +480,19 @@ fn a_packet_filter_serves_a_stream_but_not_long_messages() {
     let mut pair = Pair::symmetric(1, link());
     pair.call(filtered(messages()), messages());
     pair.run_for(SECS(1));
-    assert_eq!(pair.caller.closed(), None, "its own wish is passed over");
+    assert_eq!(pair.caller.closed(), None, "the caller's own filter is ignored");
     let mut pair = Pair::symmetric(1, link());
     pair.call(filtered(Config::default()), messages().with_tsbpd(false));
     pair.run_for(SECS(1));
     assert_eq!(
         pair.caller.closed(),
         Some(&CloseReason::Rejected(RejectReason::CONGESTION)),
-        "live and file are told apart first"
+        "live and file mode are compared first"
     );
 }
 
 #[test]
-fn sizes_and_kinds_that_do_not_fit_are_refused_in_words() {
+fn messages_of_a_wrong_size_or_mode_are_refused() {
     let small = messages().with_send_buffer(BufferSize::Packets(32));
     let mut pair = connected(1, link(), &small);
     let max = pair.info(Side::Caller).max_payload;
@@ -503,8 +503,8 @@ fn sizes_and_kinds_that_do_not_fit_are_refused_in_words() {
     assert_eq!(pair.send(Side::Caller, vec![7; max], SendOptions::default()), Ok(()));
     pair.run_for(SECS(1));
     assert_eq!(pair.listener.received[0].message.payload.len(), max);
-    // What the peer can hold bounds a message as well: it would never be whole there. If it is
-    // libsrt, that is a packet less than its window.
+    // The peer's buffer limits the size of a message too, since a longer one would never be
+    // complete. At libsrt it is one packet less than its window.
     let mut pair = Pair::symmetric(1, link());
     pair.connect(messages(), messages().with_receive_buffer(BufferSize::Packets(40)));
     assert_eq!(pair.info(Side::Caller).max_payload, 39 * 1_456);
@@ -524,7 +524,7 @@ fn the_end_of_a_piece_is_acknowledged_at_once() {
 }
 
 #[test]
-fn what_is_lost_without_anything_behind_it_is_sent_again_after_a_time() {
+fn lost_packets_at_the_end_are_retransmitted_after_a_timeout() {
     let mut pair = connected(1, link(), &Config::file());
     write_all(&mut pair, &contents(50_000, 1), || usize::MAX);
     run_until_read(&mut pair, 50_000);
@@ -537,7 +537,8 @@ fn what_is_lost_without_anything_behind_it_is_sent_again_after_a_time() {
     assert_eq!(pair.statistics(Side::Caller).packets_retransmitted, 3);
 }
 
-/// 100 Mb/s with a queue of 1,000 packets, in ms and as a share of packets that are lost.
+/// A link of 100 Mb/s with a queue of 1,000 packets, this round-trip time in ms, and this share of
+/// lost packets.
 fn line(round_trip: u64, loss: f64) -> LinkConfig {
     LinkConfig::default()
         .with_delay(MS(round_trip) / 2)
@@ -548,7 +549,7 @@ fn line(round_trip: u64, loss: f64) -> LinkConfig {
         .expect("a share")
 }
 
-/// How fast a file of `len` bytes gets over, payload only.
+/// The rate at which a file of `len` bytes is transferred, payload only.
 fn goodput(mut pair: Pair, seed: u64, len: usize) -> Bitrate {
     let data = contents(len, seed);
     let start = pair.elapsed();
@@ -559,13 +560,13 @@ fn goodput(mut pair: Pair, seed: u64, len: usize) -> Bitrate {
     let statistics = pair.statistics(Side::Caller);
     let rate = Bitrate::of(len as u64, time);
     println!(
-        "seed {seed}: {rate}, {} sent again of {}",
+        "seed {seed}: {rate}, {} retransmissions in {} packets",
         statistics.packets_retransmitted, statistics.packets_sent
     );
     rate
 }
 
-/// 200 ms and 0.1 %: what an intercontinental line looks like.
+/// 200 ms and 0.1 %: an intercontinental link.
 #[test]
 fn a_long_lossy_link_carries_as_much_as_with_libsrts_algorithm() {
     for seed in 0..2 {
@@ -575,20 +576,20 @@ fn a_long_lossy_link_carries_as_much_as_with_libsrts_algorithm() {
     }
 }
 
-/// Hosts that look at the network once in 200 µs get packets in batches of one time.
+/// Hosts that poll the network every 200 µs get packets in batches.
 #[test]
 fn a_link_that_loses_1_percent_carries_a_file_at_75_percent_of_its_rate() {
     for (grain, seed) in [(None, 0), (None, 1), (Some(MS(1) / 5), 2), (Some(MS(1) / 5), 3)] {
         let mut pair = connected(seed, line(30, 0.01), &Config::file());
         pair.grain = grain;
         let rate = goodput(pair, seed, 50_000_000);
-        assert!(rate > Bitrate::from_mbps(75), "{rate} with looks each {grain:?}");
+        assert!(rate > Bitrate::from_mbps(75), "{rate}, polled every {grain:?}");
     }
 }
 
-/// What a window lets go there comes at one time, and so do both packets of a pair.
+/// Packets of one window arrive at one time there, and so do both packets of a probe pair.
 #[test]
-fn a_line_without_a_limit_that_loses_packets_carries_a_small_file_soon() {
+fn a_lossy_link_without_a_rate_limit_carries_a_small_file_fast() {
     for seed in 0..4 {
         let pair = connected(seed, line(30, 0.01).with_rate(None), &Config::file());
         let rate = goodput(pair, seed, 8_000_000);
@@ -597,7 +598,7 @@ fn a_line_without_a_limit_that_loses_packets_carries_a_small_file_soon() {
 }
 
 #[test]
-fn losses_before_the_peer_has_told_a_rate_do_not_make_a_file_slow() {
+fn losses_before_the_peer_reports_a_rate_do_not_slow_a_file_down() {
     for lost in [1, 2, 9, 20] {
         let mut pair = connected(lost, line(30, 0.0), &Config::file());
         let mut packets = 0;
@@ -623,28 +624,30 @@ fn the_reported_capacity_is_the_links_at_every_polling_interval() {
             let capacity = pair.statistics(side).link_capacity;
             let within = Bitrate::from_mbps(100 * share / (share + 2))
                 ..Bitrate::from_mbps(100 * (share + 2) / share);
-            assert!(within.contains(&capacity), "{capacity} at {side:?}, looks each {grain:?}");
+            assert!(within.contains(&capacity), "{capacity} at {side:?}, polled every {grain:?}");
         }
     }
 }
 
-/// Where its receiver waited for its sender's timeout, all that was on its way would come twice.
+/// Without a repeated NAK, the receiver would wait for the sender's retransmission timeout, and
+/// everything in flight would come twice.
 #[test]
-fn an_answer_that_is_lost_is_asked_for_again_and_little_else() {
-    // Half of what the link carries, so that nothing else is lost.
+fn a_lost_retransmission_is_reported_again_and_repeated_alone() {
+    // Half of the link's capacity, so that nothing else is lost.
     let limit = MaxBandwidth::Absolute(Bitrate::from_mbps(50));
     let mut pair = connected(1, line(30, 0.0), &Config::file().with_max_bandwidth(limit));
-    let (mut packets, mut answers) = (0, 0);
+    let (mut packets, mut retransmissions) = (0, 0);
     pair.drop_where(move |side, datagram| {
         let kind = if side == Side::Caller { kind(datagram) } else { Kind::Other };
         packets += u32::from(kind == Kind::Data);
-        answers += u32::from(kind == Kind::Retransmission);
-        kind == Kind::Data && packets == 2_000 || kind == Kind::Retransmission && answers <= 2
+        retransmissions += u32::from(kind == Kind::Retransmission);
+        kind == Kind::Data && packets == 2_000
+            || kind == Kind::Retransmission && retransmissions <= 2
     });
     let data = contents(10_000_000, 1);
     write_all(&mut pair, &data, || usize::MAX);
     run_until_read(&mut pair, data.len());
     assert!(pair.statistics(Side::Listener).packets_requested_again >= 1);
     let again = pair.statistics(Side::Caller).packets_retransmitted;
-    assert!((3..12).contains(&again), "{again} packets were sent again");
+    assert!((3..12).contains(&again), "{again} retransmissions");
 }

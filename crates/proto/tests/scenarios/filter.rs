@@ -1,5 +1,5 @@
-//! The packet filter: what two ends agree on, what forward error correction repairs without asking
-//! for it again, and what is asked for when it cannot.
+//! The packet filter: the negotiation, the losses that forward error correction repairs without
+//! NAKs, and the NAKs for other losses.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -21,14 +21,14 @@ fn filtered(ms: u64, filter: &str) -> Config {
     latency(ms).with_packet_filter(filter).expect("a legal filter")
 }
 
-/// A pair whose caller wants `filter` and whose listener adopts it.
+/// A pair whose caller offers `filter`, and whose listener adopts it.
 fn connected(seed: u64, link: LinkConfig, filter: &str) -> Pair {
     let mut pair = Pair::symmetric(seed, link);
     pair.connect(filtered(400, filter), latency(400));
     pair
 }
 
-/// Loses the originals of these places in the stream, once, and nothing else.
+/// Loses the originals at these places in the stream, and nothing else.
 fn lose(pair: &mut Pair, lost: impl Fn(u32) -> bool + 'static) {
     let first = Rc::new(RefCell::new(None));
     pair.drop_where(move |side, datagram| {
@@ -41,7 +41,7 @@ fn lose(pair: &mut Pair, lost: impl Fn(u32) -> bool + 'static) {
     });
 }
 
-/// Streams `count` messages, 2 ms apart, and waits until all is delivered that will be.
+/// Streams `count` messages, 2 ms apart, and waits until all of them are delivered or given up.
 fn stream(pair: &mut Pair, count: u32) {
     pair.stream(Side::Caller, count, MS(2));
     pair.run_for(SECS(2));
@@ -65,7 +65,7 @@ fn agreed(caller: &str, listener: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_listener_adopts_merges_and_says_so() {
+fn the_listener_adopts_or_merges_the_callers_filter() {
     assert_eq!(agreed("fec,cols:10,rows:5", ""), ["fec,cols:10,rows:5"; 2]);
     assert_eq!(
         agreed("fec,cols:10", "fec,arq:never,rows:-4"),
@@ -75,7 +75,7 @@ fn the_listener_adopts_merges_and_says_so() {
         agreed("fec", "fec,cols:6,layout:even"),
         ["fec", "fec,arq:onreq,cols:6,layout:even,rows:1"]
     );
-    assert_eq!(agreed("", "fec,cols:6"), [""; 0], "a listener does not impose its wish");
+    assert_eq!(agreed("", "fec,cols:6"), [""; 0], "a listener does not impose its filter");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn filters_that_do_not_fit_are_refused_with_their_code() {
     }
 }
 
-/// An old peer answers without a word about the filter: its stream could not be protected.
+/// An old peer answers without the filter: the stream would not be protected.
 #[test]
 fn a_caller_that_gets_no_answer_to_its_filter_gives_up() {
     for answer in [None, Some("fec"), Some("xor,cols:4"), Some("")] {
@@ -109,8 +109,8 @@ fn a_caller_that_gets_no_answer_to_its_filter_gives_up() {
                 }
             })]
         });
-        let wish = if answer == Some("fec") { "fec,rows:4" } else { "fec,cols:4" };
-        pair.call(filtered(120, wish), filtered(120, "fec,cols:4"));
+        let own = if answer == Some("fec") { "fec,rows:4" } else { "fec,cols:4" };
+        pair.call(filtered(120, own), filtered(120, "fec,cols:4"));
         pair.run_for(SECS(5));
         let refused = CloseReason::Incompatible(RejectReason::FILTER);
         assert_eq!(pair.caller.closed(), Some(&refused), "{answer:?}");
@@ -118,7 +118,7 @@ fn a_caller_that_gets_no_answer_to_its_filter_gives_up() {
 }
 
 #[test]
-fn four_bytes_of_the_largest_payload_are_the_filters() {
+fn the_filter_takes_four_bytes_of_the_largest_payload() {
     let config = filtered(120, "fec,cols:4").with_payload_size(1_456).expect("in range");
     let mut pair = Pair::symmetric(1, link());
     pair.connect(config.clone(), config);
@@ -134,10 +134,10 @@ fn four_bytes_of_the_largest_payload_are_the_filters() {
     assert_eq!(longest, Some(1_472), "a UDP datagram of 1500 bytes with its headers");
 }
 
-/// One packet of each row is lost: nothing is asked for, nothing sent again, and all arrives at its
-/// time.
+/// One packet of each row is lost: there is neither a NAK nor a retransmission, and all messages
+/// are delivered on time.
 #[test]
-fn a_loss_in_each_row_is_rebuilt_and_nothing_is_asked_for() {
+fn one_loss_in_each_row_is_rebuilt_without_naks() {
     for arq in ["never", "onreq"] {
         let mut pair = connected(1, link(), &format!("fec,cols:10,arq:{arq}"));
         lose(&mut pair, |at| at % 10 == at / 10 % 10);
@@ -152,12 +152,12 @@ fn a_loss_in_each_row_is_rebuilt_and_nothing_is_asked_for() {
         assert_eq!(receiver.packets_receive_filter_extra, 50);
         assert_eq!((receiver.packets_filter_supplied, receiver.packets_filter_lost), (50, 0));
         assert_eq!((receiver.packets_received_unique, receiver.packets_receive_dropped), (500, 0));
-        assert_eq!(receiver.packets_received, 500, "450 packets and 50 of the filter's");
+        assert_eq!(receiver.packets_received, 500, "450 originals and 50 parity packets");
         assert_eq!((receiver.packets_ignored, receiver.naks_sent), (0, 0));
     }
 }
 
-/// Bursts of as many packets as there are columns, in every layout that has columns.
+/// Bursts of as many packets as there are columns, in every layout with columns.
 #[test]
 fn bursts_are_rebuilt_by_columns() {
     for filter in ["rows:5,layout:staircase", "rows:5,layout:even", "rows:-5,layout:even"] {
@@ -171,10 +171,10 @@ fn bursts_are_rebuilt_by_columns() {
     }
 }
 
-/// The same losses, at random, with each level of asking again. What the filter cannot rebuild is
-/// lost with `never`, asked for once with `onreq`, and asked for at once with `always`.
+/// The same random losses with each `arq`. Packets that the filter cannot rebuild are lost with
+/// `never`, reported once with `onreq`, and reported at once with `always`.
 #[test]
-fn what_the_filter_cannot_rebuild_is_for_arq_to_decide() {
+fn arq_decides_about_packets_that_cannot_be_rebuilt() {
     let run = |arq: &str| {
         let mut pair = connected(3, link(), &format!("fec,cols:8,rows:4,arq:{arq}"));
         let mut chance = Random(7);
@@ -204,10 +204,10 @@ fn what_the_filter_cannot_rebuild_is_for_arq_to_decide() {
     assert!(sender.packets_retransmitted > 2 * onreq.packets_filter_lost);
 }
 
-/// What nobody sends again and nobody gives up for being late is waited for no longer than the
-/// filter has hope.
+/// Without retransmissions and too-late drop, the receiver waits for a missing packet only as long
+/// as the filter may rebuild it.
 #[test]
-fn without_drops_and_naks_a_stream_goes_on_behind_unrebuilt_packets() {
+fn without_drops_and_naks_a_stream_continues_after_a_lost_packet() {
     for rows in [1, 4, -4] {
         let config = filtered(400, &format!("fec,cols:8,rows:{rows},arq:never"));
         let config = config.with_too_late_drop(false).with_send_drop_delay(None);
@@ -227,10 +227,10 @@ fn without_drops_and_naks_a_stream_goes_on_behind_unrebuilt_packets() {
     }
 }
 
-/// Two packets of a row are lost: with `onreq` they are asked for when the row is over, and not
-/// again by a receiver that does not time its requests.
+/// Two packets of a row are lost: with `onreq` they are reported when the row has ended, and only
+/// once by a receiver without NAK timers.
 #[test]
-fn on_request_asks_when_the_row_is_over_and_once() {
+fn with_onreq_one_nak_is_sent_when_the_row_has_ended() {
     let mut pair = Pair::symmetric(1, link());
     let sender = filtered(400, "fec,cols:10,arq:onreq");
     pair.connect(sender.with_retransmit_algorithm(RetransmitAlgorithm::Efficient), latency(400));
@@ -252,14 +252,14 @@ fn on_request_asks_when_the_row_is_over_and_once() {
     });
     let start = pair.now;
     stream(&mut pair, 100);
-    // Packet 24 is the first beyond a third of the next row; it is submitted after 48 ms and comes
-    // 10 ms later. Its report is lost, and no other comes.
+    // Packet 24 is the first one beyond a third of the next row; it is submitted after 48 ms and
+    // arrives 10 ms later. Its NAK is lost, and no other one is sent.
     assert_eq!(*events.borrow(), [start + MS(58)]);
     assert_eq!(pair.statistics(Side::Listener).packets_receive_dropped, 2);
 }
 
 #[test]
-fn jitter_and_reordering_lose_nothing_and_ask_for_little() {
+fn jitter_and_reordering_lose_nothing_and_cause_few_naks() {
     for filter in ["fec,cols:10,rows:5,arq:onreq", "fec,cols:12,rows:1,arq:onreq"] {
         for seed in 0..4 {
             let reorder = Reorder::Late { share: 0.05, by: MS(5) };
@@ -270,12 +270,12 @@ fn jitter_and_reordering_lose_nothing_and_ask_for_little() {
             pair.assert_complete(Side::Caller);
             assert_eq!(pair.statistics(Side::Listener).packets_receive_dropped, 0);
             let again = pair.statistics(Side::Caller).packets_retransmitted;
-            assert!(again <= 10, "{filter}, seed {seed}: {again} of 2000 sent again");
+            assert!(again <= 10, "{filter}, seed {seed}: {again} retransmissions of 2000");
         }
     }
 }
 
-/// Both directions have their filter, and their losses.
+/// Both directions have a filter, and losses.
 #[test]
 fn both_directions_are_protected() {
     let mut pair = connected(6, lossy(0.02), "fec,cols:8,rows:8,arq:onreq");
@@ -291,8 +291,8 @@ fn both_directions_are_protected() {
     }
 }
 
-/// The link is gone for longer than two matrices: what was lost is asked for where both ends agreed
-/// so, and the filter works again behind it.
+/// The outage is longer than two matrices: lost packets are reported if both ends agreed so, and
+/// the filter works again after it.
 #[test]
 fn an_outage_longer_than_the_matrices_is_survived() {
     for (arq, missing) in [("onreq", 0), ("never", 100)] {
@@ -313,13 +313,13 @@ fn an_outage_longer_than_the_matrices_is_survived() {
         let delivered = pair.delivered(Side::Caller).len();
         let receiver = pair.statistics(Side::Listener);
         assert_eq!(delivered, 1_000 - missing, "{arq}");
-        assert!(receiver.packets_filter_supplied >= 1, "the loss behind the outage was rebuilt");
+        assert!(receiver.packets_filter_supplied >= 1, "the loss after the outage was rebuilt");
         assert_eq!(receiver.packets_ignored, 0);
     }
 }
 
-/// A stream pauses in the middle of a row: with `never`, its end is not sent again, but rebuilt
-/// when the row goes on.
+/// A stream pauses in the middle of a row: with `never`, its last packet is not retransmitted, but
+/// rebuilt when the row continues.
 #[test]
 fn a_pause_in_the_middle_of_a_group_does_no_harm() {
     for arq in ["never", "onreq", "always"] {
@@ -334,9 +334,9 @@ fn a_pause_in_the_middle_of_a_group_does_no_harm() {
     }
 }
 
-/// Packets that only look like the filter's are counted and change nothing.
+/// Forged parity packets are counted and change nothing.
 #[test]
-fn forged_filter_packets_are_ignored() {
+fn forged_parity_packets_are_ignored() {
     let mut pair = connected(1, link(), "fec,cols:5,rows:4,arq:never");
     stream(&mut pair, 200);
     let dest = pair.info(Side::Listener).socket_id;
@@ -365,7 +365,7 @@ fn forged_filter_packets_are_ignored() {
 
 /// Across the wrap of sequence numbers, with losses in bursts.
 #[test]
-fn rebuilding_goes_on_across_the_wrap_of_numbers() {
+fn packets_are_rebuilt_across_the_wrap_of_sequence_numbers() {
     for seed in crate::wraps::SEEDS {
         let bursts = link().with_loss(Loss::bursts(0.04, 2.0)).expect("shares");
         let mut pair = connected(seed, bursts, "fec,cols:10,rows:6,arq:always");
@@ -379,10 +379,10 @@ fn rebuilding_goes_on_across_the_wrap_of_numbers() {
     }
 }
 
-/// Parity packets go out at once behind the packet that ends their group, and are no part of a
-/// stream without a filter.
+/// A parity packet is sent directly after the packet that ends its group. A stream without a filter
+/// has none.
 #[test]
-fn parity_goes_out_with_the_packet_that_ends_its_group() {
+fn parity_is_sent_after_the_packet_that_ends_its_group() {
     let sent = |config: Config| {
         let mut pair = Pair::symmetric(1, link());
         pair.connect(config, latency(400));
@@ -398,14 +398,14 @@ fn parity_goes_out_with_the_packet_that_ends_its_group() {
         .filter(|&i| sent[i].1 == MsgNo::CONTROL)
         .map(|i| (i, sent[i].0 - sent[i - 1].0))
         .collect();
-    // The first row; five columns, and with the fifth the second row; and the same again.
+    // The first row; five columns, and with the fifth the second row; and so on.
     let places = [5, 7, 9, 11, 13, 15, 16, 22, 24, 26, 28, 30, 32, 33];
     assert_eq!(ends.iter().map(|(i, _)| *i).collect::<Vec<_>>(), places);
     assert!(ends.iter().all(|(_, wait)| *wait < MS(1)), "{ends:?}");
 }
 
 #[test]
-fn two_ends_of_a_rendezvous_must_wish_the_same() {
+fn both_ends_of_a_rendezvous_must_give_the_same_filter() {
     for seed in 0..4 {
         let config = filtered(400, "fec,cols:5,arq:never");
         let mut pair = Pair::symmetric(seed, link());

@@ -1,5 +1,5 @@
-//! One packet in the true peer's name, from its address and with the right socket ID: whoever can
-//! send that into a session without encryption may cost a moment of it, but not the stream.
+//! One forged packet with the peer's address and the right socket ID. In a session without
+//! encryption it may affect the stream for a moment, but not for longer.
 
 use punctual_proto::{CloseReason, SeqNo, SocketId};
 use punctual_units::Instant;
@@ -12,24 +12,24 @@ use crate::node::number_of;
 use crate::pair::{Pair, Side};
 use crate::{MS, SECS, latency, link};
 
-/// Small, half the window, the window, and 2^30; and what is known to have done harm.
+/// Small, half the window, the window, and 2^30; and values that have done harm.
 const FAR: [u32; 7] = [10, 900, 8_000, 65_536, 100_000, 131_072, 1 << 30];
-/// Microseconds: a little, more than the latency, more than any clock is off, and far.
+/// Microseconds: a little, more than the latency, more than any error of a clock, and far.
 const TIMES: [u32; 5] = [10_000, 300_000, 1_900_000, 60_000_000, 1 << 30];
 const LATENCY: u64 = 120;
-/// Messages a latency: one each millisecond, 10 Mb/s.
+/// Messages within the latency: one per millisecond, 10 Mb/s.
 const A_LATENCY: usize = 120;
 
-/// What whoever forges knows of a session.
+/// The attacker's knowledge of a session.
 #[derive(Clone, Copy)]
 struct Known {
-    /// The number that the sender sends next.
+    /// The sender's next sequence number.
     next: SeqNo,
     /// The number of the newest ACK.
     ack: u32,
     at_sender: SocketId,
     at_receiver: SocketId,
-    /// What the sender's clock shows, microseconds, and the receiver's.
+    /// The sender's timestamp, microseconds, and the receiver's.
     sender_time: u32,
     receiver_time: u32,
 }
@@ -48,7 +48,7 @@ impl Known {
         forged(self.at_sender, Timestamp::from_micros(self.receiver_time), control)
     }
 
-    /// An ACK that tells of no room.
+    /// An ACK that reports no room.
     fn ack(&self, number: u32, next: SeqNo, micros: u32, rate: u32) -> Vec<u8> {
         let link = AckLink { rtt_us: micros, rtt_var_us: micros, free_buffer: 0 };
         let rates =
@@ -58,10 +58,10 @@ impl Known {
     }
 }
 
-type Says = fn(&Known) -> Control<'static>;
+type MakeControl = fn(&Known) -> Control<'static>;
 type Forge = Box<dyn Fn(&Known) -> Vec<Vec<u8>>>;
 
-/// A case's name, whom it is sent to, and the datagrams.
+/// The name of a case, its destination, and its datagrams.
 struct Case {
     name: String,
     to: Side,
@@ -83,7 +83,7 @@ fn report(known: &Known, first: SeqNo, last: SeqNo) -> Vec<Vec<u8>> {
     vec![known.for_sender(Control::Nak(list.as_list()))]
 }
 
-/// Each packet type and each number in it that means something to the receiver of the stream.
+/// Each packet type for the receiver of the stream, and each number in it that has a meaning.
 fn to_the_receiver() -> Vec<Case> {
     let to = Side::Listener;
     let mut cases = Vec::new();
@@ -137,7 +137,7 @@ fn to_the_receiver() -> Vec<Case> {
     cases
 }
 
-/// The same to its sender.
+/// Each packet type for the sender of the stream, and each number in it that has a meaning.
 fn to_the_sender() -> Vec<Case> {
     let to = Side::Caller;
     let mut cases = Vec::new();
@@ -178,11 +178,11 @@ fn to_the_sender() -> Vec<Case> {
     cases
 }
 
-/// What says nothing of numbers, to both.
+/// Packets without sequence numbers, to both ends.
 fn to_both() -> Vec<Case> {
     let mut cases = Vec::new();
     for to in [Side::Caller, Side::Listener] {
-        let controls: [(&str, Says); 6] = [
+        let controls: [(&str, MakeControl); 6] = [
             ("an idle keepalive", |_| Control::KeepAliveIdle),
             ("a congestion warning", |_| Control::CongestionWarning),
             ("PEERERROR", |_| Control::PeerError(4_000)),
@@ -202,7 +202,7 @@ fn to_both() -> Vec<Case> {
     cases
 }
 
-/// A stream of 10 Mb/s, 300 ms old, and what there is to know of it.
+/// A stream of 10 Mb/s, 300 ms old, and the attacker's knowledge of it.
 fn streaming() -> (Pair, Known) {
     let mut pair = Pair::symmetric(1, link());
     pair.connect(latency(LATENCY), latency(LATENCY));
@@ -223,7 +223,7 @@ fn streaming() -> (Pair, Known) {
     (pair, known)
 }
 
-/// Sends it into a stream; what is wrong with the stream then, if anything.
+/// Sends a case into a stream. Returns the damage to the stream, if any.
 fn harm(case: &Case) -> Option<String> {
     let (mut pair, known) = streaming();
     let sent_before = pair.caller.sent.len();
@@ -268,24 +268,24 @@ fn assert_harmless(cases: &[Case]) {
 }
 
 #[test]
-fn a_packet_forged_to_the_receiver_costs_a_latency_of_messages_at_most() {
+fn a_packet_forged_to_the_receiver_costs_one_latency_of_messages() {
     assert_harmless(&to_the_receiver());
 }
 
 #[test]
-fn a_packet_forged_to_the_sender_costs_a_latency_of_messages_at_most() {
+fn a_packet_forged_to_the_sender_costs_one_latency_of_messages() {
     assert_harmless(&to_the_sender());
 }
 
 #[test]
-fn a_forged_packet_without_numbers_costs_nothing() {
+fn a_forged_packet_without_sequence_numbers_costs_nothing() {
     assert_harmless(&to_both());
 }
 
-/// Nothing tells a forged SHUTDOWN from the peer's own, which the draft does not protect: what was
-/// received before it is delivered, and the application is told that the peer has left.
+/// A forged shutdown looks like the peer's own one, which the draft does not protect: messages that
+/// were received before are delivered, and the application learns that the peer has left.
 #[test]
-fn a_forged_shutdown_ends_the_session_as_the_peers_own_would() {
+fn a_forged_shutdown_ends_the_session_like_the_peers_own() {
     let (mut pair, known) = streaming();
     let received = pair.statistics(Side::Listener).packets_received_unique as usize;
     let remote = pair.caller.address;
@@ -295,9 +295,9 @@ fn a_forged_shutdown_ends_the_session_as_the_peers_own_would() {
     assert_eq!(pair.delivered(Side::Caller), (0..received as u32).collect::<Vec<_>>());
 }
 
-/// A stream that really goes on elsewhere, after an outage longer than the buffer holds.
+/// A stream that really continues far ahead, after an outage longer than the buffer.
 #[test]
-fn numbers_that_go_on_elsewhere_after_silence_are_followed_at_once() {
+fn a_stream_that_continues_far_ahead_after_an_outage_is_followed() {
     let (mut pair, _) = streaming();
     pair.black_out(&[Side::Caller, Side::Listener], MS(400));
     for _ in 0..900 {

@@ -1,4 +1,4 @@
-//! Groups and what other features do with their links: encryption, path updates, the packet filter.
+//! Groups together with other features: encryption, path updates and the packet filter.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -14,19 +14,19 @@ use crate::pair::Side;
 use crate::random::Random;
 use crate::{MS, SECS, latency, link, lossy};
 
-/// One message each 2 ms: 5.3 Mb/s.
+/// One message every 2 ms: 5.3 Mb/s.
 const INTERVAL: Duration = Duration::from_millis(2);
-/// Bytes of a keystream that tell it from any other.
-const TELLING: usize = 32;
+/// The number of bytes that identify a keystream.
+const COMPARED: usize = 32;
 
 fn secured(mode: CryptoMode) -> Config {
     let config = latency(300).with_passphrase("correct horse").expect("a legal length");
     config.with_crypto_mode(mode)
 }
 
-/// A data packet without what a retransmission changes, and the keystream that it was sealed with:
-/// which message it is follows from its message number.
-fn unsealed(datagram: &[u8]) -> ([u8; 16], [u8; TELLING]) {
+/// The header of a data packet without the flag R, and the beginning of the keystream that it was
+/// encrypted with. The message follows from its number.
+fn unsealed(datagram: &[u8]) -> ([u8; 16], [u8; COMPARED]) {
     let header = data_header(datagram).expect("data");
     assert_ne!(header.key, KeyFlag::Clear);
     let clear = numbered(header.msgno.value() - 1);
@@ -36,10 +36,11 @@ fn unsealed(datagram: &[u8]) -> ([u8; 16], [u8; TELLING]) {
     (covered, stream)
 }
 
-/// Whatever went over whichever link in whichever direction: no piece of keystream was used for two
-/// packets. A copy on the same link may have the same one if it is the same packet, header and all:
-/// the tag of AES-GCM covers the header, and two of them under one nonce give its key away.
-fn assert_no_keystream_serves_twice(bond: &Bond) -> usize {
+/// Checks that no keystream was used for two different packets, on any link and in any direction. A
+/// retransmission may reuse one only if header and payload are the same: the tag of AES-GCM covers
+/// the header, and two tags for one nonce reveal the authentication key. Returns the number of
+/// keystreams.
+fn assert_no_keystream_is_used_twice(bond: &Bond) -> usize {
     let mut uses = HashMap::new();
     for record in &bond.records {
         for side in [Side::Caller, Side::Listener] {
@@ -54,7 +55,7 @@ fn assert_no_keystream_serves_twice(bond: &Bond) -> usize {
 }
 
 #[test]
-fn encrypted_groups_arrive_whole_and_no_keystream_serves_two_packets() {
+fn encrypted_groups_lose_nothing_and_use_no_keystream_twice() {
     for (seed, kind) in [(1, GroupKind::Broadcast), (2, GroupKind::Backup), (3, GroupKind::Balance)]
     {
         for mode in [CryptoMode::Ctr, CryptoMode::Gcm] {
@@ -71,19 +72,19 @@ fn encrypted_groups_arrive_whole_and_no_keystream_serves_two_packets() {
             bond.run_for(SECS(1));
             bond.assert_complete(Side::Caller);
             bond.assert_complete(Side::Listener);
-            assert_no_keystream_serves_twice(&bond);
+            assert_no_keystream_is_used_twice(&bond);
             for (endpoint, id) in bond.caller.members.clone().into_values() {
-                let info = bond.caller.endpoints()[endpoint].info(id).expect("it stands");
+                let info = bond.caller.endpoints()[endpoint].info(id).expect("a connection");
                 assert_eq!(info.send_key_state, KeyState::Secured);
             }
         }
     }
 }
 
-/// A link that is silenced and takes over again may be given numbers that it has sent already, now
-/// after its key was changed.
+/// A link that goes on standby and takes over again may send the same numbers again, now with a new
+/// key.
 #[test]
-fn keys_refreshed_during_takeovers_serve_no_two_packets() {
+fn key_refreshes_during_takeovers_use_no_keystream_twice() {
     for seed in 0..10 {
         let mut chance = Random(seed);
         let config = secured(CryptoMode::Gcm).with_key_refresh_rate(150).expect("in range");
@@ -99,11 +100,11 @@ fn keys_refreshed_during_takeovers_serve_no_two_packets() {
         }
         bond.run_for(SECS(1));
         bond.assert_complete(Side::Caller);
-        assert!(assert_no_keystream_serves_twice(&bond) > 1_000);
+        assert!(assert_no_keystream_is_used_twice(&bond) > 1_000);
     }
 }
 
-/// Every link has a key of its own: the same packet looks different on each.
+/// Every link has its own key: the same packet looks different on each.
 #[test]
 fn links_share_no_key() {
     let mut bond = Bond::new(3, GroupKind::Broadcast, &secured(CryptoMode::Ctr), &[link(), link()]);
@@ -134,8 +135,8 @@ fn a_wrong_passphrase_keeps_a_link_out_of_its_group() {
     bond.assert_complete(Side::Caller);
 }
 
-/// A link is followed to a new address as any connection is, the late ones too: those count from
-/// other numbers than their handshake said.
+/// A link is followed to a new address like any connection, even a link that joined late, whose
+/// sequence numbers differ from those of its handshake.
 #[test]
 fn every_link_is_followed_to_a_new_address() {
     for moving in [0, 1] {
@@ -148,7 +149,7 @@ fn every_link_is_followed_to_a_new_address() {
         bond.stream(Side::Caller, 100, INTERVAL);
         bond.addresses[moving] = SocketAddr::from(([203, 0, 113, 5], 20_000));
         bond.stream(Side::Caller, 200, INTERVAL);
-        // The other link is no help any more.
+        // The other link cannot help any more.
         bond.cut(1 - moving);
         bond.stream(Side::Caller, 500, INTERVAL);
         bond.run_for(SECS(1));

@@ -1,6 +1,6 @@
-//! Random groups from a seed: kinds, links, loads and faults, against what must hold whatever
-//! happens: nothing corrupt, doubled, out of order or early; every message is delivered or counted
-//! as lost; and when the links are well again, the stream is whole and punctual.
+//! Random groups, links, loads and faults from a seed. In every case, no message is corrupt,
+//! duplicate, out of order or early; every message is delivered or counted as lost; and when the
+//! links have healed, the stream is complete and on time.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use crate::pair::Side;
 use crate::random::Random;
 use crate::{MS, SECS};
 
-/// Seeds that are tried; `EXPLORER_SEEDS` names another count for a long run.
+/// The number of seeds; `EXPLORER_SEEDS` sets another one for a long run.
 const SEEDS: u64 = 60;
 
-/// What a seed decided, to be shown if it fails.
+/// The choices of a seed, which are printed if it fails.
 #[derive(Debug)]
 struct Plan {
     kind: GroupKind,
@@ -94,7 +94,7 @@ fn healthy(delay: Duration) -> LinkConfig {
     LinkConfig::default().with_delay(delay)
 }
 
-/// Streams for a while as the plan says; what the group does not take is not sent.
+/// Streams for a while by the plan. Messages that the group refuses do not count as sent.
 fn stream(bond: &mut Bond, plan: &Plan, time: Duration) {
     let end = bond.now + time;
     while bond.now < end {
@@ -107,7 +107,7 @@ fn stream(bond: &mut Bond, plan: &Plan, time: Duration) {
     }
 }
 
-/// Links fail, come back, change, end and are called again, one always staying.
+/// Links fail, recover, change, end and are called again; the first one never ends.
 fn trouble(bond: &mut Bond, plan: &Plan, links: &mut [LinkId], chance: &mut Random) {
     for _ in 0..plan.rounds {
         let path = chance.below(links.len() as u32) as usize;
@@ -139,12 +139,12 @@ fn judge(bond: &Bond, side: Side, whole_from: usize) {
     let mut next = 0;
     for (at, message) in &to.received {
         let number = number_of(&message.payload);
-        assert!(number >= next, "{number} is doubled or out of order");
+        assert!(number >= next, "{number} is duplicate or out of order");
         assert_eq!(message.lost_before, number - next, "before {number}");
         assert!(*at >= message.due, "{number} is early");
         if number as usize > whole_from {
-            assert_eq!(number, next, "the links are well again");
-            // The correction for the clocks may have moved meanwhile.
+            assert_eq!(number, next, "the links have healed");
+            // The correction of the drift may have changed meanwhile.
             assert!(*at <= message.due + MS(1), "{number} is late");
         }
         next = number + 1;

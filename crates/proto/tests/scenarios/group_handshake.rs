@@ -1,4 +1,4 @@
-//! How a connection becomes a link of a group, and who is refused.
+//! How a connection becomes a link of a group, and which callers are refused.
 
 use punctual_proto::{CloseReason, GroupKind, RejectReason};
 use punctual_wire::{
@@ -14,7 +14,7 @@ fn bond(seed: u64) -> Bond {
     Bond::new(seed, GroupKind::Backup, &latency(120), &[link(), link()])
 }
 
-/// The group blocks that went over a path from one end, without repetitions.
+/// The group extensions that one end sent over a path, without repetitions.
 fn groups(bond: &Bond, path: usize, side: Side) -> Vec<GroupExtension> {
     let handshakes = bond.records[path].handshakes(side);
     let blocks = handshakes.iter().flat_map(|(_, handshake, _)| &handshake.extensions);
@@ -44,7 +44,7 @@ fn both_ends_name_their_group_on_every_link() {
 }
 
 #[test]
-fn a_listener_lets_groups_in_only_if_it_is_told_to() {
+fn a_listener_accepts_groups_only_if_it_is_configured_to() {
     let mut bond = bond(2);
     bond.listener.endpoints()[0].listen(Some(latency(120)));
     bond.call(0, 0);
@@ -61,15 +61,15 @@ fn links_share_timestamps_time_base_and_latency() {
     let second = bond.call(1, 0);
     bond.run_for(SECS(1));
     let (endpoint, id) = bond.caller.members[&second];
-    let info = bond.caller.endpoints()[endpoint].info(id).expect("it stands");
+    let info = bond.caller.endpoints()[endpoint].info(id).expect("a connection");
     assert_eq!(info.receive_latency, MS(120));
-    // The second call began three seconds after the group did, and says so.
+    // The timestamp counts from the start of the group, three seconds before the second call.
     let first = &bond.records[1].of_kind(Side::Caller, Kind::Handshake)[0].1;
     let Ok(Packet::Control(packet)) = Packet::parse(first) else { panic!("a handshake") };
     assert_eq!(packet.timestamp.as_micros(), 3_000_000);
 }
 
-/// What the listener says to a conclusion whose group block was changed.
+/// The listener's answer to a conclusion with a changed group extension.
 fn answer_to(change: impl Fn(&mut GroupExtension)) -> HandshakeRequest {
     let mut bond = bond(4);
     bond.call(0, 0);
@@ -92,7 +92,7 @@ fn answer_to(change: impl Fn(&mut GroupExtension)) -> HandshakeRequest {
     listener.handle_datagram(bond.now, address(0), bytes.into());
     let mut answer = Vec::new();
     if listener.poll_transmit(bond.now, 1, &mut answer).is_none() {
-        // It waits for the application: nothing was wrong with it.
+        // The caller waits for the application: the conclusion passed the checks.
         return HandshakeRequest::Conclusion;
     }
     match Packet::parse(&answer) {
@@ -102,7 +102,7 @@ fn answer_to(change: impl Fn(&mut GroupExtension)) -> HandshakeRequest {
 }
 
 #[test]
-fn what_is_no_group_is_rejected() {
+fn invalid_group_extensions_are_rejected() {
     let refused = HandshakeRequest::Rejection(RejectReason::GROUP);
     assert_eq!(answer_to(|_| {}), HandshakeRequest::Conclusion);
     assert_eq!(answer_to(|group| group.kind = 0), refused);

@@ -1,4 +1,4 @@
-//! How a connection comes to be: loss, repetition, long round trips, what both ends agree on.
+//! The handshake of caller and listener: loss, repetition, long round trips, negotiation.
 
 use punctual_netem::{LinkConfig, Reorder};
 use punctual_proto::Config;
@@ -25,13 +25,13 @@ fn a_call_takes_two_round_trips() {
     assert_eq!(responses, [(MS(10), induction), (MS(30), conclusion)]);
     assert_eq!(back[0].2.len(), there[0].2.len(), "nothing is amplified");
     for (caller, listener) in [(&there[0].1, &back[0].1), (&there[1].1, &back[1].1)] {
-        assert_eq!(caller.isn, listener.isn, "both directions start at the caller's number");
+        assert_eq!(caller.isn, listener.isn, "both directions begin with the caller's number");
     }
 }
 
-/// An application that takes one caller stops listening as soon as it has it.
+/// An application that accepts a single caller stops listening afterwards.
 #[test]
-fn an_answer_that_was_lost_is_given_again_though_nobody_listens_any_more() {
+fn a_lost_answer_is_repeated_although_the_listener_has_closed() {
     let mut pair = Pair::symmetric(1, link());
     let mut answers = 0;
     pair.drop_where(move |side, datagram| {
@@ -51,9 +51,9 @@ fn an_answer_that_was_lost_is_given_again_though_nobody_listens_any_more() {
     pair.assert_complete(Side::Caller);
 }
 
-/// What gosrt, libsrt and others insist on, byte by byte.
+/// The bytes that gosrt, libsrt and others require.
 #[test]
-fn the_extensions_are_what_strict_peers_expect() {
+fn the_extensions_satisfy_strict_peers() {
     let mut pair = Pair::symmetric(1, link());
     let record = pair.record();
     let plain = latency(120).with_path_update(false).with_timed_requests(false);
@@ -66,7 +66,7 @@ fn the_extensions_are_what_strict_peers_expect() {
         assert_eq!(datagram[64..72], [0, command, 0, 3, 0, 1, 5, 5]);
         assert_eq!(datagram[72..76], [0, 0, 0, 0xBF]);
         assert_eq!(datagram[76..], [0, 120, 0, 120]);
-        assert_eq!(conclusion.socket_id.value() & 0xC000_0000, 0, "not a group's, not negative");
+        assert_eq!(conclusion.socket_id.value() & 0xC000_0000, 0, "neither a group's nor negative");
     }
     let (_, induction, datagram) = record.handshakes(Side::Caller).remove(0);
     assert_eq!((induction.version, induction.extension_field, induction.cookie), (4, 2, 0));
@@ -75,7 +75,7 @@ fn the_extensions_are_what_strict_peers_expect() {
     assert_eq!(datagram[48..52], [2, 2, 0, 192]);
 }
 
-/// Each end tells the other the address at which it sees it, IPv6 in full.
+/// Each end sends the other the address at which it sees it, IPv6 in full.
 #[test]
 fn handshakes_carry_the_peers_address_of_either_family() {
     for ipv6 in [false, true] {
@@ -94,10 +94,11 @@ fn handshakes_carry_the_peers_address_of_either_family() {
     }
 }
 
-/// A flag, because gosrt refuses a handshake with a block that it does not know; everybody passes
-/// over flags that he does not know. A listener sets it for those only that did.
+/// Path updates are announced by a flag, because gosrt refuses handshakes with an unknown
+/// extension, while all implementations ignore unknown flags. A listener sets it only if the caller
+/// did.
 #[test]
-fn path_updates_are_offered_by_a_flag_and_granted_to_those_who_offer_them() {
+fn path_updates_are_offered_by_a_flag_and_granted_if_offered() {
     for (ours, theirs) in [(true, true), (true, false), (false, true), (false, false)] {
         let mut pair = Pair::symmetric(1, link());
         let record = pair.record();
@@ -119,9 +120,9 @@ fn any_handshake_packet_may_be_lost() {
             kind(datagram) == Kind::Handshake && seen == lost + 1
         });
         pair.connect(latency(120), latency(120));
-        // The first pause of an induction; of a conclusion, one and a half of the round trip.
-        let pause = if lost < 2 { MS(50) } else { MS(30) };
-        assert_eq!(pair.elapsed(), MS(40) + pause, "packet {lost}");
+        // The first interval of an induction; for a conclusion, one and a half round trips.
+        let interval = if lost < 2 { MS(50) } else { MS(30) };
+        assert_eq!(pair.elapsed(), MS(40) + interval, "packet {lost}");
         pair.untap();
         pair.stream(Side::Caller, 100, MS(2));
         pair.run_for(MS(500));
@@ -130,7 +131,7 @@ fn any_handshake_packet_may_be_lost() {
     }
 }
 
-/// The answer to the second induction tells the time since that one.
+/// The answer to the second induction gives the time since that one.
 #[test]
 fn a_round_trip_is_measured_although_the_induction_was_repeated() {
     let mut pair = Pair::symmetric(1, LinkConfig::default().with_delay(MS(30)));
@@ -144,11 +145,11 @@ fn a_round_trip_is_measured_although_the_induction_was_repeated() {
     });
     pair.connect(latency(120), latency(120));
     let times: Vec<_> = record.handshakes(Side::Caller).iter().map(|(at, ..)| *at).collect();
-    // The round trip takes 60 ms: its answer comes at 110 ms, and the repetition 90 ms later.
+    // The round-trip time is 60 ms: its answer comes at 110 ms, and the repetition 90 ms later.
     assert_eq!(times, [MS(0), MS(50), MS(110), MS(200)]);
 }
 
-/// What a listener answers more than once costs it little, and is bounded.
+/// Repetitions cost a listener little, but their number is limited.
 #[test]
 fn a_long_round_trip_makes_few_repetitions() {
     let mut pair = Pair::symmetric(1, LinkConfig::default().with_delay(MS(150)));
@@ -163,7 +164,7 @@ fn a_long_round_trip_makes_few_repetitions() {
 }
 
 #[test]
-fn bad_links_delay_a_call_and_do_not_spoil_it() {
+fn bad_links_delay_a_call_but_do_not_make_it_fail() {
     let late = Reorder::Late { share: 0.3, by: MS(300) };
     for seed in 0..20 {
         let bad = lossy(0.4)
@@ -186,14 +187,15 @@ fn bad_links_delay_a_call_and_do_not_spoil_it() {
     }
 }
 
-/// Callers repeat their conclusion blindly, so on a long path it comes several times.
+/// A caller repeats its conclusion until it is answered, so that it arrives several times over a
+/// long path.
 #[test]
 fn a_long_round_trip_makes_one_connection_and_an_exact_time_base() {
     let mut pair = Pair::symmetric(1, LinkConfig::default().with_delay(MS(400)));
     let record = pair.record();
     pair.connect(latency(1_500), latency(1_500));
     assert_eq!(pair.elapsed(), MS(1_600));
-    assert!(record.handshakes(Side::Caller).len() > 4, "repeated each 250 ms");
+    assert!(record.handshakes(Side::Caller).len() > 4, "repeated every 250 ms");
     for side in [Side::Caller, Side::Listener] {
         pair.stream(side, 500, MS(2));
         pair.run_for(SECS(3));
@@ -248,7 +250,7 @@ fn data_that_overtakes_the_response_is_kept() {
 }
 
 #[test]
-fn many_calls_at_once_are_many_connections() {
+fn many_simultaneous_calls_make_as_many_connections() {
     let mut pair = Pair::symmetric(1, lossy(0.1));
     pair.connect(latency(120), latency(120));
     let remote = pair.listener.address;
@@ -326,14 +328,14 @@ fn the_stream_id_arrives_as_it_was_sent() {
 }
 
 #[test]
-fn the_application_may_take_its_time() {
+fn the_application_may_take_long_to_accept() {
     let mut pair = Pair::symmetric(1, link());
     pair.accepts = false;
     pair.call(latency(120), latency(120));
     pair.run_for(MS(2_500));
-    assert_eq!(pair.listener.incoming.len(), 1, "asked once, however often the caller repeats");
+    assert_eq!(pair.listener.incoming.len(), 1, "one event for all repetitions");
     let incoming = pair.listener.incoming.pop_front().expect("a caller");
-    // With a configuration of its own, made for this stream ID.
+    // With a configuration for this stream ID.
     let accepted = pair.listener.endpoint.accept(pair.now, incoming.id, Some(latency(700)));
     pair.listener.connection = Some(accepted.expect("waits"));
     pair.run_for(MS(100));
@@ -345,10 +347,10 @@ fn the_application_may_take_its_time() {
 }
 
 #[test]
-fn a_caller_that_comes_again_from_the_same_port_is_a_new_caller() {
+fn a_restarted_caller_on_the_same_port_is_a_new_caller() {
     let mut pair = Pair::symmetric(1, link());
     pair.connect(latency(120), latency(120));
-    // The program was killed and started again: no farewell, another socket ID.
+    // The program was killed and restarted: no shutdown, another socket ID.
     let first = pair.listener.connection;
     pair.caller.connected = false;
     pair.call(latency(120), latency(120));
@@ -361,7 +363,7 @@ fn a_caller_that_comes_again_from_the_same_port_is_a_new_caller() {
 }
 
 #[test]
-fn a_blackout_in_the_middle_of_the_handshake() {
+fn a_handshake_survives_a_blackout() {
     for dark_from in [5, 15, 25, 35] {
         let mut pair = Pair::symmetric(1, link());
         pair.call(latency(120), latency(120));

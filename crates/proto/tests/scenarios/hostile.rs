@@ -1,5 +1,5 @@
-//! What others may send: floods, forgeries, replays, garbage. Nothing of it changes a session, ends
-//! it, or makes memory grow.
+//! Floods, forgeries, replays and garbage from others: none of it changes a session, ends it, or
+//! makes memory grow.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use crate::{MS, SECS, latency, link};
 
 const BOTH: [Side; 2] = [Side::Caller, Side::Listener];
 
-/// Without the drift tracer, whose word the timestamps of forged packets would be.
+/// Without the drift tracer, which the timestamps of forged packets would influence.
 pub fn untraced() -> Config {
     latency(120).with_drift_tracer(false)
 }
@@ -31,7 +31,7 @@ pub fn streaming(seed: u64) -> Pair {
     pair
 }
 
-/// The stream goes on, and everything that was ever sent was delivered at its tick.
+/// Checks that the stream continues, and that everything was delivered on time.
 #[track_caller]
 pub fn expect_no_harm(pair: &mut Pair) {
     pair.stream(Side::Caller, 250, MS(2));
@@ -40,7 +40,7 @@ pub fn expect_no_harm(pair: &mut Pair) {
     assert!(pair.delays(Side::Caller).iter().all(|&delay| delay == MS(130)));
     assert_eq!((pair.caller.closed(), pair.listener.closed()), (None, None));
     let receiver = pair.statistics(Side::Listener);
-    // Garbage may look encrypted; that is counted there as well.
+    // Garbage may look encrypted, which counts as dropped too.
     assert_eq!(receiver.packets_receive_dropped, receiver.packets_undecrypted);
 }
 
@@ -73,7 +73,7 @@ fn anywhere(chance: &mut Random) -> SocketAddr {
 }
 
 #[test]
-fn a_flood_of_inductions_leaves_no_state_and_the_listener_serves() {
+fn a_flood_of_inductions_leaves_no_state_and_callers_still_connect() {
     let mut chance = Random(1);
     let mut pair = Pair::symmetric(1, link());
     pair.call(latency(120), latency(120));
@@ -86,7 +86,7 @@ fn a_flood_of_inductions_leaves_no_state_and_the_listener_serves() {
             pair.run_for(MS(1));
         }
     }
-    assert!(pair.caller.connected, "a real caller came through");
+    assert!(pair.caller.connected, "a real caller connected");
     assert_eq!(pair.listener.endpoint.connection_count(), 1);
     assert!(pair.listener.incoming.is_empty() && pair.listener.gone.is_empty());
     pair.stream(Side::Caller, 250, MS(2));
@@ -95,7 +95,7 @@ fn a_flood_of_inductions_leaves_no_state_and_the_listener_serves() {
 }
 
 #[test]
-fn answers_that_cannot_be_sent_do_not_pile_up() {
+fn answers_that_cannot_be_sent_do_not_accumulate() {
     let mut chance = Random(2);
     let mut pair = Pair::symmetric(1, link());
     pair.listener.endpoint.listen(Some(latency(120)));
@@ -112,7 +112,7 @@ fn answers_that_cannot_be_sent_do_not_pile_up() {
 }
 
 #[test]
-fn no_answer_is_longer_than_its_question() {
+fn no_answer_is_longer_than_its_request() {
     let mut chance = Random(3);
     let mut pair = Pair::symmetric(1, link());
     let record = pair.record();
@@ -131,7 +131,7 @@ fn no_answer_is_longer_than_its_question() {
     }
 }
 
-/// Packets of every kind that would do something if they came from the peer.
+/// Packets of every kind that would have an effect if the peer had sent them.
 fn attacks(next: SeqNo, dest: SocketId) -> Vec<Vec<u8>> {
     let mut everything = LossListBuilder::new(364);
     assert!(everything.push(next.minus(200), next.minus(1)));
@@ -170,15 +170,15 @@ fn a_spoofed_source_changes_nothing() {
         let peer = pair.node(side.other()).address;
         let mut other_port = peer;
         other_port.set_port(peer.port() + 1);
-        let elsewhere = SocketAddr::from(([203, 0, 113, 9], peer.port()));
-        for remote in [other_port, elsewhere] {
+        let other_host = SocketAddr::from(([203, 0, 113, 9], peer.port()));
+        for remote in [other_port, other_host] {
             for attack in attacks(next, dest) {
                 pair.inject(side, remote, attack);
             }
         }
     }
     assert_eq!(snapshots(&mut pair), before);
-    // One challenge to each of the four addresses, if anything, and nothing else.
+    // At most one challenge to each of the four addresses, and nothing else.
     assert!(pair.strays.len() <= 4, "{} answers", pair.strays.len());
     let is_challenge = |datagram: &[u8]| matches!(control(datagram), Some(Control::Extension { body, .. }) if body.len() == 16);
     assert!(pair.strays.iter().all(|(_, datagram)| is_challenge(datagram)));
@@ -237,7 +237,7 @@ fn replayed_packets_change_nothing() {
 }
 
 #[test]
-fn a_session_replayed_truncated_changes_nothing() {
+fn a_truncated_replay_of_the_session_changes_nothing() {
     let mut pair = Pair::symmetric(1, link());
     let record = pair.record();
     pair.connect(untraced(), untraced());
@@ -289,8 +289,8 @@ fn garbage_changes_nothing() {
             let (side, dest) =
                 if i % 2 == 0 { (Side::Caller, at_caller) } else { (Side::Listener, at_listener) };
             if length >= 16 {
-                // Half of it addressed to the connection, in the peer's name; a quarter of that
-                // with a control type that exists.
+                // Half of these are addressed to the connection, and half of those have a valid
+                // control type.
                 if chance.next_u32().is_multiple_of(2) {
                     datagram[12..16].copy_from_slice(&dest.value().to_be_bytes());
                     if chance.next_u32().is_multiple_of(2) {

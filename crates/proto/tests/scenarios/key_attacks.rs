@@ -1,6 +1,6 @@
-//! Key messages of somebody who wants to do harm: of every wrong length, with every bit changed, at
-//! the wrong time, for another cipher or key length. None of them takes a key away, brings one in,
-//! or gets a clear packet out of an end that encrypts.
+//! Malicious key messages: of every wrong length, with every bit changed, at the wrong time, for
+//! another cipher or key length. None of them removes or introduces a key, or makes an encrypting
+//! end send an unencrypted packet.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ use crate::{MS, SECS, latency, link};
 
 const SECRET: &str = "correct horse";
 
-/// What carries a key message in a handshake: the caller's key, its return, the listener's own key.
+/// A key message in the handshake: the caller's key, its return, or the listener's own key.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     Offer,
@@ -27,8 +27,8 @@ enum Place {
     Own,
 }
 
-/// Calls while somebody changes the key message of one place, and says whether the caller connected
-/// and how many key messages were changed.
+/// Calls while an attacker changes one of the key messages. Returns the pair and the number of
+/// changed messages.
 fn call_with(place: Place, change: impl Fn(&mut Vec<u8>) + 'static) -> (Pair, usize) {
     let mut pair = Pair::symmetric(1, link());
     let changed = Rc::new(RefCell::new(0));
@@ -54,7 +54,7 @@ fn call_with(place: Place, change: impl Fn(&mut Vec<u8>) + 'static) -> (Pair, us
 }
 
 #[test]
-fn in_the_handshake_a_key_message_of_a_wrong_length_connects_nobody() {
+fn a_handshake_with_a_key_message_of_a_wrong_length_fails() {
     for place in [Place::Offer, Place::Return, Place::Own] {
         for words in (0..=40).filter(|words| *words != MESSAGE_LEN / 4) {
             let (pair, changed) = call_with(place, move |body| {
@@ -69,7 +69,7 @@ fn in_the_handshake_a_key_message_of_a_wrong_length_connects_nobody() {
 }
 
 #[test]
-fn in_the_handshake_a_key_message_with_one_bit_changed_connects_nobody() {
+fn a_handshake_with_one_changed_bit_in_a_key_message_fails() {
     for place in [Place::Offer, Place::Return, Place::Own] {
         for bit in 0..8 * MESSAGE_LEN {
             let (pair, changed) = call_with(place, move |body| body[bit / 8] ^= 1 << (bit % 8));
@@ -80,10 +80,10 @@ fn in_the_handshake_a_key_message_with_one_bit_changed_connects_nobody() {
     }
 }
 
-/// Somebody holds back a new key's message and sends it with each of its bits changed, and in every
-/// length, to the receiver, and to the sender as an answer.
+/// An attacker withholds the message of a new key, and sends it with each of its bits changed and
+/// in every length, to the receiver, and to the sender as an answer.
 #[test]
-fn after_the_handshake_a_changed_key_message_brings_no_key_in() {
+fn a_changed_key_message_after_the_handshake_introduces_no_key() {
     let mut pair = Pair::symmetric(1, link());
     pair.connect(refreshing(100, 20), refreshing(100, 20));
     let held = Rc::new(RefCell::new(Vec::new()));
@@ -123,7 +123,7 @@ fn after_the_handshake_a_changed_key_message_brings_no_key_in() {
             assert_eq!(states, (KeyState::Secured, KeyState::Secured));
         }
     }
-    // The old key serves on, and the new one as soon as its message gets through.
+    // The old key stays in use until the message of the new one gets through.
     pair.stream(Side::Caller, 100, MS(2));
     assert_eq!(pair.statistics(Side::Caller).key_refreshes, 0);
     pair.untap();
@@ -134,8 +134,8 @@ fn after_the_handshake_a_changed_key_message_brings_no_key_in() {
     assert!(pair.statistics(Side::Caller).key_refreshes > 1);
 }
 
-/// Messages that are right in themselves, made by somebody who knows the passphrase, but not what
-/// this connection agreed on.
+/// Valid key messages by an attacker who knows the passphrase, but not the terms of this
+/// connection.
 #[test]
 fn after_the_handshake_neither_cipher_nor_key_length_nor_salt_changes() {
     let mut pair = Pair::symmetric(1, link());
@@ -167,9 +167,9 @@ fn after_the_handshake_neither_cipher_nor_key_length_nor_salt_changes() {
     assert_eq!(pair.statistics(Side::Listener).packets_undecrypted, 0);
 }
 
-/// A connection in the clear stays one, whatever is said about keys.
+/// An unencrypted connection ignores all key messages.
 #[test]
-fn a_clear_connection_hears_nothing_of_keys() {
+fn an_unencrypted_connection_ignores_key_messages() {
     let mut pair = Pair::symmetric(1, link());
     pair.connect(latency(120), latency(120));
     let record = pair.record();
@@ -190,15 +190,15 @@ fn a_clear_connection_hears_nothing_of_keys() {
     assert_eq!(pair.statistics(Side::Listener).packets_ignored, 4);
     assert_eq!(pair.info(Side::Listener).send_key_state, KeyState::Unsecured);
     let answered = record.from(Side::Listener);
-    let spoke =
+    let has_answered =
         answered.iter().any(|(_, one)| matches!(control(one), Some(Control::Extension { .. })));
-    assert!(!spoke, "and gives no answer");
+    assert!(!has_answered, "it does not answer");
 }
 
-/// An end without a passphrase that was let in is asked by libsrt, which encrypts, to take its key.
-/// It says that it cannot, in fewer bytes than it was asked in, and goes on in the clear.
+/// libsrt sends its key message to an accepted peer without a passphrase. Our end answers with an
+/// error state, which is shorter than the message, and continues unencrypted.
 #[test]
-fn an_end_without_a_passphrase_says_so_when_it_is_asked_to_take_a_key() {
+fn an_end_without_a_passphrase_answers_a_key_message_with_its_state() {
     let mut pair = Pair::symmetric(1, link());
     pair.connect(secured(None, false), secured(Some(SECRET), false));
     let record = pair.record();
@@ -233,7 +233,7 @@ fn offered(record: &crate::record::Record) -> Vec<u8> {
     offer.expect("an encrypted call has one")
 }
 
-/// A key message as somebody makes it who knows the passphrase.
+/// A key message by an attacker who knows the passphrase.
 fn made(mode: CipherMode, length: KeyLength, salt: Salt, parity: Parity) -> Vec<u8> {
     let passphrase = Passphrase::new(SECRET).expect("a legal length");
     let kek = Kek::derive(&passphrase, &salt, length);
@@ -242,5 +242,5 @@ fn made(mode: CipherMode, length: KeyLength, salt: Salt, parity: Parity) -> Vec<
     KeyMessage::wrap(mode, salt, &keys, &kek).expect("one length").to_bytes()
 }
 
-/// A message with one key of 16 bytes.
+/// Bytes of a key message with one key of 16 bytes.
 const MESSAGE_LEN: usize = 56;

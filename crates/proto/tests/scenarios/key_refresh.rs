@@ -15,7 +15,7 @@ use crate::{MS, SECS, link, lossy};
 pub const KMREQ: u16 = 3;
 pub const KMRSP: u16 = 4;
 
-/// A new key each `rate` packets, announced `ahead` packets before.
+/// A new key every `rate` packets, announced `ahead` packets before.
 pub fn refreshing(rate: u32, ahead: u32) -> Config {
     secured(Some("correct horse"), true)
         .with_key_refresh_rate(rate)
@@ -24,7 +24,7 @@ pub fn refreshing(rate: u32, ahead: u32) -> Config {
         .expect("in range")
 }
 
-/// The body of a key message, or of the answer to one.
+/// The body of a key message, or of its answer.
 pub fn key_message(datagram: &[u8], wanted: u16) -> Option<Vec<u8>> {
     match control(datagram) {
         Some(Control::Extension { command, body }) if command == wanted => Some(body.to_vec()),
@@ -46,7 +46,7 @@ fn assert_whole(pair: &mut Pair, sides: &[Side]) {
 }
 
 #[test]
-fn a_key_serves_as_many_packets_as_it_should_and_is_announced_before() {
+fn a_key_is_announced_and_replaced_after_the_configured_packets() {
     let mut pair = Pair::symmetric(1, link());
     pair.connect(refreshing(100, 20), refreshing(100, 20));
     let record = pair.record();
@@ -65,7 +65,7 @@ fn a_key_serves_as_many_packets_as_it_should_and_is_announced_before() {
             announced.push(data);
         }
     }
-    assert_eq!(announced, [80, 180, 280, 380], "once each, where nothing is lost");
+    assert_eq!(announced, [80, 180, 280, 380], "once each if nothing is lost");
     assert_eq!(pair.statistics(Side::Caller).key_refreshes, 4);
     let returned = record.from(Side::Listener);
     let requests = sent.iter().filter_map(|(_, datagram)| key_message(datagram, KMREQ));
@@ -74,7 +74,7 @@ fn a_key_serves_as_many_packets_as_it_should_and_is_announced_before() {
 }
 
 #[test]
-fn streams_live_through_refreshes_under_loss() {
+fn streams_survive_key_refreshes_under_loss() {
     for mode in [CryptoMode::Ctr, CryptoMode::Gcm] {
         for seed in 0..6 {
             let mut pair = Pair::symmetric(seed, lossy(0.1));
@@ -118,7 +118,7 @@ fn an_unanswered_key_message_is_repeated_and_the_old_key_stays_in_use() {
 }
 
 #[test]
-fn an_outage_over_a_refresh_costs_what_an_outage_costs() {
+fn an_outage_during_a_refresh_costs_no_more_than_any_outage() {
     let mut pair = Pair::symmetric(1, link());
     pair.connect(refreshing(100, 20), refreshing(100, 20));
     pair.stream(Side::Caller, 70, MS(5));
@@ -136,9 +136,9 @@ fn an_outage_over_a_refresh_costs_what_an_outage_costs() {
     assert!(pair.statistics(Side::Caller).key_refreshes >= 4);
 }
 
-/// Each refresh happens while packets of the key before the last are still being sent again.
+/// Keys are refreshed while packets of older keys are still retransmitted.
 #[test]
-fn packets_of_keys_long_gone_are_sent_again_as_they_were() {
+fn packets_of_old_keys_are_retransmitted_unchanged() {
     let mut pair = Pair::symmetric(1, link());
     let config = refreshing(20, 9).with_latency(SECS(2)).expect("in range");
     pair.connect(config.clone(), config);
@@ -173,7 +173,7 @@ fn packets_of_keys_long_gone_are_sent_again_as_they_were() {
 }
 
 #[test]
-fn a_refresh_across_the_wrap_of_sequence_numbers() {
+fn keys_are_refreshed_across_the_wrap_of_sequence_numbers() {
     for seed in crate::wraps::SEEDS {
         let mut pair = Pair::symmetric(seed, lossy(0.05));
         pair.connect(refreshing(60, 20), refreshing(60, 20));
@@ -192,7 +192,7 @@ fn a_refresh_across_the_wrap_of_sequence_numbers() {
 }
 
 #[test]
-fn no_key_message_after_the_handshake_takes_a_key_away() {
+fn no_key_message_after_the_handshake_removes_a_key() {
     let mut pair = Pair::symmetric(1, link());
     let record = pair.record();
     pair.connect(refreshing(100, 20), refreshing(100, 20));
@@ -204,7 +204,7 @@ fn no_key_message_after_the_handshake_takes_a_key_away() {
     assert_eq!(old.len(), 3);
     let mut bodies = vec![Vec::new(), vec![0; 4], vec![3, 0, 0, 0], vec![0xFF; 1_400]];
     for message in &old {
-        // As it was, and in every length; with each byte changed.
+        // Unchanged, in every length, and with each byte changed.
         bodies.push(message.clone());
         bodies.extend((0..message.len()).map(|len| message[..len].to_vec()));
         bodies.push([&message[..], &[0; 4]].concat());
@@ -232,7 +232,7 @@ fn no_key_message_after_the_handshake_takes_a_key_away() {
     assert_eq!(pair.statistics(Side::Listener).packets_undecrypted, 0);
 }
 
-/// Answers that are none: the sender goes on asking, under the key that the peer has.
+/// After invalid answers, the sender repeats its key message, and keeps using the peer's key.
 #[test]
 fn a_forged_answer_changes_nothing() {
     let mut pair = Pair::symmetric(1, link());

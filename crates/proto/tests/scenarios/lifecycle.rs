@@ -1,4 +1,4 @@
-//! A connection's life: keepalives, silence, closing, and what is left afterwards.
+//! The life of a connection: keepalives, idle timeout, closing and release.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn lingering(linger: Duration) -> Config {
 }
 
 #[test]
-fn an_idle_hour_is_a_keepalive_a_second_and_nothing_else() {
+fn an_idle_connection_sends_one_keepalive_per_second_and_nothing_else() {
     let mut pair = connected(&latency(120));
     pair.stream(Side::Caller, 100, MS(2));
     pair.run_for(SECS(2));
@@ -37,7 +37,7 @@ fn an_idle_hour_is_a_keepalive_a_second_and_nothing_else() {
         assert_eq!(keepalives.len(), 3_600);
         assert!(keepalives.windows(2).all(|pair| pair[1].0 - pair[0].0 == SECS(1)));
     }
-    // A wake-up for each keepalive, and one a second for the peer's silence at most.
+    // A wake-up for each keepalive, and at most one per second for the idle timeout.
     let wakeups = [pair.caller.wakeups - before[0], pair.listener.wakeups - before[1]];
     assert!(wakeups.iter().all(|&count| count <= 2 * 3_600), "{wakeups:?}");
     assert_eq!((pair.caller.closed(), pair.listener.closed()), (None, None));
@@ -54,10 +54,10 @@ fn a_busy_connection_sends_no_keepalives() {
 }
 
 #[test]
-fn nothing_waits_where_nothing_is() {
+fn an_endpoint_without_connections_has_no_timers() {
     let mut pair = connected(&latency(120));
     pair.stream(Side::Caller, 100, MS(2));
-    // The listener forgets after three seconds that the caller has waited.
+    // The listener keeps a record of the caller for three seconds.
     pair.run_for(SECS(3));
     pair.close(Side::Caller);
     pair.run_for(SECS(1));
@@ -70,7 +70,7 @@ fn nothing_waits_where_nothing_is() {
 }
 
 #[test]
-fn a_close_is_told_to_the_peer_and_what_arrived_is_read_at_its_time() {
+fn a_close_informs_the_peer_and_received_messages_are_still_delivered() {
     for side in [Side::Caller, Side::Listener] {
         let mut pair = connected(&latency(120));
         pair.stream(side, 100, MS(2));
@@ -101,7 +101,7 @@ fn a_close_is_told_to_the_peer_and_what_arrived_is_read_at_its_time() {
     }
 }
 
-/// What is missing when the peer leaves will not come any more: the rest is delivered without it.
+/// Packets that are missing when the peer leaves will not come: they are skipped.
 #[test]
 fn a_gap_at_the_close_is_skipped() {
     let mut pair = connected(&latency(120).with_too_late_drop(false));
@@ -119,7 +119,7 @@ fn a_gap_at_the_close_is_skipped() {
 }
 
 #[test]
-fn a_linger_lets_the_rest_go_out() {
+fn a_linger_lets_buffered_messages_be_sent() {
     for seed in 0..5 {
         let mut pair = Pair::symmetric(seed, lossy(0.1));
         pair.connect(lingering(SECS(5)), lingering(SECS(5)));
@@ -140,9 +140,9 @@ fn a_linger_lets_the_rest_go_out() {
     }
 }
 
-/// As libsrt's live mode: what had not gone out, or was lost, is gone.
+/// As in libsrt's live mode: messages that were not sent, or were lost, are dropped.
 #[test]
-fn without_a_linger_a_close_drops_what_is_not_sent() {
+fn without_a_linger_a_close_drops_unsent_messages() {
     for (linger, whole) in [(Duration::ZERO, false), (SECS(5), true)] {
         let mut pair = Pair::symmetric(1, link());
         let slow =
@@ -169,7 +169,7 @@ fn a_linger_ends_in_time_on_a_dead_link() {
     let closed_at = pair.now;
     pair.close(Side::Caller);
     assert!(pair.run_while(SECS(10), |pair| pair.caller.closed().is_none()));
-    // The sender gives its messages up after 1020 ms; then nothing is left to wait for.
+    // The sender gives up its messages after 1020 ms; then the linger has nothing to wait for.
     let took = pair.now - closed_at;
     assert!((MS(800)..=MS(1_100)).contains(&took), "{took:?}");
 
@@ -184,7 +184,7 @@ fn a_linger_ends_in_time_on_a_dead_link() {
 }
 
 #[test]
-fn a_lost_farewell_is_noticed_by_the_silence() {
+fn after_a_lost_shutdown_the_idle_timeout_ends_the_connection() {
     for seconds in [1, 5, 60] {
         let timeout = SECS(seconds);
         let config = latency(120).with_peer_idle_timeout(timeout).expect("in range");
@@ -195,7 +195,7 @@ fn a_lost_farewell_is_noticed_by_the_silence() {
         pair.close(Side::Caller);
         assert!(pair.run_while(SECS(100), |pair| pair.listener.closed().is_none()));
         assert_eq!(pair.listener.closed(), Some(&CloseReason::Idle(timeout)));
-        // The last that was heard is the last message or an ACKACK soon after.
+        // The last packet is the last message, or an ACKACK soon after it.
         let silence = pair.now - pair.caller.sent[99];
         assert!((timeout..timeout + MS(50)).contains(&silence), "{silence:?}");
         assert_eq!(pair.delivered(Side::Caller).len(), 100);
@@ -217,7 +217,7 @@ fn a_silence_shorter_than_the_timeout_is_survived() {
 }
 
 #[test]
-fn both_ends_close_at_once() {
+fn both_ends_may_close_at_the_same_time() {
     let mut pair = connected(&latency(120));
     pair.stream(Side::Caller, 10, MS(2));
     pair.close(Side::Caller);
@@ -231,7 +231,7 @@ fn both_ends_close_at_once() {
 }
 
 #[test]
-fn closing_a_call_that_is_under_way() {
+fn a_call_can_be_closed_during_the_handshake() {
     let mut pair = Pair::symmetric(1, link());
     pair.call(latency(120), latency(120));
     pair.run_for(MS(15));
@@ -245,7 +245,7 @@ fn closing_a_call_that_is_under_way() {
 }
 
 #[test]
-fn a_release_says_farewell_and_forgets() {
+fn a_release_sends_a_shutdown_and_removes_the_connection() {
     let mut pair = connected(&latency(120));
     pair.stream(Side::Caller, 100, MS(2));
     let record = pair.record();
@@ -262,21 +262,21 @@ fn a_release_says_farewell_and_forgets() {
     pair.assert_complete(Side::Caller);
     assert!(pair.caller.closed.is_empty(), "no event follows");
 
-    // The same for a connection that was closed before: nothing more is said.
+    // A connection that was closed before sends nothing more.
     pair.release(Side::Listener);
     pair.run_for(SECS(1));
     assert!(record.of_kind(Side::Listener, Kind::Shutdown).is_empty());
 }
 
 #[test]
-fn a_close_is_heard_although_two_of_its_packets_are_lost() {
+fn a_close_reaches_the_peer_although_two_of_its_packets_are_lost() {
     let mut pair = connected(&latency(120));
     pair.stream(Side::Caller, 100, MS(2));
-    let mut said = 0;
+    let mut shutdowns = 0;
     pair.drop_where(move |side, datagram| {
-        let farewell = side == Side::Caller && crate::datagram::kind(datagram) == Kind::Shutdown;
-        said += u32::from(farewell);
-        farewell && said <= 2
+        let is_shutdown = side == Side::Caller && crate::datagram::kind(datagram) == Kind::Shutdown;
+        shutdowns += u32::from(is_shutdown);
+        is_shutdown && shutdowns <= 2
     });
     pair.close(Side::Caller);
     pair.run_for(SECS(1));

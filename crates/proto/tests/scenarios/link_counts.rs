@@ -1,4 +1,5 @@
-//! What a connection counts of its link: gaps, overtaken packets, round trips, transit.
+//! The counts of a connection about its link: gaps, reordered packets, round-trip times, one-way
+//! delays.
 
 use punctual_netem::{Jitter, LinkConfig, Reorder};
 
@@ -10,7 +11,7 @@ use crate::{MS, latency, link, lossy};
 fn gaps_are_counted_by_run_and_not_by_packet() {
     let mut pair = Pair::symmetric(1, link());
     pair.connect(latency(300), latency(300));
-    // Of 300 packets: one alone, then five in a row, then one alone.
+    // Of 300 packets: a single one, then five in a row, then a single one.
     let mut originals = 0;
     pair.drop_where(move |side, datagram| {
         let original = data_header(datagram).is_some_and(|header| !header.retransmitted);
@@ -27,7 +28,7 @@ fn gaps_are_counted_by_run_and_not_by_packet() {
 }
 
 #[test]
-fn overtaken_packets_are_told_from_lost_ones() {
+fn reordered_packets_are_distinguished_from_lost_ones() {
     for seed in 0..4 {
         let reorder = Reorder::Late { share: 0.05, by: MS(5) };
         let mut pair = Pair::symmetric(seed, link().with_reorder(reorder).expect("a share"));
@@ -41,7 +42,7 @@ fn overtaken_packets_are_told_from_lost_ones() {
 }
 
 #[test]
-fn round_trips_and_transits_are_those_of_the_link() {
+fn round_trip_times_and_delays_are_those_of_the_link() {
     let jitter = Jitter::Uniform { spread: MS(4) };
     let link = LinkConfig::default().with_delay(MS(30)).with_jitter(jitter);
     let mut pair = Pair::symmetric(3, link);
@@ -59,7 +60,7 @@ fn round_trips_and_transits_are_those_of_the_link() {
 }
 
 #[test]
-fn the_numbers_of_acks_tell_the_loss_of_the_way_back() {
+fn the_numbers_of_acks_show_the_loss_of_the_way_back() {
     let mut pair = Pair::new(4, link(), lossy(0.1));
     pair.connect(latency(300), latency(300));
     pair.stream(Side::Caller, 10_000, MS(2));
@@ -68,7 +69,7 @@ fn the_numbers_of_acks_tell_the_loss_of_the_way_back() {
     assert!((sent - 10..=sent).contains(&sender.acks_expected), "{sender:?}");
     let lost = sender.acks_missed * 100 / sender.acks_expected;
     assert!((8..=12).contains(&lost), "{lost} % of the ACKs were lost");
-    // At random, nine in ten are alone.
+    // With random losses, nine in ten are single.
     let mean = sender.acks_missed as f64 / sender.ack_gaps as f64;
     assert!((1.05..1.2).contains(&mean), "{mean} of them in a run");
 }

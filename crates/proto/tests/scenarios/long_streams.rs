@@ -1,5 +1,5 @@
-//! Streams that last: across refreshes of the keys, wraps of the numbers and changes of address,
-//! over a link that loses packets, nothing is lost that the latency leaves time for.
+//! Long streams over a lossy link: across key refreshes, wraps of the numbers and changes of
+//! address, nothing is lost that the latency leaves time for.
 
 use punctual_proto::MsgNo;
 
@@ -11,7 +11,7 @@ use crate::{MS, lossy};
 
 use std::time::Duration;
 
-/// Sends so many messages, one each `interval`, over a link that loses one in two hundred.
+/// Sends `count` messages, one every `interval`, over a link that loses one packet in two hundred.
 fn expect_nothing_lost(seed: u64, count: u32, interval: Duration) {
     let config = secured(Some("correct horse"), true)
         .with_latency(MS(600))
@@ -54,7 +54,7 @@ fn expect_nothing_lost(seed: u64, count: u32, interval: Duration) {
     assert_eq!(receiver.path_changes, u64::from((count + 9_999) / 20_000));
 }
 
-/// 83 minutes: timestamps wrap after 72, sequence numbers at once.
+/// 83 minutes: timestamps wrap after 72 minutes, sequence numbers soon after the start.
 #[test]
 fn a_long_stream_loses_nothing() {
     expect_nothing_lost(SEEDS[0], 200_000, MS(25));

@@ -1,9 +1,9 @@
-//! How long calls take over links that lose in both directions, and how many fail: ours beside one
-//! that repeats each 250 ms, to a listener that stays and to one that closes as soon as it has
-//! accepted, as srt-live-transmit does.
+//! The duration and the failures of calls over links with losses in both directions: our caller
+//! beside one that repeats every 250 ms, to a listener that stays open, and to one that closes as
+//! soon as it has accepted, as srt-live-transmit does.
 //!
-//! `cargo test -p punctual-proto --test scenarios lossy_calls -- --nocapture` prints the table that
-//! stands in docs/benchmarks.md.
+//! `cargo test -p punctual-proto --test scenarios lossy_calls -- --nocapture` prints the table in
+//! docs/handshake.md.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -23,9 +23,9 @@ use crate::{MS, SECS, latency};
 
 const CALLS: u64 = 1_000;
 
-/// What the calls of one kind came to.
+/// The results of the calls of one kind.
 struct Outcome {
-    /// How long those took that succeeded, in order.
+    /// The durations of the successful calls, sorted.
     times: Vec<Duration>,
 }
 
@@ -50,7 +50,7 @@ impl Outcome {
     }
 }
 
-/// A round trip of so long, of whose packets a share is lost.
+/// A link with this round-trip time and this share of lost packets.
 fn line(rtt: Duration, loss: f64) -> LinkConfig {
     LinkConfig::default().with_delay(rtt / 2).with_loss(Loss::Random(loss)).expect("a share")
 }
@@ -63,7 +63,7 @@ fn our_call(seed: u64, link: &LinkConfig, closes: bool) -> Option<Duration> {
     pair.caller.connected.then(|| pair.elapsed())
 }
 
-/// A model of libsrt's caller: whatever it asks for, it asks again each 250 ms, for 3 s.
+/// A model of libsrt's caller: it repeats each request every 250 ms, for 3 s.
 fn blind_call(seed: u64, link: &LinkConfig, closes: bool) -> Option<Duration> {
     let mut there = Link::<Vec<u8>>::new(link.clone(), seed ^ 1 << 56);
     let mut listener = Node::new(seed, 2, link.clone());
@@ -130,21 +130,21 @@ fn request(now: Instant, cookie: Option<u32>) -> Vec<u8> {
     forged(SocketId::LISTENER, timestamp, Control::Handshake(Box::new(handshake)))
 }
 
-/// Calls each way over such a line: ours, and the blind ones.
+/// Calls over such a link: ours, and those of the model.
 fn compare(rtt: Duration, loss: f64, closes: bool) -> [Outcome; 2] {
     let link = line(rtt, loss);
     let ours = Outcome::of(|seed| our_call(seed, &link, closes));
     let blind = Outcome::of(|seed| blind_call(seed, &link, closes));
     let listener = if closes { "closes" } else { "stays" };
-    let what = format!("{} ms | {:.0} % | {listener}", rtt.as_millis(), loss * 100.0);
-    ours.print(&format!("{what} | Punctual"));
-    blind.print(&format!("{what} | each 250 ms"));
+    let case = format!("{} ms | {:.0} % | {listener}", rtt.as_millis(), loss * 100.0);
+    ours.print(&format!("{case} | Punctual"));
+    blind.print(&format!("{case} | every 250 ms"));
     [ours, blind]
 }
 
-/// Of a hundred calls, 8 or 34 lose at least one of the four packets.
+/// Of a hundred calls, 8 or 34 lose at least one of their four packets.
 #[test]
-fn calls_over_lines_that_lose_wait_for_round_trips_and_not_for_250_ms() {
+fn calls_over_lossy_links_wait_for_round_trips_and_not_for_250_ms() {
     for (loss, within) in [(0.02, MS(90)), (0.1, MS(390))] {
         let [ours, blind] = compare(MS(20), loss, false);
         assert_eq!(ours.failures(), 0);
@@ -161,9 +161,9 @@ fn calls_over_lines_that_lose_wait_for_round_trips_and_not_for_250_ms() {
     }
 }
 
-/// What is lost with the only answer is lost for every caller: no repetition is answered any more.
+/// If the only answer is lost, every caller fails, since no repetition is answered.
 #[test]
-fn a_listener_that_closes_at_once_fails_only_calls_whose_answer_is_lost() {
+fn only_a_lost_answer_makes_a_call_to_a_closing_listener_fail() {
     for (loss, most) in [(0.02, 35), (0.1, 130)] {
         for rtt in [20, 100, 300] {
             let [ours, blind] = compare(MS(rtt), loss, true);

@@ -1,5 +1,5 @@
-//! Message numbers that come round to 1 in the middle of a stream: nothing is lost, put together
-//! wrongly or undecryptable there, whatever carries the stream.
+//! Message numbers that wrap to 1 in the middle of a stream: nothing is lost, joined wrongly or
+//! undecryptable, in any mode.
 
 use bytes::Bytes;
 use punctual_proto::{Config, CryptoMode, GroupKind, MsgNo, SendOptions, Transmission};
@@ -13,7 +13,7 @@ use crate::{MS, SECS, latency, link, lossy};
 /// Messages of a stream before the wrap.
 const BEFORE: u32 = 150;
 
-/// The number of the first message, so many before the wrap.
+/// The number of the first message, [`BEFORE`] messages before the wrap.
 fn first() -> MsgNo {
     MsgNo::new(MsgNo::MAX.value() - BEFORE + 1)
 }
@@ -27,7 +27,7 @@ fn number_at(place: u32) -> MsgNo {
     }
 }
 
-/// The ciphers that a stream may have, and none.
+/// The configuration without encryption, and with each cipher.
 fn ciphers(config: &Config) -> [Config; 3] {
     let secured = |mode| {
         let secured = config.clone().with_passphrase("correct horse").expect("a legal length");
@@ -36,7 +36,7 @@ fn ciphers(config: &Config) -> [Config; 3] {
     [config.clone(), secured(CryptoMode::Ctr), secured(CryptoMode::Gcm)]
 }
 
-/// Streams numbered messages both ways across the wrap, of which one in twenty is lost at first.
+/// Streams numbered messages both ways across the wrap, with a loss of one in twenty packets.
 fn stream_across(seed: u64, config: &Config) -> Pair {
     let mut pair = Pair::symmetric(seed, lossy(0.05)).count_from(first());
     pair.connect(config.clone(), config.clone());
@@ -57,19 +57,19 @@ fn stream_across(seed: u64, config: &Config) -> Pair {
         let headers = record.from(side).into_iter().filter_map(|(_, it)| data_header(&it));
         let controls = headers.filter(|header| header.msgno == MsgNo::CONTROL).count() as u64;
         let filter = statistics.packets_send_filter_extra;
-        assert_eq!(controls, filter, "only a filter's packets have the number 0");
+        assert_eq!(controls, filter, "only parity packets have the number 0");
     }
     pair
 }
 
 #[test]
-fn live_streams_go_on_behind_the_wrap_with_every_cipher() {
+fn live_streams_continue_after_the_wrap_with_every_cipher() {
     for (seed, config) in (1..).zip(ciphers(&latency(600))) {
         stream_across(seed, &config);
     }
 }
 
-/// A rebuilt packet's number follows from its neighbours', and AES-GCM proves it.
+/// The number of a rebuilt packet follows from its neighbours; AES-GCM verifies it.
 #[test]
 fn rebuilt_packets_have_the_right_numbers_with_every_cipher() {
     let filtered = latency(600).with_packet_filter("fec,cols:5,rows:5,arq:onreq");
@@ -79,7 +79,7 @@ fn rebuilt_packets_have_the_right_numbers_with_every_cipher() {
     }
 }
 
-/// Messages of one to nine packets; returns what was sent.
+/// Sends messages of one to nine packets, and returns them.
 fn send_messages(pair: &mut Pair, in_order: bool) -> Vec<Bytes> {
     let mut chance = Random(5);
     let mut sent = Vec::new();
@@ -97,7 +97,7 @@ fn send_messages(pair: &mut Pair, in_order: bool) -> Vec<Bytes> {
 }
 
 #[test]
-fn messages_of_several_packets_stay_whole_across_the_wrap() {
+fn messages_of_several_packets_are_complete_across_the_wrap() {
     let config = Config::file().with_transmission(Transmission::Messages);
     let [clear, ctr, _] = ciphers(&config);
     for (seed, config) in (1..).zip([clear, ctr]) {
@@ -118,9 +118,9 @@ fn messages_of_several_packets_stay_whole_across_the_wrap() {
     }
 }
 
-/// What is given up is announced by message number.
+/// Dropped messages are announced by their message numbers.
 #[test]
-fn messages_that_expire_around_the_wrap_take_no_others_with_them() {
+fn messages_that_expire_around_the_wrap_drop_no_others() {
     let config = Config::file().with_transmission(Transmission::Messages);
     let mut pair = Pair::symmetric(3, link()).count_from(first());
     pair.connect(config.clone(), config);
@@ -149,19 +149,19 @@ fn messages_that_expire_around_the_wrap_take_no_others_with_them() {
     let received: Vec<&Bytes> =
         pair.listener.received.iter().map(|it| &it.message.payload).collect();
     let missing = kept.iter().filter(|message| !received.contains(message)).count();
-    assert_eq!(missing, 0, "of those that do not expire");
-    assert!(pair.statistics(Side::Caller).packets_send_dropped > 0, "some do");
+    assert_eq!(missing, 0, "messages without a time to live");
+    assert!(pair.statistics(Side::Caller).packets_send_dropped > 0, "some expire");
 }
 
 #[test]
-fn groups_of_every_kind_go_on_behind_the_wrap() {
+fn groups_of_every_kind_continue_after_the_wrap() {
     for kind in [GroupKind::Broadcast, GroupKind::Backup, GroupKind::Balance] {
         for (seed, config) in (1..).zip(ciphers(&latency(400))) {
             let paths = [lossy(0.03), lossy(0.03).with_delay(MS(20))];
             let mut bond = Bond::new(seed, kind, &config, &paths).count_from(first());
             bond.connect(&[10, 5]);
             bond.stream(Side::Caller, BEFORE - 40, MS(2));
-            // The best link ends shortly before the wrap, and comes back behind it.
+            // The best link fails shortly before the wrap, and recovers after it.
             bond.cut(0);
             bond.stream(Side::Caller, 200, MS(2));
             bond.set_path(0, &lossy(0.03));

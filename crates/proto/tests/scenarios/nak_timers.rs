@@ -1,4 +1,4 @@
-//! NAK timers of single packets: reordered packets that are waited for, and custom policies.
+//! NAK timers for single packets: reordered packets, and custom policies.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::datagram::data_header;
 use super::pair::{Pair, Side};
 use super::{MS, SECS, latency, lossy};
 
-/// Streams over a link with a round trip of 60 ms, and returns what both ends count.
+/// Streams over a link with a round-trip time of 60 ms, and returns the statistics of both ends.
 fn stream(seed: u64, link: &LinkConfig, config: &Config) -> (Statistics, Statistics) {
     let mut pair = Pair::symmetric(seed, link.clone().with_delay(MS(30)));
     pair.connect(config.clone(), config.clone());
@@ -24,41 +24,41 @@ fn deadline(ms: u64) -> Config {
     latency(ms).with_retransmit_algorithm(RetransmitAlgorithm::Deadline)
 }
 
-fn overtaken(loss: f64) -> LinkConfig {
+fn reordering(loss: f64) -> LinkConfig {
     lossy(loss).with_reorder(Reorder::Late { share: 0.02, by: MS(5) }).expect("a share")
 }
 
 #[test]
-fn what_others_overtook_is_not_asked_for() {
+fn reordered_packets_cause_no_naks() {
     for seed in 0..3 {
-        let (sender, receiver) = stream(seed, &overtaken(0.0), &deadline(150));
+        let (sender, receiver) = stream(seed, &reordering(0.0), &deadline(150));
         let reordered = receiver.packets_reordered;
         assert!(reordered > 200, "seed {seed}: {reordered}");
-        // The first are taken for lost, until it is seen how late they come.
+        // The first ones are taken for lost, until their delay is known.
         let again = sender.packets_retransmitted;
-        assert!(again < reordered / 5, "seed {seed}: {again} of {reordered} sent again");
+        assert!(again < reordered / 5, "seed {seed}: {again} retransmissions of {reordered}");
         assert_eq!(receiver.packets_receive_dropped, 0, "seed {seed}");
     }
 }
 
-/// Packets are overtaken as often as lost, and all that is lost is still asked for as often.
+/// Packets are reordered as often as lost, and lost ones are still reported in time.
 #[test]
-fn waiting_for_what_was_overtaken_costs_no_losses() {
+fn waiting_for_reordered_packets_costs_no_losses() {
     let (mut without, mut with) = (0, 0);
     for seed in 0..3 {
-        let (sender, receiver) = stream(seed, &overtaken(0.02), &deadline(240));
+        let (sender, receiver) = stream(seed, &reordering(0.02), &deadline(240));
         let (orderly, _) = stream(seed, &lossy(0.02), &deadline(240));
         assert_eq!(receiver.packets_receive_dropped, 0, "seed {seed}");
         without += orderly.packets_retransmitted;
         with += sender.packets_retransmitted;
     }
-    assert!(with < without * 5 / 4, "{with} sent again, {without} where all keep their order");
+    assert!(with < without * 5 / 4, "{with} retransmissions, {without} without reordering");
 }
 
-/// A queue that overflows loses a hundred packets, and those behind them come without a pause. The
-/// latency leaves time for one round, and not for waiting until the stream has been silent.
+/// A queue that overflows loses a hundred packets, and the packets after them come without a pause.
+/// The latency leaves time for one retransmission, but not for waiting for a silence of the stream.
 #[test]
-fn a_long_burst_that_no_silence_announces_is_asked_for_at_once() {
+fn a_long_burst_within_a_stream_is_reported_at_once() {
     let mut pair = Pair::symmetric(1, LinkConfig::default().with_delay(MS(150)));
     pair.connect(latency(450), latency(450));
     pair.drop_where(|_, datagram| {
@@ -72,15 +72,16 @@ fn a_long_burst_that_no_silence_announces_is_asked_for_at_once() {
     assert_eq!(pair.statistics(Side::Listener).packets_receive_dropped, 0);
 }
 
-/// Where one round fits, and nothing can be waited for, a packet that others overtook is asked for.
+/// If only one retransmission fits the latency and no time is left to wait, a reordered packet is
+/// reported.
 #[test]
-fn what_costs_a_round_is_not_waited_for() {
-    let (sender, receiver) = stream(1, &overtaken(0.0), &deadline(62));
+fn reordered_packets_are_reported_if_waiting_costs_the_retransmission() {
+    let (sender, receiver) = stream(1, &reordering(0.0), &deadline(62));
     let reordered = receiver.packets_reordered;
     assert!(sender.packets_retransmitted > reordered / 2, "{sender:?} {reordered}");
 }
 
-/// Asks at once, and then each 10 ms, whatever is measured; no report is sent twice.
+/// Reports a loss at once, and then every 10 ms, regardless of measurements, without copies.
 #[derive(Debug)]
 struct Impatient;
 
@@ -97,7 +98,7 @@ impl NakPolicy for Impatient {
 }
 
 #[test]
-fn a_custom_nak_policy_decides() {
+fn a_custom_nak_policy_is_used() {
     let custom = NakAlgorithm::custom(|| Impatient);
     let sender = RetransmitAlgorithm::Aggressive;
     let config = latency(200).with_retransmit_algorithm(sender).with_nak_algorithm(custom);
@@ -105,7 +106,7 @@ fn a_custom_nak_policy_decides() {
         let (_, receiver) = stream(seed, &lossy(0.05), &config);
         let lost = receiver.packets_receive_lost;
         let again = receiver.packets_requested_again;
-        // 60 ms pass until the answer is there.
+        // The retransmission takes 60 ms.
         assert!((lost * 5..lost * 8).contains(&again), "seed {seed}: {again} for {lost}");
         assert!(receiver.packets_receive_dropped < lost / 20, "seed {seed}: {receiver:?}");
     }

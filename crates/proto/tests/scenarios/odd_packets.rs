@@ -1,5 +1,4 @@
-//! Packets in the peer's name that no honest peer sends: each is ignored, and nothing is believed
-//! that would lead astray.
+//! Forged packets that no honest peer sends: each is ignored, and none leads the stream astray.
 
 use punctual_wire::{Ack, AckLink, AckNo, Control, DropRequest, LossListBuilder, MsgNo, Timestamp};
 
@@ -9,7 +8,7 @@ use crate::pair::{Pair, Side};
 use crate::{MS, SECS, link};
 
 #[test]
-fn reports_and_acks_of_what_was_never_sent_are_ignored() {
+fn naks_and_acks_of_unsent_packets_are_ignored() {
     let mut pair = streaming(1);
     pair.run_for(MS(100));
     let (next, at_caller, _) = state(&mut pair);
@@ -44,9 +43,9 @@ fn reports_and_acks_of_what_was_never_sent_are_ignored() {
 }
 
 #[test]
-fn a_flood_of_reports_does_not_multiply_packets() {
+fn a_flood_of_naks_does_not_multiply_packets() {
     let mut pair = streaming(1);
-    // Nothing is acknowledged any more, so that there is something to report.
+    // Without ACKs, the packets of the NAKs stay in flight.
     pair.drop_where(|side, _| side == Side::Listener);
     pair.stream(Side::Caller, 200, MS(2));
     let (next, at_caller, _) = state(&mut pair);
@@ -71,7 +70,7 @@ fn a_flood_of_reports_does_not_multiply_packets() {
 }
 
 #[test]
-fn odd_drop_requests_are_ignored() {
+fn invalid_drop_requests_are_ignored() {
     let mut pair = streaming(1);
     let (next, _, at_listener) = state(&mut pair);
     let remote = pair.caller.address;
@@ -81,7 +80,7 @@ fn odd_drop_requests_are_ignored() {
         forged(at_listener, stamp, Control::DropRequest(request))
     };
     for (first, last) in [
-        // Reversed, far ahead, over the whole window and beyond, far back.
+        // Reversed, far ahead, larger than the window, far back.
         (next.minus(1), next.minus(50)),
         (next.plus(1_000_000), next.plus(1_000_001)),
         (next.minus(100), next.plus(200_000)),
@@ -91,7 +90,7 @@ fn odd_drop_requests_are_ignored() {
     ] {
         pair.inject(Side::Listener, remote, request(first, last));
     }
-    // The reversed one does not even parse; those that cost nothing count as true.
+    // The reversed one cannot be parsed; requests that drop nothing do not count as invalid.
     assert_eq!(pair.statistics(Side::Listener).packets_ignored, 2);
     expect_no_harm(&mut pair);
 }
@@ -132,7 +131,7 @@ fn a_single_packet_far_ahead_does_not_lead_astray() {
 }
 
 #[test]
-fn odd_timestamps_disturb_no_other_message() {
+fn invalid_timestamps_affect_no_other_message() {
     for shift in [3_000_000, 60_000_000, 0x7000_0000, 0x8000_0000, 0xFF00_0000u32] {
         let mut pair = Pair::symmetric(1, link());
         pair.connect(untraced(), untraced());
@@ -147,7 +146,8 @@ fn odd_timestamps_disturb_no_other_message() {
         pair.run_for(SECS(1));
         assert_eq!(pair.delivered(Side::Caller).len(), 1_000);
         for (i, delay) in pair.delays(Side::Caller).into_iter().enumerate() {
-            // The odd one counts as sent when it came, or as late: then the one before it rules.
+            // The message with the invalid timestamp counts as sent on arrival, or as late: then
+            // the due time of the one before it applies.
             let odd = i % 100 == 49;
             assert!(delay == MS(130) || odd && delay < MS(130), "message {i}: {delay:?}");
         }

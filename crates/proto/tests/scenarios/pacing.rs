@@ -1,4 +1,4 @@
-//! How fast packets leave: each limit holds over every second, and what the pacer shows of itself.
+//! The rate of the sender: each limit holds over every second; and the packet pairs of the pacer.
 
 use std::time::Duration;
 
@@ -13,10 +13,11 @@ use crate::record::Record;
 use crate::{MS, SECS, latency, link, lossy};
 
 const MBPS: fn(u64) -> Bitrate = Bitrate::from_mbps;
-/// What libsrt's rates count for a packet besides its payload; the link carries 16 of it.
+/// Bytes that libsrt's rates count for a packet in addition to its payload; the link carries 16 of
+/// them.
 const OVERHEAD: usize = 44;
 
-/// When each data packet left, and what it counts.
+/// The departure of each data packet, and the bytes that it counts.
 fn departures(record: &Record) -> Vec<(Duration, u64)> {
     let all = record.from(Side::Caller).into_iter();
     all.filter(|(_, datagram)| is_data(datagram))
@@ -37,7 +38,7 @@ fn rates(departures: &[(Duration, u64)], from: Duration, to: Duration) -> (Bitra
 }
 
 /// The default options with a send buffer that keeps everything.
-fn patient() -> Config {
+fn keeping_everything() -> Config {
     latency(120).with_send_drop_delay(None).with_send_buffer(BufferSize::Packets(100_000))
 }
 
@@ -51,7 +52,7 @@ fn stream_at(pair: &mut Pair, input: Bitrate, size: usize) {
     }
 }
 
-/// Feeds `input` into a connection and expects `limit` to be held and used, within 2 % over every
+/// Sends `input` over a connection, and expects that `limit` is kept and used within 2 % over every
 /// second: the credit for late wake-ups is 10 ms.
 #[track_caller]
 fn expect_rate(config: &Config, input: Bitrate, size: usize, limit: Bitrate) {
@@ -72,15 +73,15 @@ fn expect_rate(config: &Config, input: Bitrate, size: usize, limit: Bitrate) {
 #[test]
 fn an_absolute_limit_holds_for_originals_and_retransmissions_together() {
     for (limit, size) in [(MBPS(2), 1_316), (MBPS(2), 188), (MBPS(8), 1_316)] {
-        let config = patient().with_max_bandwidth(MaxBandwidth::Absolute(limit));
+        let config = keeping_everything().with_max_bandwidth(MaxBandwidth::Absolute(limit));
         expect_rate(&config, MBPS(12), size, limit);
     }
 }
 
 #[test]
-fn a_relative_limit_adds_the_overhead_to_the_given_input() {
+fn a_relative_limit_adds_the_overhead_to_the_configured_input() {
     for (overhead, limit) in [(5, 4_200_000), (25, 5_000_000), (100, 8_000_000)] {
-        let config = patient()
+        let config = keeping_everything()
             .with_max_bandwidth(MaxBandwidth::Relative)
             .with_input_bandwidth(MBPS(4))
             .with_overhead_bandwidth(overhead)
@@ -91,7 +92,7 @@ fn a_relative_limit_adds_the_overhead_to_the_given_input() {
 
 #[test]
 fn a_relative_limit_follows_the_measured_input() {
-    let config = patient().with_max_bandwidth(MaxBandwidth::Relative);
+    let config = keeping_everything().with_max_bandwidth(MaxBandwidth::Relative);
     for (least, input, limit) in [(0, 4, 5_000_000), (0, 8, 10_000_000), (8, 4, 10_000_000)] {
         let config = config.clone().with_min_input_bandwidth(MBPS(least));
         let mut pair = Pair::symmetric(1, link());
@@ -100,7 +101,7 @@ fn a_relative_limit_follows_the_measured_input() {
         let shown = pair.statistics(Side::Caller).max_bandwidth.as_bits_per_sec();
         assert!(shown.abs_diff(limit) < limit / 100, "{shown} instead of {limit}");
 
-        // A burst on top of it is held to the limit.
+        // A burst in addition is kept to the limit.
         let record = pair.record();
         for _ in 0..2_000 {
             pair.send(Side::Caller, vec![7; 1_316], SendOptions::default()).expect("room");
@@ -115,7 +116,7 @@ fn a_relative_limit_follows_the_measured_input() {
 
 #[test]
 fn the_measured_input_is_that_of_the_last_second() {
-    let config = patient().with_max_bandwidth(MaxBandwidth::Relative);
+    let config = keeping_everything().with_max_bandwidth(MaxBandwidth::Relative);
     let mut pair = Pair::symmetric(1, link());
     pair.connect(config.clone(), config);
     for (input, limit) in [(2, 2_500_000), (9, 11_250_000), (3, 3_750_000)] {
@@ -125,10 +126,10 @@ fn the_measured_input_is_that_of_the_last_second() {
     }
 }
 
-/// The explorer of worlds found it: the limit followed the input, and the input was what the limit
-/// let out of a full buffer, down to nothing.
+/// Found by random exploration: the limit followed the input, and the input was the rate at which a
+/// full buffer accepted messages, down to nothing.
 #[test]
-fn a_full_buffer_does_not_pull_a_relative_limit_down() {
+fn a_full_buffer_does_not_lower_a_relative_limit() {
     let config = latency(400)
         .with_too_late_drop(false)
         .with_max_bandwidth(MaxBandwidth::Relative)
@@ -161,7 +162,7 @@ fn a_full_buffer_does_not_pull_a_relative_limit_down() {
     assert!(after.send_buffer_packets < 10, "{} packets wait", after.send_buffer_packets);
 }
 
-/// Streams `count` messages of `size` bytes, one each `interval`, and expects that none waits.
+/// Streams `count` messages of `size` bytes, one every `interval`, and expects that none waits.
 #[track_caller]
 fn expect_no_wait(pair: &mut Pair, size: usize, interval: Duration, count: usize) {
     for n in 0..count {
@@ -172,8 +173,8 @@ fn expect_no_wait(pair: &mut Pair, size: usize, interval: Duration, count: usize
     }
 }
 
-/// A swarm of worlds found it: with the pace of a packet of mean size, small messages waited for
-/// minutes until the mean had followed, for it follows what is sent.
+/// Found by random exploration: with the pace of a packet of mean size, small messages waited for
+/// minutes until the mean had followed, since it follows the packets that are sent.
 #[test]
 fn messages_that_become_small_do_not_wait_under_a_relative_limit() {
     let config = latency(120).with_max_bandwidth(MaxBandwidth::Relative);
@@ -188,7 +189,7 @@ fn messages_that_become_small_do_not_wait_under_a_relative_limit() {
 }
 
 #[test]
-fn a_stream_goes_on_after_a_pause_under_a_relative_limit() {
+fn a_stream_continues_after_a_pause_under_a_relative_limit() {
     let config = latency(120).with_max_bandwidth(MaxBandwidth::Relative);
     let mut pair = Pair::symmetric(1, link());
     pair.connect(config.clone(), config);
@@ -201,9 +202,9 @@ fn a_stream_goes_on_after_a_pause_under_a_relative_limit() {
 }
 
 #[test]
-fn without_a_limit_a_burst_goes_out_at_ten_gigabits() {
+fn without_a_limit_a_burst_is_sent_at_ten_gigabits_per_second() {
     let mut pair = Pair::symmetric(1, link());
-    pair.connect(patient(), patient());
+    pair.connect(keeping_everything(), keeping_everything());
     let record = pair.record();
     for _ in 0..1_000 {
         assert!(pair.send_next(Side::Caller));
@@ -212,13 +213,13 @@ fn without_a_limit_a_burst_goes_out_at_ten_gigabits() {
     pair.assert_complete(Side::Caller);
     let departures = departures(&record);
     let took = departures[999].0 - departures[0].0;
-    // 1000 packets of 1360 bytes at 10 Gb/s are 1.09 ms, and the last 0.5 ms go out together.
+    // 1000 packets of 1360 bytes at 10 Gb/s are 1.09 ms, of which the last 0.5 ms are sent at once.
     assert!((Duration::from_micros(580)..MS(2)).contains(&took), "{took:?}");
 }
 
 #[test]
 fn every_sixteenth_packet_starts_a_probe_pair() {
-    let config = patient().with_max_bandwidth(MaxBandwidth::Absolute(MBPS(8)));
+    let config = keeping_everything().with_max_bandwidth(MaxBandwidth::Absolute(MBPS(8)));
     let mut pair = Pair::symmetric(1, link());
     pair.connect(config.clone(), config);
     let record = pair.record();
@@ -233,12 +234,12 @@ fn every_sixteenth_packet_starts_a_probe_pair() {
         .collect();
     assert_eq!(sent.len(), 500);
     let period = MBPS(8).time_for(1_360);
-    // The second packet after a rest may go out ahead of its time.
+    // The second packet after a pause may be sent ahead of its time.
     for pair in sent.windows(2).skip(2) {
         let gap = pair[1].0 - pair[0].0;
         match pair[0].1.value() % 16 {
             0 => assert_eq!(gap, Duration::ZERO, "{} and the next are a pair", pair[0].1),
-            1 => assert_eq!(gap, period * 2, "the pair is charged for afterwards"),
+            1 => assert_eq!(gap, period * 2, "the interval of the pair follows"),
             _ => assert_eq!(gap, period),
         }
     }
@@ -247,13 +248,13 @@ fn every_sixteenth_packet_starts_a_probe_pair() {
 #[test]
 fn probe_pairs_show_the_capacity_of_the_link() {
     for mbps in [6, 20, 100] {
-        // The link counts 16 bytes of headers a packet, the estimate a full MSS.
+        // The link counts 16 bytes of headers per packet, the estimate a full MSS.
         let narrow = link().with_rate(Some(MBPS(mbps))).with_queue(QueueLimit::Unlimited);
         let config = latency(120).with_max_bandwidth(MaxBandwidth::Relative);
         let mut pair = Pair::symmetric(1, narrow);
         pair.connect(config.clone(), config);
         for _ in 0..40 {
-            // A pair needs a second packet that waits.
+            // A probe pair needs a second packet that waits.
             for _ in 0..32 {
                 assert!(pair.send_next(Side::Caller));
             }
@@ -269,7 +270,7 @@ fn probe_pairs_show_the_capacity_of_the_link() {
 }
 
 #[test]
-fn the_receiver_tells_how_fast_packets_arrive() {
+fn the_receiver_reports_the_rate_at_which_packets_arrive() {
     let mut pair = Pair::symmetric(1, link());
     pair.connect(latency(120), latency(120));
     let record = pair.record();

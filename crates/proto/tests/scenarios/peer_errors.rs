@@ -1,4 +1,4 @@
-//! What goes wrong with a file at its receiver is told to its sender (PEERERROR).
+//! A receiver of files reports its errors to the sender (PEERERROR).
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -17,15 +17,15 @@ fn connected(config: &Config) -> Pair {
     pair
 }
 
-/// The listener's application says what went wrong.
-fn tell(pair: &mut Pair, error: PeerError) {
+/// The listener's application reports an error.
+fn report(pair: &mut Pair, error: PeerError) {
     let now = pair.now;
     let id = pair.listener.connection.expect("a connection");
     pair.listener.endpoint.tell_error(now, id, error);
     pair.run_for(MS(50));
 }
 
-/// Writes until there is no more room, with a reader that does not read.
+/// Writes until the buffers are full, with a reader that does not read.
 fn fill(pair: &mut Pair) {
     pair.listener.reads = false;
     let data = Bytes::from(vec![7; 1 << 20]);
@@ -42,17 +42,17 @@ fn fill(pair: &mut Pair) {
 }
 
 #[test]
-fn a_sender_that_waits_for_room_is_woken_up_and_told_once() {
+fn a_sender_that_waits_for_room_is_woken_up_and_gets_the_error_once() {
     let mut pair = connected(&Config::file());
     fill(&mut pair);
     let writable = pair.caller.writable;
-    tell(&mut pair, PeerError::FILE);
+    report(&mut pair, PeerError::FILE);
     assert_eq!(pair.caller.writable, writable + 1);
     let mut more = Bytes::from_static(b"more");
     assert_eq!(pair.write(Side::Caller, &mut more), Err(SendError::PeerError(PeerError::FILE)));
     assert_eq!(more, "more", "nothing was taken");
     assert_eq!(pair.info(Side::Caller).peer_error, Some(PeerError::FILE));
-    // The connection goes on: what the receiver makes of it is its own affair.
+    // The connection continues: the receiver decides whether to close it.
     assert_eq!(pair.write(Side::Caller, &mut more), Err(SendError::Full));
     pair.read(Side::Listener);
     assert!(pair.run_while(SECS(60), |pair| pair.caller.writable == writable + 1));
@@ -61,18 +61,18 @@ fn a_sender_that_waits_for_room_is_woken_up_and_told_once() {
 }
 
 #[test]
-fn a_sender_of_messages_is_told_although_there_is_room() {
+fn a_sender_of_messages_gets_the_error_although_there_is_room() {
     let mut pair = connected(&Config::file().with_transmission(Transmission::Messages));
-    tell(&mut pair, PeerError::FILE);
+    report(&mut pair, PeerError::FILE);
     let message = Bytes::from_static(b"a message");
-    let told = Err(SendError::PeerError(PeerError::FILE));
+    let error = Err(SendError::PeerError(PeerError::FILE));
     let options = SendOptions::default();
-    assert_eq!(pair.send(Side::Caller, message.clone(), options), told);
+    assert_eq!(pair.send(Side::Caller, message.clone(), options), error);
     assert_eq!(pair.send(Side::Caller, message, options), Ok(()));
 }
 
 #[test]
-fn a_receiver_that_leaves_at_once_is_not_taken_for_one_that_just_left() {
+fn a_receiver_that_closes_after_an_error_does_not_hide_the_error() {
     let mut pair = connected(&Config::file());
     let now = pair.now;
     let id = pair.listener.connection.expect("a connection");
@@ -86,7 +86,7 @@ fn a_receiver_that_leaves_at_once_is_not_taken_for_one_that_just_left() {
 }
 
 #[test]
-fn it_goes_out_once_with_libsrts_number() {
+fn the_error_is_sent_once_with_libsrts_number() {
     let mut pair = connected(&Config::file());
     let codes = Rc::new(RefCell::new(Vec::new()));
     let seen = Rc::clone(&codes);
@@ -96,13 +96,13 @@ fn it_goes_out_once_with_libsrts_number() {
         }
         false
     });
-    tell(&mut pair, PeerError::FILE);
+    report(&mut pair, PeerError::FILE);
     pair.run_for(SECS(3));
     assert_eq!(*codes.borrow(), [(Side::Listener, 4_000, 20)]);
 }
 
 #[test]
-fn live_streams_neither_send_nor_obey_it() {
+fn live_streams_neither_send_nor_accept_peer_errors() {
     let mut pair = connected(&latency(120));
     let now = pair.now;
     let id = pair.listener.connection.expect("a connection");

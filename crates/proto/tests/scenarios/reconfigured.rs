@@ -1,4 +1,4 @@
-//! Options that are changed while a connection runs: each takes effect at once, and those that the
+//! Options that are changed during a connection: each takes effect at once, and options that the
 //! handshake has settled are refused.
 
 use punctual_netem::{LinkConfig, Reorder};
@@ -14,7 +14,7 @@ use crate::{MS, SECS, latency, link, lossy};
 const MBPS: fn(u64) -> Bitrate = Bitrate::from_mbps;
 
 /// A send buffer that keeps everything, and libsrt's retransmission.
-fn patient() -> Config {
+fn keeping_everything() -> Config {
     latency(120)
         .with_send_drop_delay(None)
         .with_send_buffer(BufferSize::Packets(100_000))
@@ -27,7 +27,7 @@ fn connected(config: &Config, there: LinkConfig) -> Pair {
     pair
 }
 
-/// Submits 10.9 Mb/s for a second; packets sent in it.
+/// Submits 10.9 Mb/s for a second. Returns the number of packets that were sent in it.
 fn sent_in_a_second(pair: &mut Pair) -> u64 {
     let before = pair.statistics(Side::Caller).packets_sent;
     for _ in 0..1_000 {
@@ -43,7 +43,7 @@ fn change(pair: &mut Pair, change: impl FnOnce(Config) -> Config) {
     pair.configure(Side::Caller, |config| Ok(change(config))).expect("it can be changed");
 }
 
-/// Within 3 % of the packets of 1360 bytes that a second of this rate holds.
+/// Checks the number of packets of 1360 bytes in a second against this rate, within 3 %.
 #[track_caller]
 fn assert_rate(packets: u64, rate: Bitrate) {
     let expected = rate.as_bits_per_sec() / 8 / 1_360;
@@ -53,18 +53,18 @@ fn assert_rate(packets: u64, rate: Bitrate) {
 
 #[test]
 fn a_new_maximum_bandwidth_limits_a_running_stream() {
-    let mut pair = connected(&patient(), link());
+    let mut pair = connected(&keeping_everything(), link());
     assert!(sent_in_a_second(&mut pair) > 980);
     change(&mut pair, |config| config.with_max_bandwidth(MaxBandwidth::Absolute(MBPS(5))));
     sent_in_a_second(&mut pair);
     assert_rate(sent_in_a_second(&mut pair), MBPS(5));
     change(&mut pair, |config| config.with_max_bandwidth(MaxBandwidth::Unlimited));
-    assert!(sent_in_a_second(&mut pair) > 1_900, "what waited goes out");
+    assert!(sent_in_a_second(&mut pair) > 1_900, "waiting packets are sent");
 }
 
 #[test]
 fn a_new_input_bandwidth_and_overhead_set_the_relative_limit() {
-    let relative = patient().with_max_bandwidth(MaxBandwidth::Relative);
+    let relative = keeping_everything().with_max_bandwidth(MaxBandwidth::Relative);
     let mut pair = connected(&relative.with_input_bandwidth(MBPS(4)), link());
     sent_in_a_second(&mut pair);
     assert_rate(sent_in_a_second(&mut pair), MBPS(5));
@@ -76,7 +76,8 @@ fn a_new_input_bandwidth_and_overhead_set_the_relative_limit() {
 
 #[test]
 fn a_new_least_input_bandwidth_raises_the_relative_limit() {
-    let mut pair = connected(&patient().with_max_bandwidth(MaxBandwidth::Relative), link());
+    let mut pair =
+        connected(&keeping_everything().with_max_bandwidth(MaxBandwidth::Relative), link());
     sent_in_a_second(&mut pair);
     let limit = |pair: &mut Pair| pair.statistics(Side::Caller).max_bandwidth;
     assert!(limit(&mut pair) < MBPS(15));
@@ -86,25 +87,25 @@ fn a_new_least_input_bandwidth_raises_the_relative_limit() {
 
 #[test]
 fn a_new_limit_of_retransmissions_holds_at_once() {
-    let mut pair = connected(&patient(), lossy(0.1));
-    let resent = |pair: &mut Pair| {
+    let mut pair = connected(&keeping_everything(), lossy(0.1));
+    let retransmitted = |pair: &mut Pair| {
         let before = pair.statistics(Side::Caller).packets_retransmitted;
         sent_in_a_second(pair);
         pair.statistics(Side::Caller).packets_retransmitted - before
     };
-    assert!(resent(&mut pair) > 80);
+    assert!(retransmitted(&mut pair) > 80);
     let none = RetransmitBandwidth::Absolute(Bitrate::ZERO);
     change(&mut pair, |config| config.with_max_retransmit_bandwidth(none));
-    assert_eq!(resent(&mut pair), 0);
+    assert_eq!(retransmitted(&mut pair), 0);
     change(&mut pair, |config| {
         config.with_max_retransmit_bandwidth(RetransmitBandwidth::Unlimited)
     });
-    assert!(resent(&mut pair) > 80);
+    assert!(retransmitted(&mut pair) > 80);
 }
 
 #[test]
-fn a_new_drop_delay_lets_the_sender_drop_or_keep_what_is_late() {
-    let mut pair = connected(&patient(), link());
+fn a_new_drop_delay_lets_the_sender_drop_or_keep_late_messages() {
+    let mut pair = connected(&keeping_everything(), link());
     pair.drop_where(|_, _| true);
     let dropped = |pair: &mut Pair| {
         sent_in_a_second(pair);
@@ -120,8 +121,8 @@ fn a_new_drop_delay_lets_the_sender_drop_or_keep_what_is_late() {
 }
 
 #[test]
-fn a_new_linger_lets_a_close_send_what_is_buffered() {
-    let limited = patient().with_max_bandwidth(MaxBandwidth::Absolute(MBPS(1)));
+fn a_new_linger_lets_a_close_send_buffered_messages() {
+    let limited = keeping_everything().with_max_bandwidth(MaxBandwidth::Absolute(MBPS(1)));
     let received = |linger| {
         let mut pair = connected(&limited, link());
         if let Some(linger) = linger {
@@ -139,7 +140,7 @@ fn a_new_linger_lets_a_close_send_what_is_buffered() {
 }
 
 #[test]
-fn the_drift_is_followed_from_when_its_tracer_is_turned_on() {
+fn drift_is_followed_as_soon_as_the_tracer_is_turned_on() {
     let config = latency(1_000).with_drift_tracer(false);
     let mut pair = Pair::symmetric(1, link()).with_drift(Side::Caller, 200);
     pair.connect(config.clone(), config);
@@ -166,22 +167,22 @@ fn the_drift_is_followed_from_when_its_tracer_is_turned_on() {
 #[test]
 fn a_new_reorder_tolerance_holds_naks_back() {
     let reorder = Reorder::Late { share: 0.05, by: MS(5) };
-    let mut pair = connected(&patient(), link().with_reorder(reorder).expect("a share"));
-    let resent = |pair: &mut Pair| {
+    let mut pair = connected(&keeping_everything(), link().with_reorder(reorder).expect("a share"));
+    let retransmitted = |pair: &mut Pair| {
         let before = pair.statistics(Side::Caller).packets_retransmitted;
         sent_in_a_second(pair);
         pair.statistics(Side::Caller).packets_retransmitted - before
     };
-    let eager = resent(&mut pair);
+    let eager = retransmitted(&mut pair);
     let tolerate = |config: Config| config.with_reorder_tolerance(30);
     pair.configure(Side::Listener, tolerate).expect("in range");
     assert_eq!(pair.statistics(Side::Listener).reorder_tolerance, 30);
-    let tolerant = resent(&mut pair);
+    let tolerant = retransmitted(&mut pair);
     assert!(eager > 20 && tolerant * 4 < eager, "{eager} retransmitted, then {tolerant}");
 }
 
 #[test]
-fn a_new_maximum_bandwidth_limits_a_file_that_is_under_way() {
+fn a_new_maximum_bandwidth_limits_a_running_file_transfer() {
     let mut pair = connected(&Config::file(), link());
     let mut data = vec![3; 8_000_000].into();
     let sent_in_a_second = |pair: &mut Pair, data: &mut bytes::Bytes| {
@@ -201,8 +202,8 @@ fn a_new_maximum_bandwidth_limits_a_file_that_is_under_way() {
 }
 
 #[test]
-fn options_that_the_handshake_settled_are_refused_and_nothing_changes() {
-    let mut pair = connected(&patient(), link());
+fn options_that_the_handshake_settled_are_refused_without_a_change() {
+    let mut pair = connected(&keeping_everything(), link());
     let slower = |config: Config| config.with_max_bandwidth(MaxBandwidth::Absolute(MBPS(1)));
     let error = pair.configure(Side::Caller, |config| slower(config).with_latency(MS(500)));
     assert_eq!(
@@ -217,9 +218,9 @@ fn options_that_the_handshake_settled_are_refused_and_nothing_changes() {
     assert!(sent_in_a_second(&mut pair) > 980, "the limit was not taken either");
 }
 
-/// A test above belongs to each of these.
+/// Each of these options has a test above.
 #[test]
-fn the_options_that_can_change_are_the_ones_that_libsrt_lets_change() {
+fn the_changeable_options_are_those_of_libsrt() {
     let options = punctual_proto::CONNECTION_OPTIONS.iter().map(|option| option.info);
     let changeable = options.filter(|info| info.phase == OptionPhase::AnyTime);
     let mut names: Vec<_> = changeable.map(|info| info.name).collect();

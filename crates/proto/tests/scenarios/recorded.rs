@@ -1,8 +1,8 @@
-//! Groups against what libsrt really said: datagrams recorded between this implementation and
-//! libsrt 1.5.5 built with bonding, each way, over two paths of which the first is cut after 2.6 s.
-//! Two sessions are encrypted (AES-CTR, 128 bits). A line is the time in microseconds since the
-//! first datagram of its path, the path, who sent it, and the datagram; what was lost in the cut,
-//! and most ACKs, are left out.
+//! Groups against recordings of libsrt: the datagrams of sessions between this implementation and
+//! libsrt 1.5.5 built with bonding, in both roles, over two paths of which the first is cut after
+//! 2.6 s. Two sessions are encrypted (AES-CTR, 128 bits). Each line has the time in microseconds
+//! since the first datagram of its path, the path, the sender, and the datagram. Datagrams that
+//! were lost by the cut, and most ACKs, are left out.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -31,7 +31,8 @@ const BACKUP_TO_LIBSRT: &str = include_str!("../vectors/backup-called-by-punctua
 /// The passphrase of the encrypted sessions.
 const SECRET: &str = "correcthorse";
 
-/// Messages of each session: their number, and 28 times its lowest byte.
+/// The number of messages in each session. A message is its number, and 28 times the lowest byte of
+/// it.
 const MESSAGES: u32 = 120;
 
 struct Recorded {
@@ -59,10 +60,10 @@ fn read(text: &str) -> Vec<Recorded> {
     text.lines().map(line).collect()
 }
 
-/// One end of a group that a recording is played to.
+/// One end of a group, which receives a recording.
 struct Player {
     endpoints: Vec<Endpoint>,
-    /// A link is the endpoint's place and the connection there.
+    /// A link is identified by the index of its endpoint, and the connection there.
     driver: GroupDriver<(usize, ConnectionId)>,
     /// The link of each path.
     links: Vec<Option<(LinkId, ConnectionId)>>,
@@ -85,7 +86,7 @@ impl Player {
         &mut self.endpoints[index]
     }
 
-    /// Hands a datagram in, with our socket in place of the recorded one; what is answered.
+    /// Handles a datagram, with our socket ID in place of the recorded one. Returns the answers.
     fn play(&mut self, at: Instant, path: usize, mut datagram: Vec<u8>) -> Vec<Vec<u8>> {
         if let Some((_, id)) = self.links[path] {
             let own = self.endpoint(path).info(id).expect("a connection").socket_id;
@@ -106,7 +107,7 @@ impl Player {
         answers
     }
 
-    /// Does what is due at `now`, and takes what was received.
+    /// Runs the timers that are due at `now`, and takes the received messages.
     fn run(&mut self, now: Instant) {
         for index in 0..self.endpoints.len() {
             self.endpoints[index].handle_timeout(now);
@@ -154,7 +155,7 @@ impl Player {
 }
 
 #[test]
-fn recorded_control_packets_are_written_as_they_were_read() {
+fn recorded_packets_are_parsed_and_written_unchanged() {
     for text in [
         BROADCAST_FROM_LIBSRT,
         BACKUP_FROM_LIBSRT,
@@ -175,12 +176,12 @@ fn recorded_control_packets_are_written_as_they_were_read() {
                 }
             }
         }
-        assert_eq!(handshakes, 8, "four a path");
+        assert_eq!(handshakes, 8, "four per path");
     }
 }
 
 #[test]
-fn a_recorded_group_of_libsrts_is_accepted_and_its_stream_arrives_whole() {
+fn a_recorded_group_of_libsrt_is_accepted_and_its_stream_is_complete() {
     for (kind, text, passphrase) in [
         (GroupKind::Broadcast, BROADCAST_FROM_LIBSRT, ""),
         (GroupKind::Backup, BACKUP_FROM_LIBSRT, ""),
@@ -203,7 +204,7 @@ fn a_recorded_group_of_libsrts_is_accepted_and_its_stream_arrives_whole() {
             }
             now = now.max(recorded.at);
             let path = recorded.path;
-            // Our cookie is another one than the recorded.
+            // Our cookie differs from the recorded one.
             let datagram = edit_handshake(recorded.datagram, |handshake| {
                 if handshake.request == HandshakeRequest::Conclusion {
                     handshake.cookie = cookies[path];
@@ -214,7 +215,7 @@ fn a_recorded_group_of_libsrts_is_accepted_and_its_stream_arrives_whole() {
                 cookies[path] = answer.cookie;
             }
         }
-        assert!(player.links.iter().all(Option::is_some), "both links stand");
+        assert!(player.links.iter().all(Option::is_some), "both links are established");
         for _ in 0..1_000 {
             now += MS(1);
             player.run(now);
@@ -224,7 +225,7 @@ fn a_recorded_group_of_libsrts_is_accepted_and_its_stream_arrives_whole() {
 }
 
 #[test]
-fn recorded_answers_of_libsrts_make_a_group() {
+fn recorded_answers_of_libsrt_establish_a_group() {
     for (group, text) in
         [(GroupKind::Broadcast, BROADCAST_TO_LIBSRT), (GroupKind::Backup, BACKUP_TO_LIBSRT)]
     {
@@ -239,16 +240,16 @@ fn recorded_answers_of_libsrts_make_a_group() {
             let link = link.expect("an address");
             player.links[path] = player.driver.link(link).map(|&(_, id)| (link, id));
         }
-        let mut said = [None, None];
-        for (path, said) in said.iter_mut().enumerate() {
-            *said = player.answers(EPOCH, path).first().and_then(|it| handshake(it));
+        let mut sent = [None, None];
+        for (path, sent) in sent.iter_mut().enumerate() {
+            *sent = player.answers(EPOCH, path).first().and_then(|it| handshake(it));
         }
         let mut groups = Vec::new();
         for recorded in read(text).into_iter().filter(|it| it.from_libsrt) {
             if kind(&recorded.datagram) != Kind::Handshake {
                 continue;
             }
-            let isn = said[recorded.path].as_ref().expect("we called").isn;
+            let isn = sent[recorded.path].as_ref().expect("we called").isn;
             let datagram = edit_handshake(recorded.datagram, |answer| answer.isn = isn);
             let (now, path) = (recorded.at, recorded.path);
             let (_, id) = player.links[path].expect("called");

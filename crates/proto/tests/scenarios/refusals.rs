@@ -1,4 +1,4 @@
-//! Calls that come to nothing: silence, refusals and their codes, peers that do not fit, cookies.
+//! Calls that fail: no answer, rejections and their codes, incompatible peers, wrong cookies.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use crate::node::numbered;
 use crate::pair::{Pair, Side};
 use crate::{MS, SECS, latency, link, lossy};
 
-/// A change to a handshake on its way.
+/// A change to a handshake in flight.
 type Edit = Box<dyn Fn(&mut Handshake)>;
 
 /// Calls through a tap that changes every conclusion from `side`, and runs for ten seconds.
@@ -48,7 +48,7 @@ fn with_added(added: Extension) -> impl Fn(&mut Handshake) {
 }
 
 #[test]
-fn nobody_answers() {
+fn a_call_without_an_answer_times_out() {
     for seconds in [1, 3, 10] {
         let mut pair = Pair::symmetric(1, lossy(1.0));
         let config = Config::default().with_connect_timeout(SECS(seconds)).expect("in range");
@@ -61,7 +61,7 @@ fn nobody_answers() {
         assert_eq!(pair.elapsed(), SECS(seconds));
         let reason = CloseReason::ConnectTimeout(SECS(seconds));
         assert_eq!(pair.caller.closed(), Some(&reason));
-        // At 0, 50, 150 and 350 ms, and from there on each 250 ms.
+        // At 0, 50, 150 and 350 ms, and then every 250 ms.
         let requests = seconds * 4 + 2;
         assert_eq!(record.len() as u64, requests);
         let refused = pair.send(Side::Caller, numbered(0), SendOptions::default());
@@ -70,12 +70,12 @@ fn nobody_answers() {
         pair.caller.endpoint.release(now, id);
         assert_eq!(pair.caller.endpoint.connection_count(), 0);
         pair.run_for(SECS(5));
-        assert_eq!(record.len() as u64, requests, "and silence afterwards");
+        assert_eq!(record.len() as u64, requests, "no packets afterwards");
     }
 }
 
 #[test]
-fn addresses_that_cannot_be_called() {
+fn invalid_addresses_cannot_be_called() {
     let mut pair = Pair::symmetric(1, link());
     for address in ["192.0.2.1:0", "0.0.0.0:9000", "239.1.2.3:9000", "[::]:9000", "[ff02::1]:1"] {
         let remote: SocketAddr = address.parse().expect("an address");
@@ -85,7 +85,7 @@ fn addresses_that_cannot_be_called() {
 }
 
 #[test]
-fn the_application_refuses_with_its_code() {
+fn the_application_can_reject_a_caller_with_its_code() {
     for reason in [
         RejectReason::NOT_FOUND,
         RejectReason::UNAUTHORIZED,
@@ -113,7 +113,7 @@ fn the_application_refuses_with_its_code() {
 }
 
 #[test]
-fn a_listener_refuses_what_does_not_fit_and_says_why() {
+fn a_listener_rejects_incompatible_callers_with_the_reason() {
     let group = GroupExtension { group_id: 0x4000_0001, kind: 1, flags: 0, weight: 0 };
     let cases: Vec<(RejectReason, Edit)> = vec![
         (RejectReason::ROGUE, Box::new(with_extension(|hs| hs.version = 0x01_02_00))),
@@ -134,19 +134,23 @@ fn a_listener_refuses_what_does_not_fit_and_says_why() {
         let pair = call_with(Side::Caller, edit);
         assert_eq!(pair.caller.closed(), Some(&CloseReason::Rejected(reason)), "case {i}");
         assert_eq!(pair.listener.endpoint.connection_count(), 0, "case {i}");
-        assert!(pair.listener.gone.is_empty(), "case {i}: the application is not bothered");
-        // Keys are judged by the options that the application accepts a caller with: its own call
-        // tells it then.
-        let told = pair.listener.refused.first();
+        assert!(pair.listener.gone.is_empty(), "case {i}: no event for the application");
+        // Keys are checked when the application accepts the caller, since it may give other
+        // options; the refusal is the result of that call.
+        let refused = pair.listener.refused.first();
         let expected = (pair.caller.address, reason);
-        assert_eq!(told, Some(&expected).filter(|_| reason != RejectReason::UNSECURE), "case {i}");
+        assert_eq!(
+            refused,
+            Some(&expected).filter(|_| reason != RejectReason::UNSECURE),
+            "case {i}"
+        );
     }
 }
 
-/// The datagrams of a caller of SRT 1.2 and before: the same induction, and a conclusion of version
-/// 4 without extensions. A rejection would say nothing to it; SHUTDOWN does.
+/// A caller of SRT 1.2 or before sends the same induction, and a conclusion of version 4 without
+/// extensions. It does not understand a rejection, but it understands a shutdown.
 #[test]
-fn a_caller_of_the_handshake_of_version_4_is_sent_away_by_a_shutdown() {
+fn a_caller_with_handshake_version_4_is_refused_by_a_shutdown() {
     let mut pair = Pair::symmetric(1, link());
     let record = pair.record();
     pair.listener.endpoint.listen(Some(latency(120)));
@@ -179,7 +183,7 @@ fn a_caller_of_the_handshake_of_version_4_is_sent_away_by_a_shutdown() {
 }
 
 #[test]
-fn what_a_peer_may_add_or_leave_out() {
+fn harmless_differences_in_a_handshake_are_accepted() {
     let unknown = Extension::Unknown { command: 99, body: vec![1, 2, 3, 4] };
     let plain = HsFlags::TSBPD_SEND | HsFlags::TSBPD_RECEIVE;
     let edits: Vec<Edit> = vec![
@@ -206,7 +210,7 @@ fn what_a_peer_may_add_or_leave_out() {
 }
 
 #[test]
-fn a_caller_refuses_a_response_that_does_not_fit_and_hangs_up() {
+fn a_caller_refuses_an_incompatible_response_and_closes() {
     let cases: Vec<(RejectReason, Edit)> = vec![
         (RejectReason::ROGUE, Box::new(with_extension(|hs| hs.version = 0x01_02_00))),
         (
@@ -225,7 +229,7 @@ fn a_caller_refuses_a_response_that_does_not_fit_and_hangs_up() {
         assert_eq!(pair.caller.endpoint.connection_count(), 0);
     }
 
-    // The listener's socket, which stands by then, is told.
+    // The listener's connection, which is established by then, gets a shutdown.
     let mut pair = Pair::symmetric(1, link());
     pair.tap(|_, side, datagram| {
         vec![edit_handshake(datagram, |handshake| {
@@ -242,7 +246,7 @@ fn a_caller_refuses_a_response_that_does_not_fit_and_hangs_up() {
 }
 
 #[test]
-fn a_listener_that_is_no_srt_of_today() {
+fn a_listener_with_an_old_or_invalid_induction_is_refused() {
     let cases: [(RejectReason, Edit); 3] = [
         // UDT, and SRT before 1.3.0.
         (RejectReason::VERSION, Box::new(|handshake| handshake.version = 4)),
@@ -265,7 +269,7 @@ fn a_listener_that_is_no_srt_of_today() {
 }
 
 #[test]
-fn the_least_version_counts_at_both_ends() {
+fn the_minimum_version_is_checked_at_both_ends() {
     let newer = Config::default().with_min_version(0x01_06_00);
     let mut pair = Pair::symmetric(1, link());
     pair.call(Config::default(), newer.clone());
@@ -285,7 +289,7 @@ fn the_least_version_counts_at_both_ends() {
 }
 
 #[test]
-fn the_backlog_is_full() {
+fn a_caller_beyond_the_backlog_is_rejected() {
     let mut pair = Pair::symmetric(1, link()).with_listener(|config| config.backlog = 2);
     pair.accepts = false;
     let remote = pair.listener.address;
@@ -306,7 +310,7 @@ fn the_backlog_is_full() {
 }
 
 #[test]
-fn the_endpoint_is_full() {
+fn a_caller_beyond_the_connection_limit_is_rejected() {
     let mut pair = Pair::symmetric(1, link()).with_listener(|config| config.max_connections = 1);
     pair.connect(latency(120), latency(120));
     let remote = pair.listener.address;
@@ -320,15 +324,15 @@ fn the_endpoint_is_full() {
 }
 
 #[test]
-fn a_wrong_cookie_is_ignored_in_silence() {
+fn a_wrong_cookie_is_ignored_without_an_answer() {
     let mut pair = Pair::symmetric(1, link());
     let record = pair.record();
     pair.connect(latency(120), latency(120));
     let (_, _, conclusion) = record.handshakes(Side::Caller).pop().expect("a conclusion");
     let before = record.len();
-    let elsewhere: SocketAddr = "203.0.113.7:9000".parse().expect("an address");
+    let other_host: SocketAddr = "203.0.113.7:9000".parse().expect("an address");
     let other_port: SocketAddr = "192.0.2.1:9001".parse().expect("an address");
-    for remote in [elsewhere, other_port] {
+    for remote in [other_host, other_port] {
         pair.inject(Side::Listener, remote, conclusion.clone());
     }
     for bit in 0..32 {
@@ -352,9 +356,9 @@ fn a_wrong_cookie_is_ignored_in_silence() {
 }
 
 #[test]
-fn a_cookie_is_good_for_two_periods_and_needs_no_state() {
+fn a_cookie_is_valid_for_two_periods_and_needs_no_state() {
     for start in [0, 17, 59] {
-        // Periods last a minute from the endpoint's start.
+        // Periods last a minute each, from the start of the endpoint.
         for age in [0, 59 - start, 60 - start, 119 - start, 120 - start, 600] {
             let mut pair = Pair::symmetric(1, link());
             pair.accepts = false;
@@ -380,14 +384,14 @@ fn a_cookie_is_good_for_two_periods_and_needs_no_state() {
             let conclusion = held.borrow_mut().take().expect("a conclusion");
             let remote = pair.caller.address;
             pair.inject(Side::Listener, remote, conclusion);
-            let good = start + age < 120;
-            assert_eq!(pair.listener.incoming.len(), usize::from(good), "{start} + {age} s");
+            let is_valid = start + age < 120;
+            assert_eq!(pair.listener.incoming.len(), usize::from(is_valid), "{start} + {age} s");
         }
     }
 }
 
 #[test]
-fn a_caller_that_gives_up_is_gone() {
+fn a_caller_that_times_out_is_removed() {
     let mut pair = Pair::symmetric(1, link());
     pair.accepts = false;
     pair.call(latency(120), latency(120));
@@ -403,9 +407,9 @@ fn a_caller_that_gives_up_is_gone() {
     assert!(pair.listener.endpoint.poll_timeout() == WakeUp::Never, "nothing is left of it");
 }
 
-/// Accepted in the moments before the listener knows: the connection ends by itself.
+/// It is accepted before the listener notices its end; then the connection ends by itself.
 #[test]
-fn a_caller_that_has_just_died_is_accepted_in_vain() {
+fn a_connection_with_a_caller_that_has_just_died_ends() {
     let mut pair = Pair::symmetric(1, link());
     pair.accepts = false;
     pair.call(latency(120), latency(120));
@@ -421,7 +425,7 @@ fn a_caller_that_has_just_died_is_accepted_in_vain() {
 }
 
 #[test]
-fn nobody_is_answered_where_nobody_listens() {
+fn callers_get_no_answer_if_no_listener_is_open() {
     let mut pair = Pair::symmetric(1, link());
     pair.call(latency(120), latency(120));
     pair.listener.endpoint.listen(None);
@@ -430,7 +434,7 @@ fn nobody_is_answered_where_nobody_listens() {
     assert!(matches!(pair.caller.closed(), Some(CloseReason::ConnectTimeout(_))));
     assert!(record.from(Side::Listener).is_empty());
 
-    // Connections that stand are not touched.
+    // Established connections are not affected.
     let mut pair = Pair::symmetric(1, link());
     pair.connect(latency(120), latency(120));
     pair.listener.endpoint.listen(None);

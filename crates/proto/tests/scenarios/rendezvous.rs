@@ -1,5 +1,5 @@
-//! Two ends that call each other: who leads, bad links, unequal starts, draws, strangers at the
-//! door.
+//! Two ends that call each other: the choice of the initiator, bad links, different starts, equal
+//! cookies, strangers.
 
 use punctual_netem::Reorder;
 use punctual_proto::{CloseReason, Config, ConnectError, RejectReason, SocketId};
@@ -59,15 +59,15 @@ fn assert_streams(pair: &mut Pair) {
 }
 
 #[test]
-fn two_ends_meet_and_one_leads() {
-    let mut led = Vec::new();
+fn two_ends_connect_and_one_is_the_initiator() {
+    let mut initiators = Vec::new();
     for seed in 0..20 {
         let mut pair = Pair::symmetric(seed, link());
         let record = pair.record();
         pair.meet(Side::Caller, MS(0), both(&latency(120)));
-        assert!(pair.elapsed() <= MS(50), "three handshakes and a half: {:?}", pair.elapsed());
-        let leader = initiator(&record);
-        led.push(leader);
+        assert!(pair.elapsed() <= MS(50), "two and a half round trips: {:?}", pair.elapsed());
+        let initiating = initiator(&record);
+        initiators.push(initiating);
         let wave = |side: Side| record.handshakes(side).remove(0).1;
         for side in SIDES {
             let (wave, info) = (wave(side), pair.info(side));
@@ -77,9 +77,9 @@ fn two_ends_meet_and_one_leads() {
             assert_eq!(info.peer_socket_id, pair.info(side.other()).socket_id);
             assert_eq!((info.receive_latency, info.peer_latency), (MS(120), MS(120)));
         }
-        // The contest is over the difference, which wraps.
+        // The wrapping difference of the cookies decides.
         let [a, b] = SIDES.map(|side| wave(side).cookie);
-        assert_eq!(leader == Side::Caller, a.wrapping_sub(b).cast_signed() > 0);
+        assert_eq!(initiating == Side::Caller, a.wrapping_sub(b).cast_signed() > 0);
         assert_streams(&mut pair);
         // Each end keeps its own first sequence number.
         for side in SIDES {
@@ -87,11 +87,11 @@ fn two_ends_meet_and_one_leads() {
             assert_eq!(first.seq, wave(side).isn);
         }
     }
-    assert!(led.contains(&Side::Caller) && led.contains(&Side::Listener));
+    assert!(initiators.contains(&Side::Caller) && initiators.contains(&Side::Listener));
 }
 
 #[test]
-fn bad_links_and_unequal_starts_delay_a_rendezvous_and_do_not_spoil_it() {
+fn bad_links_and_different_starts_do_not_make_a_rendezvous_fail() {
     for seed in 0..150 {
         let mut chance = Random(seed);
         let bad = lossy(0.4)
@@ -126,7 +126,7 @@ fn any_handshake_packet_may_be_lost() {
 }
 
 #[test]
-fn data_or_a_keepalive_proves_the_connection_where_no_agreement_comes() {
+fn data_or_a_keepalive_replaces_a_lost_agreement() {
     for seed in 0..10 {
         for sends in [true, false] {
             let mut pair = Pair::symmetric(seed, link());
@@ -135,17 +135,17 @@ fn data_or_a_keepalive_proves_the_connection_where_no_agreement_comes() {
             });
             wave_both(&mut pair);
             pair.run_while(SECS(1), |pair| !pair.caller.connected && !pair.listener.connected);
-            let leader = if pair.caller.connected { Side::Caller } else { Side::Listener };
+            let initiating = if pair.caller.connected { Side::Caller } else { Side::Listener };
             if sends {
-                pair.stream(leader, 10, MS(2));
+                pair.stream(initiating, 10, MS(2));
                 assert!(pair.have_met());
             } else {
                 pair.run_for(MS(900));
                 assert!(!pair.have_met());
-                let remote = pair.node(leader).address;
-                let dest = pair.info(leader.other()).socket_id;
+                let remote = pair.node(initiating).address;
+                let dest = pair.info(initiating.other()).socket_id;
                 let keepalive = forged(dest, Timestamp::default(), Control::KeepAlive);
-                pair.inject(leader.other(), remote, keepalive);
+                pair.inject(initiating.other(), remote, keepalive);
                 assert!(pair.have_met());
             }
             pair.untap();
@@ -155,7 +155,7 @@ fn data_or_a_keepalive_proves_the_connection_where_no_agreement_comes() {
 }
 
 #[test]
-fn nobody_comes() {
+fn a_rendezvous_without_a_peer_times_out() {
     let mut pair = Pair::symmetric(1, link());
     let record = pair.record();
     pair.wave(Side::Caller, Config::default());
@@ -164,15 +164,15 @@ fn nobody_comes() {
     assert!(pair.run_while(SECS(60), |pair| pair.caller.closed().is_none()));
     assert_eq!(pair.elapsed(), SECS(30));
     assert_eq!(pair.caller.closed(), Some(&CloseReason::ConnectTimeout(SECS(30))));
-    assert_eq!(record.len(), 120, "one wave each 250 ms");
+    assert_eq!(record.len(), 120, "one wave-a-hand every 250 ms");
     pair.release(Side::Caller);
-    // And again: this time somebody comes.
+    // The second attempt succeeds.
     pair.meet(Side::Caller, SECS(1), both(&latency(120)));
     assert_streams(&mut pair);
 }
 
 #[test]
-fn equal_cookies_are_a_draw_that_both_ends_learn() {
+fn equal_cookies_end_the_attempt_at_both_ends() {
     for sees_it in SIDES {
         let mut pair = Pair::symmetric(1, link());
         let mut cookie = None;
@@ -206,7 +206,7 @@ fn equal_cookies_are_a_draw_that_both_ends_learn() {
 }
 
 #[test]
-fn the_end_that_answers_refuses_what_does_not_fit_and_both_learn_why() {
+fn an_incompatible_peer_is_refused_and_both_ends_get_the_reason() {
     let strict = Config::default().with_min_version(0x01_06_00);
     for seed in 0..10 {
         for strict_side in SIDES {
@@ -225,7 +225,7 @@ fn the_end_that_answers_refuses_what_does_not_fit_and_both_learn_why() {
 }
 
 #[test]
-fn the_refusal_goes_out_although_the_attempt_is_forgotten_at_once() {
+fn the_rejection_is_sent_although_the_attempt_is_released_at_once() {
     let mut pair = Pair::symmetric(1, link());
     pair.wave(Side::Caller, Config::default().with_min_version(0x01_06_00));
     pair.wave(Side::Listener, latency(120));
@@ -238,7 +238,7 @@ fn the_refusal_goes_out_although_the_attempt_is_forgotten_at_once() {
 }
 
 #[test]
-fn a_rendezvous_of_another_time_or_mind_is_refused() {
+fn a_rendezvous_with_another_version_or_role_is_refused() {
     for (reason, edit) in [
         // SRT before 1.3.0.
         (RejectReason::VERSION, (|handshake| handshake.version = 4) as fn(&mut Handshake)),
@@ -257,7 +257,7 @@ fn a_rendezvous_of_another_time_or_mind_is_refused() {
         pair.run_for(SECS(1));
         assert_eq!(pair.caller.closed(), Some(&CloseReason::Incompatible(reason)));
     }
-    // Both take themselves for the initiator, as by a contest over 64 bits.
+    // Both take themselves for the initiator, as with a comparison of 64 bits.
     for seed in 0..10 {
         let mut pair = Pair::symmetric(seed, link());
         pair.tap(|_, _, datagram| {
@@ -278,13 +278,14 @@ fn a_rendezvous_of_another_time_or_mind_is_refused() {
 }
 
 #[test]
-fn a_peer_that_was_started_anew_is_met_all_the_same() {
+fn a_rendezvous_with_a_restarted_peer_succeeds() {
     for seed in 0..10 {
         for after in [5, 15, 25] {
             let mut pair = Pair::symmetric(seed, link());
             wave_both(&mut pair);
             pair.run_for(MS(after));
-            // Killed without a word, and what it said last is lost: its socket is another one now.
+            // It was killed without a shutdown, its last packet is lost, and its socket ID is a new
+            // one.
             let mut again = Pair::symmetric(seed + 1_000, link());
             std::mem::swap(&mut pair.listener, &mut again.listener);
             pair.wave(Side::Listener, latency(120));
@@ -296,7 +297,7 @@ fn a_peer_that_was_started_anew_is_met_all_the_same() {
 }
 
 #[test]
-fn late_and_doubled_handshakes_change_nothing() {
+fn late_and_duplicate_handshakes_change_nothing() {
     for seed in 0..10 {
         let mut pair = Pair::symmetric(seed, link());
         let record = pair.record();
@@ -309,7 +310,7 @@ fn late_and_doubled_handshakes_change_nothing() {
                 pair.run_for(MS(10));
             }
         }
-        // A stranger with the right address and a socket of its own learns nothing.
+        // A stranger with the right address and another socket ID gets no answer.
         let mut strange = record.handshakes(Side::Caller).remove(0).1;
         strange.socket_id = SocketId::new(77);
         let before = record.from(Side::Listener).len();
@@ -323,7 +324,7 @@ fn late_and_doubled_handshakes_change_nothing() {
 }
 
 #[test]
-fn one_port_listens_calls_and_meets_at_once() {
+fn one_port_can_listen_call_and_rendezvous_at_the_same_time() {
     let mut pair = Pair::symmetric(1, link());
     pair.accepts = true;
     pair.listener.endpoint.listen(Some(latency(120)));
@@ -345,7 +346,7 @@ fn one_port_listens_calls_and_meets_at_once() {
 }
 
 #[test]
-fn a_call_to_an_end_in_a_rendezvous_is_refused_and_disturbs_nothing() {
+fn a_call_to_an_end_in_a_rendezvous_is_refused_without_harm() {
     let mut pair = Pair::symmetric(1, link());
     pair.wave(Side::Listener, latency(120));
     let remote = pair.listener.address;
@@ -361,7 +362,7 @@ fn a_call_to_an_end_in_a_rendezvous_is_refused_and_disturbs_nothing() {
 }
 
 #[test]
-fn odd_packets_do_not_end_a_rendezvous() {
+fn invalid_packets_do_not_end_a_rendezvous() {
     let mut chance = Random(9);
     for seed in 0..30 {
         let mut pair = Pair::symmetric(seed, link());
@@ -391,7 +392,7 @@ fn odd_packets_do_not_end_a_rendezvous() {
 }
 
 #[test]
-fn the_larger_latency_counts_whoever_leads() {
+fn the_larger_latency_counts_for_either_initiator() {
     let config = |receive, peer| {
         Config::default()
             .with_receive_latency(MS(receive))
@@ -414,24 +415,24 @@ fn the_larger_latency_counts_whoever_leads() {
     }
 }
 
-/// libsrt's responder ends the connection if data come before the agreement.
+/// libsrt's responder closes the connection if data arrive before the agreement.
 #[test]
-fn agreements_go_ahead_of_data_until_the_peer_is_heard() {
+fn agreements_precede_data_until_the_peer_answers() {
     for seed in 0..6 {
         let mut pair = Pair::symmetric(seed, link());
         let record = pair.record();
         wave_both(&mut pair);
         pair.run_while(SECS(1), |pair| !pair.caller.connected && !pair.listener.connected);
-        let leader = if pair.caller.connected { Side::Caller } else { Side::Listener };
-        pair.stream(leader, 100, MS(2));
+        let initiating = if pair.caller.connected { Side::Caller } else { Side::Listener };
+        pair.stream(initiating, 100, MS(2));
         pair.run_for(SECS(1));
-        pair.assert_complete(leader);
-        let sent = record.from(leader);
+        pair.assert_complete(initiating);
+        let sent = record.from(initiating);
         let data = |datagram: &[u8]| kind(datagram) == Kind::Data;
         let agreement = |datagram: &[u8]| request_of(datagram) == Some(HandshakeRequest::Agreement);
         let first = sent.iter().position(|(_, it)| data(it)).expect("data");
-        assert!(sent[first - 3..first].iter().all(|(_, it)| agreement(it)), "{leader:?}");
-        // The first ACK comes after a round trip and 10 ms at the most.
+        assert!(sent[first - 3..first].iter().all(|(_, it)| agreement(it)), "{initiating:?}");
+        // The first ACK comes after a round trip plus 10 ms at most.
         let (since, _) = sent[first];
         let late = sent.iter().filter(|(at, it)| *at > since + MS(31) && agreement(it));
         assert_eq!(late.count(), 0);

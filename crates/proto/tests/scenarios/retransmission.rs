@@ -1,4 +1,4 @@
-//! What is sent again, when, and what it costs.
+//! Retransmission: which packets, when, and at what overhead.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,15 +18,15 @@ use crate::datagram::{Kind, control, data_header, edit_handshake, kind};
 use crate::pair::{Pair, Side};
 use crate::{MS, SECS, latency, link, lossy};
 
-/// Ends that repeat their loss reports once a period.
+/// The options of ends with periodic NAKs.
 fn periodic(ms: u64) -> Config {
     latency(ms).with_retransmit_algorithm(RetransmitAlgorithm::Efficient)
 }
 
-/// Two minutes of a stream of 5 Mb/s in the setting of the published comparison: RTT 20 ms, 5 % of
-/// loss both ways, latency 80 ms. Returns both ends' statistics.
+/// Two minutes of a stream of 5 Mb/s in the setting of a published comparison: a round-trip time of
+/// 20 ms, 5 % of loss both ways, a latency of 80 ms. Returns the statistics of both ends.
 ///
-/// A tenth of a millisecond each way stands for what real hosts add.
+/// The additional tenth of a millisecond each way represents real hosts.
 fn two_minutes(seed: u64, algorithm: RetransmitAlgorithm) -> (Statistics, Statistics) {
     let config = latency(80).with_retransmit_algorithm(algorithm);
     let micros = Duration::from_micros;
@@ -40,7 +40,7 @@ fn two_minutes(seed: u64, algorithm: RetransmitAlgorithm) -> (Statistics, Statis
 /// libsrt 1.5.5 measured in this setting retransmits 9.60 % of its packets with the aggressive and
 /// 5.98 % with the efficient policy, and leaves 0.0035 % and 0.0124 % unrecovered.
 #[test]
-fn the_cost_of_both_policies_is_what_others_measured() {
+fn the_overhead_of_both_policies_is_that_of_published_measurements() {
     for (algorithm, overheads) in
         [(RetransmitAlgorithm::Aggressive, 9.1..10.6), (RetransmitAlgorithm::Efficient, 5.0..6.3)]
     {
@@ -62,15 +62,15 @@ fn the_cost_of_both_policies_is_what_others_measured() {
     }
 }
 
-/// So it comes before the answer to the first report could, and is not older news than it says.
+/// So the second NAK may come before the retransmission that answers the first one.
 #[test]
-fn the_period_of_reports_begins_with_the_last_packet_before_the_loss() {
+fn the_nak_period_begins_with_the_last_packet_before_the_loss() {
     let mut pair = Pair::symmetric(1, link());
     pair.connect(periodic(300), periodic(300));
     pair.stream(Side::Caller, 100, MS(2));
     let lost = Rc::new(RefCell::new(None));
-    let reports = Rc::new(RefCell::new(Vec::new()));
-    let (seen, losing) = (Rc::clone(&reports), Rc::clone(&lost));
+    let naks = Rc::new(RefCell::new(Vec::new()));
+    let (seen, losing) = (Rc::clone(&naks), Rc::clone(&lost));
     pair.tap(move |at, side, datagram| {
         match side {
             Side::Caller if kind(&datagram) == Kind::Data && losing.borrow().is_none() => {
@@ -84,24 +84,25 @@ fn the_period_of_reports_begins_with_the_last_packet_before_the_loss() {
     });
     pair.stream(Side::Caller, 100, MS(2));
     let lost = lost.borrow().expect("a packet was lost");
-    let delays: Vec<_> = reports.borrow().iter().map(|at| *at - lost).collect();
-    // The next packet shows the gap 2 ms later, 10 ms on the way. Something arrived in the 4 ms
-    // before that, the packet before the lost one if nothing else: the period of 20 ms is theirs.
+    let delays: Vec<_> = naks.borrow().iter().map(|at| *at - lost).collect();
+    // The next packet shows the gap 2 ms later, after a delay of 10 ms. The NAK period of 20 ms
+    // counts from a packet that arrived in the 4 ms before that, such as the packet before the lost
+    // one.
     assert_eq!(delays[0], MS(12));
     assert!((MS(28)..MS(32)).contains(&delays[1]), "{delays:?}");
 }
 
-/// Nothing is sent for 50 ms after a loss was found: an exact timer repeats its report after 20 ms,
-/// one that waits for packets at the first that comes, 10 ms later at the latest.
+/// Nothing is sent for 50 ms after a loss was found: an exact timer repeats the NAK after 20 ms,
+/// and one that waits for packets at most 10 ms later.
 #[test]
-fn a_report_that_waits_for_packets_waits_10_ms_at_most() {
-    let second_report = |timer| {
+fn a_nak_that_waits_for_packets_waits_at_most_10_ms() {
+    let second_nak = |timer| {
         let mut pair = Pair::symmetric(1, link());
         pair.connect(periodic(300), periodic(300).with_nak_timer(timer));
         pair.stream(Side::Caller, 100, MS(2));
-        // The way back is cut, so that neither answers nor ACKACKs come.
-        let reports = Rc::new(RefCell::new(Vec::new()));
-        let seen = Rc::clone(&reports);
+        // The way back is cut, so that neither retransmissions nor ACKACKs come.
+        let naks = Rc::new(RefCell::new(Vec::new()));
+        let seen = Rc::clone(&naks);
         let lose = Rc::new(RefCell::new(true));
         let losing = Rc::clone(&lose);
         pair.tap(move |at, side, datagram| match side {
@@ -116,12 +117,12 @@ fn a_report_that_waits_for_packets_waits_10_ms_at_most() {
         });
         pair.stream(Side::Caller, 2, MS(2));
         pair.run_for(MS(50));
-        let reports = reports.borrow();
-        reports[1] - reports[0]
+        let naks = naks.borrow();
+        naks[1] - naks[0]
     };
-    let exact = second_report(NakTimer::Exact);
+    let exact = second_nak(NakTimer::Exact);
     assert!((MS(16)..MS(20)).contains(&exact), "{exact:?}");
-    assert_eq!(second_report(NakTimer::WithPackets), exact + MS(10));
+    assert_eq!(second_nak(NakTimer::WithPackets), exact + MS(10));
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of packets are small")]
@@ -129,7 +130,7 @@ fn percent(part: u64, whole: u64) -> f64 {
     part as f64 * 100.0 / whole as f64
 }
 
-/// Sends nothing again that is older than 50 ms, and each packet once.
+/// Retransmits each packet at most once, and none that is older than 50 ms.
 #[derive(Debug)]
 struct OnceWhileFresh;
 
@@ -146,7 +147,7 @@ impl RetransmitPolicy for OnceWhileFresh {
 }
 
 #[test]
-fn a_policy_of_ones_own_decides() {
+fn a_custom_retransmission_policy_is_used() {
     for seed in 0..3 {
         let custom = RetransmitAlgorithm::custom(|| OnceWhileFresh);
         let config = latency(200).with_retransmit_algorithm(custom);
@@ -170,13 +171,13 @@ fn a_policy_of_ones_own_decides() {
     }
 }
 
-/// Believes in 70 ms whatever is measured.
+/// Estimates 70 ms, regardless of the samples.
 #[derive(Debug, Default)]
-struct Stubborn {
+struct Constant {
     samples: u32,
 }
 
-impl RttEstimator for Stubborn {
+impl RttEstimator for Constant {
     fn acknowledged(&mut self, sample: &RttSample) {
         assert_eq!(sample.rtt, MS(20), "the samples are the link's round trips");
         self.samples += 1;
@@ -188,18 +189,18 @@ impl RttEstimator for Stubborn {
 }
 
 #[test]
-fn a_custom_rtt_estimator_decides() {
-    let custom = RttAlgorithm::custom(Stubborn::default);
+fn a_custom_rtt_estimator_is_used() {
+    let custom = RttAlgorithm::custom(Constant::default);
     let mut pair = Pair::symmetric(1, link());
     pair.connect(latency(120), latency(120).with_rtt_algorithm(custom));
     let record = pair.record();
     pair.stream(Side::Caller, 100, MS(2));
     assert_eq!(pair.statistics(Side::Listener).rtt, MS(70));
     assert_eq!(pair.statistics(Side::Listener).rtt_variance, MS(1));
-    let told = record.of_kind(Side::Listener, Kind::Ack).pop().expect("ACKs").1;
-    let Some(Control::Ack(ack)) = control(&told) else { panic!("no ACK") };
-    assert_eq!(ack.link().expect("full or small").rtt_us, 70_000, "and the peer hears of it");
-    assert_eq!(pair.statistics(Side::Caller).rtt, MS(70), "a sender takes the receiver's figure");
+    let datagram = record.of_kind(Side::Listener, Kind::Ack).pop().expect("ACKs").1;
+    let Some(Control::Ack(ack)) = control(&datagram) else { panic!("no ACK") };
+    assert_eq!(ack.link().expect("full or small").rtt_us, 70_000, "the peer gets the estimate");
+    assert_eq!(pair.statistics(Side::Caller).rtt, MS(70), "a sender uses the receiver's estimate");
     let classic = RttAlgorithm::custom(ClassicRtt::default);
     let mut pair = Pair::symmetric(1, link());
     pair.connect(latency(120), latency(120).with_rtt_algorithm(classic));
@@ -207,7 +208,7 @@ fn a_custom_rtt_estimator_decides() {
     assert_eq!(pair.statistics(Side::Listener).rtt, MS(20));
 }
 
-/// The figure follows the path, also at an end that received a little and then only sends.
+/// The estimate follows the path, even at an end that received a little and then only sends.
 #[test]
 fn the_round_trip_time_follows_the_path_at_both_ends() {
     for talks_back in [false, true] {
@@ -234,7 +235,7 @@ fn the_round_trip_time_follows_the_path_at_both_ends() {
 #[test]
 fn the_budget_bounds_retransmissions() {
     for seed in 0..3 {
-        // 1360 bytes a packet: ten a second, and what 100 ms of pause allow at once.
+        // 1360 bytes per packet: ten per second, and a burst for a pause of 100 ms.
         let budget = Bitrate::from_bytes_per_sec(13_600);
         let config =
             latency(120).with_max_retransmit_bandwidth(RetransmitBandwidth::Absolute(budget));
@@ -261,12 +262,12 @@ fn the_budget_bounds_retransmissions() {
 }
 
 #[test]
-fn a_lost_report_is_made_again() {
+fn a_lost_nak_is_repeated() {
     let mut pair = Pair::symmetric(1, link());
     pair.connect(periodic(300), periodic(300));
     pair.stream(Side::Caller, 200, MS(2));
-    let reports = Rc::new(RefCell::new(0));
-    let count = Rc::clone(&reports);
+    let naks = Rc::new(RefCell::new(0));
+    let count = Rc::clone(&naks);
     let mut lost = false;
     pair.drop_where(move |_, datagram| {
         if kind(datagram) == Kind::Nak {
@@ -280,13 +281,13 @@ fn a_lost_report_is_made_again() {
     pair.stream(Side::Caller, 200, MS(2));
     pair.run_for(SECS(1));
     pair.assert_complete(Side::Caller);
-    let reports = *reports.borrow();
-    assert!((4..=6).contains(&reports), "{reports} reports, three of them lost");
+    let naks = *naks.borrow();
+    assert!((4..=6).contains(&naks), "{naks} NAKs, three of them lost");
 }
 
-/// A machine that slept, and a program that was stopped: there was no time for answers in between.
+/// After a machine slept or a program was stopped, no answers could come in between.
 #[test]
-fn a_sender_that_wakes_up_late_sends_again_once() {
+fn a_sender_that_wakes_up_late_retransmits_only_once() {
     let mut pair = Pair::symmetric(1, link());
     pair.connect(Config::file(), Config::file());
     pair.run_for(SECS(1));
@@ -303,13 +304,13 @@ fn a_sender_that_wakes_up_late_sends_again_once() {
         while endpoint.poll_transmit(late, 1, &mut Vec::new()).is_some() {}
     }
     let id = pair.caller.connection.expect("a connection");
-    let statistics = endpoint.statistics(late, id).expect("it stands");
-    assert_eq!(statistics.packets_sent - before, 5, "all that is in flight, once");
+    let statistics = endpoint.statistics(late, id).expect("a connection");
+    assert_eq!(statistics.packets_sent - before, 5, "everything in flight, once");
 }
 
 #[test]
-fn without_periodic_reports_silence_brings_the_rest() {
-    // The receiver neither repeats its reports nor says that it would.
+fn without_periodic_naks_the_sender_retransmits_after_a_timeout() {
+    // The receiver neither repeats its NAKs, nor announces that it does.
     let once = latency(500).with_periodic_nak(false);
     for seed in 0..5 {
         for at_listener in [&once, &latency(500)] {
@@ -353,7 +354,7 @@ fn the_tail_of_a_stream_is_recovered() {
 }
 
 #[test]
-fn a_quiet_stream_without_loss_is_not_sent_twice() {
+fn a_slow_stream_without_loss_causes_no_retransmissions() {
     for interval in [5, 50, 200, 700] {
         let mut pair = Pair::symmetric(1, link());
         pair.connect(latency(120), latency(120));
@@ -365,7 +366,7 @@ fn a_quiet_stream_without_loss_is_not_sent_twice() {
 }
 
 #[test]
-fn reorder_tolerance_avoids_needless_reports() {
+fn reorder_tolerance_avoids_needless_naks() {
     for seed in 0..4 {
         let reorder = Reorder::Late { share: 0.05, by: MS(5) };
         let link = link().with_reorder(reorder).expect("a share");
@@ -382,9 +383,9 @@ fn reorder_tolerance_avoids_needless_reports() {
         assert!(receiver.naks_sent > 100 && sender.packets_retransmitted > 100);
         assert_eq!(receiver.reorder_tolerance, 0);
         let (receiver, sender) = run(20);
-        assert!(receiver.naks_sent < 10, "{} reports", receiver.naks_sent);
+        assert!(receiver.naks_sent < 10, "{} NAKs", receiver.naks_sent);
         assert!(sender.packets_retransmitted < 10, "{}", sender.packets_retransmitted);
-        assert!(receiver.packets_receive_lost > 100, "a gap is counted, reported or not");
+        assert!(receiver.packets_receive_lost > 100, "a gap is counted with or without a NAK");
         // 5 ms are four or five packets.
         assert!((4..=6).contains(&receiver.reorder_distance), "{}", receiver.reorder_distance);
         assert!((1..=20).contains(&receiver.reorder_tolerance));
@@ -392,13 +393,13 @@ fn reorder_tolerance_avoids_needless_reports() {
 }
 
 #[test]
-fn reorder_tolerance_delays_no_loss_beyond_its_recovery() {
+fn reorder_tolerance_delays_no_nak_beyond_recovery() {
     for seed in 0..4 {
         for tolerance in [1, 20, 1_000_000] {
             let config = latency(400).with_reorder_tolerance(tolerance).expect("in range");
             let mut pair = Pair::symmetric(seed, lossy(0.05));
             pair.connect(config.clone(), config);
-            // So few packets that counting them alone would take too long.
+            // So few packets that the tolerance alone would delay NAKs for too long.
             pair.stream(Side::Caller, 300, MS(30));
             pair.run_for(SECS(1));
             pair.assert_complete(Side::Caller);
@@ -407,7 +408,7 @@ fn reorder_tolerance_delays_no_loss_beyond_its_recovery() {
 }
 
 #[test]
-fn the_efficient_policy_holds_back_on_a_steady_path() {
+fn the_efficient_policy_suppresses_duplicates_on_a_steady_path() {
     for seed in 0..3 {
         let run = |algorithm| {
             let config = latency(600).with_retransmit_algorithm(algorithm);
@@ -423,7 +424,8 @@ fn the_efficient_policy_holds_back_on_a_steady_path() {
         };
         let aggressive = run(RetransmitAlgorithm::Aggressive);
         let efficient = run(RetransmitAlgorithm::Efficient);
-        // A report comes each 50 ms and is answered 100 ms later: every second answer is needless.
+        // A NAK comes every 50 ms, and the retransmission 100 ms later: every second one is
+        // needless.
         assert!(aggressive > 9.0, "{aggressive} %");
         assert!(efficient < 6.5, "{efficient} %");
     }

@@ -1,8 +1,7 @@
-//! What goes over the wire in whole sessions, against what went over it before: a change of the
-//! code that is not meant to change the protocol's behaviour changes no byte and no instant.
+//! Compares the datagrams of whole sessions with those of earlier versions: a change of the code
+//! that is not meant to change the protocol's behaviour changes no byte and no instant.
 //!
-//! A change that is meant writes the digests anew, and says so:
-//! `PUNCTUAL_WRITE_DIGESTS=1 cargo test -p punctual-proto --test scenarios same_wire`.
+//! An intended change writes new digests, and its commit message says so:
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -18,7 +17,7 @@ use crate::pair::{Pair, Side};
 use crate::record::Record;
 use crate::{MS, SECS, latency, lossy};
 
-/// Sessions of each kind that are compared.
+/// The number of compared sessions of each kind.
 const SEEDS: u64 = 6;
 
 /// A link that loses, delays and reorders, differently for each seed.
@@ -133,7 +132,7 @@ fn sessions(seed: u64) -> Vec<(&'static str, Vec<Record>)> {
     ]
 }
 
-/// FNV-1a, 64 bits: enough to notice any change that nobody intended.
+/// FNV-1a, 64 bits: enough to detect any unintended change.
 struct Digest(u64);
 
 impl Digest {

@@ -1,5 +1,4 @@
-//! Links that carry less than the stream for a while: what is sent twice pushes out what was not
-//! sent yet.
+//! Links that carry less than the stream for a while: retransmissions displace originals.
 
 use punctual_netem::{LinkConfig, Loss, QueueLimit};
 use punctual_proto::{Config, MaxBandwidth, RetransmitAlgorithm, RetransmitBandwidth};
@@ -8,13 +7,13 @@ use punctual_units::Bitrate;
 use crate::pair::{Pair, Side};
 use crate::{MS, SECS, latency, link};
 
-/// A link of 10 ms that carries this much, with 50 ms of queue.
+/// A link with a delay of 10 ms, this rate, and a queue of 50 ms.
 fn link_of(rate: Bitrate) -> LinkConfig {
     link().with_rate(Some(rate)).with_queue(QueueLimit::Time(MS(50)))
 }
 
 /// A stream of 5.4 Mb/s on a link of 20 Mb/s that carries only `collapsed` for five seconds.
-/// Messages delivered of 7,500, and packets sent again.
+/// Returns the number of delivered messages of 7,500, and of retransmissions.
 fn collapse(config: Config, collapsed: Bitrate) -> (usize, u64) {
     let mut pair = Pair::new(1, link_of(Bitrate::from_mbps(20)), link());
     pair.connect(config.clone(), config);
@@ -33,7 +32,7 @@ fn limited(ms: u64, algorithm: RetransmitAlgorithm) -> Config {
 }
 
 #[test]
-fn the_automatic_budget_prevents_a_storm_and_costs_next_to_nothing() {
+fn the_automatic_budget_prevents_a_storm_at_little_cost() {
     for algorithm in [RetransmitAlgorithm::Aggressive, RetransmitAlgorithm::Efficient] {
         for ms in [120, 300, 600] {
             for mbps in [1, 3, 5] {
@@ -44,8 +43,8 @@ fn the_automatic_budget_prevents_a_storm_and_costs_next_to_nothing() {
                 let ((kept, again), (kept_without, again_without)) =
                     (collapse(with, rate), collapse(without, rate));
                 let case = format!("{algorithm:?}, {ms} ms, {mbps} Mb/s");
-                // Half of the 2,500 messages, and a latency's worth before and after.
-                assert!(again <= 1_250 + ms, "{case}: {again} sent again");
+                // Half of the 2,500 messages, and those of a latency before and after.
+                assert!(again <= 1_250 + ms, "{case}: {again} retransmissions");
                 assert!(kept * 100 >= kept_without * 97, "{case}: {kept} of {kept_without}");
                 assert!(again <= again_without, "{case}: {again} of {again_without}");
             }
@@ -53,22 +52,22 @@ fn the_automatic_budget_prevents_a_storm_and_costs_next_to_nothing() {
     }
 }
 
-/// A link that could almost carry the stream carries what is sent twice instead.
+/// A link that could almost carry the stream carries retransmissions instead.
 #[test]
-fn a_storm_costs_more_of_the_stream_than_the_collapse_did() {
+fn without_a_budget_a_storm_loses_more_than_the_collapse() {
     let rate = Bitrate::from_mbps(5);
     let with = limited(300, RetransmitAlgorithm::Aggressive);
     let without = with.clone().with_max_retransmit_bandwidth(RetransmitBandwidth::Unlimited);
     let ((kept, again), (kept_without, again_without)) =
         (collapse(with, rate), collapse(without, rate));
-    assert!(again * 4 < again_without, "{again} of {again_without} sent again");
+    assert!(again * 4 < again_without, "{again} of {again_without} retransmissions");
     let (lost, lost_without) = (7_500 - kept, 7_500 - kept_without);
     assert!(lost * 2 < lost_without, "{lost} lost, {lost_without} in the storm");
 }
 
-/// An outage as long as the latency allows is made up for as without a limit.
+/// The messages of an outage that the latency allows for are recovered as without a limit.
 #[test]
-fn the_automatic_budget_makes_up_for_an_outage() {
+fn the_automatic_budget_allows_recovery_from_an_outage() {
     for budget in [RetransmitBandwidth::Auto, RetransmitBandwidth::Unlimited] {
         let limit = MaxBandwidth::Absolute(Bitrate::from_mbps(20));
         let config = latency(500).with_max_bandwidth(limit).with_max_retransmit_bandwidth(budget);

@@ -1,5 +1,5 @@
-//! A reader that does not read: the peer is held back, memory stays bounded, and when it reads
-//! again the stream goes on.
+//! A receiver that stops reading: the sender is held back, memory stays limited, and the stream
+//! continues when it reads again.
 
 use punctual_netem::Reorder;
 use punctual_proto::{BufferSize, Config};
@@ -29,7 +29,7 @@ fn stalled(seed: u64, config: &Config) -> Pair {
 }
 
 #[test]
-fn a_full_buffer_stops_the_sender_and_reading_starts_it_again() {
+fn a_full_buffer_stops_the_sender_until_the_receiver_reads() {
     for seed in 0..4 {
         let mut pair = stalled(seed, &small_window(false));
         let sent = pair.statistics(Side::Caller).packets_sent;
@@ -45,17 +45,17 @@ fn a_full_buffer_stops_the_sender_and_reading_starts_it_again() {
 }
 
 #[test]
-fn the_ack_that_tells_of_room_may_be_lost() {
+fn the_ack_that_reports_room_may_be_lost() {
     for lost in 1..4 {
         let mut pair = stalled(1, &small_window(false));
         let mut acks = 0;
         pair.drop_where(move |_, datagram| {
-            let tells = matches!(
+            let reports_room = matches!(
                 control(datagram),
                 Some(Control::Ack(ack)) if ack.link().is_some_and(|link| link.free_buffer > 0)
             );
-            acks += u32::from(tells);
-            tells && acks <= lost
+            acks += u32::from(reports_room);
+            reports_room && acks <= lost
         });
         pair.run_for(SECS(1));
         pair.read(Side::Listener);
@@ -65,7 +65,7 @@ fn the_ack_that_tells_of_room_may_be_lost() {
 }
 
 #[test]
-fn acks_that_overtake_each_other_do_not_stop_the_sender() {
+fn reordered_acks_do_not_stop_the_sender() {
     for seed in 0..10 {
         let mut pair = stalled(seed, &small_window(false));
         let reorder = Reorder::Late { share: 0.5, by: MS(15) };
@@ -81,10 +81,10 @@ fn acks_that_overtake_each_other_do_not_stop_the_sender() {
     }
 }
 
-/// The sender gives up what is too old while the window is shut; the ACK that opens it again then
-/// speaks of packets before the sender's first.
+/// The sender drops old messages while the window is closed. The ACK that opens it then
+/// acknowledges packets before the sender's first one.
 #[test]
-fn a_sender_that_dropped_meanwhile_goes_on_when_there_is_room() {
+fn a_sender_that_dropped_messages_continues_when_there_is_room() {
     for seed in 0..4 {
         let mut pair = stalled(seed, &small_window(true));
         pair.stream(Side::Caller, 1_000, MS(2));
@@ -102,9 +102,10 @@ fn a_sender_that_dropped_meanwhile_goes_on_when_there_is_room() {
 }
 
 #[test]
-fn a_window_smaller_than_a_stream_needs_delays_and_loses_nothing() {
+fn a_small_window_delays_a_stream_and_loses_nothing() {
     for seed in 0..4 {
-        // 32 packets a round trip of 20 ms and an ACK period of 10 ms are a third of what is sent.
+        // 32 packets for a round trip of 20 ms plus an ACK period of 10 ms are a third of the
+        // stream.
         let config = Config::default().with_tsbpd(false).with_flow_window(32).expect("in range");
         let mut pair = Pair::symmetric(seed, lossy(0.02));
         pair.connect(config.clone(), config);

@@ -1,4 +1,4 @@
-//! Numbers that come round to their beginning in the middle of a stream.
+//! Sequence numbers that wrap in the middle of a stream.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,7 +11,8 @@ use crate::datagram::{control, data_header};
 use crate::pair::{Pair, Side};
 use crate::{MS, latency, link, lossy};
 
-/// Seeds whose first sequence number lies a few hundred below the wrap, found by trying 20 million.
+/// Seeds whose first sequence number is a few hundred below the wrap, found by trying 20 million
+/// seeds.
 pub const SEEDS: [u64; 3] = [7_873_753, 9_498_531, 12_914_410];
 
 /// Streams 1,000 messages each way across the wrap.
@@ -27,14 +28,17 @@ fn stream_across(seed: u64, link: LinkConfig, config: &Config) -> Pair {
         let received = &pair.node(side).received;
         let (first, last) = (received[0].message.seq, received[received.len() - 1].message.seq);
         let below = SeqNo::MAX.distance_from(first);
-        assert!((1..500).contains(&below), "{first} is not close below the wrap: seek a new seed");
+        assert!(
+            (1..500).contains(&below),
+            "{first} is not close below the wrap: find another seed"
+        );
         assert!(last.value() < first.value() && last.is_after(first));
     }
     pair
 }
 
 #[test]
-fn sequence_numbers_wrap_at_the_tick() {
+fn a_wrap_of_sequence_numbers_does_not_change_the_delay() {
     for seed in SEEDS {
         let mut pair = stream_across(seed, link(), &latency(120));
         for side in [Side::Caller, Side::Listener] {
@@ -49,7 +53,7 @@ fn sequence_numbers_wrap_at_the_tick() {
 }
 
 #[test]
-fn losses_and_reordering_around_the_wrap_are_put_right() {
+fn losses_and_reordering_around_the_wrap_are_recovered() {
     for seed in SEEDS {
         let reorder = Reorder::Late { share: 0.1, by: MS(5) };
         for link in [
@@ -70,8 +74,8 @@ fn losses_and_reordering_around_the_wrap_are_put_right() {
 fn a_gap_across_the_wrap_is_reported_as_one_range() {
     let mut pair = Pair::symmetric(SEEDS[0], link());
     pair.connect(latency(300), latency(300));
-    let reports = Rc::new(RefCell::new(Vec::new()));
-    let seen = Rc::clone(&reports);
+    let naks = Rc::new(RefCell::new(Vec::new()));
+    let seen = Rc::clone(&naks);
     pair.drop_where(move |_, datagram| {
         if let Some(Control::Nak(list)) = control(datagram) {
             seen.borrow_mut().extend(list.ranges());
@@ -84,19 +88,19 @@ fn a_gap_across_the_wrap_is_reported_as_one_range() {
     pair.run_for(MS(500));
     pair.assert_complete(Side::Caller);
     let expected = (SeqNo::MAX.minus(5), SeqNo::MAX.plus(5));
-    assert!(reports.borrow().iter().all(|report| *report == expected), "{reports:?}");
-    assert!(!reports.borrow().is_empty());
+    assert!(naks.borrow().iter().all(|range| *range == expected), "{naks:?}");
+    assert!(!naks.borrow().is_empty());
     assert_eq!(pair.statistics(Side::Listener).packets_receive_lost, 11);
     assert_eq!(pair.statistics(Side::Caller).packets_retransmitted, 11);
 }
 
 #[test]
-fn a_stall_across_the_wrap_drops_and_goes_on() {
+fn a_stream_continues_after_an_outage_across_the_wrap() {
     for seed in SEEDS {
         let mut pair = Pair::symmetric(seed, link());
         pair.connect(latency(120), latency(120));
         pair.stream(Side::Caller, 100, MS(2));
-        // 2 s of silence from message 100 on span the wrap.
+        // The outage of 2 s after message 100 includes the wrap.
         let all = LinkConfig::default().with_loss(Loss::All).expect("no share in it");
         pair.set_link(Side::Caller, all.clone());
         pair.set_link(Side::Listener, all);

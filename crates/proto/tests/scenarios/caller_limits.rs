@@ -1,5 +1,5 @@
-//! Listeners that take so many callers at a time: who is refused, who takes whose place, and who
-//! has given up.
+//! Listeners with a limited number of callers: which callers are refused, which replace others, and
+//! which have given up.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,8 +11,8 @@ use crate::datagram::{Kind, handshake, kind};
 use crate::pair::{Pair, Side};
 use crate::{MS, SECS, latency, link, lossy};
 
-/// A pair whose listener takes one caller, which is there.
-fn taken(stream_id: &str) -> Pair {
+/// A pair whose listener accepts one caller, which is connected.
+fn full_listener(stream_id: &str) -> Pair {
     let mut pair = Pair::symmetric(1, link()).with_listener(|config| config.max_callers = Some(1));
     pair.connect(called(stream_id), latency(120));
     pair
@@ -29,7 +29,7 @@ fn call_again(pair: &mut Pair, stream_id: &str) -> ConnectionId {
     pair.caller.endpoint.connect(now, remote, called(stream_id)).expect("callable")
 }
 
-/// From now on, nothing more is heard of the caller's first connection.
+/// From now on, all packets of the caller's first connection are lost.
 fn kill_first(pair: &mut Pair) {
     let id = pair.listener.connection.expect("accepted");
     let killed = pair.listener.endpoint.info(id).expect("not released").socket_id;
@@ -45,7 +45,7 @@ fn destination(datagram: &[u8]) -> Option<SocketId> {
     }
 }
 
-/// How long it takes until a call has ended, and why it did.
+/// The milliseconds until a call has ended, and the reason.
 fn refusal(pair: &mut Pair, call: ConnectionId) -> (u128, CloseReason) {
     let start = pair.elapsed();
     pair.run_while(SECS(4), |pair| !pair.caller.closed.contains_key(&call));
@@ -57,7 +57,7 @@ const FULL: CloseReason = CloseReason::Rejected(RejectReason::BACKLOG);
 
 #[test]
 fn a_full_listener_refuses_a_caller_of_another_stream_at_once() {
-    let mut pair = taken("news");
+    let mut pair = full_listener("news");
     let call = call_again(&mut pair, "sports");
     assert_eq!(refusal(&mut pair, call), (40, FULL), "two round trips");
     assert_eq!(pair.listener.refused, [(pair.caller.address, RejectReason::BACKLOG)]);
@@ -65,8 +65,8 @@ fn a_full_listener_refuses_a_caller_of_another_stream_at_once() {
 }
 
 #[test]
-fn a_caller_of_the_same_stream_is_refused_as_soon_as_the_first_is_heard() {
-    let mut pair = taken("news");
+fn a_caller_of_the_same_stream_is_refused_while_the_first_one_is_alive() {
+    let mut pair = full_listener("news");
     pair.stream(Side::Caller, 10, MS(5));
     let call = call_again(&mut pair, "news");
     for _ in 0..20 {
@@ -82,7 +82,7 @@ fn a_caller_of_the_same_stream_is_refused_as_soon_as_the_first_is_heard() {
 #[test]
 fn a_full_listener_refuses_the_same_stream_within_a_keepalive_period() {
     for age in [0, 300, 700, 950] {
-        let mut pair = taken("");
+        let mut pair = full_listener("");
         pair.run_for(SECS(3) + MS(age));
         let call = call_again(&mut pair, "");
         let (took, reason) = refusal(&mut pair, call);
@@ -92,9 +92,9 @@ fn a_full_listener_refuses_the_same_stream_within_a_keepalive_period() {
     }
 }
 
-/// The program was killed and started again, at any moment of the life of its first call.
+/// The program was killed and restarted, at any moment of its first connection.
 #[test]
-fn a_caller_that_was_started_anew_takes_its_old_place() {
+fn a_restarted_caller_replaces_its_old_connection() {
     for (seed, share) in (0..50).flat_map(|seed| [(seed, 0.0), (seed, 0.05)]) {
         let mut pair = Pair::symmetric(seed, lossy(share))
             .with_listener(|config| config.max_callers = Some(1));
@@ -113,8 +113,8 @@ fn a_caller_that_was_started_anew_takes_its_old_place() {
 }
 
 #[test]
-fn of_two_that_claim_a_place_the_newer_one_gets_it() {
-    let mut pair = taken("news");
+fn the_newer_of_two_callers_replaces_a_dead_one() {
+    let mut pair = full_listener("news");
     kill_first(&mut pair);
     let older = call_again(&mut pair, "news");
     pair.run_for(MS(300));
@@ -125,7 +125,7 @@ fn of_two_that_claim_a_place_the_newer_one_gets_it() {
 }
 
 #[test]
-fn of_two_that_wait_for_an_answer_the_newer_one_gets_it() {
+fn the_newer_of_two_waiting_callers_is_kept() {
     let mut pair = Pair::symmetric(1, link()).with_listener(|config| config.max_callers = Some(1));
     pair.accepts = false;
     pair.call(called("news"), latency(120));
@@ -142,8 +142,8 @@ fn of_two_that_wait_for_an_answer_the_newer_one_gets_it() {
 }
 
 #[test]
-fn a_place_is_free_as_soon_as_its_caller_has_left() {
-    let mut pair = taken("news");
+fn a_caller_that_has_left_makes_room_at_once() {
+    let mut pair = full_listener("news");
     let first = pair.listener.connection;
     pair.close(Side::Caller);
     pair.run_while(SECS(5), |pair| pair.listener.closed().is_none());
@@ -153,8 +153,8 @@ fn a_place_is_free_as_soon_as_its_caller_has_left() {
 }
 
 #[test]
-fn a_limit_of_zero_refuses_everybody_and_touches_nobody() {
-    let mut pair = taken("news");
+fn a_limit_of_zero_refuses_new_callers_and_closes_no_connection() {
+    let mut pair = full_listener("news");
     pair.listener.endpoint.limit_callers(Some(0));
     kill_first(&mut pair);
     pair.run_for(SECS(2));
@@ -166,18 +166,18 @@ fn a_limit_of_zero_refuses_everybody_and_touches_nobody() {
     assert!(pair.run_while(MS(100), |pair| !pair.caller.connected));
 }
 
-/// Whichever of its words are lost but the last.
+/// Although all but the last of its withdrawals are lost.
 #[test]
-fn a_caller_that_gives_up_says_so() {
+fn a_caller_that_gives_up_informs_the_listener() {
     for lost in 0..3 {
         let mut pair = Pair::symmetric(1, link());
         pair.accepts = false;
-        let mut words = 0;
+        let mut withdrawals = 0;
         pair.drop_where(move |_, datagram| {
-            let farewell = handshake(datagram)
+            let is_withdrawal = handshake(datagram)
                 .is_some_and(|it| matches!(it.request, HandshakeRequest::Rejection(_)));
-            words += usize::from(farewell);
-            farewell && words <= lost
+            withdrawals += usize::from(is_withdrawal);
+            is_withdrawal && withdrawals <= lost
         });
         pair.call(latency(120), latency(120));
         pair.run_for(MS(500));
@@ -190,7 +190,7 @@ fn a_caller_that_gives_up_says_so() {
 }
 
 #[test]
-fn a_connection_ends_whose_caller_gave_up_before_it_heard_of_it() {
+fn a_connection_ends_if_its_caller_gave_up_before_the_answer() {
     let mut pair = Pair::symmetric(1, link());
     pair.drop_where(|side, datagram| {
         side == Side::Listener
@@ -205,9 +205,9 @@ fn a_connection_ends_whose_caller_gave_up_before_it_heard_of_it() {
     assert_eq!(pair.listener.closed(), Some(&CloseReason::Withdrawn));
 }
 
-/// The network held it back, or the listener served others first.
+/// The network delayed it, or the listener handled other packets first.
 #[test]
-fn a_conclusion_that_comes_behind_its_shutdown_is_no_new_caller() {
+fn a_conclusion_that_comes_after_the_shutdown_is_no_new_caller() {
     let mut pair = Pair::symmetric(1, link());
     let conclusion = Rc::new(RefCell::new(Vec::new()));
     let kept = Rc::clone(&conclusion);
@@ -232,7 +232,7 @@ fn a_conclusion_that_comes_behind_its_shutdown_is_no_new_caller() {
 }
 
 #[test]
-fn a_caller_that_is_forgotten_at_once_says_so_too() {
+fn a_caller_that_is_released_at_once_informs_the_listener_too() {
     let mut pair = Pair::symmetric(1, link());
     pair.accepts = false;
     pair.call(latency(120), latency(120));
@@ -242,9 +242,9 @@ fn a_caller_that_is_forgotten_at_once_says_so_too() {
     assert_eq!(pair.listener.gone.len(), 1);
 }
 
-/// A caller was killed: it has repeated its conclusion each 250 ms, or never, as some do.
+/// A killed caller that has repeated its conclusion, or one that never repeats it, as some do.
 #[test]
-fn a_caller_that_has_stopped_repeating_is_gone_after_a_second() {
+fn a_caller_that_has_stopped_repeating_is_removed() {
     for (repeats, gone_after) in [(true, 1_000), (false, 3_000)] {
         let mut pair = Pair::symmetric(1, link());
         pair.accepts = false;
@@ -256,7 +256,8 @@ fn a_caller_that_has_stopped_repeating_is_gone_after_a_second() {
             conclusion && conclusions > if repeats { 3 } else { 1 }
         });
         pair.call(latency(120), latency(120));
-        // The first comes after 30 ms, the second 30 and the third 60 ms later.
+        // The first conclusion comes after 30 ms, the second one 30 ms and the third one 60 ms
+        // later.
         let last = if repeats { 120 } else { 30 };
         pair.run_for(MS(last + gone_after - 1));
         assert!(pair.listener.gone.is_empty());

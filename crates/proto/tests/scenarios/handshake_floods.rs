@@ -1,4 +1,5 @@
-//! Complete handshakes in masses: how much work they cause is bounded, and others come in.
+//! Floods of complete handshakes: the work that they cause is limited, and other callers still
+//! connect.
 
 use std::net::SocketAddr;
 
@@ -12,7 +13,7 @@ use crate::{MS, latency};
 
 const START: Instant = Instant::from_millis(1_000);
 
-/// The two requests of a caller with a passphrase, to be made anybody's.
+/// The two requests of a caller with a passphrase, as a template for other callers.
 struct Requests {
     induction: Vec<u8>,
     conclusion: Vec<u8>,
@@ -42,8 +43,9 @@ impl Requests {
         unreachable!("a caller sends its second request once the first is answered")
     }
 
-    /// Asks for a cookie from `remote`, and knocks with it as a caller of its own.
-    fn knock(&self, now: Instant, listener: &mut Endpoint, remote: SocketAddr, caller: u32) {
+    /// Requests a cookie from the address `remote`, and sends a conclusion with it as the caller
+    /// `caller`.
+    fn call(&self, now: Instant, listener: &mut Endpoint, remote: SocketAddr, caller: u32) {
         listener.handle_datagram(now, remote, self.induction.clone().into());
         let answer = sent(listener, now).pop().expect("an induction is answered").1;
         let mut conclusion = self.conclusion.clone();
@@ -54,7 +56,7 @@ impl Requests {
         listener.handle_datagram(now, remote, conclusion.into());
     }
 
-    /// Where the salt of the key message begins.
+    /// The offset of the salt in the key message.
     fn salt(&self) -> usize {
         let (mut at, conclusion) = (64, &self.conclusion);
         let half = |at: usize| u16::from_be_bytes([conclusion[at], conclusion[at + 1]]);
@@ -92,16 +94,16 @@ fn sent(endpoint: &mut Endpoint, now: Instant) -> Vec<(SocketAddr, Vec<u8>)> {
     sent
 }
 
-/// What a flood of callers with passphrases caused, each with a salt of its own.
+/// The work that was caused by a flood of callers with passphrases, each with its own salt.
 #[derive(Default)]
 struct Caused {
     derivations: u32,
-    told_of: u32,
+    reported: u32,
 }
 
-/// 20 callers a millisecond from `hosts` addresses; what is told of them is rejected at once. At
-/// `honest`, in milliseconds, a caller from another address comes, and repeats until it is told of;
-/// how many milliseconds that took.
+/// 20 callers per millisecond from `hosts` addresses; each reported one is rejected at once. From
+/// the millisecond `honest` on, a caller from another address repeats its call until it is
+/// reported. Returns the work, and the milliseconds until that caller was reported.
 fn flood(millis: u64, hosts: u8, honest: u64) -> (Caused, Option<u64>) {
     let requests = Requests::record(encrypted());
     let mut listener = listener(encrypted());
@@ -111,10 +113,10 @@ fn flood(millis: u64, hosts: u8, honest: u64) -> (Caused, Option<u64>) {
         for _ in 0..20 {
             let remote =
                 from((chance.next_u32() % u32::from(hosts)) as u8, chance.next_u32() as u16);
-            requests.knock(now, &mut listener, remote, chance.next_u32() >> 2);
+            requests.call(now, &mut listener, remote, chance.next_u32() >> 2);
         }
         if milli >= honest && waited.is_none() && (milli - honest).is_multiple_of(20) {
-            requests.knock(now, &mut listener, from(200, 1), 77);
+            requests.call(now, &mut listener, from(200, 1), 77);
         }
         listener.handle_timeout(now);
         while let Some(job) = listener.poll_key_derivation(now) {
@@ -123,7 +125,7 @@ fn flood(millis: u64, hosts: u8, honest: u64) -> (Caused, Option<u64>) {
         }
         while let Some(event) = listener.poll_event() {
             if let Event::Incoming(incoming) = event {
-                caused.told_of += 1;
+                caused.reported += 1;
                 if incoming.path == from(200, 1) {
                     waited = Some(milli - honest);
                 }
@@ -136,44 +138,44 @@ fn flood(millis: u64, hosts: u8, honest: u64) -> (Caused, Option<u64>) {
 }
 
 #[test]
-fn callers_in_masses_cause_no_more_key_derivations_than_allowed() {
+fn a_flood_of_callers_causes_no_more_key_derivations_than_allowed() {
     let (caused, _) = flood(2_000, 200, u64::MAX);
     assert!((900..=1_032).contains(&caused.derivations), "{}", caused.derivations);
-    assert_eq!(caused.told_of, caused.derivations);
+    assert_eq!(caused.reported, caused.derivations);
 }
 
 #[test]
-fn one_address_in_masses_does_not_keep_others_out() {
+fn a_flood_from_one_address_does_not_keep_others_out() {
     let (_, waited) = flood(1_000, 1, 500);
     assert!(waited.is_some_and(|waited| waited <= 200), "{waited:?}");
 }
 
 #[test]
-fn a_listener_takes_so_many_new_callers_a_second() {
+fn a_listener_accepts_a_limited_number_of_new_callers_per_second() {
     let requests = Requests::record(encrypted());
     let mut listener = Endpoint::new(endpoint_config(7, 2), START);
     listener.listen(Some(encrypted()));
-    let (mut chance, mut told_of) = (Random(4), 0);
+    let (mut chance, mut reported) = (Random(4), 0);
     for milli in 0..3_000 {
         let now = START + MS(milli);
         for _ in 0..20 {
             let remote =
                 SocketAddr::from((chance.next_u32().to_be_bytes(), chance.next_u32() as u16));
-            requests.knock(now, &mut listener, remote, chance.next_u32() >> 2);
+            requests.call(now, &mut listener, remote, chance.next_u32() >> 2);
         }
         sent(&mut listener, now);
         while let Some(event) = listener.poll_event() {
             if let Event::Incoming(incoming) = event {
-                told_of += 1;
+                reported += 1;
                 listener.reject(incoming.id, punctual_proto::RejectReason::PEER);
             }
         }
     }
-    assert!((3_000..=3_250).contains(&told_of), "{told_of}");
+    assert!((3_000..=3_250).contains(&reported), "{reported}");
 }
 
 #[test]
-fn a_key_that_was_derived_before_is_that_of_the_caller() {
+fn a_key_derived_in_advance_is_used_for_the_caller() {
     let mut listener = listener(encrypted());
     let mut caller = Endpoint::new(endpoint_config(7, 1), START);
     let id = caller.connect(START, from(1, 1), encrypted()).expect("it can be called");
@@ -184,7 +186,7 @@ fn a_key_that_was_derived_before_is_that_of_the_caller() {
             listener.handle_datagram(now, from(2, 2), Bytes::from(datagram));
         }
         if let Some(job) = listener.poll_key_derivation(now) {
-            assert!(listener.poll_event().is_none(), "nobody hears of it before");
+            assert!(listener.poll_event().is_none(), "no event before the key is derived");
             listener.handle_derived_key(job.run());
         }
         while let Some(event) = listener.poll_event() {
