@@ -197,7 +197,7 @@ fn advice(reason: RejectReason, by_peer: bool) -> &'static str {
             "; both ends need the same `transtype`, live or file"
         }
         RejectReason::FILTER => "; give both ends the same `packetfilter`, or only the caller one",
-        RejectReason::GROUP => "; a listener lets groups in by `groupconnect=1`",
+        RejectReason::GROUP => "; a listener accepts groups with `groupconnect=1`",
         RejectReason::CRYPTO => "; both ends need the same `cryptomode`",
         RejectReason::KEY_NOT_SUPPORTED
         | RejectReason::BAD_REQUEST

@@ -3,8 +3,8 @@ use std::fmt;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 
-/// Where an endpoint's chance comes from, keys included: ChaCha20, of which nobody can tell what it
-/// gives next or gave before from what was seen of it. What it holds is wiped when it is dropped.
+/// The random numbers of an endpoint, keys included: ChaCha20, whose past and future output cannot
+/// be computed from the output that was seen. Its state is wiped when it is dropped.
 pub(crate) struct Chance(ChaCha20Rng);
 
 impl Chance {
@@ -12,7 +12,7 @@ impl Chance {
         Self(ChaCha20Rng::from_seed(seed))
     }
 
-    /// A generator of its own, for a connection.
+    /// An independent generator for a connection.
     pub(crate) fn fork(&mut self) -> Self {
         Self(ChaCha20Rng::from_rng(&mut self.0))
     }
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_seed_fixes_what_comes_and_a_fork_goes_its_own_way() {
+    fn the_seed_fixes_all_numbers_and_a_fork_is_independent() {
         let (mut one, mut two) = (Chance::new([7; 32]), Chance::new([7; 32]));
         assert_eq!(one.number(), two.number());
         let (mut fork, mut same) = (one.fork(), two.fork());

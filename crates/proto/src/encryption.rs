@@ -1,24 +1,24 @@
-//! Encryption as the application chooses and sees it.
+//! The cipher mode that the application chooses, and the state of the keys that it sees.
 
 use std::fmt;
 
 use punctual_crypto::CipherMode;
 
-/// How packets are to be encrypted \[cryptomode\].
+/// The cipher mode of a connection \[cryptomode\].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum CryptoMode {
-    /// A caller takes counter mode, which every peer knows; a listener takes what the caller does.
+    /// A caller uses counter mode, which every peer supports; a listener uses the caller's mode.
     #[default]
     Auto,
-    /// AES in counter mode and nothing else: nobody can read, but nobody notices a change either.
+    /// Only AES in counter mode: it keeps payloads secret, but does not detect changes.
     Ctr,
-    /// AES in Galois/counter mode and nothing else: packets that were changed on their way, or that
-    /// somebody else sent, are refused. libsrt knows it if it was built with AEAD.
+    /// Only AES in Galois/counter mode: packets that were changed in the network or forged are
+    /// discarded. libsrt supports it if it was built with AEAD.
     Gcm,
 }
 
 impl CryptoMode {
-    /// The mode that the end uses which makes the first key.
+    /// The mode of the first key, at the end that generates it.
     pub(crate) const fn chosen(self) -> CipherMode {
         match self {
             Self::Auto | Self::Ctr => CipherMode::Ctr,
@@ -26,7 +26,7 @@ impl CryptoMode {
         }
     }
 
-    /// Whether the other end may use `mode`.
+    /// Whether the peer may use `mode`.
     pub(crate) const fn allows(self, mode: CipherMode) -> bool {
         matches!(
             (self, mode),
@@ -35,14 +35,14 @@ impl CryptoMode {
     }
 }
 
-/// How far the two ends are with the keys of one direction \[sndkmstate, rcvkmstate\]. The
-/// discriminant is libsrt's number, which also travels in a refusal.
+/// The state of the keys of one direction \[sndkmstate, rcvkmstate\]. The discriminant is libsrt's
+/// number, which a refusal carries on the wire, too.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum KeyState {
     /// Nothing is encrypted.
     #[default]
     Unsecured = 0,
-    /// The ends are at it.
+    /// The ends are exchanging the key.
     Securing = 1,
     /// Both ends have the key.
     Secured = 2,
@@ -50,13 +50,13 @@ pub enum KeyState {
     NoSecret = 3,
     /// The ends' passphrases differ.
     BadSecret = 4,
-    /// The ends insist on different ciphers.
+    /// The ends require different ciphers.
     BadCryptoMode = 5,
 }
 
 impl KeyState {
-    /// The state in a refusal of four bytes, which libsrt writes in a PC's order of bytes and
-    /// others in the network's.
+    /// Reads the state from a refusal of four bytes, which libsrt writes in little-endian order and
+    /// other implementations in network order.
     pub(crate) fn from_refusal(bytes: &[u8]) -> Option<Self> {
         let bytes: [u8; 4] = bytes.try_into().ok()?;
         match u32::from_le_bytes(bytes).min(u32::from_be_bytes(bytes)) {
@@ -70,7 +70,7 @@ impl KeyState {
         }
     }
 
-    /// The refusal that says so, as libsrt writes it.
+    /// The refusal with this state, as libsrt writes it.
     pub(crate) fn to_refusal(self) -> Vec<u8> {
         (self as u32).to_le_bytes().to_vec()
     }
@@ -94,18 +94,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_is_libsrts_and_is_read_in_either_order() {
+    fn a_refusal_is_written_as_by_libsrt_and_read_in_either_order() {
         assert_eq!(KeyState::BadSecret.to_refusal(), [4, 0, 0, 0]);
         assert_eq!(KeyState::from_refusal(&[4, 0, 0, 0]), Some(KeyState::BadSecret));
         assert_eq!(KeyState::from_refusal(&[0, 0, 0, 4]), Some(KeyState::BadSecret));
         assert_eq!(KeyState::from_refusal(&[0; 4]), Some(KeyState::Unsecured));
-        for odd in [&[6, 0, 0, 0][..], &[4, 0, 0, 4], &[4], &[4, 0, 0, 0, 0], &[]] {
-            assert_eq!(KeyState::from_refusal(odd), None);
+        for invalid in [&[6, 0, 0, 0][..], &[4, 0, 0, 4], &[4], &[4, 0, 0, 0, 0], &[]] {
+            assert_eq!(KeyState::from_refusal(invalid), None);
         }
     }
 
     #[test]
-    fn an_end_that_does_not_insist_takes_either_cipher() {
+    fn automatic_mode_accepts_either_cipher() {
         let modes = [CipherMode::Ctr, CipherMode::Gcm];
         let allowed = |mode: CryptoMode| modes.map(|cipher| mode.allows(cipher));
         assert_eq!(allowed(CryptoMode::Auto), [true, true]);

@@ -1,4 +1,4 @@
-//! Errors by operation, and why a connection ended.
+//! The errors of each operation, and the reasons why connections end.
 
 use std::fmt;
 use std::time::Duration;
@@ -38,11 +38,11 @@ pub enum ConnectError {
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum AcceptError {
-    /// It has withdrawn, timed out or been answered already.
+    /// The caller has withdrawn, timed out or been answered already.
     #[error("the caller is no longer waiting")]
     Gone,
-    /// The configuration and the caller's request do not fit; the caller was told so.
-    #[error("the caller does not fit the configuration: {0}")]
+    /// The configuration and the caller's request are not compatible; the caller was rejected.
+    #[error("the caller is not compatible with the configuration: {0}")]
     Incompatible(RejectReason),
     /// This endpoint holds as many connections as its configuration allows.
     #[error("the endpoint already holds its maximum of {0} connections")]
@@ -56,22 +56,23 @@ pub enum SendError {
     /// The send buffer is full; [`Event::Writable`](crate::Event::Writable) will follow.
     #[error("the send buffer is full")]
     Full,
-    /// The message does not fit one packet or, where messages are cut, the buffers.
+    /// The message is empty, or does not fit into one packet or, if messages are split over
+    /// packets, into the buffers.
     #[error("the message has {size} bytes; one message holds 1 to {max} here")]
     Size {
         /// Bytes of the message.
         size: usize,
-        /// Most bytes that a message may have.
+        /// The largest size of a message on this connection, bytes.
         max: usize,
     },
-    /// Bytes of a stream were offered to a connection that carries messages.
+    /// Bytes of a stream were written to a connection that carries messages.
     #[error("the connection carries messages, not a stream of bytes")]
     NoStream,
     /// The handshake is not complete.
-    #[error("the connection does not stand yet")]
+    #[error("the connection is not established yet")]
     NotConnected,
-    /// The peer has said that something went wrong there. Nothing was taken. It is told once, and
-    /// the connection goes on: whether to go on sending is the application's decision.
+    /// The peer has reported an error, and nothing was sent. The error is returned once; the
+    /// connection stays open, and the application decides whether to continue.
     #[error("{0}")]
     PeerError(PeerError),
     /// The connection is closed or closing.
@@ -79,19 +80,20 @@ pub enum SendError {
     Closed(CloseReason),
 }
 
-/// An error at the other end of a transfer, which it reports by a PEERERROR packet.
+/// An error that the peer reports by a PEERERROR packet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PeerError(u32);
 
 impl PeerError {
-    /// It could not write what it received to its file. libsrt knows no other (`srt_recvfile`).
+    /// The peer could not write received data to its file. libsrt has no other code
+    /// (`srt_recvfile`).
     pub const FILE: Self = Self(4_000);
 
     pub(crate) const fn new(code: u32) -> Self {
         Self(code)
     }
 
-    /// The number by which it goes on the wire.
+    /// The code on the wire.
     pub const fn code(self) -> u32 {
         self.0
     }
@@ -100,8 +102,8 @@ impl PeerError {
 impl fmt::Display for PeerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::FILE => f.write_str("the other end could not write what it received"),
-            Self(code) => write!(f, "something went wrong at the other end (error {code})"),
+            Self::FILE => f.write_str("the peer could not write the received data"),
+            Self(code) => write!(f, "the peer reported error {code}"),
         }
     }
 }
@@ -110,41 +112,41 @@ impl fmt::Display for PeerError {
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum RecvError {
-    /// The connection is closed, and some of what the peer had sent before it left never arrived:
-    /// what was read is not all.
-    #[error("the peer closed before all it had sent arrived")]
+    /// The connection is closed, and some data that the peer had sent before it closed never
+    /// arrived: the received data are incomplete.
+    #[error("the peer closed before all its data arrived")]
     Truncated,
     /// The connection is closed and everything received has been read.
     #[error("the connection is closed: {0}")]
     Closed(CloseReason),
 }
 
-/// Why a connection ended, or did not come to be.
+/// The reason why a connection ended, or was never established.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum CloseReason {
-    /// This end closed it.
+    /// This end closed the connection.
     #[error("closed by this end")]
     Local,
-    /// The peer said SHUTDOWN.
+    /// The peer sent SHUTDOWN.
     #[error("closed by the peer")]
     Peer,
-    /// The caller gave up before it had heard that it was accepted.
-    #[error("the caller gave up before it heard that it was accepted")]
+    /// The caller gave up before it received the acceptance.
+    #[error("the caller gave up before it received the acceptance")]
     Withdrawn,
-    /// The peer was silent, and its host called again for the same stream: the new call has its
-    /// place (see [`EndpointConfig::max_callers`](crate::EndpointConfig::max_callers)).
+    /// The peer was silent, and its host called again for the same stream: the new call replaces
+    /// this connection (see [`EndpointConfig::max_callers`](crate::EndpointConfig::max_callers)).
     #[error("the peer was silent and called again")]
     Replaced,
-    /// The peer was silent for too long.
+    /// The peer was silent for the idle timeout.
     #[error("the peer was silent for {time:#}", time = DisplayDuration(*.0))]
     Idle(Duration),
     /// The peer did not answer the call in time.
     #[error("no answer within {time:#}", time = DisplayDuration(*.0))]
     ConnectTimeout(Duration),
-    /// The listener is there, for it answered the first handshake, but no answer came to the second
-    /// one in time. It may have taken the call: then its answers got lost on the way, and one that
-    /// closed at once gives no more.
+    /// The listener answered the induction, but no answer to the conclusion came in time. It may
+    /// have accepted the call: its answers may have been lost, and a listener that closes at once
+    /// does not repeat them.
     #[error(
         "no answer within {time:#}, though the listener is there and may have taken the call",
         time = DisplayDuration(*.0)

@@ -1,8 +1,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// Makes a policy for each connection. It is a closure, so it holds the policy's parameters, and
-/// whatever several connections share.
+/// Creates a policy for each connection. It is a closure, so it holds the policy's parameters, and
+/// any state that several connections share.
 ///
 /// Two factories are equal if one is a clone of the other.
 pub struct Factory<P: ?Sized>(Arc<dyn Fn() -> Box<P> + Send + Sync>);
@@ -13,7 +13,7 @@ impl<P: ?Sized> Factory<P> {
         Self(Arc::new(make))
     }
 
-    /// A policy for one connection.
+    /// Creates the policy of one connection.
     pub fn make(&self) -> Box<P> {
         (self.0)()
     }
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clone_is_the_same_factory_and_another_one_is_not() {
+    fn a_clone_equals_its_factory_and_another_factory_does_not() {
         let factory = || Factory::<str>::new(|| "a policy".into());
         let first = factory();
         assert_eq!(first.clone(), first);

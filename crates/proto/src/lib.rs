@@ -1,12 +1,12 @@
-//! The SRT protocol machine: live mode, without sockets, clocks or threads.
+//! The SRT protocol as a state machine, without sockets, clocks or threads.
 //!
-//! An [`Endpoint`] is a UDP port, or an end of another carriage, without its socket. Whoever drives
-//! it owns the socket and the clock: he hands in the datagrams that arrived and the time, and takes
-//! out the datagrams to send, the events for the application, and the time of the next call. The
-//! same machine runs on real sockets and in virtual time, and gives the same answers for the same
-//! inputs and seed.
+//! An [`Endpoint`] is a UDP port, or an end of another carriage, without its socket. Its *driver*
+//! owns the socket and the clock: it passes in received datagrams and the time, and takes out the
+//! datagrams to send, the events for the application, and the time of the next call. The same
+//! machine runs on real sockets and in virtual time, and gives the same results for the same inputs
+//! and seed.
 //!
-//! *Mutate, drain, sleep*: after any call that changes the endpoint, take everything out of
+//! *Mutate, drain, sleep*: after any call that changes the endpoint, take all results of
 //! [`poll_transmit`](Endpoint::poll_transmit) and [`poll_event`](Endpoint::poll_event), then sleep
 //! until [`poll_timeout`](Endpoint::poll_timeout) or the next input.
 //!
@@ -70,10 +70,11 @@
 //! Decisions are pluggable: [`RetransmitPolicy`], [`NakPolicy`], [`RttEstimator`] and
 //! [`CongestionControl`]. The built-in implementations use the same traits as those of a user.
 //!
-//! Network input never panics, never allocates without bound, and never ends a connection for one
-//! odd packet: it is counted and ignored.
+//! Network input never causes a panic, allocation without bound, or the end of a connection because
+//! of one invalid packet, which is counted and ignored.
 //!
-//! References: draft-sharabayko-srt ("draft section …"); libsrt where it says more or otherwise.
+//! References: draft-sharabayko-srt ("draft section …"); libsrt where it differs or goes beyond the
+//! draft.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,9 @@
-//! Paths: the ways by which datagrams go between two ends, as a carriage names them.
+//! Paths: the ways of datagrams between two ends, as a carriage names them.
 //!
-//! A carriage is whatever takes an endpoint's datagrams to its peers and brings theirs: UDP, or
-//! something that carries datagrams for it, such as QUIC. The protocol knows a path by an opaque
-//! [`PathId`] and by its [`PathProperties`]. This module alone knows UDP addresses; besides, the
-//! wire has two traces of them, the peer's IP address and the MSS of a handshake.
+//! A carriage takes an endpoint's datagrams to its peers and brings theirs: UDP, or another
+//! protocol that carries datagrams, such as QUIC. The protocol identifies a path by an opaque
+//! [`PathId`] and its [`PathProperties`]. Only this module contains UDP addresses. On the wire, two
+//! fields of a handshake depend on them: the peer's IP address and the MSS.
 
 use std::fmt;
 use std::hash::Hasher;
@@ -11,18 +11,18 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use punctual_wire::{DataHeader, PeerIp};
 
-/// Bytes of an SRT header, of data and control packets alike.
+/// The length of an SRT header, of data and control packets, bytes.
 const SRT_HEADER: usize = DataHeader::LEN;
 
-/// Bytes of the headers of IPv4 and UDP.
+/// The length of the headers of IPv4 and UDP, bytes.
 pub(crate) const UDP_IPV4_OVERHEAD: usize = 28;
-/// Bytes of the headers of IPv6 and UDP.
+/// The length of the headers of IPv6 and UDP, bytes.
 const UDP_IPV6_OVERHEAD: usize = 48;
 
-/// Names the path between this end and a peer. An endpoint compares and hashes it, and hands it
-/// back; it sends each datagram by the path by which its connection's peer is reached.
+/// The name of the path between this end and a peer. An endpoint only compares and hashes it; it
+/// names the path of each datagram that it sends.
 ///
-/// With UDP it is the peer's address (`From<SocketAddr>`). Another carriage numbers its paths
+/// With UDP, a path is the peer's address (`From<SocketAddr>`). Another carriage numbers its paths
 /// ([`PathId::numbered`]).
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct PathId(Name);
@@ -33,17 +33,17 @@ enum Name {
     Numbered(u64),
 }
 
-/// What a path is like for the datagrams on it.
+/// The properties of a path.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PathProperties {
     /// The largest datagram that the path carries, bytes, with the SRT header and without the
-    /// carriage's own. `None` where the MSS that both ends agree on is the only limit.
+    /// carriage's headers. `None` if only the negotiated MSS limits it.
     pub largest_datagram: Option<usize>,
-    /// Bytes that the carriage adds to each datagram, for pacing and statistics: 28 for UDP over
-    /// IPv4, 48 over IPv6.
+    /// The bytes that the carriage adds to each datagram, for pacing and statistics: 28 for UDP
+    /// over IPv4, 48 over IPv6.
     pub overhead: usize,
     /// Whether a connection follows its peer to another path ([path
-    /// updates](crate::Config::path_update)). `false` where the carriage itself follows the peer.
+    /// updates](crate::Config::path_update)). `false` if the carriage itself follows the peer.
     pub moves: bool,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Path {
     pub(crate) properties: PathProperties,
 }
 
-/// The host at the other end of a path, of which limits hold for each.
+/// The host at the other end of a path. Limits of a listener apply per host.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Host {
     Ip(IpAddr),
@@ -62,18 +62,19 @@ pub(crate) enum Host {
 }
 
 impl Path {
-    /// A path of which the carriage has not said any properties.
+    /// A path with default properties, since the carriage has set none.
     pub(crate) const fn usual(id: PathId) -> Self {
         Self { id, properties: id.usual_properties() }
     }
 
-    /// Bytes behind the SRT header that fit a datagram, where both ends agree on `mss`.
+    /// The bytes after the SRT header that fit into a datagram, if both ends agree on `mss`.
     pub(crate) fn packet_room(&self, mss: usize) -> usize {
         let largest = self.properties.largest_datagram.unwrap_or(usize::MAX);
         self.id.datagram_of(mss).min(largest).saturating_sub(SRT_HEADER)
     }
 
-    /// The same for a sender that leaves room for the headers of IPv6, whatever the carriage is.
+    /// As [`packet_room`](Self::packet_room), for a sender that leaves room for the headers of IPv6
+    /// on any carriage.
     pub(crate) fn least_packet_room(&self, mss: usize) -> usize {
         let largest = self.properties.largest_datagram.unwrap_or(usize::MAX);
         mss.saturating_sub(UDP_IPV6_OVERHEAD).min(largest).saturating_sub(SRT_HEADER)
@@ -81,7 +82,7 @@ impl Path {
 }
 
 impl PathProperties {
-    /// Bytes that the headers of SRT and of the carriage add to a payload.
+    /// The bytes that the headers of SRT and of the carriage add to a payload.
     pub(crate) const fn packet_overhead(&self) -> usize {
         self.overhead.saturating_add(SRT_HEADER)
     }
@@ -93,13 +94,13 @@ impl PathProperties {
 }
 
 impl PathId {
-    /// The path that a carriage other than UDP has given this number. No two paths of an endpoint
-    /// have one number, even at different times.
+    /// The path with this number, for carriages other than UDP. The numbers of an endpoint's paths
+    /// must be unique, and are never used again.
     pub const fn numbered(number: u64) -> Self {
         Self(Name::Numbered(number))
     }
 
-    /// The peer's address, where UDP is the carriage.
+    /// The peer's address, if UDP is the carriage.
     pub const fn address(self) -> Option<SocketAddr> {
         match self.0 {
             Name::Udp(address) => Some(address),
@@ -107,7 +108,7 @@ impl PathId {
         }
     }
 
-    /// The number of the path, where another carriage has given it one.
+    /// The number of the path, with another carriage than UDP.
     pub const fn number(self) -> Option<u64> {
         match self.0 {
             Name::Udp(_) => None,
@@ -115,7 +116,7 @@ impl PathId {
         }
     }
 
-    /// The properties of a path of which the carriage has not said any.
+    /// The default properties, for a path whose properties the carriage has not set.
     pub(crate) const fn usual_properties(self) -> PathProperties {
         let overhead = match self.0 {
             Name::Udp(SocketAddr::V6(_)) => UDP_IPV6_OVERHEAD,
@@ -124,8 +125,8 @@ impl PathId {
         PathProperties { largest_datagram: None, overhead, moves: self.address().is_some() }
     }
 
-    /// The largest SRT datagram of an MSS, which counts the headers of IP and UDP whatever the
-    /// carriage is.
+    /// The largest SRT datagram for an MSS, which includes the headers of IP and UDP on any
+    /// carriage.
     pub(crate) const fn datagram_of(self, mss: usize) -> usize {
         let headers = match self.0 {
             Name::Udp(SocketAddr::V6(_)) => UDP_IPV6_OVERHEAD,
@@ -134,7 +135,7 @@ impl PathId {
         mss.saturating_sub(headers)
     }
 
-    /// Whether a peer can be called by this path.
+    /// Whether a peer can be called on this path.
     pub(crate) const fn is_callable(self) -> bool {
         match self.0 {
             Name::Udp(address) => {
@@ -145,8 +146,8 @@ impl PathId {
         }
     }
 
-    /// Whether a connection may move from this path to `other`: another family has another room
-    /// for payload, and no address translator goes from one to the other.
+    /// Whether a connection may move from this path to `other`. Not to another address family: its
+    /// payload is of another size, and no NAT translates from one to the other.
     pub(crate) const fn may_become(self, other: Self) -> bool {
         match (self.0, other.0) {
             (Name::Udp(from), Name::Udp(to)) => from.is_ipv4() == to.is_ipv4() && to.port() != 0,
@@ -154,13 +155,13 @@ impl PathId {
         }
     }
 
-    /// The peer's IP address as a handshake tells it; zero without one.
+    /// The peer's IP address for a handshake; zero without one.
     pub(crate) fn peer_ip(self) -> PeerIp {
         let ip = self.address().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip());
         PeerIp::from(ip)
     }
 
-    /// The host at the other end.
+    /// The host at the other end of the path.
     pub(crate) const fn host(self) -> Host {
         match self.0 {
             Name::Udp(address) => Host::Ip(address.ip()),
@@ -168,7 +169,7 @@ impl PathId {
         }
     }
 
-    /// Feeds the name to a keyed hash.
+    /// Writes the name of the path to a keyed hash.
     pub(crate) fn feed(self, hasher: &mut impl Hasher) {
         match self.0 {
             Name::Udp(address) => {
@@ -178,14 +179,15 @@ impl PathId {
                 }
                 hasher.write(&address.port().to_be_bytes());
             }
-            // Longer than an IPv4 address with its port, and shorter than one of IPv6.
+            // Its length differs from those of an IPv4 and an IPv6 address with a port.
             Name::Numbered(number) => hasher.write(&number.to_be_bytes()),
         }
     }
 }
 
 impl Host {
-    /// All addresses that one host can be expected to have: one, or 2^64 of IPv6.
+    /// The network whose addresses one host may have: a single IPv4 address, or 2^64 addresses of
+    /// IPv6.
     pub(crate) fn network(self) -> Self {
         match self {
             Self::Ip(IpAddr::V6(address)) => Self::Ip(match address.to_ipv4_mapped() {
@@ -246,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_no_peer_can_have_are_not_called() {
+    fn addresses_that_no_peer_can_have_are_not_callable() {
         for address in ["192.0.2.1:0", "0.0.0.0:9000", "224.0.0.1:9000", "[::]:9000"] {
             assert!(!udp(address).is_callable(), "{address}");
         }
@@ -254,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_moves_within_its_address_family_alone() {
+    fn a_connection_moves_only_within_its_address_family() {
         let path = udp("192.0.2.1:9000");
         assert!(path.may_become(udp("198.51.100.1:9")));
         for other in [udp("198.51.100.1:0"), udp("[2001:db8::1]:9"), PathId::numbered(1)] {
@@ -263,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_of_ipv6_is_known_by_its_network() {
+    fn a_host_of_ipv6_is_identified_by_its_network() {
         let network = |address| udp(address).host().network();
         assert_eq!(network("[2001:db8::1]:9"), network("[2001:db8::ffff:1]:8"));
         assert_ne!(network("[2001:db8::1]:9"), network("[2001:db8:0:1::1]:9"));

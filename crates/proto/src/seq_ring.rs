@@ -1,36 +1,38 @@
 use punctual_wire::SeqNo;
 
-/// Slots of a ring that is made for the first time: a 5 Mb/s stream at a usual latency fits.
+/// The initial number of slots: enough for a 5 Mb/s stream at a common latency.
 const FIRST_CAPACITY: usize = 64;
 
-/// Values by sequence number, in a ring that grows with the span it must hold.
+/// A map from sequence numbers to values: a ring that grows with the span of the numbers.
 ///
-/// The slot of a number is its remainder modulo a power of two. That divides 2^31, so the ring
-/// wraps where the numbers do. The owner keeps all its numbers within [`capacity`](Self::capacity)
-/// of each other; access is O(1) and nothing is allocated while the span stays the same.
+/// The slot of a number is its remainder modulo the capacity, a power of two. That divides 2^31, so
+/// the ring wraps where the numbers do. The owner must keep all its numbers within
+/// [`capacity`](Self::capacity) of each other. Access is O(1), and nothing is allocated while the
+/// span stays the same.
 #[derive(Debug)]
 pub(crate) struct SeqRing<T> {
     slots: Vec<Option<T>>,
-    /// The largest span since the ring's size was last looked at, and how many values left since.
+    /// The largest span since the ring's size was last checked.
     peak: usize,
+    /// The number of values that were removed since then.
     passed: usize,
 }
 
-/// So many values pass before a ring that has become too large gives memory back: a span that comes
-/// and goes with each ACK does not make it shrink and grow each time.
-const LOOK_AFTER: usize = 16_384;
+/// The number of removed values between two checks of the ring's size. With an interval this long,
+/// a span that changes with each ACK does not make the ring shrink and grow each time.
+const CHECK_AFTER: usize = 16_384;
 
 impl<T> SeqRing<T> {
     pub(crate) const fn new() -> Self {
         Self { slots: Vec::new(), peak: 0, passed: 0 }
     }
 
-    /// The span of numbers that fits now.
+    /// The largest span of numbers that fits without growing.
     pub(crate) const fn capacity(&self) -> usize {
         self.slots.len()
     }
 
-    /// Makes room for `span` numbers from `first` on; the values must all lie within.
+    /// Makes room for `span` numbers from `first` on; all present numbers must be among them.
     pub(crate) fn reserve(&mut self, first: SeqNo, span: usize) {
         if span <= self.capacity() {
             return;
@@ -38,18 +40,18 @@ impl<T> SeqRing<T> {
         self.resize(first, span.next_power_of_two().max(FIRST_CAPACITY));
     }
 
-    /// Gives memory back if a small part of the ring has been enough for long; `span` numbers from
-    /// `first` stay. Called as values leave, when `passed` have.
+    /// Shrinks the ring if a small part of it has been sufficient for a long time; the `span`
+    /// numbers from `first` on are kept. Called after `passed` values were removed.
     pub(crate) fn shrink(&mut self, first: SeqNo, span: usize, passed: usize) {
         self.peak = self.peak.max(span + passed);
         self.passed += passed;
-        if self.passed >= LOOK_AFTER {
-            self.look(first, span);
+        if self.passed >= CHECK_AFTER {
+            self.check_size(first, span);
         }
     }
 
     #[cold]
-    fn look(&mut self, first: SeqNo, span: usize) {
+    fn check_size(&mut self, first: SeqNo, span: usize) {
         let wanted = (self.peak * 2).next_power_of_two().max(FIRST_CAPACITY);
         if wanted * 4 <= self.capacity() {
             self.resize(first, wanted);
@@ -67,7 +69,7 @@ impl<T> SeqRing<T> {
         self.slots.get_mut(index)?.as_mut()
     }
 
-    /// Stores `value`; the number must lie within the capacity of the others.
+    /// Stores `value`. The number must be within the capacity of all others.
     pub(crate) fn insert(&mut self, seq: SeqNo, value: T) {
         let index = self.index(seq);
         self.slots[index] = Some(value);
@@ -114,7 +116,7 @@ mod tests {
         for i in 0..1_990 {
             assert_eq!(ring.take(first.plus(i)), Some(i));
         }
-        for _ in 0..LOOK_AFTER - 1 {
+        for _ in 0..CHECK_AFTER - 1 {
             ring.shrink(first.plus(1_990), 10, 1);
         }
         assert_eq!(ring.capacity(), 2_048);

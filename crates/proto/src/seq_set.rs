@@ -1,10 +1,11 @@
 use punctual_wire::SeqNo;
 
-/// A set of sequence numbers that lie within a window, as a ring of bits with a summary.
+/// A set of sequence numbers within a window: a ring of bits with a summary.
 ///
-/// A bit's place is the number modulo a power of two, as in [`SeqRing`](crate::seq_ring::SeqRing).
-/// One summary bit says whether a word of 64 bits is empty, so that the lowest member of a window
-/// of 131,072 packets is found by looking at 32 words at most.
+/// The bit of a number is its remainder modulo the capacity, a power of two, as in
+/// [`SeqRing`](crate::seq_ring::SeqRing). A summary bit shows whether a word of 64 bits is not
+/// empty, so that the lowest member of a window of 131,072 packets is found by reading at most 32
+/// words of the summary.
 #[derive(Debug, Default)]
 pub(crate) struct SeqSet {
     words: Vec<u64>,
@@ -12,7 +13,7 @@ pub(crate) struct SeqSet {
     len: usize,
 }
 
-/// Bits of a set that is made for the first time. A summary word stands for this many.
+/// The number of bits that one summary word covers, which is also the initial capacity.
 const SUMMARY_SPAN: usize = 64 * 64;
 
 impl SeqSet {
@@ -24,7 +25,7 @@ impl SeqSet {
         self.len == 0
     }
 
-    /// Makes room for `span` numbers from `first` on; the members must all lie within.
+    /// Makes room for `span` numbers from `first` on; all members must be among them.
     pub(crate) fn reserve(&mut self, first: SeqNo, span: usize) {
         if span <= self.capacity() {
             return;
@@ -41,7 +42,7 @@ impl SeqSet {
         *self = larger;
     }
 
-    /// The span of numbers that fits now.
+    /// The largest span of numbers that fits without growing.
     pub(crate) const fn capacity(&self) -> usize {
         self.words.len() * 64
     }
@@ -51,7 +52,7 @@ impl SeqSet {
         self.words.get(bit / 64).is_some_and(|word| word >> (bit % 64) & 1 == 1)
     }
 
-    /// Whether the number was not a member before.
+    /// Adds a number. Returns whether it was not a member before.
     pub(crate) fn insert(&mut self, seq: SeqNo) -> bool {
         let bit = self.bit(seq);
         let word = &mut self.words[bit / 64];
@@ -62,7 +63,7 @@ impl SeqSet {
         new
     }
 
-    /// Whether the number was a member.
+    /// Removes a number. Returns whether it was a member.
     pub(crate) fn remove(&mut self, seq: SeqNo) -> bool {
         if self.len == 0 || !self.contains(seq) {
             return false;
@@ -77,8 +78,8 @@ impl SeqSet {
         true
     }
 
-    /// Adds `count` numbers from `first` on, for which there is room; returns how many are new. It
-    /// costs a step for each 64 of them, as do the other calls for runs.
+    /// Adds `count` numbers from `first` on, for which there must be room. Returns how many are
+    /// new. Takes one step per 64 numbers, as all methods for runs do.
     pub(crate) fn insert_run(&mut self, first: SeqNo, count: u32) -> u32 {
         let before = self.len;
         for (word, mask) in self.masks(first, count) {
@@ -89,7 +90,7 @@ impl SeqSet {
         u32::try_from(self.len - before).unwrap_or(u32::MAX)
     }
 
-    /// Takes out `count` numbers from `first` on; returns how many were members.
+    /// Removes `count` numbers from `first` on. Returns how many were members.
     pub(crate) fn remove_run(&mut self, first: SeqNo, count: u32) -> u32 {
         if self.len == 0 {
             return 0;
@@ -105,7 +106,7 @@ impl SeqSet {
         u32::try_from(before - self.len).unwrap_or(u32::MAX)
     }
 
-    /// The words that `count` numbers from `first` on lie in, and their bits there.
+    /// The words that contain `count` numbers from `first` on, and the bits of these numbers.
     fn masks(&self, first: SeqNo, count: u32) -> impl Iterator<Item = (usize, u64)> + use<> {
         let capacity = self.capacity();
         let (mut bit, mut left) = (self.bit(first), (count as usize).min(capacity));
@@ -121,7 +122,7 @@ impl SeqSet {
         })
     }
 
-    /// The first member at or after `seq`; if there is none, a number beyond the window or `None`.
+    /// The first member at or after `seq`. Without one, `None` or a number beyond the window.
     pub(crate) fn first_from(&self, seq: SeqNo) -> Option<SeqNo> {
         if self.len == 0 {
             return None;
@@ -144,8 +145,8 @@ impl SeqSet {
         self.first_unset(seq, |word| self.words[word])
     }
 
-    /// The first number at or after `seq` that is a member of neither set; `other` is empty, or has
-    /// as much room as this one.
+    /// The first number at or after `seq` that is a member of neither set. `other` must be empty,
+    /// or have the same capacity.
     pub(crate) fn first_outside(&self, other: &Self, seq: SeqNo) -> SeqNo {
         match (self.is_empty(), other.is_empty()) {
             (_, true) => self.first_gap_from(seq),
@@ -154,8 +155,8 @@ impl SeqSet {
         }
     }
 
-    /// The first number at or after `seq` whose bit is not set in `words`; one behind the window if
-    /// all are.
+    /// The first number at or after `seq` whose bit is not set in `words`; the first one after the
+    /// window if all are set.
     fn first_unset(&self, seq: SeqNo, words: impl Fn(usize) -> u64) -> SeqNo {
         let mut at = seq;
         for _ in 0..=self.words.len() {
@@ -169,7 +170,7 @@ impl SeqSet {
         at
     }
 
-    /// Runs of members at or after `first`, as (first, last), in order.
+    /// The runs of members at or after `first`, as (first, last), in order.
     pub(crate) fn ranges_from(&self, first: SeqNo) -> impl Iterator<Item = (SeqNo, SeqNo)> + '_ {
         let mut left = self.len;
         let mut from = first;
@@ -188,7 +189,7 @@ impl SeqSet {
     fn next_used_word(&self, from: usize) -> Option<usize> {
         let mut index = from / 64;
         let mut bits = self.summary[index] & (u64::MAX << (from % 64));
-        // One more look than there are summary words: the first was masked.
+        // The first summary word is read twice, since it was masked at first.
         for _ in 0..=self.summary.len() {
             if bits != 0 {
                 return Some(index * 64 + bits.trailing_zeros() as usize);
@@ -204,7 +205,7 @@ impl SeqSet {
     }
 }
 
-/// Places from bit `from` forward to bit `to` on a ring of `capacity` bits.
+/// The distance from bit `from` forward to bit `to` on a ring of `capacity` bits.
 fn steps(from: usize, to: usize, capacity: usize) -> u32 {
     u32::try_from(to.wrapping_sub(from) & (capacity - 1)).unwrap_or(u32::MAX)
 }
@@ -218,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_set_answers() {
+    fn an_empty_set_has_no_members_and_no_runs() {
         let set = SeqSet::default();
         assert!(!set.contains(SeqNo::new(3)));
         assert_eq!(set.first_from(SeqNo::new(3)), None);
@@ -250,21 +251,21 @@ mod tests {
                 let change = |offset| if insert { model.insert(offset) } else { model.remove(&offset) };
                 let changed = (first..first + count).map(change).filter(|changed| *changed).count();
                 let first = base.plus(first);
-                let told = if insert { set.insert_run(first, count) } else { set.remove_run(first, count) };
-                prop_assert_eq!(told as usize, changed);
+                let counted = if insert { set.insert_run(first, count) } else { set.remove_run(first, count) };
+                prop_assert_eq!(counted as usize, changed);
             }
             prop_assert_eq!(set.len(), model.len());
             let gap = (from..).find(|offset| !model.contains(offset));
-            let told = set.first_gap_from(base.plus(from)).distance_from(base).unsigned_abs();
-            prop_assert_eq!(Some(told), gap);
+            let found = set.first_gap_from(base.plus(from)).distance_from(base).unsigned_abs();
+            prop_assert_eq!(Some(found), gap);
             let mut odd = SeqSet::default();
             odd.reserve(base, set.capacity());
             (0..4_500).for_each(|i| { odd.insert(base.plus(2 * i + 1)); });
             let outside = (from..).find(|offset| !model.contains(offset) && (offset % 2 == 0 || *offset >= 9_000));
-            let told = set.first_outside(&odd, base.plus(from)).distance_from(base).unsigned_abs();
-            prop_assert_eq!(Some(told), outside);
+            let found = set.first_outside(&odd, base.plus(from)).distance_from(base).unsigned_abs();
+            prop_assert_eq!(Some(found), outside);
             let first = model.range(from..).next().copied();
-            // Behind the last member the search wraps and finds what lies beyond the window.
+            // After the last member, the search wraps and finds numbers beyond the window.
             let found = set.first_from(base.plus(from)).map(|seq| seq.distance_from(base).unsigned_abs());
             prop_assert_eq!(found.filter(|&offset| offset <= 9_700), first);
             let listed: Vec<u32> = set

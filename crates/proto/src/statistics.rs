@@ -1,4 +1,4 @@
-//! The statistics of a connection: libsrt's under Rust names, and our own.
+//! The statistics of a connection: libsrt's under Rust names, and additional ones.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ macro_rules! statistics {
 
         impl Statistics {
             /// The interval from the snapshot `earlier` to this one: totals become differences,
-            /// instants stay as they are here.
+            /// instants are those of this one.
             #[must_use]
             pub fn since(&self, earlier: &Self) -> Self {
                 Self {
@@ -32,7 +32,7 @@ macro_rules! statistics {
                 }
             }
 
-            /// These statistics with the totals of `other` added; instants stay as they are here.
+            /// These statistics with the totals of `other` added; instants are those of these.
             #[must_use]
             pub fn plus_totals(&self, other: &Self) -> Self {
                 Self {
@@ -41,7 +41,7 @@ macro_rules! statistics {
                 }
             }
 
-            /// Every statistic with its name, as it stands in this page, in this page's order.
+            /// Every statistic with its name, in the order of the fields.
             pub fn fields(&self) -> impl Iterator<Item = (&'static str, StatisticValue)> {
                 [
                     $( (stringify!($total), StatisticValue::from(self.$total)), )*
@@ -109,8 +109,8 @@ statistics! {
         bytes_received_unique: u64,
         /// Total: packets received that were marked as retransmitted \[pktRcvRetrans\].
         packets_received_retransmitted: u64,
-        /// Total: packets that were missing when a later one arrived, with those that were only
-        /// reordered \[pktRcvLoss\].
+        /// Total: packets that were missing when a later one arrived, including reordered ones
+        /// \[pktRcvLoss\].
         packets_receive_lost: u64,
         /// Total: bytes of missing packets, estimated from the mean payload \[byteRcvLoss\].
         bytes_receive_lost: u64,
@@ -167,8 +167,8 @@ statistics! {
         packets_filter_lost: u64,
         /// Total: packets received that were ignored because they were invalid.
         packets_ignored: u64,
-        /// Total: datagrams that were longer than their path carries, so that they were handed back
-        /// to the carriage; 0 with UDP.
+        /// Total: datagrams that were too long for their path and were returned to the carriage; 0
+        /// with UDP.
         packets_oversized: u64,
         /// Total: changes of the peer's address that the connection followed.
         path_changes: u64,
@@ -228,9 +228,9 @@ statistics! {
         /// Instant: the latest round trip that this end measured, not smoothed; zero before the
         /// first.
         rtt_latest: Duration,
-        /// Instant: by how much longer the newest original was on its way than the handshake that
-        /// fixed the time base, microseconds; negative if it was faster. Its changes are those of
-        /// the one-way delay, and the drift of the clocks that is not corrected yet.
+        /// Instant: transit time of the newest original, less that of the handshake that fixed the
+        /// time base, microseconds; negative if the original was faster. It changes with the
+        /// one-way delay, and with clock drift that is not corrected yet.
         transit_micros: i64,
         /// Instant: estimated capacity of the link \[mbpsBandwidth\].
         link_capacity: Bitrate,
@@ -239,7 +239,7 @@ statistics! {
     }
 }
 
-/// The value of a statistic, for code that treats all of them alike.
+/// The value of a statistic, for code that handles all statistics in the same way.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum StatisticValue {
     /// A number of packets, bytes or times.
@@ -265,12 +265,12 @@ macro_rules! value_from {
 value_from!(u64 => Count, u32 => Count, i64 => Signed, Duration => Time, Bitrate => Rate);
 
 impl Statistics {
-    /// Rate of everything sent over this interval, headers included \[mbpsSendRate\].
+    /// The rate of all bytes sent over this interval, headers included \[mbpsSendRate\].
     pub fn send_rate(&self) -> Bitrate {
         Bitrate::of(self.bytes_sent, self.elapsed)
     }
 
-    /// Rate of everything received over this interval, headers included \[mbpsRecvRate\].
+    /// The rate of all bytes received over this interval, headers included \[mbpsRecvRate\].
     pub fn receive_rate(&self) -> Bitrate {
         Bitrate::of(self.bytes_received, self.elapsed)
     }

@@ -2,19 +2,19 @@
 
 use punctual_units::Instant;
 
-/// The time of the next action: at once, at an instant, or never. Earlier ones compare as less.
+/// The time of the next action: at once, at an instant, or never. Earlier times compare as less.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum WakeUp {
-    /// At once, whatever the time is.
+    /// At once, at any time.
     Now,
-    /// At this instant, or as soon after it as somebody looks.
+    /// At this instant, or as soon as possible after it.
     At(Instant),
-    /// Not before something else happens.
+    /// Never, unless an event changes that.
     Never,
 }
 
 impl WakeUp {
-    /// Whether the time has come.
+    /// Whether the action is due at `now`.
     #[inline]
     pub fn is_due(self, now: Instant) -> bool {
         match self {
@@ -24,7 +24,8 @@ impl WakeUp {
         }
     }
 
-    /// The instant for a timer, where an action that is due is taken without one.
+    /// The instant for a timer; `None` for an action that is due at `now`, which needs no timer,
+    /// and for never.
     #[inline]
     pub(crate) fn later_than(self, now: Instant) -> Option<Instant> {
         match self {
@@ -33,7 +34,7 @@ impl WakeUp {
         }
     }
 
-    /// The instant of the action, `now` if it is to be done at once; `None` for never.
+    /// The instant of the action: `now` for an action at once, `None` for never.
     #[inline]
     pub const fn instant(self, now: Instant) -> Option<Instant> {
         match self {
@@ -45,7 +46,7 @@ impl WakeUp {
 }
 
 impl From<Option<Instant>> for WakeUp {
-    /// `None` stands for never.
+    /// `None` means never.
     fn from(at: Option<Instant>) -> Self {
         at.map_or(Self::Never, Self::At)
     }
@@ -58,7 +59,7 @@ mod tests {
     const MS: fn(u64) -> Instant = Instant::from_millis;
 
     #[test]
-    fn the_earlier_of_two_is_the_lesser() {
+    fn the_earlier_wake_up_is_less() {
         assert_eq!(WakeUp::Now.min(WakeUp::At(MS(0))), WakeUp::Now);
         assert_eq!(WakeUp::At(MS(1)).min(WakeUp::At(MS(2))), WakeUp::At(MS(1)));
         assert_eq!(WakeUp::At(MS(1)).max(WakeUp::Never), WakeUp::Never);
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_is_set_for_an_instant_alone() {
+    fn a_timer_is_only_set_for_a_later_instant() {
         assert_eq!(WakeUp::At(MS(5)).later_than(MS(4)), Some(MS(5)));
         assert_eq!(WakeUp::At(MS(5)).later_than(MS(5)), None);
         assert_eq!(WakeUp::Now.later_than(MS(4)), None);

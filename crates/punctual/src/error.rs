@@ -45,7 +45,7 @@ pub enum Error {
     },
     /// The connection is closed, and some data that the peer had sent before it closed never
     /// arrived.
-    #[error("the peer closed before all it had sent arrived")]
+    #[error("the peer closed before all its data arrived")]
     Truncated,
     /// The runtime that drove this socket was shut down.
     #[error("the runtime that drove this socket was shut down")]

@@ -358,7 +358,7 @@ fn a_sender_learns_that_the_other_ends_disk_is_full() {
         let sent = run(&[&["file", "send", &source, &call], sender].concat(), b"");
         let received = receiver.end();
         assert_eq!((sent.code, received.code), (Some(1), Some(1)), "{protocol:?}");
-        assert!(sent.stderr.contains("could not write what it received"), "{}", sent.stderr);
+        assert!(sent.stderr.contains("could not write the received data"), "{}", sent.stderr);
         assert!(received.stderr.contains("File too large"), "{}", received.stderr);
         assert!(received.stderr.contains(kept), "{}", received.stderr);
         fs::remove_dir_all(&target).expect("it is there");

@@ -1,9 +1,8 @@
-//! The options as a table: name, type, unit, range, default, side, phase and effect of each, with
-//! typed access to it.
+//! The table of options: name, type, unit, range, default, end, phase and effect of each, with
+//! typed access to its value.
 //!
-//! URIs, `punctual options`, the documentation and a C library all read this table. A row of
-//! [`CONNECTION_OPTIONS`] gets and sets one option of a [`Config`]; the library has such rows for
-//! its UDP ports as well.
+//! URIs, `punctual options` and the documentation use this table. A row of [`CONNECTION_OPTIONS`]
+//! gets and sets one option of a [`Config`]; other crates can have such rows for their own options.
 
 mod table;
 mod value;
@@ -16,23 +15,23 @@ use crate::error::ConfigError;
 /// The description of an option.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct OptionInfo {
-    /// Its name, lower case: libsrt's without `SRTO_` where libsrt has the option.
+    /// The name, lower case: libsrt's without `SRTO_` where libsrt has the option.
     pub name: &'static str,
-    /// Its number in libsrt's `SRT_SOCKOPT`; `None` if libsrt does not have the option.
+    /// The number in libsrt's `SRT_SOCKOPT`; `None` if libsrt does not have the option.
     pub libsrt: Option<u8>,
-    /// The type of its values.
+    /// The type of the values.
     pub kind: OptionKind,
     /// The unit of bare numbers (`ms`, `bytes/s`), or the sort of value (`switch`, `text`).
     pub unit: &'static str,
-    /// The values that it takes.
+    /// The valid values.
     pub range: &'static str,
-    /// Its default.
+    /// The default.
     pub default: &'static str,
-    /// The end at which it matters.
+    /// The end at which the option has an effect.
     pub applies_to: AppliesTo,
-    /// Until when it can be set.
+    /// The phase until which the option can be set.
     pub phase: OptionPhase,
-    /// Its effect, in one line.
+    /// The effect, in one line.
     pub effect: &'static str,
 }
 
@@ -43,11 +42,11 @@ pub enum OptionKind {
     Switch,
     /// A whole number; some options also take words for special values.
     Number,
-    /// A time. A number counts milliseconds.
+    /// A time. A bare number is in milliseconds.
     Milliseconds,
-    /// A time. A number counts seconds.
+    /// A time. A bare number is in seconds.
     Seconds,
-    /// A rate. A number counts bytes per second.
+    /// A rate. A bare number is in bytes per second.
     Rate,
     /// A share of packets, 0 to 1.
     Share,
@@ -55,20 +54,20 @@ pub enum OptionKind {
     Text,
 }
 
-/// The end at which an option matters.
+/// The end at which an option has an effect.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum AppliesTo {
-    /// Both ends: the handshake brings their values together, or each end has its own.
+    /// Both ends: the handshake combines their values, or each end uses its own.
     Both,
     /// The end that calls.
     Caller,
-    /// The end that is called.
+    /// The end that waits for calls.
     Listener,
     /// The end that sends the stream.
     Sender,
     /// The end that receives the stream.
     Receiver,
-    /// This end's own address.
+    /// This end: its local address.
     Local,
     /// The UDP port, with all its connections.
     Port,
@@ -90,15 +89,15 @@ impl AppliesTo {
     }
 }
 
-/// Until when an option can be set. These are libsrt's phases, so that a program finds the same
-/// rules here.
+/// The phase until which an option can be set. The phases are libsrt's, so that programs for libsrt
+/// find the same rules.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum OptionPhase {
     /// Until the socket is bound to a UDP port.
     BeforeBinding,
     /// Until the socket connects or listens.
     BeforeConnecting,
-    /// At any time: on a running connection it takes effect at once.
+    /// At any time: on an established connection it takes effect at once.
     AnyTime,
 }
 
@@ -114,7 +113,7 @@ impl OptionPhase {
 }
 
 impl OptionInfo {
-    /// Its name in libsrt, such as `SRTO_LATENCY`; `None` if libsrt does not have the option.
+    /// The name in libsrt, such as `SRTO_LATENCY`; `None` if libsrt does not have the option.
     pub fn libsrt_name(&self) -> Option<String> {
         self.libsrt.map(|_| format!("SRTO_{}", self.name.to_uppercase()))
     }
@@ -124,7 +123,7 @@ impl OptionInfo {
 /// typed access to its value.
 #[derive(Clone, Copy, Debug)]
 pub struct TypedOption<T: 'static> {
-    /// Its description.
+    /// The description of the option.
     pub info: OptionInfo,
     get: fn(&T) -> Option<OptionValue>,
     set: fn(T, &OptionValue) -> Option<Result<T, ConfigError>>,
@@ -132,7 +131,7 @@ pub struct TypedOption<T: 'static> {
 
 impl<T> TypedOption<T> {
     /// An option with this description, which `get` reads and `set` sets. `get` returns `None` for
-    /// a value that is kept secret, `set` for a value of a wrong type.
+    /// a secret value, `set` for a value of a wrong type.
     pub const fn new(
         info: OptionInfo,
         get: fn(&T) -> Option<OptionValue>,
@@ -141,12 +140,12 @@ impl<T> TypedOption<T> {
         Self { info, get, set }
     }
 
-    /// Its value; `None` for a passphrase, which can only be set.
+    /// The value of the option; `None` for a passphrase, which is write-only.
     pub fn get(&self, options: &T) -> Option<OptionValue> {
         (self.get)(options)
     }
 
-    /// The same options with this value. A time, a rate or a switch may be given as a number, in
+    /// Returns `options` with this value. A time, a rate or a switch may be given as a number, in
     /// the option's unit.
     ///
     /// # Errors
@@ -178,13 +177,14 @@ impl OptionKind {
 }
 
 impl Config {
-    /// The value of the option of this name in [`CONNECTION_OPTIONS`]; `None` for an unknown name,
-    /// and for the passphrase, which can only be set.
+    /// The value of the option with this name in [`CONNECTION_OPTIONS`]; `None` for an unknown
+    /// name, and for the passphrase, which is write-only.
     pub fn option(&self, name: &str) -> Option<OptionValue> {
         find(name)?.get(self)
     }
 
-    /// The same with this value of the option of this name in [`CONNECTION_OPTIONS`].
+    /// Returns these options with this value of the option with this name in
+    /// [`CONNECTION_OPTIONS`].
     ///
     /// # Errors
     ///
@@ -204,8 +204,8 @@ impl Config {
         }
     }
 
-    /// Checks that `new` differs from these options of a running connection only in options that
-    /// can be changed at [any time](OptionPhase::AnyTime).
+    /// Checks that `new` differs from these options of an established connection only in options
+    /// that can be changed at [any time](OptionPhase::AnyTime).
     pub(crate) fn check_change(&self, new: &Self) -> Result<(), ConfigError> {
         let mut reached = self.clone();
         for option in CONNECTION_OPTIONS {
@@ -227,7 +227,7 @@ impl Config {
             return Ok(());
         }
         // A passphrase, or an option that has no name, such as a custom policy.
-        let value = "another one than before".to_owned();
+        let value = "a changed one".to_owned();
         Err(ConfigError { option: "an option", value, expected: UNCHANGED })
     }
 }
@@ -257,14 +257,14 @@ mod tests {
                 };
                 let again = option.set(config.clone(), &value).unwrap();
                 assert_eq!(option.get(&again), Some(value));
-                // This one sets two options, and reads one of them, as in libsrt.
+                // `latency` sets two options, and reads one of them, as in libsrt.
                 assert!(again == config || option.info.name == "latency", "{}", option.info.name);
             }
         }
     }
 
     #[test]
-    fn numbers_set_options_as_they_do_in_libsrt() {
+    fn numbers_set_options_as_in_libsrt() {
         let set = |name, number: i64| Config::default().with_option(name, number).unwrap();
         assert_eq!(set("latency", 200).receive_latency(), Duration::from_millis(200));
         assert_eq!(set("linger", 2).linger(), Duration::from_secs(2));
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_is_refused_with_the_type_or_the_range() {
+    fn the_error_of_a_wrong_value_names_the_type_or_the_range() {
         let refused = |name, value: OptionValue| {
             Config::default().with_option(name, value).unwrap_err().to_string()
         };
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn transtype_chooses_the_profile_of_files_or_of_live_streams() {
+    fn transtype_selects_the_profile_of_files_or_of_live_streams() {
         let file = Config::default().with_option("transtype", "file").unwrap();
         assert_eq!(file, Config::file());
         assert_eq!(file.with_option("transtype", "live").unwrap(), Config::default());

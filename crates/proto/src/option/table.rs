@@ -10,8 +10,9 @@ use punctual_units::Bitrate;
 
 type Set = Option<Result<Config, ConfigError>>;
 
-/// One row each: name and libsrt's number, type, unit, range, default; the end at which it matters
-/// and until when it can be set; its effect; and how it is read and set.
+/// Rows of the table: name and libsrt's number, type, unit, range, default, the end at which it has
+/// an effect, the phase until which it can be set, its effect, and the functions that read and set
+/// it.
 macro_rules! options {
     ($(
         $name:literal $number:expr, $kind:ident [$unit:literal] $range:literal, $default:literal,
@@ -36,26 +37,26 @@ macro_rules! options {
     };
 }
 
-/// The options of a connection. Ranges and defaults are written here for people; tests hold them
-/// and [`Config`] together.
+/// The options of a connection. Ranges and defaults are texts for people; tests compare them with
+/// [`Config`].
 pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
     "latency" Some(23), Milliseconds ["ms"] "0 to 65535 ms", "120ms", Both, BeforeConnecting:
-        "delay of the receiving buffer, here and at the peer; the larger of both ends counts"
+        "latency of the receivers at both ends; the larger value of both ends applies"
         => |config| Some(config.receive_latency().into()), latency;
     "rcvlatency" Some(43), Milliseconds ["ms"] "0 to 65535 ms", "120ms", Both, BeforeConnecting:
-        "delay of the receiving buffer here"
+        "latency of this end's receiver"
         => |config| Some(config.receive_latency().into()),
         |config, value| value.milliseconds().map(|time| config.with_receive_latency(time));
     "peerlatency" Some(44), Milliseconds ["ms"] "0 to 65535 ms", "0ms", Both, BeforeConnecting:
-        "least delay of the peer's receiving buffer"
+        "lower bound of the latency of the peer's receiver"
         => |config| Some(config.peer_latency().into()),
         |config, value| value.milliseconds().map(|time| config.with_peer_latency(time));
     "streamid" Some(46), Text ["text"] "at most 512 bytes", "none", Caller, BeforeConnecting:
-        "what a caller tells the listener about the stream"
+        "text by which a caller names the stream to the listener"
         => |config| Some(config.stream_id().into()),
         |config, value| value.text().map(|text| config.with_stream_id(text));
     "transtype" Some(50), Text [""] "live or file", "live", Both, BeforeBinding:
-        "sets what belongs to live messages or to files, before all other keys"
+        "sets all options for live messages or for files, before all other keys"
         => |config| Some(word(config.transmission() == Transmission::Live, "live", "file")),
         transmission_type;
     "congestion" Some(47), Text [""] "live or file", "live", Both, BeforeConnecting:
@@ -66,27 +67,27 @@ pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
         "messages, or a stream of bytes"
         => |config| Some((config.transmission() != Transmission::Stream).into()), message_api;
     "conntimeo" Some(36), Milliseconds ["ms"] "1 to 3600000 ms", "3000ms", Caller, BeforeConnecting:
-        "how long a caller tries"
+        "connect timeout"
         => |config| Some(config.connect_timeout().into()),
         |config, value| value.milliseconds().map(|time| config.with_connect_timeout(time));
     "peeridletimeo" Some(55), Milliseconds ["ms"] "1 to 86400000 ms", "5000ms", Both,
-        BeforeConnecting: "silence after which the peer counts as gone"
+        BeforeConnecting: "idle timeout: time without a packet from the peer that ends the connection"
         => |config| Some(config.peer_idle_timeout().into()),
         |config, value| value.milliseconds().map(|time| config.with_peer_idle_timeout(time));
     "linger" Some(7), Seconds ["s"] "0 and up", "0", Sender, AnyTime:
-        "how long a close goes on sending what is buffered"
+        "time for which a close continues to send buffered data"
         => |config| Some(config.linger().into()),
         |config, value| value.seconds().map(|time| Ok(config.with_linger(time)));
     "maxbw" Some(16), Rate ["bytes/s"]
         "rates like 10Mbps, 0: relative to the input, -1: unlimited", "-1", Sender, AnyTime:
-        "limit of the sending rate; 0 takes inputbw and oheadbw"
+        "limit of the sending rate; 0: from inputbw and oheadbw"
         => max_bandwidth, with_max_bandwidth;
     "inputbw" Some(24), Rate ["bytes/s"] "rates like 5Mbps, 0: measured", "0", Sender, AnyTime:
         "the input's rate, for maxbw=0"
         => |config| Some(config.input_bandwidth().into()),
         |config, value| value.rate().map(|rate| Ok(config.with_input_bandwidth(rate)));
     "mininputbw" Some(38), Rate ["bytes/s"] "rates like 1Mbps", "0", Sender, AnyTime:
-        "least input rate that a measured one counts as"
+        "lower bound of a measured input rate"
         => |config| Some(config.min_input_bandwidth().into()),
         |config, value| value.rate().map(|rate| Ok(config.with_min_input_bandwidth(rate)));
     "oheadbw" Some(25), Number ["percent"] "5 to 100 percent", "25", Sender, AnyTime:
@@ -94,7 +95,7 @@ pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
         => |config| Some(i64::from(config.overhead_bandwidth()).into()),
         |config, value| value.number().map(|percent| config.with_overhead_bandwidth(percent));
     "maxrexmitbw" Some(63), Rate ["bytes/s"] "rates, auto, or -1: unlimited", "auto", Sender,
-        AnyTime: "limit of retransmissions alone; auto: by the input where maxbw is known"
+        AnyTime: "limit of retransmissions alone; auto: from the input rate if maxbw is set"
         => max_retransmit_bandwidth, with_max_retransmit_bandwidth;
     "payloadsize" Some(49), Number ["bytes"] "1 to 1456 bytes", "1316", Sender, BeforeConnecting:
         "largest payload of a message"
@@ -117,44 +118,44 @@ pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
         => |config| Some(buffer(config.receive_buffer())),
         |config, value| buffer_size(value).map(|size| Ok(config.with_receive_buffer(size)));
     "tsbpdmode" Some(22), Switch ["switch"] "switch", "on", Both, BeforeConnecting:
-        "deliver at origin time + latency, else at once"
+        "deliver at origin time + latency; otherwise on arrival"
         => |config| Some(config.tsbpd().into()),
         |config, value| value.switch().map(|on| Ok(config.with_tsbpd(on)));
     "tlpktdrop" Some(31), Switch ["switch"] "switch", "on", Both, BeforeConnecting:
-        "drop what can no longer be delivered in time"
+        "drop packets that can no longer be delivered in time"
         => |config| Some(config.too_late_drop().into()),
         |config, value| value.switch().map(|on| Ok(config.with_too_late_drop(on)));
     "snddropdelay" Some(32), Milliseconds ["ms"] "0 and up, or -1: never", "0", Sender, AnyTime:
-        "extra time before the sender drops"
+        "extra time before the sender drops a late packet"
         => |config| Some(config.send_drop_delay().map_or(OptionValue::Number(-1), Into::into)),
         send_drop_delay;
     "nakreport" Some(33), Switch ["switch"] "switch", "on", Receiver, BeforeConnecting:
-        "report losses again until they are filled"
+        "repeat NAKs until the lost packets arrive or are given up"
         => |config| Some(config.periodic_nak().into()),
         |config, value| value.switch().map(|on| Ok(config.with_periodic_nak(on)));
     "naktimer" None, Text [""] "exact, or packets", "exact", Receiver, BeforeConnecting:
-        "when a loss report is repeated: at its time, or with the next packet after it, as libsrt does"
+        "time of a periodic NAK: exactly when it is due, or with the next packet after that, as in libsrt"
         => |config| Some(word(config.nak_timer() == NakTimer::Exact, "exact", "packets")), nak_timer;
     "lossmaxttl" Some(42), Number ["packets"] "0 to 1000000 packets", "0", Receiver, AnyTime:
-        "packets of reordering to wait for before a loss is reported, at most"
+        "most packets that may arrive after a missing one before its loss is reported"
         => |config| Some(i64::from(config.reorder_tolerance()).into()),
         |config, value| value.number().map(|packets| config.with_reorder_tolerance(packets));
     "retransmitalgo" Some(61), Text [""]
         "0 or aggressive, 1 or efficient, deadline, or auto", "auto", Both, BeforeConnecting:
-        "0: every loss report is answered; 1: not again before the answer can have arrived; deadline: and more than once where it is the last that can be in time; auto: deadline toward Punctual, else 1"
+        "0: retransmit on every NAK; 1: not before the last retransmission can have arrived; deadline: once per NAK, with copies if no later retransmission can be in time; auto: deadline toward Punctual, otherwise 1"
         => retransmit_algorithm, with_retransmit_algorithm;
     "timedrequests" None, Switch ["switch"] "switch", "on", Both, BeforeConnecting:
-        "tell a Punctual peer that requests by single clocks are known, and ask so if it wants"
+        "announce per-packet NAK timers to a Punctual peer, and use them if it is deadline-aware"
         => |config| Some(config.timed_requests().into()),
         |config, value| value.switch().map(|on| Ok(config.with_timed_requests(on)));
     "losstarget" None, Share ["share"] "shares like 0.0001%, up to 10%", "0.001%", Sender,
         BeforeConnecting:
-        "for retransmitalgo=deadline or auto: packets that may stay unrecovered; 0: as few as rexmitceiling lets"
+        "for retransmitalgo=deadline or auto: packets that may stay unrecovered; 0: as few as rexmitceiling permits"
         => |config| Some(config.loss_target().into()),
         |config, value| value.share().map(|share| config.with_loss_target(share));
     "rexmitceiling" None, Share ["share"] "shares like 12%, up to 100%", "0", Sender,
         BeforeConnecting:
-        "for retransmitalgo=deadline or auto: packets sent again for each original, at most; 0: p/(1-p) + p/10 of a loss p; where one round fits, as retransmitalgo=0"
+        "for retransmitalgo=deadline or auto: most packets retransmitted per original; 0: p/(1-p) + p/10 at loss p; if one round fits, as retransmitalgo=0"
         => |config| Some(config.retransmit_ceiling().into()),
         |config, value| value.share().map(|share| config.with_retransmit_ceiling(share));
     "packetfilter" Some(60), Text ["text"] "fec,cols:N[,rows:M][,layout:L][,arq:A]", "none", Both,
@@ -171,36 +172,36 @@ pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
         => |config| Some(config.path_update().into()),
         |config, value| value.switch().map(|on| Ok(config.with_path_update(on)));
     "passphrase" Some(26), Text ["bytes"] "10 to 80 bytes", "none", Both, BeforeConnecting:
-        "what both ends know, or no encryption; all see it in the list of processes: rather say where it is"
+        "shared secret of both ends; without it, no encryption. Visible in the list of processes: better use passphrase-file or passphrase-env"
         => |_| None, |config, value| value.text().map(|text| config.with_passphrase(text));
     "pbkeylen" Some(27), Number ["bytes"] "0, 16, 24 or 32 bytes", "0", Both, BeforeConnecting:
-        "length of the key; 0: what the peer wishes, or else 16"
+        "length of the key; 0: as the peer requires, or 16"
         => |config| Some(count(config.key_length().map_or(0, KeyLength::bytes))), key_length;
     "enforcedencryption" Some(53), Switch ["switch"] "switch", "on", Both, BeforeConnecting:
-        "refuse a peer without the same passphrase; else what cannot be read is dropped"
+        "refuse a peer without the same passphrase; otherwise drop packets that cannot be decrypted"
         => |config| Some(config.enforced_encryption().into()),
         |config, value| value.switch().map(|on| Ok(config.with_enforced_encryption(on)));
     "cryptomode" Some(62), Text [""] "0 or auto, 1 or ctr, 2 or gcm", "0", Both, BeforeConnecting:
-        "the cipher: AES-CTR, or AES-GCM, which notices changes and which few peers have"
+        "the cipher: AES-CTR; or AES-GCM, which detects changed packets and which few peers support"
         => |config| Some(config.crypto_mode().into()), crypto_mode;
     "kmrefreshrate" Some(51), Number ["packets"] "3 to 1073741824 packets", "16777216", Sender,
-        BeforeConnecting: "packets after which the sender takes a new key; 0 is the default"
+        BeforeConnecting: "packets after which the sender uses a new key; 0 is the default"
         => |config| Some(i64::from(config.key_refresh_rate()).into()), key_refresh_rate;
     "kmpreannounce" Some(52), Number ["packets"] "1 to 536870912 packets", "65536", Sender,
         BeforeConnecting:
-        "how many packets before that the peer is told; at most half of kmrefreshrate counts"
+        "packets before a refresh at which the new key is announced; at most half of kmrefreshrate"
         => |config| Some(i64::from(config.key_pre_announce()).into()), key_pre_announce;
     "minversion" Some(45), Number ["version"] "MAJOR.MINOR.PATCH, or 0xMMmmpp", "1.0.0", Both,
         BeforeConnecting: "oldest SRT version accepted at the peer"
         => |config| Some(i64::from(config.min_version()).into()),
         |config, value| value.number().map(|version| Ok(config.with_min_version(version)));
     "groupconnect" Some(57), Switch ["switch"] "switch", "off", Listener, BeforeConnecting:
-        "a listener lets groups in, at all its ports"
+        "accept links of groups, at all ports of the listener"
         => |config| Some(config.group_connect().into()),
         |config, value| value.switch().map(|on| Ok(config.with_group_connect(on)));
     "groupminstabletimeo" Some(58), Milliseconds ["ms"] "60 to 65535 ms", "60ms", Sender,
         BeforeConnecting:
-        "least time without an answer after which a backup group uses another link"
+        "lower bound of the time without an answer after which a backup group uses another link"
         => |config| Some(config.group_min_stability().into()),
         |config, value| value.milliseconds().map(|time| config.with_group_min_stability(time));
 };
@@ -281,7 +282,7 @@ fn with_max_retransmit_bandwidth(config: Config, value: &OptionValue) -> Set {
     Some(Ok(config.with_max_retransmit_bandwidth(limit)))
 }
 
-/// The size in bytes of libsrt's buffer units, or `auto`.
+/// The value of a buffer size: bytes by libsrt's rule, or `auto`.
 fn buffer(size: BufferSize) -> OptionValue {
     size.bytes().map_or_else(|| "auto".into(), count)
 }

@@ -72,7 +72,7 @@ impl OptionValue {
         }
     }
 
-    /// Text, or a number as text: for options whose values are words.
+    /// The text, or a number as text, for options whose values are words.
     pub(super) fn word(&self) -> Option<String> {
         match self {
             Self::Text(text) => Some(text.clone()),
@@ -96,7 +96,7 @@ impl fmt::Display for OptionValue {
 }
 
 impl fmt::Debug for OptionValue {
-    /// Text may be a passphrase, and is not shown.
+    /// Does not show text, which may be a passphrase.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(text) => write!(f, "text of {} bytes", text.len()),

@@ -1,7 +1,8 @@
-//! What a stream ID says: who calls, for which stream, to send or to receive it.
+//! The contents of a stream ID: the user, the stream, and whether the caller sends or receives it.
 //!
-//! A stream ID is free text, and each server has its own habits. Those that are in use are read
-//! here into one [`StreamId`], and written in the one form that SRT's documentation sets down.
+//! A stream ID is free text, and servers use it in different forms. The forms in use are parsed
+//! into a [`StreamId`], which is written in the standard form of SRT's documentation (draft
+//! appendix B).
 
 mod parse;
 
@@ -12,7 +13,7 @@ use thiserror::Error;
 use crate::config::Config;
 use punctual_wire::RejectReason;
 
-/// What a stream ID says, whichever form it has.
+/// The contents of a stream ID of any form.
 ///
 /// | form | example | known from |
 /// |---|---|---|
@@ -22,10 +23,10 @@ use punctual_wire::RejectReason;
 /// | slash | `publish/name[/password]`, `play/name` | srtrelay |
 /// | domain | `uplive.host/app/stream`, `live.host/app/stream` | srt-live-server |
 /// | path | `/live/a?token=x`, `publish:/live/a` | gosrt |
-/// | bare | `mystream` | everybody |
+/// | bare | `mystream` | most programs |
 ///
-/// The forms cannot be told apart with certainty: `publish/a` may be meant as a bare name. A
-/// server that has its own form should read the text itself.
+/// The forms cannot be distinguished with certainty: `publish/a` may be a bare name. A server that
+/// has its own form should parse the text itself.
 ///
 /// ```
 /// use punctual_proto::{AccessMode, StreamId};
@@ -51,22 +52,22 @@ pub struct StreamId {
     others: Vec<(String, String)>,
 }
 
-/// What a caller wants to do: the key `m`.
+/// The direction of the stream that the caller requests: the key `m`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum AccessMode {
-    /// Receive the stream. What is meant when nothing is said.
+    /// The caller receives the stream; the default.
     #[default]
     Request,
-    /// Send the stream.
+    /// The caller sends the stream.
     Publish,
-    /// Both.
+    /// Both directions.
     Bidirectional,
 }
 
-/// What a connection is for: the key `t`.
+/// The content of the connection: the key `t`.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub enum ContentType {
-    /// A live stream, or whatever the application wants. What is meant when nothing is said.
+    /// A live stream, or content that the application defines; the default.
     #[default]
     Stream,
     /// A file, whose name is the resource.
@@ -77,39 +78,39 @@ pub enum ContentType {
     Other(String),
 }
 
-/// A stream ID that begins as the standard form does and then breaks its rules, or that cannot be
+/// An error in a stream ID: it begins as the standard form but violates its syntax, or cannot be
 /// written in that form.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum StreamIdError {
     /// `#!` is not followed by `::` or `:{`.
-    #[error("a stream ID that begins with #! must go on with :: or :{{")]
+    #[error("a stream ID that begins with #! must continue with :: or :{{")]
     Syntax,
     /// The nested form has unbalanced braces.
     #[error("the braces of the stream ID are not balanced")]
     Braces,
-    /// A part without `=`, or with nothing before it.
+    /// A pair without `=`, or without a key before it.
     #[error("`{0}` in the stream ID is not of the form key=value")]
     Pair(String),
-    /// A key that stands twice.
-    #[error("the key `{0}` stands twice in the stream ID")]
+    /// A key that is present twice.
+    #[error("the key `{0}` is present twice in the stream ID")]
     Twice(String),
-    /// A mode that there is not.
+    /// An unknown mode.
     #[error("the mode `{0}` in the stream ID must be request, publish or bidirectional")]
     Mode(String),
-    /// The colon form has one part that is too many, or a user without a password.
-    #[error("the stream ID must be MODE:PATH, with :USER:PASSWORD and :QUERY if need be")]
+    /// The colon form has too many parts.
+    #[error("the stream ID must be MODE:PATH, optionally with :USER:PASSWORD and :QUERY")]
     Colons,
-    /// A value that the standard form cannot carry.
-    #[error("the standard form cannot carry `{0}`: it has no way to write a comma or this key")]
+    /// A value that cannot be written in the standard form.
+    #[error("the standard form cannot express `{0}`: a comma in its value, or no such key")]
     Unwritable(String),
-    /// Too long for a stream ID.
+    /// The text is too long for a stream ID.
     #[error("the stream ID has {0} bytes; it must have at most 512")]
     TooLong(usize),
 }
 
 impl StreamIdError {
-    /// The code with which a caller of such a stream ID is to be refused.
+    /// The code to reject a caller with such a stream ID with.
     pub const fn reject_reason(&self) -> RejectReason {
         match self {
             Self::Mode(_) => RejectReason::BAD_MODE,
@@ -119,72 +120,72 @@ impl StreamIdError {
 }
 
 impl StreamId {
-    /// The ID of a resource, to be requested by nobody in particular.
+    /// A stream ID with this resource and nothing else.
     pub fn new(resource: impl Into<String>) -> Self {
         Self { resource: Some(resource.into()), ..Self::default() }
     }
 
-    /// With a mode.
+    /// Sets the mode.
     #[must_use]
     pub fn with_mode(self, mode: AccessMode) -> Self {
         Self { mode: Some(mode), ..self }
     }
 
-    /// With a user.
+    /// Sets the user.
     #[must_use]
     pub fn with_user(self, user: impl Into<String>) -> Self {
         Self { user: Some(user.into()), ..self }
     }
 
-    /// With a session ID, which some servers read as a password or a token.
+    /// Sets the session ID, which some servers use as a password or a token.
     #[must_use]
     pub fn with_session(self, session: impl Into<String>) -> Self {
         Self { session: Some(session.into()), ..self }
     }
 
-    /// With the host that has the resource.
+    /// Sets the host that has the resource.
     #[must_use]
     pub fn with_host(self, host: impl Into<String>) -> Self {
         Self { host: Some(host.into()), ..self }
     }
 
-    /// With a type.
+    /// Sets the content type.
     #[must_use]
     pub fn with_content(self, content: ContentType) -> Self {
         Self { content: Some(content), ..self }
     }
 
-    /// With a key of the application's own. The specification wants it to begin with `user_` or
-    /// with a company's name and `_`.
+    /// Adds a custom key. The specification requires it to begin with `user_`, or with a company's
+    /// name and `_`.
     #[must_use]
     pub fn with_other(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.others.push((key.into(), value.into()));
         self
     }
 
-    /// Who calls: the key `u`.
+    /// The user: the key `u`.
     pub fn user(&self) -> Option<&str> {
         self.user.as_deref()
     }
 
-    /// The stream: the key `r`. A slash at the start of a path is left out, so that `/live/a` and
-    /// `live/a` are the same.
+    /// The stream: the key `r`. A slash at the start of a path is removed, so that `/live/a` and
+    /// `live/a` are equal.
     pub fn resource(&self) -> Option<&str> {
         self.resource.as_deref()
     }
 
-    /// What the caller wants to do: the key `m`, or request if it did not say.
+    /// The mode: the key `m`, or request if it is missing.
     pub fn mode(&self) -> AccessMode {
         self.mode.unwrap_or_default()
     }
 
-    /// What the caller wants to do, if it said so. A server may have another default than request.
+    /// The mode, if the stream ID has one. A server may have another default than request.
     pub const fn stated_mode(&self) -> Option<AccessMode> {
         self.mode
     }
 
-    /// The password or token: that of the forms which have one, else the session ID (the key `s`),
-    /// which is where `MediaMTX` expects it.
+    /// The password or token, in the forms that have one; otherwise the session ID (the key `s`),
+    /// where `MediaMTX` expects it.
     pub fn secret(&self) -> Option<&str> {
         self.password.as_deref().or(self.session.as_deref())
     }
@@ -199,32 +200,33 @@ impl StreamId {
         self.host.as_deref()
     }
 
-    /// What the connection is for: the key `t`, or a stream.
+    /// The content type: the key `t`, or a stream if it is missing.
     pub fn content(&self) -> ContentType {
         self.content.clone().unwrap_or_default()
     }
 
-    /// What stands behind the `?` of a path, or in the query of the colon form.
+    /// The text after the `?` of a path, or the query of the colon form.
     pub fn query(&self) -> Option<&str> {
         self.query.as_deref()
     }
 
-    /// The value of another key of the standard form.
+    /// The value of a custom key of the standard form.
     pub fn other(&self, key: &str) -> Option<&str> {
         self.others.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
-    /// The other keys of the standard form, in their order, with their values.
+    /// The custom keys of the standard form with their values, in their order.
     pub fn others(&self) -> impl Iterator<Item = (&str, &str)> {
         self.others.iter().map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
-    /// The ID in the standard form. A password is written as session ID if there is none.
+    /// The stream ID in the standard form. A password is written as session ID if there is no
+    /// session ID.
     ///
     /// # Errors
     ///
-    /// A value has a comma, or there is a query, for which the standard form has no place; or the
-    /// whole is longer than 512 bytes.
+    /// A value contains a comma, or there is a query, which the standard form lacks; or the text is
+    /// longer than 512 bytes.
     pub fn to_standard(&self) -> Result<String, StreamIdError> {
         let mode = self.mode.map(AccessMode::word);
         let content = self.content.as_ref().map(ContentType::word);
@@ -262,7 +264,7 @@ impl StreamId {
     }
 }
 
-/// Passwords and session IDs are left out: this is what ends up in logs.
+/// Does not show passwords and session IDs, since this text gets into logs.
 impl fmt::Debug for StreamId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StreamId")
@@ -277,7 +279,7 @@ impl fmt::Debug for StreamId {
 }
 
 impl AccessMode {
-    /// As it stands in the standard form.
+    /// The word in the standard form.
     const fn word(self) -> &'static str {
         match self {
             Self::Request => "request",

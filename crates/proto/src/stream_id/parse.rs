@@ -1,22 +1,22 @@
 use super::{AccessMode, ContentType, StreamId, StreamIdError};
 
-/// How the standard form begins.
+/// The beginning of the standard form.
 pub(super) const FLAT: &str = "#!::";
-/// How its nested variant begins.
+/// The beginning of its nested variant.
 const NESTED: &str = "#!:{";
-/// How both begin, and any variant that may come.
+/// The beginning of both, and of possible further variants.
 const STANDARD: &str = "#!";
 
-/// At the end of the path of some players, which `MediaMTX` passes over.
+/// A suffix that some players add to the path, and that `MediaMTX` ignores.
 const FEEDBACK: &str = "#feedbackplay";
 
 impl StreamId {
-    /// Reads a stream ID, whichever form it has. What has none of the other forms is a bare name;
-    /// an empty text is an ID that says nothing.
+    /// Parses a stream ID of any form. A text of no other form is a bare name; an empty text is an
+    /// empty stream ID.
     ///
     /// # Errors
     ///
-    /// It begins as the standard form or the colon form does, and breaks its rules.
+    /// It begins as the standard form or the colon form but violates its syntax.
     pub fn parse(text: &str) -> Result<Self, StreamIdError> {
         if let Some(pairs) = text.strip_prefix(FLAT) {
             return standard(pairs.split(','));
@@ -37,7 +37,7 @@ impl StreamId {
     }
 }
 
-/// The mode that a text begins with, and what follows behind `separator`.
+/// The mode at the beginning of a text, and the rest after `separator`.
 fn after_word(text: &str, separator: char) -> Option<(AccessMode, &str)> {
     let (word, rest) = text.split_once(separator)?;
     let mode = match word {
@@ -93,7 +93,7 @@ fn content(word: String) -> ContentType {
     }
 }
 
-/// The pairs of a block without its opening brace. Commas in inner blocks do not part pairs.
+/// The pairs of a block without its opening brace. Commas in inner blocks do not separate pairs.
 fn nested(block: &str) -> Result<Vec<&str>, StreamIdError> {
     let mut pairs = Vec::new();
     let (mut depth, mut start) = (1, 0);
@@ -158,7 +158,7 @@ fn domain(text: &str) -> Option<StreamId> {
     Some(StreamId { host, mode: Some(mode), ..StreamId::new(resource) })
 }
 
-/// `/PATH[?QUERY]`, or a bare name, whose `?` is its own.
+/// `/PATH[?QUERY]`, or a bare name, which may contain `?`.
 fn path(text: &str) -> StreamId {
     let Some(path) = text.strip_prefix('/') else {
         let resource = Some(text.to_owned()).filter(|text| !text.is_empty());

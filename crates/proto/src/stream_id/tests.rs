@@ -8,7 +8,7 @@ fn parsed(text: &str) -> StreamId {
 }
 
 #[test]
-fn the_standard_form_has_a_key_for_each() {
+fn every_key_of_the_standard_form_is_parsed() {
     let id = parsed("#!::r=live/a,m=publish,u=ann,s=token,h=host,t=file,user_x=1,acme_y=a=b");
     assert_eq!((id.resource(), id.user(), id.host()), (Some("live/a"), Some("ann"), Some("host")));
     assert_eq!((id.session(), id.secret()), (Some("token"), Some("token")));
@@ -22,7 +22,7 @@ fn the_standard_form_has_a_key_for_each() {
 }
 
 #[test]
-fn what_is_not_said_has_its_default() {
+fn missing_keys_have_their_defaults() {
     let id = parsed("#!::r=live/a");
     assert_eq!((id.mode(), id.stated_mode()), (AccessMode::Request, None));
     assert_eq!((id.content(), id.secret(), id.query()), (ContentType::Stream, None, None));
@@ -65,12 +65,12 @@ fn the_slash_form_has_a_password() {
 }
 
 #[test]
-fn the_domain_form_says_by_its_first_label_who_sends() {
+fn the_first_label_of_the_domain_form_is_the_mode() {
     let id = parsed("uplive.media.example/app/stream");
     assert_eq!((id.resource(), id.mode()), (Some("app/stream"), AccessMode::Publish));
     assert_eq!(id.host(), Some("uplive.media.example"));
     assert_eq!(parsed("live.media.example/app/s").stated_mode(), Some(AccessMode::Request));
-    // One segment more or less, or another label: a name like any other.
+    // With another number of segments or another label, it is a bare name.
     for text in ["live.example/stream", "live.example/a/b/c", "cdn.example/app/stream"] {
         assert_eq!(parsed(text), StreamId::new(text));
     }
@@ -88,8 +88,8 @@ fn paths_and_bare_names_are_resources() {
 }
 
 #[test]
-fn broken_ids_say_what_is_wrong_and_carry_a_code() {
-    let error = |text| StreamId::parse(text).expect_err("it is broken");
+fn errors_of_invalid_ids_name_the_fault_and_have_a_code() {
+    let error = |text| StreamId::parse(text).expect_err("it is invalid");
     assert_eq!(error("#!"), StreamIdError::Syntax);
     assert_eq!(error("#!:u=a"), StreamIdError::Syntax);
     assert_eq!(error("#!:{u=a"), StreamIdError::Braces);
@@ -122,7 +122,7 @@ fn the_standard_form_is_built_from_its_parts() {
     assert_eq!(error(parsed("/a?b")), StreamIdError::Unwritable("query".to_owned()));
     assert_eq!(error(StreamId::new("a").with_other("r", "b")), StreamIdError::Twice("r".into()));
     assert_eq!(error(StreamId::new("x".repeat(507))), StreamIdError::TooLong(513));
-    // What other forms say can be said in the standard one.
+    // The contents of other forms can be written in the standard one.
     let translated = parsed("publish:live/a:ann:secret").to_standard();
     assert_eq!(translated.as_deref(), Ok("#!::u=ann,r=live/a,m=publish,s=secret"));
 }
@@ -141,7 +141,7 @@ fn value() -> impl Strategy<Value = Option<String>> {
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_refused_without_a_panic(text in ".*") {
+    fn any_text_is_parsed_or_refused_without_a_panic(text in ".*") {
         let _ = StreamId::parse(&text);
         let _ = StreamId::parse(&format!("#!::{text}"));
         let _ = StreamId::parse(&format!("#!:{{{text}}}"));
@@ -149,7 +149,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_built_is_read_back(
+    fn a_written_stream_id_parses_to_the_same(
         user in value(), resource in value(), session in value(), host in value(),
         mode in prop::option::of(prop::sample::select(vec![
             AccessMode::Request, AccessMode::Publish, AccessMode::Bidirectional,
