@@ -31,7 +31,7 @@ pub(super) struct AmplificationLimit {
 
 /// When an answer is sent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Turn {
+pub(super) enum SendTime {
     /// Immediately.
     Now,
     /// In place of the next repetition, unless that has been sent in advance already.
@@ -43,35 +43,35 @@ impl AmplificationLimit {
         Self { peer_validated: false, credit: 0, prompt: PROMPT, new_peers: NEW_PEERS }
     }
 
-    /// A handshake arrived with `bytes` bytes after the header. `names_us` if it is addressed to
-    /// this end's socket ID.
-    pub(super) fn hear(&mut self, bytes: usize, names_us: bool) {
-        self.peer_validated |= names_us;
+    /// Notes a received handshake with `bytes` bytes after the header; `is_to_our_socket` if it is
+    /// addressed to this end's socket ID.
+    pub(super) fn receive(&mut self, bytes: usize, is_to_our_socket: bool) {
+        self.peer_validated |= is_to_our_socket;
         self.credit = (self.credit + DataHeader::LEN + bytes).min(MOST_CREDIT);
     }
 
     /// Whether the peer has shown that it receives this end's packets.
-    pub(super) const fn is_heard(&self) -> bool {
+    pub(super) const fn is_validated(&self) -> bool {
         self.peer_validated
     }
 
     /// Whether the handshake of a new peer may be processed now. Counts this peer.
-    pub(super) const fn meets_new_peer(&mut self) -> bool {
-        let meets = self.new_peers > 0;
+    pub(super) const fn admits_new_peer(&mut self) -> bool {
+        let admits = self.new_peers > 0;
         self.new_peers = self.new_peers.saturating_sub(1);
-        meets
+        admits
     }
 
     /// When an answer with `bytes` bytes after the header is sent.
-    pub(super) const fn turn(&mut self, bytes: usize) -> Turn {
+    pub(super) const fn send_time(&mut self, bytes: usize) -> SendTime {
         let bytes = DataHeader::LEN + bytes;
         if self.peer_validated && self.prompt > 0 {
             self.prompt -= 1;
         } else if bytes <= self.credit {
             self.credit -= bytes;
         } else {
-            return Turn::InAdvance;
+            return SendTime::InAdvance;
         }
-        Turn::Now
+        SendTime::Now
     }
 }

@@ -120,8 +120,8 @@ impl Caller {
         if answer.extension_field != HS_MAGIC || answer.mss > MAX_MSS {
             return incompatible(RejectReason::ROGUE);
         }
-        let wished = KeyLength::from_field(answer.encryption);
-        let mut offer = Box::new(Offer::new(config, wished, &mut self.chance));
+        let preferred = KeyLength::from_field(answer.encryption);
+        let mut offer = Box::new(Offer::new(config, preferred, &mut self.chance));
         offer.blocks.group = self.membership().map(|membership| membership.extension);
         self.phase = Phase::Conclusion { cookie: answer.cookie, offer };
         Step::Request(Some(pace))

@@ -52,16 +52,16 @@ pub(crate) struct KeyTools<'a> {
 }
 
 impl KeyOffer {
-    /// Generates a key; `None` without a passphrase. `wished` is the key length that the peer
+    /// Generates a key; `None` without a passphrase. `preferred` is the key length that the peer
     /// prefers; it takes precedence over the one in `config`.
     pub(crate) fn make(
         config: &Config,
-        wished: Option<KeyLength>,
+        preferred: Option<KeyLength>,
         chance: &mut Chance,
     ) -> Option<Self> {
         let passphrase = config.passphrase()?;
         let mut chance = chance.fork();
-        let length = wished.or(config.key_length()).unwrap_or_default();
+        let length = preferred.or(config.key_length()).unwrap_or_default();
         let mode = config.crypto_mode().chosen();
         let mut salt = [0; 16];
         chance.fill(&mut salt);

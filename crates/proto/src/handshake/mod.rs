@@ -53,7 +53,7 @@ pub(crate) struct FinalHandshake {
     pub(crate) due: bool,
 }
 
-/// How a receiver repeats its NAKs.
+/// The way in which a receiver repeats its NAKs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum NakStyle {
     /// A NAK as soon as a loss is detected, and periodic NAKs (draft section 4.8.2).
@@ -71,7 +71,8 @@ pub(crate) struct Latency {
     pub(crate) receive: Duration,
     /// The delay that the peer's receiver applies.
     pub(crate) peer: Duration,
-    /// The larger of the two delays in a caller's request; `None` except at the listener.
+    /// The larger of the two delays in the initiator's request; `None` at the initiator, and for
+    /// files.
     pub(crate) caller: Option<Duration>,
 }
 
@@ -118,7 +119,7 @@ pub(crate) struct Negotiated {
 }
 
 impl Negotiated {
-    /// The cipher of what this end sends, until the connection has taken the keys out.
+    /// The cipher of packets that this end sends, until the connection has taken the keys out.
     pub(crate) fn cipher(&self) -> Option<(CipherMode, KeyLength)> {
         self.crypt.as_ref().and_then(|crypt| crypt.cipher())
     }

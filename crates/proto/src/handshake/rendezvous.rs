@@ -11,9 +11,9 @@ use punctual_crypto::{KekCache, KeyLength};
 use punctual_units::Instant;
 use punctual_wire::{Handshake, HandshakeRequest, RejectReason, SeqNo, SocketId, Timestamp};
 
-use self::Heard::{Agreement, Bare, Traffic, Wave, WithTerms};
+use self::Received::{Agreement, Bare, Traffic, Wave, WithTerms};
 use self::State::{Attention, Connected, Fine, Initiated, Waving};
-use super::amplification_limit::{AmplificationLimit, Turn};
+use super::amplification_limit::{AmplificationLimit, SendTime};
 use super::keys::KeyTools;
 use super::listener::rejection;
 use super::repetition::Repetition;
@@ -31,11 +31,12 @@ pub(crate) const TIMEOUT_FACTOR: u32 = 10;
 /// The state of a rendezvous (draft section 4.3.2).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum State {
-    /// Nothing was heard from the peer yet.
+    /// Nothing was received from the peer yet.
     Waving,
     /// A wave-a-hand request came from the peer.
     Attention,
-    /// The first handshake from the peer was a conclusion: the peer had heard this end before.
+    /// The first handshake from the peer was a conclusion: the peer had received one of this end
+    /// before.
     Fine,
     /// The responder has accepted the offer.
     Initiated,
@@ -44,7 +45,7 @@ enum State {
 
 /// A packet from the peer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Heard {
+enum Received {
     Wave,
     /// A conclusion without HSREQ or HSRSP.
     Bare,
@@ -55,9 +56,9 @@ enum Heard {
     Traffic,
 }
 
-/// The answer of this end. It is repeated until the state changes, unless it is the agreement.
+/// The reply of this end. It is repeated until the state changes, unless it is the agreement.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Say {
+enum Reply {
     Wave,
     /// A conclusion without extensions: that of a responder without an offer.
     Bare,
@@ -71,41 +72,41 @@ enum Say {
     Refusal,
 }
 
-/// The state machine: the next state and the answer, for a packet that is heard in a state, as an
-/// initiator and as a responder. `None` if the packet does not fit the state: it is ignored. libsrt
-/// rejects the connection then, although late and duplicate packets do not justify it.
+/// The state machine: the next state and the reply to a packet, as an initiator and as a responder.
+/// `None` if the packet does not fit the state: it is ignored. libsrt rejects the connection then,
+/// although late and duplicate packets do not justify it.
 ///
 /// An initiator needs the answer to its offer, since it does not know the agreed latency without
 /// it. So where libsrt accepts an agreement alone, this end repeats its offer.
 #[rustfmt::skip]
-const fn react(state: State, heard: Heard) -> (Reaction, Reaction) {
-    match (state, heard) {
-        //                          the initiator                    the responder
-        (Waving,    Wave)      => (to(Attention, Say::Terms),     to(Attention, Say::Bare)),
-        (Waving,    Bare)      => (to(Fine,      Say::Terms),     to(Waving,    Say::Refusal)),
-        (Waving,    WithTerms) => (to(Fine,      Say::Terms),     to(Fine,      Say::Terms)),
-        (Attention, Wave)      => (to(Attention, Say::Terms),     to(Attention, Say::Bare)),
-        (Attention, Bare)      => (to(Attention, Say::Terms),     to(Attention, Say::Bare)),
-        (Attention, WithTerms) => (to(Connected, Say::Agreement), to(Initiated, Say::Terms)),
-        (Attention, Agreement) => (to(Attention, Say::Terms),     to(Attention, Say::Bare)),
-        (Fine,      Bare)      => (to(Fine,      Say::Terms),     to(Fine,      Say::Terms)),
-        (Fine,      WithTerms) => (to(Connected, Say::Agreement), to(Fine,      Say::Terms)),
-        (Fine,      Agreement) => (to(Fine,      Say::Terms),     to(Connected, Say::Nothing)),
-        (Fine,      Traffic)   => (None,                          to(Connected, Say::Nothing)),
-        (Initiated, Bare)      => (None,                          to(Initiated, Say::Terms)),
-        (Initiated, WithTerms) => (None,                          to(Initiated, Say::Terms)),
-        (Initiated, Agreement) => (None,                          to(Connected, Say::Nothing)),
-        (Initiated, Traffic)   => (None,                          to(Connected, Say::Nothing)),
+const fn react(state: State, received: Received) -> (Reaction, Reaction) {
+    match (state, received) {
+        //                          the initiator                      the responder
+        (Waving,    Wave)      => (to(Attention, Reply::Terms),     to(Attention, Reply::Bare)),
+        (Waving,    Bare)      => (to(Fine,      Reply::Terms),     to(Waving,    Reply::Refusal)),
+        (Waving,    WithTerms) => (to(Fine,      Reply::Terms),     to(Fine,      Reply::Terms)),
+        (Attention, Wave)      => (to(Attention, Reply::Terms),     to(Attention, Reply::Bare)),
+        (Attention, Bare)      => (to(Attention, Reply::Terms),     to(Attention, Reply::Bare)),
+        (Attention, WithTerms) => (to(Connected, Reply::Agreement), to(Initiated, Reply::Terms)),
+        (Attention, Agreement) => (to(Attention, Reply::Terms),     to(Attention, Reply::Bare)),
+        (Fine,      Bare)      => (to(Fine,      Reply::Terms),     to(Fine,      Reply::Terms)),
+        (Fine,      WithTerms) => (to(Connected, Reply::Agreement), to(Fine,      Reply::Terms)),
+        (Fine,      Agreement) => (to(Fine,      Reply::Terms),     to(Connected, Reply::Nothing)),
+        (Fine,      Traffic)   => (None,                            to(Connected, Reply::Nothing)),
+        (Initiated, Bare)      => (None,                            to(Initiated, Reply::Terms)),
+        (Initiated, WithTerms) => (None,                            to(Initiated, Reply::Terms)),
+        (Initiated, Agreement) => (None,                            to(Connected, Reply::Nothing)),
+        (Initiated, Traffic)   => (None,                            to(Connected, Reply::Nothing)),
         (Waving, Agreement | Traffic) | (Attention, Traffic) | (Fine | Initiated, Wave)
-        | (Connected, _)       => (None,                          None),
+        | (Connected, _)       => (None,                            None),
     }
 }
 
-/// The next state and the answer.
-type Reaction = Option<(State, Say)>;
+/// The next state and the reply.
+type Reaction = Option<(State, Reply)>;
 
-const fn to(state: State, say: Say) -> Reaction {
-    Some((state, say))
+const fn to(state: State, reply: Reply) -> Reaction {
+    Some((state, reply))
 }
 
 /// Whether this end is the initiator, by the sign of the wrapping difference of the cookies; `None`
@@ -129,11 +130,11 @@ pub(crate) struct Rendezvous {
     cookie: u32,
     state: State,
     /// The handshake that is repeated.
-    say: Say,
-    /// The peer, once it was heard.
+    reply: Reply,
+    /// The peer; `None` before its first handshake.
     peer: Option<Peer>,
     /// When its first handshake was processed.
-    met: Option<Instant>,
+    peer_since: Option<Instant>,
     amplification_limit: AmplificationLimit,
     chance: Chance,
 }
@@ -160,23 +161,23 @@ struct Answer {
 }
 
 impl Rendezvous {
-    /// A rendezvous before anything was heard. `cookie` must not be 0.
+    /// A rendezvous before anything was received. `cookie` must not be 0.
     pub(crate) const fn new(socket_id: SocketId, isn: SeqNo, cookie: u32, chance: Chance) -> Self {
-        let (state, say) = (Waving, Say::Wave);
-        let (peer, met, amplification_limit) = (None, None, AmplificationLimit::new());
-        Self { socket_id, isn, cookie, state, say, peer, met, amplification_limit, chance }
+        let (state, reply) = (Waving, Reply::Wave);
+        let (peer, peer_since, amplification_limit) = (None, None, AmplificationLimit::new());
+        Self { socket_id, isn, cookie, state, reply, peer, peer_since, amplification_limit, chance }
     }
 
     /// A handshake came from the peer's address, to the socket `dest`.
     pub(crate) fn hear(&mut self, handshake: &Handshake, dest: SocketId) {
-        self.amplification_limit.hear(handshake.emitted_len(), dest == self.socket_id);
+        self.amplification_limit.receive(handshake.emitted_len(), dest == self.socket_id);
     }
 
     /// The handshake that is sent and repeated in this state, and its destination socket.
     pub(crate) fn request(&self, config: &Config, path: PathId) -> (Handshake, SocketId) {
-        let request = match self.say {
-            Say::Wave => HandshakeRequest::WaveAHand,
-            Say::Agreement => HandshakeRequest::Agreement,
+        let request = match self.reply {
+            Reply::Wave => HandshakeRequest::WaveAHand,
+            Reply::Agreement => HandshakeRequest::Agreement,
             _ => HandshakeRequest::Conclusion,
         };
         let mut handshake = Handshake {
@@ -193,7 +194,7 @@ impl Rendezvous {
             extensions: Vec::new(),
         };
         let Some(peer) = &self.peer else { return (handshake, SocketId::LISTENER) };
-        if self.say == Say::Terms {
+        if self.reply == Reply::Terms {
             match &peer.role {
                 Role::Initiator(offer) => {
                     offer.blocks.write(&mut handshake);
@@ -222,25 +223,25 @@ impl Rendezvous {
             return Step::Failed(CloseReason::Rejected(reason), None);
         }
         let blocks = Blocks::read(handshake);
-        let heard = match handshake.request {
+        let received = match handshake.request {
             HandshakeRequest::WaveAHand => Wave,
             HandshakeRequest::Conclusion if blocks.hs_req.or(blocks.hs_rsp).is_some() => WithTerms,
             HandshakeRequest::Conclusion => Bare,
             HandshakeRequest::Agreement => Agreement,
             _ => return Step::Ignore,
         };
-        if let Err(step) = self.note_peer(now, handshake, heard, config) {
+        if let Err(step) = self.note_peer(now, handshake, received, config) {
             return step;
         }
-        let Some((state, say)) = self.reaction(heard) else { return Step::Ignore };
+        let Some((state, reply)) = self.reaction(received) else { return Step::Ignore };
         let base = TimeBase { arrival: now, timestamp };
-        let took = match (say, heard) {
-            (Say::Refusal, _) => Err(RejectReason::ROGUE),
+        let result = match (reply, received) {
+            (Reply::Refusal, _) => Err(RejectReason::ROGUE),
             (_, WithTerms) => self.take_terms(state, blocks, handshake, base, config),
             _ => Ok(None),
         };
-        match took {
-            Ok(concluded) => self.enter(state, say, concluded, config, path),
+        match result {
+            Ok(concluded) => self.enter(state, reply, concluded, config, path),
             Err(reason) => refused(handshake, reason),
         }
     }
@@ -248,7 +249,7 @@ impl Rendezvous {
     /// Handles a packet that only an established peer sends.
     pub(crate) fn handle_traffic(&mut self, config: &Config, path: PathId) -> Step {
         match self.reaction(Traffic) {
-            Some((state, say)) => self.enter(state, say, None, config, path),
+            Some((state, reply)) => self.enter(state, reply, None, config, path),
             None => Step::Ignore,
         }
     }
@@ -259,8 +260,8 @@ impl Rendezvous {
         self.peer.as_ref().filter(accepted).map(|peer| peer.socket_id)
     }
 
-    fn reaction(&self, heard: Heard) -> Option<(State, Say)> {
-        let (initiator, responder) = react(self.state, heard);
+    fn reaction(&self, received: Received) -> Option<(State, Reply)> {
+        let (initiator, responder) = react(self.state, received);
         match self.peer.as_ref()?.role {
             Role::Initiator(_) => initiator,
             Role::Responder(_) => responder,
@@ -273,17 +274,17 @@ impl Rendezvous {
         &mut self,
         now: Instant,
         handshake: &Handshake,
-        heard: Heard,
+        received: Received,
         config: &Config,
     ) -> Result<(), Step> {
         if self.peer.as_ref().is_some_and(|peer| peer.socket_id == handshake.socket_id) {
             return Ok(());
         }
-        if heard == Agreement || handshake.socket_id == SocketId::LISTENER {
+        if received == Agreement || handshake.socket_id == SocketId::LISTENER {
             return Err(Step::Ignore);
         }
-        if !self.amplification_limit.meets_new_peer()
-            && self.met.is_some_and(|at| now < at + REPEAT)
+        if !self.amplification_limit.admits_new_peer()
+            && self.peer_since.is_some_and(|at| now < at + REPEAT)
         {
             return Err(Step::Ignore);
         }
@@ -303,8 +304,8 @@ impl Rendezvous {
             Some(false) => Role::Responder(None),
             None => return Err(refused(handshake, RejectReason::RENDEZVOUS_COOKIE)),
         };
-        (self.state, self.say) = (Waving, Say::Wave);
-        self.met = Some(now);
+        (self.state, self.reply) = (Waving, Reply::Wave);
+        self.peer_since = Some(now);
         self.peer = Some(Peer { socket_id: handshake.socket_id, role });
         Ok(())
     }
@@ -358,21 +359,21 @@ impl Rendezvous {
     fn enter(
         &mut self,
         state: State,
-        say: Say,
+        reply: Reply,
         concluded: Option<Box<Negotiated>>,
         config: &Config,
         path: PathId,
     ) -> Step {
         self.state = state;
         if state != Connected {
-            self.say = say;
+            self.reply = reply;
             let (answer, _) = self.request(config, path);
-            return match self.amplification_limit.turn(answer.emitted_len()) {
+            return match self.amplification_limit.send_time(answer.emitted_len()) {
                 // A peer that hears this end will answer soon.
-                Turn::Now => {
-                    Step::Request(self.amplification_limit.is_heard().then_some(Repetition::EARLY))
-                }
-                Turn::InAdvance => Step::RequestInAdvance,
+                SendTime::Now => Step::Request(
+                    self.amplification_limit.is_validated().then_some(Repetition::EARLY),
+                ),
+                SendTime::InAdvance => Step::RequestInAdvance,
             };
         }
         let answered = self.peer.as_mut().and_then(|peer| match &mut peer.role {
@@ -380,10 +381,10 @@ impl Rendezvous {
             Role::Responder(None) | Role::Initiator(_) => None,
         });
         let Some(negotiated) = concluded.or(answered) else { return Step::Ignore };
-        self.say = Say::Agreement;
+        self.reply = Reply::Agreement;
         let (agreement, _) = self.request(config, path);
         let final_handshake =
-            super::FinalHandshake { handshake: Box::new(agreement), due: say != Say::Nothing };
+            super::FinalHandshake { handshake: Box::new(agreement), due: reply != Reply::Nothing };
         Step::Connected(negotiated, Some(final_handshake))
     }
 }

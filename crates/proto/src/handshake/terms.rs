@@ -21,9 +21,9 @@ use crate::event::IncomingId;
 use crate::filter::{Fec, FilterConfig};
 use crate::group::GroupOffer;
 
-/// The version that this implementation announces: 1.5.5, whose live mode it speaks.
+/// The version that this implementation announces: 1.5.5, whose live mode it implements.
 pub(crate) const SRT_VERSION: u32 = 0x01_05_05;
-/// The oldest version that speaks the handshake of version 5: 1.3.0.
+/// The oldest version with the handshake of version 5: 1.3.0.
 const OLDEST_HSV5: u32 = 0x01_03_00;
 /// The congestion control of live mode, and the default in a handshake.
 const LIVE: &str = "live";
@@ -144,9 +144,9 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    /// Makes the offer. `wished` is the key length that the peer prefers.
-    pub(crate) fn new(config: &Config, wished: Option<KeyLength>, chance: &mut Chance) -> Self {
-        let keys = KeyOffer::make(config, wished, chance);
+    /// Makes the offer. `preferred` is the key length that the peer prefers.
+    pub(crate) fn new(config: &Config, preferred: Option<KeyLength>, chance: &mut Chance) -> Self {
+        let keys = KeyOffer::make(config, preferred, chance);
         let stream_id = Some(config.stream_id()).filter(|id| !id.is_empty());
         Self {
             blocks: Blocks {
