@@ -108,8 +108,8 @@ pub struct ConnectionInfo {
     pub receive_latency: Duration,
     /// The negotiated delay that the peer's receiver applies.
     pub peer_latency: Duration,
-    /// The larger of the two delays in the caller's request, before this end's own options were
-    /// applied; `None` except at the listener's end of a live stream.
+    /// The larger of the two delays in the peer's request, before this end's own options were
+    /// applied; `None` at the end that made the request, and for files.
     pub caller_latency: Option<Duration>,
     /// The largest payload of one message, bytes.
     pub max_payload: usize,

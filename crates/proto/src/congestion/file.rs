@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_grows_by_the_power_of_ten_of_what_is_left() {
+    fn the_rate_grows_by_the_power_of_ten_of_the_free_capacity() {
         let mut file = control(MaxBandwidth::Unlimited);
         file.slow_start = false;
         file.period = 200.0;

@@ -182,7 +182,7 @@ mod tests {
         for i in 0..600_000u64 {
             live.submitted(Instant::from_nanos(i * 2_720), 1_360);
         }
-        // 1360 bytes each 2.72 µs are 4 Gb/s, and a quarter more is 5.
+        // 1360 bytes every 2.72 µs are 4 Gb/s, and a quarter more is 5.
         assert_eq!(live.max_bandwidth(), Bitrate::from_mbps(5_000));
     }
 }

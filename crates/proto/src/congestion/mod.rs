@@ -94,7 +94,7 @@ pub trait CongestionControl: fmt::Debug + Send {
         let _ = (now, path);
     }
 
-    /// An ACK came in and acknowledged `packets` packets, possibly none.
+    /// An ACK arrived that acknowledged `packets` packets, possibly none.
     fn acknowledged(&mut self, now: Instant, packets: u32, path: &PathState);
 
     /// The peer reported packets lost, the first of them `first`.
@@ -110,9 +110,9 @@ pub trait CongestionControl: fmt::Debug + Send {
     }
 }
 
-/// The congestion control of a connection. That of live streams has more inputs than the others: it
-/// follows the messages that the application submits and the size of packets. That is done for each
-/// packet, so it is not reached through a table of functions.
+/// The congestion control of a connection. That of live streams has more inputs: the messages that
+/// the application submits, and the size of packets. They come with each packet, so that this
+/// control is not a trait object.
 #[derive(Debug)]
 pub(crate) enum Controller {
     Live(LiveControl),
@@ -199,7 +199,7 @@ impl Controller {
         }
     }
 
-    /// The input's rate, given or measured; `None` for files, which have none.
+    /// The input's rate, configured or measured; `None` for files, which have none.
     pub(crate) fn input(&self) -> Option<Bitrate> {
         match self {
             Self::Live(live) => live.input(),

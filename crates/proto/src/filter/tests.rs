@@ -172,7 +172,7 @@ proptest! {
     /// rebuilt exactly as they were sent; the others are reported, once; packets that arrived are
     /// never reported.
     #[test]
-    fn all_that_the_code_covers_is_rebuilt_exactly(
+    fn all_packets_that_the_code_covers_are_rebuilt_exactly(
         matrix in matrices(),
         isn in prop_oneof![0u32..=0x7FFF_FFFF, 0x7FFF_FF00u32..=0x7FFF_FFFF],
         lost in prop::collection::vec(prop::bool::weighted(0.15), 300),

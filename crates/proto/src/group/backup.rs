@@ -15,7 +15,7 @@ const ACTIVATION_MARGIN: Duration = Duration::from_millis(50);
 /// A link that answers again becomes stable after this number of latencies.
 const PROBATION_LATENCIES: u32 = 4;
 /// The interval at which an unstable link is checked.
-const WATCH: Duration = Duration::from_millis(20);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// A link that takes over gets the unacknowledged messages at this multiple of the stream's rate.
 /// libsrt sends them all at once, which floods the only link that is left.
 const CATCH_UP_RATE: u32 = 2;
@@ -87,17 +87,17 @@ impl Backup {
         }
     }
 
-    /// When `evaluate` may come to another result.
+    /// When `evaluate` is to be called next; `None` if no timer runs.
     pub(super) fn next(&self, links: &Links) -> Option<Instant> {
         let of_link = |link: &Link| {
             let state = match link.state {
                 LinkState::Activating => {
-                    Some((link.since + self.activation()).max(self.evaluated + WATCH))
+                    Some((link.since + self.activation()).max(self.evaluated + CHECK_INTERVAL))
                 }
                 LinkState::Wary => {
-                    Some((link.since + self.probation()).min(self.evaluated + WATCH))
+                    Some((link.since + self.probation()).min(self.evaluated + CHECK_INTERVAL))
                 }
-                LinkState::Unstable => Some(self.evaluated + WATCH),
+                LinkState::Unstable => Some(self.evaluated + CHECK_INTERVAL),
                 _ => None,
             };
             let silence = match link.state {

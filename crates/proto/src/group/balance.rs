@@ -15,9 +15,9 @@ const ACK_MARGIN: Duration = Duration::from_millis(30);
 /// Added to the transit time of the other link, over which the message must still arrive in time.
 const REPEAT_MARGIN: Duration = Duration::from_millis(20);
 /// A link that was full makes up for no more than it carries in this time, seconds.
-const MOST_BEHIND: f64 = 0.1;
+const MAX_CATCH_UP: f64 = 0.1;
 /// The interval at which overdue messages are checked while no other link is stable.
-const WATCH: Duration = Duration::from_millis(20);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Distributes a stream over links by their capacity.
 ///
@@ -176,11 +176,11 @@ impl Balance {
                 LinkState::Unstable => None,
                 _ => status.silent_at(self.min_stability, self.latency),
             };
-            let timeout = self.ack_timeout(*id, links).unwrap_or(WATCH);
+            let timeout = self.ack_timeout(*id, links).unwrap_or(CHECK_INTERVAL);
             let overdue = self.estimators.get(id)?.waiting().map(|sent| {
                 let at = sent.at + timeout;
                 // No other link was stable at the last evaluation.
-                if at <= self.evaluated { self.evaluated + WATCH } else { at }
+                if at <= self.evaluated { self.evaluated + CHECK_INTERVAL } else { at }
             });
             silent.into_iter().chain(overdue).min()
         };
@@ -220,12 +220,12 @@ impl Balance {
     }
 
     fn submit(&mut self, now: Instant, id: LinkId, message: GroupMessage, actions: &mut Actions) {
-        let behind = self.virtual_time() - MOST_BEHIND;
+        let least_served = self.virtual_time() - MAX_CATCH_UP;
         let Some(estimator) = self.estimators.get_mut(&id) else { return };
         let size = estimator.size_of(message.payload.len());
         #[expect(clippy::cast_precision_loss, reason = "a packet's bytes")]
         {
-            estimator.served = estimator.served.max(behind) + size as f64 / estimator.rate();
+            estimator.served = estimator.served.max(least_served) + size as f64 / estimator.rate();
         }
         let seq = estimator.send(now, message.msgno, size);
         actions.push_back((id, LinkAction::Submit(GroupMessage { seq, ..message })));

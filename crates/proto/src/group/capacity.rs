@@ -1,4 +1,4 @@
-//! Estimates how much one link of a balancing group can carry, from what it acknowledges.
+//! Estimates the capacity of one link of a balancing group, from its ACKs.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -20,7 +20,7 @@ const GAIN: f64 = 0.3;
 /// A link that delivers this share of its estimate may be able to carry more.
 const BUSY: f64 = 0.8;
 /// The estimate of a link without a queue, as a multiple of what it delivers.
-const HEADROOM: f64 = 1.25;
+const GROWTH: f64 = 1.25;
 /// The estimate of a link with a queue, as a share of what it delivers, so that the queue drains.
 const DRAIN: f64 = 0.9;
 /// A queueing delay above this plus a quarter of the least round trip means that the link is full.
@@ -32,7 +32,7 @@ const HEAVY_LOSS: f64 = 0.1;
 /// The least round trip is remembered at least for this time, and at most for twice as long.
 const MEMORY: Duration = Duration::from_secs(10);
 /// A link that was not full for this time approaches the highest estimate in its group.
-const TRUST: Duration = Duration::from_secs(5);
+const NOT_FULL_FOR: Duration = Duration::from_secs(5);
 /// The largest growth in one such step.
 const LEVELLING_STEP: f64 = 1.05;
 
@@ -228,8 +228,8 @@ impl LinkCapacityEstimator {
             self.full = Some(now);
         } else if queue.is_some_and(|queue| queue < SHORT_QUEUE) {
             if mean > self.rate * BUSY {
-                self.rate = mean * HEADROOM;
-            } else if self.full.is_none_or(|at| now.saturating_since(at) > TRUST) {
+                self.rate = mean * GROWTH;
+            } else if self.full.is_none_or(|at| now.saturating_since(at) > NOT_FULL_FOR) {
                 self.rate = self.rate.max(level.min(self.rate * LEVELLING_STEP));
             }
         }

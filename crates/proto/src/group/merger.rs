@@ -46,7 +46,7 @@ impl Place {
     }
 }
 
-/// Counts of what was received.
+/// Counts of received messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Received {
     pub(super) packets: u64,

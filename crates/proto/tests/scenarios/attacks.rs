@@ -71,7 +71,7 @@ fn a_flood_of_handshakes_does_not_disturb_a_stream() {
     let caller = pair.caller.address;
     for _ in 0..500 {
         assert!(pair.send_next(Side::Caller) && pair.send_next(Side::Listener));
-        let mut heard = 0;
+        let mut received = 0;
         for i in 0..50 {
             let remote = anywhere(&mut chance);
             let (remote, datagram) = match i % 4 {
@@ -86,10 +86,10 @@ fn a_flood_of_handshakes_does_not_disturb_a_stream() {
                     (caller, another)
                 }
             };
-            heard += datagram.len();
+            received += datagram.len();
             pair.inject(Side::Listener, remote, datagram);
         }
-        assert!(take_bytes_to_strangers(&mut pair) <= heard / 2);
+        assert!(take_bytes_to_strangers(&mut pair) <= received / 2);
         pair.run_for(MS(2));
         assert_eq!(pair.listener.endpoint.connection_count(), 1);
         assert!(pair.listener.incoming.len() - pair.listener.gone.len() <= 4);
@@ -155,11 +155,11 @@ fn forged_wave_a_hand_requests_are_not_amplified() {
         pair.wave(Side::Listener, config.clone());
         pair.run_for(SECS(2));
         let alone = bytes_from(&record, Side::Listener);
-        let (mut heard, remote) = (0, pair.caller.address);
+        let (mut received, remote) = (0, pair.caller.address);
         let start = pair.now;
         while pair.now < start + SECS(2) {
             let wave = handshake_from_stranger(&mut chance, HandshakeRequest::WaveAHand, 5);
-            heard += wave.len();
+            received += wave.len();
             pair.inject(Side::Listener, remote, wave);
             pair.run_for(pause);
         }
@@ -167,7 +167,7 @@ fn forged_wave_a_hand_requests_are_not_amplified() {
         // Its own repetitions come every 250 ms in any case; the answers must not exceed the
         // received bytes.
         let repetitions = 9 * 720;
-        assert!(answered <= repetitions + heard, "{answered} bytes for {heard}");
+        assert!(answered <= repetitions + received, "{answered} bytes for {received}");
     }
 }
 
@@ -208,21 +208,21 @@ fn naks_for_packets_that_are_gone_cause_no_retransmission() {
     let remote = pair.listener.address;
     let record = pair.record();
     let before = pair.statistics(Side::Caller);
-    let mut heard = 0;
+    let mut received = 0;
     for i in 0..2_000 {
         let mut list = LossListBuilder::new(364);
         let back = [1, 50, 250, 1_000, 100_000, 0x3000_0000][i % 6];
         assert!(list.push(next.minus(back), next.minus(back)));
         let stamp = Timestamp::from_micros(900_000);
         let nak = forged(at_caller, stamp, Control::Nak(list.as_list()));
-        heard += nak.len();
+        received += nak.len();
         pair.inject(Side::Caller, remote, nak);
         pair.run_for(MS(1));
     }
     let after = pair.statistics(Side::Caller);
     assert_eq!(after.packets_retransmitted, before.packets_retransmitted);
     let answered = bytes_from(&record, Side::Caller);
-    assert!(answered <= heard, "{answered} bytes for {heard}");
+    assert!(answered <= received, "{answered} bytes for {received}");
     pair.untap();
     expect_no_harm(&mut pair);
 }

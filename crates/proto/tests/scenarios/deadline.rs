@@ -198,7 +198,7 @@ fn by_default_deadline_is_used_only_with_peers_that_know_it() {
 
 /// With a sender that answers every NAK, each packet is reported once in each round trip.
 #[test]
-fn nak_timers_save_retransmissions_of_other_senders() {
+fn nak_timers_avoid_needless_retransmissions_by_other_senders() {
     let trial = Trial::new(50, lossy(0.05));
     for sender in [Aggressive, Efficient] {
         let plain = trial.clone().strangers(sender.clone(), Efficient).run();

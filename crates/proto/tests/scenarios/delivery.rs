@@ -117,8 +117,8 @@ fn the_drift_tracer_does_not_mistake_jitter_for_drift() {
 
 #[test]
 fn losses_are_recovered_in_time() {
-    // So many round trips fit the latency that all transmissions of a packet fail once in many
-    // millions.
+    // The latency leaves time for enough round trips that all transmissions of a packet fail once
+    // in many millions.
     for (share, ms) in [(0.05, 300), (0.1, 600)] {
         for seed in 0..5 {
             expect_on_time(seed, &lossy(share), &untraced(ms));
@@ -316,7 +316,7 @@ fn a_message_may_be_older_than_its_submission() {
 }
 
 #[test]
-fn numbers_count_up_with_the_messages() {
+fn sequence_and_message_numbers_increase_by_one() {
     let mut pair = Pair::symmetric(1, link());
     pair.connect(latency(120), latency(120));
     pair.stream(Side::Caller, 100, MS(2));

@@ -243,7 +243,7 @@ fn a_rebuilt_packet_that_cannot_be_decrypted_does_not_count_as_received() {
 }
 
 #[test]
-fn ciphers_that_do_not_fit_are_refused_with_1017() {
+fn incompatible_ciphers_are_refused_with_1017() {
     for enforced in [true, false] {
         let config = |mode| secured(Some(SECRET), enforced).with_crypto_mode(mode);
         for (caller, listener, fits) in [

@@ -79,7 +79,7 @@ fn the_listener_adopts_or_merges_the_callers_filter() {
 }
 
 #[test]
-fn filters_that_do_not_fit_are_refused_with_their_code() {
+fn incompatible_filters_are_refused_with_their_code() {
     for (caller, listener) in [
         ("fec,cols:10", "fec,cols:11"),
         ("fec,cols:10,rows:2", "fec,rows:3"),

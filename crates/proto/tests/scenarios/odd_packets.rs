@@ -113,7 +113,7 @@ fn drop_requests_count_only_packets_that_existed() {
 }
 
 #[test]
-fn a_single_packet_far_ahead_does_not_lead_astray() {
+fn a_single_packet_far_ahead_is_not_followed() {
     for ahead in [64, 100, 1_000, 100_000, 200_000, 0x2000_0000, 0x3FFF_FFFF, 0x4000_0000] {
         let mut pair = streaming(1);
         let remote = pair.caller.address;
