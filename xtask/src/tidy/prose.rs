@@ -42,6 +42,7 @@ const FINISHED: &[&str] = &[
     "crates/proto/src/statistics.rs",
     "crates/proto/src/stream_id",
     "crates/proto/src/wake_up.rs",
+    "crates/proto/tests",
     "crates/punctual",
     "crates/rtt",
     "crates/sim",
