@@ -1,4 +1,4 @@
-//! Names as people read them.
+//! Names for people.
 
 use crate::results::Results;
 
@@ -21,7 +21,7 @@ pub(super) fn backend(name: &str) -> &str {
     }
 }
 
-/// A short name of a backend, for the head of a column.
+/// A short name of a backend, for a column title.
 pub(super) fn short_backend<'a>(results: &Results, name: &'a str) -> &'a str {
     if results.meta.backends.len() < 2 && name != "external" { "Punctual" } else { name }
 }
@@ -39,7 +39,7 @@ pub(super) fn title(results: &Results, name: &str) -> String {
     }
 }
 
-/// The common title of several columns of one unit: the beginning that their titles share, or else
+/// The common title of several columns of one unit: the shared beginning of their titles, or else
 /// the quantity.
 pub(super) fn shared_title(titles: &[String], unit: &str) -> String {
     let start = |title: &String| title.split(',').next().unwrap_or(title).to_owned();
@@ -70,7 +70,7 @@ pub(super) fn unit(results: &Results, name: &str) -> String {
     unit.map_or_else(String::new, |(_, unit)| (*unit).to_owned())
 }
 
-/// Whether a column of a series counts what happened since the row before.
+/// Whether a column of a series counts events since the previous row.
 pub(super) fn is_count(name: &str) -> bool {
     let column = name.rsplit_once('.').map_or(name, |(_, column)| column);
     NAMES.iter().any(|(known, _, counts)| *known == column && *counts)
@@ -87,13 +87,13 @@ pub(super) fn parameter(results: &Results, name: &str, value: &str) -> String {
     }
 }
 
-/// A value of a parameter whose name is written elsewhere.
+/// A value of a parameter without its name.
 pub(super) fn value(results: &Results, name: &str, value: &str) -> String {
     let full = parameter(results, name, value);
     full.strip_prefix(&format!("{name} ")).map_or(full.clone(), str::to_owned)
 }
 
-/// An argument as a shell reads it.
+/// An argument, quoted for a shell.
 pub(super) fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+,=:@%".contains(c);
     match text.chars().all(plain) && !text.is_empty() {
@@ -102,21 +102,21 @@ pub(super) fn quoted(text: &str) -> String {
     }
 }
 
-/// A number without needless zeros.
+/// A number without trailing zeros.
 fn trimmed(number: f64) -> String {
     let text = format!("{number:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Columns, what people call them, and whether a series has them as counts of a row.
+/// Columns, their titles, and whether a series has them as counts of a row.
 const NAMES: &[(&str, &str, bool)] = &[
     ("pktSent", "sent", true),
-    ("pktSentUnique", "sent first", true),
+    ("pktSentUnique", "originals sent", true),
     ("pktRetrans", "retransmitted", true),
     ("pktSndLoss", "reported lost", true),
     ("pktSndDrop", "dropped", true),
     ("pktRecv", "received", true),
-    ("pktRecvUnique", "received first", true),
+    ("pktRecvUnique", "received without duplicates", true),
     ("pktRcvLoss", "lost", true),
     ("pktRcvRetrans", "retransmitted", true),
     ("pktRcvDrop", "dropped", true),
@@ -124,7 +124,7 @@ const NAMES: &[(&str, &str, bool)] = &[
     ("pktReceived", "received", true),
     ("pktLost", "lost", true),
     ("pktReordered", "reordered", true),
-    ("pktDuplicated", "doubled", true),
+    ("pktDuplicated", "duplicated", true),
     ("msRTT", "RTT", false),
     ("mbpsSendRate", "sending rate", false),
     ("mbpsRecvRate", "receiving rate", false),
