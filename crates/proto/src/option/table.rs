@@ -41,7 +41,7 @@ macro_rules! options {
 /// [`Config`].
 pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
     "latency" Some(23), Milliseconds ["ms"] "0 to 65535 ms", "120ms", Both, BeforeConnecting:
-        "latency of the receivers at both ends; the larger value of both ends applies"
+        "latency of the receivers, here and at the peer; the larger value of both ends applies"
         => |config| Some(config.receive_latency().into()), latency;
     "rcvlatency" Some(43), Milliseconds ["ms"] "0 to 65535 ms", "120ms", Both, BeforeConnecting:
         "latency of this end's receiver"
