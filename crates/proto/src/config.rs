@@ -122,7 +122,7 @@ pub enum NakTimer {
     WithPackets,
 }
 
-/// Limit of the sending rate, originals and retransmissions together \[maxbw\].
+/// The limit of the sending rate, originals and retransmissions together \[maxbw\].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum MaxBandwidth {
     /// No limit except pacing at 1 Gb/s, or at the input rate plus the overhead if that is more.
@@ -134,7 +134,7 @@ pub enum MaxBandwidth {
     Relative,
 }
 
-/// Limit of retransmissions alone \[maxrexmitbw\].
+/// The limit of retransmissions alone \[maxrexmitbw\].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum RetransmitBandwidth {
     /// If [`MaxBandwidth`] is a limit: the rate that it leaves above the input, at most half and at

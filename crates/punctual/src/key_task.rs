@@ -26,8 +26,8 @@ pub(crate) fn derive_here(shared: &Shared, id: IncomingId, config: Option<&Confi
     }
 }
 
-/// Whether a datagram is a handshake of a caller without a connection: it bears no socket ID (draft
-/// section 3). Datagrams of connections are handled first.
+/// Whether a datagram is a handshake of a caller without a connection: its destination socket ID is
+/// 0 (draft section 3). Datagrams of connections are handled first.
 pub(crate) fn is_new_handshake(datagram: &Datagram) -> bool {
     datagram.payload.get(12..16).is_some_and(|socket| socket == [0; 4])
 }

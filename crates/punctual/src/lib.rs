@@ -61,9 +61,9 @@
 //! share it under a lock that is held only briefly.
 //!
 //! Datagrams are sent and received many at a time, where the system can (GSO and GRO on Linux).
-//! When a driver is late, what is due goes out in one batch, so load makes batches larger and the
-//! cost of a packet smaller. [`Socket::send_many`] and [`Socket::recv_many`] do the same for the
-//! application.
+//! When a driver is late, all due packets are sent in one batch, so load makes batches larger and
+//! the cost of a packet smaller. [`Socket::send_many`] and [`Socket::recv_many`] do the same for
+//! the application.
 //!
 //! On Linux a message is delivered within 200 µs of its time on a machine that is not overloaded,
 //! and within half a millisecond if a port receives more than 2,500 messages a second. On other

@@ -478,8 +478,7 @@ struct Connection {
     shared: Arc<Shared>,
     id: ConnectionId,
     signals: Arc<Signals>,
-    /// Cached on first use: sockets exist only after the handshake, and it does not change after
-    /// that.
+    /// Cached on first use, which is after the handshake: from then on it does not change.
     stream_id: OnceLock<String>,
 }
 

@@ -46,8 +46,8 @@ pub(crate) fn config() -> Config {
 }
 
 /// Messages are delivered as soon as they arrive, none is dropped for being late, and no more are
-/// under way than the system has buffers for: for tests that send more at once than a slow machine
-/// can carry within the latency.
+/// in flight than fit into the system's buffers: for tests that send more at once than a slow
+/// machine can transfer within the latency.
 pub(crate) fn prompt() -> Config {
     let few = BufferSize::Packets(512);
     config().with_tsbpd(false).with_too_late_drop(false).with_send_buffer(few)

@@ -72,7 +72,7 @@ async fn callers_that_gave_up_are_forgotten() {
     let taken = within(listener.incoming()).await.unwrap();
     let queued_call = call("queued");
     until(|| listener.has_caller()).await;
-    // Each of them says that it goes, one after the other.
+    // Each of them rejects its own call, one after the other.
     taken_call.abort();
     taken_call.await.unwrap_err();
     queued_call.abort();

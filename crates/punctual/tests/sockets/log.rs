@@ -15,8 +15,9 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// The log of the test that runs here. One collector serves all tests: with one for each, what
-    /// a thread without any says first is never asked about again.
+    /// The log of the running test. One collector serves all tests: tracing caches whether a
+    /// message is collected, so with a collector per test, a message that a thread without one logs
+    /// first would never be collected.
     pub(crate) fn of_this_test() -> Self {
         static COLLECTS: OnceLock<()> = OnceLock::new();
         COLLECTS.get_or_init(|| tracing::subscriber::set_global_default(Collector).unwrap());
