@@ -310,9 +310,10 @@ options! { plain {
     /// The reordering tolerance: the most packets that may arrive after a missing one before its
     /// loss is reported \[lossmaxttl\]. Default 0: report at once.
     reorder_tolerance / with_reorder_tolerance: u32 = 0, "lossmaxttl" in 0..=1_000_000, "0 to 1000000 packets";
-    /// Whether this end announces per-packet NAK timers to the peer and heeds the peer's
-    /// announcement; not in libsrt \[timedrequests\]. With them, a receiver uses these timers if
-    /// its sender is deadline-aware, and a file's receiver does in any case. Default true.
+    /// Whether this end announces per-packet NAK timers to the peer; not in libsrt
+    /// \[timedrequests\]. If both ends announce them and the sender is deadline-aware, the receiver
+    /// uses these timers. A receiver of files uses them toward every peer that marks its
+    /// retransmissions. Default true.
     timed_requests / with_timed_requests: bool = true;
     /// The share of packets that may stay unrecovered; not in libsrt \[losstarget\]. The
     /// deadline-aware algorithm sends as many copies as this requires and its limits permit. 0 to
@@ -320,8 +321,8 @@ options! { plain {
     loss_target / with_loss_target: f64 = LOSS_TARGET, "losstarget" in 0.0..=0.1, "a share up to 10%";
     /// The most packets that the deadline-aware algorithm retransmits per original, copies
     /// included; not in libsrt \[rexmitceiling\]. It sends no copies beyond that. 0 to 1. The
-    /// default 0 stands for a limit that follows the share p of lost packets: p / (1 - p) + p / 10
-    /// if two rounds of NAK and retransmission fit into the latency, and the number that the
+    /// default 0 means a limit that follows the share p of lost packets: p / (1 - p) + p / 10 if
+    /// two rounds of NAK and retransmission fit into the latency, and the number that the
     /// aggressive algorithm would retransmit if one round fits.
     retransmit_ceiling / with_retransmit_ceiling: f64 = 0.0, "rexmitceiling" in 0.0..=1.0, "a share up to 100%";
     /// Whether the receiver follows the drift of the peer's clock \[drifttracer\]. Default true.

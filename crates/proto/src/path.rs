@@ -95,7 +95,7 @@ impl PathProperties {
 
 impl PathId {
     /// The path with this number, for carriages other than UDP. The numbers of an endpoint's paths
-    /// must be unique, and are never used again.
+    /// must be unique, and must not be reused.
     pub const fn numbered(number: u64) -> Self {
         Self(Name::Numbered(number))
     }

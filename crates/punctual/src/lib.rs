@@ -69,8 +69,8 @@
 //! and within half a millisecond if a port receives more than 2,500 messages a second. On other
 //! systems tokio's timer limits the precision to 1 ms or to that of the system's timer.
 //!
-//! All futures are cancel safe. Both flavours of tokio's runtime work; a [`Listener`] may be
-//! sharded over several UDP sockets, and so over several cores.
+//! All futures are cancel safe, except [`Socket::write_all`]. Both flavours of tokio's runtime
+//! work; a [`Listener`] may be sharded over several UDP sockets, and so over several cores.
 #![forbid(unsafe_code)]
 #![expect(clippy::disallowed_types, reason = "this crate owns the locks and the sockets")]
 

@@ -55,10 +55,10 @@ impl<T> Key<T> {
 pub(crate) enum Effect<T> {
     /// The key changes the target.
     Set(fn(&mut T, &str) -> Result<(), ValueError>),
-    /// The key is an error, since its feature does not exist here, unless its value does not
-    /// require the feature.
+    /// The key is refused, since its feature does not exist here; only values that do not need the
+    /// feature are accepted.
     Refused { harmless: &'static [&'static str], reason: &'static str },
-    /// The key is ignored, since it is not needed here.
+    /// The key is accepted and ignored, since it is not needed here.
     Ignored,
 }
 

@@ -36,8 +36,8 @@ pub enum OptionStatus {
     Works,
     /// The option is accepted and ignored, since it is not needed here.
     Ignored,
-    /// The option is an error, since its feature does not exist here, unless its value does not
-    /// require the feature.
+    /// The option is refused, since its feature does not exist here; only values that do not need
+    /// the feature are accepted.
     Refused,
 }
 
