@@ -62,7 +62,7 @@ macro_rules! option {
 /// it does not have is a compile error.
 pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = &[
     key!("mode": "caller, listener or rendezvous; default: listener without a host, else caller",
-        "the end that calls; in a rendezvous both ends do (also: client, server)"
+        "role of this end; in a rendezvous both ends call (also: client, server)"
         ["text", Local] => Effect::Set(mode)),
     key!("rendezvous": "switch; default off", "the same as mode=rendezvous" ["switch", Local]
         => Effect::Set(rendezvous)),
