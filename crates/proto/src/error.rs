@@ -1,6 +1,7 @@
 //! The errors of each operation, and the reasons why connections end.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use punctual_units::DisplayDuration;
@@ -158,4 +159,8 @@ pub enum CloseReason {
     /// The peer's handshake cannot be accepted.
     #[error("the peer's handshake is not acceptable: {0}")]
     Incompatible(RejectReason),
+    /// The carriage has lost the path to the peer, for this reason
+    /// ([`Endpoint::lose_path`](crate::Endpoint::lose_path)).
+    #[error("{0}")]
+    PathLost(Arc<str>),
 }

@@ -530,6 +530,24 @@ impl Connection {
         }
     }
 
+    /// Ends the connection, or the attempt, because its path is lost.
+    pub(crate) fn lose_path(&mut self, reason: CloseReason) {
+        match &self.state {
+            State::Handshaking(_) => self.fail(Failed::new(reason, None)),
+            State::Established(_) => self.abandon(reason),
+            State::Failed(_) => {}
+        }
+    }
+
+    /// Whether the connection has ended or failed.
+    pub(crate) fn has_ended(&self) -> bool {
+        match &self.state {
+            State::Handshaking(_) => false,
+            State::Established(live) => !live.is_live(),
+            State::Failed(_) => true,
+        }
+    }
+
     /// The last packet of a connection that is released: a refusal, or a SHUTDOWN if it was not
     /// closed.
     pub(crate) fn final_packet(&mut self, now: Instant) -> Option<Vec<u8>> {

@@ -118,6 +118,12 @@ impl Listener {
         })
     }
 
+    /// A waiting caller that uses this path.
+    pub(crate) fn find_by_path(&self, path: PathId) -> Option<IncomingId> {
+        let mut of_path = self.waiting.iter().filter(|(_, waiting)| waiting.path == path);
+        of_path.next().map(|(&id, _)| id)
+    }
+
     /// Removes a caller that is answered now.
     pub(crate) fn take(&mut self, id: IncomingId) -> Option<Waiting> {
         let waiting = self.waiting.remove(&id)?;

@@ -187,6 +187,31 @@ impl Endpoint {
         }
     }
 
+    /// The carriage has lost a path for good, for this reason: all its connections end, and its
+    /// waiting callers are forgotten. Received messages can still be read.
+    pub fn lose_path(&mut self, now: Instant, path: impl Into<PathId>, reason: &str) {
+        let path = path.into();
+        let reason = CloseReason::PathLost(reason.into());
+        for index in self.connections.indices() {
+            if self.connections[index].connection.path.id == path {
+                self.connections[index].connection.lose_path(reason.clone());
+                self.settle(now, index);
+            }
+        }
+        while let Some(caller) = self.listener.find_by_path(path) {
+            self.dismiss(caller);
+        }
+    }
+
+    /// Whether a connection that has not ended, or a waiting caller, uses a path.
+    pub fn uses_path(&self, path: impl Into<PathId>) -> bool {
+        let path = path.into();
+        self.connections
+            .iter()
+            .any(|slot| slot.connection.path.id == path && !slot.connection.has_ended())
+            || self.listener.find_by_path(path).is_some()
+    }
+
     /// Forgets the properties of a path that no connection uses any more.
     pub fn forget_path(&mut self, path: impl Into<PathId>) {
         self.paths.remove(path.into());

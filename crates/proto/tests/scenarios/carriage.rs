@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use punctual_proto::{
-    Config, ConnectionId, Endpoint, EndpointConfig, Event, PathId, PathProperties, SendError,
-    SendOptions, Transmission,
+    CloseReason, Config, ConnectionId, Endpoint, EndpointConfig, Event, PathId, PathProperties,
+    RecvError, SendError, SendOptions, Transmission,
 };
 use punctual_units::Instant;
 
@@ -259,4 +259,43 @@ fn a_connection_stays_on_its_path_if_the_carriage_follows_the_peer() {
     assert_eq!(carriage.ends[LISTENER].poll_transmit(carriage.now, 1, &mut answer), None);
     let info = carriage.ends[LISTENER].info(carriage.id(LISTENER)).expect("a connection");
     assert_eq!(info.path, PATHS[LISTENER]);
+}
+
+#[test]
+fn a_lost_path_ends_its_connections_and_leaves_received_messages() {
+    let mut carriage = Carriage::connected(&live());
+    carriage.send(vec![1; 100]).expect("it fits");
+    carriage.run_for(MS(50));
+    let (now, id) = (carriage.now, carriage.id(LISTENER));
+    let end = &mut carriage.ends[LISTENER];
+    assert!(end.uses_path(PATHS[LISTENER]) && !end.uses_path(PATHS[CALLER]));
+    end.lose_path(now, PATHS[LISTENER], "the tunnel has ended");
+    assert!(!end.uses_path(PATHS[LISTENER]));
+    let closed = std::iter::from_fn(|| end.poll_event()).find_map(|event| match event {
+        Event::Closed(closed, reason) if closed == id => Some(reason),
+        _ => None,
+    });
+    let reason = CloseReason::PathLost("the tunnel has ended".into());
+    assert_eq!(closed, Some(reason.clone()));
+    assert_eq!(reason.to_string(), "the tunnel has ended");
+    let due = now + MS(200);
+    let message = end.recv(due, id).expect("a message").expect("it is due");
+    assert_eq!(message.payload, vec![1; 100]);
+    assert_eq!(end.recv(due, id).map(|it| it.is_some()), Err(RecvError::Closed(reason)));
+}
+
+#[test]
+fn a_lost_path_ends_a_call_under_way() {
+    let mut carriage = Carriage::new();
+    let (now, path) = (carriage.now, PATHS[CALLER]);
+    let end = &mut carriage.ends[CALLER];
+    let id = end.connect(now, path, live()).expect("a path can be called");
+    assert!(end.uses_path(path));
+    end.lose_path(now, path, "gone");
+    let Some(Event::Closed(closed, CloseReason::PathLost(_))) = end.poll_event() else {
+        panic!("the call goes on")
+    };
+    assert_eq!(closed, id);
+    assert_eq!(end.poll_transmit(now, 4, &mut Vec::new()), None);
+    assert!(!end.poll_timeout().is_due(now + MS(60_000)), "a timer is left");
 }
