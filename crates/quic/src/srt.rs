@@ -1,0 +1,322 @@
+//! SRT over QUIC: one SRT packet in one DATAGRAM frame.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use punctual_proto::{PathId, PathProperties, WakeUp};
+use punctual_units::Instant;
+use thiserror::Error;
+
+use crate::config::TransportConfig;
+use crate::endpoint::{ConnectError, ConnectionId, Endpoint, Event, Transmit};
+use crate::tls::simulated::InsecureSimulatedClient;
+use crate::tls::{ClientTls, Protocol};
+use crate::{CloseReason, EcnCodepoint};
+
+/// Bytes of QUIC around the payload of a DATAGRAM frame: first byte, connection ID, packet number
+/// of two bytes, type and length of the frame, and the authentication tag.
+const QUIC_OVERHEAD: usize = 1 + 8 + 2 + 3 + 16;
+/// Bytes that a QUIC packet may have around the payload at most: a packet number of four bytes, and
+/// nine for type and length of the frame.
+const MOST_OVERHEAD: usize = 1 + 8 + 4 + 9 + 16;
+
+/// The time after which a QUIC connection without an SRT connection is closed.
+const UNUSED_TIMEOUT: Duration = Duration::from_secs(5);
+/// The code with which it is closed.
+const UNUSED: u32 = 1;
+
+/// An event of SRT or of QUIC below it.
+#[derive(Clone, Debug)]
+pub enum SrtEvent {
+    /// An event of the SRT machine.
+    Srt(punctual_proto::Event),
+    /// An event of a QUIC connection, except [`Event::Readable`].
+    Quic(Event),
+}
+
+/// A call that could not be begun.
+#[derive(Clone, Debug, Error)]
+pub enum SrtConnectError {
+    /// QUIC could not begin.
+    #[error(transparent)]
+    Quic(#[from] ConnectError),
+    /// SRT could not begin.
+    #[error(transparent)]
+    Srt(#[from] punctual_proto::ConnectError),
+    /// The QUIC connection has ended.
+    #[error("the QUIC connection has ended")]
+    Closed,
+}
+
+/// A QUIC endpoint and an SRT endpoint above it. The number of a QUIC connection is the path of its
+/// SRT connections ([`path`](Self::path)).
+///
+/// The application uses the SRT endpoint by [`srt`](Self::srt) as over UDP. It must not call its
+/// `poll_transmit`, `poll_event` and `handle_*` itself.
+#[derive(Debug)]
+pub struct SrtEndpoint {
+    quic: Endpoint,
+    srt: punctual_proto::Endpoint,
+    carriers: BTreeMap<PathId, Carrier>,
+    events: VecDeque<SrtEvent>,
+}
+
+/// A QUIC connection that carries SRT connections.
+#[derive(Clone, Copy, Debug)]
+struct Carrier {
+    id: ConnectionId,
+    /// The protocol, once the QUIC connection is established.
+    protocol: Option<Protocol>,
+    /// Bytes of the largest SRT packet that SRT knows of.
+    agreed: usize,
+    /// When to look whether an SRT connection uses it.
+    check: Instant,
+}
+
+impl SrtEndpoint {
+    /// Joins a QUIC endpoint and an SRT endpoint, which both have no connections yet.
+    pub const fn new(quic: Endpoint, srt: punctual_proto::Endpoint) -> Self {
+        Self { quic, srt, carriers: BTreeMap::new(), events: VecDeque::new() }
+    }
+
+    /// The SRT endpoint, for the verbs of the application.
+    pub const fn srt(&mut self) -> &mut punctual_proto::Endpoint {
+        &mut self.srt
+    }
+
+    /// The QUIC endpoint, for listening, closing and statistics.
+    pub const fn quic(&mut self) -> &mut Endpoint {
+        &mut self.quic
+    }
+
+    /// The path of the SRT connections of a QUIC connection.
+    pub const fn path(id: ConnectionId) -> PathId {
+        PathId::numbered(id.serial())
+    }
+
+    /// Calls the server at `remote` and, over the new QUIC connection, its SRT listener. The SRT
+    /// call begins at once: its first packets wait for QUIC's handshake, and its timeout covers
+    /// both handshakes.
+    ///
+    /// # Errors
+    ///
+    /// The address or the name is invalid, or an endpoint is full.
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        remote: SocketAddr,
+        name: &str,
+        tls: &ClientTls,
+        transport: &TransportConfig,
+        config: punctual_proto::Config,
+    ) -> Result<(ConnectionId, punctual_proto::ConnectionId), SrtConnectError> {
+        let id = self.quic.connect(now, remote, name, tls, transport)?;
+        self.begin(now, id, remote, transport.initial_mtu, config)
+    }
+
+    /// The same in a simulated network, without cryptography: see
+    /// [`simulated`](crate::tls::simulated).
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](Self::connect).
+    pub fn connect_insecure_simulated(
+        &mut self,
+        now: Instant,
+        remote: SocketAddr,
+        tls: InsecureSimulatedClient,
+        transport: &TransportConfig,
+        config: punctual_proto::Config,
+    ) -> Result<(ConnectionId, punctual_proto::ConnectionId), SrtConnectError> {
+        let id = self.quic.connect_insecure_simulated(now, remote, tls, transport)?;
+        self.begin(now, id, remote, transport.initial_mtu, config)
+    }
+
+    /// Calls an SRT listener over a QUIC connection that exists already.
+    ///
+    /// # Errors
+    ///
+    /// The QUIC connection has ended, or the SRT endpoint is full.
+    pub fn connect_over(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        config: punctual_proto::Config,
+    ) -> Result<punctual_proto::ConnectionId, SrtConnectError> {
+        let path = Self::path(id);
+        if !self.carriers.contains_key(&path) {
+            return Err(SrtConnectError::Closed);
+        }
+        Ok(self.srt.connect(now, path, config)?)
+    }
+
+    fn begin(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        remote: SocketAddr,
+        mtu: u16,
+        config: punctual_proto::Config,
+    ) -> Result<(ConnectionId, punctual_proto::ConnectionId), SrtConnectError> {
+        let path = Self::path(id);
+        let expected = usize::from(mtu).saturating_sub(MOST_OVERHEAD);
+        let check = now + UNUSED_TIMEOUT;
+        self.carriers.insert(path, Carrier { id, protocol: None, agreed: expected, check });
+        self.srt.set_path(now, path, properties(remote, expected));
+        Ok((id, self.srt.connect(now, path, config)?))
+    }
+
+    /// Takes in one UDP datagram from `remote`.
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        remote: SocketAddr,
+        ecn: Option<EcnCodepoint>,
+        datagram: BytesMut,
+    ) {
+        self.quic.handle_datagram(now, remote, ecn, datagram);
+        self.handle_quic_events(now);
+    }
+
+    /// Handles the timers that are due at `now`.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.srt.handle_timeout(now);
+        self.quic.handle_timeout(now);
+        self.close_unused(now);
+        self.handle_quic_events(now);
+    }
+
+    /// The next event, if any.
+    pub fn poll_event(&mut self) -> Option<SrtEvent> {
+        self.events.pop_front().or_else(|| self.srt.poll_event().map(SrtEvent::Srt))
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout), or `poll_transmit`: now, while
+    /// packets wait to be sent.
+    pub fn poll_timeout(&self) -> WakeUp {
+        let check = self.carriers.values().map(|carrier| carrier.check).min();
+        self.quic.poll_timeout().min(self.srt.poll_timeout()).min(check.into())
+    }
+
+    /// Appends up to `max_segments` UDP datagrams for one peer to `buffer`; `None` if there are
+    /// none to send now. All have the same size, except the last, which may be shorter.
+    pub fn poll_transmit(
+        &mut self,
+        now: Instant,
+        max_segments: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit> {
+        self.hand_srt_packets_over(now, max_segments);
+        self.quic.poll_transmit(now, max_segments, buffer)
+    }
+
+    /// Puts the packets that SRT sends now into DATAGRAM frames, and those that are too long for
+    /// one into streams, if the peer takes them from there.
+    fn hand_srt_packets_over(&mut self, now: Instant, max_segments: usize) {
+        let mut buffer = Vec::new();
+        while let Some(transmit) = self.srt.poll_transmit(now, max_segments, &mut buffer) {
+            let mut packets = Bytes::from(std::mem::take(&mut buffer));
+            let Some(carrier) = self.carriers.get(&transmit.path).copied() else { continue };
+            while !packets.is_empty() {
+                let packet = packets.split_to(transmit.segment_size.min(packets.len()));
+                if self.quic.send_datagram(carrier.id, packet.clone()).is_err() {
+                    self.send_by_stream(carrier, packet);
+                }
+            }
+        }
+        while let Some((path, packet)) = self.srt.poll_oversized() {
+            if let Some(carrier) = self.carriers.get(&path).copied() {
+                self.send_by_stream(carrier, packet.into());
+            }
+        }
+        self.handle_quic_events(now);
+    }
+
+    fn send_by_stream(&mut self, carrier: Carrier, packet: Bytes) {
+        if carrier.protocol == Some(Protocol::SrtWithStreams) {
+            // A connection that has ended needs no packets.
+            let _ = self.quic.send_message(carrier.id, packet);
+        }
+    }
+
+    fn handle_quic_events(&mut self, now: Instant) {
+        while let Some(event) = self.quic.poll_event() {
+            match &event {
+                Event::Established(id, protocol) => self.handle_established(now, *id, *protocol),
+                Event::Readable(id) => {
+                    self.handle_received(now, *id);
+                    continue;
+                }
+                Event::LargestDatagram(id, largest) => self.set_largest(now, *id, *largest),
+                Event::Moved(..) => {}
+                Event::Closed(id, reason) => self.handle_closed(now, *id, reason),
+            }
+            self.events.push_back(SrtEvent::Quic(event));
+        }
+    }
+
+    fn handle_established(&mut self, now: Instant, id: ConnectionId, protocol: Protocol) {
+        let (protocol, check) = (Some(protocol), now + UNUSED_TIMEOUT);
+        self.carriers.insert(Self::path(id), Carrier { id, protocol, agreed: 0, check });
+        if let Some(largest) = self.quic.largest_datagram(id) {
+            self.set_largest(now, id, largest);
+        }
+    }
+
+    /// The path carries datagrams of another size. If the peer takes packets from streams, a path
+    /// that becomes smaller changes nothing for SRT: packets that do not fit take a stream.
+    fn set_largest(&mut self, now: Instant, id: ConnectionId, largest: usize) {
+        let path = Self::path(id);
+        let (Some(info), Some(carrier)) = (self.quic.info(id), self.carriers.get_mut(&path)) else {
+            return;
+        };
+        let has_streams = carrier.protocol == Some(Protocol::SrtWithStreams);
+        if !has_streams || largest > carrier.agreed {
+            carrier.agreed = largest;
+            self.srt.set_path(now, path, properties(info.remote, largest));
+        }
+        let carrier = *carrier;
+        for packet in self.quic.take_oversized(id) {
+            self.send_by_stream(carrier, packet);
+        }
+    }
+
+    fn handle_received(&mut self, now: Instant, id: ConnectionId) {
+        let path = Self::path(id);
+        while let Some(packet) = self.quic.recv_datagram(id) {
+            self.srt.handle_datagram(now, path, packet);
+        }
+        while let Some(packet) = self.quic.recv_message(id) {
+            self.srt.handle_datagram(now, path, packet);
+        }
+    }
+
+    fn handle_closed(&mut self, now: Instant, id: ConnectionId, reason: &CloseReason) {
+        let path = Self::path(id);
+        self.carriers.remove(&path);
+        self.srt.lose_path(now, path, &reason.to_string());
+        self.srt.forget_path(path);
+    }
+
+    /// Closes the QUIC connections that no SRT connection has used for a while.
+    fn close_unused(&mut self, now: Instant) {
+        for (path, carrier) in &mut self.carriers {
+            if carrier.check > now {
+                continue;
+            }
+            carrier.check = now + UNUSED_TIMEOUT;
+            if !self.srt.uses_path(*path) {
+                self.quic.close(now, carrier.id, UNUSED, "no SRT connection");
+            }
+        }
+    }
+}
+
+/// The properties of a path by which datagrams of up to `largest` bytes travel.
+fn properties(remote: SocketAddr, largest: usize) -> PathProperties {
+    let udp = if remote.is_ipv4() { 28 } else { 48 };
+    // QUIC itself follows a peer that moves.
+    PathProperties { largest_datagram: Some(largest), overhead: udp + QUIC_OVERHEAD, moves: false }
+}

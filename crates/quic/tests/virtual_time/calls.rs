@@ -1,0 +1,117 @@
+//! Calls: protocols, several SRT connections in one QUIC connection, and their ends.
+
+use punctual_netem::LinkConfig;
+use punctual_proto::{CloseReason, Config};
+use punctual_quic::tls::TlsFailure;
+use punctual_quic::{Event, Protocol, TransportConfig};
+
+use crate::bed::{Bed, CALLER, LISTENER, MS};
+
+fn link() -> LinkConfig {
+    LinkConfig { delay: MS(20), ..LinkConfig::default() }
+}
+
+#[test]
+fn a_stream_arrives_whole_and_on_time() {
+    let config = Config::default().with_latency(MS(200)).expect("a latency");
+    let mut bed = Bed::connected(1, &link(), &config);
+    bed.stream(500, 1_316, MS(4));
+    bed.run_for(MS(3_000));
+    assert_eq!(bed.numbers(), (0..500).collect::<Vec<_>>());
+    for (at, message) in &bed.ends[LISTENER].messages {
+        assert_eq!(*at, message.due);
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let run = |seed| {
+        let lossy = LinkConfig { loss: punctual_netem::Loss::Random(0.02), ..link() };
+        let mut bed = Bed::connected(seed, &lossy, &Config::default());
+        bed.stream(200, 1_316, MS(4));
+        bed.run_for(MS(2_000));
+        bed.sent
+    };
+    let first = run(3);
+    assert!(first == run(3), "the datagrams differ");
+    assert!(first != run(4), "the seed has no effect");
+}
+
+#[test]
+fn losses_are_recovered_by_srt() {
+    let lossy = LinkConfig { loss: punctual_netem::Loss::Random(0.05), ..link() };
+    let config = Config::default().with_latency(MS(400)).expect("a latency");
+    let mut bed = Bed::connected(5, &lossy, &config);
+    bed.stream(2_000, 1_316, MS(2));
+    bed.run_for(MS(6_000));
+    assert_eq!(bed.numbers(), (0..2_000).collect::<Vec<_>>());
+    assert!(bed.statistics(CALLER).packets_retransmitted > 50);
+}
+
+#[test]
+fn several_srt_connections_share_a_quic_connection() {
+    let mut bed = Bed::connected(6, &link(), &Config::default());
+    let quic = bed.ends[CALLER].quic[0];
+    for _ in 0..3 {
+        let call = bed.ends[CALLER].machine.connect_over(bed.now, quic, Config::default());
+        bed.ends[CALLER].srt.push(call.expect("the QUIC connection is there"));
+    }
+    bed.run_for(MS(1_000));
+    assert_eq!(bed.ends[LISTENER].srt.len(), 4);
+    assert_eq!(bed.ends[LISTENER].machine.quic().connection_count(), 1);
+}
+
+#[test]
+fn ends_without_a_common_protocol_say_so() {
+    let transport = TransportConfig::default();
+    let mut bed = Bed::new(7, &link(), &transport);
+    bed.listen(Config::default(), &[Protocol::Datagrams]);
+    bed.call(Config::default(), &[Protocol::SrtWithStreams, Protocol::Srt], &transport);
+    bed.run_for(MS(2_000));
+    let expected = punctual_quic::CloseReason::Tls(TlsFailure::NoCommonProtocol);
+    let [Event::Closed(_, reason)] = &bed.ends[CALLER].quic_events[..] else {
+        panic!("{:?}", bed.ends[CALLER].quic_events)
+    };
+    assert_eq!(*reason, expected);
+    let [CloseReason::PathLost(text)] = &bed.ends[CALLER].closed[..] else {
+        panic!("{:?}", bed.ends[CALLER].closed)
+    };
+    assert_eq!(**text, *expected.to_string());
+}
+
+#[test]
+fn the_first_protocol_of_the_caller_that_the_listener_speaks_is_taken() {
+    let transport = TransportConfig::default();
+    let mut bed = Bed::new(8, &link(), &transport);
+    bed.listen(Config::default(), &[Protocol::Srt]);
+    bed.call(Config::default(), &[Protocol::SrtWithStreams, Protocol::Srt], &transport);
+    bed.run_for(MS(1_000));
+    assert_eq!(bed.ends[LISTENER].srt.len(), 1);
+    let id = bed.ends[CALLER].quic[0];
+    let info = bed.ends[CALLER].machine.quic().info(id).expect("it is there");
+    assert_eq!(info.protocol, Some(Protocol::Srt));
+}
+
+#[test]
+fn a_quic_connection_without_srt_is_closed_after_five_seconds() {
+    let mut bed = Bed::connected(9, &link(), &Config::default());
+    let (now, id) = (bed.now, bed.ends[CALLER].srt[0]);
+    bed.ends[CALLER].machine.srt().close(now, id);
+    bed.run_for(MS(1_000));
+    assert_eq!(bed.ends[LISTENER].machine.quic().connection_count(), 1);
+    bed.run_for(MS(12_000));
+    for end in &mut bed.ends {
+        assert_eq!(end.machine.quic().connection_count(), 0);
+    }
+}
+
+#[test]
+fn a_peer_that_vanishes_ends_the_srt_connection() {
+    let mut bed = Bed::connected(10, &link(), &Config::default());
+    bed.links[LISTENER] = punctual_netem::Link::new(
+        LinkConfig { loss: punctual_netem::Loss::Random(1.0), ..link() },
+        1,
+    );
+    bed.run_for(MS(20_000));
+    assert!(matches!(bed.ends[CALLER].closed[..], [CloseReason::Idle(_)]));
+}

@@ -1,0 +1,8 @@
+//! QUIC endpoints, and SRT over QUIC, in virtual time.
+
+mod bed;
+mod calls;
+mod certificates;
+mod duo;
+mod plain;
+mod sizes;
