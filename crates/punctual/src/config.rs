@@ -1,9 +1,14 @@
 //! The options of UDP ports and listeners.
 
 use std::net::SocketAddr;
+#[cfg(feature = "quic")]
+use std::sync::Arc;
 use std::time::Duration;
 
 use punctual_proto::Config;
+
+#[cfg(feature = "quic")]
+use crate::quic::QuicConfig;
 
 /// Options of a UDP port. The names in brackets are libsrt's.
 ///
@@ -41,7 +46,44 @@ pub struct PortConfig {
     /// Linux it still wakes up for each datagram. Default 0: a message is delivered at its time; if
     /// there are more than 2,500 messages a second, those of 800 µs are delivered together.
     pub coalesce: Duration,
+    /// The carriage of SRT packets. Default: UDP.
+    pub carriage: Carriage,
 }
+
+/// The carriage of the SRT packets of a port.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub enum Carriage {
+    /// Each packet is a UDP datagram.
+    #[default]
+    Udp,
+    /// The packets travel in the DATAGRAM frames of QUIC, with these options. All calls of a port
+    /// to one server share a QUIC connection. Rendezvous and shards are not possible.
+    #[cfg(feature = "quic")]
+    Quic(Arc<QuicConfig>),
+}
+
+impl Carriage {
+    /// Whether it is UDP.
+    pub const fn is_udp(&self) -> bool {
+        matches!(self, Self::Udp)
+    }
+}
+
+/// Two carriages by QUIC are equal if they share their options.
+impl PartialEq for Carriage {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Udp, Self::Udp) => true,
+            #[cfg(feature = "quic")]
+            (Self::Quic(one), Self::Quic(other)) => Arc::ptr_eq(one, other),
+            #[cfg(feature = "quic")]
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Carriage {}
 
 /// Options of a [`Listener`](crate::Listener).
 #[derive(Clone, Debug, PartialEq)]

@@ -162,10 +162,10 @@ impl Driver {
         handshakes.drain(..).for_each(take);
         state.has_reached(now);
         self.statistics.datagrams_over_share = self.shares.dropped();
-        if state.endpoint.poll_timeout().is_due(now) {
-            state.endpoint.handle_timeout(now);
+        if state.machine.poll_timeout().is_due(now) {
+            state.machine.handle_timeout(now);
         }
-        scratch.derivation = state.endpoint.poll_key_derivation(now);
+        scratch.derivation = state.endpoint().poll_key_derivation(now);
         let more_to_send = self.drain(&mut state, now, scratch, blocked);
         if !state.driver.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
             state.driver = Some(cx.waker().clone());
@@ -184,7 +184,7 @@ impl Driver {
             false => state.schedule.end(now, work, blocked),
         };
         let early = state.schedule.early_delivery();
-        state.endpoint.set_early_delivery(early);
+        state.endpoint().set_early_delivery(early);
         if let Action::SetAlarm(at) = action {
             self.shared.alarm.set(at);
         }
@@ -203,7 +203,7 @@ impl Driver {
             }
             // A connection is released after its last packets were taken out, and may produce more
             // then.
-            if !state.release_orphans(now) {
+            if !state.release_orphans(now) && !state.shut_down(now) {
                 return false;
             }
         }
@@ -213,8 +213,8 @@ impl Driver {
     fn drain_transmits(&self, state: &mut State, now: Instant, outbox: &mut Outbox) -> bool {
         let max_segments = self.shared.udp.max_segments();
         while !outbox.is_full() {
-            match state.endpoint.poll_transmit(now, max_segments, &mut outbox.bytes) {
-                Some(transmit) => outbox.push(transmit),
+            match state.machine.poll_transmit(now, max_segments, &mut outbox.bytes) {
+                Some(batch) => outbox.push(batch),
                 None => return true,
             }
         }

@@ -27,6 +27,26 @@ pub enum Error {
     /// The operating system reported an error.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// A port whose carriage is QUIC has no certificate and key to listen with.
+    #[cfg(feature = "quic")]
+    #[error("listening over QUIC needs a certificate and its key")]
+    NoIdentity,
+    /// Rendezvous is not possible over QUIC.
+    #[cfg(feature = "quic")]
+    #[error("a rendezvous is not possible over QUIC: one end must listen")]
+    NoRendezvous,
+    /// A port whose carriage is QUIC does not know which certificates to trust when it calls.
+    #[cfg(feature = "quic")]
+    #[error("a call over QUIC needs certificates to trust")]
+    NoTrust,
+    /// Certificates or keys cannot be used.
+    #[cfg(feature = "quic")]
+    #[error(transparent)]
+    Tls(#[from] punctual_quic::tls::TlsConfigError),
+    /// A QUIC connection could not be started.
+    #[cfg(feature = "quic")]
+    #[error("the call could not be started: {0}")]
+    Quic(#[from] punctual_quic::ConnectError),
     /// Bytes of a stream were written to a connection that carries messages.
     #[error("the connection carries messages, not a stream of bytes")]
     NoStream,

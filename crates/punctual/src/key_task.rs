@@ -12,7 +12,7 @@ pub(crate) fn derive(shared: &Arc<Shared>, job: KeyDerivation) {
     let shared = Arc::clone(shared);
     tokio::task::spawn_blocking(move || {
         let derived = job.run();
-        shared.call_and_wake(|state, _| state.endpoint.handle_derived_key(derived));
+        shared.call_and_wake(|state, _| state.endpoint().handle_derived_key(derived));
     });
 }
 
@@ -20,9 +20,9 @@ pub(crate) fn derive(shared: &Arc<Shared>, job: KeyDerivation) {
 /// thread, without the lock that connections need.
 pub(crate) fn derive_here(shared: &Shared, id: IncomingId, config: Option<&Config>) {
     let Some(config) = config else { return };
-    let job = shared.lock().endpoint.key_derivation_for(id, config);
+    let job = shared.lock().endpoint().key_derivation_for(id, config);
     if let Some(derived) = job.map(KeyDerivation::run) {
-        shared.call(|state, _| state.endpoint.handle_derived_key(derived));
+        shared.call(|state, _| state.endpoint().handle_derived_key(derived));
     }
 }
 

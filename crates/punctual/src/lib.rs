@@ -87,10 +87,13 @@ mod gathered;
 mod group;
 mod key_task;
 mod listener;
+mod machine;
 mod memory;
 mod outbox;
 mod outgoing;
 mod port;
+#[cfg(feature = "quic")]
+pub mod quic;
 mod reconnect;
 mod schedule;
 mod shared;
@@ -103,7 +106,7 @@ mod udp;
 mod unconnected;
 
 pub use byte_stream::ByteStream;
-pub use config::{ListenerConfig, PortConfig};
+pub use config::{Carriage, ListenerConfig, PortConfig};
 pub use error::Error;
 pub use gate::{Gate, ValueGate};
 pub use gathered::Gathered;

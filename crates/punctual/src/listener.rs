@@ -19,7 +19,7 @@ use crate::key_task::{DERIVATIONS, derive_here};
 use crate::port::{Port, seed, start};
 use crate::shared::{GroupSignals, Handle, Phase, Shared};
 use crate::socket::Socket;
-use crate::udp::{self, address_of};
+use crate::udp;
 
 /// Listens for callers on one UDP port.
 ///
@@ -90,15 +90,16 @@ impl Listener {
     }
 
     /// Listens at a port that is bound already.
-    pub(crate) fn at(port: &Port, connection: Config) -> Self {
+    pub(crate) fn at(port: &Port, connection: Config) -> Result<Self, Error> {
         let callers = Arc::<AcceptQueue>::default();
         port.handle().shared().call_and_wake(|state, _| {
-            state.endpoint.listen(Some(connection));
+            state.machine.listen(Some(connection))?;
             state.set_callers(Some(Arc::clone(&callers)));
-        });
+            Ok::<_, Error>(())
+        })?;
         let local = port.local_addr();
         callers.log().listens_at(local);
-        Self { callers, shards: vec![port.handle().clone()], local }
+        Ok(Self { callers, shards: vec![port.handle().clone()], local })
     }
 
     /// Opens the shards of one port. Returns the port's address.
@@ -111,6 +112,8 @@ impl Listener {
             0 => thread::available_parallelism().map_or(1, usize::from),
             shards => shards,
         };
+        let carriage = config.port.carriage.clone();
+        let shards = if carriage.is_udp() { shards } else { 1 };
         let coalesce = config.port.coalesce;
         let sockets = bind_shards(config.port, shards)?;
         let local = sockets[0].local_addr();
@@ -128,11 +131,13 @@ impl Listener {
             }
             endpoint.key_derivations = Some(DERIVATIONS);
             endpoint.max_callers = config.max_callers;
-            let handle = start(Arc::clone(socket), Arc::clone(&sockets), endpoint, coalesce)?;
+            let sockets = Arc::clone(&sockets);
+            let handle = start(Arc::clone(socket), sockets, endpoint, coalesce, &carriage)?;
             handle.shared().call_and_wake(|state, _| {
-                state.endpoint.listen(Some(config.connection.clone()));
+                state.machine.listen(Some(config.connection.clone()))?;
                 state.set_callers(Some(Arc::clone(callers)));
-            });
+                Ok::<_, Error>(())
+            })?;
             handles.push(handle);
         }
         if shards > 1 {
@@ -233,7 +238,7 @@ impl Listener {
     /// stay open.
     pub fn limit_callers(&self, limit: Option<usize>) {
         for shard in &self.shards {
-            shard.shared().call_and_wake(|state, _| state.endpoint.limit_callers(limit));
+            shard.shared().call_and_wake(|state, _| state.endpoint().limit_callers(limit));
         }
     }
 
@@ -260,7 +265,8 @@ impl Drop for Listener {
     fn drop(&mut self) {
         for shard in &self.shards {
             shard.shared().call_and_wake(|state, _| {
-                state.endpoint.listen(None);
+                // Without an identity, which only listening needs, this cannot fail.
+                let _ = state.machine.listen(None);
                 state.set_callers(None);
             });
         }
@@ -298,6 +304,7 @@ pub enum Accepted {
 pub struct IncomingCall {
     port: Handle,
     incoming: Incoming,
+    remote: SocketAddr,
     answered: bool,
 }
 
@@ -322,13 +329,13 @@ impl CallerInfo {
 }
 
 impl IncomingCall {
-    pub(crate) fn new(port: Handle, incoming: Incoming) -> Self {
-        Self { port, incoming, answered: false }
+    pub(crate) fn new(port: Handle, incoming: Incoming, remote: SocketAddr) -> Self {
+        Self { port, incoming, remote, answered: false }
     }
 
     /// The caller's address.
     pub fn remote(&self) -> SocketAddr {
-        address_of(self.incoming.path)
+        self.remote
     }
 
     /// The stream ID that the caller sent; empty if it sent none.
@@ -384,8 +391,8 @@ impl IncomingCall {
         let refused = Error::Accept(AcceptError::Incompatible(RejectReason::GROUP));
         let Some(offer) = self.group() else { return Err(refused) };
         let (callers, config) = {
-            let state = self.port.shared().lock();
-            (state.callers(), config.or_else(|| state.endpoint.listening().cloned()))
+            let mut state = self.port.shared().lock();
+            (state.callers(), config.or_else(|| state.endpoint().listening().cloned()))
         };
         let (Some(callers), Some(config)) = (callers, config) else {
             return Err(Error::Accept(AcceptError::Gone));
@@ -419,8 +426,8 @@ impl IncomingCall {
         let shared = self.port.shared();
         let (id, signals) = shared.call_and_wake(|state, now| {
             let config = Some(config.clone());
-            let id = state.endpoint.accept_link(now, self.incoming.id, config, membership)?;
-            let signals = state.open(id, Phase::Connected);
+            let id = state.endpoint().accept_link(now, self.incoming.id, config, membership)?;
+            let signals = state.open(id, Phase::Connected, self.remote);
             signals.join(group);
             Ok::<_, Error>((id, signals))
         })?;
@@ -450,8 +457,8 @@ impl IncomingCall {
         let shared = self.port.shared();
         derive_here(shared, self.incoming.id, config.as_ref());
         let (id, signals) = shared.call_and_wake(|state, now| {
-            let id = state.endpoint.accept(now, self.incoming.id, config)?;
-            Ok::<_, Error>((id, state.open(id, Phase::Connected)))
+            let id = state.endpoint().accept(now, self.incoming.id, config)?;
+            Ok::<_, Error>((id, state.open(id, Phase::Connected, self.remote)))
         })?;
         Ok(Socket::new(Arc::clone(shared), id, signals))
     }
@@ -459,7 +466,7 @@ impl IncomingCall {
     fn refuse(&mut self, reason: RejectReason) {
         self.answered = true;
         let id = self.incoming.id;
-        self.port.shared().call_and_wake(|state, _| state.endpoint.reject(id, reason));
+        self.port.shared().call_and_wake(|state, _| state.endpoint().reject(id, reason));
     }
 
     pub(crate) fn is(&self, port: &Arc<Shared>, id: IncomingId) -> bool {

@@ -5,25 +5,33 @@ use std::io;
 use std::net::SocketAddr;
 
 use punctual_io::UdpSocket;
-use punctual_proto::Transmit;
 
 use crate::sources::Sources;
 use crate::statistics::PortStatistics;
-use crate::udp::address_of;
+
+/// Datagrams for one peer, cut from the bytes of an outbox.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Batch {
+    pub(crate) remote: SocketAddr,
+    /// Bytes of all the datagrams together.
+    pub(crate) size: usize,
+    /// Bytes of each datagram but the last.
+    pub(crate) segment_size: usize,
+}
 
 /// Datagrams that the protocol produced and the socket has not taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    /// The bytes of all datagrams, in the order of `transmits`.
+    /// The bytes of all datagrams, in the order of `batches`.
     pub(crate) bytes: Vec<u8>,
-    /// The transmits whose bytes begin at `start`.
-    transmits: VecDeque<Transmit>,
+    /// The batches whose bytes begin at `start`.
+    batches: VecDeque<Batch>,
     start: usize,
 }
 
 impl Outbox {
     pub(crate) fn is_empty(&self) -> bool {
-        self.transmits.is_empty()
+        self.batches.is_empty()
     }
 
     /// Whether there are enough datagrams for one round of sending.
@@ -31,9 +39,9 @@ impl Outbox {
         self.bytes.len() >= FULL
     }
 
-    /// Adds `transmit`, whose bytes the caller has appended to `bytes`.
-    pub(crate) fn push(&mut self, transmit: Transmit) {
-        self.transmits.push_back(transmit);
+    /// Adds `batch`, whose bytes the caller has appended to `bytes`.
+    pub(crate) fn push(&mut self, batch: Batch) {
+        self.batches.push_back(batch);
     }
 
     /// Sends as much as the socket takes. Returns whether that was everything.
@@ -44,17 +52,16 @@ impl Outbox {
         &mut self,
         mut send: impl FnMut(SocketAddr, &[u8], usize) -> Option<usize>,
     ) -> bool {
-        while let Some(transmit) = self.transmits.front_mut() {
-            while transmit.size > 0 {
-                let datagrams = &self.bytes[self.start..][..transmit.size];
-                let Some(sent) = send(address_of(transmit.path), datagrams, transmit.segment_size)
-                else {
+        while let Some(batch) = self.batches.front_mut() {
+            while batch.size > 0 {
+                let datagrams = &self.bytes[self.start..][..batch.size];
+                let Some(sent) = send(batch.remote, datagrams, batch.segment_size) else {
                     return false;
                 };
                 self.start += sent;
-                transmit.size -= sent;
+                batch.size -= sent;
             }
-            self.transmits.pop_front();
+            self.batches.pop_front();
         }
         self.bytes.clear();
         self.start = 0;
@@ -127,7 +134,7 @@ mod tests {
         for n in 0..5_u8 {
             // Three datagrams of ten bytes and one of four.
             outbox.bytes.extend([n; 34]);
-            outbox.push(Transmit { path: peer(n.into()).into(), size: 34, segment_size: 10 });
+            outbox.push(Batch { remote: peer(n.into()), size: 34, segment_size: 10 });
             expected.extend([10, 10, 10, 4].map(|len| (peer(n.into()), vec![n; len])));
         }
         let (mut sent, mut calls) = (Vec::new(), 0);
@@ -173,7 +180,7 @@ mod tests {
         async fn send(&mut self, size: usize, segment_size: usize) -> Vec<usize> {
             let remote = self.peer.local_addr().unwrap();
             let mut outbox = Outbox { bytes: vec![0; size], ..Outbox::default() };
-            outbox.push(Transmit { path: remote.into(), size, segment_size });
+            outbox.push(Batch { remote, size, segment_size });
             let mut sender = Sender {
                 udp: &self.udp,
                 sources: Some(&mut self.sources),

@@ -5,13 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use punctual_io::{Alarm, UdpSocket, canonical};
-use punctual_proto::{Config, ConnectError, ConnectionId, Endpoint, EndpointConfig, Membership};
+use punctual_proto::{
+    Config, ConnectError, ConnectionId, Endpoint, EndpointConfig, Membership, PathId,
+};
 use punctual_units::Instant;
 
-use crate::config::PortConfig;
+use crate::config::{Carriage, PortConfig};
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::key_task::DERIVATIONS;
+use crate::machine::Machine;
+#[cfg(feature = "quic")]
+use crate::quic::QuicMachine;
 use crate::shared::{GroupSignals, Handle, Phase, Shared};
 use crate::socket::Socket;
 use crate::statistics::PortStatistics;
@@ -58,7 +63,7 @@ impl Port {
         let mut endpoint = EndpointConfig::new(seed()?);
         // The port may listen later.
         endpoint.key_derivations = Some(DERIVATIONS);
-        Ok(Self { handle: start(udp, shards, endpoint, config.coalesce)? })
+        Ok(Self { handle: start(udp, shards, endpoint, config.coalesce, &config.carriage)? })
     }
 
     /// Calls the listener at `remote` and waits for the answer.
@@ -69,7 +74,7 @@ impl Port {
     ///
     /// Cancel safe: dropping the call takes it back.
     pub async fn connect(&self, remote: SocketAddr, config: Config) -> Result<Socket, Error> {
-        self.dial(remote, |endpoint, now, remote| endpoint.connect(now, remote, config)).await
+        self.dial(remote, |endpoint, now, path| endpoint.connect(now, path, config)).await
     }
 
     /// Connects by rendezvous (draft section 4.3.2) to the end at `remote`, which calls this port
@@ -103,21 +108,23 @@ impl Port {
     /// # }
     /// ```
     pub async fn rendezvous(&self, remote: SocketAddr, config: Config) -> Result<Socket, Error> {
-        self.dial(remote, |endpoint, now, remote| endpoint.rendezvous(now, remote, config)).await
+        self.handle.shared().lock().machine.check_rendezvous()?;
+        self.dial(remote, |endpoint, now, path| endpoint.rendezvous(now, path, config)).await
     }
 
     /// Begins a connection and waits until it is established.
     async fn dial(
         &self,
         remote: SocketAddr,
-        begin: impl FnOnce(&mut Endpoint, Instant, SocketAddr) -> Result<ConnectionId, ConnectError>,
+        begin: impl FnOnce(&mut Endpoint, Instant, PathId) -> Result<ConnectionId, ConnectError>,
     ) -> Result<Socket, Error> {
         let shared = self.handle.shared();
         let remote = canonical(remote);
         shared.udp.check_family(remote)?;
         let (id, signals) = shared.call_and_wake(|state, now| {
-            let id = begin(&mut state.endpoint, now, remote)?;
-            Ok::<_, Error>((id, state.open(id, Phase::Connecting)))
+            let path = state.machine.path_to(now, remote)?;
+            let id = begin(state.endpoint(), now, path)?;
+            Ok::<_, Error>((id, state.open(id, Phase::Connecting, remote)))
         })?;
         let socket = Socket::new(Arc::clone(shared), id, signals);
         socket.connected().await?;
@@ -136,8 +143,9 @@ impl Port {
         let remote = canonical(remote);
         shared.udp.check_family(remote)?;
         let (id, signals) = shared.call_and_wake(|state, now| {
-            let id = state.endpoint.connect_link(now, remote, config, membership)?;
-            let signals = state.open(id, Phase::Connecting);
+            let path = state.machine.path_to(now, remote)?;
+            let id = state.endpoint().connect_link(now, path, config, membership)?;
+            let signals = state.open(id, Phase::Connecting, remote);
             signals.join(group);
             Ok::<_, Error>((id, signals))
         })?;
@@ -166,10 +174,18 @@ pub(crate) fn start(
     shards: Arc<[Arc<UdpSocket>]>,
     config: EndpointConfig,
     coalesce: Duration,
+    carriage: &Carriage,
 ) -> Result<Handle, Error> {
     let shard = config.shard;
     let endpoint = Endpoint::new(config, punctual_io::now());
-    let shared = Arc::new(Shared::new(udp, Alarm::new()?, endpoint, shard, coalesce));
+    let machine = match carriage {
+        Carriage::Udp => Machine::Udp(Box::new(endpoint)),
+        #[cfg(feature = "quic")]
+        Carriage::Quic(quic) => {
+            Machine::Quic(Box::new(QuicMachine::new(endpoint, Arc::clone(quic), seed()?)))
+        }
+    };
+    let shared = Arc::new(Shared::new(udp, Alarm::new()?, machine, shard, coalesce));
     let handle = Handle::new(&shared);
     tokio::spawn(Driver::new(shared, shards, coalesce));
     Ok(handle)

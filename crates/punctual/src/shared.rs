@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::Waker;
@@ -17,10 +17,10 @@ use tokio::sync::Notify;
 
 use crate::accept::AcceptQueue;
 use crate::listener::IncomingCall;
+use crate::machine::Machine;
 use crate::memory::{self, ConnectionPeak};
 use crate::schedule::{Action, Schedule, Work};
 use crate::statistics::PortStatistics;
-use crate::udp::address_of;
 
 /// A UDP port, shared by its driver and its sockets.
 ///
@@ -43,12 +43,12 @@ impl Shared {
     pub(crate) fn new(
         udp: Arc<UdpSocket>,
         alarm: Alarm,
-        endpoint: Endpoint,
+        machine: Machine,
         shard: Shard,
         coalesce: Duration,
     ) -> Self {
         let state = State {
-            endpoint,
+            machine,
             reached: Instant::ORIGIN,
             connections: HashMap::default(),
             handles: 0,
@@ -157,9 +157,12 @@ impl Shared {
     }
 }
 
+/// The address of a peer whose path has ended before its event was handled.
+const NO_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+
 #[derive(Debug)]
 pub(crate) struct State {
-    pub(crate) endpoint: Endpoint,
+    pub(crate) machine: Machine,
     /// The latest time that the protocol was called with.
     reached: Instant,
     /// Every connection of the endpoint.
@@ -187,6 +190,8 @@ struct Connection {
     connected: bool,
     /// Whether its last [`Socket`](crate::Socket) was dropped.
     orphaned: bool,
+    /// The peer's address at the beginning.
+    remote: SocketAddr,
 }
 
 /// The phase of a connection.
@@ -302,15 +307,20 @@ impl Signals {
 }
 
 impl State {
+    /// The SRT endpoint, for the verbs of the application.
+    pub(crate) const fn endpoint(&mut self) -> &mut Endpoint {
+        self.machine.endpoint()
+    }
+
     /// Sets the protocol's time to `now`, unless it is later already.
     pub(crate) fn has_reached(&mut self, now: Instant) {
         self.reached = self.reached.max(now);
     }
 
     /// The next work of the endpoint, and its time.
-    pub(crate) fn next_work(&self) -> Option<Work> {
-        let wake_up = self.endpoint.poll_timeout();
-        let delivery = self.endpoint.next_delivery().map(WakeUp::At);
+    pub(crate) fn next_work(&mut self) -> Option<Work> {
+        let wake_up = self.machine.poll_timeout();
+        let delivery = self.machine.endpoint().next_delivery().map(WakeUp::At);
         Some(Work { due: wake_up.instant(self.reached)?, is_delivery: delivery == Some(wake_up) })
     }
 
@@ -319,18 +329,31 @@ impl State {
     pub(crate) fn handle_datagram(&mut self, datagram: Datagram) {
         let Datagram { from, arrived, payload, .. } = datagram;
         self.has_reached(arrived);
-        self.endpoint.handle_datagram(self.reached, from, payload);
+        self.machine.handle_datagram(self.reached, from, payload);
     }
 
-    /// Adds a new connection of the endpoint.
-    pub(crate) fn open(&mut self, id: ConnectionId, phase: Phase) -> Arc<Signals> {
+    /// Adds a new connection of the endpoint, with a peer at `remote`.
+    pub(crate) fn open(
+        &mut self,
+        id: ConnectionId,
+        phase: Phase,
+        remote: SocketAddr,
+    ) -> Arc<Signals> {
         let signals = Arc::new(Signals::new());
         let connected = matches!(phase, Phase::Connected);
         let connection =
-            Connection { signals: Arc::clone(&signals), phase, connected, orphaned: false };
+            Connection { signals: Arc::clone(&signals), phase, connected, orphaned: false, remote };
         self.connections.insert(id, connection);
         self.peak.grow(self.connections.len());
         signals
+    }
+
+    /// The peer's address of a connection: where its path leads, or led at the beginning if the
+    /// path has ended.
+    pub(crate) fn peer_addr(&mut self, id: ConnectionId) -> Option<SocketAddr> {
+        let path = self.endpoint().info(id).map(|info| info.path);
+        let present = path.and_then(|path| self.machine.remote(path));
+        present.or_else(|| Some(self.connections.get(&id)?.remote))
     }
 
     /// The phase of a connection.
@@ -352,7 +375,7 @@ impl State {
         connection.orphaned = true;
         match connection.phase {
             Phase::Closed(_) => self.releases.push(id),
-            Phase::Connecting | Phase::Connected => self.endpoint.close(now, id),
+            Phase::Connecting | Phase::Connected => self.machine.endpoint().close(now, id),
         }
     }
 
@@ -373,7 +396,7 @@ impl State {
 
     /// Takes the events of the endpoint, and adds the notices that follow from them.
     pub(crate) fn drain_events(&mut self, shared: &Arc<Shared>, notices: &mut Vec<Notice>) {
-        while let Some(event) = self.endpoint.poll_event() {
+        while let Some(event) = self.machine.poll_event() {
             match event {
                 Event::Readable(id) => {
                     self.notice(id, notices, |signals| {
@@ -396,12 +419,14 @@ impl State {
                 }
                 Event::PeerMoved(_, path) => match &self.callers {
                     Some(callers) => {
-                        notices.push(Notice::Moved(Arc::clone(callers), address_of(path)));
+                        let remote = self.machine.remote(path).unwrap_or(NO_ADDRESS);
+                        notices.push(Notice::Moved(Arc::clone(callers), remote));
                     }
                     None => tracing::info!("the peer is at {path} now"),
                 },
                 Event::Incoming(incoming) => {
-                    let call = IncomingCall::new(Handle::adopt(shared, self), incoming);
+                    let remote = self.machine.remote(incoming.path).unwrap_or(NO_ADDRESS);
+                    let call = IncomingCall::new(Handle::adopt(shared, self), incoming, remote);
                     match &self.callers {
                         Some(callers) => notices.push(Notice::Caller(Arc::clone(callers), call)),
                         None => notices.push(Notice::Unwanted(call)),
@@ -415,7 +440,7 @@ impl State {
                 }
                 Event::CallerRefused(path, reason) => {
                     if let Some(callers) = &self.callers {
-                        let remote = address_of(path);
+                        let remote = self.machine.remote(path).unwrap_or(NO_ADDRESS);
                         notices.push(Notice::Refused(Arc::clone(callers), remote, reason));
                     }
                 }
@@ -424,15 +449,21 @@ impl State {
         }
     }
 
+    /// Once there is no work left, closes what the port keeps open besides SRT connections. Returns
+    /// whether there was any.
+    pub(crate) fn shut_down(&mut self, now: Instant) -> bool {
+        self.is_finished() && self.machine.shut_down(now)
+    }
+
     /// Releases orphaned connections that have ended. Returns whether there were any.
     pub(crate) fn release_orphans(&mut self, now: Instant) -> bool {
         let any = !self.releases.is_empty();
         for id in self.releases.drain(..) {
-            self.endpoint.release(now, id);
+            self.machine.endpoint().release(now, id);
             self.connections.remove(&id);
         }
         if any && self.peak.has_fallen(self.connections.len()) {
-            self.endpoint.shrink();
+            self.machine.endpoint().shrink();
             self.connections.shrink_to_fit();
             self.releases.shrink_to_fit();
             memory::give_back_memory_soon();

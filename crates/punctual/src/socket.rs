@@ -22,7 +22,6 @@ use crate::port::Port;
 use crate::shared::{Phase, Shared, Signals, State};
 use crate::statistics::PortStatistics;
 use crate::stream::{MessageSink, MessageStream};
-use crate::udp::address_of;
 
 /// One SRT connection. Clones share it; it closes in the background when the last one is dropped.
 ///
@@ -90,7 +89,7 @@ impl Socket {
     /// time to live.
     pub async fn send_with(&self, payload: Bytes, options: SendOptions) -> Result<(), Error> {
         self.until(Signals::writable, |state, now, id| {
-            match sent(state.endpoint.send(now, id, payload.clone(), options))? {
+            match sent(state.endpoint().send(now, id, payload.clone(), options))? {
                 Sent::Taken => Ok(Some(())),
                 Sent::Full => Ok(None),
             }
@@ -118,7 +117,7 @@ impl Socket {
             let mut taken = 0;
             while let Some(message) = messages.front() {
                 let Outgoing { payload, options } = message.clone().into();
-                match sent(state.endpoint.send(now, id, payload, options)) {
+                match sent(state.endpoint().send(now, id, payload, options)) {
                     Ok(Sent::Taken) => {
                         messages.pop_front();
                         taken += 1;
@@ -137,7 +136,7 @@ impl Socket {
     pub fn try_send(&self, payload: &Bytes) -> Result<bool, Error> {
         let Connection { shared, id, .. } = &*self.connection;
         shared.call(|state, now| {
-            let answer = state.endpoint.send(now, *id, payload.clone(), SendOptions::default());
+            let answer = state.endpoint().send(now, *id, payload.clone(), SendOptions::default());
             Ok(matches!(sent(answer)?, Sent::Taken))
         })
     }
@@ -152,8 +151,10 @@ impl Socket {
     ///
     /// Cancel safe: bytes that were not sent are still in `data`.
     pub async fn write(&self, data: &mut Bytes) -> Result<usize, Error> {
-        self.until(Signals::writable, |state, now, id| written(state.endpoint.write(now, id, data)))
-            .await
+        self.until(Signals::writable, |state, now, id| {
+            written(state.endpoint().write(now, id, data))
+        })
+        .await
     }
 
     /// Sends all of `data`. Errors as [`write`](Self::write).
@@ -170,7 +171,7 @@ impl Socket {
     /// number; `None` if there is no room.
     pub(crate) fn try_write(&self, data: &mut Bytes) -> Result<Option<usize>, Error> {
         let Connection { shared, id, .. } = &*self.connection;
-        shared.call(|state, now| match written(state.endpoint.write(now, *id, data))? {
+        shared.call(|state, now| match written(state.endpoint().write(now, *id, data))? {
             None if state.stopped => Err(Error::Stopped),
             taken => Ok(taken),
         })
@@ -190,7 +191,7 @@ impl Socket {
     ///
     /// Cancel safe: a message is taken only as this completes.
     pub async fn recv(&self) -> Result<Message, Error> {
-        self.receive(|state, now, id| Ok(state.endpoint.recv(now, id)?)).await
+        self.receive(|state, now, id| Ok(state.endpoint().recv(now, id)?)).await
     }
 
     /// Waits for at least one message, then appends all that are due to `messages`, at most
@@ -210,7 +211,7 @@ impl Socket {
         self.receive(|state, now, id| {
             let before = messages.len();
             while messages.len() - before < limit {
-                match state.endpoint.recv(now, id) {
+                match state.endpoint().recv(now, id) {
                     Ok(Some(message)) => messages.push(message),
                     Err(error) if messages.len() == before => return Err(error.into()),
                     Ok(None) => {
@@ -230,7 +231,7 @@ impl Socket {
     /// Returns the next message if one is due now. Errors as [`recv`](Self::recv).
     pub fn try_recv(&self) -> Result<Option<Message>, Error> {
         let Connection { shared, id, .. } = &*self.connection;
-        shared.call(|state, now| Ok(state.endpoint.recv(now, *id)?))
+        shared.call(|state, now| Ok(state.endpoint().recv(now, *id)?))
     }
 
     /// Reports to the peer that the files that it sends cannot be stored, for example with
@@ -260,7 +261,7 @@ impl Socket {
         let Connection { shared, id, .. } = &*self.connection;
         shared.call_and_wake(|state, now| {
             if !matches!(state.phase(*id), Phase::Closed(_)) {
-                state.endpoint.abort(now, *id);
+                state.endpoint().abort(now, *id);
             }
         });
         self.closed().await;
@@ -270,7 +271,7 @@ impl Socket {
         let Connection { shared, id, .. } = &*self.connection;
         shared.call_and_wake(|state, now| {
             if !matches!(state.phase(*id), Phase::Closed(_)) {
-                state.endpoint.close(now, *id);
+                state.endpoint().close(now, *id);
             }
         });
     }
@@ -293,7 +294,7 @@ impl Socket {
         call: impl FnOnce(&mut Endpoint, Instant, ConnectionId) -> R,
     ) -> R {
         let Connection { shared, id, .. } = &*self.connection;
-        shared.call(|state, now| call(&mut state.endpoint, now, *id))
+        shared.call(|state, now| call(state.endpoint(), now, *id))
     }
 
     /// Calls the endpoint and wakes the driver, for calls that cause events or must be sent at
@@ -303,7 +304,7 @@ impl Socket {
         call: impl FnOnce(&mut Endpoint, Instant, ConnectionId) -> R,
     ) -> R {
         let Connection { shared, id, .. } = &*self.connection;
-        shared.call_and_wake(|state, now| call(&mut state.endpoint, now, *id))
+        shared.call_and_wake(|state, now| call(state.endpoint(), now, *id))
     }
 
     /// Waits until the connection has ended. Returns the reason.
@@ -348,20 +349,20 @@ impl Socket {
     /// A snapshot of the connection's statistics.
     pub fn statistics(&self) -> Statistics {
         let Connection { shared, id, .. } = &*self.connection;
-        shared.call(|state, now| state.endpoint.statistics(now, *id)).unwrap_or_default()
+        shared.call(|state, now| state.endpoint().statistics(now, *id)).unwrap_or_default()
     }
 
     /// Whether the connection is readable, writable or broken now. It may be called at any time and
     /// any number of times.
     pub fn readiness(&self) -> Readiness {
         let Connection { shared, id, .. } = &*self.connection;
-        shared.call(|state, now| state.endpoint.readiness(now, *id)).unwrap_or_default()
+        shared.call(|state, now| state.endpoint().readiness(now, *id)).unwrap_or_default()
     }
 
     /// The present options of the connection.
     pub fn config(&self) -> Config {
         let Connection { shared, id, .. } = &*self.connection;
-        shared.call(|state, _| state.endpoint.connection_config(*id).cloned()).unwrap_or_default()
+        shared.call(|state, _| state.endpoint().connection_config(*id).cloned()).unwrap_or_default()
     }
 
     /// Changes options of the established connection: `change` gets the present options and returns
@@ -392,14 +393,26 @@ impl Socket {
     /// The terms that both ends agreed on, such as the latency.
     pub fn info(&self) -> ConnectionInfo {
         let Connection { shared, id, .. } = &*self.connection;
-        let info = shared.lock().endpoint.info(*id);
+        let info = shared.lock().endpoint().info(*id);
         info.expect("a connection is released only after its last socket is dropped")
+    }
+
+    /// The state and statistics of the QUIC connection that carries this one; `None` over UDP, and
+    /// after QUIC's end. Several SRT connections may share one of QUIC.
+    #[cfg(feature = "quic")]
+    pub fn quic_info(&self) -> Option<punctual_quic::ConnectionInfo> {
+        let Connection { shared, id, .. } = &*self.connection;
+        let mut state = shared.lock();
+        let path = state.endpoint().info(*id)?.path;
+        state.machine.quic_info(path)
     }
 
     /// The peer's present address. It may change during a connection between two ends of this
     /// implementation, unless [`path_update`](Config::path_update) is off at either end.
     pub fn peer_addr(&self) -> SocketAddr {
-        address_of(self.info().path)
+        let Connection { shared, id, .. } = &*self.connection;
+        let address = shared.lock().peer_addr(*id);
+        address.expect("a connection is released only after its last socket is dropped")
     }
 
     /// The local address. The IP address is unspecified if the port was bound to all addresses.

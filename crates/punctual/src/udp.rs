@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use punctual_io::{UdpOptions, UdpSocket};
-use punctual_proto::{ConfigError, PathId};
+use punctual_proto::ConfigError;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::config::PortConfig;
@@ -139,11 +139,6 @@ fn share_port(_socket: &Socket) -> io::Result<()> {
 const LONGEST_COALESCE: Duration = Duration::from_millis(100);
 const SEND_BUFFER: usize = 2 << 20;
 const RECEIVE_BUFFER: usize = 8 << 20;
-
-/// The peer's address on a path of a UDP port.
-pub(crate) fn address_of(path: PathId) -> SocketAddr {
-    path.address().expect("the paths of a UDP port are addresses")
-}
 
 #[cfg(test)]
 #[cfg(target_os = "linux")]

@@ -122,7 +122,7 @@ impl UnconnectedSocket {
     /// Errors: as [`Port::bind`].
     pub async fn listen(self) -> Result<Listener, Error> {
         let (port, config) = self.into_parts().await?;
-        Ok(Listener::at(&port, config))
+        Listener::at(&port, config)
     }
 
     async fn into_parts(self) -> Result<(Port, Config), Error> {

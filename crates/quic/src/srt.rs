@@ -7,7 +7,6 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use punctual_proto::{PathId, PathProperties, WakeUp};
 use punctual_units::Instant;
-use thiserror::Error;
 
 use crate::config::TransportConfig;
 use crate::endpoint::{ConnectError, ConnectionId, Endpoint, Event, Transmit};
@@ -36,20 +35,6 @@ pub enum SrtEvent {
     Quic(Event),
 }
 
-/// A call that could not be begun.
-#[derive(Clone, Debug, Error)]
-pub enum SrtConnectError {
-    /// QUIC could not begin.
-    #[error(transparent)]
-    Quic(#[from] ConnectError),
-    /// SRT could not begin.
-    #[error(transparent)]
-    Srt(#[from] punctual_proto::ConnectError),
-    /// The QUIC connection has ended.
-    #[error("the QUIC connection has ended")]
-    Closed,
-}
-
 /// A QUIC endpoint and an SRT endpoint above it. The number of a QUIC connection is the path of its
 /// SRT connections ([`path`](Self::path)).
 ///
@@ -67,6 +52,7 @@ pub struct SrtEndpoint {
 #[derive(Clone, Copy, Debug)]
 struct Carrier {
     id: ConnectionId,
+    remote: SocketAddr,
     /// The protocol, once the QUIC connection is established.
     protocol: Option<Protocol>,
     /// Bytes of the largest SRT packet that SRT knows of.
@@ -96,24 +82,23 @@ impl SrtEndpoint {
         PathId::numbered(id.serial())
     }
 
-    /// Calls the server at `remote` and, over the new QUIC connection, its SRT listener. The SRT
-    /// call begins at once: its first packets wait for QUIC's handshake, and its timeout covers
-    /// both handshakes.
+    /// Opens a QUIC connection to the server at `remote`, and returns the path of the SRT
+    /// connections over it. An SRT call by this path may begin at once: its first packets wait for
+    /// QUIC's handshake, and its timeout covers both handshakes.
     ///
     /// # Errors
     ///
-    /// The address or the name is invalid, or an endpoint is full.
-    pub fn connect(
+    /// The address or the name is invalid, or the endpoint is full.
+    pub fn open(
         &mut self,
         now: Instant,
         remote: SocketAddr,
         name: &str,
         tls: &ClientTls,
         transport: &TransportConfig,
-        config: punctual_proto::Config,
-    ) -> Result<(ConnectionId, punctual_proto::ConnectionId), SrtConnectError> {
+    ) -> Result<PathId, ConnectError> {
         let id = self.quic.connect(now, remote, name, tls, transport)?;
-        self.begin(now, id, remote, transport.initial_mtu, config)
+        Ok(self.add(now, id, remote, transport.initial_mtu))
     }
 
     /// The same in a simulated network, without cryptography: see
@@ -121,51 +106,51 @@ impl SrtEndpoint {
     ///
     /// # Errors
     ///
-    /// As [`connect`](Self::connect).
-    pub fn connect_insecure_simulated(
+    /// As [`open`](Self::open).
+    pub fn open_insecure_simulated(
         &mut self,
         now: Instant,
         remote: SocketAddr,
         tls: InsecureSimulatedClient,
         transport: &TransportConfig,
-        config: punctual_proto::Config,
-    ) -> Result<(ConnectionId, punctual_proto::ConnectionId), SrtConnectError> {
+    ) -> Result<PathId, ConnectError> {
         let id = self.quic.connect_insecure_simulated(now, remote, tls, transport)?;
-        self.begin(now, id, remote, transport.initial_mtu, config)
+        Ok(self.add(now, id, remote, transport.initial_mtu))
     }
 
-    /// Calls an SRT listener over a QUIC connection that exists already.
-    ///
-    /// # Errors
-    ///
-    /// The QUIC connection has ended, or the SRT endpoint is full.
-    pub fn connect_over(
-        &mut self,
-        now: Instant,
-        id: ConnectionId,
-        config: punctual_proto::Config,
-    ) -> Result<punctual_proto::ConnectionId, SrtConnectError> {
+    fn add(&mut self, now: Instant, id: ConnectionId, remote: SocketAddr, mtu: u16) -> PathId {
         let path = Self::path(id);
-        if !self.carriers.contains_key(&path) {
-            return Err(SrtConnectError::Closed);
-        }
-        Ok(self.srt.connect(now, path, config)?)
-    }
-
-    fn begin(
-        &mut self,
-        now: Instant,
-        id: ConnectionId,
-        remote: SocketAddr,
-        mtu: u16,
-        config: punctual_proto::Config,
-    ) -> Result<(ConnectionId, punctual_proto::ConnectionId), SrtConnectError> {
-        let path = Self::path(id);
-        let expected = usize::from(mtu).saturating_sub(MOST_OVERHEAD);
+        let agreed = usize::from(mtu).saturating_sub(MOST_OVERHEAD);
         let check = now + UNUSED_TIMEOUT;
-        self.carriers.insert(path, Carrier { id, protocol: None, agreed: expected, check });
-        self.srt.set_path(now, path, properties(remote, expected));
-        Ok((id, self.srt.connect(now, path, config)?))
+        self.carriers.insert(path, Carrier { id, remote, protocol: None, agreed, check });
+        self.srt.set_path(now, path, properties(remote, agreed));
+        path
+    }
+
+    /// The path to the server at `remote` by a QUIC connection that this end has opened.
+    pub fn path_to(&self, remote: SocketAddr) -> Option<PathId> {
+        let mut opened = self.carriers.iter().filter(|(_, carrier)| carrier.remote == remote);
+        opened.next().map(|(&path, _)| path)
+    }
+
+    /// The peer's address of a path; `None` if its QUIC connection has ended.
+    pub fn remote(&self, path: PathId) -> Option<SocketAddr> {
+        Some(self.carriers.get(&path)?.remote)
+    }
+
+    /// The QUIC connection of a path; `None` if it has ended.
+    pub fn carrier(&self, path: PathId) -> Option<ConnectionId> {
+        Some(self.carriers.get(&path)?.id)
+    }
+
+    /// Closes all QUIC connections at once. Returns whether there were any.
+    pub fn close_all(&mut self, now: Instant) -> bool {
+        let ids: Vec<_> = self.carriers.values().map(|carrier| carrier.id).collect();
+        for &id in &ids {
+            self.quic.close(now, id, UNUSED, "closed");
+        }
+        self.handle_quic_events(now);
+        !ids.is_empty()
     }
 
     /// Takes in one UDP datagram from `remote`.
@@ -250,7 +235,11 @@ impl SrtEndpoint {
                     continue;
                 }
                 Event::LargestDatagram(id, largest) => self.set_largest(now, *id, *largest),
-                Event::Moved(..) => {}
+                Event::Moved(id, remote) => {
+                    if let Some(carrier) = self.carriers.get_mut(&Self::path(*id)) {
+                        carrier.remote = *remote;
+                    }
+                }
                 Event::Closed(id, reason) => self.handle_closed(now, *id, reason),
             }
             self.events.push_back(SrtEvent::Quic(event));
@@ -258,9 +247,11 @@ impl SrtEndpoint {
     }
 
     fn handle_established(&mut self, now: Instant, id: ConnectionId, protocol: Protocol) {
-        let (protocol, check) = (Some(protocol), now + UNUSED_TIMEOUT);
-        self.carriers.insert(Self::path(id), Carrier { id, protocol, agreed: 0, check });
-        if let Some(largest) = self.quic.largest_datagram(id) {
+        let Some(info) = self.quic.info(id) else { return };
+        let (remote, protocol, check) = (info.remote, Some(protocol), now + UNUSED_TIMEOUT);
+        let carrier = Carrier { id, remote, protocol, agreed: 0, check };
+        self.carriers.insert(Self::path(id), carrier);
+        if let Some(largest) = info.largest_datagram {
             self.set_largest(now, id, largest);
         }
     }
@@ -269,13 +260,11 @@ impl SrtEndpoint {
     /// that becomes smaller changes nothing for SRT: packets that do not fit take a stream.
     fn set_largest(&mut self, now: Instant, id: ConnectionId, largest: usize) {
         let path = Self::path(id);
-        let (Some(info), Some(carrier)) = (self.quic.info(id), self.carriers.get_mut(&path)) else {
-            return;
-        };
+        let Some(carrier) = self.carriers.get_mut(&path) else { return };
         let has_streams = carrier.protocol == Some(Protocol::SrtWithStreams);
         if !has_streams || largest > carrier.agreed {
             carrier.agreed = largest;
-            self.srt.set_path(now, path, properties(info.remote, largest));
+            self.srt.set_path(now, path, properties(carrier.remote, largest));
         }
         let carrier = *carrier;
         for packet in self.quic.take_oversized(id) {

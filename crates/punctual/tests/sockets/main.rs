@@ -33,6 +33,8 @@ mod group_return;
 mod headers;
 mod listener;
 mod log;
+#[cfg(feature = "quic")]
+mod quic;
 mod reconnect;
 mod relay;
 #[path = "../../examples/relay.rs"]

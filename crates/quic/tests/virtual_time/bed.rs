@@ -113,12 +113,11 @@ impl Bed {
         let remote = self.ends[LISTENER].address;
         let tls = InsecureSimulatedClient(protocols.to_vec());
         let end = &mut self.ends[CALLER];
-        let (quic, srt) = end
-            .machine
-            .connect_insecure_simulated(self.now, remote, tls, transport, config)
-            .expect("it can be called");
-        end.srt.push(srt);
-        end.quic.push(quic);
+        let path = end.machine.open_insecure_simulated(self.now, remote, tls, transport);
+        let path = path.expect("it can be called");
+        let call = end.machine.srt().connect(self.now, path, config);
+        end.srt.push(call.expect("the path can be called"));
+        end.quic.extend(end.machine.carrier(path));
     }
 
     /// A bed whose ends are connected, with both kinds of carriage for SRT packets.

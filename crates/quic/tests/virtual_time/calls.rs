@@ -51,10 +51,12 @@ fn losses_are_recovered_by_srt() {
 #[test]
 fn several_srt_connections_share_a_quic_connection() {
     let mut bed = Bed::connected(6, &link(), &Config::default());
-    let quic = bed.ends[CALLER].quic[0];
+    let remote = bed.ends[LISTENER].address;
+    let end = &mut bed.ends[CALLER];
+    let path = end.machine.path_to(remote).expect("the QUIC connection is there");
     for _ in 0..3 {
-        let call = bed.ends[CALLER].machine.connect_over(bed.now, quic, Config::default());
-        bed.ends[CALLER].srt.push(call.expect("the QUIC connection is there"));
+        let call = end.machine.srt().connect(bed.now, path, Config::default());
+        end.srt.push(call.expect("the path can be called"));
     }
     bed.run_for(MS(1_000));
     assert_eq!(bed.ends[LISTENER].srt.len(), 4);

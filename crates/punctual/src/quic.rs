@@ -1,0 +1,176 @@
+//! SRT over QUIC: the options of a port, and its protocol machine.
+//!
+//! One SRT packet travels in one DATAGRAM frame of QUIC, so that SRT passes where only QUIC's UDP
+//! port is open, with certificates and TLS 1.3, and follows a peer whose address changes. SRT's own
+//! retransmission and timing work as over UDP.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use punctual::quic::{ClientTls, Identity, QuicConfig, SRT_PROTOCOLS, ServerTls, Trust};
+//! use punctual::{Carriage, Config, Listener, ListenerConfig, Port, PortConfig};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), punctual::Error> {
+//! // A self-signed certificate, which the caller pins by its hash.
+//! let identity = Identity::self_signed(&["localhost"])?;
+//! let trust = Trust::Pinned(identity.hash().expect("it has a certificate"));
+//!
+//! let server = Some(ServerTls::new(identity, SRT_PROTOCOLS));
+//! let carriage = Carriage::Quic(Arc::new(QuicConfig { server, ..QuicConfig::default() }));
+//! let local = Some("127.0.0.1:0".parse().unwrap());
+//! let port = PortConfig { local, carriage, ..PortConfig::default() };
+//! let listener = Listener::bind_with(ListenerConfig { port, ..Default::default() }).await?;
+//!
+//! let client = Some(ClientTls::new(trust, SRT_PROTOCOLS));
+//! let carriage = Carriage::Quic(Arc::new(QuicConfig { client, ..QuicConfig::default() }));
+//! let port = Port::bind(PortConfig { carriage, ..PortConfig::default() }).await?;
+//! let call = port.connect(listener.local_addr(), Config::default());
+//! let (caller, accepted) = tokio::try_join!(call, listener.accept())?;
+//! assert!(caller.quic_info().is_some_and(|quic| quic.mtu >= 1_400));
+//! assert_eq!(accepted.peer_addr().port(), port.local_addr().port());
+//! # Ok(())
+//! # }
+//! ```
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use punctual_proto::{Endpoint, Event, PathId, WakeUp};
+use punctual_quic::{ConnectionInfo, SrtEndpoint, SrtEvent};
+use punctual_units::Instant;
+
+pub use punctual_quic::pki_types;
+pub use punctual_quic::tls::{TlsConfigError, TlsFailure};
+pub use punctual_quic::{
+    CertificateHash, ClientTls, CongestionControl, ConnectError, ConnectionInfo as QuicInfo,
+    Identity, Protocol, ServerTls, TransportConfig, Trust,
+};
+
+use crate::error::Error;
+use crate::outbox::Batch;
+
+/// The protocols of an end that carries SRT, the most wanted one first.
+pub const SRT_PROTOCOLS: &[Protocol] = &[Protocol::SrtWithStreams, Protocol::Srt];
+
+/// The options of a port whose SRT packets travel in QUIC
+/// ([`Carriage::Quic`](crate::Carriage::Quic)).
+#[derive(Clone, Debug, Default)]
+pub struct QuicConfig {
+    /// The identity with which the port listens; without one it can only call.
+    pub server: Option<ServerTls>,
+    /// The certificates that the port trusts when it calls; without them it can only listen.
+    pub client: Option<ClientTls>,
+    /// The name that a server's certificate must be for. Default: the IP address that is called.
+    pub server_name: Option<String>,
+    /// The options of QUIC connections.
+    pub transport: TransportConfig,
+}
+
+/// SRT over QUIC on one UDP port.
+#[derive(Debug)]
+pub(crate) struct QuicMachine {
+    srt: SrtEndpoint,
+    config: Arc<QuicConfig>,
+}
+
+impl QuicMachine {
+    /// A machine with this SRT endpoint; `seed` is from the system's source of randomness.
+    pub(crate) fn new(endpoint: Endpoint, config: Arc<QuicConfig>, seed: [u8; 32]) -> Self {
+        let mut quic = punctual_quic::EndpointConfig::new(seed, epoch());
+        quic.transport = config.transport.clone();
+        Self { srt: SrtEndpoint::new(punctual_quic::Endpoint::new(quic), endpoint), config }
+    }
+
+    pub(crate) const fn endpoint(&mut self) -> &mut Endpoint {
+        self.srt.srt()
+    }
+
+    pub(crate) fn listen(&mut self, listens: bool) -> Result<(), Error> {
+        if !listens {
+            self.srt.quic().listen(None)?;
+            return Ok(());
+        }
+        let Some(server) = &self.config.server else { return Err(Error::NoIdentity) };
+        Ok(self.srt.quic().listen(Some(server))?)
+    }
+
+    /// The path to the server at `remote`: a QUIC connection that exists already, or a new one.
+    pub(crate) fn path_to(&mut self, now: Instant, remote: SocketAddr) -> Result<PathId, Error> {
+        if let Some(path) = self.srt.path_to(remote) {
+            return Ok(path);
+        }
+        let QuicConfig { client, server_name, transport, .. } = &*self.config;
+        let Some(client) = client else { return Err(Error::NoTrust) };
+        let address = remote.ip().to_string();
+        let name = server_name.as_deref().unwrap_or(&address);
+        Ok(self.srt.open(now, remote, name, client, transport)?)
+    }
+
+    pub(crate) fn remote(&self, path: PathId) -> Option<SocketAddr> {
+        self.srt.remote(path)
+    }
+
+    /// The state and statistics of the QUIC connection of a path.
+    pub(crate) fn info(&mut self, path: PathId) -> Option<ConnectionInfo> {
+        let id = self.srt.carrier(path)?;
+        self.srt.quic().info(id)
+    }
+
+    pub(crate) fn handle_datagram(&mut self, now: Instant, from: SocketAddr, datagram: Bytes) {
+        self.srt.handle_datagram(now, from, None, BytesMut::from(datagram));
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        self.srt.handle_timeout(now);
+    }
+
+    pub(crate) fn poll_timeout(&self) -> WakeUp {
+        self.srt.poll_timeout()
+    }
+
+    pub(crate) fn poll_transmit(
+        &mut self,
+        now: Instant,
+        max_segments: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Batch> {
+        let transmit = self.srt.poll_transmit(now, max_segments, buffer)?;
+        let punctual_quic::Transmit { remote, size, segment_size, .. } = transmit;
+        Some(Batch { remote, size, segment_size })
+    }
+
+    /// The next event of SRT. Events of QUIC go to the log.
+    pub(crate) fn poll_event(&mut self) -> Option<Event> {
+        loop {
+            match self.srt.poll_event()? {
+                SrtEvent::Srt(event) => return Some(event),
+                SrtEvent::Quic(event) => log(&event),
+            }
+        }
+    }
+
+    pub(crate) fn shut_down(&mut self, now: Instant) -> bool {
+        self.srt.close_all(now)
+    }
+}
+
+fn log(event: &punctual_quic::Event) {
+    use punctual_quic::Event;
+    match event {
+        Event::Established(_, protocol) => tracing::debug!(%protocol, "QUIC is established"),
+        Event::Readable(_) => {}
+        Event::LargestDatagram(_, largest) => {
+            tracing::info!(largest, "the path carries QUIC datagrams of another size");
+        }
+        Event::Moved(_, remote) => tracing::info!(%remote, "the peer has moved"),
+        Event::Closed(_, reason) => tracing::debug!(%reason, "a QUIC connection has ended"),
+    }
+}
+
+/// The epoch of QUIC's time.
+#[expect(clippy::disallowed_methods, reason = "this crate owns the clock")]
+fn epoch() -> std::time::Instant {
+    std::time::Instant::now()
+}
