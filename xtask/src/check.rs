@@ -4,11 +4,12 @@ use crate::shell::{Outcome, cargo, output_of, run, say};
 
 /// Runs every check, also after one has failed, and names the failed ones.
 pub(crate) fn run_all() -> Outcome {
-    let checks: [(&str, Check); 5] = [
+    let checks: [(&str, Check); 6] = [
         ("formatting", formatting),
         ("clippy", clippy),
         ("documentation", documentation),
         ("wasm build", wasm),
+        ("pure Rust build", pure_rust),
         ("dependencies", dependencies),
     ];
     let mut failed = Vec::new();
@@ -49,6 +50,19 @@ fn wasm() -> Outcome {
     run(&mut build).map_err(|problem| {
         format!("{problem}; the target is installed by: rustup target add {WASM}")
     })
+}
+
+/// Checks the program without QUIC, which needs no C compiler then.
+fn pure_rust() -> Outcome {
+    let program = ["--package", "punctual-cli", "--no-default-features"];
+    run(cargo(["clippy"]).args(program).args(["--", "-D", "warnings"]))?;
+    let tree = output_of(cargo(["tree", "--edges", "normal,build"]).args(program));
+    let tree = tree.ok_or("cargo tree fails")?;
+    // The crates `cc` and `cmake` run a C compiler.
+    match tree.lines().find(|line| [" cc v", " cmake v"].iter().any(|c| line.contains(c))) {
+        Some(_) => Err("without QUIC the program still builds C code".to_owned()),
+        None => Ok(()),
+    }
 }
 
 fn dependencies() -> Outcome {
