@@ -33,6 +33,7 @@
 //! # }
 //! ```
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -42,7 +43,7 @@ use punctual_quic::{ConnectionInfo, SrtEndpoint, SrtEvent};
 use punctual_units::Instant;
 
 pub use punctual_quic::pki_types;
-pub use punctual_quic::tls::{TlsConfigError, TlsFailure};
+pub use punctual_quic::tls::{PemError, TlsConfigError, TlsFailure, certificates_from_pem};
 pub use punctual_quic::{
     CertificateHash, ClientTls, CongestionControl, ConnectError, ConnectionInfo as QuicInfo,
     Identity, Protocol, ServerTls, TransportConfig, Trust,
@@ -50,6 +51,20 @@ pub use punctual_quic::{
 
 use crate::error::Error;
 use crate::outbox::Batch;
+
+/// The certificates of the authorities that the system trusts.
+///
+/// # Errors
+///
+/// They cannot be read, or there are none.
+pub fn system_authorities() -> io::Result<Vec<pki_types::CertificateDer<'static>>> {
+    let found = rustls_native_certs::load_native_certs();
+    match (found.certs.is_empty(), found.errors.into_iter().next()) {
+        (false, _) => Ok(found.certs),
+        (true, Some(error)) => Err(io::Error::other(error)),
+        (true, None) => Err(io::Error::new(io::ErrorKind::NotFound, "the system has none")),
+    }
+}
 
 /// The protocols of an end that carries SRT, the most wanted one first.
 pub const SRT_PROTOCOLS: &[Protocol] = &[Protocol::SrtWithStreams, Protocol::Srt];
@@ -156,13 +171,19 @@ impl QuicMachine {
     }
 }
 
+/// Bytes of an SRT packet with seven packets of MPEG-TS, the usual size of live streams.
+const SRT_PACKET: usize = 16 + 7 * 188;
+
 fn log(event: &punctual_quic::Event) {
     use punctual_quic::Event;
     match event {
         Event::Established(_, protocol) => tracing::debug!(%protocol, "QUIC is established"),
         Event::Readable(_) => {}
+        Event::LargestDatagram(_, largest) if *largest < SRT_PACKET => {
+            tracing::info!("the path carries QUIC datagrams of {largest} bytes at most");
+        }
         Event::LargestDatagram(_, largest) => {
-            tracing::info!(largest, "the path carries QUIC datagrams of another size");
+            tracing::debug!("the path carries QUIC datagrams of {largest} bytes at most");
         }
         Event::Moved(_, remote) => tracing::info!(%remote, "the peer has moved"),
         Event::Closed(_, reason) => tracing::debug!(%reason, "a QUIC connection has ended"),

@@ -33,6 +33,9 @@ pub(crate) enum Problem {
     BadValue { key: String, value: String, fault: ValueError },
     #[error("{0} may be a host and port or a file: write `srt://{0}` or `./{0}`")]
     Bare(String),
+    #[cfg(feature = "quic")]
+    #[error("{keys}: {fault}")]
+    Certificate { keys: &'static str, fault: String },
     #[error("`{key}` is given twice{alias}")]
     GivenTwice { key: String, alias: String },
     #[error("{0}")]
@@ -45,11 +48,17 @@ pub(crate) enum Problem {
     NoPort,
     #[error("{key}={value}: {reason}")]
     NotHere { key: String, value: String, reason: &'static str },
+    #[cfg(not(feature = "quic"))]
+    #[error("this build has no QUIC: it was built without the feature `quic`")]
+    NoQuic,
+    #[cfg(feature = "quic")]
+    #[error("`{key}` is a key of `srt+quic://`, not of `srt://`")]
+    QuicOnly { key: String },
     #[error("unknown key `{key}`{suggestion} (`punctual help uri` lists all keys)")]
     UnknownKey { key: String, suggestion: String },
     #[error(
-        "unknown scheme `{scheme}`{suggestion}; known are srt, udp, tcp and file, and `-` for \
-         standard input and output"
+        "unknown scheme `{scheme}`{suggestion}; known are srt, srt+quic, udp, tcp and file, and \
+         `-` for standard input and output"
     )]
     UnknownScheme { scheme: String, suggestion: String },
 }

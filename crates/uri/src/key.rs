@@ -123,13 +123,22 @@ fn apply<T>(key: &Key<T>, name: &str, value: &str, target: &mut T) -> Result<(),
 }
 
 /// The row of a key with this name, or with it as another name.
-fn find<'a, T>(table: &'a [Key<T>], name: &str) -> Option<&'a Key<T>> {
+pub(crate) fn find<'a, T>(table: &'a [Key<T>], name: &str) -> Option<&'a Key<T>> {
     table.iter().find(|key| key.name == name || key.aliases.contains(&name))
 }
 
 fn unknown<T>(table: &[Key<T>], key: &str) -> Problem {
-    let names = table.iter().flat_map(|key| key.aliases.iter().copied().chain([key.name]));
+    unknown_among(names(table), key)
+}
+
+/// The error of a key that is none of `names`.
+pub(crate) fn unknown_among(names: impl Iterator<Item = &'static str>, key: &str) -> Problem {
     Problem::UnknownKey { key: shown_key(key), suggestion: did_you_mean(key, names) }
+}
+
+/// All names of the keys of a table.
+pub(crate) fn names<T>(table: &[Key<T>]) -> impl Iterator<Item = &'static str> {
+    table.iter().flat_map(|key| key.aliases.iter().copied().chain([key.name]))
 }
 
 /// Adds the form of the value to its fault, unless the fault has it already.

@@ -23,6 +23,8 @@ mod error;
 mod key;
 mod options;
 mod parts;
+#[cfg(feature = "quic")]
+mod quic;
 mod redact;
 mod srt;
 mod srt_keys;
@@ -60,7 +62,7 @@ pub struct Uri {
 pub enum Target {
     /// `file:///path/to/clip.ts` or a bare path.
     File(PathBuf),
-    /// `srt://host:port` or `srt://:port`.
+    /// `srt://host:port` or `srt://:port`; over QUIC with the scheme `srt+quic`.
     Srt(Box<SrtTarget>),
     /// `-` or `file://con`: standard input or output.
     Stdio,
@@ -107,12 +109,16 @@ impl Uri {
                 }
                 "srt" => {
                     let parts = Parts::parse(text, rest)?.with_defaults(defaults);
-                    Target::Srt(Box::new(SrtTarget::new(&parts)?))
+                    Target::Srt(Box::new(SrtTarget::over_udp(&parts)?))
+                }
+                "srt+quic" => {
+                    let parts = Parts::parse(text, rest)?.with_defaults(defaults);
+                    Target::Srt(Box::new(over_quic(&parts)?))
                 }
                 "tcp" => Target::Tcp(TcpTarget::new(&Parts::parse(text, rest)?)?),
                 "udp" => Target::Udp(UdpTarget::new(&Parts::parse(text, rest)?)?),
                 other => {
-                    let suggestion = did_you_mean(other, ["srt", "udp", "tcp", "file"]);
+                    let suggestion = did_you_mean(other, SCHEMES);
                     let scheme = scheme.to_owned();
                     return Err(error(Problem::UnknownScheme { scheme, suggestion }));
                 }
@@ -145,6 +151,18 @@ pub fn split_host_port(text: &str) -> Result<(&str, Option<u16>), UriError> {
     parts::split_host_port(text).map_err(|problem| UriError { uri: redacted(text), problem })
 }
 
+const SCHEMES: [&str; 5] = ["srt", "srt+quic", "udp", "tcp", "file"];
+
+#[cfg(feature = "quic")]
+fn over_quic(parts: &Parts<'_>) -> Result<SrtTarget, UriError> {
+    SrtTarget::over_quic(parts)
+}
+
+#[cfg(not(feature = "quic"))]
+fn over_quic(parts: &Parts<'_>) -> Result<SrtTarget, UriError> {
+    Err(parts.error(Problem::NoQuic))
+}
+
 /// Whether a text without a scheme is probably an address, not a file.
 fn looks_like_host_port(text: &str) -> bool {
     let place = text.split_once('?').map_or(text, |(place, _)| place);
@@ -157,7 +175,7 @@ fn scheme_without_slashes(text: &str) -> Option<(String, String)> {
     let scheme = scheme.to_lowercase();
     let rest = rest.trim_start_matches('/');
     let place = rest.split_once('?').map_or(rest, |(place, _)| place);
-    let is_stream = ["srt", "udp", "tcp"].contains(&scheme.as_str());
+    let is_stream = ["srt", "srt+quic", "udp", "tcp"].contains(&scheme.as_str());
     let has_port = matches!(split_host_port(place), Ok((_, Some(_))));
     (is_stream && has_port).then(|| (scheme, redacted(rest)))
 }
@@ -201,7 +219,7 @@ mod tests {
         let error = |text: &str| text.parse::<Uri>().unwrap_err().to_string();
         assert!(error("host:4200").contains("`srt://host:4200` or `./host:4200`"));
         assert!(error("str://host:4200").contains("unknown scheme `str`; did you mean `srt`?"));
-        assert!(error("rist://host:4200").contains("known are srt, udp, tcp and file"));
+        assert!(error("rist://host:4200").contains("known are srt, srt+quic, udp, tcp and file"));
         assert!(error("srt://host:4200?latncy=1").contains("unknown key `latncy`"));
     }
 

@@ -4,7 +4,6 @@
 use punctual::AppliesTo;
 
 use crate::key::{Effect, Key};
-use crate::srt::SrtKeys;
 use crate::srt_keys::SRT_KEYS;
 
 /// An option of `srt://` URIs.
@@ -41,13 +40,17 @@ pub enum OptionStatus {
     Refused,
 }
 
-/// Every option of `srt://` URIs, in the order of the help.
+/// Every option of `srt://` and `srt+quic://` URIs, in the order of the help.
 pub fn options() -> impl Iterator<Item = UriOption> {
-    SRT_KEYS.iter().map(UriOption::of)
+    #[cfg(feature = "quic")]
+    let of_quic = crate::quic::QUIC_KEYS.iter().map(UriOption::of);
+    #[cfg(not(feature = "quic"))]
+    let of_quic = std::iter::empty();
+    SRT_KEYS.iter().map(UriOption::of).chain(of_quic)
 }
 
 impl UriOption {
-    fn of(key: &Key<SrtKeys>) -> Self {
+    fn of<T>(key: &Key<T>) -> Self {
         let (range, default) = parts(key);
         let (status, effect) = match key.effect {
             Effect::Set(_) => (OptionStatus::Works, key.about),
@@ -68,7 +71,7 @@ impl UriOption {
 }
 
 /// Range and default of `0 to 65535 ms; default 120ms`, without the unit.
-fn parts(key: &Key<SrtKeys>) -> (&'static str, &'static str) {
+fn parts<T>(key: &Key<T>) -> (&'static str, &'static str) {
     let bare = |text: &'static str| text.strip_suffix(key.unit).unwrap_or(text).trim_end();
     let (form, default) = match key.default {
         Some(default) => (key.value, default),

@@ -33,6 +33,19 @@ impl<'a> Parts<'a> {
         Ok(Self { text, host, port, query: parse_query(query).map_err(error)? })
     }
 
+    /// Splits the query: the parts with the keys that `is_first` accepts, and the parts with the
+    /// others.
+    #[cfg(feature = "quic")]
+    pub(crate) fn split_query(&self, is_first: impl Fn(&str) -> bool) -> [Self; 2] {
+        let (first, second) = self.query.iter().cloned().partition(|(name, _)| is_first(name));
+        [first, second].map(|query| Self {
+            text: self.text,
+            host: self.host.clone(),
+            port: self.port,
+            query,
+        })
+    }
+
     /// Returns the same parts with these keys first in the query, in this order.
     pub(crate) fn with_first(&self, keys: &[&str]) -> Self {
         let mut query = self.query.clone();

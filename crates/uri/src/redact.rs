@@ -34,11 +34,11 @@ pub fn redacted_line(text: &str) -> String {
     if mentions_passphrase(text) { redacted(text) } else { text.to_owned() }
 }
 
-/// Whether the value of this key, as written, must not be shown: that of the passphrase, and that
-/// of any unknown key.
+/// Whether the value of this key, as written, must not be shown: that of the passphrase, that of any
+/// unknown key, and that of `key`, which is a file of QUIC, and for other URIs may be a passphrase.
 pub(crate) fn is_secret(key: &str) -> bool {
     let lower = key.to_lowercase();
-    lower == "passphrase" || !is_known(&lower)
+    matches!(lower.as_str(), "passphrase" | "key") || !is_known(&lower)
 }
 
 /// A key without characters that no name has: a value may follow them.
@@ -91,6 +91,10 @@ fn redact_pair(pair: &str) -> String {
 fn is_known(key: &str) -> bool {
     fn has<T>(table: &[Key<T>], name: &str) -> bool {
         table.iter().any(|key| key.name == name || key.aliases.contains(&name))
+    }
+    #[cfg(feature = "quic")]
+    if has(crate::quic::QUIC_KEYS, key) {
+        return true;
     }
     has(SRT_KEYS, key) || has(UDP_KEYS, key) || has(TCP_KEYS, key)
 }

@@ -1,12 +1,20 @@
 //! `srt://host:port?…`: the mode, the address and the options of a connection.
 
+#[cfg(feature = "quic")]
+use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "quic")]
+use punctual::{Carriage, quic::SRT_PROTOCOLS};
 use punctual::{Config, GroupKind, PortConfig};
 
 use crate::error::{Problem, UriError};
 use crate::key::{apply_one, apply_query};
+#[cfg(feature = "quic")]
+use crate::key::{find, names, unknown_among};
 use crate::parts::Parts;
+#[cfg(feature = "quic")]
+use crate::quic::{QUIC_KEYS, QuicKeys};
 use crate::redact::redacted;
 use crate::srt_keys::SRT_KEYS;
 
@@ -53,7 +61,42 @@ pub struct SrtTarget {
 
 impl SrtTarget {
     /// Checks the parts of an `srt://` URI.
-    pub(crate) fn new(parts: &Parts<'_>) -> Result<Self, UriError> {
+    pub(crate) fn over_udp(parts: &Parts<'_>) -> Result<Self, UriError> {
+        #[cfg(feature = "quic")]
+        if let Some((key, _)) = parts.query.iter().find(|(key, _)| find(QUIC_KEYS, key).is_some()) {
+            return Err(parts.error(Problem::QuicOnly { key: key.clone() }));
+        }
+        Self::new(parts)
+    }
+
+    /// Checks the parts of an `srt+quic://` URI.
+    #[cfg(feature = "quic")]
+    pub(crate) fn over_quic(parts: &Parts<'_>) -> Result<Self, UriError> {
+        let is_of_quic = |key: &str| find(QUIC_KEYS, key).is_some();
+        let [quic_parts, srt_parts] = parts.split_query(is_of_quic);
+        if let Some((key, _)) =
+            srt_parts.query.iter().find(|(key, _)| find(SRT_KEYS, key).is_none())
+        {
+            let all = names(SRT_KEYS).chain(names(QUIC_KEYS));
+            return Err(parts.error(unknown_among(all, key)));
+        }
+        let mut keys = QuicKeys::default();
+        apply_query(QUIC_KEYS, &quic_parts, &mut keys)?;
+        let mut target = Self::new(&srt_parts)?;
+        let config = match target.mode {
+            Mode::Caller => keys.caller(&target.host, SRT_PROTOCOLS),
+            Mode::Listener => keys.listener(&target.host, SRT_PROTOCOLS),
+            Mode::Rendezvous => Err(Problem::Mode(
+                "QUIC has a client and a server: `mode=rendezvous` is only for `srt://`",
+            )),
+        };
+        let (config, warnings) = config.map_err(|problem| parts.error(problem))?;
+        target.port_config.carriage = Carriage::Quic(Arc::new(config));
+        target.warnings.extend(warnings);
+        Ok(target)
+    }
+
+    fn new(parts: &Parts<'_>) -> Result<Self, UriError> {
         let port = parts.required_port()?;
         let linger = Config::default().with_linger(DEFAULT_LINGER);
         let mut keys = SrtKeys { config: linger, ..SrtKeys::default() };
@@ -201,7 +244,7 @@ pub(crate) struct SrtKeys {
     pub warnings: Vec<String>,
 }
 
-fn is_wildcard(host: &str) -> bool {
+pub(crate) fn is_wildcard(host: &str) -> bool {
     host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_unspecified())
 }
 

@@ -11,6 +11,8 @@ use crate::udp::UDP_KEYS;
 pub fn topic() -> String {
     let mut text = INTRODUCTION.to_owned();
     section(&mut text, "Keys of srt:// URIs", SRT_KEYS);
+    #[cfg(feature = "quic")]
+    section(&mut text, "Further keys of srt+quic:// URIs", crate::quic::QUIC_KEYS);
     section(&mut text, "Keys of udp:// URIs", UDP_KEYS);
     section(&mut text, "Keys of tcp:// URIs", TCP_KEYS);
     text
@@ -75,6 +77,9 @@ A stream comes from one place and goes to another. Both are written as URIs:
                                the same, IPv6 and IPv4
   srt://host:4200?mode=rendezvous
                                both ends call each other, each from its port 4200
+  srt+quic://host:443?certhash=…
+                               the same over QUIC; without cert and key a listener makes a
+                               certificate and logs its hash
   udp://10.0.0.7:1234          UDP: send there; as a source, receive at this local address
   udp://:1234 or udp://@:1234  UDP: receive at that port
   udp://@239.1.1.1:1234        UDP multicast: send to the group, or join it

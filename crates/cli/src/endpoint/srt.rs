@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+#[cfg(feature = "quic")]
+use punctual::{Carriage, quic::ServerTls};
 use punctual::{Listener, ListenerConfig, Port, PortConfig, Socket};
 use punctual_units::DisplayDuration;
 
@@ -59,8 +61,21 @@ pub(crate) async fn listen(
     })
     .await?;
     tracing::info!("listening on {}", listener.local_addr());
+    announce_certificate(target);
     Ok(listener)
 }
+
+/// Logs the hash of a listener's certificate, by which callers can pin it.
+#[cfg(feature = "quic")]
+pub(crate) fn announce_certificate(target: &SrtTarget) {
+    let Carriage::Quic(config) = &target.port_config.carriage else { return };
+    if let Some(hash) = config.server.as_ref().and_then(ServerTls::hash) {
+        tracing::info!("callers can verify this listener by `certhash={hash}`");
+    }
+}
+
+#[cfg(not(feature = "quic"))]
+pub(crate) const fn announce_certificate(_target: &SrtTarget) {}
 
 /// Logs the peer and the settings that both ends agreed on.
 pub(crate) fn announce(socket: &Socket) {
@@ -78,12 +93,26 @@ pub(crate) fn announce(socket: &Socket) {
     } else {
         String::new()
     };
-    tracing::info!("connected with {} (SRT {major}.{minor}.{patch}{stream}){latency}", info.path);
+    let (peer, carriage) = (socket.peer_addr(), carriage(socket));
+    tracing::info!(
+        "connected with {peer} (SRT {major}.{minor}.{patch}{carriage}{stream}){latency}"
+    );
     if info.caller_latency.is_some_and(|asked| asked.is_zero()) {
         tracing::warn!(
             "{} asked for no latency: in OBS and FFmpeg `latency` counts microseconds, so that \
              `latency=200` is 0.2 ms, and `latency=200000` is 200 ms",
-            info.path
+            peer
         );
     }
+}
+
+/// The carriage of a connection if it is not UDP.
+#[cfg(feature = "quic")]
+fn carriage(socket: &Socket) -> String {
+    socket.quic_info().map_or_else(String::new, |_| " over QUIC".to_owned())
+}
+
+#[cfg(not(feature = "quic"))]
+const fn carriage(_socket: &Socket) -> &'static str {
+    ""
 }

@@ -1,7 +1,7 @@
 //! The reasons for which a TLS handshake fails, in words for a user.
 
 use quinn_proto::{ConnectionError, TransportErrorCode};
-use rustls::{AlertDescription, CertificateError};
+use rustls::{AlertDescription, CertificateError, OtherError};
 use thiserror::Error;
 
 use super::verifier::Fault;
@@ -27,6 +27,12 @@ pub enum TlsFailure {
              is on the path"
     )]
     NotPinned,
+    /// The certificate is one of an authority, which no server may show.
+    #[error(
+        "the server's certificate is that of an authority (CA:TRUE), as `openssl req -x509` makes \
+         it: make it with `-addext basicConstraints=critical,CA:FALSE`, or pin it by `certhash`"
+    )]
+    IsAuthority,
     /// The certificate is broken in another way.
     #[error("the server's certificate cannot be used: {0}")]
     BadCertificate(String),
@@ -86,6 +92,11 @@ fn certificate_failure(fault: &CertificateError) -> TlsFailure {
         }
         CertificateError::UnknownIssuer => TlsFailure::UnknownIssuer,
         CertificateError::ApplicationVerificationFailure => TlsFailure::NotPinned,
+        CertificateError::Other(OtherError(error))
+            if error.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity) =>
+        {
+            TlsFailure::IsAuthority
+        }
         other => TlsFailure::BadCertificate(other.to_string()),
     }
 }

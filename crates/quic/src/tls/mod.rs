@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use rustls::client::danger::ServerCertVerifier;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
-use rustls::{RootCertStore, version};
+use rustls::{KeyLogFile, RootCertStore, version};
 use thiserror::Error;
 
 pub use self::errors::TlsFailure;
@@ -132,10 +133,61 @@ impl Identity {
         Ok(Self { chain: vec![made.cert.into()], key: key.into() })
     }
 
+    /// An identity from PEM: the certificates, the end's own one first, and the private key, which
+    /// must not be encrypted (PKCS #8, PKCS #1 or SEC1).
+    ///
+    /// # Errors
+    ///
+    /// One of the texts has no certificate or no private key, or is broken.
+    pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, PemError> {
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| match error {
+            pem::Error::NoItemsFound if holds(key, "ENCRYPTED PRIVATE KEY") => PemError::Encrypted,
+            pem::Error::NoItemsFound => PemError::NoKey,
+            error => PemError::Broken(error.to_string()),
+        })?;
+        Ok(Self { chain: certificates_from_pem(chain)?, key })
+    }
+
     /// The digest of the end's own certificate.
     pub fn hash(&self) -> Option<CertificateHash> {
         self.chain.first().map(CertificateHash::of)
     }
+}
+
+/// The certificates in a PEM text, in their order.
+///
+/// # Errors
+///
+/// The text has none, or is broken.
+pub fn certificates_from_pem(text: &[u8]) -> Result<Vec<CertificateDer<'static>>, PemError> {
+    let certificates: Vec<_> = CertificateDer::pem_slice_iter(text)
+        .collect::<Result<_, _>>()
+        .map_err(|error| PemError::Broken(error.to_string()))?;
+    if certificates.is_empty() {
+        return Err(PemError::NoCertificate);
+    }
+    Ok(certificates)
+}
+
+fn holds(text: &[u8], label: &str) -> bool {
+    String::from_utf8_lossy(text).contains(&format!("-----BEGIN {label}-----"))
+}
+
+/// A PEM text that cannot be used.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+pub enum PemError {
+    /// It has no certificate.
+    #[error("it has no certificate in PEM form (`-----BEGIN CERTIFICATE-----`)")]
+    NoCertificate,
+    /// It has no private key.
+    #[error("it has no private key in PEM form (`-----BEGIN PRIVATE KEY-----`)")]
+    NoKey,
+    /// The private key is encrypted.
+    #[error("its private key is encrypted; decrypt it by `openssl pkey -in FILE -out FILE2`")]
+    Encrypted,
+    /// It is not valid PEM.
+    #[error("it is not valid PEM: {0}")]
+    Broken(String),
 }
 
 /// The certificates of a server that a client trusts.
@@ -155,17 +207,25 @@ pub struct ClientTls {
     pub(crate) protocols: Vec<Protocol>,
     trust: Trust,
     identity: Option<Identity>,
+    key_log: bool,
 }
 
 impl ClientTls {
     /// A client that trusts `trust` and offers these protocols, the most wanted one first.
     pub fn new(trust: Trust, protocols: &[Protocol]) -> Self {
-        Self { protocols: protocols.to_vec(), trust, identity: None }
+        Self { protocols: protocols.to_vec(), trust, identity: None, key_log: false }
     }
 
     /// Sets the client's own certificate, for servers that ask for one.
     pub fn with_identity(mut self, identity: Identity) -> Self {
         self.identity = Some(identity);
+        self
+    }
+
+    /// Appends the secrets of each connection to the file that the environment variable
+    /// `SSLKEYLOGFILE` names, in the form that Wireshark reads. Default: not.
+    pub const fn with_key_log(mut self, is_on: bool) -> Self {
+        self.key_log = is_on;
         self
     }
 
@@ -200,6 +260,9 @@ impl ClientTls {
             None => builder.with_no_client_auth(),
         };
         config.alpn_protocols = names(&self.protocols);
+        if self.key_log {
+            config.key_log = Arc::new(KeyLogFile::new());
+        }
         let config = QuicClientConfig::try_from(config)
             .map_err(|error| TlsConfigError::Library(error.to_string()))?;
         Ok((config, fault))
@@ -212,12 +275,18 @@ pub struct ServerTls {
     pub(crate) protocols: Vec<Protocol>,
     identity: Identity,
     client_authorities: Vec<CertificateDer<'static>>,
+    key_log: bool,
 }
 
 impl ServerTls {
     /// A server with this identity that speaks these protocols.
     pub fn new(identity: Identity, protocols: &[Protocol]) -> Self {
-        Self { protocols: protocols.to_vec(), identity, client_authorities: Vec::new() }
+        Self {
+            protocols: protocols.to_vec(),
+            identity,
+            client_authorities: Vec::new(),
+            key_log: false,
+        }
     }
 
     /// Accepts only clients with a certificate that one of these authorities has issued.
@@ -227,6 +296,17 @@ impl ServerTls {
     ) -> Self {
         self.client_authorities = authorities;
         self
+    }
+
+    /// As [`ClientTls::with_key_log`].
+    pub const fn with_key_log(mut self, is_on: bool) -> Self {
+        self.key_log = is_on;
+        self
+    }
+
+    /// The digest of the server's certificate.
+    pub fn hash(&self) -> Option<CertificateHash> {
+        self.identity.hash()
     }
 
     pub(crate) fn build(&self) -> Result<QuicServerConfig, TlsConfigError> {
@@ -248,6 +328,9 @@ impl ServerTls {
             .with_single_cert(chain, key)
             .map_err(|error| TlsConfigError::Identity(error.to_string()))?;
         config.alpn_protocols = names(&self.protocols);
+        if self.key_log {
+            config.key_log = Arc::new(KeyLogFile::new());
+        }
         QuicServerConfig::try_from(config)
             .map_err(|error| TlsConfigError::Library(error.to_string()))
     }
@@ -298,6 +381,26 @@ mod tests {
         for wrong in [&text[1..], &format!("{text}0"), "", &text.replacen(&text[..1], "x", 1)] {
             assert_eq!(CertificateHash::parse(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn an_identity_is_read_from_pem_and_errors_name_the_missing_part() {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a name");
+        let (chain, key) = (made.cert.pem(), made.signing_key.serialize_pem());
+        let read = Identity::from_pem(chain.as_bytes(), key.as_bytes()).expect("both are there");
+        assert_eq!(read.hash(), Some(CertificateHash::of(&made.cert.into())));
+        let both = format!("{key}{chain}");
+        assert!(Identity::from_pem(both.as_bytes(), both.as_bytes()).is_ok());
+
+        let error = |chain: &str, key: &str| {
+            Identity::from_pem(chain.as_bytes(), key.as_bytes()).unwrap_err()
+        };
+        assert_eq!(error(&key, &key), PemError::NoCertificate);
+        assert_eq!(error(&chain, &chain), PemError::NoKey);
+        let encrypted = key.replace("PRIVATE", "ENCRYPTED PRIVATE");
+        assert_eq!(error(&chain, &encrypted), PemError::Encrypted);
+        let broken = error(&chain.replace("-----END", "-----AND"), &key);
+        assert!(matches!(broken, PemError::Broken(_)), "{broken}");
     }
 
     #[test]

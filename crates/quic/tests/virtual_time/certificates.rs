@@ -93,6 +93,17 @@ fn a_certificate_that_has_expired_is_refused() {
 }
 
 #[test]
+fn the_certificate_of_an_authority_itself_is_refused_with_a_remedy() {
+    let authority = authority("ours");
+    let server = server(issued(&authority, "studio.example", |params| {
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    }));
+    let failure = failure(&trusting(&authority), &server, "studio.example");
+    assert_eq!(failure, TlsFailure::IsAuthority);
+    assert!(failure.to_string().contains("CA:FALSE"), "{failure}");
+}
+
+#[test]
 fn a_pinned_certificate_is_accepted_whatever_its_name() {
     let identity = Identity::self_signed(&["elsewhere.example"]).expect("a name");
     let hash = identity.hash().expect("there is a certificate");
