@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use punctual::Statistics;
 use punctual_stats::{
     Sample, csv_header, csv_header_with_weight, csv_row, csv_row_with_weight, json_group_row,
-    json_row,
+    json_row, quic_csv_header, quic_csv_row,
 };
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
@@ -19,32 +20,42 @@ use crate::exit::Failure;
 use crate::last_rows::LastRows;
 use crate::timepoint::timepoint;
 
-/// A file that gets a row for each connection once a period.
-pub(crate) struct StatsFile {
+/// The files that get a row for each connection once a period.
+pub(crate) struct StatsFiles {
     format: StatsFormat,
     period: Duration,
     /// Whether rows have the weight of a link, as srt-xtransmit's do: if there may be groups.
     weights: bool,
     last_rows: LastRows,
-    out: Mutex<Box<dyn Write + Send>>,
+    /// The statistics of SRT.
+    srt: Option<RowFile>,
+    /// The statistics of QUIC.
+    quic: Option<RowFile>,
 }
 
-impl StatsFile {
-    /// Opens the file that the options name, if they name one, and writes its header; `weights` if
-    /// there may be groups.
+impl StatsFiles {
+    /// Opens the files that the options name, if they name any, and writes their headers; `weights`
+    /// if there may be groups.
     pub(crate) fn open(args: &StatsArgs, weights: bool) -> Result<Option<Self>, Failure> {
-        let Some(path) = &args.statsfile else { return Ok(None) };
-        let mut out: Box<dyn Write + Send> = match path.as_os_str().to_str() {
-            Some("-") => Box::new(io::stdout()),
-            _ => Box::new(File::create(path).map_err(|error| Failure::file(path, &error))?),
-        };
-        if args.statsformat == StatsFormat::Csv {
-            let header = if weights { csv_header_with_weight() } else { csv_header() };
-            writeln!(out, "{header}").map_err(|error| Failure::file(path, &error))?;
+        if args.statsfile.is_none() && args.quicstats.is_none() {
+            return Ok(None);
         }
-        let (format, period) = (args.statsformat, args.statsfreq);
-        let last_rows = LastRows::new("statistics");
-        Ok(Some(Self { format, period, weights, last_rows, out: Mutex::new(out) }))
+        let header = match (args.statsformat, weights) {
+            (StatsFormat::Csv, true) => Some(csv_header_with_weight()),
+            (StatsFormat::Csv, false) => Some(csv_header()),
+            (StatsFormat::Json, _) => None,
+        };
+        let srt = args.statsfile.as_deref().map(|path| RowFile::create(path, header.as_deref()));
+        let quic_header = Some(quic_csv_header());
+        let quic = args.quicstats.as_deref().map(|path| RowFile::create(path, quic_header));
+        Ok(Some(Self {
+            format: args.statsformat,
+            period: args.statsfreq,
+            weights,
+            last_rows: LastRows::new("statistics"),
+            srt: srt.transpose()?,
+            quic: quic.transpose()?,
+        }))
     }
 
     /// Runs `work`, and meanwhile writes a row for `socket` once a period, and a last one at the
@@ -73,20 +84,31 @@ impl StatsFile {
         let rows: Vec<(u32, u16, String, Sample)> = end
             .rows()
             .into_iter()
-            .map(|Row { id, weight, peer, statistics: total }| {
+            .map(|Row { id, weight, peer, statistics: total, quic }| {
                 let interval = total.since(before.get(&id).unwrap_or(&Statistics::default()));
                 before.insert(id, total.clone());
-                (id, weight, peer, Sample { total, interval })
+                (id, weight, peer, Sample { total, interval, quic })
             })
             .collect();
         let now = timepoint(SystemTime::now());
+        if let Some(file) = &self.quic {
+            for (id, _, _, Sample { quic, .. }) in &rows {
+                quic.iter().for_each(|quic| file.write(&quic_csv_row(&now, *id, quic)));
+            }
+        }
+        if let Some(file) = &self.srt {
+            self.srt_rows(file, &now, &rows);
+        }
+    }
+
+    fn srt_rows(&self, file: &RowFile, now: &str, rows: &[(u32, u16, String, Sample)]) {
         match (self.format, rows.split_first()) {
             (StatsFormat::Json, Some(((id, .., whole), links))) if self.weights => {
                 // This bit is set in the IDs of groups alone.
                 let links = (id >> 30 == 1).then_some(links);
-                self.write(&json_group_row(&now, *id, whole, links));
+                file.write(&json_group_row(now, *id, whole, links));
             }
-            _ => rows.iter().for_each(|row| self.write(&self.row(&now, row))),
+            _ => rows.iter().for_each(|row| file.write(&self.row(now, row))),
         }
     }
 
@@ -98,6 +120,25 @@ impl StatsFile {
             StatsFormat::Csv => csv_row(now, *id, sample),
             StatsFormat::Json => json_row(now, *id, sample),
         }
+    }
+}
+
+/// A file of rows.
+struct RowFile {
+    out: Mutex<Box<dyn Write + Send>>,
+}
+
+impl RowFile {
+    /// Creates the file, or takes the standard output for `-`, and writes the header.
+    fn create(path: &Path, header: Option<&str>) -> Result<Self, Failure> {
+        let mut out: Box<dyn Write + Send> = match path.as_os_str().to_str() {
+            Some("-") => Box::new(io::stdout()),
+            _ => Box::new(File::create(path).map_err(|error| Failure::file(path, &error))?),
+        };
+        if let Some(header) = header {
+            writeln!(out, "{header}").map_err(|error| Failure::file(path, &error))?;
+        }
+        Ok(Self { out: Mutex::new(out) })
     }
 
     fn write(&self, row: &str) {

@@ -42,6 +42,11 @@ pub(crate) fn acknowledged(connection: &quinn_proto::Connection) -> u64 {
     state.downcast::<Counting>().map_or(0, |counting| counting.acknowledged)
 }
 
+/// The window that quinn reports; `None` if there is no limit.
+pub(crate) fn window(reported: u64) -> Option<u64> {
+    (reported < WINDOW).then_some(reported)
+}
+
 #[derive(Clone)]
 struct CountingFactory(Arc<dyn ControllerFactory + Send + Sync>);
 

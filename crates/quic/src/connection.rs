@@ -96,8 +96,8 @@ pub struct ConnectionInfo {
     pub mtu: u16,
     /// QUIC's smoothed round-trip time.
     pub rtt: Duration,
-    /// The congestion window, bytes.
-    pub congestion_window: u64,
+    /// The congestion window, bytes; `None` without QUIC's congestion control.
+    pub congestion_window: Option<u64>,
     /// QUIC packets sent and lost.
     pub packets_sent: u64,
     /// QUIC packets that were sent and declared lost.
@@ -309,7 +309,7 @@ impl Connection {
             largest_datagram: self.largest_datagram,
             mtu: statistics.path.current_mtu,
             rtt: statistics.path.rtt,
-            congestion_window: statistics.path.cwnd,
+            congestion_window: congestion::window(statistics.path.cwnd),
             packets_sent: statistics.path.sent_packets,
             packets_lost: statistics.path.lost_packets,
             datagrams_sent: statistics.frame_tx.datagram,

@@ -5,12 +5,16 @@ use std::time::Duration;
 use punctual_proto::Statistics;
 use punctual_units::Bitrate;
 
+use crate::quic::QuicStatistics;
+
 /// The statistics from which one row is made.
 pub struct Sample {
     /// The statistics since the connection was opened.
     pub total: Statistics,
     /// The statistics since the previous row.
     pub interval: Statistics,
+    /// The statistics of the QUIC connection that carries this one; `None` over UDP.
+    pub quic: Option<QuicStatistics>,
 }
 
 /// One statistic.
@@ -144,7 +148,7 @@ pub(crate) mod tests {
         before.packets_sent = 480;
         before.bytes_received = 680_000;
         before.packets_undecrypted = 2;
-        Sample { interval: total.since(&before), total }
+        Sample { interval: total.since(&before), total, quic: None }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::fields::{FIELDS, Field, Sample, Value};
 
 /// libsrt's JSON: an object for each group of statistics, in one line, without a line end. The
 /// group `latency` is an addition to it: the negotiated delays of both receive buffers, in
-/// milliseconds.
+/// milliseconds. So is the group `quic` of a connection over QUIC.
 pub fn json_row(now: &str, id: u32, sample: &Sample) -> String {
     text(&Row { now, id, sample })
 }
@@ -64,6 +64,9 @@ impl Serialize for Row<'_> {
             }
         }
         row.serialize_entry("latency", &Latency::of(&sample.total))?;
+        if let Some(quic) = &sample.quic {
+            row.serialize_entry("quic", quic)?;
+        }
         row.end()
     }
 }
@@ -126,6 +129,9 @@ impl Serialize for LinkRow<'_> {
             row.serialize_entry(csv, &value(sample))?;
         }
         row.serialize_entry("peer", peer)?;
+        if let Some(quic) = &sample.quic {
+            row.serialize_entry("quic", quic)?;
+        }
         row.end()
     }
 }
@@ -185,6 +191,17 @@ mod tests {
         assert_eq!(links[0]["peer"], "[::1]:9");
         assert_eq!(links[1]["msRTT"], 20.125);
         assert_eq!(links[1]["Timepoint"], "now");
+    }
+
+    #[test]
+    fn a_row_of_a_connection_over_quic_has_its_statistics() {
+        let quic = Some(crate::quic::tests::statistics());
+        let over_quic = Sample { quic, ..sample() };
+        let row = json_row("now", 7, &over_quic);
+        assert!(row.contains(",\"quic\":{\"peer\":\"[::1]:443\","), "{row}");
+        let links = [(8, 50, "[::1]:9".to_owned(), over_quic)];
+        let group = json_group_row("now", 7, &sample(), Some(&links));
+        assert_eq!(group.matches("\"quic\":{").count(), 1, "{group}");
     }
 
     /// The text is what earlier versions wrote, byte for byte: scripts that read it by its text go

@@ -5,12 +5,14 @@
 
 mod fields;
 mod json;
+mod quic;
 pub mod read;
 
 use std::fmt::Write as _;
 
 pub use fields::{FIELDS, Field, Sample, Value};
 pub use json::{json_group_row, json_row};
+pub use quic::{QuicStatistics, quic_csv_header, quic_csv_row};
 
 /// The header of libsrt's CSV, followed by the columns that its tools leave out. It has `Time`
 /// twice, as libsrt's has.

@@ -131,7 +131,7 @@ fn unknown<T>(table: &[Key<T>], key: &str) -> Problem {
     unknown_among(names(table), key)
 }
 
-/// The error of a key that is none of `names`.
+/// The error of a key that is not among `names`.
 pub(crate) fn unknown_among(names: impl Iterator<Item = &'static str>, key: &str) -> Problem {
     Problem::UnknownKey { key: shown_key(key), suggestion: did_you_mean(key, names) }
 }

@@ -34,8 +34,9 @@ pub fn redacted_line(text: &str) -> String {
     if mentions_passphrase(text) { redacted(text) } else { text.to_owned() }
 }
 
-/// Whether the value of this key, as written, must not be shown: that of the passphrase, that of any
-/// unknown key, and that of `key`, which is a file of QUIC, and for other URIs may be a passphrase.
+/// Whether the value of this key, as written, must not be shown: that of the passphrase, that of
+/// any unknown key, and that of `key`, which is a file of QUIC, but may be taken for the
+/// passphrase.
 pub(crate) fn is_secret(key: &str) -> bool {
     let lower = key.to_lowercase();
     matches!(lower.as_str(), "passphrase" | "key") || !is_known(&lower)

@@ -14,6 +14,10 @@ pub(crate) struct StatsArgs {
     /// Write SRT statistics to this file; - for standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) statsfile: Option<PathBuf>,
+    /// Write the statistics of QUIC connections to this file, as CSV; - for standard output. The
+    /// JSON of --statsfile has them, too
+    #[arg(long, value_name = "FILE")]
+    pub(crate) quicstats: Option<PathBuf>,
     /// The time between rows; each row counts the time since the previous one. A bare number is ms
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = value::period)]
     pub(crate) statsfreq: Duration,

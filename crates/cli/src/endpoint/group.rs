@@ -3,8 +3,8 @@
 use punctual::{Group, GroupKind, GroupLink, Listener, ListenerConfig, PortConfig, RejectReason};
 use punctual_uri::{Mode, SrtTarget, Target, Uri};
 
+use crate::endpoint::quic;
 use crate::endpoint::resolve::{resolve, unspecified};
-use crate::endpoint::srt;
 use crate::exit::Failure;
 
 /// The URIs of a command by ends: one end for all of them if the first has a group, else one for
@@ -91,7 +91,7 @@ pub(crate) async fn listen(links: &[Uri], payload_size: usize) -> Result<Listene
     }
     let listener = Listener::bind_all(ports).await?;
     tracing::info!("listening on {}, also for groups", listener.local_addr());
-    links.iter().filter_map(target).for_each(srt::announce_certificate);
+    links.iter().filter_map(target).for_each(quic::announce_certificate);
     Ok(listener)
 }
 

@@ -9,6 +9,7 @@ mod end_log;
 mod group;
 mod open;
 mod paced;
+mod quic;
 mod reader;
 mod recording;
 mod resolve;

@@ -2,11 +2,10 @@
 
 use std::net::SocketAddr;
 
-#[cfg(feature = "quic")]
-use punctual::{Carriage, quic::ServerTls};
 use punctual::{Listener, ListenerConfig, Port, PortConfig, Socket};
 use punctual_units::DisplayDuration;
 
+use crate::endpoint::quic;
 use crate::endpoint::resolve::{resolve, unspecified};
 use crate::exit::Failure;
 use punctual_uri::{Mode, SrtTarget};
@@ -61,21 +60,9 @@ pub(crate) async fn listen(
     })
     .await?;
     tracing::info!("listening on {}", listener.local_addr());
-    announce_certificate(target);
+    quic::announce_certificate(target);
     Ok(listener)
 }
-
-/// Logs the hash of a listener's certificate, by which callers can pin it.
-#[cfg(feature = "quic")]
-pub(crate) fn announce_certificate(target: &SrtTarget) {
-    let Carriage::Quic(config) = &target.port_config.carriage else { return };
-    if let Some(hash) = config.server.as_ref().and_then(ServerTls::hash) {
-        tracing::info!("callers can verify this listener by `certhash={hash}`");
-    }
-}
-
-#[cfg(not(feature = "quic"))]
-pub(crate) const fn announce_certificate(_target: &SrtTarget) {}
 
 /// Logs the peer and the settings that both ends agreed on.
 pub(crate) fn announce(socket: &Socket) {
@@ -93,7 +80,8 @@ pub(crate) fn announce(socket: &Socket) {
     } else {
         String::new()
     };
-    let (peer, carriage) = (socket.peer_addr(), carriage(socket));
+    let carriage = if quic::of_socket(socket).is_some() { " over QUIC" } else { "" };
+    let peer = socket.peer_addr();
     tracing::info!(
         "connected with {peer} (SRT {major}.{minor}.{patch}{carriage}{stream}){latency}"
     );
@@ -104,15 +92,4 @@ pub(crate) fn announce(socket: &Socket) {
             peer
         );
     }
-}
-
-/// The carriage of a connection if it is not UDP.
-#[cfg(feature = "quic")]
-fn carriage(socket: &Socket) -> String {
-    socket.quic_info().map_or_else(String::new, |_| " over QUIC".to_owned())
-}
-
-#[cfg(not(feature = "quic"))]
-const fn carriage(_socket: &Socket) -> &'static str {
-    ""
 }

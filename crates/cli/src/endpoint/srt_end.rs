@@ -2,7 +2,9 @@
 
 use punctual::{Group, GroupReport, LinkReport, Socket, Statistics};
 
-use crate::endpoint::Writer;
+use punctual_stats::QuicStatistics;
+
+use crate::endpoint::{Writer, quic};
 
 /// A connection, or a group of them.
 #[derive(Clone)]
@@ -20,6 +22,8 @@ pub(crate) struct Row {
     /// The peer's address; empty for a group, which has several.
     pub(crate) peer: String,
     pub(crate) statistics: Statistics,
+    /// The statistics of the QUIC connection that carries it.
+    pub(crate) quic: Option<QuicStatistics>,
 }
 
 impl SrtEnd {
@@ -77,16 +81,19 @@ impl SrtEnd {
             Self::Socket(socket) => {
                 let id = socket.info().socket_id.value();
                 let peer = socket.peer_addr().to_string();
-                vec![Row { id, weight: 0, peer, statistics: socket.statistics() }]
+                let quic = quic::of_socket(socket);
+                vec![Row { id, weight: 0, peer, statistics: socket.statistics(), quic }]
             }
             Self::Group(group) => {
                 let report = group.report();
                 let statistics = whole(&report);
-                let all = Row { id: group.id(), weight: 0, peer: String::new(), statistics };
+                let (id, peer) = (group.id(), String::new());
+                let all = Row { id, weight: 0, peer, statistics, quic: None };
                 let links = report.links.into_iter().map(|link| Row {
                     id: link.socket_id,
                     weight: link.weight,
                     peer: link.remote.to_string(),
+                    quic: quic::of_link(&link),
                     statistics: link.statistics,
                 });
                 std::iter::once(all).chain(links).collect()

@@ -11,7 +11,7 @@ use super::retry::Retries;
 use crate::args::StatsArgs;
 use crate::endpoint::{SrtEnd, srt};
 use crate::exit::Failure;
-use crate::stats::StatsFile;
+use crate::stats::StatsFiles;
 use crate::stop::Stop;
 
 /// The work that is done over a connection.
@@ -36,7 +36,7 @@ pub(crate) struct Sessions {
     target: SrtTarget,
     listener: Option<Listener>,
     retries: Retries,
-    stats: Option<StatsFile>,
+    stats: Option<StatsFiles>,
     stop: Stop,
     /// The last connection.
     socket: Option<Socket>,
@@ -54,7 +54,7 @@ impl Sessions {
         reconnect: bool,
         stats: &StatsArgs,
     ) -> Result<Self, Failure> {
-        let stats = StatsFile::open(stats, false)?;
+        let stats = StatsFiles::open(stats, false)?;
         let stop = Stop::on_signals(None);
         let retries = Retries::new(reconnect);
         Ok(Self { uri, target, listener: None, retries, stats, stop, socket: None })

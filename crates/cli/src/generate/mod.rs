@@ -15,7 +15,7 @@ use crate::connections::{self, Streams};
 use crate::endpoint::{Connection, Opener, Reader, Role, Writer};
 use crate::exit::Failure;
 use crate::live::{Live, Way};
-use crate::stats::StatsFile;
+use crate::stats::StatsFiles;
 use crate::stop::Stop;
 use pace::Pace;
 use payload::Payloads;
@@ -32,7 +32,7 @@ pub(crate) async fn run(args: GenerateArgs, quiet: bool) -> Result<(), Failure> 
     let existing = args.output_files.existing();
     let openers = openers.into_iter().map(move |opener| opener.with_existing(existing));
     let command = Arc::new(Generate {
-        stats: StatsFile::open(&args.stats, grouped)?,
+        stats: StatsFiles::open(&args.stats, grouped)?,
         live: Live::start(quiet),
         stop: Stop::on_signals(None),
         timer: SharedTimer::new(args.coalesce)?,
@@ -48,7 +48,7 @@ struct Generate {
     args: GenerateArgs,
     pace: Pace,
     timer: SharedTimer,
-    stats: Option<StatsFile>,
+    stats: Option<StatsFiles>,
     live: Live,
     stop: Stop,
 }

@@ -13,7 +13,7 @@ use crate::connections::{self, Streams};
 use crate::endpoint::{Connection, Opener, Role};
 use crate::exit::Failure;
 use crate::live::{Live, Way};
-use crate::stats::StatsFile;
+use crate::stats::StatsFiles;
 use crate::stop::Stop;
 use measure::{Measurement, MetricsFile};
 use punctual_uri::Uri;
@@ -25,7 +25,7 @@ pub(crate) async fn run(args: ReceiveArgs, quiet: bool) -> Result<(), Failure> {
     let grouped = openers.iter().any(Opener::is_grouped);
     let coalesce = args.coalesce;
     let command = Arc::new(Receive {
-        stats: StatsFile::open(&args.stats, grouped)?,
+        stats: StatsFiles::open(&args.stats, grouped)?,
         metrics: MetricsFile::open(&args.metrics)?,
         live: Live::start(quiet),
         stop: Stop::on_signals(args.duration()),
@@ -39,7 +39,7 @@ pub(crate) async fn run(args: ReceiveArgs, quiet: bool) -> Result<(), Failure> {
 
 struct Receive {
     args: ReceiveArgs,
-    stats: Option<StatsFile>,
+    stats: Option<StatsFiles>,
     metrics: Option<MetricsFile>,
     live: Live,
     stop: Stop,

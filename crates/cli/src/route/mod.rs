@@ -19,7 +19,7 @@ use crate::args::{EndOfRoute, Pace, RouteArgs};
 use crate::endpoint::{Connection, Opener, Pacing, Role, is_same_file};
 use crate::exit::Failure;
 use crate::live::{Live, Way};
-use crate::stats::StatsFile;
+use crate::stats::StatsFiles;
 use crate::stop::Stop;
 use carry::Flow;
 use destination::Destination;
@@ -35,7 +35,7 @@ pub(crate) async fn run(args: Box<RouteArgs>, quiet: bool) -> Result<(), Failure
     let (source, sinks) = openers(&args)?;
     let grouped = std::iter::once(&source).chain(&sinks).any(Opener::is_grouped);
     let shared = Arc::new(Shared {
-        stats: StatsFile::open(&args.stats, grouped)?,
+        stats: StatsFiles::open(&args.stats, grouped)?,
         live: Live::start(quiet || sinks.iter().all(|sink| is_terminal_output(sink.uri()))),
         stop: Stop::on_signals(args.duration()),
         reconnect: args.reconnect,
@@ -142,7 +142,7 @@ async fn end(
 
 /// The common parts of all ends of a route.
 struct Shared {
-    stats: Option<StatsFile>,
+    stats: Option<StatsFiles>,
     live: Live,
     stop: Stop,
     reconnect: bool,

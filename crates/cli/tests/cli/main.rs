@@ -21,6 +21,8 @@ mod masses;
 mod plot;
 mod probe;
 mod program;
+#[cfg(feature = "quic")]
+mod quic;
 mod recordings;
 mod secrets;
 mod streams;

@@ -63,6 +63,9 @@ pub struct LinkReport {
     pub remote: SocketAddr,
     /// The statistics of the link's connection.
     pub statistics: Statistics,
+    /// The state and the statistics of the QUIC connection that carries the link; `None` over UDP.
+    #[cfg(feature = "quic")]
+    pub quic: Option<crate::quic::QuicInfo>,
 }
 
 /// The state and the statistics of a [`Group`](super::Group), all at one moment.
@@ -88,6 +91,8 @@ impl LinkReport {
             local: socket.local_addr(),
             remote: socket.peer_addr(),
             statistics: socket.statistics(),
+            #[cfg(feature = "quic")]
+            quic: socket.quic_info(),
         }
     }
 }

@@ -138,7 +138,7 @@ mod tests {
 
     fn sample(packets: u64) -> Sample {
         let statistics = punctual_proto::Statistics::default;
-        let mut sample = Sample { total: statistics(), interval: statistics() };
+        let mut sample = Sample { total: statistics(), interval: statistics(), quic: None };
         sample.total.elapsed = Duration::from_secs(1);
         sample.total.rtt = Duration::from_micros(20_125);
         sample.interval.packets_sent = packets;

@@ -21,7 +21,7 @@ fn error(text: &str) -> String {
 #[test]
 fn rows_that_are_written_are_read_back() {
     let statistics = punctual_proto::Statistics::default;
-    let mut sample = Sample { total: statistics(), interval: statistics() };
+    let mut sample = Sample { total: statistics(), interval: statistics(), quic: None };
     sample.total.rtt = std::time::Duration::from_micros(20_125);
     sample.interval.packets_sent = 520;
     let rows: Vec<String> = (0..3)

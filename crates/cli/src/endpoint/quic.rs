@@ -1,0 +1,60 @@
+//! SRT over QUIC: the hash of a listener's certificate, and the statistics of QUIC.
+//!
+//! Without the feature `quic` there is none of it.
+
+use punctual::{LinkReport, Socket};
+use punctual_stats::QuicStatistics;
+use punctual_uri::SrtTarget;
+
+/// Logs the hash of a listener's certificate, by which callers can pin it.
+#[cfg(feature = "quic")]
+pub(crate) fn announce_certificate(target: &SrtTarget) {
+    let punctual::Carriage::Quic(config) = &target.port_config.carriage else { return };
+    let server = config.server.as_ref();
+    if let Some(hash) = server.and_then(punctual::quic::ServerTls::hash) {
+        tracing::info!("callers can verify this listener by `certhash={hash}`");
+    }
+}
+
+/// The statistics of the QUIC connection that carries `socket`.
+#[cfg(feature = "quic")]
+pub(crate) fn of_socket(socket: &Socket) -> Option<QuicStatistics> {
+    socket.quic_info().map(|info| statistics(&info))
+}
+
+/// The statistics of the QUIC connection that carries a link of a group.
+#[cfg(feature = "quic")]
+pub(crate) fn of_link(link: &LinkReport) -> Option<QuicStatistics> {
+    link.quic.as_ref().map(statistics)
+}
+
+#[cfg(feature = "quic")]
+fn statistics(info: &punctual::quic::QuicInfo) -> QuicStatistics {
+    QuicStatistics {
+        peer: info.remote,
+        protocol: info.protocol.map_or("", punctual::quic::Protocol::name),
+        byteMTU: info.mtu,
+        byteMaxDatagram: info.largest_datagram.unwrap_or_default(),
+        rtt: info.rtt,
+        byteCongestionWindow: info.congestion_window,
+        pktSent: info.packets_sent,
+        pktLost: info.packets_lost,
+        dgramSent: info.datagrams_sent,
+        dgramSndDrop: info.datagrams_dropped,
+        msgSent: info.messages_sent,
+        mtuFalls: info.black_holes,
+    }
+}
+
+#[cfg(not(feature = "quic"))]
+pub(crate) const fn announce_certificate(_: &SrtTarget) {}
+
+#[cfg(not(feature = "quic"))]
+pub(crate) const fn of_socket(_: &Socket) -> Option<QuicStatistics> {
+    None
+}
+
+#[cfg(not(feature = "quic"))]
+pub(crate) const fn of_link(_: &LinkReport) -> Option<QuicStatistics> {
+    None
+}
