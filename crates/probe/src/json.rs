@@ -137,15 +137,22 @@ fn recommended(recommendation: &Recommendation, uris: &Uris) -> Value {
         "both_ends": recommendation.both_ends.as_ref().map(both_ends),
         "why": why,
         "warnings": recommendation.warnings,
-        "uris": {
-            "punctual": uris.punctual,
-            "punctual_listener": uris.punctual_listener,
-            "srt_live_transmit": uris.srt_live_transmit,
-            "srt_live_transmit_listener": uris.srt_live_transmit_listener,
-            "ffmpeg": uris.ffmpeg,
-            "obs": uris.obs,
-        },
+        "uris": uris_of(uris),
     })
+}
+
+fn uris_of(uris: &Uris) -> Value {
+    let mut all = json!({
+        "punctual": uris.punctual,
+        "punctual_listener": uris.punctual_listener,
+    });
+    if let Some(others) = &uris.others {
+        all["srt_live_transmit"] = json!(others.srt_live_transmit);
+        all["srt_live_transmit_listener"] = json!(others.srt_live_transmit_listener);
+        all["ffmpeg"] = json!(others.ffmpeg);
+        all["obs"] = json!(others.obs);
+    }
+    all
 }
 
 fn both_ends(both_ends: &BothEnds) -> Value {

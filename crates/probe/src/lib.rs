@@ -46,5 +46,5 @@ pub use recommend::{
 };
 pub use report::{LinkSample, Report, Totals};
 pub use reporter::Reporter;
-pub use uris::Uris;
+pub use uris::{OtherPrograms, Uris};
 pub use why::{describe, percent};

@@ -14,6 +14,13 @@ pub struct Uris {
     pub punctual: String,
     /// For the listener, if it is Punctual.
     pub punctual_listener: String,
+    /// For other programs; `None` over a carriage that they do not speak.
+    pub others: Option<OtherPrograms>,
+}
+
+/// A recommendation as URIs of other programs.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct OtherPrograms {
     /// For srt-live-transmit as the sender.
     pub srt_live_transmit: String,
     /// For srt-live-transmit as the listener.
@@ -25,10 +32,11 @@ pub struct Uris {
 }
 
 impl Recommendation {
-    /// URIs to call `address`, a host and port, with these settings. `extra` are more keys and
-    /// values, as they stand in a URI: the stream ID, say. With a `mode` among them the two ends
-    /// meet in a rendezvous, and the URI of the other one has `HERE` for this end's host.
-    pub fn uris(&self, address: &str, extra: &[(String, String)]) -> Uris {
+    /// URIs to call `address`, a host and port, with these settings. The scheme is `srt`, or
+    /// `srt+quic`, which other programs do not speak. `extra` are more keys and values in the form
+    /// of a URI, such as the stream ID. With a `mode` among them the two ends meet in a rendezvous,
+    /// and the URI of the other one has `HERE` for this end's host.
+    pub fn uris(&self, scheme: &str, address: &str, extra: &[(String, String)]) -> Uris {
         let port = address.rsplit_once(':').map_or(address, |(_, port)| port);
         // In a rendezvous the other end names this one, which it has to fill in.
         let meets = extra.iter().any(|(key, _)| key == "rendezvous" || key == "mode");
@@ -36,7 +44,7 @@ impl Recommendation {
         let own = own.map_or(port, |(_, own)| own);
         let listen = if meets { format!("HERE:{own}") } else { format!(":{port}") };
         let sender = |both_ends: Option<&BothEnds>| {
-            let mut query = Query::new(address);
+            let mut query = Query::new(scheme, address);
             if let Some(both_ends) = both_ends {
                 query.add_all(&both_ends.need.deadline_keys(None));
             } else {
@@ -51,7 +59,7 @@ impl Recommendation {
             query.0
         };
         let listener = |both_ends: Option<&BothEnds>| {
-            let mut query = Query::new(&listen);
+            let mut query = Query::new(scheme, &listen);
             let latency = both_ends.map_or(self.latency, |it| it.need.latency);
             query.add("latency", latency.as_millis());
             if meets {
@@ -66,7 +74,12 @@ impl Recommendation {
             query.add_unless("lossmaxttl", self.reorder_tolerance, 0);
             query.0
         };
-        let mut ffmpeg = Query::new(address);
+        let punctual = sender(self.both_ends.as_ref());
+        let punctual_listener = listener(self.both_ends.as_ref());
+        if scheme != "srt" {
+            return Uris { punctual, punctual_listener, others: None };
+        }
+        let mut ffmpeg = Query::new(scheme, address);
         if !meets {
             ffmpeg.add("mode", "caller");
         }
@@ -74,14 +87,13 @@ impl Recommendation {
         ffmpeg.add("pkt_size", self.payload);
         self.add_sender(&mut ffmpeg, self.send_buffer);
         ffmpeg.add_all(extra);
-        Uris {
-            punctual: sender(self.both_ends.as_ref()),
-            punctual_listener: listener(self.both_ends.as_ref()),
+        let others = OtherPrograms {
             srt_live_transmit: sender(None),
             srt_live_transmit_listener: listener(None),
             obs: ffmpeg.0.clone(),
             ffmpeg: ffmpeg.0,
-        }
+        };
+        Uris { punctual, punctual_listener, others: Some(others) }
     }
 
     fn add_sender(&self, query: &mut Query, buffer: Buffer) {
@@ -107,8 +119,8 @@ impl Algorithm {
 struct Query(String);
 
 impl Query {
-    fn new(address: &str) -> Self {
-        Self(format!("srt://{address}"))
+    fn new(scheme: &str, address: &str) -> Self {
+        Self(format!("{scheme}://{address}"))
     }
 
     fn add(&mut self, key: &str, value: impl Display) {

@@ -193,9 +193,9 @@ fn report(
         if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.clone() };
     let address = format!("{host}:{}", target.port);
     let recommendation = recommend(measurement, &args.constraints());
-    let uris = recommendation
-        .as_ref()
-        .map(|recommendation| recommendation.uris(&address, &kept_keys(target, &uri.to_string())));
+    let scheme = if target.port_config.carriage.is_udp() { "srt" } else { "srt+quic" };
+    let kept = kept_keys(target, &uri.to_string());
+    let uris = recommendation.as_ref().map(|it| it.uris(scheme, &address, &kept));
     let both = match (&recommendation, &uris) {
         (Ok(recommendation), Ok(uris)) => Ok((recommendation, uris)),
         (Err(error), _) => Err(*error),

@@ -191,10 +191,13 @@ fn copied(text: &mut String, recommendation: &Recommendation, uris: &Uris) {
     let quoted = |uri: &str| format!("'{uri}'");
     row(text, "Punctual both ends", &quoted(&uris.punctual));
     row(text, "  listening", &quoted(&uris.punctual_listener));
-    row(text, "srt-live-transmit", &quoted(&uris.srt_live_transmit));
-    row(text, "  listening", &quoted(&uris.srt_live_transmit_listener));
-    row(text, "FFmpeg", &quoted(&uris.ffmpeg));
-    row(text, "OBS, server", &uris.obs);
+    let Some(others) = &uris.others else {
+        return row(text, "", "A listener needs its cert and key, too, if it has any.");
+    };
+    row(text, "srt-live-transmit", &quoted(&others.srt_live_transmit));
+    row(text, "  listening", &quoted(&others.srt_live_transmit_listener));
+    row(text, "FFmpeg", &quoted(&others.ffmpeg));
+    row(text, "OBS, server", &others.obs);
     let micros = recommendation.latency.as_micros();
     let note = format!("FFmpeg and OBS count the latency in microseconds: {micros}");
     row(text, "", &note);

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use punctual_netem::{Loss, PathProfile, presets};
 use punctual_probe::{
-    BothEnds, Constraints, Expected, Measurement, Peer, ProbeConfig, Recommendation, StepKind,
-    StepResult, Verdict, document, recommend,
+    BothEnds, Constraints, Expected, Measurement, OtherPrograms, Peer, ProbeConfig, Recommendation,
+    StepKind, StepResult, Verdict, document, recommend,
 };
 use punctual_proto::{Config, MaxBandwidth, RetransmitAlgorithm};
 use punctual_sim::{End, HostConfig, RateSchedule, StreamConfig, StreamOutcome, Transport, World};
@@ -228,15 +228,19 @@ fn punctual_peers_are_advised_less_latency_than_other_programs() {
     let it = recommend(&measurement, &Constraints::default()).expect("enough was measured");
     let both_ends = it.both_ends.expect("something better");
     assert!(both_ends.need.latency < it.latency && both_ends.need.overhead < 0.06, "{both_ends:?}");
-    let uris = it.uris("host:4200", &[]);
+    let uris = it.uris("srt", "host:4200", &[]);
     let latency = format!("?latency={}", both_ends.need.latency.as_millis());
     assert!(uris.punctual.contains(&format!("{latency}&retransmitalgo=deadline")), "{uris:?}");
     assert!(uris.punctual_listener.contains(&latency), "{uris:?}");
-    let others = [&uris.srt_live_transmit, &uris.srt_live_transmit_listener, &uris.ffmpeg];
-    for uri in others {
+    let others = uris.others.as_ref().expect("they speak SRT over UDP");
+    let OtherPrograms { srt_live_transmit, srt_live_transmit_listener, ffmpeg, .. } = others;
+    for uri in [srt_live_transmit, srt_live_transmit_listener, ffmpeg] {
         assert!(uri.contains(&format!("latency={}", it.latency.as_millis())), "{uris:?}");
         assert!(!uri.contains("deadline") && !uri.contains("losstarget"), "{uris:?}");
     }
+    let over_quic = it.uris("srt+quic", "host:443", &[]);
+    assert!(over_quic.punctual.starts_with("srt+quic://host:443?latency="), "{over_quic:?}");
+    assert_eq!(over_quic.others, None);
     let why = it.why.iter().find(|why| why.setting == "both_ends").expect("a reason");
     assert!(why.text.starts_with("deadline-aware retransmission"), "{why:?}");
     assert!(it.why.iter().all(|why| !why.text.contains("  ")), "{:?}", it.why);
@@ -288,7 +292,7 @@ fn a_link_without_a_steady_rate_is_reported_in_words_and_json() {
     let it = recommend(&measurement, &Constraints::default()).expect("enough was measured");
     let said = it.warnings.iter().any(|text| text.contains("no steady rate was found"));
     assert!(said, "{:?}", it.warnings);
-    let json = document(&measurement, Ok((&it, &it.uris("h:1", &[]))));
+    let json = document(&measurement, Ok((&it, &it.uris("srt", "h:1", &[]))));
     assert!(json["sustained_bps"].is_null() && json["changes"] == true, "{json}");
     let warning = json["recommendation"]["warnings"][1].as_str().expect("a warning");
     assert!(warning.contains("no steady rate was found"), "{warning}");

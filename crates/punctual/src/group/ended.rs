@@ -66,6 +66,8 @@ mod tests {
             local: ([127, 0, 0, 1], 1).into(),
             remote: ([127, 0, 0, 1], port).into(),
             statistics,
+            #[cfg(feature = "quic")]
+            quic: None,
         }
     }
 
