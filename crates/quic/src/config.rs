@@ -83,7 +83,7 @@ impl Default for TransportConfig {
     }
 }
 
-/// The round-trip time before any is measured: a first packet that is lost is sent again after
+/// The round-trip time before any is measured: a first packet that is lost is repeated after
 /// three times as long. RFC 9002 recommends 333 ms, for which a call over a lossy path waits a
 /// second.
 const INITIAL_RTT: Duration = Duration::from_millis(100);

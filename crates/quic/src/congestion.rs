@@ -56,7 +56,7 @@ impl ControllerFactory for CountingFactory {
     }
 }
 
-/// A controller that counts what was acknowledged, which quinn's statistics do not tell.
+/// A controller that counts the acknowledged bytes, which quinn's statistics lack.
 struct Counting {
     inner: Box<dyn Controller>,
     acknowledged: u64,

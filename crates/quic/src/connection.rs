@@ -113,7 +113,7 @@ pub struct ConnectionInfo {
     pub black_holes: u64,
 }
 
-/// What a connection did since the endpoint last asked.
+/// A change of a connection, for its endpoint.
 #[derive(Debug)]
 pub(crate) enum Progress {
     /// The handshake is complete.
@@ -140,7 +140,7 @@ pub(crate) struct Connection {
     /// Datagrams that were queued when the path became too small for them.
     oversized: Vec<Bytes>,
     remote: SocketAddr,
-    /// When the endpoint wakes the connection up.
+    /// The instant at which the endpoint wakes the connection up.
     pub(crate) timer: Option<Instant>,
     pub(crate) is_queued: bool,
 }
@@ -235,7 +235,7 @@ impl Connection {
         self.quinn.close(now, VarInt::from_u32(code), Bytes::copy_from_slice(reason.as_bytes()));
     }
 
-    /// Handles quinn's events. Returns what the endpoint is to do next.
+    /// Handles quinn's events. Returns the next change that the endpoint has to handle.
     pub(crate) fn poll(&mut self) -> Option<Progress> {
         while let Some(event) = self.quinn.poll() {
             match event {

@@ -43,7 +43,7 @@ impl Messages {
         self.open_streams(connection);
     }
 
-    /// Messages that were sent, those that wait included.
+    /// Messages that were sent or wait.
     pub(crate) const fn sent(&self) -> u64 {
         self.sent
     }

@@ -8,11 +8,11 @@ use punctual_units::Instant;
 const LEAST: Duration = Duration::from_millis(50);
 const MOST: Duration = Duration::from_millis(500);
 
-/// Watches a connection that sends datagrams of which none is acknowledged. When the path has
-/// become too small for its datagrams, each packet with one is lost, also those that QUIC sends to
-/// find out. Without an acknowledgement nothing is declared lost, and the fall of the MTU remains
-/// unnoticed for seconds. A small packet gets through and is acknowledged; the packets that were
-/// lost before it then show the new MTU.
+/// Watches a connection that sends datagrams and gets no acknowledgement. When the path has become
+/// too small for its datagrams, each packet with one is lost, and so are QUIC's own probes, which
+/// have the same size. Without an acknowledgement no packet is declared lost, and the fall of the
+/// MTU remains unnoticed for seconds. A small packet arrives and is acknowledged; the packets that
+/// were lost before it then show the new MTU.
 #[derive(Debug, Default)]
 pub(crate) struct PathProbe {
     /// The next check; `None` while no datagrams are sent.

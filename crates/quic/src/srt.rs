@@ -197,8 +197,8 @@ impl SrtEndpoint {
         self.quic.poll_transmit(now, max_segments, buffer)
     }
 
-    /// Puts the packets that SRT sends now into DATAGRAM frames, and those that are too long for
-    /// one into streams, if the peer takes them from there.
+    /// Puts the packets that SRT sends now into DATAGRAM frames. Packets that are too long for one
+    /// are put into streams, if the peer reads them there.
     fn hand_srt_packets_over(&mut self, now: Instant, max_segments: usize) {
         let mut buffer = Vec::new();
         while let Some(transmit) = self.srt.poll_transmit(now, max_segments, &mut buffer) {

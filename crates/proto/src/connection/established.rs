@@ -189,7 +189,7 @@ impl Established {
     }
 
     /// The peer has moved from the path `from`. Control packets that were sent there since are
-    /// lost, so that ACK and NAKs are sent again.
+    /// lost, so that ACK and NAKs are repeated.
     pub(super) fn note_move(&mut self, now: Instant, from: PathId) {
         if let Some(updates) = &mut self.path_updates {
             updates.moved(now, from);
@@ -596,13 +596,13 @@ impl Established {
     pub(super) fn wants_to_write(&self, now: Instant) -> bool {
         self.is_live()
             && (self.has_control()
-                || self.lifetime.owes_shutdown()
-                || self.receiver.owes_nak_copy(now)
+                || self.lifetime.shutdown_is_due()
+                || self.receiver.nak_copy_is_due(now)
                 || self.sender.next_send().is_due(now))
     }
 
     /// Whether an ACK waits to be written.
-    pub(super) const fn owes_ack(&self) -> bool {
+    pub(super) const fn ack_is_due(&self) -> bool {
         self.pending.ack
     }
 
@@ -612,12 +612,12 @@ impl Established {
             || self.pending.any()
             || self.receiver.has_feedback()
             || self.sender.has_drop_request()
-            || self.owes_key_request()
+            || self.key_request_is_due()
     }
 
     /// Whether an announcement of a key waits to be written.
-    fn owes_key_request(&self) -> bool {
-        self.crypt.as_ref().is_some_and(|crypt| crypt.sealing.owes_request())
+    fn key_request_is_due(&self) -> bool {
+        self.crypt.as_ref().is_some_and(|crypt| crypt.sealing.request_is_due())
     }
 
     /// Writes datagrams as far as the batch has room, control packets first. Returns whether it
@@ -643,7 +643,7 @@ impl Established {
                 }
                 self.lifetime.note_sent(out.now);
                 // A data packet makes no other control packets due than these two.
-                only_data = !self.response.precedes_data() && !self.owes_key_request();
+                only_data = !self.response.precedes_data() && !self.key_request_is_due();
             }
             if !out.batch.add(out.buffer, before) {
                 return false;
@@ -728,7 +728,7 @@ impl Established {
             return true;
         }
         let rtt = self.rtt.estimate().smoothed;
-        let crypt = self.crypt.as_mut().filter(|crypt| crypt.sealing.owes_request());
+        let crypt = self.crypt.as_mut().filter(|crypt| crypt.sealing.request_is_due());
         let Some(body) = crypt.and_then(|crypt| crypt.sealing.take_request(out.now, rtt)) else {
             return false;
         };
@@ -740,7 +740,7 @@ impl Established {
     /// Writes the copies of SHUTDOWN that are due, as far as the batch has room. Returns whether it
     /// still has. The connection ends with the last copy.
     fn write_shutdowns(&mut self, out: &mut Output<'_>, signals: &mut Signals) -> bool {
-        while self.lifetime.owes_shutdown() {
+        while self.lifetime.shutdown_is_due() {
             let before = out.buffer.len();
             out.emit(out.now, self.peer(), Control::Shutdown);
             self.lifetime.note_sent(out.now);

@@ -37,8 +37,8 @@ impl Failed {
         Self { refusal, ..Self::new(CloseReason::Incompatible(reason), None) }
     }
 
-    /// This end has given up a call; `withdrawal` tells the listener so. It is sent several times,
-    /// because nothing answers it.
+    /// This end has given up a call. `withdrawal` announces it to the listener, several times,
+    /// because there is no answer to it.
     pub(super) fn given_up(
         reason: CloseReason,
         half_open_peer: Option<SocketId>,

@@ -58,7 +58,7 @@ impl Filtering {
         if header.msgno == MsgNo::CONTROL || !receiver.is_far_ahead(header.seq) {
             self.filter.handle(header, &payload, findings);
         }
-        self.ignored += u64::from(std::mem::take(&mut findings.odd));
+        self.ignored += u64::from(std::mem::take(&mut findings.is_invalid));
         let mut moved = !findings.rebuilt.is_empty() || !findings.lost.is_empty();
         // The packet precedes the packets that were rebuilt from it: they fill the gap that it
         // opens.

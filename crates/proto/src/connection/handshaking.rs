@@ -137,7 +137,7 @@ impl Handshaking {
         match &mut self.role {
             Role::Caller(caller) => caller.handle(now, timestamp, handshake, config),
             Role::Rendezvous(rendezvous) => {
-                rendezvous.hear(handshake, dest);
+                rendezvous.handle_handshake(handshake, dest);
                 rendezvous.handle(now, timestamp, handshake, config, path)
             }
         }

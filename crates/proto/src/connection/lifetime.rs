@@ -160,8 +160,8 @@ impl Lifetime {
         self.phase = Phase::Ended(reason);
     }
 
-    /// The next step towards the end. SHUTDOWN goes out when the last message has been read at the
-    /// other end: `is_flushed` tells whether all were acknowledged, and `transit` is the time from
+    /// The next step towards the end. SHUTDOWN is sent when the last message has been delivered at
+    /// the other end. `is_flushed`: all messages were acknowledged. `transit` is the time from
     /// their submission to their delivery there.
     pub(super) fn closing(&mut self, now: Instant, is_flushed: bool, transit: Duration) -> Closing {
         match self.phase {
@@ -185,7 +185,7 @@ impl Lifetime {
     }
 
     /// Whether a copy of SHUTDOWN is to be sent.
-    pub(super) const fn owes_shutdown(&self) -> bool {
+    pub(super) const fn shutdown_is_due(&self) -> bool {
         self.shutdowns > 0
     }
 
@@ -234,7 +234,8 @@ mod tests {
         assert_eq!(lifetime.closing(at(60), true, TRANSIT), Closing::Lingers(at(290)));
         assert_eq!(lifetime.closing(at(290), true, TRANSIT), Closing::ShutsDown);
         assert_eq!(lifetime.closing(at(290), true, TRANSIT), Closing::None);
-        let sent = (1..).take_while(|_| lifetime.owes_shutdown() && !lifetime.note_shutdown_sent());
+        let sent =
+            (1..).take_while(|_| lifetime.shutdown_is_due() && !lifetime.note_shutdown_sent());
         assert_eq!(sent.count() + 1, usize::from(SHUTDOWNS));
     }
 

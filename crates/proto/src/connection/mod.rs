@@ -1,4 +1,4 @@
-//! One connection, whatever its state: handshaking, established or failed.
+//! One connection in any state: handshaking, established or failed.
 
 pub(crate) mod batch;
 pub(crate) mod crypt;
@@ -72,7 +72,7 @@ enum State {
     Failed(Box<Failed>),
 }
 
-/// What a link has from its group.
+/// The state that a link gets from its group.
 #[derive(Clone, Copy, Debug)]
 struct GroupLink {
     /// The group's correction for the peer's clock, nanoseconds.
@@ -329,8 +329,8 @@ impl Connection {
     }
 
     /// Whether an ACK waits to be written.
-    pub(crate) fn owes_ack(&self) -> bool {
-        matches!(&self.state, State::Established(live) if live.owes_ack())
+    pub(crate) fn ack_is_due(&self) -> bool {
+        matches!(&self.state, State::Established(live) if live.ack_is_due())
     }
 
     /// Takes a message for sending; [`schedule_after_send`](Self::schedule_after_send) follows

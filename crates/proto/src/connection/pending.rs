@@ -1,4 +1,4 @@
-//! Control packets that wait to be written, besides those that the two halves keep themselves.
+//! Control packets that wait to be written, except those of the two halves.
 
 use punctual_wire::{AckNo, Control};
 

@@ -368,7 +368,7 @@ impl Endpoint {
         // written at once.
         match connection.recv(now, now + self.early_delivery) {
             Ok(Some(message)) => {
-                if connection.owes_ack() {
+                if connection.ack_is_due() {
                     self.enqueue(now, index);
                 }
                 Ok(Some(message))

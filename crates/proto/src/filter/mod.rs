@@ -30,7 +30,7 @@ pub(crate) trait SendFilter: Debug + Send {
     fn feed(&mut self, header: &DataHeader, payload: &[u8]);
 
     /// Whether a parity packet waits. It has to be sent before the next original.
-    fn owes(&self) -> bool;
+    fn has_parity_due(&self) -> bool;
 
     /// Appends the next parity packet, with its header, to `out`; `false` if none waits.
     fn write(&mut self, out: &mut Vec<u8>) -> bool;
@@ -53,7 +53,7 @@ pub(crate) struct Findings {
     /// once. They can still be rebuilt later, by way of other rebuilt packets.
     pub(crate) lost: Vec<(SeqNo, SeqNo)>,
     /// The packet is invalid for the filter.
-    pub(crate) odd: bool,
+    pub(crate) is_invalid: bool,
 }
 
 impl Fec {

@@ -60,7 +60,7 @@ impl ReceiveFilter for FecReceiver {
         if header.msgno == MsgNo::CONTROL {
             match Parity::parse(header, payload) {
                 Some((cover, parity)) => self.take_parity(header.seq, cover, parity, findings),
-                None => findings.odd = true,
+                None => findings.is_invalid = true,
             }
             return;
         }
@@ -122,7 +122,7 @@ impl FecReceiver {
         let limit = self.data_end + PARITY_AHEAD + 2 * self.grid.cols();
         let Some(position) = self.position(seq).filter(|at| *at < limit) else { return };
         let Some(group) = self.group_of(position, cover) else {
-            findings.odd = true;
+            findings.is_invalid = true;
             self.note_misfit(position, cover);
             return;
         };
@@ -174,7 +174,7 @@ impl FecReceiver {
         let Some((key, timestamp, payload)) =
             parity.solve(others.map(|held| (&held.header, &held.payload)))
         else {
-            findings.odd = true;
+            findings.is_invalid = true;
             return None;
         };
         let neighbour = if absent == group.first { group.last() } else { group.first };

@@ -84,7 +84,7 @@ impl SendFilter for FecSender {
         }
     }
 
-    fn owes(&self) -> bool {
+    fn has_parity_due(&self) -> bool {
         self.owed_row || self.owed_column.is_some()
     }
 

@@ -84,7 +84,7 @@ fn sent(matrix: Matrix, isn: SeqNo, count: usize, seed: u32) -> Vec<(Datagram, V
                 parities.push(parsed(&out));
                 out.clear();
             }
-            assert!(!sender.owes());
+            assert!(!sender.has_parity_due());
             ((header, payload), parities)
         })
         .collect()
@@ -201,7 +201,7 @@ proptest! {
                 }
             }
         }
-        prop_assert!(!findings.odd);
+        prop_assert!(!findings.is_invalid);
         let solvable = solvable(&matrix.groups(count), known.clone(), &parity);
         let mut rebuilt = BTreeMap::new();
         for (header, payload) in &findings.rebuilt {
@@ -347,7 +347,7 @@ fn an_outage_longer_than_the_window_is_skipped() {
         }
         let rebuilt: Vec<_> = findings.rebuilt.iter().map(|(h, _)| h.seq).collect();
         assert!(rebuilt.contains(&isn.plus(1_500)), "{matrix:?}");
-        assert!(!findings.odd);
+        assert!(!findings.is_invalid);
         let reported: i32 = findings.lost.iter().map(|(a, b)| b.distance_from(*a) + 1).sum();
         assert_eq!(reported as usize + rebuilt.len(), 801, "{matrix:?}: {:?}", findings.lost);
     }
@@ -399,7 +399,7 @@ fn groups_that_start_over_at_another_position_are_found() {
             }
         }
         let rebuilt: Vec<_> = findings.rebuilt.iter().map(|(h, _)| h.seq).collect();
-        assert!(findings.odd);
+        assert!(findings.is_invalid);
         assert_eq!(rebuilt, missing, "{matrix:?}");
     }
 }

@@ -200,7 +200,7 @@ impl Balance {
             if let Some(estimator) = self.estimators.get_mut(&id) {
                 estimator.pass_over();
             }
-            // A lost message was sent again by `lose`.
+            // `lose` has sent a lost message over another link.
             if let Some(message) = self.find(msgno).cloned().filter(|_| !lost) {
                 self.resent += 1;
                 self.submit(now, other, message, actions);

@@ -169,7 +169,7 @@ impl Rendezvous {
     }
 
     /// A handshake came from the peer's address, to the socket `dest`.
-    pub(crate) fn hear(&mut self, handshake: &Handshake, dest: SocketId) {
+    pub(crate) fn handle_handshake(&mut self, handshake: &Handshake, dest: SocketId) {
         self.amplification_limit.receive(handshake.emitted_len(), dest == self.socket_id);
     }
 

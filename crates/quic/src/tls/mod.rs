@@ -193,11 +193,11 @@ pub enum PemError {
 /// The certificates of a server that a client trusts.
 #[derive(Clone, Debug)]
 pub enum Trust {
-    /// Those that one of these authorities has issued for the server's name.
+    /// Certificates for the server's name that one of these authorities has issued.
     Authorities(Vec<CertificateDer<'static>>),
-    /// The one with this digest, whatever its name, issuer and dates are.
+    /// The certificate with this digest, with any name, issuer and dates.
     Pinned(CertificateHash),
-    /// All. An attacker on the path can read and change everything.
+    /// All certificates. An attacker on the path can read and change everything.
     Insecure,
 }
 

@@ -21,7 +21,7 @@ const HEADERS: i32 = 28;
 
 pub(crate) const MS: fn(u64) -> Duration = Duration::from_millis;
 
-/// One end: its address, its machine, and what the application has seen.
+/// One end: its address, its machine, and the events that the application has got.
 pub(crate) struct End {
     pub(crate) address: SocketAddr,
     pub(crate) machine: SrtEndpoint,

@@ -1,4 +1,4 @@
-//! Certificates: the calls that succeed, and what a user reads of the others.
+//! Certificates: the calls that succeed, and the errors of the others.
 
 use punctual_quic::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use punctual_quic::tls::TlsFailure;

@@ -75,7 +75,7 @@ fn a_key_message_is_obeyed_once_and_only_if_all_of_it_is_right() {
     let new = message(&keys(Parity::Odd, 2)).to_bytes();
     assert_eq!(opening.handle_request(&new), Some(new.clone()));
     assert_eq!(opening.handle_request(&new), Some(new.clone()), "a repetition");
-    // Another parity, or another salt, around the same keys: nobody vouches for those.
+    // Another parity or another salt with the same keys: nothing authenticates them.
     for (at, to) in [(3, 1), (16, 0), (31, 0)] {
         let mut changed = new.clone();
         changed[at] = to;

@@ -132,7 +132,7 @@ impl Sealing {
     }
 
     /// Whether a key message is to be sent now.
-    pub(crate) fn owes_request(&self) -> bool {
+    pub(crate) fn request_is_due(&self) -> bool {
         self.keys.as_ref().and_then(|keys| keys.next.as_ref()).is_some_and(|next| next.owed)
     }
 
@@ -188,7 +188,7 @@ impl Keys {
         newest.unwrap_or(&self.generations[0])
     }
 
-    /// Announces the next key or takes it into use, whichever is due.
+    /// Announces the next key, or switches to it, when due.
     fn refresh(&mut self, now: Instant, seq: SeqNo, oldest: SeqNo) {
         // libsrt takes the next key into use at its time, acknowledged or not; where the message
         // was lost, the peer cannot read the packets that follow. Here the old key, which the peer

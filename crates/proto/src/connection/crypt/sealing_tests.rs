@@ -26,15 +26,15 @@ fn send(sealing: &mut Sealing, range: std::ops::Range<u32>) {
 fn a_key_message_is_repeated_ever_more_rarely_and_without_end() {
     let mut sealing = sealing();
     send(&mut sealing, 100..105);
-    assert!(!sealing.owes_request());
+    assert!(!sealing.request_is_due());
     send(&mut sealing, 105..106);
-    assert!(sealing.owes_request());
+    assert!(sealing.request_is_due());
     let rtt = Duration::from_millis(40);
     let mut now = Instant::from_millis(0);
     let mut intervals = Vec::new();
     for _ in 0..40 {
         assert!(sealing.take_request(now, rtt).is_some());
-        assert!(!sealing.owes_request() && sealing.take_request(now, rtt).is_none());
+        assert!(!sealing.request_is_due() && sealing.take_request(now, rtt).is_none());
         let next = sealing.next_request().expect("it is not answered");
         intervals.push((next - now).as_millis());
         now = next;
@@ -71,12 +71,12 @@ fn no_key_is_announced_as_long_as_the_peer_may_need_the_one_it_replaces() {
     assert!(sealing.handle_answer(&message));
     send(&mut sealing, 106..110);
     assert_eq!(sealing.flag(SeqNo::new(110)), KeyFlag::Odd);
-    // Packet 105, under the even key, may still be sent again.
+    // Packet 105, under the even key, may still be retransmitted.
     for number in 110..130 {
         sealing.sent_original(Instant::ORIGIN, SeqNo::new(number), SeqNo::new(105));
     }
-    assert!(!sealing.owes_request());
+    assert!(!sealing.request_is_due());
     assert_eq!(sealing.flag(SeqNo::new(105)), KeyFlag::Even);
     send(&mut sealing, 130..131);
-    assert!(sealing.owes_request());
+    assert!(sealing.request_is_due());
 }

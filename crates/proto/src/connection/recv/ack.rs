@@ -7,30 +7,32 @@ use punctual_wire::{AckNo, SeqNo};
 
 /// Time between full ACKs (draft section 3.2.4).
 pub(crate) const ACK_PERIOD: Duration = Duration::from_millis(10);
-/// Between two full ACKs, a light one goes out after so many packets at the least …
+/// The least number of packets between a full ACK and a light one.
 const LIGHT_ACK_PACKETS: u32 = 64;
-/// … and after this part of the room that is left. A light ACK only keeps the sender's window open;
-/// libsrt sends one each 64 packets, which wakes a sender up whose window is far from full.
+/// A light ACK is sent when packets have filled this fraction of the remaining room. It only keeps
+/// the sender's window open. libsrt sends one every 64 packets, also to a sender whose window is
+/// far from full.
 const LIGHT_ACK_SHARE: u32 = 8;
-/// ACKs that are remembered until the peer acknowledges them.
+/// The largest number of ACKs that wait for their ACKACK.
 const REMEMBERED: usize = 1_024;
 
-/// Which ACK is to be sent when, and what comes back for it.
+/// The schedule of ACKs, and the ACKs that wait for their ACKACK.
 #[derive(Debug)]
 pub(crate) struct AckState {
     next_number: AckNo,
     sent: VecDeque<SentAck>,
-    /// The number in the last timer ACK and when it was sent; at first, when the connection began.
+    /// The next sequence number in the last ACK and the instant when it was sent; at first the
+    /// instant when the connection began.
     last_sent: (SeqNo, Instant),
     last_full: Option<Instant>,
-    /// The number in the newest ACK that the peer acknowledged; `None` if it must hear of room
-    /// again.
+    /// The next sequence number in the newest ACK with an ACKACK; `None` if the peer has to get the
+    /// room of the buffer again.
     settled: Option<SeqNo>,
     /// Packets since the last ACK of any kind.
     packets: u32,
     light_due: bool,
-    /// The room that the last ACK told of.
-    told: u32,
+    /// The room, in packets, that the last ACK reported.
+    reported_room: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -58,11 +60,11 @@ impl AckState {
             settled: Some(isn),
             packets: 0,
             light_due: false,
-            told: u32::MAX,
+            reported_room: u32::MAX,
         }
     }
 
-    /// Counts a data packet towards the next light ACK; `room` packets more could be stored.
+    /// Counts a data packet towards the next light ACK; the buffer has room for `room` more.
     pub(crate) fn count_packet(&mut self, room: u32) {
         self.packets += 1;
         if self.packets >= LIGHT_ACK_PACKETS.max(room / LIGHT_ACK_SHARE) {
@@ -71,7 +73,7 @@ impl AckState {
         }
     }
 
-    /// Whether a light ACK is due; tells once.
+    /// Returns whether a light ACK is due, and takes the mark back.
     pub(crate) const fn take_light(&mut self) -> bool {
         std::mem::replace(&mut self.light_due, false)
     }
@@ -80,35 +82,36 @@ impl AckState {
         self.light_due
     }
 
-    /// When the timer's next ACK is to be looked at, if `next` is what it would acknowledge.
+    /// The instant of the next ACK, if it acknowledges the packets before `next`; `None` if the
+    /// peer knows that already.
     pub(crate) fn due(&self, now: Instant, next: SeqNo, rtt: Rtt) -> Option<Instant> {
         if self.settled == Some(next) {
             return None;
         }
         let (last, at) = self.last_sent;
-        // A round trip that takes no time must not let an unanswered ACK be repeated without end.
+        // With a round trip of zero, an ACK without an ACKACK would be repeated without a pause.
         let wait = if last == next { rtt.bound().max(ACK_PERIOD) } else { ACK_PERIOD };
         Some((at + wait).max(now))
     }
 
-    /// Whether the timer runs for an ACK of `next` that is no repetition: then it also runs, to the
-    /// same instant, for one of more.
+    /// Whether the timer runs for an ACK of `next` that is not a repetition. An ACK of a later
+    /// number would then be due at the same instant.
     pub(crate) fn counts_down(&self, next: SeqNo) -> bool {
         self.settled != Some(next) && self.last_sent.0 != next
     }
 
-    /// Whether the last ACK of the timer said something else than `next`.
+    /// Whether the last ACK had another number than `next`.
     pub(crate) fn is_news(&self, next: SeqNo) -> bool {
         self.last_sent.0 != next
     }
 
-    /// Whether an ACK that tells of room again must go out at once: the peer knows of a quarter at
-    /// most.
+    /// Whether an ACK with the new room has to be sent at once: the peer knows of a quarter of it
+    /// at most.
     pub(crate) const fn frees(&self, room: u32) -> bool {
-        room > self.told && room / 4 >= self.told
+        room > self.reported_room && room / 4 >= self.reported_room
     }
 
-    /// An ACK for `next` goes out at `now`, telling of `room`: its number and kind.
+    /// An ACK of `next` with this room is sent at `now`. Returns its number and kind.
     pub(crate) fn send(&mut self, now: Instant, next: SeqNo, room: u32) -> (AckNo, AckKind) {
         let number = self.next_number;
         self.next_number = number.next();
@@ -120,10 +123,10 @@ impl AckState {
         self.packets = 0;
         self.light_due = false;
         if self.frees(room) {
-            // Were it lost, the peer could wait for ever.
+            // If it is lost, the peer may wait for room without end.
             self.settled = None;
         }
-        self.told = room;
+        self.reported_room = room;
         let kind = match self.last_full {
             Some(last) if now < last + ACK_PERIOD => AckKind::Small,
             _ => AckKind::Full,
@@ -134,10 +137,10 @@ impl AckState {
         (number, kind)
     }
 
-    /// The peer acknowledged an ACK: the round-trip time, or `None` for a number never sent or
-    /// answered before.
+    /// An ACKACK arrived. Returns the round-trip time; `None` for the number of an ACK that was
+    /// never sent or already has an ACKACK.
     pub(crate) fn acknowledged(&mut self, now: Instant, number: AckNo) -> Option<Duration> {
-        // The newest has the number before the next; where numbers begin anew, one is left out.
+        // The newest ACK has the number before the next one. Where the numbers wrap, 0 is left out.
         let back = self.next_number.value().wrapping_sub(number.value()) & 0x7FFF_FFFF;
         let places = [back, back.saturating_sub(1)];
         let index = places
@@ -146,7 +149,7 @@ impl AckState {
             .find(|&index| self.sent.get(index).is_some_and(|ack| ack.number == number))?;
         let ack = self.sent[index];
         self.sent.drain(..=index);
-        let knows_the_room = ack.room >= self.told || ack.room > self.told / 4;
+        let knows_the_room = ack.room >= self.reported_room || ack.room > self.reported_room / 4;
         if knows_the_room {
             self.settled = Some(ack.next);
         }
@@ -187,7 +190,7 @@ mod tests {
         assert!(acks.frees(3));
         assert_eq!(acks.send(start + Duration::from_millis(3), SeqNo::new(5), 3).1, AckKind::Small);
         assert!(!acks.frees(11));
-        assert!(acks.frees(12), "four times what was told");
+        assert!(acks.frees(12), "four times the reported room");
     }
 
     #[test]

@@ -7,8 +7,8 @@ const REMEMBERED: usize = 16;
 /// Ranges of packets that the sender announced as dropped (DROPREQ, draft section 3.2.9) before it
 /// sent a packet after them.
 ///
-/// A range is believed when a packet after it arrives and none of its own packets did. Until then
-/// a wrong range costs nothing, so that a forged request moves nothing.
+/// A range counts as dropped when a packet after it arrives and no packet of the range has arrived.
+/// Until then it has no effect, so that a forged message does no harm.
 #[derive(Debug, Default)]
 pub(super) struct AnnouncedDrops {
     /// In the order of the numbers, apart from each other.

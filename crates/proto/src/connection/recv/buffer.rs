@@ -7,7 +7,7 @@ use super::tsbpd::{PeerTime, Tsbpd};
 use crate::seq_ring::SeqRing;
 use crate::seq_set::SeqSet;
 
-/// A packet that waits for its time.
+/// A packet that waits for its delivery.
 #[derive(Debug)]
 pub(crate) struct Stored {
     pub(crate) payload: Bytes,
@@ -15,8 +15,9 @@ pub(crate) struct Stored {
     pub(crate) place: MessagePart,
 }
 
-/// A packet's place: the number of its message, and how it stands in it. In the bits of a header,
-/// so that live packets, which need only the number, carry no more memory around.
+/// The part of a message that a packet carries: the message number, and the place in the message.
+/// It has the bits of the header, so that live packets, which need only the number, take no more
+/// memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct MessagePart(u32);
 
@@ -26,7 +27,7 @@ impl MessagePart {
         Self(position | (in_order as u32) << IN_ORDER_SHIFT | msgno.value())
     }
 
-    /// Of a live message, of which only the number matters.
+    /// The part of a live message, which is a whole message.
     pub(crate) const fn of_live(msgno: MsgNo) -> Self {
         Self(msgno.value())
     }
@@ -58,23 +59,23 @@ const IN_ORDER_SHIFT: u32 = 29;
 /// The result of storing a packet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Insert {
-    /// It follows the newest one, or leaves `gap` numbers out.
+    /// It is the newest one; `gap` numbers before it are missing.
     Newest { gap: u32 },
-    /// It fills a place that was missing.
+    /// It was missing.
     Filled,
     /// It is stored already.
     Duplicate,
-    /// Its place was passed: delivered or given up.
+    /// Its number was passed: delivered or dropped.
     Belated,
     /// It lies beyond the capacity.
     NoRoom,
 }
 
-/// Packets from arrival to delivery, and which are missing between them.
+/// The packets from their arrival to their delivery, and the missing ones between them.
 ///
 /// `head` is the next to be delivered and `end` follows the newest one. A number between them is
-/// stored, missing, or gone: given up, or delivered before its turn. Runs of missing and gone
-/// numbers are handled as runs, so that what one packet costs hardly grows with what it skips.
+/// stored, missing, or gone: dropped, or delivered out of order. Runs of missing and gone numbers
+/// are handled as runs, so that the cost of a packet hardly grows with the gap before it.
 #[derive(Debug)]
 pub(crate) struct ReceiveBuffer {
     ring: SeqRing<Stored>,
@@ -84,11 +85,11 @@ pub(crate) struct ReceiveBuffer {
     packets: usize,
     bytes: u64,
     limit: usize,
-    /// Numbers passed since the last delivery because they were given up.
+    /// The number of dropped packets since the last delivery.
     given_up: u32,
     /// Numbers that are neither stored nor missing.
     gone: SeqSet,
-    /// Those of them that were delivered before their turn.
+    /// Those of them that were delivered out of order.
     read_ahead: SeqSet,
 }
 
@@ -124,22 +125,22 @@ impl ReceiveBuffer {
         self.head
     }
 
-    /// Follows the newest number that arrived.
+    /// The number after the newest packet.
     pub(crate) const fn end(&self) -> SeqNo {
         self.end
     }
 
-    /// How many more packets fit.
+    /// The number of further packets that fit.
     pub(crate) const fn room(&self) -> usize {
         self.limit.saturating_sub(self.end.distance_from(self.head).unsigned_abs() as usize)
     }
 
-    /// The most numbers that it spans.
+    /// The largest span of numbers.
     pub(crate) const fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Whether the packet would come when its place is passed.
+    /// Whether the number was passed: delivered or dropped.
     pub(crate) fn has_passed(&self, seq: SeqNo) -> bool {
         seq.is_before(self.head)
             || seq.is_before(self.end)
@@ -147,12 +148,12 @@ impl ReceiveBuffer {
                 && self.ring.get(seq).is_none()
     }
 
-    /// The first missing number, or the one after the newest: what an ACK says.
+    /// The number of an ACK: the first missing one, or the one after the newest packet.
     pub(crate) fn acknowledged(&self) -> SeqNo {
         self.missing.first_from(self.head).unwrap_or(self.end)
     }
 
-    /// Whether a packet that is not late finds a place.
+    /// Whether there is room for a packet that is not late.
     #[inline(always)]
     pub(crate) fn has_place_for(&self, seq: SeqNo) -> bool {
         seq.distance_from(self.head) < i32::try_from(self.limit).unwrap_or(i32::MAX)
@@ -186,8 +187,8 @@ impl ReceiveBuffer {
         Insert::Newest { gap }
     }
 
-    /// Starts over at `seq`; nothing may be stored. Of what is passed over, all that was missing
-    /// and `beyond` more numbers count as given up; returns how many these are.
+    /// Continues at `seq`; the buffer must be empty. The missing packets before it and `beyond`
+    /// more count as dropped; returns their number.
     pub(crate) fn jump(&mut self, seq: SeqNo, beyond: u32) -> u32 {
         let skipped = u32::try_from(self.missing.len()).unwrap_or(u32::MAX);
         self.give_up_before(self.end);
@@ -198,21 +199,21 @@ impl ReceiveBuffer {
         skipped + beyond
     }
 
-    /// Begins anew at `seq`, which may lie before all that was delivered, and forgets what is
-    /// stored; returns how many packets that were.
+    /// Continues at `seq`, which may lie before the delivered packets, and forgets the stored
+    /// packets; returns their number.
     pub(crate) fn restart(&mut self, seq: SeqNo) -> usize {
         let stored = self.packets;
         *self = Self::new(seq, self.limit);
         stored
     }
 
-    /// Gives up every missing number before `seq`; returns how many there were.
+    /// Drops all missing packets before `seq`; returns their number.
     pub(crate) fn give_up_before(&mut self, seq: SeqNo) -> u32 {
         self.give_up(self.head, seq.minus(1))
     }
 
-    /// Gives up the missing numbers that lie too far back for `seq` to find a place with them, and
-    /// moves past them; returns how many there were.
+    /// Drops the missing packets that are so far back that there is no room for `seq` beside them,
+    /// and moves past them; returns their number.
     pub(crate) fn give_way(&mut self, seq: SeqNo) -> u32 {
         let back = u32::try_from(self.limit).unwrap_or(u32::MAX).saturating_sub(1);
         let count = self.give_up_before(seq.minus(back));
@@ -220,8 +221,8 @@ impl ReceiveBuffer {
         count
     }
 
-    /// Gives up what is missing from `first` to `last`; returns how many numbers that were. It
-    /// reaches no further than the newest packet.
+    /// Drops the missing packets from `first` to `last`, up to the newest packet; returns their
+    /// number.
     pub(crate) fn give_up(&mut self, first: SeqNo, last: SeqNo) -> u32 {
         let first = if first.is_before(self.head) { self.head } else { first };
         let last = if last.is_before(self.end) { last } else { self.end.minus(1) };
@@ -239,8 +240,8 @@ impl ReceiveBuffer {
         self.missing.remove_run(first, count(first, last))
     }
 
-    /// The same where it is known that nothing up to `last` comes any more, although nothing behind
-    /// it has come yet: the numbers beyond the newest packet count, too, if there is room for them.
+    /// As [`give_up`](Self::give_up), also beyond the newest packet if there is room: the
+    /// sender has announced that it sends no packet up to `last`.
     pub(crate) fn give_up_beyond(&mut self, first: SeqNo, last: SeqNo) -> u32 {
         let given_up = self.give_up(first, last);
         let follows = !first.is_after(self.end) && !last.is_before(self.end);
@@ -256,10 +257,10 @@ impl ReceiveBuffer {
         given_up + beyond
     }
 
-    /// The first packet stored behind a missing number: when it is due, that number is too late.
+    /// The first packet after a missing one: when it is due, the missing one is too late.
     pub(crate) fn first_behind_gap(&self) -> Option<(SeqNo, &Stored)> {
         let missing = self.missing.first_from(self.head)?;
-        // Numbers given up lie behind a gap only after a drop request in the middle.
+        // Dropped packets after a gap exist only after a DROPREQ for a range in the middle.
         let seq = self.missing.first_outside(&self.gone, missing);
         let stored = self.ring.get(seq).filter(|_| seq.is_before(self.end))?;
         Some((seq, stored))
@@ -275,12 +276,12 @@ impl ReceiveBuffer {
         Some((self.head, stored))
     }
 
-    /// The packet behind the front, if it is here.
+    /// The packet after the front, if it has arrived.
     pub(crate) fn second(&self) -> Option<&Stored> {
         self.ring.get(self.head.next())
     }
 
-    /// Moves past numbers that were given up, or read before their turn.
+    /// Moves past packets that were dropped, or delivered out of order.
     #[inline(never)]
     fn pass_gone(&mut self) {
         if self.gone.is_empty() {
@@ -295,7 +296,7 @@ impl ReceiveBuffer {
         self.head = to;
     }
 
-    /// Takes the packet that `front` shows, with how many were given up just before it.
+    /// Takes the packet at the front, and the number of packets dropped right before it.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<(SeqNo, Stored, u32)> {
         let (seq, _) = self.front()?;
@@ -307,14 +308,14 @@ impl ReceiveBuffer {
         Some((seq, stored, std::mem::take(&mut self.given_up)))
     }
 
-    /// The packet stored at `seq`, which may be any number: a full ring has the first one's slot
-    /// for the one behind the last.
+    /// The packet `seq`, if it is stored. Any number is allowed: in a full ring the number after
+    /// the last one has the slot of the first.
     pub(crate) fn get(&self, seq: SeqNo) -> Option<&Stored> {
         let within = !seq.is_before(self.head) && seq.is_before(self.end);
         self.ring.get(seq).filter(|_| within)
     }
 
-    /// Takes a packet before its turn.
+    /// Takes a packet out of order.
     pub(crate) fn take_ahead(&mut self, seq: SeqNo) -> Option<Stored> {
         let stored = self.ring.take(seq)?;
         self.packets -= 1;
@@ -326,7 +327,7 @@ impl ReceiveBuffer {
         Some(stored)
     }
 
-    /// Gives up a packet that came; `false` if there is none.
+    /// Drops a stored packet; `false` if it is not stored.
     pub(crate) fn discard(&mut self, seq: SeqNo) -> bool {
         let Some(stored) = self.ring.take(seq) else { return false };
         self.packets -= 1;
@@ -336,7 +337,7 @@ impl ReceiveBuffer {
         true
     }
 
-    /// From the oldest stored packet's origin to the newest's.
+    /// The time from the origin of the oldest stored packet to that of the newest one.
     pub(crate) fn span_in_time(&self, tsbpd: Option<&Tsbpd>) -> Duration {
         let (Some(tsbpd), Some(newest)) = (tsbpd, self.ring.get(self.end.minus(1))) else {
             return Duration::ZERO;
@@ -347,15 +348,15 @@ impl ReceiveBuffer {
         })
     }
 
-    /// Makes room for `span` numbers from the next to be delivered on.
+    /// Makes room for `span` numbers from the front on.
     fn reserve(&mut self, span: usize) {
         if span > self.ring.capacity() {
             self.grow(span);
         }
     }
 
-    /// The sets know numbers by their remainders as the ring does: one that has members must not be
-    /// smaller, or a number beyond it would be taken for one of them.
+    /// The sets store numbers by their remainders, as the ring does: a set with members must not be
+    /// smaller than the ring, or a number beyond its size would be confused with a member.
     #[cold]
     fn grow(&mut self, span: usize) {
         self.ring.reserve(self.head, span);
@@ -367,8 +368,8 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Gives the sets of missing and of gone numbers the same room, which is the ring's at least:
-    /// they are looked through together.
+    /// Gives the sets of missing and of gone numbers the same size, at least the ring's: they are
+    /// searched together.
     fn reserve_sets(&mut self) {
         let sets = self.missing.capacity().max(self.gone.capacity());
         let span = self.ring.capacity().max(sets);
@@ -383,7 +384,7 @@ impl ReceiveBuffer {
     }
 }
 
-/// How many numbers there are from `first` to `last`.
+/// The count of numbers from `first` to `last`.
 const fn count(first: SeqNo, last: SeqNo) -> u32 {
     last.distance_from(first).unsigned_abs() + 1
 }
@@ -481,7 +482,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever arrives and whenever, delivery is each packet once, in order, as it was sent.
+        /// For any order of arrival, each packet is delivered once, in order, unchanged.
         #[test]
         fn delivers_in_order_once_what_was_stored(
             isn in 0u32..=0x7FFF_FFFF,

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use crate::statistics::Statistics;
 
-/// The counters of the receiving half. Bytes are payload here, without headers.
+/// The counters of the receiving half. Bytes are payload, without headers.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     received: u64,
@@ -29,7 +29,7 @@ struct Losses {
     gaps_of_one: u64,
 }
 
-/// Packets that came after their place was filled or passed.
+/// Packets that arrived after their number was filled or passed.
 #[derive(Debug, Default)]
 struct LatePackets {
     belated: u64,
@@ -86,7 +86,7 @@ impl Counts {
         self.losses.gaps_of_one += u64::from(packets == 1);
     }
 
-    /// An original came that others had overtaken.
+    /// A reordered original arrived.
     pub(crate) const fn reordered(&mut self) {
         self.reordered += 1;
     }
@@ -127,7 +127,7 @@ impl Counts {
         self.late.mean_lateness = (self.late.mean_lateness * 4 + lateness) / 5;
     }
 
-    /// Mean payload of what was stored, bytes.
+    /// The mean payload of the stored packets, bytes.
     pub(crate) fn mean_payload(&self) -> u64 {
         self.bytes_unique.checked_div(self.unique).unwrap_or(0)
     }

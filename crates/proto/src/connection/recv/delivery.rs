@@ -27,7 +27,7 @@ impl Delivery {
         FileReceipt::new(config, negotiated, path).map_or(Self::Live, Self::File)
     }
 
-    /// From now on a balancing group takes what arrives.
+    /// Passes messages to a balancing group from now on.
     pub(super) fn bypass_to_group(&mut self) {
         if matches!(self, Self::Live) {
             *self = Self::BalancedLink(Box::default());
@@ -67,7 +67,7 @@ impl Delivery {
         }
     }
 
-    /// Where packets become messages of several.
+    /// The messages of several packets, in message mode.
     pub(super) fn messages(&mut self) -> Option<&mut Messages> {
         match self {
             Self::File(file) => file.messages(),
@@ -75,12 +75,12 @@ impl Delivery {
         }
     }
 
-    /// Whether this is a stream of bytes, of which nothing may be left out.
+    /// Whether this is a stream of bytes, without gaps.
     pub(super) fn is_stream(&self) -> bool {
         self.file().is_some_and(FileReceipt::is_stream)
     }
 
-    /// Whether nothing is given up because it is late, or because more arrived behind it.
+    /// Whether missing packets are never dropped, neither for being late nor for being skipped.
     pub(super) fn keeps_all(&self) -> bool {
         self.file().is_some_and(FileReceipt::keeps_all)
     }
@@ -112,7 +112,8 @@ impl Delivery {
         }
     }
 
-    /// Whether a packet arrived that ends a message or a piece of a stream; tells once.
+    /// Returns whether the last packet of a message or of a piece of a stream has arrived, and
+    /// takes the mark back.
     pub(super) const fn take_quick_ack(&mut self) -> bool {
         match self {
             Self::File(file) => file.take_quick_ack(),

@@ -2,26 +2,27 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-/// Instants of arrival that the rate is taken from.
+/// The number of arrival instants from which the rate is computed.
 const ARRIVALS: usize = 64;
-/// The rate is not told from less. libsrt's sender believes in 16 packets a second until it is told
-/// better, and would go on at that if its slow start ended first.
+/// The least number of arrival instants. libsrt's sender assumes 16 packets a second until an ACK
+/// reports a rate, and stays at that rate if its slow start ends first, so the rate is reported
+/// soon.
 const LEAST: usize = 2;
-/// How long packets may wait until a host looks for them: it does so as soon as something comes,
-/// and under load ten thousand times a second. What comes together after a longer time came within
-/// this.
+/// The longest time that received packets wait until the host reads them. An idle host reads them
+/// at once, a busy one about ten thousand times a second. So packets that are read together after a
+/// longer pause arrived within this time.
 const LOOK: Duration = Duration::from_micros(200);
-/// A value of this many times the median, or of this part of it, is left out (draft section
-/// 5.2.1.2).
+/// A value above this multiple of the median, or below this fraction of it, is left out (draft
+/// section 5.2.1.2).
 const OUTLIER: u32 = 8;
 
-/// How many packets per second arrive while they do: what a file's sender goes by (draft section
-/// 4.7; the peer's word for it is delivery rate).
+/// The rate at which packets arrive, without the sender's pauses: the delivery rate, by which the
+/// congestion control of files sets its rate (draft section 4.7).
 ///
-/// A driver hands over packets in batches, so it is the packets of an instant that are counted
-/// against the time since the instant before, and the median is one of packets: that of the times
-/// would be a pause's wherever a window's packets come in few batches. Times that are far longer a
-/// packet than usual are pauses of the sender and tell nothing.
+/// A driver passes packets in batches. So the packets of one instant are divided by the time since
+/// the instant before, and the median is taken over packets: over instants it would be a pause if a
+/// window's packets arrived in few batches. An instant with a far longer time per packet than the
+/// median follows a pause of the sender, and is left out.
 #[derive(Debug)]
 pub(crate) struct DeliveryRate {
     arrivals: [Arrival; ARRIVALS],
@@ -35,7 +36,7 @@ impl DeliveryRate {
         Self { arrivals: [(Duration::ZERO, 0); ARRIVALS], next: 0, known: 0, last: None }
     }
 
-    /// A data packet came, whatever it was.
+    /// A data packet of any kind arrived.
     pub(crate) fn arrived(&mut self, now: Instant) {
         if self.last == Some(now) {
             let newest = (self.next + ARRIVALS - 1) % ARRIVALS;
@@ -51,11 +52,12 @@ impl DeliveryRate {
         }
     }
 
-    /// Packets per second; 0 if unknown. `capacity` is what the link seems to carry.
+    /// Packets per second; 0 if unknown. `capacity` is the estimated capacity of the link in
+    /// packets per second.
     ///
-    /// A batch after a pause came faster than its time says, how fast is not known. Where that is
-    /// most packets, the sender's window lets go little at a time, and the link carries more: as
-    /// much as it can, up to what the batches show.
+    /// A batch after a pause arrived faster than its time since the pause says. If most packets are
+    /// in such batches, the sender's window limits the rate, and the link carries more: its
+    /// capacity, or the rate within the batches if that is lower.
     pub(crate) fn packets_per_sec(&self, capacity: u32) -> u32 {
         if self.known < LEAST {
             return 0;
@@ -77,8 +79,8 @@ impl DeliveryRate {
         on_average.max(usual_rate(&mut parted).min(capacity))
     }
 
-    /// The usual time from one look at the network to the next at which something had come, if
-    /// there is load; `None` if unknown.
+    /// The median time between two reads of the network that found packets, at most [`LOOK`];
+    /// `None` if unknown.
     pub(crate) fn grain(&self) -> Option<Duration> {
         let mut times: Vec<Duration> =
             self.arrivals[..self.known].iter().map(|&(time, _)| time).collect();
@@ -87,10 +89,10 @@ impl DeliveryRate {
     }
 }
 
-/// Time since the arrival before, and how many packets came then.
+/// The time since the arrival before, and the number of packets at that instant.
 type Arrival = (Duration, u32);
 
-/// The rate of packets without those that are far from the median one.
+/// The rate of packets, without those whose time is far from the median.
 fn usual_rate(arrivals: &mut [Arrival]) -> u32 {
     let each = |&(time, packets): &Arrival| time / packets.max(1);
     arrivals.sort_unstable_by_key(each);

@@ -2,34 +2,39 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-/// A window lasts at least so long …
+/// The least length of a window.
 const WINDOW: Duration = Duration::from_secs(1);
-/// … and has at least so many samples: a window's least lateness is then close to the true one.
+/// The least number of samples in a window: its least lateness is then close to the true one.
 const WINDOW_SAMPLES: u32 = 8;
 /// A path whose least RTT moved by more than this is another path: its delay is not drift.
 const PATH_CHANGE: Duration = Duration::from_millis(2);
-/// A change that many times as large as the usual one from window to window is more than jitter …
+/// A change of the least RTT by more than this multiple of the usual change between windows is not
+/// jitter.
 const NOISE_FACTOR: u32 = 4;
-/// … and so many windows in a row that all show one are a new path.
+/// The number of windows in a row with such a change that show a new path.
 const PATH_WINDOWS: u32 = 4;
-/// The correction takes this time to follow: jitter is evened out, and a clock that is 200 ppm off
-/// is followed 1.6 ms late.
+/// The time constant of the correction. It smooths jitter; the correction for a clock that is wrong
+/// by 200 ppm lags by 1.6 ms.
 const SETTLING: Duration = Duration::from_secs(8);
-/// The correction moves by a thousandth of the time at most, five times what a bad clock drifts.
+/// The correction changes by a thousandth of the time at most, which is five times the drift of a
+/// bad clock.
 const MAX_SLEW_DIVISOR: i64 = 1_000;
-/// A packet that is so much earlier than all others of its window is not the peer's.
+/// A packet that is earlier than all others of its window by more than this, in nanoseconds, does
+/// not come from the peer.
 const OUTLIER: i64 = 50_000_000;
-/// It never moves further at once: what waits would be late. A window of a link that stands by
-/// takes eight seconds, in which a bad clock drifts less than this.
+/// The largest change of the correction at the end of a window, nanoseconds. A larger one would
+/// make buffered packets late. A window of a standby link takes eight seconds, in which a bad clock
+/// drifts by less than this.
 const MAX_STEP: i64 = 2_000_000;
 
-/// Follows the drift of the peer's clock against ours.
+/// Measures the drift of the peer's clock against this end's.
 ///
-/// Each control packet tells how late it came against the time base. The least lateness in a window
-/// is free of queueing and of most jitter, which libsrt's mean is not; where it lies far below the
-/// second least, that one counts, since one packet alone says nothing. What is left is the drift
-/// and the path; half of a change of the least RTT is the path's. A change that jitter does not
-/// explain and that stays starts from anew, so that a new route is not taken for a wrong clock.
+/// Each control packet gives a sample: its lateness against the time base. The least lateness of a
+/// window has no queueing delay and little jitter; libsrt takes the mean, which has both. If the
+/// least lateness is far below the second least, the second one counts, because a single packet
+/// proves nothing. The lateness that remains consists of the drift and of changes of the path: half
+/// of a change of the least RTT belongs to the path. If the RTT changes by more than jitter and
+/// stays there, the measurement starts again, so that a new route is not mistaken for drift.
 #[derive(Debug)]
 pub(crate) struct DriftTracer {
     window: Option<Window>,
@@ -37,7 +42,7 @@ pub(crate) struct DriftTracer {
     last_rtt: Duration,
     /// Mean change of the least RTT from window to window.
     rtt_noise: Duration,
-    /// Windows in a row whose RTT is not the reference's.
+    /// Windows in a row whose RTT differs from the reference's.
     changed: u32,
     drift: i64,
 }
@@ -69,13 +74,13 @@ impl DriftTracer {
         }
     }
 
-    /// The correction as it stands, nanoseconds.
+    /// The present correction, nanoseconds.
     pub(crate) const fn drift(&self) -> i64 {
         self.drift
     }
 
-    /// A packet came `lateness` ns later than the time base says; `rtt` is the latest sample.
-    /// Returns the new correction in nanoseconds when a window ends.
+    /// A packet arrived `lateness` nanoseconds later than by the time base; `rtt` is the latest
+    /// sample. Returns the new correction, in nanoseconds, at the end of a window.
     pub(crate) fn sample(
         &mut self,
         now: Instant,
@@ -110,7 +115,7 @@ impl DriftTracer {
         let last_rtt = std::mem::replace(&mut self.last_rtt, rtt);
         let Some(reference) = &mut self.reference else {
             self.reference = Some(Reference { lateness, rtt });
-            // As little is known of the first RTT as of its variance.
+            // The first RTT may be wrong by half, as the draft assumes for its variance.
             self.rtt_noise = rtt / 2;
             return None;
         };

@@ -1,34 +1,37 @@
 use std::time::Duration;
 
-/// How far in the future a packet's origin may seem to lie at most: the handshake that fixed the
-/// time base may have been delayed by so much.
+/// The greatest earliness that is plausible: the longest delay of the handshake that set the time
+/// base.
 const MOST: Duration = Duration::from_secs(2);
-/// So many packets tell how far it does lie there.
+/// The number of packets from which the usual earliness is learned.
 const LEARNT: u32 = 64;
-/// A path may become shorter by so much at once, or by the latency if that is more …
+/// The least margin above the learned earliness, for a path that suddenly becomes shorter.
 const LEAST_MARGIN: Duration = Duration::from_millis(50);
-/// … or by more, when so many packets in a row say so.
+/// The number of early packets in a row that prove a larger change.
 const IN_A_ROW: u32 = 16;
 
-/// How far ahead of its arrival the origin of a packet may seem to lie.
+/// The plausible earliness of packets: the time by which a timestamp, converted to this end's
+/// clock, lies after the arrival of its packet.
 ///
-/// A packet cannot have been on its way for less time than the path takes. One that says so is not
-/// the peer's, or its clock is wrong: played at the time that it says, all behind it would wait.
+/// No packet crosses the path faster than the path allows. A packet whose timestamp claims so was
+/// forged, or the peer's clock is wrong. If it were delivered by its timestamp, all later packets
+/// would wait for it.
 #[derive(Debug)]
 pub(super) struct Earliness {
     limit: Duration,
     margin: Duration,
     earliest: Duration,
-    /// The same as the least transit that was learnt, nanoseconds.
+    /// The least transit time that was learned, nanoseconds: the negative of `earliest`, without a
+    /// limit.
     lowest: i64,
     seen: u32,
     in_a_row: u32,
 }
 
 impl Earliness {
-    /// For a stream of this latency: a queue that empties makes a path shorter by hundreds of
-    /// milliseconds, and a message that is held back by less than the latency holds up none for
-    /// longer.
+    /// For a stream of this latency, which is the margin: an emptied queue makes a path shorter by
+    /// hundreds of milliseconds, and a message that is delivered later by less than the latency
+    /// delays the following ones by less than that, too.
     pub(super) fn new(latency: Duration) -> Self {
         Self {
             limit: MOST,
@@ -40,13 +43,13 @@ impl Earliness {
         }
     }
 
-    /// The earliness that is plausible.
+    /// The largest plausible earliness.
     pub(super) const fn limit(&self) -> Duration {
         self.limit
     }
 
-    /// A packet came within the limit that was so many nanoseconds longer on its way than the one
-    /// that fixed the time base; negative if it was faster.
+    /// A plausible packet arrived. `transit` is its transit time less that of the packet that set
+    /// the time base, in nanoseconds; negative if it was faster.
     #[inline(always)]
     pub(super) fn note(&mut self, transit: i64) {
         self.in_a_row = 0;
@@ -66,7 +69,8 @@ impl Earliness {
         }
     }
 
-    /// A packet came beyond the limit, early by so many nanoseconds; whether it is believed.
+    /// A packet arrived whose earliness, in nanoseconds, is above the limit. Returns whether it is
+    /// plausible, because enough packets in a row were as early.
     #[cold]
     pub(super) fn believes(&mut self, early: u64) -> bool {
         let early = Duration::from_nanos(early);

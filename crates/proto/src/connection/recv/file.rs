@@ -12,7 +12,7 @@ use crate::path::Path;
 /// Bytes that a packet filter and an authentication tag may take of a full packet.
 const EXTRAS: usize = 20;
 
-/// The least payload of a full packet by this path, whichever headers the peer leaves room for.
+/// The least payload of a full packet over this path, for any headers of the peer.
 fn least_full(path: &Path, mss: usize) -> usize {
     path.least_packet_room(mss).saturating_sub(EXTRAS)
 }
@@ -50,7 +50,7 @@ impl FileReceipt {
         self.full = least_full(path, self.mss);
     }
 
-    /// A data packet came, whatever it was, with `payload` bytes of `full`.
+    /// A data packet of any kind arrived, with `payload` bytes; a full one has `full`.
     #[inline(never)]
     pub(crate) fn arrived(
         &mut self,
@@ -72,7 +72,8 @@ impl FileReceipt {
         }
     }
 
-    /// Whether a packet came that ends a message or a piece of a stream; tells once.
+    /// Returns whether the last packet of a message or of a piece of a stream has arrived, and
+    /// takes the mark back.
     pub(crate) const fn take_quick_ack(&mut self) -> bool {
         std::mem::replace(&mut self.quick_ack, false)
     }
@@ -87,7 +88,7 @@ impl FileReceipt {
         self.pairs.capacity(self.rate.grain())
     }
 
-    /// Where packets become messages of several.
+    /// The messages of several packets, in message mode.
     pub(crate) fn messages(&mut self) -> Option<&mut Messages> {
         match &mut self.mode {
             Mode::Messages(messages) => Some(messages),
@@ -95,12 +96,12 @@ impl FileReceipt {
         }
     }
 
-    /// Whether bytes are delivered in order and none may be left out.
+    /// Whether bytes are delivered in order, without gaps.
     pub(crate) const fn is_stream(&self) -> bool {
         matches!(self.mode, Mode::Stream)
     }
 
-    /// Whether nothing is given up because it is late, or because more came behind it.
+    /// Whether missing packets are never dropped, neither for being late nor for being skipped.
     pub(crate) const fn keeps_all(&self) -> bool {
         !matches!(self.mode, Mode::Packets)
     }

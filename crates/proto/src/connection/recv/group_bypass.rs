@@ -9,12 +9,12 @@ use super::buffer::Stored;
 use super::tsbpd::{PeerTime, Tsbpd};
 use crate::event::Message;
 
-/// The messages that a link took in for a group that balances its links.
+/// The messages that a link received for a balancing group.
 ///
-/// A message that another link failed to deliver arrives late among younger ones, and is due before
+/// A message that another link has lost arrives late, after younger messages, and is due before
 /// them. So the group gets each message at once. The receive buffer keeps an empty message in its
-/// place, due no sooner than those before it, and continues to report and to give up what is
-/// missing.
+/// place, due no sooner than those before it, and continues to send NAKs for missing packets and to
+/// drop them.
 #[derive(Debug, Default)]
 pub(super) struct GroupBypass {
     messages: Vec<Message>,
@@ -22,7 +22,7 @@ pub(super) struct GroupBypass {
 }
 
 impl GroupBypass {
-    /// Takes the message out of what is to be stored.
+    /// Takes the message out of a packet that will be stored.
     pub(super) fn divert(&mut self, seq: SeqNo, stored: &mut Stored, tsbpd: &Tsbpd) -> Message {
         let time = stored.time;
         self.newest = self.newest.max(time);

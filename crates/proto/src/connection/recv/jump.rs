@@ -1,5 +1,5 @@
 //! Jumps of the sequence numbers: the stream continues far ahead, after an outage or because its
-//! sender gave up the packets between, or further back; or somebody else sends in its peer's name.
+//! sender has dropped the packets between, or further back; or an attacker forges packets.
 
 use std::time::Duration;
 
@@ -15,18 +15,18 @@ use super::link::LinkEstimate;
 use super::timing::Timing;
 use super::tsbpd::Tsbpd;
 
-/// A silence that hosts and networks may cause at any time.
+/// The shortest silence that counts; hosts and networks cause shorter ones at any time.
 const LEAST_SILENCE: Duration = Duration::from_millis(10);
-/// A pause of this multiple of the usual one is a silence.
+/// A pause of at least this multiple of the usual one is a silence.
 const UNUSUAL: u32 = 4;
-/// This number of packets whose place was passed are more than stragglers.
+/// The number of packets with passed numbers that are more than stragglers.
 const MORE_THAN_STRAGGLERS: usize = 8;
-/// The greatest multiple of its rate before a silence that a stream has after it.
+/// The greatest rate of a stream after a silence, as a multiple of its rate before.
 const FASTER: u64 = 8;
 /// The time that counts as the latency where messages have no timestamps.
 const UNTIMED: Duration = Duration::from_secs(1);
 
-/// The parts of the receiving half that tell whether the stream has jumped.
+/// The parts of the receiving half by which a jump of the stream is recognised.
 #[derive(Clone, Copy)]
 pub(super) struct StreamView<'a> {
     pub(super) buffer: &'a ReceiveBuffer,
@@ -37,8 +37,8 @@ pub(super) struct StreamView<'a> {
 }
 
 impl StreamView<'_> {
-    /// Whether a packet does not belong to the stream so far: it lies far ahead, or its place was
-    /// passed although its time has not come.
+    /// Whether a packet does not belong to the stream so far: it lies far ahead, or its number was
+    /// passed although it is not due yet.
     #[cold]
     pub(super) fn excludes(&self, now: Instant, header: &DataHeader, stored: &Stored) -> bool {
         let seq = header.seq;
@@ -63,8 +63,8 @@ impl StreamView<'_> {
 
     /// Whether a burst of packets was lost before the candidates: their timestamps leave out as
     /// much time as their numbers leave out packets, at the stream's usual pace. A queue that
-    /// overflows loses packets so without any silence. To believe it early costs nothing: packets
-    /// of the stream so far find their places, and are due before the candidates.
+    /// overflows loses packets in this way, without a silence. A wrong decision here has no cost:
+    /// packets of the stream so far still find their places, and are due before the candidates.
     #[cold]
     fn lost_a_burst_before(&self, now: Instant, candidates: &Candidates) -> bool {
         let (Some(tsbpd), Some(first)) = (self.timing.tsbpd(), candidates.packets.first()) else {
@@ -97,8 +97,8 @@ impl StreamView<'_> {
             return candidates.confirmed;
         }
         if candidates.is_behind {
-            // Packets that were given up may come late while the stream continues. Only packets
-            // that come for long in place of the stream are the stream.
+            // Dropped packets may arrive late while the stream continues. Only packets that arrive
+            // for long, while the stream is silent, are the stream.
             return candidates.packets.len() >= MORE_THAN_STRAGGLERS
                 && candidates.have_continued(now);
         }
@@ -231,7 +231,7 @@ struct Candidates {
     packets: Vec<Arrived>,
 }
 
-/// A packet as it came.
+/// A packet that arrived.
 #[derive(Debug)]
 pub(super) struct Arrived {
     pub(super) seq: SeqNo,
@@ -254,7 +254,7 @@ impl Candidates {
         }
     }
 
-    /// Takes in a packet that continues these; gives any other back. At most `limit` are kept.
+    /// Takes in a packet that continues these; returns any other. At most `limit` are kept.
     fn add(&mut self, packet: Arrived, limit: usize) -> Result<(), Arrived> {
         let ahead = packet.seq.distance_from(self.newest);
         // A network may duplicate a packet, but only its sender marks it as retransmitted.

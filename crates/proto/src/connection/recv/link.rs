@@ -2,16 +2,16 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-/// Arrivals that the rate is taken from.
+/// The number of arrivals from which the rate is computed.
 const ARRIVALS: usize = 16;
-/// Probe pairs that the capacity is taken from.
+/// The number of probe pairs from which the capacity is computed.
 const PROBES: usize = 64;
 
-/// The receiver's estimates of the link: how fast packets arrive, and how close together a probe
-/// pair does (draft sections 4.7 and 5.2.3).
+/// The receiver's estimates of the link: the rate of arriving packets, and the capacity by the gaps
+/// of probe pairs (draft sections 4.7 and 5.2.3).
 ///
 /// Packets that the operating system hands over together have no measurable gap; such a pair is
-/// left out. The capacity is rough by nature, on shared and cellular links above all.
+/// left out. The capacity is a rough estimate, above all on shared and cellular links.
 #[derive(Debug)]
 pub(crate) struct LinkEstimate {
     arrivals: [Instant; ARRIVALS],
@@ -42,8 +42,7 @@ impl LinkEstimate {
         }
     }
 
-    /// An original arrived as the newest packet. `first` and `second` tell its place in a probe
-    /// pair.
+    /// An original arrived as the newest packet; `probe` is its place in a probe pair.
     #[inline(always)]
     pub(crate) fn arrived(&mut self, now: Instant, probe: Probe, payload: usize, full: usize) {
         self.arrivals[self.arrived % ARRIVALS] = now;
@@ -85,7 +84,7 @@ impl LinkEstimate {
         })
     }
 
-    /// When the newest original came.
+    /// The arrival of the newest original.
     pub(crate) const fn newest_arrival(&self) -> Option<Instant> {
         match self.arrived.checked_sub(1) {
             Some(newest) => Some(self.arrivals[newest % ARRIVALS]),
@@ -93,7 +92,7 @@ impl LinkEstimate {
         }
     }
 
-    /// A packet came out of order: the pair under way tells nothing.
+    /// A packet arrived out of order: the unfinished probe pair is left out.
     pub(crate) const fn disturbed(&mut self) {
         self.probe_started = None;
     }
@@ -108,8 +107,8 @@ impl LinkEstimate {
         per_second(newest - oldest, ARRIVALS as u64 - 1)
     }
 
-    /// Packets of full size per second that the link seems to carry; 0 if unknown. Gaps beyond
-    /// eight times the median either way are left out.
+    /// The estimated capacity in packets of full size per second; 0 if unknown. Gaps above eight
+    /// times the median, or below an eighth of it, are left out.
     pub(crate) fn capacity(&self) -> u32 {
         let Some(&median) = self.sorted.get(self.sorted.len() / 2) else { return 0 };
         let first = self.sorted.partition_point(|&gap| gap <= median / 8);

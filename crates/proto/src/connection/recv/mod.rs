@@ -57,9 +57,9 @@ use crate::path::Path;
 use crate::statistics::Statistics;
 use crate::wake_up::WakeUp;
 
-/// From this size on, a gap is believed only when a second packet confirms it.
+/// A gap of at least this size counts only when a second packet confirms it.
 const SUSPICIOUS_GAP: u32 = 64;
-/// For this time after a packet that can be read, one that cannot changes nothing.
+/// For this time after a packet that could be decrypted, one that cannot has no effect.
 const READABLE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -73,7 +73,7 @@ pub(crate) struct ReceiveHalf {
     full_payload: usize,
     /// Bytes of the headers of a packet, for the reported rate and for statistics.
     overhead: usize,
-    /// When the connection began.
+    /// The instant at which the connection began.
     started: Instant,
     jumps: JumpDetector,
     /// Packets after the newest one that the sender has dropped.
@@ -102,7 +102,7 @@ impl ReceiveHalf {
         }
     }
 
-    /// Takes over the options that may change while the connection runs.
+    /// Applies the options that may change while the connection runs.
     pub(crate) fn configure(&mut self, config: &Config, negotiated: &Negotiated) {
         self.timing.trace_clock(config.drift_tracer());
         self.naks.set_reorder_tolerance(config, negotiated);
@@ -114,8 +114,8 @@ impl ReceiveHalf {
         self.delivery.follow_path(path);
     }
 
-    /// A data packet came in; the packet before it, of any kind, did at `heard_before`. Whether it
-    /// may have moved a timer, or calls for an answer.
+    /// A data packet arrived; the packet before it, of any kind, arrived at `heard_before`. Returns
+    /// whether a timer may have changed, or an answer is due.
     #[inline(always)]
     pub(crate) fn handle_data(
         &mut self,
@@ -130,14 +130,14 @@ impl ReceiveHalf {
         self.take_in(now, header, payload, rtt)
     }
 
-    /// A packet of the peer's filter came in.
+    /// A packet of the peer's filter arrived.
     pub(crate) fn handle_filter_packet(&mut self, payload: usize) {
         self.counts.arrived(payload, false);
         self.counts.filter_extra();
         self.link.disturbed();
     }
 
-    /// The filter rebuilt a packet that did not come.
+    /// The filter rebuilt a lost packet.
     #[cold]
     pub(crate) fn handle_rebuilt(
         &mut self,
@@ -150,9 +150,9 @@ impl ReceiveHalf {
         self.take_in(now, header, payload, rtt);
     }
 
-    /// The filter did not rebuild some packets in time: now a NAK reports them, if both ends agreed
-    /// on that. They are given up if both ends agreed on no retransmissions and this end drops
-    /// nothing that is too late, since a live stream would wait for them for ever (libsrt's does).
+    /// The filter did not rebuild some packets in time: a NAK reports them, if both ends agreed on
+    /// that. They are dropped if both ends agreed on no retransmissions and TLPKTDROP is off: the
+    /// stream would wait for them without end, as libsrt's does.
     pub(crate) fn handle_filter_loss(&mut self, now: Instant, first: SeqNo, last: SeqNo, rtt: Rtt) {
         let most = self.buffer.end().plus(self.room()).minus(1);
         let last = if last.is_after(most) { most } else { last };
@@ -172,7 +172,7 @@ impl ReceiveHalf {
         }
     }
 
-    /// Takes in a data packet that came, or was rebuilt.
+    /// Takes in a data packet that arrived or was rebuilt.
     #[inline(always)]
     fn take_in(&mut self, now: Instant, header: &DataHeader, payload: Bytes, rtt: Rtt) -> bool {
         let place = self.delivery.arrived(now, header, payload.len(), self.full_payload);
@@ -200,7 +200,7 @@ impl ReceiveHalf {
         self.delivery.take_quick_ack() && self.acks.is_news(self.buffer.acknowledged())
     }
 
-    /// A data packet came in that cannot be read. Whether it may call for an answer.
+    /// A data packet arrived that cannot be decrypted. Returns whether an answer may be due.
     pub(crate) fn refuse(
         &mut self,
         now: Instant,
@@ -212,7 +212,7 @@ impl ReceiveHalf {
         self.turn_away(now, header, payload, why)
     }
 
-    /// The filter rebuilt a packet that cannot be read.
+    /// The filter rebuilt a packet that cannot be decrypted.
     #[cold]
     pub(crate) fn refuse_rebuilt(
         &mut self,
@@ -241,12 +241,12 @@ impl ReceiveHalf {
         false
     }
 
-    /// Without any key this packet and those before it will never be readable: none of them needs a
-    /// retransmission. A large gap is believed only when a second packet confirms it.
+    /// Without a key this packet and those before it can never be decrypted, so none of them needs
+    /// a retransmission. A large gap counts only when a second packet confirms it.
     fn give_up_unreadable(&mut self, now: Instant, seq: SeqNo) -> bool {
         let heard = self.link.newest_arrival();
         if heard.is_some_and(|at| now < at + READABLE) {
-            // Packets that can be decrypted continue to arrive: this one is not the peer's.
+            // Packets that can be decrypted continue to arrive: this one was forged.
             return false;
         }
         let end = self.buffer.end();
@@ -280,7 +280,7 @@ impl ReceiveHalf {
             && !self.delivery.is_file()
     }
 
-    /// Takes notice of a control packet that was sent at `timestamp`; `rtt` is the latest sample.
+    /// Counts a control packet that was sent at `timestamp`; `rtt` is the latest sample.
     pub(crate) fn trace_drift(
         &mut self,
         now: Instant,
@@ -304,14 +304,14 @@ impl ReceiveHalf {
         self.timing.set_drift(nanos);
     }
 
-    /// Delivers by the time base of a group from now on, stored packets too.
+    /// Delivers by the time base of a group from now on, including the packets in the buffer.
     pub(crate) fn align(&mut self, timebase: &GroupTimebase) {
         self.timing.align(timebase);
     }
 
-    /// The sender has dropped these packets. The missing ones among them are given up; numbers
-    /// after the newest packet are remembered until a packet after them arrives. `false` if the
-    /// request cannot be true.
+    /// The sender has dropped these packets. The missing ones among them are dropped here, too;
+    /// numbers after the newest packet are remembered until a packet after them arrives. Returns
+    /// `false` if the message cannot be true.
     pub(crate) fn handle_drop_request(&mut self, request: &DropRequest) -> bool {
         let DropRequest { first, last, .. } = *request;
         let most = self.buffer.end().plus(self.room()).minus(1);
@@ -321,7 +321,7 @@ impl ReceiveHalf {
             return false;
         }
         if self.delivery.is_file() {
-            // Its sender may send no packet after them before they are acknowledged.
+            // Its sender may not send a packet after them before they are acknowledged.
             let count = self.buffer.give_up_beyond(first, if is_far { most } else { last });
             self.counts.dropped(u64::from(count));
             return true;
@@ -329,8 +329,8 @@ impl ReceiveHalf {
         self.forgo(first, last)
     }
 
-    /// Gives up the missing packets from `first` to `last`, now or when a packet after them
-    /// arrives. `false` if there is no place to remember that.
+    /// Drops the missing packets from `first` to `last`, now or when a packet after them arrives.
+    /// Returns `false` if there is no room to remember that.
     fn forgo(&mut self, first: SeqNo, last: SeqNo) -> bool {
         let count = self.buffer.give_up(first, last);
         self.counts.dropped(u64::from(count));
@@ -341,20 +341,20 @@ impl ReceiveHalf {
         self.drops.note(if first.is_before(end) { end } else { first }, last)
     }
 
-    /// Whether a request that goes beyond the room is one that an honest sender makes: of a file,
-    /// while its requests were lost, it may have given up more than there is room for. It begins
-    /// at the acknowledgement, and is repeated from there until this end has followed.
+    /// Whether a DROPREQ beyond the room may come from an honest sender: while its messages were
+    /// lost, the sender of a file may have dropped more packets than there is room for. Its message
+    /// begins at the acknowledgement, and is repeated from there until this end has followed.
     fn accepts_out_of_window(&self, request: &DropRequest) -> bool {
         self.keeps_all() && request.first == self.buffer.acknowledged()
     }
 
-    /// The peer acknowledged our ACK; the round-trip time if it was a new one.
+    /// An ACKACK arrived. Returns the round-trip time, if its ACK had none yet.
     pub(crate) fn handle_ack_ack(&mut self, now: Instant, number: AckNo) -> Option<Duration> {
         self.acks.acknowledged(now, number)
     }
 
-    /// The next message if it is due at `due_by`, or else the instant when one will be, as
-    /// [`next_delivery`](Self::next_delivery) tells it.
+    /// The next message if it is due at `due_by`, or else the instant of
+    /// [`next_delivery`](Self::next_delivery).
     pub(crate) fn recv(&mut self, now: Instant, due_by: Instant) -> Result<Message, WakeUp> {
         if self.delivery.is_file() {
             return self.recv_of_file(now);
@@ -395,7 +395,8 @@ impl ReceiveHalf {
         Ok(Message { payload, origin: now, due: now, seq, msgno, lost_before })
     }
 
-    /// When the packet at the front is due; never if there is none or one before it is missing.
+    /// The due time of the packet at the front; never if there is no packet or one before it is
+    /// missing.
     pub(crate) fn next_delivery(&mut self) -> WakeUp {
         if let Some(messages) = self.delivery.messages() {
             let readable = messages.is_readable(&mut self.buffer);
@@ -404,7 +405,7 @@ impl ReceiveHalf {
         self.next_packet()
     }
 
-    /// When the second live message is due, if it is not due at `now` yet.
+    /// The due time of the second live message, unless it is due at `now` already.
     pub(crate) fn second_delivery_after(&self, now: Instant) -> Option<Instant> {
         let second = self.buffer.second().filter(|_| !self.delivery.is_file())?;
         self.timing.due(second.time).filter(|&due| due > now)
@@ -416,7 +417,7 @@ impl ReceiveHalf {
         self.timing.due(stored.time).map_or(WakeUp::Now, WakeUp::At)
     }
 
-    /// Whether nothing is left that could be delivered, where `recv` found nothing.
+    /// Whether nothing is left to be delivered after `recv` has found nothing.
     pub(crate) fn is_drained(&self) -> bool {
         self.buffer.packets() == 0 || self.keeps_all()
     }
@@ -427,13 +428,13 @@ impl ReceiveHalf {
         self.keeps_all() && !whole
     }
 
-    /// When missing packets are given up because a packet after them is due.
+    /// The deadline of missing packets: a packet after them is due then.
     pub(crate) fn next_skip(&self) -> Option<Instant> {
         let (_, stored) = self.buffer.first_behind_gap()?;
         self.timing.give_up_at(stored.time)
     }
 
-    /// Gives up the packets that are missing before packets that are due.
+    /// Drops the packets that are missing before packets that are due.
     pub(crate) fn skip_late(&mut self, now: Instant) {
         while self.next_skip().is_some_and(|at| at <= now) {
             let Some((seq, _)) = self.buffer.first_behind_gap() else { return };
@@ -442,8 +443,8 @@ impl ReceiveHalf {
         }
     }
 
-    /// After the peer's end nothing more will come: everything missing is given up. Of a file, what
-    /// follows a missing packet is not delivered.
+    /// The peer has closed the connection: all missing packets are dropped. Of a file, packets
+    /// after a missing one are not delivered.
     pub(crate) fn end(&mut self) {
         if self.keeps_all() {
             return;
@@ -452,12 +453,12 @@ impl ReceiveHalf {
         self.counts.dropped(u64::from(count));
     }
 
-    /// When the ACK timer is due.
+    /// The instant at which the ACK timer expires.
     pub(crate) fn next_ack(&self, now: Instant, rtt: Rtt) -> Option<Instant> {
         self.acks.due(now, self.buffer.acknowledged(), rtt)
     }
 
-    /// Whether an ACK must go out before its timer: the buffer was full and has room again.
+    /// Whether an ACK has to be sent before its timer: the buffer was full and has room again.
     pub(crate) fn ack_is_urgent(&self) -> bool {
         self.acks.frees(self.room())
     }
@@ -492,7 +493,7 @@ impl ReceiveHalf {
         }
     }
 
-    /// The light ACK that is due, if one is.
+    /// The light ACK, if one is due.
     pub(crate) fn take_light_ack(&mut self) -> Option<Ack> {
         self.acks.take_light().then(|| Ack::Light { next: self.buffer.acknowledged() })
     }
@@ -513,24 +514,24 @@ impl ReceiveHalf {
         self.naks.take(now, max_words, missing, rtt)
     }
 
-    /// The copy of a NAK that is due, and when the NAK was sent: the copy is the same datagram.
+    /// The copy of a NAK that is due, and the instant of the NAK: the copy is the same datagram.
     pub(crate) fn take_nak_copy(&mut self, now: Instant) -> Option<(Instant, LossListBuilder)> {
         self.naks.take_copy(now)
     }
 
     /// Whether the copy of a NAK is due.
-    pub(crate) fn owes_nak_copy(&self, now: Instant) -> bool {
-        self.naks.owes_copy(now)
+    pub(crate) fn nak_copy_is_due(&self, now: Instant) -> bool {
+        self.naks.copy_is_due(now)
     }
 
-    /// When the next NAK is due by a timer, if no packet brings it about before.
+    /// The instant of the next NAK by a timer, unless a packet triggers it earlier.
     pub(crate) fn next_nak(&self, now: Instant, rtt: Rtt) -> Option<Instant> {
         self.naks.next(now, rtt)
     }
 
-    /// A packet of any kind was processed. Returns whether it brings a periodic NAK about.
+    /// A packet of any kind was processed. Returns whether it triggers a periodic NAK.
     pub(crate) fn look_at_nak_timer(&mut self, now: Instant, rtt: Rtt) -> bool {
-        let due = self.naks.is_brought_about(now);
+        let due = self.naks.is_triggered(now);
         if due {
             self.repeat_nak(now, rtt);
         }
@@ -543,19 +544,18 @@ impl ReceiveHalf {
         self.naks.repeat(now, missing, rtt);
     }
 
-    /// The round-trip time was measured: the next periodic NAK may come sooner.
+    /// The round-trip time was measured: the next periodic NAK may be due earlier.
     pub(crate) fn hurry_nak(&mut self, now: Instant, rtt: Rtt) {
         self.naks.hurry(now, rtt);
     }
 
-    /// When a loss that may have been reordering is to be reported, or packets far from the stream
-    /// are to be believed.
+    /// The instant at which the wait for a possibly reordered packet ends, or the stream is found
+    /// to have jumped.
     pub(crate) fn next_ripe(&self) -> Option<Instant> {
         self.naks.next_ripe().into_iter().chain(self.jumps.next()).min()
     }
 
-    /// Reports losses that reordering does not explain any more, and looks at packets far from the
-    /// stream.
+    /// Reports losses whose wait for reordered packets has ended, and follows a jump of the stream.
     pub(crate) fn report_ripe_losses(&mut self, now: Instant, rtt: Rtt) {
         let missing = Missing { buffer: &self.buffer, timing: &self.timing };
         self.naks.report_ripe(now, missing, rtt);
@@ -579,7 +579,7 @@ impl ReceiveHalf {
         }
     }
 
-    /// The parts by which a jump of the stream is told.
+    /// The parts by which a jump of the stream is recognised.
     const fn stream(&self) -> StreamView<'_> {
         StreamView {
             buffer: &self.buffer,
@@ -596,7 +596,7 @@ impl ReceiveHalf {
             && seq.distance_from(self.buffer.end()) >= SUSPICIOUS_GAP.cast_signed()
     }
 
-    /// A packet came that does not belong to the stream so far.
+    /// A packet arrived that does not belong to the stream so far.
     #[cold]
     fn take_candidate(&mut self, now: Instant, packet: Arrived, rtt: Rtt) {
         let Self { buffer, delivery, timing, link, drops, jumps, .. } = self;
@@ -605,7 +605,7 @@ impl ReceiveHalf {
         self.follow_jump(now, rtt);
     }
 
-    /// Continues where the stream has jumped to, if it has.
+    /// Follows the stream if it has jumped.
     fn follow_jump(&mut self, now: Instant, rtt: Rtt) {
         let Self { buffer, delivery, timing, link, drops, jumps, .. } = self;
         let stream = StreamView { buffer, delivery, timing, link, drops };
@@ -620,7 +620,7 @@ impl ReceiveHalf {
         }
     }
 
-    /// Continues at `seq`, before the newest packet: the stored packets are somebody else's.
+    /// Continues at `seq`, before the newest packet: the packets in the buffer were forged.
     fn jump_back(&mut self, seq: SeqNo) {
         self.counts.ignored += self.buffer.restart(seq) as u64;
         self.counts.jumped_back();
@@ -628,8 +628,8 @@ impl ReceiveHalf {
         self.naks.clear();
     }
 
-    /// Continues at `seq`. The packets between count as lost as far as they can have been sent: no
-    /// more than a packet a microsecond since the newest one.
+    /// Continues at `seq`. The packets between count as lost, but no more of them than a packet a
+    /// microsecond since the newest one.
     fn jump_ahead(&mut self, now: Instant, seq: SeqNo) {
         let beyond = seq.distance_from(self.buffer.end()).unsigned_abs();
         let silence = now.saturating_since(self.link.newest_arrival().unwrap_or(self.started));
@@ -640,9 +640,9 @@ impl ReceiveHalf {
         self.naks.stop_period();
     }
 
-    /// Makes room for `seq`. A sender keeps no packet that is further back from its newest one than
-    /// this end's buffer is long, so that no such packet will arrive any more. A NAK would bring a
-    /// DROPREQ for them, but `seq` is here now.
+    /// Makes room for `seq`. A sender has dropped every packet that is further back from its newest
+    /// one than the length of this end's buffer, so that no such packet will arrive. A NAK would
+    /// bring a DROPREQ for them, but `seq` has arrived now.
     #[cold]
     fn evict_for(&mut self, seq: SeqNo) {
         if self.timing.drops_too_late() {
@@ -714,8 +714,8 @@ impl ReceiveHalf {
         }
     }
 
-    /// The newest packet, `seq`, may leave numbers out after `end`: those that the sender has
-    /// announced as dropped are given up, and the others are missing.
+    /// Handles the gap between `end` and the newest packet, `seq`: the packets that the sender has
+    /// announced as dropped are dropped, and the others are missing.
     #[cold]
     fn skip_numbers(&mut self, now: Instant, end: SeqNo, seq: SeqNo, rtt: Rtt) {
         for (first, last) in self.drops.settle(seq) {
@@ -738,12 +738,12 @@ impl ReceiveHalf {
         }
     }
 
-    /// Whether it receives a file.
+    /// Whether the connection receives a file.
     pub(crate) const fn is_of_file(&self) -> bool {
         self.delivery.is_file()
     }
 
-    /// From now on a balancing group takes packets as they arrive, due or not.
+    /// Passes packets to a balancing group as they arrive from now on, due or not.
     pub(crate) fn bypass_to_group(&mut self) {
         self.delivery.bypass_to_group();
     }
@@ -759,12 +759,12 @@ impl ReceiveHalf {
         self.delivery.bypass_mut().map(GroupBypass::take).unwrap_or_default()
     }
 
-    /// Whether nothing is given up: of a file.
+    /// Whether missing packets are never dropped.
     fn keeps_all(&self) -> bool {
         self.delivery.keeps_all()
     }
 
-    /// Packets of full size per second that the link seems to carry; 0 if unknown.
+    /// The estimated capacity in packets of full size per second; 0 if unknown.
     fn capacity_pps(&self) -> u32 {
         self.delivery.file().map_or_else(|| self.link.capacity(), FileReceipt::capacity)
     }

@@ -9,12 +9,13 @@ use punctual_wire::SeqNo;
 
 use super::nak_timers::{LEAST_MARGIN, copy_spacing};
 
-/// Copies of a NAK where gaps are so rare that copies cost next to nothing. They bridge outages of
-/// the way back.
+/// Copies of a NAK while gaps are rare, when copies cost almost nothing. They bridge outages of the
+/// return path.
 const MANY: u32 = 31;
-/// Copies of the last NAK that can be answered in time, where gaps are frequent.
+/// Copies of the last NAK that can be answered in time, while gaps are frequent.
 pub(super) const FEW_LAST: u32 = 3;
-/// If this number of rounds fits, one of them may be given up to wait for reordered packets.
+/// If this number of rounds of NAK and retransmission fits, one of them may be spent on a wait for
+/// reordered packets.
 const ROUNDS_TO_SPARE: u128 = 4;
 
 /// A run of missing packets.
@@ -24,16 +25,17 @@ pub struct MissingPackets {
     pub first: SeqNo,
     /// The last of them.
     pub last: SeqNo,
-    /// When the packet after them came, so that they were found to be missing.
+    /// The instant when the packet after them arrived, which showed the gap.
     pub detected: Instant,
-    /// When the last NAK for them was sent; `None` before the first.
+    /// The instant of the last NAK for them; `None` before the first.
     pub last_nak: Option<Instant>,
-    /// The number of NAKs that were sent for them, copies aside.
+    /// The number of NAKs for them, without copies.
     pub naks: u32,
-    /// When the retransmission of a later packet of the same NAK came. Retransmissions leave in the
-    /// order of the numbers, so that theirs was sent before it. `None` if none came.
+    /// The arrival of the retransmission of a later packet of the same NAK; `None` if there was
+    /// none. Retransmissions are sent in the order of the numbers, so theirs was sent earlier.
     pub passed_over: Option<Instant>,
-    /// When they are given up, because the packet after them is due; `None` for never.
+    /// The instant at which they are dropped because the packet after them is due; `None` for
+    /// never.
     pub deadline: Option<Instant>,
 }
 
@@ -42,22 +44,22 @@ pub struct MissingPackets {
 pub struct ReceiverView {
     /// The estimate of the round-trip time.
     pub rtt: Rtt,
-    /// The time from a NAK within which 99 of 100 retransmissions come.
+    /// The time after a NAK within which 99 of 100 retransmissions arrive.
     pub response_time: Duration,
-    /// When the newest NAK was sent that has been answered by a retransmission.
+    /// The sending time of the newest NAK for which a retransmission has arrived.
     pub answered: Instant,
-    /// When the last retransmission came.
+    /// The arrival of the last retransmission.
     pub last_answer: Instant,
-    /// How much later than the packets behind them reordered packets came. Zero where reordering is
-    /// rare: where it explains 5 % of the missing packets or less.
+    /// The delay of reordered packets after the packets that overtook them. Zero while reordering
+    /// is rare: while it explains 5 % of the missing packets or less.
     pub reordering_delay: Duration,
-    /// Share of originals that are missing when later packets come, from 0 to 1, over the last
-    /// thousands.
+    /// The share of originals that are missing when later packets arrive, from 0 to 1, over the
+    /// last thousands of packets.
     pub loss: f64,
     /// Whether the peer recognises copies of a NAK, so that it answers all of them once.
     pub copies_allowed: bool,
-    /// Copies of NAKs that may be sent beside the usual ones: three for each twenty packets that
-    /// come.
+    /// The number of further copies of NAKs that may be sent now. It grows by three for each twenty
+    /// packets that arrive.
     pub spare_copies: f64,
 }
 
@@ -66,34 +68,34 @@ pub struct ReceiverView {
 pub struct SentNak {
     /// When it was sent.
     pub at: Instant,
-    /// For some of its packets this may be the last NAK that brings them in time: when the first of
-    /// these is given up. `None` if a later NAK can still bring all of them.
+    /// The earliest deadline among the packets for which this is the last NAK that can be answered
+    /// in time; `None` if a later NAK is in time for all of them.
     pub last_chance: Option<Instant>,
 }
 
 /// Decides when a receiver sends a NAK for missing packets, and how many copies of it.
 ///
-/// There is a policy for each connection. Only the runs of missing packets come to it one by one;
-/// the connection remembers them, and lists those whose NAK is due at one time in one packet.
+/// There is a policy for each connection. It decides on one run of missing packets at a time; the
+/// connection remembers the runs, and lists those whose NAKs are due at the same time in one
+/// packet.
 pub trait NakPolicy: fmt::Debug + Send {
-    /// When the first or the next NAK for `missing` is sent. Runs are taken in the order of their
-    /// NAKs, so that the instant is heeded once all runs before this one have had their turn. No
-    /// NAK is sent for a packet whose retransmission could not come in time.
+    /// The instant of the first or the next NAK for `missing`. Runs are handled in the order of
+    /// their last NAKs, so that a run waits for those before it. No NAK is sent for a packet whose
+    /// retransmission could not arrive in time.
     fn nak_at(&self, missing: &MissingPackets, view: &ReceiverView) -> Instant;
 
-    /// How long after `nak` its copy number `n`, from 1 to 32, is sent; `None` for no more copies.
-    /// It is called only where the peer recognises copies.
+    /// The delay of copy number `n`, from 1 to 32, after `nak`; `None` for no further copies. It is
+    /// called only if the peer recognises copies.
     fn copy_after(&self, n: u32, nak: &SentNak, view: &ReceiverView) -> Option<Duration>;
 }
 
-/// A timer for each missing packet: repeats a NAK when its retransmission is overdue, neither
-/// before that can have come nor long after, and waits for reordered packets as long as that costs
-/// no round.
+/// A timer for each missing packet: repeats a NAK as soon as its retransmission is overdue, and
+/// waits for reordered packets if no round of NAK and retransmission is lost by it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PerPacketNakTimers;
 
 impl PerPacketNakTimers {
-    /// How long to wait from the detection to the first NAK: reordering is not loss.
+    /// The wait from the detection to the first NAK, for packets that are only reordered.
     fn wait(missing: &MissingPackets, view: &ReceiverView) -> Duration {
         let reordering_delay = view.reordering_delay;
         let Some(deadline) = missing.deadline else { return reordering_delay };
@@ -105,8 +107,8 @@ impl PerPacketNakTimers {
         if costs_nothing || costs_little { reordering_delay } else { Duration::ZERO }
     }
 
-    /// When the retransmission is overdue. If a further one would come too late after that, the NAK
-    /// is repeated while there is time.
+    /// The instant at which the retransmission is overdue. If a further retransmission would then
+    /// arrive too late, the NAK is repeated earlier.
     fn overdue(missing: &MissingPackets, asked: Instant, view: &ReceiverView) -> Instant {
         let rtt = view.rtt;
         if asked + copy_spacing(rtt) + LEAST_MARGIN < view.answered {
@@ -117,7 +119,7 @@ impl PerPacketNakTimers {
         let last_call = missing.deadline.map(|deadline| deadline.saturating_sub(answer));
         let pressing = last_call.filter(|&at| at > asked + answer && at < overdue);
         let at = pressing.unwrap_or(overdue);
-        // The packets may still wait behind the retransmissions that are coming in.
+        // While retransmissions arrive, these packets may follow them.
         let pause = view.last_answer + copy_spacing(rtt);
         at.max(pause)
     }
@@ -135,7 +137,7 @@ impl NakPolicy for PerPacketNakTimers {
     fn copy_after(&self, n: u32, nak: &SentNak, view: &ReceiverView) -> Option<Duration> {
         let copy_spacing = copy_spacing(view.rtt);
         let Some(deadline) = nak.last_chance else {
-            // The copies for a last chance keep their share.
+            // Enough copies remain for NAKs that are a last chance.
             if view.spare_copies >= f64::from(2 * MANY) {
                 return (n <= MANY).then(|| view.rtt.smoothed * n / MANY);
             }
@@ -150,8 +152,8 @@ impl NakPolicy for PerPacketNakTimers {
 }
 
 impl ReceiverView {
-    /// How long after a NAK its retransmission is overdue. The copy of the NAK may be the one that
-    /// the peer received.
+    /// The time after a NAK at which its retransmission is overdue. If the peer received only the
+    /// copy of the NAK, the retransmission arrives later by the spacing of copies.
     pub fn retransmission_timeout(&self) -> Duration {
         let copy = if self.copies_allowed { copy_spacing(self.rtt) } else { Duration::ZERO };
         self.response_time + copy

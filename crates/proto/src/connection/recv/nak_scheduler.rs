@@ -1,4 +1,4 @@
-//! When NAKs go out, and which losses they list.
+//! The schedule of NAKs, and the losses that they list.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const LEAST_FILE_NAK_PERIOD: Duration = Duration::from_millis(300);
 /// The period of NAKs begins with the last packet before the loss, but no earlier than this before
 /// the loss is detected.
 const SILENCE_BEFORE_LOSS: Duration = LONGEST_LOOK_AWAY;
-/// How long libsrt leaves its timers alone when no packet comes.
+/// The longest time for which libsrt does not check its timers while no packet arrives.
 const LONGEST_LOOK_AWAY: Duration = Duration::from_millis(10);
 /// Loss ranges that wait for the next NAK, at most; if there are more, it lists all losses.
 const WAITING_RANGES: usize = 1_024;
@@ -32,7 +32,7 @@ const WAITING_RANGES: usize = 1_024;
 #[derive(Debug)]
 pub(super) struct NakScheduler {
     repetition: Repetition,
-    /// Which losses are reported where there is a packet filter; without one, all.
+    /// The losses that are reported beside a packet filter; without one, all of them.
     arq: Arq,
     is_file: bool,
     reordering: ReorderTolerance,
@@ -52,11 +52,11 @@ enum Repetition {
     Never,
     /// All losses together, in a period.
     Periodic { timer: NakTimer, next: Option<Instant> },
-    /// Each missing packet by a timer of its own.
+    /// A timer for each missing packet.
     PacketTimers(Box<NakTimers>),
 }
 
-/// The packets that are missing, and when they are given up.
+/// The missing packets and their deadlines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Missing<'a> {
     pub(super) buffer: &'a ReceiveBuffer,
@@ -84,7 +84,7 @@ impl NakScheduler {
         }
     }
 
-    /// Waits for reordered packets as these options say from now on.
+    /// Sets the tolerance of reordered packets by these options.
     pub(super) fn set_reorder_tolerance(&mut self, config: &Config, negotiated: &Negotiated) {
         self.reordering.set_max(reorder_tolerance(config, negotiated));
     }
@@ -98,8 +98,8 @@ impl NakScheduler {
         self.heard_before = heard_before;
     }
 
-    /// An original arrived behind the newest packet. Returns whether a loss that may have been
-    /// reordering is to be reported at last.
+    /// An original arrived right after the newest packet. Returns whether the wait for a possibly
+    /// reordered packet has ended, so that a loss has to be reported.
     #[inline(always)]
     pub(super) fn arrived_in_order(&mut self) -> bool {
         self.reordering.arrived_in_order();
@@ -129,7 +129,7 @@ impl NakScheduler {
         }
     }
 
-    /// Forgets all losses: the stream continues elsewhere.
+    /// Forgets all losses: the stream has jumped.
     pub(super) fn clear(&mut self) {
         self.ranges.clear();
         self.lists_all = false;
@@ -152,7 +152,7 @@ impl NakScheduler {
         let mut list = LossListBuilder::new(max_words);
         let ranges = std::mem::take(&mut self.ranges);
         if std::mem::take(&mut self.lists_all) {
-            // Losses that may still be reordering wait for their own NAK.
+            // Losses that may be reordered packets wait for a NAK of their own.
             missing.list_all(self.reordering.first_fresh(), &mut list);
         } else {
             for &(first, last) in &ranges {
@@ -184,14 +184,14 @@ impl NakScheduler {
     }
 
     /// Whether the copy of a NAK is due.
-    pub(super) fn owes_copy(&self, now: Instant) -> bool {
+    pub(super) fn copy_is_due(&self, now: Instant) -> bool {
         match &self.repetition {
             Repetition::PacketTimers(timers) => timers.next_copy().is_some_and(|at| at <= now),
             Repetition::Never | Repetition::Periodic { .. } => false,
         }
     }
 
-    /// When the next NAK is due by a timer, if no packet brings it about before.
+    /// The instant of the next NAK by a timer, unless a packet triggers it earlier.
     pub(super) fn next(&self, now: Instant, rtt: Rtt) -> Option<Instant> {
         match &self.repetition {
             Repetition::Never => None,
@@ -203,8 +203,8 @@ impl NakScheduler {
         }
     }
 
-    /// Whether a packet that arrives at `now` brings a periodic NAK about.
-    pub(super) fn is_brought_about(&self, now: Instant) -> bool {
+    /// Whether a packet that arrives at `now` triggers a periodic NAK.
+    pub(super) fn is_triggered(&self, now: Instant) -> bool {
         match self.repetition {
             Repetition::Periodic { timer: NakTimer::WithPackets, next } => {
                 next.is_some_and(|at| at < now)
@@ -231,21 +231,20 @@ impl NakScheduler {
         }
     }
 
-    /// When a loss that may have been reordering is to be reported.
+    /// The instant at which the wait for a possibly reordered packet ends.
     pub(super) fn next_ripe(&self) -> Option<Instant> {
         self.reordering.next_ripe()
     }
 
-    /// Reports the losses that reordering does not explain any more.
+    /// Reports the losses whose wait for reordered packets has ended.
     pub(super) fn report_ripe(&mut self, now: Instant, missing: Missing<'_>, rtt: Rtt) {
         while let Some((first, last)) = self.reordering.take_ripe(now) {
             self.report(now, (first, last), missing, rtt);
         }
     }
 
-    /// The round-trip time was measured: a periodic NAK that is due later than the new interval
-    /// allows comes sooner. By the initial estimate the first losses would wait until it is too
-    /// late for them.
+    /// The round-trip time was measured: a periodic NAK that is due later than the new interval is
+    /// moved forward. By the initial estimate the first losses would be reported too late.
     pub(super) fn hurry(&mut self, now: Instant, rtt: Rtt) {
         let latest = now + self.period(rtt);
         if let Repetition::Periodic { next: Some(at), .. } = &mut self.repetition {
@@ -267,10 +266,10 @@ impl NakScheduler {
         if !self.reordering.hold(now, gap.0, gap.1, periodic_nak_interval(rtt)) {
             self.report(now, gap, missing, rtt);
         }
-        // The interval counts from when no packet was missing yet, as libsrt's does: the first
-        // repetition comes before the retransmission, and can replace a NAK that was lost. If it
-        // counted from the detection of the loss, a round trip of 20 ms would leave it to chance
-        // which comes first.
+        // The interval begins when no packet was missing yet, as libsrt's does: the first
+        // repetition is sent before the retransmission can arrive, and can replace a lost NAK. If
+        // the interval began at the detection of the loss, with a round trip of 20 ms either could
+        // be first.
         let period = self.period(rtt);
         if let Repetition::Periodic { next: next @ None, .. } = &mut self.repetition {
             *next = Some(self.heard_before.max(now - SILENCE_BEFORE_LOSS) + period);
@@ -306,7 +305,7 @@ impl NakScheduler {
         if self.ranges.len() < WAITING_RANGES {
             self.ranges.push((first, last));
         } else {
-            // Where the filter asks for single losses, others must not be listed.
+            // If the filter reports single losses, others must not be listed.
             self.lists_all = self.arq == Arq::Always;
         }
     }
@@ -331,17 +330,17 @@ impl Missing<'_> {
         within.then(|| (first, if last.is_after(to) { to } else { last }))
     }
 
-    /// When the packets missing up to `last` are given up: the packet after them is due.
+    /// The deadline of the packets missing up to `last`: the packet after them is due then.
     pub(super) fn given_up_at(self, last: SeqNo) -> Option<Instant> {
         self.timing.give_up_at(self.buffer.get(last.next())?.time)
     }
 
-    /// Whether the retransmission of `last` would come before that packet is given up.
+    /// Whether the retransmission of `last` would arrive before its deadline.
     pub(super) fn can_be_in_time(self, now: Instant, last: SeqNo, rtt: Rtt) -> bool {
         self.given_up_at(last).is_none_or(|until| now + rtt.smoothed * 7 / 8 < until)
     }
 
-    /// Adds all that is missing before `stop` to `list`, as far as there is room.
+    /// Adds all missing packets before `stop` to `list`, as far as there is room.
     fn list_all(self, stop: Option<SeqNo>, list: &mut LossListBuilder) {
         for (first, last) in self.buffer.missing().ranges_from(self.buffer.head()) {
             if stop.is_some_and(|stop| !first.is_before(stop)) || !list.push(first, last) {
@@ -350,7 +349,7 @@ impl Missing<'_> {
         }
     }
 
-    /// Adds to `list` what is still missing from `first` to `last`, as far as there is room.
+    /// Adds the packets still missing from `first` to `last` to `list`, as far as there is room.
     fn list(self, first: SeqNo, last: SeqNo, list: &mut LossListBuilder) {
         let first = if first.is_before(self.buffer.head()) { self.buffer.head() } else { first };
         for (start, end) in self.buffer.missing().ranges_from(first) {
@@ -365,13 +364,13 @@ impl Missing<'_> {
     }
 }
 
-/// Packets of reordering to wait for, at most. Without the flag of retransmissions, late originals
-/// cannot be told from them.
+/// The largest tolerance of reordered packets. If the peer does not mark retransmissions, late
+/// originals cannot be distinguished from them, and the tolerance is zero.
 const fn reorder_tolerance(config: &Config, negotiated: &Negotiated) -> u32 {
     if negotiated.peer.retransmit_flag { config.reorder_tolerance() } else { 0 }
 }
 
-/// The timers of single missing packets, where both ends agreed on them.
+/// The timers of single missing packets, if both ends agreed on them.
 fn nak_timers(config: &Config, negotiated: &Negotiated) -> Option<NakTimers> {
     let copies_allowed = match negotiated.nak_style {
         NakStyle::Periodic => return None,
@@ -464,7 +463,7 @@ mod tests {
         let missing = Missing { buffer: &buffer, timing: &timing };
         let mut naks = periodic(NakTimer::WithPackets);
         naks.handle_gap(MS(100), (seq(1), seq(3)), missing, RTT);
-        assert!(!naks.is_brought_about(MS(125)) && naks.is_brought_about(MS(126)));
+        assert!(!naks.is_triggered(MS(125)) && naks.is_triggered(MS(126)));
         assert_eq!(naks.next(MS(100), RTT), Some(MS(135)));
     }
 

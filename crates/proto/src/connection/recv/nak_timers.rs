@@ -14,8 +14,8 @@ use super::reordering_estimator::ReorderingEstimator;
 use super::response_time::ResponseTime;
 use crate::statistics::Statistics;
 
-/// Least time beyond a round trip before a retransmission counts as overdue: hosts may be late by
-/// it.
+/// The least time beyond a round trip before a retransmission counts as overdue, because of delays
+/// in hosts.
 pub(super) const LEAST_MARGIN: Duration = Duration::from_millis(1);
 /// Bounds of the time between a NAK and its copy, which is a sixteenth of the round trip.
 const LEAST_COPY_SPACING: Duration = Duration::from_micros(500);
@@ -24,13 +24,13 @@ const MOST_COPY_SPACING: Duration = Duration::from_millis(5);
 const WAITING: usize = 65_536;
 const COPIES: usize = 256;
 const COPIES_OF_ONE: u32 = 32;
-/// Copies of NAKs that may be sent beside the usual ones: for each packet that comes, and saved up.
+/// Further copies of NAKs: the number for each packet that arrives, and the largest that is saved.
 const SPARE: f64 = 0.15;
 const MOST_SPARE: f64 = 128.0;
-/// The NAK that a packet answers is searched for among this number of the oldest.
+/// The NAK of a retransmission is searched for among this number of the oldest runs.
 const SEARCHED: usize = 64;
-/// Runs for which a NAK is sent at once, at most, and the time until the others follow: a peer that
-/// answers nothing makes no more work than that.
+/// The largest number of runs with a NAK at one time, and the pause before the others. It limits
+/// the work that a peer causes which retransmits nothing.
 const AT_ONCE: usize = 1_024;
 const REST: Duration = Duration::from_millis(1);
 /// Rounds that the statistics count separately; the last one includes all further ones.
@@ -52,17 +52,17 @@ pub(crate) struct NakTimers {
     copies: VecDeque<Copy>,
     reordering: ReorderingEstimator,
     response: ResponseTime,
-    /// When the newest NAK was sent that has been answered: earlier ones should have been, too.
+    /// The sending time of the newest NAK with a retransmission. Earlier ones should have one, too.
     answered: Instant,
-    /// No timer runs out before.
+    /// No timer expires before this instant.
     rests_until: Instant,
-    /// When the last retransmission came: many of them come one behind the other.
+    /// The arrival of the last retransmission. Many of them arrive one after the other.
     last_answer: Instant,
-    /// Copies of NAKs that may still be sent beside the usual ones.
+    /// The number of further copies of NAKs that may be sent now.
     spare_copies: f64,
     /// Packets with a repeated NAK.
     repeated: u64,
-    /// Packets that came after one NAK, after two, and so on.
+    /// Packets that arrived after one NAK, after two, and so on.
     recovered: [u64; ROUNDS],
 }
 
@@ -97,8 +97,8 @@ pub(crate) fn last_nak_copies(rtt: Rtt) -> Duration {
 }
 
 impl NakTimers {
-    /// No packet is missing yet, and `first` is the next one. `copies_allowed` tells whether the
-    /// peer recognises copies of a NAK.
+    /// The timers of a stream whose next packet is `first`. `copies_allowed`: the peer recognises
+    /// copies of a NAK.
     pub(crate) fn new(policy: Box<dyn NakPolicy>, first: SeqNo, copies_allowed: bool) -> Self {
         Self {
             policy,
@@ -216,7 +216,7 @@ impl NakTimers {
         copy.into_iter().chain(self.next_timer(rtt)).min()
     }
 
-    /// The runs whose timers have run out, as far as their packets can still be in time.
+    /// The runs whose timers have expired, without packets that can no longer arrive in time.
     pub(super) fn take_due_naks(
         &mut self,
         now: Instant,
@@ -250,7 +250,7 @@ impl NakTimers {
         runs
     }
 
-    /// When the next timer runs out.
+    /// The instant at which the next timer expires.
     fn next_timer(&self, rtt: Rtt) -> Option<Instant> {
         let held = self.held.front().map(|&(due, _)| due);
         let [passed, asked] = [&self.passed, &self.asked].map(|queue| self.due(queue, rtt));
@@ -258,13 +258,13 @@ impl NakTimers {
         due.map(|due| due.max(self.rests_until))
     }
 
-    /// When the timer of the first of these runs out.
+    /// The instant at which the timer of the first of these runs expires.
     fn due(&self, queue: &VecDeque<Asked>, rtt: Rtt) -> Option<Instant> {
         let asked = queue.front()?;
         Some(self.policy.nak_at(&asked.missing, &self.view(rtt)))
     }
 
-    /// Takes out a run whose timer has run out at `now`.
+    /// Takes out a run whose timer has expired at `now`.
     fn take_due(&mut self, now: Instant, rtt: Rtt) -> Option<MissingPackets> {
         if self.held.front().is_some_and(|&(due, _)| due <= now) {
             return self.held.pop_front().map(|(_, missing)| missing);
@@ -276,7 +276,7 @@ impl NakTimers {
         self.asked.pop_front().map(|asked| asked.missing)
     }
 
-    /// A retransmission came in.
+    /// A retransmission arrived.
     pub(super) fn came(&mut self, now: Instant, seq: SeqNo, rtt: Rtt) {
         let Some(index) = place_of(&self.asked, seq) else {
             if let Some(index) = place_of(&self.passed, seq) {
@@ -292,7 +292,7 @@ impl NakTimers {
             self.response.sample(now - at, rtt);
             self.pass_over(now, index, seq);
         } else if let Some(before) = before {
-            // It answers the NAK before.
+            // It is the answer to the NAK before.
             self.response.sample(now - before, rtt);
         }
     }
@@ -301,7 +301,7 @@ impl NakTimers {
         self.recovered[(naks as usize).clamp(1, ROUNDS) - 1] += 1;
     }
 
-    /// A reordered original came.
+    /// A reordered original arrived.
     pub(super) fn overtaken(&mut self, now: Instant, seq: SeqNo) {
         let held = self.held.iter().map(|(_, missing)| missing);
         let asked = self.asked.iter().chain(&self.passed).map(|asked| &asked.missing);
@@ -316,7 +316,7 @@ impl NakTimers {
     fn pass_over(&mut self, now: Instant, index: usize, seq: SeqNo) {
         let at = self.asked[index].at;
         let mut i = self.asked.partition_point(|asked| asked.at < at);
-        // Runs beyond those that are searched keep their turn.
+        // Runs after the searched ones keep their places.
         let end = i.max(index) + SEARCHED;
         while i < end
             && let Some(asked) = self.asked.get_mut(i).filter(|asked| asked.at == at)
@@ -451,7 +451,8 @@ mod tests {
         assert_eq!(nak_timers.next_timer(RTT), Some(AT(132) + Duration::from_micros(19_800)));
     }
 
-    /// Every tenth packet is missing, and half of them come 3 ms later than those behind them.
+    /// Every tenth packet is missing; half of them arrive 3 ms after the packets that overtook
+    /// them.
     fn reordering_delay() -> NakTimers {
         let mut nak_timers = nak_timers(true);
         for i in 1..=100 {

@@ -5,28 +5,27 @@ use punctual_wire::SeqNo;
 
 use crate::connection::send::PROBE_INTERVAL;
 
-/// Probe pairs that the capacity is taken from.
+/// The number of probe pairs from which the capacity is computed.
 const PAIRS: usize = 64;
-/// The capacity is not told from less.
+/// The least number of pairs for a capacity.
 const LEAST: usize = 2;
-/// A pair so many times farther apart than usual, or than a host looks away, was parted by a pause:
-/// the sender's window closed between its packets.
+/// A pair whose gap is above this multiple of the median, or of the time between two reads of the
+/// network, is left out: the sender's window closed between its packets.
 const OUTLIER: u64 = 8;
 
-/// The capacity of the link, from how close together the packets of a probe pair arrive (draft
-/// section 5.2.3), for a receiver that looks at the network now and then.
+/// The capacity of the link by the gaps between the packets of probe pairs (draft section 5.2.3),
+/// for a receiver that reads the network from time to time.
 ///
-/// Packets that arrive between two looks get one time. So the two packets of a pair are no time
-/// apart, or one interval between looks; the closer they are, the more seldom a look falls between
-/// them. The mean over all pairs, with those of one time, is the real distance. Without those
-/// pairs, or by the median, the result would be how often this end looks.
+/// Packets that arrive between two reads get the same instant. So the gap of a pair is zero or one
+/// interval between reads, and the smaller the real gap, the more rarely a read falls into it. The
+/// mean over all pairs, including those with a gap of zero, is the real gap. Without those pairs,
+/// or by the median, the result would be the rate of reads.
 #[derive(Debug)]
 pub(crate) struct ProbePairs {
-    /// Nanoseconds between the packets of a pair, scaled to a full payload. Made when the first
-    /// comes.
+    /// Gaps of the pairs in nanoseconds, scaled to a full payload. Allocated for the first pair.
     gaps: Vec<u64>,
     next: usize,
-    /// The first packet of a pair whose second has not come.
+    /// The first packet of a pair whose second packet has not arrived.
     first: Option<(SeqNo, Instant)>,
 }
 
@@ -35,7 +34,7 @@ impl ProbePairs {
         Self { gaps: Vec::new(), next: 0, first: None }
     }
 
-    /// A data packet came, with `payload` bytes of `full`.
+    /// A data packet arrived with `payload` bytes; a full one has `full`.
     pub(crate) fn arrived(
         &mut self,
         now: Instant,
@@ -62,8 +61,8 @@ impl ProbePairs {
         }
     }
 
-    /// Packets of full size per second that the link seems to carry; 0 if unknown. `grain` is the
-    /// usual time between two looks.
+    /// The estimated capacity in packets of full size per second; 0 if unknown. `grain` is the
+    /// usual time between two reads of the network.
     pub(crate) fn capacity(&self, grain: Option<Duration>) -> u32 {
         let Some(grain) = grain else { return 0 };
         let grain = u64::try_from(grain.as_nanos()).unwrap_or(LONGEST).clamp(1, LONGEST);
@@ -75,7 +74,7 @@ impl ProbePairs {
         let usual = gaps[(gaps.len() - 1) / 2].max(grain);
         gaps.retain(|&gap| gap <= usual * OUTLIER);
         let pairs = gaps.len() as u64;
-        // Where no look came between any of them, they are as close as if it had once.
+        // If no read fell into any of the gaps, their sum is at most about one interval.
         let time = match gaps.iter().sum() {
             0 => grain,
             time => time,
@@ -85,14 +84,14 @@ impl ProbePairs {
     }
 }
 
-/// A minute in nanoseconds: what is longer is no link.
+/// The longest gap that counts: a minute, in nanoseconds.
 const LONGEST: u64 = 60_000_000_000;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The capacity that a receiver tells which looks once in `grain`, of pairs that are `gap`
+    /// The capacity that a receiver computes which reads once in `grain`, of pairs that are `gap`
     /// apart; microseconds. `odd` is how often a pair is torn apart.
     fn seen(gap: u64, grain: u64, odd: u64) -> u32 {
         let mut pairs = ProbePairs::new();

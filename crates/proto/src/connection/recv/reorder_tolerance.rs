@@ -6,12 +6,13 @@ use punctual_wire::SeqNo;
 
 /// This number of packets in order lowers the tolerance by one.
 const ORDERLY: u32 = 50;
-/// This number of reordered packets that came with more than two packets to spare lowers it by one.
+/// This number of reordered packets that arrived more than two packets before the tolerance ended
+/// lowers it by one.
 const EARLY: u32 = 10;
 /// Fresh losses that wait at most; more are reported at once.
 const WAITING: usize = 1_024;
 
-/// Losses that may only be reordering, and how long to wait before they are reported.
+/// Losses that may be reordered packets, and the wait before they are reported.
 ///
 /// libsrt counts the wait in packets [lossmaxttl], so that a loss before a pause in the stream is
 /// never reported. Here a fresh loss also ages by the clock.
@@ -38,8 +39,9 @@ impl ReorderTolerance {
         Self { fresh: VecDeque::new(), max, tolerance: max, distance: 0, in_order: 0, early: 0 }
     }
 
-    /// Waits for this number of packets at most from now on. A new value counts at once, and then
-    /// falls on a calm link as the first one did. Losses that wait already are reported as planned.
+    /// Sets the largest tolerance, in packets. A new value applies at once, and then falls while
+    /// nothing is reordered, as the first one did. Losses that wait already are reported as
+    /// planned.
     pub(crate) const fn set_max(&mut self, max: u32) {
         if max != self.max {
             self.max = max;
@@ -51,12 +53,12 @@ impl ReorderTolerance {
         self.tolerance
     }
 
-    /// Largest reordering seen, packets.
+    /// The largest reordering distance so far, packets.
     pub(crate) const fn distance(&self) -> u32 {
         self.distance
     }
 
-    /// A gap from `first` to `last` was detected. Returns `false` if it is to be reported at once;
+    /// A gap from `first` to `last` was detected. Returns `false` if it has to be reported at once;
     /// otherwise it waits for `wait` at most.
     pub(crate) fn hold(&mut self, now: Instant, first: SeqNo, last: SeqNo, wait: Duration) -> bool {
         if self.tolerance == 0 || self.fresh.len() >= WAITING {
@@ -67,7 +69,8 @@ impl ReorderTolerance {
         true
     }
 
-    /// A packet arrived in order: fresh losses age, and the tolerance shrinks with a calm link.
+    /// A packet arrived in order: fresh losses age, and the tolerance falls while nothing is
+    /// reordered.
     #[inline(always)]
     pub(crate) fn arrived_in_order(&mut self) {
         if !self.fresh.is_empty() {
@@ -96,7 +99,8 @@ impl ReorderTolerance {
         }
     }
 
-    /// Takes a number out of the fresh losses; tells how many packets it could still have waited.
+    /// Takes a number out of the fresh losses; returns the number of packets for which it could
+    /// have waited longer.
     pub(crate) fn forget(&mut self, seq: SeqNo) -> Option<u32> {
         let index = self.fresh.iter().position(|loss| seq.is_within(loss.first, loss.last))?;
         let loss = &mut self.fresh[index];
@@ -117,7 +121,7 @@ impl ReorderTolerance {
         Some(packets_left)
     }
 
-    /// The next loss that reordering no longer explains.
+    /// The next loss whose wait has ended.
     pub(crate) fn take_ripe(&mut self, now: Instant) -> Option<(SeqNo, SeqNo)> {
         let loss = self.fresh.front()?;
         if loss.packets_left > 0 && loss.report_at > now {
@@ -126,12 +130,12 @@ impl ReorderTolerance {
         self.fresh.pop_front().map(|loss| (loss.first, loss.last))
     }
 
-    /// When the oldest fresh loss is ripe by the clock.
+    /// The instant at which the wait of the oldest fresh loss ends.
     pub(crate) fn next_ripe(&self) -> Option<Instant> {
         self.fresh.front().map(|loss| loss.report_at)
     }
 
-    /// The oldest number that still waits: periodic reports stop before it.
+    /// The oldest number that still waits: periodic NAKs list only packets before it.
     pub(crate) fn first_fresh(&self) -> Option<SeqNo> {
         self.fresh.front().map(|loss| loss.first)
     }

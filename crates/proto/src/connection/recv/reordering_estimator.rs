@@ -1,4 +1,4 @@
-//! Reordering: how late packets come that are not lost.
+//! Reordering: the delay of packets that are late but not lost.
 
 use std::time::Duration;
 
@@ -6,26 +6,26 @@ use punctual_wire::SeqNo;
 
 use crate::connection::windowed_ratio::{WINDOW, WindowedRatio};
 
-/// The greatest of this number of samples, and of as many before them, counts.
+/// The greatest of the last samples counts: of this number up to twice this number.
 const SAMPLES: u32 = 32;
-/// If a smaller share of the missing packets is only reordered, it is not worth waiting for.
+/// The least share of reordered packets among the missing ones for which the receiver waits.
 const WORTH: f64 = 0.05;
-/// Missing packets over which that share is measured; if there are fewer than the second number,
-/// it is taken for small.
+/// The number of missing packets over which that share is measured; with fewer than the second
+/// number it counts as small.
 const MISSING: u64 = 256;
 const FEW_MISSING: u64 = 20;
 
-/// Measures the share of packets that are missing when later ones come, the share of those that
-/// come after all, and how late.
+/// Measures the share of packets that are missing when later ones arrive, the share of these that
+/// arrive after all, and their delay.
 #[derive(Debug)]
 pub(super) struct ReorderingEstimator {
-    /// Where the counted packets end.
+    /// The number after the counted packets.
     since: SeqNo,
-    /// Of all packets, those that were missing.
+    /// The share of missing packets among all.
     missing: WindowedRatio,
-    /// Of the missing packets, those whose originals came.
+    /// The share of missing packets whose originals arrived.
     came: WindowedRatio,
-    /// The greatest delay of one of them, of the last samples and of those before.
+    /// The greatest delay of such an original, among the last samples and among those before.
     latest: Duration,
     latest_before: Duration,
     samples: u32,
@@ -55,7 +55,7 @@ impl ReorderingEstimator {
         passed
     }
 
-    /// A reordered original came, `late` after the packet behind it.
+    /// A reordered original arrived, `late` after the packet that overtook it.
     pub(super) fn overtaken(&mut self, late: Duration) {
         self.came.add_hits(1);
         if self.samples == SAMPLES {

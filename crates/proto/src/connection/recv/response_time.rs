@@ -1,25 +1,24 @@
-//! How long retransmissions take to come after a NAK.
+//! The time from a NAK to its retransmission.
 
 use std::time::Duration;
 
 use punctual_rtt::Rtt;
 
-/// The share of retransmissions that may take longer than the timeout: each costs a packet sent
-/// twice.
+/// The share of retransmissions that may arrive after the timeout; each of them is sent twice.
 const LATER: f64 = 0.01;
-/// With each retransmission the estimate moves by this part of the round trip, times the share
-/// above or the rest.
+/// With each retransmission the estimate moves by this fraction of the round trip, times `LATER` or
+/// the rest.
 const STEP: u32 = 32;
 
-/// The time within which nearly all retransmissions come, learnt from those that came: a quantile
-/// that is followed step by step.
+/// The time within which nearly all retransmissions arrive: a quantile of the measured times, which
+/// the estimate follows in steps.
 #[derive(Debug, Default)]
 pub(super) struct ResponseTime {
     estimate: Option<Duration>,
 }
 
 impl ResponseTime {
-    /// A retransmission came the time `took` after its NAK.
+    /// A retransmission arrived the time `took` after its NAK.
     pub(super) fn sample(&mut self, took: Duration, rtt: Rtt) {
         if took > longest(rtt) {
             // It answers a later copy of the NAK.
@@ -34,7 +33,7 @@ impl ResponseTime {
         });
     }
 
-    /// How long to wait for a retransmission: no less than a round trip, no more than its bound.
+    /// The timeout of a retransmission: at least a round trip, at most [`longest`].
     pub(super) fn retransmission_timeout(&self, rtt: Rtt) -> Duration {
         let longest = longest(rtt);
         self.estimate.map_or(longest, |estimate| estimate.clamp(rtt.smoothed, longest))

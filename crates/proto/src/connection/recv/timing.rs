@@ -1,4 +1,4 @@
-//! The peer's clock as this end sees it: when messages are due, and which timestamps are plausible.
+//! The peer's clock on this end's clock: the due times of messages, and plausible timestamps.
 
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ use crate::group::GroupTimebase;
 use crate::handshake::Negotiated;
 use crate::statistics::Statistics;
 
-/// The time base of what arrives, the drift of the peer's clock, and the checks of its timestamps.
+/// The time base of received packets, the drift of the peer's clock, and the checks of its
+/// timestamps.
 ///
 /// A connection without timestamp-based delivery has no time base: its messages are due when they
 /// arrive.
@@ -22,14 +23,13 @@ pub(super) struct Timing {
     tsbpd: Option<Tsbpd>,
     too_late_drop: bool,
     drift: Option<DriftTracer>,
-    /// Whether the tracer gets samples. It keeps what it knows while the application has turned it
-    /// off.
+    /// Whether the tracer gets samples. It keeps its state while the application has turned it off.
     drift_is_followed: bool,
-    /// Whether a group sets the correction for the drift, from what all its links trace.
+    /// Whether a group sets the correction for the drift, from the samples of all its links.
     drift_is_shared: bool,
     data_earliness: Earliness,
     control_earliness: Earliness,
-    /// How much later than the time base the newest original arrived, microseconds.
+    /// The transit time of the newest original less that of the handshake, microseconds.
     transit_micros: i64,
 }
 
@@ -67,34 +67,34 @@ impl Timing {
         self.tsbpd.as_ref()
     }
 
-    /// Whether missing packets are given up when one behind them is due (TLPKTDROP).
+    /// Whether missing packets are dropped when the packet after them is due (TLPKTDROP).
     pub(super) const fn drops_too_late(&self) -> bool {
         self.too_late_drop
     }
 
-    /// When a message of `time` is due; `None` if that is on arrival.
+    /// The due time of a message of `time`; `None` if it is due on arrival.
     #[inline(always)]
     pub(super) fn due(&self, time: PeerTime) -> Option<Instant> {
         self.tsbpd.as_ref().map(|tsbpd| tsbpd.due(time))
     }
 
-    /// When packets that are missing before a message of `time` are given up; `None` for never.
+    /// The deadline of packets that are missing before a message of `time`; `None` for never.
     pub(super) fn give_up_at(&self, time: PeerTime) -> Option<Instant> {
         self.tsbpd.as_ref().filter(|_| self.too_late_drop).map(|tsbpd| tsbpd.due(time))
     }
 
-    /// When a message of `time` was sent, on this end's clock, and when it is due.
+    /// The origin of a message of `time` on this end's clock, and its due time.
     pub(super) fn origin_and_due(&self, now: Instant, time: PeerTime) -> (Instant, Instant) {
         self.tsbpd.as_ref().map_or((now, now), |tsbpd| (tsbpd.origin(time), tsbpd.due(time)))
     }
 
-    /// How long ago a message of `time` was due.
+    /// The time since a message of `time` was due.
     pub(super) fn lateness(&self, now: Instant, time: PeerTime) -> Duration {
         self.due(time).map_or(Duration::ZERO, |due| now.saturating_since(due))
     }
 
-    /// The time of a data packet; the present if its timestamp lies farther in the future than that
-    /// of an honest sender can.
+    /// The time of a data packet; the present time if its timestamp lies implausibly far in the
+    /// future.
     #[inline(always)]
     pub(super) fn plausible_time(&mut self, now: Instant, timestamp: Timestamp) -> PeerTime {
         let Some(tsbpd) = &self.tsbpd else { return PeerTime::default() };
@@ -105,7 +105,7 @@ impl Timing {
         time
     }
 
-    /// Takes notice of an original of `time` that arrived as the newest packet.
+    /// Counts an original of `time` that arrived as the newest packet.
     #[inline(always)]
     pub(super) fn note_arrival(&mut self, now: Instant, time: PeerTime) {
         if let Some(tsbpd) = &self.tsbpd {
@@ -115,12 +115,12 @@ impl Timing {
         }
     }
 
-    /// How much later than the time base the newest original arrived, microseconds.
+    /// The transit time of the newest original less that of the handshake, microseconds.
     pub(super) const fn transit_micros(&self) -> i64 {
         self.transit_micros
     }
 
-    /// Takes notice of a control packet that was sent at `timestamp`; `rtt` is the latest sample.
+    /// Counts a control packet that was sent at `timestamp`; `rtt` is the latest sample.
     pub(super) fn trace_drift(
         &mut self,
         now: Instant,
@@ -145,8 +145,8 @@ impl Timing {
         }
     }
 
-    /// Whether the drift of the peer's clock is followed from now on. If not, the correction that
-    /// applies now remains.
+    /// Sets whether the drift of the peer's clock is followed. If not, the present correction
+    /// remains.
     pub(super) fn trace_clock(&mut self, follows: bool) {
         self.drift_is_followed = follows;
         if follows && self.tsbpd.is_some() && self.drift.is_none() {
@@ -171,7 +171,7 @@ impl Timing {
         }
     }
 
-    /// Delivers by the time base of a group from now on, also what has arrived already.
+    /// Delivers by the time base of a group from now on, including the packets in the buffer.
     pub(super) fn align(&mut self, timebase: &GroupTimebase) {
         let Some(old) = self.tsbpd else { return };
         let base = timebase.base;

@@ -17,23 +17,23 @@ pub(crate) struct Tsbpd {
     drift: i64,
 }
 
-/// After so many nanoseconds timestamps begin anew.
+/// Timestamps wrap after this time, nanoseconds.
 const WRAP: i64 = (1 << 32) * 1_000;
 
-/// A timestamp without its wrapping: since the peer's start, whole microseconds in nanoseconds.
+/// A timestamp without wraps: whole microseconds since the peer's start, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct PeerTime(i64);
 
 impl Tsbpd {
-    /// `arrival` is when the packet with `timestamp` that fixes the base came in.
+    /// The time base that a packet with this timestamp sets, which arrived at `arrival`.
     pub(crate) fn new(arrival: Instant, timestamp: Timestamp, latency: Duration) -> Self {
         let base = signed(arrival.as_nanos()) - i64::from(timestamp.as_micros()) * 1_000;
         let latency = i64::try_from(latency.as_nanos()).unwrap_or(i64::MAX);
         Self { base, latency, drift: 0 }
     }
 
-    /// Counts the wraps of the peer's clock as `other` does, a time base of the same clock: times
-    /// by that one hold by this one too.
+    /// Counts the wraps of the peer's clock as `other` does, a time base of the same clock, so that
+    /// the peer's times by the other are valid by this one, too.
     pub(crate) fn count_as(&mut self, other: &Self) {
         let apart = self.base.saturating_sub(other.base);
         self.base -= (apart + WRAP / 2).div_euclid(WRAP) * WRAP;
@@ -52,11 +52,11 @@ impl Tsbpd {
         self.drift = nanos;
     }
 
-    /// Which of the times that `timestamp` may stand for is nearest to what the peer's clock shows
-    /// at `now`.
+    /// The time of `timestamp`: of all times with this timestamp, the one nearest to the peer's
+    /// clock at `now`.
     ///
-    /// Reckoning from the clock instead of from the last packet keeps one odd timestamp from
-    /// misleading the next ones, and needs no "wrap period": any gap short of 35 minutes is clear.
+    /// libsrt counts wraps from packet to packet. Here one wrong timestamp has no effect on the
+    /// next ones, and no "wrap period" is needed: any gap below 35 minutes is unambiguous.
     pub(crate) fn peer_time(&self, now: Instant, timestamp: Timestamp) -> PeerTime {
         let expected = self.peer_micros_at(now);
         #[expect(clippy::cast_possible_truncation, reason = "the difference is taken modulo 2^32")]
@@ -74,12 +74,13 @@ impl Tsbpd {
         (signed(now.as_nanos()) - self.base - self.drift) / 1_000
     }
 
-    /// When a message of `time` is due here.
+    /// The instant at which a message of `time` is due.
     pub(crate) fn due(&self, time: PeerTime) -> Instant {
         instant(self.origin_nanos(time).saturating_add(self.latency))
     }
 
-    /// When a message of `time` originated, one network transit late, on this end's clock.
+    /// The origin of a message of `time` on this end's clock, plus the network delay of the packet
+    /// that set the time base.
     pub(crate) fn origin(&self, time: PeerTime) -> Instant {
         instant(self.origin_nanos(time))
     }
@@ -88,14 +89,15 @@ impl Tsbpd {
         time.0.saturating_add(self.base).saturating_add(self.drift)
     }
 
-    /// By how many nanoseconds more than the handshake's a message of `time` was on its way that
-    /// came at `now`; negative if it was faster.
+    /// The transit time of a message of `time` that arrived at `now`, less that of the handshake,
+    /// in nanoseconds; negative if it was faster.
     pub(crate) fn transit(&self, now: Instant, time: PeerTime) -> i64 {
         signed(now.as_nanos()).saturating_sub(signed(self.origin(time).as_nanos()))
     }
 
-    /// By how many nanoseconds a packet sent at `timestamp` came later than the base says, before
-    /// drift is accounted for: network delay beyond the handshake's, and drift.
+    /// The lateness against the time base of a packet with `timestamp` that arrived at `now`, in
+    /// nanoseconds: the network delay beyond the handshake's, and the drift, which is not corrected
+    /// here.
     pub(crate) fn lateness(&self, now: Instant, timestamp: Timestamp) -> i64 {
         signed(now.as_nanos()) - self.base - self.peer_time(now, timestamp).0
     }

@@ -1,17 +1,18 @@
 use punctual_units::Instant;
 use punctual_wire::AckNo;
 
-/// So many ACKs may be overtaken by a later one; a number further back is no older one, but odd.
+/// The largest reordering distance of ACKs. A number further back is not that of an older ACK.
 const OVERTAKEN: u32 = 1_024;
-/// So many ACKs may come at once, or be lost one after the other, besides those that the time
-/// since the last one explains: a receiver sends one in 10 ms, and more while it frees room.
+/// The number of ACKs that may arrive at once, or be lost one after the other, in addition to two
+/// for each millisecond since the last one: a receiver sends one in 10 ms, and more while it frees
+/// room.
 const AT_ONCE: u64 = 16;
 const A_MILLISECOND: u64 = 2;
 
-/// Which of the peer's ACKs is the newest, by their numbers.
+/// The order of the peer's ACKs by their numbers.
 ///
-/// A number far ahead is believed when the next one goes on from there: one that somebody made up
-/// would let all that follow look old.
+/// A number far ahead counts only when the next ACK continues from there: after a forged number all
+/// later ACKs would seem old.
 #[derive(Debug)]
 pub(super) struct AckOrder {
     newest: Option<AckNo>,
@@ -19,14 +20,14 @@ pub(super) struct AckOrder {
     leap: Option<AckNo>,
 }
 
-/// The place of an ACK among the others, by its number.
+/// The place of an ACK in the order of their numbers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Order {
-    /// It is the newest, so many after the one before; 0 if that cannot be said.
+    /// The newest one, with the distance from the one before; 0 if the distance is unknown.
     Newest(u32),
-    /// A later one came before.
+    /// A later one has arrived before.
     Overtaken,
-    /// It is too far ahead to be believed now.
+    /// Too far ahead to count now.
     Leap,
 }
 
@@ -35,7 +36,7 @@ impl AckOrder {
         Self { newest: None, at: now, leap: None }
     }
 
-    /// An ACK with this number came.
+    /// An ACK with this number arrived.
     pub(super) fn note(&mut self, now: Instant, number: AckNo) -> Order {
         let ahead = |of: AckNo| number.value().wrapping_sub(of.value()) & MASK;
         let newest = self.newest.unwrap_or_default();
@@ -52,7 +53,7 @@ impl AckOrder {
             return Order::Leap;
         }
         (self.newest, self.at, self.leap) = (Some(number), now, None);
-        // A number farther ahead is no loss, but a peer that counts in its own way.
+        // No loss explains a number farther ahead: the peer counts in another way.
         Order::Newest(if steps < OVERTAKEN { steps } else { 0 })
     }
 }

@@ -4,16 +4,16 @@ use punctual_units::{Bitrate, Instant};
 
 use crate::config::RetransmitBandwidth;
 
-/// The time of a given rate that may be sent at once after a pause.
+/// The largest burst after a pause, as a time at the given rate.
 const BURST: Duration = Duration::from_millis(100);
-/// A peer whose base or drift is off by less plays a packet still.
+/// The margin for errors of the peer's time base and drift.
 const MARGIN: Duration = Duration::from_millis(20);
-/// The automatic rate is at most the input's divided by this. A stream of which a third is lost
-/// takes half its rate again; a link that loses more for long has collapsed, and what is sent on it
-/// twice pushes out what was not sent yet.
+/// The automatic rate is at most the input's divided by this. A stream that loses a third of its
+/// packets needs half its rate for retransmissions; a link that loses more for long has collapsed,
+/// and retransmissions would displace originals.
 const MOST: u64 = 2;
-/// It is at least the input's divided by this, though the maximum bandwidth leave nothing above the
-/// input: a twentieth of the stream may be lost.
+/// The automatic rate is at least the input's divided by this, even if the maximum bandwidth is not
+/// above the input: a twentieth of the stream may be lost.
 const LEAST: u64 = 20;
 
 /// A limit on the rate of retransmissions alone [maxrexmitbw]; a rate of zero allows none.
@@ -25,7 +25,7 @@ pub(crate) struct RetransmitBudget {
 
 #[derive(Debug)]
 enum Limit {
-    /// By the input. An outage as long as the latency may be made up for at once.
+    /// Automatic, by the input's rate. The burst after an outage as long as the latency is allowed.
     Auto {
         latency: Duration,
     },
@@ -35,16 +35,16 @@ enum Limit {
 /// The rate of the input, and the rate at which the sender may send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rates {
-    /// `None` as long as it is not known.
+    /// `None` while it is unknown.
     pub(crate) input: Option<Bitrate>,
     /// The maximum bandwidth.
     pub(crate) limit: Bitrate,
 }
 
 impl RetransmitBudget {
-    /// The budget that the option means: `None` for no limit. The automatic limit `applies` where
-    /// there is a maximum bandwidth and the peer drops what is too late; otherwise every packet
-    /// must arrive, however late. `latency` is the peer's.
+    /// The budget of the option; `None` for no limit. The automatic limit applies (`applies`) if
+    /// there is a maximum bandwidth and the peer drops late packets; otherwise every packet must
+    /// arrive, also late. `latency` is the peer's.
     pub(crate) fn new(
         option: RetransmitBandwidth,
         applies: bool,
@@ -58,12 +58,12 @@ impl RetransmitBudget {
         Some(Self { limit, next: Instant::ORIGIN })
     }
 
-    /// Counts as spent what `before` has spent.
+    /// Takes over the spending of `before`.
     pub(crate) const fn continue_from(&mut self, before: &Self) {
         self.next = before.next;
     }
 
-    /// When the next retransmission may go out; `None` for never.
+    /// The instant at which the next retransmission may be sent; `None` for never.
     pub(crate) fn next(&self) -> Option<Instant> {
         match self.limit {
             Limit::Rate(Bitrate::ZERO) => None,
@@ -71,24 +71,24 @@ impl RetransmitBudget {
         }
     }
 
-    /// Whether a packet of this origin would come too late to be played. A budget makes losses
-    /// wait, and must not be spent on those that have waited too long.
+    /// Whether a packet of this origin would arrive too late to be played. A budget makes losses
+    /// wait, and must not be spent on losses that have waited too long.
     pub(crate) fn is_wasted_on(&self, now: Instant, origin: Instant) -> bool {
         matches!(self.limit, Limit::Auto { latency } if now > origin + latency + MARGIN)
     }
 
-    /// A retransmission of so many bytes went out at `now`.
+    /// A retransmission of this number of bytes was sent at `now`.
     pub(crate) fn sent(&mut self, now: Instant, bytes: usize, rates: Rates) {
         let Some((rate, burst)) = self.allowance(rates) else { return };
         self.next = self.next.max(now - burst) + rate.time_for(bytes as u64);
     }
 
-    /// How fast retransmissions may be sent for long; `None` for no limit.
+    /// The highest lasting rate of retransmissions; `None` for no limit.
     pub(crate) fn rate(&self, rates: Rates) -> Option<Bitrate> {
         self.allowance(rates).map(|(rate, _)| rate)
     }
 
-    /// The rate, and for how long it may have been saved up; `None` for no limit.
+    /// The rate, and the longest time for which it is saved up; `None` for no limit.
     fn allowance(&self, rates: Rates) -> Option<(Bitrate, Duration)> {
         let latency = match self.limit {
             Limit::Rate(rate) => return Some((rate, BURST)),

@@ -28,14 +28,14 @@ pub(crate) struct Dropped {
     pub(crate) bytes: u64,
 }
 
-/// The buffer cannot take a message with the number it is to have.
+/// The buffer cannot take a message with this number.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct NoRoom;
 
-/// Messages from submission to acknowledgement, and which of them the peer reported lost.
+/// The messages from submission to acknowledgement, and the loss list.
 ///
-/// `first` to `next_new` is in flight, `next_new` to `end` waits for its first transmission. A
-/// message given up in the middle leaves a hole.
+/// The packets from `first` to `next_new` are in flight, those from `next_new` to `end` wait for
+/// their first transmission. A message that is dropped in the middle leaves a hole.
 #[derive(Debug)]
 pub(crate) struct SendBuffer {
     ring: SeqRing<Outgoing>,
@@ -44,12 +44,12 @@ pub(crate) struct SendBuffer {
     next_new: SeqNo,
     end: SeqNo,
     next_msgno: MsgNo,
-    /// Follows the largest number that was ever sent or passed over.
+    /// The number after the largest one that was ever sent or passed over.
     highest: SeqNo,
     packets: usize,
     bytes: u64,
     limit: usize,
-    /// When messages with a TTL expire, and their sequence numbers.
+    /// The instants at which messages with a TTL expire, and their sequence numbers.
     expiries: BTreeSet<(Instant, u32)>,
 }
 
@@ -90,12 +90,12 @@ impl SendBuffer {
         self.limit
     }
 
-    /// Packets sent and neither acknowledged nor given up.
+    /// The number of packets in flight: sent, and neither acknowledged nor dropped.
     pub(crate) const fn flight(&self) -> u32 {
         self.next_new.distance_from(self.first).unsigned_abs()
     }
 
-    /// Where the newest `count` packets in flight begin; numbers given up do not count.
+    /// The first of the newest `count` packets in flight.
     pub(crate) fn tail_of_flight(&self, count: usize) -> SeqNo {
         (1..=self.flight())
             .map(|back| self.next_new.minus(back))
@@ -105,7 +105,7 @@ impl SendBuffer {
             .unwrap_or(self.first)
     }
 
-    /// The oldest number that is neither acknowledged nor given up.
+    /// The oldest number that is neither acknowledged nor dropped.
     pub(crate) const fn first(&self) -> SeqNo {
         self.first
     }
@@ -115,8 +115,8 @@ impl SendBuffer {
         self.next_new
     }
 
-    /// Follows the largest number that was ever sent or passed over: in a group's link, which may
-    /// begin again with earlier ones, it may lie after the next first transmission.
+    /// The number after the largest one that was ever sent or passed over. It may lie after the
+    /// next first transmission in a link of a group, which may continue with earlier numbers.
     pub(crate) const fn highest(&self) -> SeqNo {
         self.highest
     }
@@ -126,8 +126,8 @@ impl SendBuffer {
         self.next_msgno = msgno;
     }
 
-    /// Gives the next message the number `seq` and the message number `msgno`, as a group wants it.
-    /// The numbers passed over, which it returns, are holes; only an empty buffer can go back.
+    /// Gives the next message the number `seq` and the message number `msgno` of its group. Returns
+    /// the numbers that are passed over, which are holes. Only an empty buffer can go back.
     pub(crate) fn renumber(
         &mut self,
         seq: SeqNo,
@@ -149,7 +149,7 @@ impl SendBuffer {
         Ok((ahead > 0).then(|| (from, seq.minus(1))))
     }
 
-    /// Follows the newest number.
+    /// The number after the newest one.
     pub(crate) const fn end(&self) -> SeqNo {
         self.end
     }
@@ -162,7 +162,7 @@ impl SendBuffer {
         !self.lost.is_empty()
     }
 
-    /// Packets that were reported lost and wait to be sent again.
+    /// The number of packets in the loss list.
     pub(crate) const fn lost(&self) -> usize {
         self.lost.len()
     }
@@ -175,7 +175,7 @@ impl SendBuffer {
         self.ring.get_mut(seq)
     }
 
-    /// Whether the packet was sent, and neither acknowledged nor given up.
+    /// Whether the packet is in flight: sent, and neither acknowledged nor dropped.
     pub(crate) fn is_in_flight(&self, seq: SeqNo) -> bool {
         !seq.is_before(self.first) && seq.is_before(self.next_new) && self.ring.get(seq).is_some()
     }
@@ -184,13 +184,13 @@ impl SendBuffer {
         self.ring.get(self.first)
     }
 
-    /// How often the oldest packet was reported lost.
+    /// The number of reports that the oldest packet is lost.
     pub(crate) fn repairs_of_oldest(&self) -> u32 {
         let waits = u32::from(self.lost.contains(self.first));
         self.oldest().map_or(0, |oldest| oldest.retransmissions + waits)
     }
 
-    /// From the oldest message's origin to the newest's.
+    /// The time from the origin of the oldest message to that of the newest one.
     pub(crate) fn span_in_time(&self) -> Duration {
         match (self.ring.get(self.first), self.ring.get(self.end.minus(1))) {
             (Some(oldest), Some(newest)) => newest.origin - oldest.origin,
@@ -198,7 +198,7 @@ impl SendBuffer {
         }
     }
 
-    /// How many more packets fit.
+    /// The number of further packets that fit.
     pub(crate) const fn room(&self) -> usize {
         self.limit.saturating_sub(self.span())
     }
@@ -276,7 +276,7 @@ impl SendBuffer {
         self.end = self.end.next();
     }
 
-    /// Makes room for `span` numbers from the oldest on.
+    /// Makes room for `span` numbers from the oldest one on.
     #[inline(always)]
     fn reserve(&mut self, span: usize) {
         if span > self.ring.capacity() {
@@ -284,8 +284,8 @@ impl SendBuffer {
         }
     }
 
-    /// The loss list knows numbers by their remainders as the ring does: it must not be smaller, or
-    /// what is given up behind a lost message would be taken for that.
+    /// The loss list stores numbers by their remainders, as the ring does: it must not be smaller,
+    /// or a message dropped after a lost one would be confused with it.
     #[cold]
     fn grow(&mut self, span: usize) {
         self.ring.reserve(self.first, span);
@@ -313,7 +313,7 @@ impl SendBuffer {
         None
     }
 
-    /// The first number behind `seq` that is not reported lost.
+    /// The first number after `seq` that was not reported lost.
     pub(crate) fn behind_lost(&self, seq: SeqNo) -> SeqNo {
         self.lost.first_gap_from(seq.next())
     }
@@ -323,7 +323,7 @@ impl SendBuffer {
         self.ring.get(seq).filter(|_| seq.is_before(self.next_new)).map(|packet| packet.origin)
     }
 
-    /// Gives up the oldest message that was reported lost; its number.
+    /// Drops the oldest message that was reported lost; returns its number.
     pub(crate) fn give_back_lost(&mut self) -> Option<SeqNo> {
         let seq = self.take_lost()?;
         self.remove(seq);
@@ -331,8 +331,8 @@ impl SendBuffer {
         Some(seq)
     }
 
-    /// Puts what is in flight from `first` to `last` into the loss list; returns how many are new.
-    /// `gone` is told of the runs that were given up.
+    /// Puts the packets in flight from `first` to `last` into the loss list; returns the number of
+    /// new ones. `gone` is called with each run of dropped packets.
     pub(crate) fn report_lost(
         &mut self,
         first: SeqNo,
@@ -344,7 +344,7 @@ impl SendBuffer {
         self.lost.reserve(self.first, self.ring.capacity());
         let mut added = 0;
         if self.packets == self.span() && seq.is_before(self.next_new) && !seq.is_after(last) {
-            // Nothing was given up in the middle.
+            // No message was dropped in the middle.
             let to = if last.is_before(self.next_new) { last.next() } else { self.next_new };
             added = self.lost.insert_run(seq, to.distance_from(seq).unsigned_abs()).into();
             if let Some(start) = run.take() {
@@ -369,7 +369,7 @@ impl SendBuffer {
         added
     }
 
-    /// Lets go everything before `next`. Whether that moved anything.
+    /// Releases all packets before `next`. Returns whether there were any.
     pub(crate) fn acknowledge(&mut self, next: SeqNo) -> bool {
         let next = if next.is_after(self.end) { self.end } else { next };
         let before = self.first;
@@ -381,7 +381,7 @@ impl SendBuffer {
         next.is_after(before)
     }
 
-    /// Gives up the messages at the front that originated before `limit`.
+    /// Drops the messages at the front that originated before `limit`.
     pub(crate) fn drop_before(&mut self, limit: Instant) -> Dropped {
         let (mut dropped, before) = (Dropped::default(), self.first);
         while self.first.is_before(self.end)
@@ -397,8 +397,9 @@ impl SendBuffer {
         dropped
     }
 
-    /// Gives up one message whose TTL is over at `now`, if there is one: what the peer is to be
-    /// told, and what was dropped. Parts of it may have been acknowledged before.
+    /// Drops one message whose TTL has ended at `now`, if there is one. Returns the announcement
+    /// for the peer, and the dropped packets. Parts of the message may have been acknowledged
+    /// before.
     pub(crate) fn drop_expired(&mut self, now: Instant) -> Option<(DropRequest, Dropped)> {
         let (_, seq) = self.expiries.first().filter(|&&(at, _)| at <= now)?;
         let seq = SeqNo::new(*seq);
@@ -424,7 +425,7 @@ impl SendBuffer {
         Some((DropRequest { msgno, first, last: next.minus(1) }, dropped))
     }
 
-    /// When the first TTL ends.
+    /// The instant at which the first TTL ends.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
         self.expiries.first().map(|&(at, _)| at)
     }
@@ -440,8 +441,8 @@ impl SendBuffer {
         Some(packet)
     }
 
-    /// Moves past holes, at the front and before the next first transmission, and gives memory
-    /// back; `before` was the first number before messages left.
+    /// Moves past holes, at the front and before the next first transmission, and frees memory;
+    /// `before` was the first number before messages were removed.
     fn settle(&mut self, before: SeqNo) {
         while self.first.is_before(self.end) && self.ring.get(self.first).is_none() {
             self.first = self.first.next();
@@ -454,8 +455,8 @@ impl SendBuffer {
         self.ring.shrink(self.first, self.span(), passed);
     }
 
-    /// Moves past holes before the next first transmission. The peer may acknowledge them: it was
-    /// told that nothing comes there.
+    /// Moves past holes before the next first transmission. The peer may acknowledge them, because
+    /// they were announced to it.
     fn pass_holes(&mut self) {
         while self.has_new() && self.ring.get(self.next_new).is_none() {
             self.next_new = self.next_new.next();

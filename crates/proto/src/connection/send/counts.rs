@@ -7,7 +7,7 @@ use punctual_units::Instant;
 use super::buffer::Dropped;
 use crate::statistics::Statistics;
 
-/// Counters of what was sent and dropped. Bytes are payload here, without headers.
+/// The counters of sent and dropped packets. Bytes are payload, without headers.
 #[derive(Debug, Default)]
 pub(super) struct SendCounts {
     /// Bytes of the headers of a packet, for pacing and statistics.
@@ -46,8 +46,8 @@ impl SendCounts {
         self.overhead
     }
 
-    /// From now on packets have `overhead` bytes of headers; so have, for the counters, earlier
-    /// ones.
+    /// Packets have `overhead` bytes of headers from now on; the counters use it for earlier ones,
+    /// too.
     pub(super) const fn set_overhead(&mut self, overhead: usize) {
         self.overhead = overhead;
     }
@@ -84,7 +84,7 @@ impl SendCounts {
     }
 }
 
-/// For how long the send buffer was not empty.
+/// The time for which the send buffer was not empty.
 #[derive(Debug, Default)]
 pub(super) struct BusyTime {
     since: Option<Instant>,
@@ -102,7 +102,7 @@ impl BusyTime {
         }
     }
 
-    /// Since when the buffer has not been empty; `None` while it is.
+    /// The instant since which the buffer has not been empty; `None` while it is empty.
     pub(super) const fn since(&self) -> Option<Instant> {
         self.since
     }

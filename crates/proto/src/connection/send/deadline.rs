@@ -12,38 +12,38 @@ use crate::congestion::PathDelay;
 use crate::connection::recv::periodic_nak_interval;
 use crate::connection::windowed_ratio::WindowedRatio;
 
-/// The peer may deliver a packet later than this end estimates, by this time.
+/// The margin for the error of this end's estimate of the peer's delivery time.
 const LATE: Duration = Duration::from_millis(2);
-/// Copies of one retransmission at most.
+/// The largest number of copies of one retransmission.
 const MOST_COPIES: u32 = 7;
-/// Copies of one retransmission at most where there is no target.
+/// The largest number of copies of one retransmission without a target.
 const MOST_COPIES_WITHOUT_TARGET: u32 = 3;
-/// A queue of this time or less does not count.
+/// The least delay that counts as a queue.
 const LEAST_QUEUE: Duration = Duration::from_millis(2);
-/// A round trip that exceeds the least one by a quarter and this has a queue at any variance.
+/// A round trip longer than the least one by a quarter and by this has a queue, with any variance.
 const QUEUE: Duration = Duration::from_millis(10);
-/// Where a second round fits, this share of p may be retransmitted besides p / (1 - p), the least
-/// that recovers everything.
+/// If a second round fits, this share of p may be retransmitted in addition to p / (1 - p), the
+/// least overhead that recovers all packets.
 const ABOVE_BOUND: f64 = 0.1;
 
-/// Retransmits once for each distinct NAK, does not retransmit what would arrive too late, and
-/// sends copies of a retransmission after which no further one can arrive in time.
+/// Retransmits once for each distinct NAK, does not retransmit packets that would arrive too late,
+/// and sends copies of a retransmission after which no further one can arrive in time.
 ///
-/// It sends as many copies as the target for unrecovered packets needs, but where a second round
-/// of NAK and retransmission fits it retransmits no more than p / (1 - p) and a tenth of p, where p
-/// is the share of packets that is lost, and where one round fits no more than the aggressive
-/// algorithm would. A ceiling replaces both limits. No copies are sent while the round-trip time
-/// shows a queue on the path: it exceeds the least one of ten minutes by four times its variance.
+/// It sends as many copies as the target for unrecovered packets needs, within a limit. With p the
+/// share of lost packets, it retransmits no more than p / (1 - p) and a tenth of p if a second
+/// round of NAK and retransmission fits, and no more than the aggressive algorithm if only one
+/// round fits. A ceiling replaces both limits. No copies are sent while the round-trip time shows a
+/// queue on the path: while it exceeds the least one of ten minutes by four times its variance.
 #[derive(Debug)]
 pub struct Deadline {
-    /// Share of packets that may stay unrecovered; `None` for as few as the allowance permits.
+    /// The share of packets that may stay unrecovered; `None` for the least that the limit permits.
     target: Option<f64>,
     allowance: Allowance,
-    /// Share of retransmissions that were lost, so that the peer sent another NAK.
+    /// The share of retransmissions that were lost, so that the peer sent another NAK.
     lost_answers: WindowedRatio,
-    /// Share of originals for which the last retransmission that can arrive in time was sent.
+    /// The share of originals for which the last retransmission that can arrive in time was sent.
     last_answers: WindowedRatio,
-    /// Originals that have been taken into account.
+    /// The number of originals that have been counted.
     originals: u64,
     queue: QueueDetector,
 }
@@ -63,15 +63,15 @@ impl Deadline {
         }
     }
 
-    /// How many packets may be retransmitted for each lost one, originals aside, where a share
-    /// `loss` of the packets is lost (0 to 1) and there is no ceiling.
+    /// The number of retransmissions allowed for each lost original without a ceiling, if the share
+    /// `loss` of the packets is lost (0 to 1).
     ///
-    /// `only_round` is the time within which a retransmission can leave to arrive in time, where no
-    /// second round of NAK and retransmission fits; `None` where one does.
+    /// `only_round` is the time within which a retransmission has to be sent to arrive in time, if
+    /// no second round of NAK and retransmission fits; `None` if one does.
     pub fn allowance(loss: f64, rtt: Rtt, only_round: Option<Duration>) -> f64 {
         let arrives = 1.0 - loss.clamp(0.0, 0.9);
         match only_round {
-            // The aggressive algorithm answers each NAK that arrives, and its peer sends one each
+            // The aggressive algorithm answers each NAK that arrives; its peer sends one each
             // period.
             Some(left) => {
                 let periods =
@@ -82,7 +82,7 @@ impl Deadline {
         }
     }
 
-    /// Takes the originals into account that were sent since the last NAK.
+    /// Counts the originals that were sent since the last NAK.
     fn follow(&mut self, now: Instant, view: &SenderView) {
         let sent = view.originals.saturating_sub(self.originals);
         self.originals = view.originals;
@@ -95,7 +95,8 @@ impl Deadline {
     fn answered(&mut self, packet: &ReportedPacket, left: Duration, view: &SenderView) {
         if packet.retransmissions == 0 {
             self.lost_answers.add_trials(1);
-            // A queue lengthens the round, and must not earn copies that would lengthen the queue.
+            // A queue lengthens the round. It must not allow copies, which would lengthen the
+            // queue.
             let is_only_round = is_last_round(left, view) && !self.queue.sees_a_queue(view.rtt);
             self.allowance.lost(is_only_round.then_some(left), view);
         } else {
@@ -123,8 +124,8 @@ impl Deadline {
         answers - 1
     }
 
-    /// Decides about a packet whose newest retransmission is in flight. When that one was sent, a
-    /// further one could still have arrived in time; now none can, so it gets its copies now.
+    /// Decides on a packet whose newest retransmission is in flight. When that one was sent, a
+    /// further one could still have arrived in time; now none can, so its copies are sent now.
     fn repeat(&mut self, left: Duration, view: &SenderView) -> Decision {
         if self.queue.sees_a_queue(view.rtt) {
             return Decision::Suppress;
@@ -167,22 +168,22 @@ impl RetransmitPolicy for Deadline {
     }
 }
 
-/// Whether no further round fits into the time that is left.
+/// Whether no further round fits into the remaining time.
 fn is_last_round(left: Duration, view: &SenderView) -> bool {
     left <= view.round
 }
 
-/// The time between copies that are spread over the time that is left. The last of them leaves a
-/// little before it must.
+/// The time between copies that are spread over the remaining time. The last one is sent a little
+/// before its deadline.
 fn spacing(left: Duration, copies: u32) -> Duration {
     left * 7 / 8 / copies.max(1)
 }
 
-/// The number of packets that may be retransmitted: a balance that each loss adds to, or each
-/// original under a ceiling, and that each retransmission is taken from.
+/// The number of packets that may be retransmitted: a balance. Each loss adds to it, or each
+/// original under a ceiling, and each retransmission takes from it.
 #[derive(Debug)]
 struct Allowance {
-    /// Packets that may be retransmitted for each original.
+    /// The number of retransmissions allowed for each original.
     ceiling: Option<f64>,
     balance: f64,
 }
@@ -193,7 +194,7 @@ impl Allowance {
     /// The balance is kept between this and its negative.
     const MOST: f64 = 256.0;
     /// A second copy of one retransmission is worth less than the first copy of another one. It is
-    /// sent where the balance is higher by this, and a third one where it is higher by twice this.
+    /// sent if the balance is higher by this, and a third one if it is higher by twice this.
     const STEP: f64 = 24.0;
 
     const fn new(ceiling: Option<f64>) -> Self {
@@ -235,7 +236,7 @@ impl Allowance {
     }
 }
 
-/// Whether a queue stands on the path, by its round-trip time.
+/// Whether there is a queue on the path, by its round-trip time.
 #[derive(Debug, Default)]
 struct QueueDetector {
     delay: PathDelay,
@@ -243,14 +244,14 @@ struct QueueDetector {
 
 impl QueueDetector {
     fn follow(&mut self, now: Instant, rtt: Rtt) {
-        // The initial estimate tells nothing of the path.
+        // The initial estimate is not a measurement of the path.
         if rtt != Rtt::INITIAL {
             self.delay.sample(now, rtt.smoothed);
         }
     }
 
-    /// Whether the round-trip time exceeds the least one by more than chance does. A memory shorter
-    /// than ten minutes would take the round trip of a queue that stays full for the path's own.
+    /// Whether the round-trip time exceeds the least one by more than chance. With a memory shorter
+    /// than ten minutes, the round trip through a queue that stays full would become the least one.
     fn sees_a_queue(&self, rtt: Rtt) -> bool {
         let base = self.delay.base();
         let chance = (rtt.variance * 4).clamp(LEAST_QUEUE, base / 4 + QUEUE);
@@ -276,7 +277,7 @@ mod tests {
         SenderView { rtt: RTT, originals, loss: 0.05, limit: None, round: MS(23) }
     }
 
-    /// A packet that was retransmitted so many times, the last time at `last`.
+    /// A packet with this number of retransmissions, the last one at `last`.
     fn packet(last: Option<u64>, retransmissions: u32) -> ReportedPacket {
         ReportedPacket {
             seq: SeqNo::new(1),

@@ -4,19 +4,20 @@ use std::time::Duration;
 use punctual_units::Instant;
 use punctual_wire::{DropRequest, MsgNo, SeqNo};
 
-/// Requests that wait to be sent; beyond this the peer's next report brings them again.
+/// The largest number of messages that wait to be sent; for further ones the peer's next NAK is
+/// answered.
 const WAITING: usize = 32;
 
-/// Tells the peer which packets will not come, without a storm when it asks again and again.
+/// The announcements of dropped packets to the peer (DROPREQ), with a limit for repeated NAKs.
 #[derive(Debug, Default)]
 pub(crate) struct DropRequests {
     waiting: VecDeque<DropRequest>,
-    /// Up to which number everything was announced, and when.
+    /// The last number of the newest announcement, and its instant.
     announced: Option<(SeqNo, Instant)>,
 }
 
 impl DropRequests {
-    /// The peer asked for packets that are gone. Not announced again within `rtt`.
+    /// A NAK arrived for dropped packets. They are announced once within `rtt`.
     pub(crate) fn asked(&mut self, now: Instant, first: SeqNo, last: SeqNo, rtt: Duration) {
         if let Some((up_to, at)) = self.announced
             && !last.is_after(up_to)
@@ -28,7 +29,7 @@ impl DropRequests {
         self.push(DropRequest { msgno: MsgNo::CONTROL, first, last });
     }
 
-    /// A message was given up before its time.
+    /// A message was dropped after its time to live.
     pub(crate) fn push(&mut self, request: DropRequest) {
         if self.waiting.len() < WAITING && !self.waiting.contains(&request) {
             self.waiting.push_back(request);

@@ -1,4 +1,4 @@
-//! How many packets may be in flight, and which ACKs say so.
+//! The window of packets in flight, and the order of the ACKs that set it.
 
 use punctual_units::Instant;
 use punctual_wire::{Ack, SeqNo};
@@ -6,8 +6,8 @@ use punctual_wire::{Ack, SeqNo};
 use super::ack_order::{AckOrder, Order};
 use crate::statistics::Statistics;
 
-/// The window of packets in flight: the smaller of the peer's free buffer and of what congestion
-/// control allows.
+/// The window of packets in flight: the smaller of the peer's free buffer and of the window of
+/// congestion control.
 #[derive(Debug)]
 pub(super) struct FlowWindow {
     /// The peer's free buffer in packets, by its newest ACK.
@@ -39,7 +39,7 @@ impl FlowWindow {
         }
     }
 
-    /// Takes over what an ACK says. `first` is the first packet in the send buffer.
+    /// Applies an ACK. `first` is the first packet in the send buffer.
     pub(super) fn handle_ack(&mut self, now: Instant, ack: &Ack, first: SeqNo) {
         let next = ack.next();
         match ack.link() {
@@ -70,8 +70,8 @@ impl FlowWindow {
         flight < self.size
     }
 
-    /// All packets before this one have been acknowledged. The send buffer's first packet may lie
-    /// behind it, where packets were dropped.
+    /// All packets before this one have been acknowledged. The send buffer may begin after it, if
+    /// packets were dropped.
     pub(super) const fn acknowledged(&self) -> SeqNo {
         self.acknowledged
     }
@@ -91,7 +91,7 @@ impl FlowWindow {
     }
 
     /// Whether no later ACK overtook this one. An ACK that acknowledges more than all before is
-    /// newer than those, whatever its number.
+    /// newer than those, with any number.
     fn is_newest(&mut self, now: Instant, ack: &Ack) -> bool {
         let Some(number) = ack.number() else { return true };
         match self.order.note(now, number) {

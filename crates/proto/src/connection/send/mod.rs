@@ -1,5 +1,5 @@
-//! The sending half of a connection: from the application's messages to paced packets, and what the
-//! peer's ACKs and NAKs change.
+//! The sending half of a connection: from the application's messages to paced packets, and the
+//! handling of the peer's ACKs and NAKs.
 
 mod ack_order;
 pub(crate) mod budget;
@@ -52,18 +52,18 @@ use crate::wake_up::WakeUp;
 
 /// A packet whose number is divisible by this starts a probe pair.
 pub(crate) const PROBE_INTERVAL: u32 = 16;
-/// Packets that are sent again to probe the end of a paused stream. A receiver believes a large gap
-/// when a second packet confirms it.
+/// The number of packets that are retransmitted to probe the end of a paused stream. For a receiver
+/// a large gap counts when a second packet confirms it.
 const TAIL_PROBES: usize = 2;
 
-/// Whether an ACK or NAK could be an honest peer's.
+/// The verdict on an ACK or a NAK: whether an honest peer can have sent it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Verdict {
-    /// It brought news.
+    /// It changed the state.
     Advanced,
-    /// It said nothing new.
+    /// It changed nothing.
     Repeated,
-    /// It names packets that were never sent, wholly or in part; that part was ignored.
+    /// It names packets that were never sent; those were ignored.
     Invalid,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct SendHalf {
     returned: ReturnedLosses,
     filter: Option<Box<dyn SendFilter>>,
     peer_rates: PeerRates,
-    /// Packets of a message for which there was no room; 0 if all were taken.
+    /// The number of packets of a message for which there was no room; 0 without such a message.
     refused: usize,
     busy: BusyTime,
     counts: SendCounts,
@@ -123,7 +123,7 @@ impl SendHalf {
         }
     }
 
-    /// Takes over the options that may change while the connection runs.
+    /// Applies the options that may change while the connection runs.
     pub(crate) fn configure(&mut self, config: &Config, negotiated: &Negotiated) {
         self.mode = SendMode::new(config, negotiated);
         self.control.configure(config);
@@ -131,7 +131,7 @@ impl SendHalf {
         self.follow_control();
     }
 
-    /// From now on packets have `overhead` bytes of headers.
+    /// Packets have `overhead` bytes of headers from now on.
     pub(crate) const fn set_overhead(&mut self, overhead: usize) {
         self.counts.set_overhead(overhead);
     }
@@ -155,8 +155,8 @@ impl SendHalf {
         true
     }
 
-    /// Takes a message with the numbers that its group gave it; `false` if there is no room. The
-    /// peer is told of the numbers that are left out: it gets them by other links.
+    /// Takes a message with the numbers of its group; `false` if there is no room. The numbers that
+    /// are left out are announced to the peer, which gets them over other links.
     pub(crate) fn submit_numbered(&mut self, now: Instant, message: GroupMessage) -> bool {
         self.drop_late(now);
         if self.buffer.is_full() {
@@ -198,8 +198,8 @@ impl SendHalf {
         true
     }
 
-    /// Takes as many bytes of a stream from the front of `data` as there is room for, in packets of
-    /// at most `max`; returns how many.
+    /// Takes bytes of a stream from the front of `data`, up to the room there is, in packets of at
+    /// most `max`; returns their number.
     pub(crate) fn submit_stream(&mut self, now: Instant, data: &mut Bytes, max: usize) -> usize {
         let taken = data.len().min(self.buffer.room().saturating_mul(max));
         if taken == 0 {
@@ -211,13 +211,13 @@ impl SendHalf {
         taken
     }
 
-    /// Most packets of one message: what both this end's and the peer's buffer can hold. libsrt's
-    /// holds one packet less than it says.
+    /// The largest number of packets in one message: the capacity of this end's buffer or of the
+    /// peer's. libsrt's holds one packet less than its size.
     pub(crate) fn message_packets(&self, peer_window: u32) -> usize {
         self.buffer.limit().min(peer_window.saturating_sub(1).max(1) as usize)
     }
 
-    /// Whether there is room for what was refused; tells once.
+    /// Returns whether there is room for a message that was refused, and takes the mark back.
     pub(crate) const fn becomes_writable(&mut self) -> bool {
         let writable = self.refused > 0 && self.buffer.room() >= self.refused;
         if writable {
@@ -226,7 +226,7 @@ impl SendHalf {
         writable
     }
 
-    /// Somebody waits for room; [`becomes_writable`](Self::becomes_writable) tells when there is.
+    /// The application waits for room, which [`becomes_writable`](Self::becomes_writable) reports.
     pub(crate) const fn await_room(&mut self) {
         if self.refused == 0 {
             self.refused = 1;
@@ -237,17 +237,17 @@ impl SendHalf {
         self.buffer.is_empty()
     }
 
-    /// Packets for which there is room.
+    /// The room in packets.
     pub(crate) const fn room(&self) -> usize {
         self.buffer.limit().saturating_sub(self.buffer.packets())
     }
 
-    /// Since when there has been something to acknowledge without a pause.
+    /// The instant since which there has always been a packet to acknowledge.
     pub(crate) const fn waiting_since(&self) -> Option<Instant> {
         self.busy.since()
     }
 
-    /// When the peer last sent an ACK or a NAK.
+    /// The arrival of the peer's last ACK or NAK.
     pub(crate) const fn last_response(&self) -> Instant {
         self.timer.last_response()
     }
@@ -257,10 +257,11 @@ impl SendHalf {
         self.flow.acknowledged()
     }
 
-    /// When something may be sent; never while there is nothing, or the peer's buffer is full.
+    /// The instant at which a packet may be sent; never while there is none, or while the peer's
+    /// buffer is full.
     pub(crate) fn next_send(&self) -> WakeUp {
         let has_new = self.buffer.has_new();
-        let original = if self.filter_owes() || has_new && self.window_is_open() {
+        let original = if self.filter_packet_is_due() || has_new && self.window_is_open() {
             WakeUp::Now
         } else if has_new {
             self.window_probe()
@@ -270,7 +271,7 @@ impl SendHalf {
         original.min(self.retransmission.next(&self.buffer)).max(self.pacer.next())
     }
 
-    /// Writes the packet whose turn it is at `now`, if any.
+    /// Writes the next packet at `now`, if there is one.
     pub(crate) fn write_packet(
         &mut self,
         now: Instant,
@@ -283,7 +284,7 @@ impl SendHalf {
         if !self.pacer.allows(now) {
             return false;
         }
-        if self.filter_owes() {
+        if self.filter_packet_is_due() {
             return self.write_filter_packet(now, out);
         }
         let Some((seq, retransmitted)) = self.choose(now, rtt) else {
@@ -318,11 +319,11 @@ impl SendHalf {
         true
     }
 
-    /// Whether a packet of the filter waits. It goes before everything else, so that it arrives
-    /// when its group of packets ends.
+    /// Whether a packet of the filter waits. It is sent before all others, so that it arrives right
+    /// after its group of packets.
     #[inline]
-    fn filter_owes(&self) -> bool {
-        self.filter.as_ref().is_some_and(|filter| filter.owes())
+    fn filter_packet_is_due(&self) -> bool {
+        self.filter.as_ref().is_some_and(|filter| filter.has_parity_due())
     }
 
     #[inline(never)]
@@ -345,14 +346,14 @@ impl SendHalf {
             return Verdict::Invalid;
         }
         self.timer.handle_ack(now);
-        // Even an ACK for less than this end gave up reports the peer's room, for which the sender
-        // may wait.
+        // An ACK before the packets that this end dropped still reports the peer's room, for which
+        // the sender may wait.
         let before = self.buffer.first();
         self.flow.handle_ack(now, ack, before);
         let advanced = self.buffer.acknowledge(next);
         let packets = next.distance_from(before).max(0).unsigned_abs();
         self.peer_rates.handle_ack(packets, ack.rates());
-        // A peer that has not measured yet reports the initial estimate.
+        // A peer without a measurement reports the initial estimate.
         let initial = Rtt::INITIAL.smoothed;
         let reported = ack.link().map(|link| Duration::from_micros(link.rtt_us.into()));
         let reported = reported.filter(|&rtt| rtt != initial);
@@ -374,7 +375,7 @@ impl SendHalf {
         Verdict::Advanced
     }
 
-    /// Queues the packets that the peer reports lost; what this end gave up is announced as such.
+    /// Queues the packets that the peer reports lost, and announces the dropped ones among them.
     pub(crate) fn handle_nak(
         &mut self,
         now: Instant,
@@ -415,22 +416,22 @@ impl SendHalf {
         verdict
     }
 
-    /// When the retransmission timeout expires.
+    /// The instant at which the retransmission timeout expires.
     pub(crate) fn next_timeout(&self, rtt: Rtt) -> Option<Instant> {
         self.timer.next(self.mode.recovery, self.buffer.flight(), rtt)
     }
 
     /// The retransmission timeout expired.
     ///
-    /// Where the peer does not repeat its NAKs, everything in flight counts as lost, and what was
-    /// given up is announced again. Otherwise the stream has paused, and the newest packets count
-    /// as lost: nothing behind them would show the peer that they are missing, which costs libsrt
-    /// the end of a stream.
+    /// If the peer does not repeat its NAKs, all packets in flight count as lost, and dropped
+    /// packets are announced again. Otherwise the stream has paused, and the newest packets count
+    /// as lost: no packet after them would show the peer that they are missing. libsrt loses the
+    /// end of a stream in this way.
     ///
-    /// Of a file, nothing is added while reported packets still wait to be sent again (libsrt's
-    /// LATEREXMIT). And where the oldest packet was retransmitted already, the first timeout
-    /// repeats only what is likely to be missing: most packets in flight wait behind it at the
-    /// peer.
+    /// Of a file, no packet is added while reported ones still wait for their retransmission
+    /// (libsrt's LATEREXMIT). If the oldest packet was retransmitted already, the first timeout
+    /// repeats only the packets that are probably missing: most packets in flight have arrived, and
+    /// wait for the oldest one.
     pub(crate) fn handle_timeout(&mut self, now: Instant, rtt: Rtt) {
         let is_first = self.timer.expire(now);
         let reliable = self.mode.delivery.is_reliable();
@@ -451,7 +452,7 @@ impl SendHalf {
         self.follow_control();
     }
 
-    /// Gives up what is too old, or past its time to live.
+    /// Drops messages that are too old, or past their time to live.
     #[inline(always)]
     pub(crate) fn drop_late(&mut self, now: Instant) {
         if self.next_drop().is_some_and(|at| at <= now) {
@@ -459,7 +460,7 @@ impl SendHalf {
         }
     }
 
-    /// When `drop_late` has something to do.
+    /// The instant at which `drop_late` has to be called.
     pub(crate) fn next_drop(&self) -> Option<Instant> {
         let tick = Duration::from_nanos(1);
         let age = self.mode.delivery.drop_age();
@@ -478,7 +479,7 @@ impl SendHalf {
         !self.drop_requests.is_empty()
     }
 
-    /// From now on losses go back to the group, which sends them by its best link.
+    /// Returns losses to the group from now on, which retransmits them over its best link.
     pub(crate) const fn return_losses(&mut self) {
         self.returned.turn_on();
     }
@@ -493,7 +494,7 @@ impl SendHalf {
         self.returned.take()
     }
 
-    /// Forgets everything that waits to be sent or acknowledged: other links carry it.
+    /// Forgets all packets that wait to be sent or acknowledged: other links carry them.
     pub(crate) fn forget_all(&mut self, now: Instant) {
         self.buffer.acknowledge(self.buffer.end());
         self.note_idle(now);
@@ -542,8 +543,8 @@ impl SendHalf {
         if original && self.mode.delivery.sends_originals_first() {
             return self.buffer.take_new().map(|seq| (seq, false));
         }
-        // Unlike libsrt, retransmissions go out while the peer's full buffer holds originals back:
-        // they are what can empty it.
+        // Unlike libsrt's, retransmissions are sent while the peer's full buffer holds originals
+        // back: only they can empty it.
         let situation = Situation {
             rtt,
             mode: self.mode,
@@ -570,12 +571,12 @@ impl SendHalf {
         self.pacer.sent(now, bytes, probe && self.buffer.has_new());
     }
 
-    /// Queues what is in flight from `first` to `last`, and announces what of it is gone. Returns
-    /// how many packets are new in the loss list.
+    /// Queues the packets in flight from `first` to `last`, and announces the dropped ones among
+    /// them. Returns the number of packets that are new in the loss list.
     fn report_lost(&mut self, now: Instant, first: SeqNo, last: SeqNo, rtt: Rtt) -> u64 {
         let drop_requests = &mut self.drop_requests;
-        // Acknowledged packets of a file may wait there to be read: a peer that is told to forget
-        // them might do so.
+        // Acknowledged packets of a file may still be in the peer's buffer: it might forget them
+        // because of an announcement.
         let arrived = self.mode.delivery.is_reliable().then_some(self.flow.acknowledged());
         let added = self.buffer.report_lost(first, last, |first, last| {
             let first = match arrived {
@@ -589,8 +590,8 @@ impl SendHalf {
         added
     }
 
-    /// Queues what was retransmitted already, and the newest packets: a retransmission was lost,
-    /// and nothing may have arrived behind those.
+    /// Queues the packets that were retransmitted already, and the newest ones: a retransmission
+    /// was lost, and perhaps no packet after the newest ones has arrived.
     fn repeat_retransmissions(&mut self, now: Instant, rtt: Rtt) {
         let end = self.buffer.next_new();
         let tail = self.buffer.tail_of_flight(TAIL_PROBES);
@@ -621,8 +622,9 @@ impl SendHalf {
         self.flow.is_open(self.buffer.flight())
     }
 
-    /// When a live packet goes out although the peer's buffer is full: with nothing in flight,
-    /// nothing else would make it report room, and that report may have been lost.
+    /// The instant at which a live packet is sent although the peer's buffer is full: with no
+    /// packet in flight the peer has no other reason to report room, and its report may have been
+    /// lost.
     #[cold]
     fn window_probe(&self) -> WakeUp {
         let stuck = self.mode.delivery.sends_originals_first() && self.buffer.flight() == 0;
@@ -649,14 +651,14 @@ impl SendHalf {
         }
     }
 
-    /// Takes over what congestion control has decided.
+    /// Applies the decisions of congestion control.
     fn follow_control(&mut self) {
         self.pacer.set_pace(self.control.pace());
         self.flow.limit(self.control.get().window());
     }
 }
 
-/// The limit of retransmissions that these options mean.
+/// The limit of retransmissions by these options.
 fn budget(config: &Config, negotiated: &Negotiated) -> Option<RetransmitBudget> {
     RetransmitBudget::new(
         config.max_retransmit_bandwidth(),
@@ -670,7 +672,7 @@ fn rates(control: &Controller) -> Rates {
     Rates { input: control.input(), limit: control.get().max_bandwidth() }
 }
 
-/// Microseconds from the connection's start to `at`, as they wrap on the wire.
+/// Microseconds from the connection's start to `at`, wrapped as on the wire.
 pub(crate) fn timestamp(start: Instant, at: Instant) -> Timestamp {
     #[expect(clippy::cast_possible_truncation, reason = "timestamps wrap at 2^32 µs")]
     let micros = match at.checked_since(start) {

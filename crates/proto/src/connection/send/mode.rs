@@ -1,4 +1,4 @@
-//! The terms for this end's packets: which of them it may give up, and how losses are recovered.
+//! The mode of sending: which packets this end may drop, and how losses are recovered.
 
 use std::time::Duration;
 
@@ -17,32 +17,32 @@ pub(super) struct SendMode {
     pub(super) recovery: LossRecovery,
 }
 
-/// Which packets the sender may give up before they are acknowledged. A time to live ends each
-/// message in every mode.
+/// Which packets the sender may drop before they are acknowledged. A message with a time to live is
+/// dropped after it in every mode.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Delivery {
-    /// The peer drops what is too late (TLPKTDROP, draft section 4.6).
+    /// The peer drops packets that are too late (TLPKTDROP, draft section 4.6).
     TooLateDrop {
-        /// The peer's latency: an older packet is of no use when it leaves.
+        /// The peer's latency: it is too late to send a packet that is older.
         latency: Duration,
         /// The age at which this end drops a message; `None` if it never does.
         drop_age: Option<Duration>,
     },
     /// Live, and the peer waits for every packet.
     InOrder,
-    /// A file: what has left the send buffer has arrived.
+    /// A file: packets leave the send buffer only when they have arrived.
     Reliable,
 }
 
 /// How lost packets are recovered.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum LossRecovery {
-    /// The peer repeats its NAK for all that is missing (draft section 4.8.2).
+    /// The peer repeats its NAK for all missing packets (draft section 4.8.2).
     PeriodicNak,
     /// The peer sends NAKs by a timer for each missing packet.
     PacketTimers,
-    /// The peer reports a loss once, or nobody waits for it to do so again: when nothing is
-    /// acknowledged for a timeout, everything in flight counts as lost.
+    /// The peer reports a loss once, or this end does not rely on a repetition: if nothing is
+    /// acknowledged for a timeout, all packets in flight count as lost.
     Timeout,
     /// Nothing is retransmitted: the packet filter alone recovers losses.
     Never,
@@ -74,7 +74,7 @@ impl SendMode {
 }
 
 impl Delivery {
-    /// Whether originals go before retransmissions: the peer drops what is late anyway.
+    /// Whether originals are sent before retransmissions: the peer drops late packets.
     pub(super) const fn sends_originals_first(self) -> bool {
         matches!(self, Self::TooLateDrop { .. })
     }
@@ -83,7 +83,8 @@ impl Delivery {
         matches!(self, Self::Reliable)
     }
 
-    /// The age of a packet that leaves just in time to be played; `None` if the peer waits for all.
+    /// The age after which a packet arrives too late to be played; `None` if the peer waits for
+    /// all.
     pub(super) const fn useful_age(self) -> Option<Duration> {
         match self {
             Self::TooLateDrop { latency, .. } => Some(latency),

@@ -1,22 +1,22 @@
-//! How many packets a peer may report lost.
+//! A limit on the number of packets that a peer reports lost.
 
 use std::time::Duration;
 
 use punctual_units::Instant;
 
-/// Packets that count as being in flight at least.
+/// The least number of packets that counts as in flight.
 const LEAST: u64 = 128;
-/// In this time an honest peer reports each packet in flight once at most: it reports a small part
-/// of them in a NAK, and a round trip long enough to hold many packets takes longer.
+/// In this time an honest peer reports each packet in flight once at most: a NAK reports a small
+/// part of them, and a round trip with many packets in flight takes longer.
 const ROUND: Duration = Duration::from_millis(10);
-/// Rounds that may be saved up, because a network or a busy host holds NAKs back and then delivers
-/// them together.
+/// The number of rounds that may be saved up, because a network or a busy host may delay NAKs and
+/// then deliver them together.
 const SAVED: u64 = 4;
 
 /// A budget of packets that the peer's NAKs may name.
 ///
-/// A NAK of a few words can name millions of packets, and each one costs a look at it. An honest
-/// peer names each packet in flight once in a round trip.
+/// A NAK of a few words can name millions of packets, and each of them costs time. An honest peer
+/// names each packet in flight once in a round trip.
 #[derive(Debug)]
 pub(super) struct NakBudget {
     left: u64,
@@ -28,7 +28,7 @@ impl NakBudget {
         Self { left: LEAST, at: now }
     }
 
-    /// Earns the budget of the time since the last call, at `flight` packets in flight.
+    /// Adds the budget for the time since the last call, with `flight` packets in flight.
     pub(super) fn refill(&mut self, now: Instant, flight: u32) {
         let round = u128::from(u64::from(flight).max(LEAST));
         let most = round * u128::from(SAVED);
@@ -39,7 +39,7 @@ impl NakBudget {
         }
     }
 
-    /// Takes the budget for a range of `packets`; returns how many of them may be looked at.
+    /// Takes the budget for a range of `packets`; returns the number that may be processed.
     pub(super) fn take(&mut self, packets: u32) -> u32 {
         let taken = u64::from(packets).min(self.left);
         self.left -= taken;

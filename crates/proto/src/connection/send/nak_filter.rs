@@ -1,4 +1,4 @@
-//! Which of the peer's NAKs are worth a look, and how much of them.
+//! The filter of the peer's NAKs: duplicates, and ranges that cannot be true.
 
 use punctual_units::Instant;
 use punctual_wire::{LossList, SeqNo, Timestamp};
@@ -6,11 +6,11 @@ use punctual_wire::{LossList, SeqNo, Timestamp};
 use super::buffer::SendBuffer;
 use super::nak_budget::NakBudget;
 
-/// NAKs that are remembered. No more come between a NAK and its copy.
+/// The number of NAKs that are remembered: more do not arrive between a NAK and its copy.
 const REMEMBERED: usize = 32;
 
-/// The filter between the peer's NAKs and the loss list: it leaves out a NAK that came before, and
-/// ranges beyond what an honest peer reports.
+/// The filter between the peer's NAKs and the loss list: it removes duplicates of NAKs, and ranges
+/// that an honest peer does not report.
 #[derive(Debug)]
 pub(super) struct NakFilter {
     recent: RecentNaks,
@@ -41,8 +41,7 @@ impl NakFilter {
         self.budget.refill(now, flight);
     }
 
-    /// The part of a range that can be missing at the peer and that the budget allows to look at:
-    /// nothing that lies farther back than the send buffer reaches.
+    /// The part of a range that the send buffer still covers and that the budget allows to process.
     pub(super) fn limit(
         &mut self,
         buffer: &SendBuffer,
@@ -54,7 +53,7 @@ impl NakFilter {
         if last.is_before(first) {
             return None;
         }
-        // Packets that are gone cost one drop request, however many they are.
+        // Any number of dropped packets costs one DROPREQ.
         let kept = if first.is_before(buffer.first()) { buffer.first() } else { first };
         let packets = last.distance_from(kept).max(-1) + 1;
         let taken = self.budget.take(packets.unsigned_abs().max(1));
@@ -62,7 +61,7 @@ impl NakFilter {
         (taken > 0).then(|| (first, if lookable.is_before(last) { lookable } else { last }))
     }
 
-    /// NAKs that came in.
+    /// The number of received NAKs.
     pub(super) const fn received(&self) -> u64 {
         self.received
     }
@@ -76,7 +75,7 @@ struct RecentNaks {
 }
 
 impl RecentNaks {
-    /// Whether the same NAK came before: the peer sent it twice, or the network did.
+    /// Whether the same NAK has arrived before: the peer sent a copy, or the network duplicated it.
     fn is_duplicate(&mut self, timestamp: Timestamp, list: &LossList<'_>) -> bool {
         let mut ranges = list.ranges();
         let Some((first, _)) = ranges.next() else { return false };

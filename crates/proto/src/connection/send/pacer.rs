@@ -4,36 +4,35 @@ use punctual_units::{Bitrate, Instant};
 
 use crate::wake_up::WakeUp;
 
-/// How late the pacer may be and still catch up. A driver that wakes up late loses no rate; a
-/// longer stall does not end in a burst.
+/// The longest delay that the pacer makes up for. A driver that wakes up late loses no rate; after
+/// a longer stall there is no burst.
 const CREDIT: Duration = Duration::from_millis(10);
 
-/// How far ahead of its time a packet may go out. What wakes up a driver costs more than what it
-/// sends, so packets that are due within this time of each other leave together.
+/// The time by which a packet may be sent early. A wake-up costs a driver more than a packet, so
+/// packets that are due within this time of each other are sent together.
 const QUANTUM: Duration = Duration::from_micros(100);
 
-/// The same at a pace that keeps to no limit: about what one batch takes at 1 Gb/s that the system
-/// cuts into datagrams (GSO).
+/// The same at a pace without a limit: about the time of one GSO batch at 1 Gb/s.
 const LOOSE_QUANTUM: Duration = Duration::from_micros(500);
 
-/// How long the sender waits after a packet.
+/// The wait after a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// The same after each, whatever its size, as FileCC has it.
+    /// The same after each packet of any size, as in FileCC.
     Packet(Duration),
-    /// The time that bytes take at a rate: nanoseconds for 65,536 bytes.
+    /// By a rate that is a limit: nanoseconds for 65,536 bytes.
     Bytes(u64),
-    /// The same at a rate that nobody set as a limit: it only spreads what comes in long bursts.
+    /// The same by a rate that is not a limit, and only spreads long bursts.
     Loose(u64),
 }
 
 impl Pace {
-    /// The pace that keeps to `rate`, headers included.
+    /// The pace with `rate` as a limit, including headers.
     pub(crate) fn at(rate: Bitrate) -> Self {
         Self::Bytes(nanos_at(rate))
     }
 
-    /// The pace that goes by `rate`, headers included, and need not keep to it.
+    /// The pace near `rate`, including headers, which is not a limit.
     pub(crate) fn about(rate: Bitrate) -> Self {
         Self::Loose(nanos_at(rate))
     }
@@ -48,7 +47,7 @@ impl Pace {
         }
     }
 
-    /// How far ahead of its time a packet may go out.
+    /// The time by which a packet may be sent early.
     const fn quantum(self) -> Duration {
         match self {
             Self::Packet(_) | Self::Bytes(_) => QUANTUM,
@@ -64,7 +63,7 @@ fn nanos_at(rate: Bitrate) -> u64 {
     u64::try_from(nanos).unwrap_or(1 << 48)
 }
 
-/// Spaces packets, originals and retransmissions alike, at the pace that congestion control sets.
+/// Spaces originals and retransmissions at the pace that congestion control sets.
 #[derive(Debug)]
 pub(crate) struct Pacer {
     pace: Pace,
@@ -83,12 +82,12 @@ impl Pacer {
         self.pace = pace;
     }
 
-    /// Whether a packet may go out at `now`.
+    /// Whether a packet may be sent at `now`.
     pub(crate) fn allows(&self, now: Instant) -> bool {
         self.next().is_due(now)
     }
 
-    /// When the next packet may go out.
+    /// The instant at which the next packet may be sent.
     pub(crate) fn next(&self) -> WakeUp {
         if self.idle || self.probe {
             WakeUp::Now
@@ -97,14 +96,14 @@ impl Pacer {
         }
     }
 
-    /// There was nothing to send: time that passes from here on is not made up for.
+    /// There was nothing to send: the pacer does not make up for the time from now on.
     pub(crate) const fn rest(&mut self) {
         self.idle = true;
         self.probe = false;
     }
 
-    /// A packet of `bytes`, headers included, goes out at `now`; `starts_probe` if the next one is
-    /// to follow at once.
+    /// A packet of `bytes`, including headers, is sent at `now`; `starts_probe` if the next one
+    /// follows at once.
     pub(crate) fn sent(&mut self, now: Instant, bytes: usize, starts_probe: bool) {
         let earliest = if self.idle { now } else { now - CREDIT };
         self.next = self.next.max(earliest) + self.pace.after(bytes);

@@ -6,8 +6,8 @@ use punctual_wire::AckRates;
 /// median of the last 16 intervals between packets and begins with 16 intervals of a second each,
 /// so that its first ACKs report a few packets a second. 17 packets replace them all.
 const LEAST_ACKNOWLEDGED: u32 = 17;
-/// A report above this multiple of the mean counts as this multiple, so that one odd or forged ACK
-/// does not carry the mean away.
+/// A report above this multiple of the mean counts as this multiple, so that one wrong or forged
+/// ACK does not distort the mean.
 const MOST_OF_MEAN: u32 = 8;
 
 /// Moving averages (7 parts of the old value, 1 of the new one, as in libsrt) of the delivery rate

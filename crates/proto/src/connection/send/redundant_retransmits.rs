@@ -1,14 +1,14 @@
-//! Redundant copies of retransmitted packets, each at its own time.
+//! The schedule of redundant copies of retransmitted packets.
 
 use std::collections::BTreeSet;
 
 use punctual_units::Instant;
 use punctual_wire::SeqNo;
 
-/// RedundantRetransmits that wait at most; a policy that wants more goes without.
+/// The largest number of copies that wait; further copies are not sent.
 const WAITING: usize = 4_096;
 
-/// The packets that are to be sent once more, and when.
+/// The packets of which a copy will be sent, with its instant.
 #[derive(Debug, Default)]
 pub(crate) struct RedundantRetransmits {
     due: BTreeSet<(Instant, u32)>,
@@ -20,7 +20,7 @@ impl RedundantRetransmits {
         self.due.len() < WAITING && self.due.insert((at, seq.value()))
     }
 
-    /// When the first copy is due.
+    /// The instant of the first copy.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.due.first().map(|&(at, _)| at)
     }

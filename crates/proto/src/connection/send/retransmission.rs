@@ -1,4 +1,4 @@
-//! Which reported packet is sent again, and when.
+//! The choice of the next retransmission.
 
 use punctual_rtt::Rtt;
 use punctual_units::Instant;
@@ -33,7 +33,7 @@ struct Counts {
     bytes: u64,
     copies: u64,
     lost: u64,
-    /// Reports that the policy suppressed, and those that came too late.
+    /// Reports that the policy suppressed, and reports that arrived too late.
     old: u64,
     too_late: u64,
 }
@@ -60,7 +60,7 @@ impl Retransmission {
         }
     }
 
-    /// Limits retransmissions by this budget from now on; what was spent before counts.
+    /// Limits retransmissions by this budget from now on; earlier spending counts.
     pub(super) fn set_budget(&mut self, mut budget: Option<RetransmitBudget>) {
         if let (Some(new), Some(old)) = (&mut budget, &self.budget) {
             new.continue_from(old);
@@ -68,13 +68,14 @@ impl Retransmission {
         self.budget = budget;
     }
 
-    /// When a packet may be sent again; never if none waits or the budget is zero.
+    /// The instant at which a packet may be retransmitted; never if no packet waits or the budget
+    /// is zero.
     pub(super) fn next(&self, buffer: &SendBuffer) -> WakeUp {
         let waits = if buffer.has_lost() { WakeUp::Now } else { WakeUp::from(self.copies.next()) };
         waits.max(self.budget_opens())
     }
 
-    /// The packet that is sent again at `now`.
+    /// The packet to retransmit at `now`.
     pub(super) fn choose(
         &mut self,
         now: Instant,
@@ -122,7 +123,7 @@ impl Retransmission {
             return None;
         }
         let mut view = self.view(situation);
-        // The end of a run of lost packets is looked for once.
+        // The end of a run of lost packets is searched for once.
         let mut run_end = buffer.first();
         while let Some(seq) = buffer.take_lost() {
             if !run_end.is_after(seq) {
@@ -131,7 +132,7 @@ impl Retransmission {
             // A probe is useful at any age.
             let is_probe = situation.timer.is_probe(seq);
             let useful_age = situation.mode.delivery.useful_age().filter(|_| !is_probe);
-            // The peer gives up what is missing before the packet there when that one is due.
+            // The peer drops the missing packets before that packet when that packet is due.
             let behind = buffer.sent_origin(run_end);
             let next = buffer.get(seq.next()).map(|packet| packet.origin);
             let Some(packet) = buffer.get_mut(seq) else { continue };
@@ -167,7 +168,7 @@ impl Retransmission {
         None
     }
 
-    /// A copy whose time has come, unless the packet was acknowledged or given up meanwhile.
+    /// A copy that is due, unless the packet was acknowledged or dropped meanwhile.
     fn choose_copy(&mut self, now: Instant, buffer: &SendBuffer) -> Option<SeqNo> {
         while let Some(seq) = self.copies.take(now) {
             if buffer.is_in_flight(seq) {
@@ -196,7 +197,7 @@ impl Retransmission {
         }
     }
 
-    /// When the budget lets a retransmission out.
+    /// The instant at which the budget allows a retransmission.
     fn budget_opens(&self) -> WakeUp {
         self.budget.as_ref().map_or(WakeUp::Now, |budget| budget.next().into())
     }

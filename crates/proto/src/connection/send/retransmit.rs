@@ -1,4 +1,5 @@
-//! Which of the packets that the peer reported lost are retransmitted, and when.
+//! The policies of retransmission: which of the packets that the peer reported lost are
+//! retransmitted, and when.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,24 +12,23 @@ use super::deadline::Deadline;
 use crate::config::{Config, RetransmitAlgorithm};
 use crate::handshake::Negotiated;
 
-/// A packet that a NAK reported lost, and whose turn to be retransmitted has come.
+/// The next packet in the loss list.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportedPacket {
     /// Its sequence number.
     pub seq: SeqNo,
-    /// When the application submitted it.
+    /// The instant at which the application submitted it.
     pub origin: Instant,
-    /// When it was last retransmitted; `None` if only the original was sent.
+    /// Its last retransmission; `None` if only the original was sent.
     pub last_retransmit: Option<Instant>,
     /// The number of its retransmissions so far.
     pub retransmissions: u32,
-    /// Until when it must leave to be of use: the peer gives it up when the next packet that it has
-    /// is due, so this is that packet's origin and the peer's latency. `None` where the peer waits
-    /// for everything, and where nothing was reported: the packet asks a silent peer whether it is
-    /// still there.
+    /// The latest instant at which its retransmission is of use: the peer drops it when the next
+    /// packet that it has is due, at that packet's origin plus the peer's latency. `None` if the
+    /// peer waits for all packets, or if this retransmission probes a silent peer.
     pub deadline: Option<Instant>,
-    /// The same for what leaves after the packet behind it: if that one arrives first, this one is
-    /// given up when that one is due.
+    /// The same for a retransmission after that of the next packet: if that one arrives first, the
+    /// peer drops this one when that one is due.
     pub next_deadline: Option<Instant>,
 }
 
@@ -39,21 +39,21 @@ pub struct SenderView {
     pub rtt: Rtt,
     /// The number of originals sent so far.
     pub originals: u64,
-    /// Share of them that were reported lost, over the last thousands; of fewer it is taken for
-    /// small.
+    /// The share of originals that were reported lost, over the last thousands; small while fewer
+    /// were sent.
     pub loss: f64,
-    /// How fast packets may be sent again at most; `None` for no limit of its own.
+    /// The limit of the rate of retransmissions; `None` for no separate limit.
     pub limit: Option<Bitrate>,
-    /// How long after an answer the next can be counted on to leave, if that one is lost.
+    /// The time from a retransmission to the next one of the same packet, if the first one is lost.
     pub round: Duration,
 }
 
 /// The decision on a packet that was reported lost.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Decision {
-    /// It is not sent: the NAK left before the last retransmission can have arrived.
+    /// It is not retransmitted: the NAK was sent before the last retransmission can have arrived.
     Suppress,
-    /// It is not sent: it would come too late to be played.
+    /// It is not retransmitted: it would arrive too late to be played.
     TooLate,
     /// It is retransmitted now.
     Retransmit {
@@ -71,9 +71,9 @@ impl Decision {
 
 /// Decides whether a packet that was reported lost is retransmitted now, and with how many copies.
 ///
-/// A packet that is refused leaves the loss list and comes back only if the peer reports it again.
+/// A packet that is not retransmitted leaves the loss list, and returns only with another NAK.
 pub trait RetransmitPolicy: fmt::Debug + Send {
-    /// The decision on `packet`, whose turn has come at `now`.
+    /// The decision on `packet` at `now`.
     fn decide(&mut self, now: Instant, packet: &ReportedPacket, view: &SenderView) -> Decision;
 }
 
@@ -87,9 +87,9 @@ impl RetransmitPolicy for Aggressive {
     }
 }
 
-/// Not again within RTT - 4 RTTVar of the last retransmission: until then a report was sent before
-/// the retransmission can have arrived (libsrt's RETRANSMITALGO 1). Where RTTVar exceeds RTT / 4,
-/// nothing is held back.
+/// Retransmits a packet no earlier than RTT - 4 RTTVar after its last retransmission: a NAK that
+/// arrives before was sent before that retransmission can have arrived (libsrt's RETRANSMITALGO 1).
+/// If RTTVar exceeds RTT / 4, no NAK is suppressed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Efficient;
 
@@ -101,7 +101,7 @@ impl RetransmitPolicy for Efficient {
     }
 }
 
-/// The policy that the configuration names, toward this peer.
+/// The policy of the configuration toward this peer.
 pub(crate) fn policy(config: &Config, peer: &Negotiated) -> Box<dyn RetransmitPolicy> {
     match config.retransmit_algorithm() {
         RetransmitAlgorithm::Aggressive => Box::new(Aggressive),
@@ -113,7 +113,7 @@ pub(crate) fn policy(config: &Config, peer: &Negotiated) -> Box<dyn RetransmitPo
     }
 }
 
-/// The efficient algorithm relies on the peer's repeating its reports.
+/// The efficient algorithm, which needs a peer that repeats its NAKs.
 fn efficient(peer_repeats_reports: bool) -> Box<dyn RetransmitPolicy> {
     if peer_repeats_reports { Box::new(Efficient) } else { Box::new(Aggressive) }
 }

@@ -1,4 +1,4 @@
-//! The timer that finds out that nothing was acknowledged for long.
+//! The retransmission timeout: nothing was acknowledged for long.
 
 use std::time::Duration;
 
@@ -18,14 +18,14 @@ const WINDOW_PROBE: Duration = Duration::from_millis(50);
 /// The retransmission timeout, and the range of packets that it made probes.
 #[derive(Debug)]
 pub(super) struct RetransmitTimer {
-    /// When an ACK last acknowledged more, or the first packet after a pause was sent.
+    /// The instant when an ACK last acknowledged more, or the first packet after a pause was sent.
     last_progress: Instant,
     last_original: Instant,
-    /// When an ACK or a NAK last came.
+    /// The arrival of the last ACK or NAK.
     last_response: Instant,
-    /// When the timeout last expired without progress since.
+    /// The instant when the timeout last expired, unless more was acknowledged since.
     last_timeout: Option<Instant>,
-    /// The packets that the last timeout queued, until the peer sends a NAK.
+    /// The packets that the last timeout queued, until a NAK arrives.
     probes: Option<(SeqNo, SeqNo)>,
 }
 
@@ -40,7 +40,7 @@ impl RetransmitTimer {
         }
     }
 
-    /// Packets are to be sent after none were.
+    /// There are packets to send after a pause.
     pub(super) const fn restart(&mut self, now: Instant) {
         self.last_progress = now;
     }
@@ -49,17 +49,17 @@ impl RetransmitTimer {
     pub(super) const fn sent_original(&mut self, now: Instant, is_alone: bool) {
         self.last_original = now;
         if is_alone {
-            // The first after all before it was acknowledged, or held back by a closed window.
+            // All packets before it were acknowledged, or a closed window held it back.
             self.last_progress = now;
         }
     }
 
-    /// An ACK came in.
+    /// An ACK arrived.
     pub(super) const fn handle_ack(&mut self, now: Instant) {
         self.last_response = now;
     }
 
-    /// A NAK came in: the peer says itself what is missing.
+    /// A NAK arrived: the peer itself reports its losses.
     pub(super) const fn handle_nak(&mut self, now: Instant) {
         self.last_response = now;
         self.probes = None;
@@ -71,7 +71,7 @@ impl RetransmitTimer {
         self.last_timeout = None;
     }
 
-    /// When the timeout expires; `flight` packets are in flight.
+    /// The instant at which the timeout expires, with `flight` packets in flight.
     pub(super) fn next(&self, recovery: LossRecovery, flight: u32, rtt: Rtt) -> Option<Instant> {
         let since = match recovery {
             _ if flight == 0 => return None,
@@ -81,28 +81,28 @@ impl RetransmitTimer {
                 self.last_progress.max(self.last_original)
             }
         };
-        // From when the last timeout was handled, not from when it was due: after a late wake-up
-        // it expires once.
+        // Counted from the handling of the last timeout, not from its due time, so that it expires
+        // once after a late wake-up.
         let since = self.last_timeout.map_or(since + BASE, |last| since.max(last));
         Some(since + rtt.bound() + MARGIN)
     }
 
-    /// The timeout expired; whether it is the first since the last progress.
+    /// The timeout expired. Returns whether it is the first since more was acknowledged.
     pub(super) const fn expire(&mut self, now: Instant) -> bool {
         self.last_timeout.replace(now).is_none()
     }
 
-    /// The packets from `first` to `last` are sent again to ask whether the peer is there.
+    /// The packets from `first` to `last` are retransmitted to probe whether the peer responds.
     pub(super) const fn probe(&mut self, first: SeqNo, last: SeqNo) {
         self.probes = Some((first, last));
     }
 
-    /// Whether a packet is sent again because of a timeout, and not of a NAK.
+    /// Whether a packet is retransmitted because of a timeout instead of a NAK.
     pub(super) fn is_probe(&self, seq: SeqNo) -> bool {
         self.probes.is_some_and(|(first, last)| seq.is_within(first, last))
     }
 
-    /// When a closed window is probed.
+    /// The instant at which a closed window is probed.
     pub(super) fn window_probe(&self) -> Instant {
         self.last_response + WINDOW_PROBE
     }

@@ -1,12 +1,12 @@
-//! Losses that a link of a balancing group gives back.
+//! Losses that a link of a balancing group returns to the group.
 
 use punctual_wire::{DropRequest, MsgNo, SeqNo};
 
 use super::buffer::SendBuffer;
 use super::drop_request::DropRequests;
 
-/// The packets that the peer reported lost and that the group sends again by its best link; a
-/// connection outside such a group has none.
+/// The packets that the peer reported lost and that the group retransmits over its best link. Only
+/// a link of a balancing group has any.
 #[derive(Debug, Default)]
 pub(super) struct ReturnedLosses {
     is_on: bool,
@@ -14,13 +14,13 @@ pub(super) struct ReturnedLosses {
 }
 
 impl ReturnedLosses {
-    /// From now on losses go back to the group.
+    /// Returns losses to the group from now on.
     pub(super) const fn turn_on(&mut self) {
         self.is_on = true;
     }
 
-    /// Takes the loss list, if losses go back to the group, and tells the peer that this link does
-    /// not retransmit them.
+    /// Takes the loss list if losses are returned to the group, and announces to the peer that this
+    /// link does not retransmit them.
     pub(super) fn take_from(&mut self, buffer: &mut SendBuffer, drops: &mut DropRequests) {
         if !self.is_on {
             return;
