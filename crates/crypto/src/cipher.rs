@@ -1,13 +1,11 @@
 use std::fmt;
 
-use aes::cipher::consts::{U12, U16};
-use aes::cipher::{Array, KeyInit};
+use aes::cipher::KeyInit;
 use aes::{Aes128, Aes192, Aes256};
-use aes_gcm::AesGcm;
-use aes_gcm::aead::AeadInOut;
 use thiserror::Error;
 
 use crate::counter;
+use crate::gcm::{GcmKey, Nonce, TAG_LEN};
 use crate::key::{KeyLength, Salt, StreamKey};
 
 /// Bytes of a data packet's header, which GCM authenticates.
@@ -67,9 +65,7 @@ enum Keyed {
     Ctr128(Box<Aes128>),
     Ctr192(Box<Aes192>),
     Ctr256(Box<Aes256>),
-    Gcm128(Box<AesGcm<Aes128, U12>>),
-    Gcm192(Box<AesGcm<Aes192, U12>>),
-    Gcm256(Box<AesGcm<Aes256, U12>>),
+    Gcm(Box<GcmKey>),
 }
 
 impl PacketCipher {
@@ -79,9 +75,7 @@ impl PacketCipher {
             (CipherMode::Ctr, KeyLength::Aes128) => Keyed::Ctr128(expand(key.bytes())),
             (CipherMode::Ctr, KeyLength::Aes192) => Keyed::Ctr192(expand(key.bytes())),
             (CipherMode::Ctr, KeyLength::Aes256) => Keyed::Ctr256(expand(key.bytes())),
-            (CipherMode::Gcm, KeyLength::Aes128) => Keyed::Gcm128(expand(key.bytes())),
-            (CipherMode::Gcm, KeyLength::Aes192) => Keyed::Gcm192(expand(key.bytes())),
-            (CipherMode::Gcm, KeyLength::Aes256) => Keyed::Gcm256(expand(key.bytes())),
+            (CipherMode::Gcm, _) => Keyed::Gcm(Box::new(GcmKey::new(key))),
         };
         Self { salt: *salt, layout, keyed }
     }
@@ -98,37 +92,29 @@ impl PacketCipher {
             .split_first_chunk_mut::<HEADER_LEN>()
             .expect("a packet begins with its header");
         let first = self.first_counter(seq_of(header));
-        let tag = match &self.keyed {
-            Keyed::Ctr128(key) => return counter::apply(&**key, first, payload),
-            Keyed::Ctr192(key) => return counter::apply(&**key, first, payload),
-            Keyed::Ctr256(key) => return counter::apply(&**key, first, payload),
-            Keyed::Gcm128(key) => seal_gcm(&**key, &self.nonce(header), &self.aad(header), payload),
-            Keyed::Gcm192(key) => seal_gcm(&**key, &self.nonce(header), &self.aad(header), payload),
-            Keyed::Gcm256(key) => seal_gcm(&**key, &self.nonce(header), &self.aad(header), payload),
-        };
-        out.extend_from_slice(&tag);
+        match &self.keyed {
+            Keyed::Ctr128(key) => counter::apply(&**key, first, payload),
+            Keyed::Ctr192(key) => counter::apply(&**key, first, payload),
+            Keyed::Ctr256(key) => counter::apply(&**key, first, payload),
+            Keyed::Gcm(key) => {
+                let tag = key.seal(&self.nonce(header), &self.aad(header), payload);
+                out.extend_from_slice(&tag);
+            }
+        }
     }
 
     /// Decrypts the bytes that follow `header` in place, and returns how many of them are payload.
     ///
     /// # Errors
     ///
-    /// GCM: the packet is not what this key's owner sent. `body` is as it was then.
+    /// GCM: the packet was not sealed with this key. `body` must not be used then.
     pub fn open(&self, header: &[u8; HEADER_LEN], body: &mut [u8]) -> Result<usize, NotAuthentic> {
         let first = self.first_counter(seq_of(header));
         match &self.keyed {
             Keyed::Ctr128(key) => counter::apply(&**key, first, body),
             Keyed::Ctr192(key) => counter::apply(&**key, first, body),
             Keyed::Ctr256(key) => counter::apply(&**key, first, body),
-            Keyed::Gcm128(key) => {
-                return open_gcm(&**key, &self.nonce(header), &self.aad(header), body);
-            }
-            Keyed::Gcm192(key) => {
-                return open_gcm(&**key, &self.nonce(header), &self.aad(header), body);
-            }
-            Keyed::Gcm256(key) => {
-                return open_gcm(&**key, &self.nonce(header), &self.aad(header), body);
-            }
+            Keyed::Gcm(key) => return key.open(&self.nonce(header), &self.aad(header), body),
         }
         Ok(body.len())
     }
@@ -137,7 +123,7 @@ impl PacketCipher {
     pub const fn overhead(&self) -> usize {
         match self.keyed {
             Keyed::Ctr128(_) | Keyed::Ctr192(_) | Keyed::Ctr256(_) => CipherMode::Ctr.overhead(),
-            Keyed::Gcm128(_) | Keyed::Gcm192(_) | Keyed::Gcm256(_) => CipherMode::Gcm.overhead(),
+            Keyed::Gcm(_) => CipherMode::Gcm.overhead(),
         }
     }
 
@@ -186,11 +172,6 @@ impl fmt::Debug for PacketCipher {
 #[error("the packet is not authentic")]
 pub struct NotAuthentic;
 
-type Nonce = [u8; 12];
-type Tag = [u8; TAG_LEN];
-
-const TAG_LEN: usize = 16;
-
 const fn seq_of(header: &[u8; HEADER_LEN]) -> [u8; 4] {
     [header[0], header[1], header[2], header[3]]
 }
@@ -201,26 +182,6 @@ fn mix(place: &mut [u8], seq: [u8; 4]) {
 
 fn expand<C: KeyInit>(key: &[u8]) -> Box<C> {
     Box::new(C::new_from_slice(key).expect("a key has the length that it says"))
-}
-
-fn seal_gcm<C>(key: &C, nonce: &Nonce, aad: &[u8], payload: &mut [u8]) -> Tag
-where
-    C: AeadInOut<NonceSize = U12, TagSize = U16>,
-{
-    key.encrypt_inout_detached(&Array(*nonce), aad, payload.into())
-        .expect("a packet is shorter than GCM's limit")
-        .0
-}
-
-fn open_gcm<C>(key: &C, nonce: &Nonce, aad: &[u8], body: &mut [u8]) -> Result<usize, NotAuthentic>
-where
-    C: AeadInOut<NonceSize = U12, TagSize = U16>,
-{
-    let (payload, tag) = body.split_last_chunk_mut::<TAG_LEN>().ok_or(NotAuthentic)?;
-    let len = payload.len();
-    key.decrypt_inout_detached(&Array(*nonce), aad, payload.into(), &Array(*tag))
-        .map(|()| len)
-        .map_err(|_| NotAuthentic)
 }
 
 #[cfg(test)]

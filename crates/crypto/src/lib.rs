@@ -39,6 +39,7 @@
 
 mod cipher;
 mod counter;
+mod gcm;
 #[cfg(test)]
 mod hex;
 mod kek;
