@@ -28,7 +28,9 @@ pub use libsrt::{LibsrtFiles, LibsrtPeer};
 pub use middle::{Middle, Place, Side};
 pub use ports::{free_port, wait_until_bound};
 pub use process::{Process, send};
-pub use program::{Direction, End, Program, Role, emulator, punctual};
+pub use program::{
+    Direction, End, Program, Role, bridge_certificate, emulator, punctual, quic_bridge,
+};
 pub use rustix::process::Signal;
 pub use stalls::{retry_if_stalled, retry_if_stalled_async};
 pub use tap::Tap;

@@ -54,12 +54,14 @@ pub struct End<'a> {
     pub passphrase: Option<&'a str>,
     /// More of the URI's query, as this program writes it: `key=value`, with `&` between two.
     pub options: &'a str,
+    /// The scheme of the URI.
+    pub scheme: &'a str,
 }
 
 impl<'a> End<'a> {
     /// An end without stream ID and passphrase.
     pub fn new(role: Role, port: u16) -> Self {
-        Self { role, port, stream_id: None, passphrase: None, options: "" }
+        Self { role, port, stream_id: None, passphrase: None, options: "", scheme: "srt" }
     }
 
     /// This end with a stream ID to send.
@@ -80,13 +82,20 @@ impl<'a> End<'a> {
         Self { options, ..self }
     }
 
+    /// This end with another scheme in its URI.
+    #[must_use]
+    pub fn with_scheme(self, scheme: &'a str) -> Self {
+        Self { scheme, ..self }
+    }
+
     /// The URI of this end, with the latency written as this program wants it.
     fn uri(&self, latency: &str) -> String {
         let host = match self.role {
             Role::Caller => "127.0.0.1",
             Role::Listener => "",
         };
-        let mut uri = format!("srt://{host}:{}?mode={}&{latency}", self.port, self.role.name());
+        let Self { scheme, port, role, .. } = self;
+        let mut uri = format!("{scheme}://{host}:{port}?mode={}&{latency}", role.name());
         if let Some(stream_id) = self.stream_id {
             uri += &format!("&streamid={stream_id}");
         }
@@ -225,6 +234,28 @@ pub fn emulator(from: u16, to: u16, link: &[&str]) -> Command {
     let mut command = Command::new(punctual());
     command.args(["emulate", &format!("127.0.0.1:{from}"), &format!("127.0.0.1:{to}")]).args(link);
     command
+}
+
+/// The command that bridges between SRT over QUIC and SRT over UDP in this role of QUIC: it waits
+/// on the port `from`, and calls the port `to` of this machine. Its certificate is
+/// [`bridge_certificate`].
+pub fn quic_bridge(role: Role, from: u16, to: u16) -> Command {
+    let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers");
+    let (certificate, key) = bridge_certificate();
+    let mut command = Command::new("python3");
+    command.arg(peers.join("quic_bridge.py"));
+    let ports = [from, to].map(|port| port.to_string());
+    match role {
+        Role::Listener => command.arg("server").args(ports).arg(certificate).arg(key),
+        Role::Caller => command.arg("client").args(ports).arg(certificate).arg("studio.example"),
+    };
+    command
+}
+
+/// The files of a certificate for `studio.example` and of its key.
+pub fn bridge_certificate() -> (PathBuf, PathBuf) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/uri/tests");
+    (folder.join("certificate.pem"), folder.join("key.pem"))
 }
 
 fn ffmpeg() -> Command {

@@ -6,6 +6,8 @@ use std::thread;
 /// container.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Tool {
+    /// Python with aioquic, a QUIC implementation.
+    Aioquic,
     /// The C compiler and libsrt's headers.
     CompilerAndLibsrt,
     /// FFmpeg.
@@ -31,6 +33,7 @@ pub enum Tool {
 impl Tool {
     fn is_installed(self) -> bool {
         match self {
+            Self::Aioquic => succeeds("python3", &["-c", "import aioquic"]),
             Self::CompilerAndLibsrt => {
                 succeeds("cc", &["--version"]) && succeeds("pkg-config", &["--exists", "srt"])
             }
@@ -46,9 +49,14 @@ impl Tool {
         }
     }
 
-    /// The Debian packages that have it.
-    fn packages(self) -> &'static str {
-        match self {
+    /// The command that installs it.
+    fn installation(self) -> String {
+        let packages = match self {
+            Self::Aioquic => {
+                return "python3 -m venv target/tools/python && target/tools/python/bin/pip install \
+                        -r interop/peers/requirements.txt, and its bin folder in PATH"
+                    .to_owned();
+            }
             Self::CompilerAndLibsrt => "gcc libc6-dev pkg-config libsrt-gnutls-dev",
             Self::Ffmpeg => "ffmpeg",
             Self::GStreamer => "gstreamer1.0-tools gstreamer1.0-plugins-bad",
@@ -58,7 +66,8 @@ impl Tool {
             Self::Sleep => "coreutils",
             Self::SrtLiveTransmit => "srt-tools",
             Self::Tshark => "tshark",
-        }
+        };
+        format!("Debian: apt install {packages}")
     }
 }
 
@@ -70,7 +79,7 @@ impl Tool {
 /// If one is missing and `PUNCTUAL_REQUIRE_PEERS` is set to `1`.
 pub fn have_all(tools: &[Tool]) -> bool {
     let Some(missing) = tools.iter().find(|tool| !tool.is_installed()) else { return true };
-    skip(&format!("{missing:?} is missing (Debian: apt install {})", missing.packages()));
+    skip(&format!("{missing:?} is missing ({})", missing.installation()));
     false
 }
 

@@ -1,50 +1,152 @@
 //! A real transport stream over a bad link, with Punctual at one end and a peer program at the
-//! other: with each peer, in each role and each direction, it arrives whole.
+//! other: with each peer, in each role and each direction, it arrives whole. So it does over QUIC,
+//! which a bridge by another QUIC implementation ends before the peer.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::disallowed_methods, reason = "real programs run in real time")]
 
 use std::path::Path;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use interop::{
-    Clip, Direction, End, Folder, Process, Program, Role, Tool, emulator, free_port, have_all,
-    retry_if_stalled, wait_until_bound,
+    Clip, Direction, End, Folder, Process, Program, Role, Tool, bridge_certificate, emulator,
+    free_port, have_all, quic_bridge, retry_if_stalled, wait_until_bound,
 };
 use punctual_metrics::mpegts::{Checker, PACKET_LEN};
 
-/// One test for each peer, role and direction.
+/// One test for each peer, role, direction and carriage.
 macro_rules! streams {
-    ($($name:ident: $peer:ident $role:ident $direction:ident;)*) => {
+    ($($name:ident: $peer:ident $role:ident $direction:ident $carriage:ident;)*) => {
         $(#[test]
         fn $name() {
             retry_if_stalled(|| {
-                stream(stringify!($name), Program::$peer, Role::$role, Direction::$direction);
+                stream(stringify!($name), &Stream {
+                    peer: Program::$peer,
+                    peer_role: Role::$role,
+                    direction: Direction::$direction,
+                    carriage: Carriage::$carriage,
+                });
             });
         })*
     };
 }
 
 streams! {
-    srt_live_transmit_calls_and_sends: SrtLiveTransmit Caller ToUs;
-    srt_live_transmit_calls_and_receives: SrtLiveTransmit Caller FromUs;
-    srt_live_transmit_listens_and_sends: SrtLiveTransmit Listener ToUs;
-    srt_live_transmit_listens_and_receives: SrtLiveTransmit Listener FromUs;
-    ffmpeg_calls_and_sends: Ffmpeg Caller ToUs;
-    ffmpeg_calls_and_receives: Ffmpeg Caller FromUs;
-    ffmpeg_listens_and_sends: Ffmpeg Listener ToUs;
-    ffmpeg_listens_and_receives: Ffmpeg Listener FromUs;
-    gstreamer_calls_and_sends: GStreamer Caller ToUs;
-    gstreamer_calls_and_receives: GStreamer Caller FromUs;
-    gstreamer_listens_and_sends: GStreamer Listener ToUs;
-    gstreamer_listens_and_receives: GStreamer Listener FromUs;
+    srt_live_transmit_calls_and_sends: SrtLiveTransmit Caller ToUs Udp;
+    srt_live_transmit_calls_and_receives: SrtLiveTransmit Caller FromUs Udp;
+    srt_live_transmit_listens_and_sends: SrtLiveTransmit Listener ToUs Udp;
+    srt_live_transmit_listens_and_receives: SrtLiveTransmit Listener FromUs Udp;
+    ffmpeg_calls_and_sends: Ffmpeg Caller ToUs Udp;
+    ffmpeg_calls_and_receives: Ffmpeg Caller FromUs Udp;
+    ffmpeg_listens_and_sends: Ffmpeg Listener ToUs Udp;
+    ffmpeg_listens_and_receives: Ffmpeg Listener FromUs Udp;
+    gstreamer_calls_and_sends: GStreamer Caller ToUs Udp;
+    gstreamer_calls_and_receives: GStreamer Caller FromUs Udp;
+    gstreamer_listens_and_sends: GStreamer Listener ToUs Udp;
+    gstreamer_listens_and_receives: GStreamer Listener FromUs Udp;
+    srt_live_transmit_calls_and_sends_over_quic: SrtLiveTransmit Caller ToUs Quic;
+    srt_live_transmit_calls_and_receives_over_quic: SrtLiveTransmit Caller FromUs EncryptedQuic;
+    srt_live_transmit_listens_and_sends_over_quic: SrtLiveTransmit Listener ToUs EncryptedQuic;
+    srt_live_transmit_listens_and_receives_over_quic: SrtLiveTransmit Listener FromUs Quic;
+    ffmpeg_calls_and_sends_over_quic: Ffmpeg Caller ToUs EncryptedQuic;
+    ffmpeg_calls_and_receives_over_quic: Ffmpeg Caller FromUs Quic;
+    ffmpeg_listens_and_sends_over_quic: Ffmpeg Listener ToUs Quic;
+    ffmpeg_listens_and_receives_over_quic: Ffmpeg Listener FromUs EncryptedQuic;
 }
 
-/// Sends the clip over an emulated link of 40 ms RTT and 2 % loss both ways at a latency of 250 ms,
-/// and checks what arrives.
-fn stream(test: &str, peer: Program, peer_role: Role, direction: Direction) {
-    if !have_all(&[Tool::Ffmpeg]) || !have_all(peer.tools()) {
+/// A stream between Punctual and a peer.
+struct Stream {
+    peer: Program,
+    peer_role: Role,
+    direction: Direction,
+    carriage: Carriage,
+}
+
+/// The carriage of Punctual's SRT packets.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Carriage {
+    Udp,
+    /// A bridge by other people's QUIC ends QUIC before the peer.
+    Quic,
+    /// The same with a passphrase.
+    EncryptedQuic,
+}
+
+impl Carriage {
+    fn tools(self) -> &'static [Tool] {
+        if self == Self::Udp { &[] } else { &[Tool::Aioquic] }
+    }
+
+    fn passphrase(self) -> Option<&'static str> {
+        (self == Self::EncryptedQuic).then_some("correct horse battery")
+    }
+
+    /// Our end of a stream.
+    fn ours(self, end: End<'_>) -> End<'_> {
+        if self == Self::Udp {
+            return end;
+        }
+        let options = match end.role {
+            Role::Caller => trusting(),
+            Role::Listener => identified(),
+        };
+        end.with_scheme("srt+quic").with_options(options)
+    }
+
+    /// Starts the path from the port `calling` to the port `listening`: an emulated link of 40 ms
+    /// RTT and 2 % loss both ways, and over QUIC the bridge between the link and the peer.
+    fn start_path(self, calling: u16, listening: u16, peer: Role, folder: &Folder) -> Vec<Process> {
+        let link = |from, to| {
+            wait_until_bound(to);
+            let command = emulator(from, to, &["--rtt", "40ms", "--loss", "2%"]);
+            let link = Process::start("link", command, folder);
+            wait_until_bound(from);
+            link
+        };
+        let bridge = |role, from, to| {
+            wait_until_bound(to);
+            let bridge = Process::start("bridge", quic_bridge(role, from, to), folder);
+            wait_until_bound(from);
+            bridge
+        };
+        let between = free_port();
+        match (self, peer) {
+            (Self::Udp, _) => vec![link(calling, listening)],
+            (_, Role::Caller) => {
+                let link = link(between, listening);
+                vec![link, bridge(Role::Caller, calling, between)]
+            }
+            (_, Role::Listener) => {
+                let bridge = bridge(Role::Listener, between, listening);
+                vec![bridge, link(calling, between)]
+            }
+        }
+    }
+}
+
+/// The options of a caller that trusts the bridge's certificate.
+fn trusting() -> &'static str {
+    static OPTIONS: LazyLock<String> = LazyLock::new(|| {
+        format!("ca={}&servername=studio.example", bridge_certificate().0.display())
+    });
+    &OPTIONS
+}
+
+/// The options of a listener with the certificate that the bridge trusts.
+fn identified() -> &'static str {
+    static OPTIONS: LazyLock<String> = LazyLock::new(|| {
+        let (certificate, key) = bridge_certificate();
+        format!("cert={}&key={}", certificate.display(), key.display())
+    });
+    &OPTIONS
+}
+
+/// Sends the clip over the path at a latency of 250 ms, and checks the stream that arrives.
+fn stream(test: &str, stream: &Stream) {
+    let Stream { peer, peer_role, direction, carriage } = *stream;
+    if !have_all(&[Tool::Ffmpeg]) || !have_all(peer.tools()) || !have_all(carriage.tools()) {
         return;
     }
     let clip = Clip::get();
@@ -56,35 +158,33 @@ fn stream(test: &str, peer: Program, peer_role: Role, direction: Direction) {
         Direction::FromUs => (Program::Punctual, peer_role.other(), peer),
     };
 
-    // The listener first, then the link to it, then the caller.
+    // The listener first, then the path to it, then the caller.
     let listening = free_port();
     let calling = free_port();
-    let port = |role| if role == Role::Listener { listening } else { calling };
+    let end = |program: Program, role| {
+        let port = if role == Role::Listener { listening } else { calling };
+        let end = End { passphrase: carriage.passphrase(), ..End::new(role, port) };
+        if program == Program::Punctual { carriage.ours(end) } else { end }
+    };
     let start_sender = || {
-        let end = End::new(sender_role, port(sender_role));
+        let end = end(sender, sender_role);
         Process::start("sender", sender.sender(&end, &reference), &folder)
     };
     let start_receiver = || {
-        let role = sender_role.other();
-        let (command, to_stdout) = receiver.receiver(&End::new(role, port(role)), &received);
+        let end = end(receiver, sender_role.other());
+        let (command, to_stdout) = receiver.receiver(&end, &received);
         let output = to_stdout.then_some(received.as_path());
         Process::start_with_output("receiver", command, &folder, output)
     };
-    let start_link = || {
-        wait_until_bound(listening);
-        let command = emulator(calling, listening, &["--rtt", "40ms", "--loss", "2%"]);
-        let link = Process::start("link", command, &folder);
-        wait_until_bound(calling);
-        link
-    };
-    let (mut sending, mut receiving, _link) = if sender_role == Role::Listener {
+    let start_path = || carriage.start_path(calling, listening, peer_role, &folder);
+    let (mut sending, mut receiving, _path) = if sender_role == Role::Listener {
         let sending = start_sender();
-        let link = start_link();
-        (sending, start_receiver(), link)
+        let path = start_path();
+        (sending, start_receiver(), path)
     } else {
         let receiving = start_receiver();
-        let link = start_link();
-        (start_sender(), receiving, link)
+        let path = start_path();
+        (start_sender(), receiving, path)
     };
 
     if let Some(line) = sender.says_when_connected(sender_role, true) {
