@@ -206,7 +206,7 @@ mod tests {
 
     fn outcome() -> Outcome {
         Outcome {
-            send: SendReport { sent: 1_000, seconds: 1.0, dropped: 0, retransmitted: 3 },
+            send: SendReport { sent: 1_000, seconds: 1.0, dropped: 0, retransmitted: 3, rtt_us: 0 },
             receive: ReceiveReport {
                 received: 1_000,
                 out_of_order: 0,

@@ -13,7 +13,7 @@ use crate::traffic::{ReceiveReport, Stamp, TraceRecord, Traffic};
 pub(crate) fn run(traffic: &Traffic) -> Result<()> {
     crate::runtime()?.block_on(async {
         let listener = Listener::bind_with(ListenerConfig {
-            port: port_config(traffic, traffic.port),
+            port: port_config(traffic, traffic.port)?,
             connection: config(traffic)?,
             shards: 1,
             ..ListenerConfig::default()

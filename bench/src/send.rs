@@ -2,14 +2,18 @@
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use punctual::quic::{ClientTls, Identity, QuicConfig, SRT_PROTOCOLS, ServerTls, Trust};
 use punctual::{
-    Bitrate, Config, CryptoMode, KeyLength, MaxBandwidth, Port, PortConfig, Socket, Timer, now,
+    Bitrate, Carriage, Config, CryptoMode, KeyLength, MaxBandwidth, Port, PortConfig, Socket,
+    Timer, now,
 };
-use tokio::task::{JoinSet, yield_now};
-use tokio::time::sleep;
+use tokio::sync::oneshot;
+use tokio::task::{JoinHandle, JoinSet, yield_now};
+use tokio::time::{sleep, timeout};
 
 use crate::Result;
 use crate::traffic::{SendReport, Stamp, Traffic};
@@ -20,6 +24,7 @@ pub(crate) fn run(traffic: &Traffic) -> Result<()> {
         let sockets = connect_all(traffic).await?;
         println!("started");
         let start = now();
+        let rtt = RttSamples::start(sockets[0].clone());
         let mut sender = Sender { traffic, sockets, sent: 0, batch: VecDeque::new() };
         match traffic.interval_ns() {
             Some(interval_ns) => sender.send_paced(interval_ns).await?,
@@ -27,7 +32,8 @@ pub(crate) fn run(traffic: &Traffic) -> Result<()> {
         }
         let seconds = (now() - start).as_secs_f64();
         sender.drain().await;
-        println!("{}", serde_json::to_string(&sender.report(seconds))?);
+        let report = SendReport { rtt_us: rtt.median_us().await, ..sender.report(seconds) };
+        println!("{}", serde_json::to_string(&report)?);
         for socket in &sender.sockets {
             socket.close().await;
         }
@@ -54,14 +60,23 @@ pub(crate) fn config(traffic: &Traffic) -> Result<Config> {
 }
 
 /// The UDP port's options that the traffic asks for.
-pub(crate) fn port_config(traffic: &Traffic, port: u16) -> PortConfig {
+pub(crate) fn port_config(traffic: &Traffic, port: u16) -> Result<PortConfig> {
     let buffer = (traffic.udp_buffer > 0).then_some(traffic.udp_buffer);
-    PortConfig {
+    Ok(PortConfig {
         local: Some(loopback(port)),
         send_buffer: buffer,
         receive_buffer: buffer,
+        carriage: if traffic.quic { over_quic()? } else { Carriage::Udp },
         ..PortConfig::default()
-    }
+    })
+}
+
+/// QUIC with a self-signed certificate, for a port that may call and listen.
+fn over_quic() -> Result<Carriage> {
+    let identity = Identity::self_signed(&["localhost"])?;
+    let server = Some(ServerTls::new(identity, SRT_PROTOCOLS));
+    let client = Some(ClientTls::new(Trust::Insecure, SRT_PROTOCOLS));
+    Ok(Carriage::Quic(Arc::new(QuicConfig { server, client, ..QuicConfig::default() })))
 }
 
 fn loopback(port: u16) -> SocketAddr {
@@ -69,7 +84,7 @@ fn loopback(port: u16) -> SocketAddr {
 }
 
 async fn connect_all(traffic: &Traffic) -> Result<Vec<Socket>> {
-    let port = Port::bind(port_config(traffic, 0)).await?;
+    let port = Port::bind(port_config(traffic, 0)?).await?;
     let remote = loopback(traffic.port);
     let mut sockets = Vec::new();
     let mut calls = JoinSet::new();
@@ -85,6 +100,40 @@ async fn connect_all(traffic: &Traffic) -> Result<Vec<Socket>> {
     }
     Ok(sockets)
 }
+
+/// Samples of a connection's smoothed round-trip time, taken by a task until it is stopped.
+struct RttSamples {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<Vec<u64>>,
+}
+
+impl RttSamples {
+    fn start(socket: Socket) -> Self {
+        let (stop, mut stopped) = oneshot::channel();
+        let task = tokio::spawn(async move {
+            let mut samples = Vec::new();
+            while timeout(RTT_PERIOD, &mut stopped).await.is_err() {
+                let rtt = socket.statistics().rtt.as_micros();
+                samples.push(u64::try_from(rtt).unwrap_or(u64::MAX));
+            }
+            samples
+        });
+        Self { stop, task }
+    }
+
+    /// The median of the second half of the samples, when the estimate has settled; 0 without any.
+    async fn median_us(self) -> u64 {
+        // A task that has ended needs no signal.
+        let _ = self.stop.send(());
+        let mut samples = self.task.await.unwrap_or_default();
+        let mut settled = samples.split_off(samples.len() / 2);
+        settled.sort_unstable();
+        settled.get(settled.len() / 2).copied().unwrap_or_default()
+    }
+}
+
+/// The time between two samples of the round-trip time.
+const RTT_PERIOD: Duration = Duration::from_millis(50);
 
 struct Sender<'a> {
     traffic: &'a Traffic,

@@ -43,6 +43,9 @@ pub(crate) struct Traffic {
     /// AES-GCM instead of AES-CTR, which libsrt's packages do not have.
     #[arg(long)]
     pub(crate) gcm: bool,
+    /// SRT over QUIC instead of UDP, which libsrt does not have.
+    #[arg(long)]
+    pub(crate) quic: bool,
     /// The file into which the receiver writes one record a message about its time of delivery.
     #[arg(long)]
     pub(crate) trace: Option<PathBuf>,
@@ -66,6 +69,7 @@ impl Traffic {
             udp_buffer: 0,
             key_length: 0,
             gcm: false,
+            quic: false,
             trace: None,
             strangers: false,
         }
@@ -86,6 +90,7 @@ impl Traffic {
             format!("--key-length={}", self.key_length),
         ];
         flags.extend(self.gcm.then(|| "--gcm".to_owned()));
+        flags.extend(self.quic.then(|| "--quic".to_owned()));
         flags.extend(self.trace.as_ref().map(|path| format!("--trace={}", path.display())));
         flags.extend(self.strangers.then(|| "--strangers".to_owned()));
         flags
@@ -157,8 +162,12 @@ pub(crate) struct SendReport {
     pub(crate) seconds: f64,
     /// Messages that the sender's library dropped.
     pub(crate) dropped: u64,
-    /// Packets sent again.
+    /// Packets that were retransmitted.
     pub(crate) retransmitted: u64,
+    /// The median of the smoothed round-trip time of the first stream, microseconds; 0 if it was
+    /// not measured.
+    #[serde(default)]
+    pub(crate) rtt_us: u64,
 }
 
 /// The report that a receiver prints at the end.

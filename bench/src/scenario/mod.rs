@@ -12,6 +12,7 @@ mod idle;
 mod instructions;
 mod memory;
 mod program;
+mod quic;
 mod rate;
 mod simulation;
 mod streams;
@@ -47,6 +48,8 @@ pub(crate) enum Scenario {
     Crowd,
     /// The loss of a stream while its listener is flooded with handshakes.
     Flood,
+    /// SRT over QUIC beside SRT over UDP.
+    Quic,
     /// `punctual generate` and `receive` as a user runs them.
     Program,
     /// `punctual route` as a gateway, beside srt-live-transmit.
@@ -73,6 +76,7 @@ impl Scenario {
         Self::Idle,
         Self::Crowd,
         Self::Flood,
+        Self::Quic,
         Self::Program,
         #[cfg(target_os = "linux")]
         Self::Gateway,
@@ -94,6 +98,7 @@ impl Scenario {
             Self::Idle => idle::run(bench).await,
             Self::Crowd => crowd::run(bench).await,
             Self::Flood => flood::run(bench).await,
+            Self::Quic => quic::run(bench).await,
             Self::Program => program::run(bench).await,
             #[cfg(target_os = "linux")]
             Self::Gateway => gateway::run(bench).await,

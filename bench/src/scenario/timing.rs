@@ -57,7 +57,7 @@ pub(super) async fn run(bench: &mut Bench) -> Vec<Row> {
 /// The 99th percentile of the distance from the TSBPD time, the mean jitter and the median of the
 /// delay factors of all whole seconds, microseconds.
 #[expect(clippy::cast_precision_loss, reason = "times of a run lie far below 2^53")]
-fn figures(trace: &[u8]) -> Result<[f64; 3]> {
+pub(super) fn figures(trace: &[u8]) -> Result<[f64; 3]> {
     let mut distance = Quantiles::default();
     let mut jitter = Jitter::default();
     let mut jitter_sum = 0;
