@@ -390,7 +390,7 @@ impl Endpoint {
             return Err(SendError::TooLong { size: datagram.len(), largest });
         }
         connection.send_datagram(datagram);
-        self.settle(id.handle);
+        self.queue(id.handle);
         Ok(())
     }
 
@@ -495,10 +495,16 @@ impl Endpoint {
             self.connections.remove(&handle);
             return;
         }
+        self.queue(handle);
+    }
+
+    /// Queues a connection for [`poll_transmit`](Self::poll_transmit), which sets its timer when it
+    /// has no more packets to send.
+    fn queue(&mut self, handle: usize) {
+        let Some(connection) = self.connections.get_mut(&handle) else { return };
         if !std::mem::replace(&mut connection.is_queued, true) {
             self.ready.push_back(handle);
         }
-        self.set_timer(handle);
     }
 
     fn set_timer(&mut self, handle: usize) {

@@ -46,6 +46,8 @@ pub struct SrtEndpoint {
     srt: punctual_proto::Endpoint,
     carriers: BTreeMap<PathId, Carrier>,
     events: VecDeque<SrtEvent>,
+    /// Whether QUIC had nothing to send when it was last polled.
+    is_drained: bool,
 }
 
 /// A QUIC connection that carries SRT connections.
@@ -64,7 +66,7 @@ struct Carrier {
 impl SrtEndpoint {
     /// Joins a QUIC endpoint and an SRT endpoint, which both have no connections yet.
     pub const fn new(quic: Endpoint, srt: punctual_proto::Endpoint) -> Self {
-        Self { quic, srt, carriers: BTreeMap::new(), events: VecDeque::new() }
+        Self { quic, srt, carriers: BTreeMap::new(), events: VecDeque::new(), is_drained: true }
     }
 
     /// The SRT endpoint, for the verbs of the application.
@@ -193,18 +195,33 @@ impl SrtEndpoint {
         max_segments: usize,
         buffer: &mut Vec<u8>,
     ) -> Option<Transmit> {
-        self.hand_srt_packets_over(now, max_segments);
-        self.quic.poll_transmit(now, max_segments, buffer)
+        // New packets of SRT come first, so that QUIC's own frames travel with them.
+        if self.is_drained {
+            self.hand_srt_packets_over(now, max_segments);
+        }
+        loop {
+            let transmit = self.quic.poll_transmit(now, max_segments, buffer);
+            self.is_drained = transmit.is_none();
+            if transmit.is_some() || !self.hand_srt_packets_over(now, max_segments) {
+                return transmit;
+            }
+        }
     }
 
-    /// Puts the packets that SRT sends now into DATAGRAM frames. Packets that are too long for one
-    /// are put into streams, if the peer reads them there.
-    fn hand_srt_packets_over(&mut self, now: Instant, max_segments: usize) {
+    /// Puts packets that SRT sends now into DATAGRAM frames. Packets that are too long for one are
+    /// put into streams, if the peer reads them there. After `limit` packets QUIC sends first: its
+    /// queue is for packets that congestion control delays, and must not overflow because of a
+    /// burst that could be sent at once. Returns whether there were any packets.
+    fn hand_srt_packets_over(&mut self, now: Instant, limit: usize) -> bool {
         let mut buffer = Vec::new();
-        while let Some(transmit) = self.srt.poll_transmit(now, max_segments, &mut buffer) {
+        let mut handed_over = 0;
+        while handed_over < limit
+            && let Some(transmit) = self.srt.poll_transmit(now, limit, &mut buffer)
+        {
             let mut packets = Bytes::from(std::mem::take(&mut buffer));
             let Some(carrier) = self.carriers.get(&transmit.path).copied() else { continue };
             while !packets.is_empty() {
+                handed_over += 1;
                 let packet = packets.split_to(transmit.segment_size.min(packets.len()));
                 if self.quic.send_datagram(carrier.id, packet.clone()).is_err() {
                     self.send_by_stream(carrier, packet);
@@ -217,6 +234,7 @@ impl SrtEndpoint {
             }
         }
         self.handle_quic_events(now);
+        handed_over > 0
     }
 
     fn send_by_stream(&mut self, carrier: Carrier, packet: Bytes) {

@@ -1,9 +1,10 @@
 //! Calls: protocols, several SRT connections in one QUIC connection, and their ends.
 
 use punctual_netem::LinkConfig;
-use punctual_proto::{CloseReason, Config};
+use punctual_proto::{CloseReason, Config, MaxBandwidth};
 use punctual_quic::tls::TlsFailure;
 use punctual_quic::{Event, Protocol, TransportConfig};
+use punctual_units::Bitrate;
 
 use crate::bed::{Bed, CALLER, LISTENER, MS};
 
@@ -46,6 +47,20 @@ fn losses_are_recovered_by_srt() {
     bed.run_for(MS(6_000));
     assert_eq!(bed.numbers(), (0..2_000).collect::<Vec<_>>());
     assert!(bed.statistics(CALLER).packets_retransmitted > 50);
+}
+
+#[test]
+fn a_burst_that_is_larger_than_the_queue_is_sent_whole() {
+    let fast = MaxBandwidth::Absolute(Bitrate::from_mbps(100_000));
+    let mut bed = Bed::connected(8, &link(), &Config::default().with_max_bandwidth(fast));
+    bed.stream(400, 1_316, MS(0));
+    bed.run_for(MS(1_000));
+    assert_eq!(bed.numbers(), (0..400).collect::<Vec<_>>());
+    assert_eq!(bed.statistics(CALLER).packets_retransmitted, 0);
+    let end = &mut bed.ends[CALLER];
+    let info = end.machine.quic().info(end.quic[0]).expect("it is connected");
+    assert_eq!(info.datagrams_dropped, 0, "{info:?}");
+    assert!(400 * 1_332 > TransportConfig::default().send_queue, "the burst is not larger");
 }
 
 #[test]
