@@ -39,7 +39,7 @@ impl EndpointConfig {
 }
 
 /// The options of a connection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct TransportConfig {
     /// The congestion control. Default: none of QUIC's own.
     pub congestion: CongestionControl,

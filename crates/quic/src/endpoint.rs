@@ -295,7 +295,7 @@ impl Endpoint {
         let at = self.clock.to_quinn(now);
         match self.quinn.accept(incoming, at, &mut buffer, None) {
             Ok((handle, quinn)) => {
-                let transport = self.config.transport.clone();
+                let transport = self.config.transport;
                 self.insert(handle, quinn, &transport, None);
             }
             Err(error) => {

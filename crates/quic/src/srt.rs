@@ -74,6 +74,16 @@ impl SrtEndpoint {
         &mut self.srt
     }
 
+    /// The SRT endpoint, for getters.
+    pub const fn as_srt(&self) -> &punctual_proto::Endpoint {
+        &self.srt
+    }
+
+    /// The QUIC endpoint, for getters.
+    pub const fn as_quic(&self) -> &Endpoint {
+        &self.quic
+    }
+
     /// The QUIC endpoint, for listening, closing and statistics.
     pub const fn quic(&mut self) -> &mut Endpoint {
         &mut self.quic

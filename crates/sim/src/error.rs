@@ -42,6 +42,15 @@ pub enum WorldError {
     /// One end of a stream is live and the other a file, or a group is to carry a file.
     #[error("both ends of a stream must have the same transmission, and those of a group be live")]
     Ends,
+    /// The hosts of a stream do not carry it.
+    #[error(
+        "{0:?} and {1:?} do not carry the stream; both need the same carriage: SRT over UDP or \
+         over QUIC for SRT, QUIC for messages over bare QUIC"
+    )]
+    Carriage(HostId, HostId),
+    /// Two hosts have a stream over bare QUIC already.
+    #[error("{0:?} and {1:?} have a stream over bare QUIC already; each needs separate hosts")]
+    SharedQuic(HostId, HostId),
     /// The links of a group end at two clocks, which one machine does not have.
     #[error("{0:?} and {1:?} are ports of one end of a group and must have the same clock")]
     Clocks(HostId, HostId),

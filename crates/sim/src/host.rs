@@ -2,20 +2,20 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use punctual_proto::{
-    Config, ConnectionId, Endpoint, EndpointConfig, SocketId, Transmission, WakeUp,
-};
+use punctual_proto::{Config, ConnectionId, SocketId, Transmission, WakeUp};
 use punctual_units::Instant;
 
 use crate::clock::Clock;
 use crate::error::WorldError;
+use crate::machine::{Carriage, Machine};
 use crate::packet::IpPacket;
 use crate::seeds::{Purpose, SplitMix64, derive};
 
-/// A host: one UDP port with an [`Endpoint`] behind it, driven as a real host would. The default
-/// has the world's time and wakes up without delay.
+/// A host: one UDP port with the machine of its [`Carriage`] behind it, driven as a real host would.
+/// The default has SRT over UDP and the world's time, and wakes up without delay.
 #[derive(Clone, Copy, Debug)]
 pub struct HostConfig {
+    carriage: Carriage,
     offset: Duration,
     drift_ppm: i32,
     lateness: Lateness,
@@ -41,6 +41,7 @@ pub struct Lateness {
 impl Default for HostConfig {
     fn default() -> Self {
         Self {
+            carriage: Carriage::default(),
             offset: Duration::ZERO,
             drift_ppm: 0,
             lateness: Lateness::default(),
@@ -50,6 +51,12 @@ impl Default for HostConfig {
 }
 
 impl HostConfig {
+    /// Lets the host's packets travel like this.
+    #[must_use]
+    pub fn with_carriage(self, carriage: Carriage) -> Self {
+        Self { carriage, ..self }
+    }
+
     /// Puts the host's clock ahead of the world's by this time at the start.
     #[must_use]
     pub fn with_offset(self, offset: Duration) -> Self {
@@ -106,7 +113,7 @@ pub(crate) struct Use {
 /// A host at work.
 #[derive(Debug)]
 pub(crate) struct Host {
-    pub(crate) endpoint: Endpoint,
+    pub(crate) machine: Machine,
     pub(crate) clock: Clock,
     pub(crate) address: SocketAddr,
     pub(crate) lateness: Lateness,
@@ -122,7 +129,7 @@ pub(crate) struct Host {
     /// How data travel over the connections that it accepts; `None` before there are any.
     pub(crate) transmission: Option<Transmission>,
     chance: SplitMix64,
-    /// When the endpoint asked to be woken up, and when it will be.
+    /// When the machine asked to be woken up, and when it will be.
     timer: Option<(WakeUp, Instant)>,
     /// When it wakes up to read the inbox.
     arrival: Option<Instant>,
@@ -138,10 +145,10 @@ impl Host {
             word.copy_from_slice(&chance.next().to_le_bytes());
         }
         let now = clock.local(Instant::ORIGIN);
-        let mut endpoint = Endpoint::new(EndpointConfig::new(bytes), now);
-        endpoint.listen(Some(listening(Transmission::Live)));
+        let mut machine = Machine::new(config.carriage, bytes, now);
+        machine.listen(listening(Transmission::Live));
         Self {
-            endpoint,
+            machine,
             clock,
             address: address(index),
             lateness: config.lateness,
@@ -160,7 +167,7 @@ impl Host {
     /// Lets callers in whose data travel like this. A real port has one kind of them, too.
     pub(crate) fn admit(&mut self, transmission: Transmission) {
         self.transmission = Some(transmission);
-        self.endpoint.listen(Some(listening(transmission)));
+        self.machine.listen(listening(transmission));
     }
 
     /// A packet has arrived that is to be taken in at the next wake-up.
@@ -180,9 +187,9 @@ impl Host {
         std::mem::take(&mut self.inbox)
     }
 
-    /// When the host wakes up next, after its endpoint has been touched.
+    /// When the host wakes up next, after its machine has been touched.
     pub(crate) fn next_wake(&mut self, now: Instant) -> Option<Instant> {
-        let asked = match self.endpoint.poll_timeout() {
+        let asked = match self.machine.poll_timeout() {
             WakeUp::At(local) => WakeUp::At(self.clock.world(local)),
             other => other,
         };

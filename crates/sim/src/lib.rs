@@ -40,8 +40,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! - A **host** ([`HostConfig`]) is one UDP port with an endpoint, a clock that may be off and
-//!   drift, and a way of waking up late as real hosts do ([`Lateness`]).
+//! - A **host** ([`HostConfig`]) is one UDP port with the machine of a [`Carriage`], a clock that
+//!   may be off and drift, and a way of waking up late as real hosts do ([`Lateness`]).
 //! - A **link** is one direction of one. A route leads over several, and any number of routes may
 //!   share one: that is a bottleneck. Packets count with their IP and UDP headers.
 //! - A **stream** ([`StreamConfig`]) is an application at either end: one sends numbered messages
@@ -55,10 +55,13 @@
 #![forbid(unsafe_code)]
 
 mod agenda;
+#[cfg(feature = "quic")]
+mod bare_quic;
 mod capture;
 mod clock;
 mod error;
 mod host;
+mod machine;
 mod memory;
 mod packet;
 mod schedule;
@@ -67,8 +70,11 @@ mod stream;
 mod traffic;
 mod world;
 
+#[cfg(feature = "quic")]
+pub use bare_quic::QuicCarry;
 pub use error::WorldError;
 pub use host::{HostConfig, Lateness};
+pub use machine::Carriage;
 pub use schedule::RateSchedule;
 pub use stream::{
     End, GroupLink, LinkOutcome, StreamConfig, StreamIntegrity, StreamOutcome, StreamSample,

@@ -19,8 +19,8 @@ pub(crate) struct IpPacket {
 /// The kind of a packet, and its receiver.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cargo {
-    /// A datagram from one host's endpoint to another's, and the ports of both.
-    Srt { from: u32, to: u32, ports: [u16; 2] },
+    /// A datagram from one host's machine to another's, and the ports of both.
+    Datagram { from: u32, to: u32, ports: [u16; 2] },
     /// A message of a bare UDP stream.
     Udp { stream: u32 },
     /// Cross traffic, and an answer to it.

@@ -79,7 +79,7 @@ impl LinkEndpoints for GroupHosts<'_> {
         if access != LinkAccess::Query && !self.touched.contains(&link.host) {
             self.touched.push(link.host);
         }
-        work(&mut self.hosts[link.host].endpoint, self.local, link.id)
+        work(self.hosts[link.host].machine.srt(), self.local, link.id)
     }
 }
 

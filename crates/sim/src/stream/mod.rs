@@ -32,7 +32,7 @@ pub struct StreamConfig {
     /// The rate of the application: payload bits a second since the connection is established.
     pub rate: RateSchedule,
     /// Bytes of each message: 24 up to the limit of the transport, which is 1456 over live SRT,
-    /// 1472 over UDP, and a mebibyte in file mode.
+    /// 1472 over UDP, 1414 in a datagram of QUIC, and a mebibyte in file mode or on a stream of QUIC.
     pub payload: usize,
     /// When the caller calls, or the first message is sent over UDP, since the world's start.
     pub start: Duration,
@@ -79,6 +79,9 @@ pub enum Transport {
     },
     /// Bare datagrams.
     Udp,
+    /// Messages over QUIC without SRT; the sender calls.
+    #[cfg(feature = "quic")]
+    Quic(crate::QuicCarry),
 }
 
 /// A link of a group. Hosts represent the UDP ports of one machine, so all hosts of an end have the
@@ -99,7 +102,7 @@ impl Transport {
         match self {
             Self::Srt { sender, receiver, caller }
             | Self::Group { sender, receiver, caller, .. } => Some((sender, receiver, *caller)),
-            Self::Udp => None,
+            _ => None,
         }
     }
 
@@ -145,6 +148,10 @@ impl StreamConfig {
 
     /// The longest message that can be carried.
     pub(crate) fn max_payload(&self) -> usize {
+        #[cfg(feature = "quic")]
+        if let Transport::Quic(carry) = self.transport {
+            return carry.max_payload();
+        }
         let Some((sender, receiver, _)) = self.transport.ends() else { return MAX_PAYLOAD };
         match sender.transmission() {
             Transmission::Live => sender.payload_size(),
@@ -160,7 +167,7 @@ impl StreamConfig {
 }
 
 /// The longest message of a file.
-const MAX_FILE_PAYLOAD: usize = 1 << 20;
+pub(crate) const MAX_FILE_PAYLOAD: usize = 1 << 20;
 /// Bytes of AES-GCM's authentication tag.
 const TAG: usize = 16;
 
@@ -234,6 +241,10 @@ impl Stream {
 
     pub(crate) fn set_connection(&mut self, end: End, id: ConnectionId) {
         self.connections[end as usize] = Some(id);
+    }
+
+    pub(crate) fn is_bare_udp(&self) -> bool {
+        matches!(self.config.transport, Transport::Udp)
     }
 
     /// When it starts.

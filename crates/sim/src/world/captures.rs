@@ -38,7 +38,7 @@ impl World {
 
     fn ends(&self, cargo: Cargo) -> Ends {
         match cargo {
-            Cargo::Srt { from, to, ports: [source, port] } => {
+            Cargo::Datagram { from, to, ports: [source, port] } => {
                 let end = |host: u32, port| {
                     SocketAddrV4::new(*v4(self.hosts[host as usize].address).ip(), port)
                 };

@@ -7,6 +7,7 @@ use punctual_units::Instant;
 use super::World;
 use crate::agenda::Source;
 use crate::host::host_at;
+use crate::machine::MachineEvent;
 use crate::packet::{Cargo, IpPacket};
 
 impl World {
@@ -59,7 +60,7 @@ impl World {
     /// A packet at the end of its route.
     fn arrive(&mut self, packet: IpPacket) {
         let host = match packet.cargo {
-            Cargo::Srt { to, .. } => to as usize,
+            Cargo::Datagram { to, .. } => to as usize,
             Cargo::Udp { stream } => self.streams[stream as usize].to,
             Cargo::Traffic { traffic, number, back } => {
                 return self.arrive_traffic(traffic, number, back);
@@ -81,7 +82,7 @@ impl World {
             return;
         }
         match packet.cargo {
-            Cargo::Srt { from, ports: [source, port], .. } => {
+            Cargo::Datagram { from, ports: [source, port], .. } => {
                 let mut remote = self.hosts[from as usize].address;
                 remote.set_port(source);
                 let host = &mut self.hosts[index];
@@ -89,7 +90,7 @@ impl World {
                     return;
                 }
                 let local = host.clock.local(self.now);
-                host.endpoint.handle_datagram(local, remote, packet.content);
+                host.machine.handle_datagram(local, remote, packet.content);
             }
             Cargo::Udp { stream } => {
                 self.streams[stream as usize].receiving.read(self.now, &packet.content);
@@ -104,34 +105,34 @@ impl World {
         }
         let host = &mut self.hosts[index];
         let local = host.clock.local(self.now);
-        if host.endpoint.poll_timeout().is_due(local) {
-            host.endpoint.handle_timeout(local);
+        if host.machine.poll_timeout().is_due(local) {
+            host.machine.handle_timeout(local);
         }
         self.drain(index);
         self.drain_touched();
     }
 
-    /// Remembers that something was done to a host's endpoint.
+    /// Remembers that something was done to a host's machine.
     pub(super) fn touch(&mut self, host: usize) {
         if !self.touched.contains(&host) {
             self.touched.push(host);
         }
     }
 
-    /// Takes the output of all endpoints that were touched, and handles its consequences.
+    /// Takes the output of all machines that were touched, and handles its consequences.
     pub(super) fn drain_touched(&mut self) {
         while let Some(host) = self.touched.pop() {
             self.drain(host);
         }
     }
 
-    /// Takes out of an endpoint that was touched all that it has to say.
+    /// Takes out of a machine that was touched all that it has to say.
     pub(super) fn drain(&mut self, index: usize) {
-        while let Some(event) = self.hosts[index].endpoint.poll_event() {
+        while let Some(event) = self.hosts[index].machine.poll_event() {
             self.handle_event(index, event);
         }
         self.transmit(index);
-        while let Some(event) = self.hosts[index].endpoint.poll_event() {
+        while let Some(event) = self.hosts[index].machine.poll_event() {
             self.handle_event(index, event);
         }
         let next = self.hosts[index].next_wake(self.now);
@@ -143,25 +144,32 @@ impl World {
         let local = self.hosts[index].clock.local(self.now);
         loop {
             self.scratch.clear();
-            let endpoint = &mut self.hosts[index].endpoint;
-            let Some(transmit) = endpoint.poll_transmit(local, SEGMENTS, &mut self.scratch) else {
+            let machine = &mut self.hosts[index].machine;
+            let Some(batch) = machine.poll_transmit(local, SEGMENTS, &mut self.scratch) else {
                 return;
             };
-            let Some(remote) = transmit.path.address() else { continue };
-            let Some(to) = host_at(remote).map(super::number) else { continue };
+            let Some(to) = host_at(batch.remote).map(super::number) else { continue };
             let Some(&route) = self.route_of.get(&(from, to)) else { continue };
-            let ports = [self.hosts[index].address.port(), remote.port()];
+            let ports = [self.hosts[index].address.port(), batch.remote.port()];
             let mut start = 0;
-            while start < transmit.size {
-                let end = transmit.size.min(start + transmit.segment_size);
+            while start < batch.size {
+                let end = batch.size.min(start + batch.segment_size);
                 let content = self.memory.copy(&self.scratch[start..end]);
-                self.enter(IpPacket::udp(Cargo::Srt { from, to, ports }, route, content));
+                self.enter(IpPacket::udp(Cargo::Datagram { from, to, ports }, route, content));
                 start = end;
             }
         }
     }
 
-    fn handle_event(&mut self, host: usize, event: Event) {
+    fn handle_event(&mut self, host: usize, event: MachineEvent) {
+        match event {
+            MachineEvent::Srt(event) => self.handle_srt_event(host, event),
+            #[cfg(feature = "quic")]
+            MachineEvent::Quic(event) => self.handle_quic_event(host, event),
+        }
+    }
+
+    fn handle_srt_event(&mut self, host: usize, event: Event) {
         match event {
             Event::Incoming(incoming) => self.accept(host, &incoming),
             Event::Connected(id) => self.connected(host, id),
@@ -173,7 +181,7 @@ impl World {
     }
 }
 
-/// Datagrams taken out of an endpoint at once.
+/// Datagrams taken out of a machine at once.
 const SEGMENTS: usize = 16;
 
 /// Things that may happen one after the other at the same instant. A world in which packets need no

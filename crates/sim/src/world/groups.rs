@@ -57,9 +57,10 @@ impl World {
         let host = &mut hosts[calling];
         let local = host.clock.local(*now);
         let config = config.clone().with_group_connect(true);
-        let endpoint = &mut host.endpoint;
+        let path = host.machine.path_to(local, remote);
+        let endpoint = host.machine.srt();
         let made = bond.end_mut(caller).add_link(local, weight, |membership| {
-            let id = endpoint.connect_link(local, remote, config, membership);
+            let id = endpoint.connect_link(local, path, config, membership);
             id.map(|id| Member { link, host: calling, id })
         });
         let group = bond.end(caller);
@@ -82,7 +83,7 @@ impl World {
         let group = bond.end_mut(caller.other());
         let config = config.clone().with_group_connect(true);
         let accepted = group.add_link(local, offer.weight, |membership| {
-            let id = at.endpoint.accept_link(local, incoming.id, Some(config), membership);
+            let id = at.machine.srt().accept_link(local, incoming.id, Some(config), membership);
             id.map(|id| Member { link, host, id })
         });
         if let Some(&Member { id, .. }) = accepted.ok().and_then(|made| group.link(made)) {
@@ -98,7 +99,7 @@ impl World {
             let Some(link) = group.find(|it| (it.host, it.id) == (host, id)) else { return };
             // A link of another group is of no use.
             if group.link_up(hosts, link).is_err() {
-                hosts.hosts[host].endpoint.close(hosts.local, id);
+                hosts.hosts[host].machine.srt().close(hosts.local, id);
             }
         });
         if end == End::Sender && self.streams[index].sending.begun().is_none() {
@@ -202,7 +203,7 @@ impl World {
             while let Some(drained) = group.poll_drained() {
                 let Member { host, id, .. } = drained.link;
                 let host = &mut hosts.hosts[host];
-                host.endpoint.release(hosts.local, id);
+                host.machine.srt().release(hosts.local, id);
                 host.streams.remove(&id);
             }
         });

@@ -5,6 +5,8 @@ mod engine;
 mod groups;
 mod links;
 mod outcome;
+#[cfg(feature = "quic")]
+mod quic;
 mod streams;
 mod traffic;
 
@@ -22,7 +24,7 @@ use crate::error::WorldError;
 use crate::host::{Host, HostConfig};
 use crate::memory::Memory;
 use crate::seeds::{Purpose, derive};
-use crate::stream::{End, GroupLink, MIN_PAYLOAD, Stream, StreamConfig};
+use crate::stream::{End, GroupLink, MIN_PAYLOAD, Stream, StreamConfig, Transport};
 use crate::traffic::Flow;
 
 /// Names a host of a world.
@@ -203,6 +205,7 @@ impl World {
                 }
             }
         }
+        self.check_carriage(config)?;
         config.check_ends()?;
         let (payload, max) = (config.payload, config.max_payload());
         if !(MIN_PAYLOAD..=max).contains(&payload) {
@@ -212,6 +215,26 @@ impl World {
             return Err(WorldError::ZeroPeriod);
         }
         config.rate.check()
+    }
+
+    /// Both hosts of each link must carry what the stream needs. A connection of bare QUIC is known
+    /// by the address of its caller, so that two hosts have no second one.
+    fn check_carriage(&self, config: &StreamConfig) -> Result<(), WorldError> {
+        if matches!(config.transport, Transport::Udp) {
+            return Ok(());
+        }
+        for GroupLink { from, to, .. } in config.links() {
+            let kinds = [from, to].map(|host| self.hosts[host.index()].machine.kind());
+            let is_srt = config.transport.ends().is_some();
+            if kinds[0] != kinds[1] || kinds[0].carries_srt() != is_srt {
+                return Err(WorldError::Carriage(from, to));
+            }
+            let joins = |stream: &&Stream| (stream.from, stream.to) == (from.index(), to.index());
+            if !is_srt && self.streams.iter().any(|it| joins(&it) && !it.is_bare_udp()) {
+                return Err(WorldError::SharedQuic(from, to));
+            }
+        }
+        Ok(())
     }
 
     /// Lets the called hosts admit the stream's calls.

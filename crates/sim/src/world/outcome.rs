@@ -75,6 +75,6 @@ impl World {
 
     fn statistics_of(&self, host: usize, id: ConnectionId) -> Option<Statistics> {
         let host = &self.hosts[host];
-        host.endpoint.statistics(host.clock.local(self.now), id)
+        host.machine.statistics(host.clock.local(self.now), id)
     }
 }

@@ -40,6 +40,10 @@ impl World {
         if matches!(self.streams[index].config.transport, Transport::Group { .. }) {
             return self.start_group(index);
         }
+        #[cfg(feature = "quic")]
+        if let Transport::Quic(carry) = self.streams[index].config.transport {
+            return self.call_by_quic(index, carry);
+        }
         let stream = &self.streams[index];
         let Some((config, _, caller)) = stream.config.transport.calling_and_called() else {
             return;
@@ -51,7 +55,8 @@ impl World {
         let remote = self.hosts[called].address;
         let host = &mut self.hosts[calling];
         let local = host.clock.local(self.now);
-        let Ok(id) = host.endpoint.connect(local, remote, config.clone()) else { return };
+        let path = host.machine.path_to(local, remote);
+        let Ok(id) = host.machine.srt().connect(local, path, config.clone()) else { return };
         self.streams[index].set_connection(caller, id);
         self.expect(calling, called, id, Use { stream: index, link: 0 });
     }
@@ -60,7 +65,7 @@ impl World {
     pub(super) fn expect(&mut self, calling: usize, called: usize, id: ConnectionId, purpose: Use) {
         let host = &mut self.hosts[calling];
         host.streams.insert(id, purpose);
-        if let Some(info) = host.endpoint.info(id) {
+        if let Some(info) = host.machine.srt().info(id) {
             let caller = (host.address, info.socket_id);
             self.hosts[called].expected.insert(caller, purpose);
         }
@@ -84,7 +89,7 @@ impl World {
         let stream = &mut self.streams[index];
         let next = stream.sending.wake();
         self.agenda.set(Source::Stream(index), next);
-        if matches!(stream.config.transport, Transport::Srt { .. }) {
+        if !matches!(stream.config.transport, Transport::Udp | Transport::Group { .. }) {
             let from = stream.from;
             self.drain(from);
         }
@@ -103,15 +108,17 @@ impl World {
                 Ok(())
             }
             Transport::Group { .. } => self.submit_to_group(index, payload.clone()),
+            #[cfg(feature = "quic")]
+            &Transport::Quic(carry) => self.send_by_quic(index, carry, payload.clone()),
             Transport::Srt { sender, .. } => {
                 let id = stream.connection(End::Sender).ok_or(SendError::NotConnected)?;
                 if sender.transmission() != Transmission::Stream {
                     let in_order = sender.transmission() == Transmission::Messages;
                     let options = SendOptions { in_order, ..SendOptions::default() };
-                    return host.endpoint.send(local, id, payload.clone(), options);
+                    return host.machine.srt().send(local, id, payload.clone(), options);
                 }
                 while !payload.is_empty() {
-                    host.endpoint.write(local, id, payload)?;
+                    host.machine.srt().write(local, id, payload)?;
                 }
                 Ok(())
             }
@@ -129,7 +136,7 @@ impl World {
 
     /// A caller waits for an answer.
     pub(super) fn accept(&mut self, host: usize, incoming: &Incoming) {
-        let Some(remote) = incoming.path.address() else { return };
+        let Some(remote) = self.hosts[host].machine.remote(incoming.path) else { return };
         let caller = (remote, incoming.peer_socket_id);
         let Some(&purpose) = self.hosts[host].expected.get(&caller) else { return };
         let stream = &mut self.streams[purpose.stream];
@@ -141,7 +148,8 @@ impl World {
         };
         let local = self.hosts[host].clock.local(self.now);
         // A caller that does not fit is told so, and closes its end.
-        let accepted = self.hosts[host].endpoint.accept(local, incoming.id, Some(config.clone()));
+        let endpoint = self.hosts[host].machine.srt();
+        let accepted = endpoint.accept(local, incoming.id, Some(config.clone()));
         let Ok(id) = accepted else { return };
         stream.set_connection(caller.other(), id);
         self.hosts[host].streams.insert(id, purpose);
@@ -169,7 +177,7 @@ impl World {
         let Self { hosts, streams, now, .. } = self;
         let (host, receiving) = (&mut hosts[host], &mut streams[stream].receiving);
         let local = host.clock.local(*now);
-        while let Ok(Some(message)) = host.endpoint.recv(local, id) {
+        while let Ok(Some(message)) = host.machine.srt().recv(local, id) {
             receiving.take(*now, local, &message);
         }
     }

@@ -10,6 +10,8 @@ mod custom;
 mod files;
 mod groups;
 mod hosts;
+#[cfg(feature = "quic")]
+mod quic;
 mod repeats;
 mod streams;
 mod traffic;

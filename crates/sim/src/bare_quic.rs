@@ -1,0 +1,137 @@
+//! Hosts whose messages travel over QUIC without SRT.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use punctual_quic::tls::simulated::{InsecureSimulatedClient, InsecureSimulatedServer};
+use punctual_quic::{
+    ConnectError, ConnectionId, Endpoint, EndpointConfig, Protocol, SendError, TransportConfig,
+};
+use punctual_units::Instant;
+
+use crate::seeds::mix;
+
+/// The protocols of a host that carries SRT over QUIC.
+pub(crate) const SRT: [Protocol; 2] = [Protocol::SrtWithStreams, Protocol::Srt];
+
+/// How the messages of a stream travel over bare QUIC.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum QuicCarry {
+    /// A message is a DATAGRAM frame (RFC 9221): it may be lost, and is not sent again.
+    #[default]
+    Datagrams,
+    /// A message is a unidirectional stream: it arrives, whenever that is.
+    Streams,
+}
+
+impl QuicCarry {
+    /// The longest message, bytes: a datagram that fits a UDP payload of 1452 bytes with the 38
+    /// bytes that QUIC may need at most, or a message of the default limit.
+    pub(crate) const fn max_payload(self) -> usize {
+        match self {
+            Self::Datagrams => 1_414,
+            Self::Streams => crate::stream::MAX_FILE_PAYLOAD,
+        }
+    }
+
+    const fn protocol(self) -> Protocol {
+        match self {
+            Self::Datagrams => Protocol::Datagrams,
+            Self::Streams => Protocol::Streams,
+        }
+    }
+}
+
+/// A QUIC endpoint, and the streams that its connections carry: one each.
+#[derive(Debug)]
+pub(crate) struct BareQuic {
+    pub(crate) endpoint: Endpoint,
+    transport: TransportConfig,
+    streams: BTreeMap<ConnectionId, usize>,
+    /// The streams of the callers that this host waits for.
+    expected: BTreeMap<SocketAddr, usize>,
+}
+
+impl BareQuic {
+    /// A host that accepts calls.
+    pub(crate) fn new(seed: [u8; 32], transport: TransportConfig) -> Self {
+        let mut endpoint = quic_endpoint(seed, transport);
+        let protocols = vec![Protocol::Datagrams, Protocol::Streams];
+        endpoint.listen_insecure_simulated(InsecureSimulatedServer(protocols));
+        Self { endpoint, transport, streams: BTreeMap::new(), expected: BTreeMap::new() }
+    }
+
+    /// Calls a host for a stream.
+    pub(crate) fn call(
+        &mut self,
+        now: Instant,
+        remote: SocketAddr,
+        carry: QuicCarry,
+        stream: usize,
+    ) -> Result<ConnectionId, ConnectError> {
+        let tls = InsecureSimulatedClient(vec![carry.protocol()]);
+        let id = self.endpoint.connect_insecure_simulated(now, remote, tls, &self.transport)?;
+        self.streams.insert(id, stream);
+        Ok(id)
+    }
+
+    /// The host at `caller` is going to call for this stream.
+    pub(crate) fn expect(&mut self, caller: SocketAddr, stream: usize) {
+        self.expected.insert(caller, stream);
+    }
+
+    /// The stream of a connection.
+    pub(crate) fn stream(&self, id: ConnectionId) -> Option<usize> {
+        self.streams.get(&id).copied()
+    }
+
+    /// The connection of a stream.
+    pub(crate) fn connection(&self, stream: usize) -> Option<ConnectionId> {
+        self.streams.iter().find(|&(_, &it)| it == stream).map(|(&id, _)| id)
+    }
+
+    /// A connection is established. Returns its stream.
+    pub(crate) fn established(&mut self, id: ConnectionId) -> Option<usize> {
+        if let Some(remote) = self.endpoint.info(id).map(|info| info.remote)
+            && let Some(stream) = self.expected.remove(&remote)
+        {
+            self.streams.insert(id, stream);
+        }
+        self.stream(id)
+    }
+
+    pub(crate) fn send(
+        &mut self,
+        id: ConnectionId,
+        carry: QuicCarry,
+        message: Bytes,
+    ) -> Result<(), SendError> {
+        match carry {
+            QuicCarry::Datagrams => self.endpoint.send_datagram(id, message),
+            QuicCarry::Streams => self.endpoint.send_message(id, message),
+        }
+    }
+
+    /// The next message that has arrived.
+    pub(crate) fn recv(&mut self, id: ConnectionId) -> Option<Bytes> {
+        self.endpoint.recv_datagram(id).or_else(|| self.endpoint.recv_message(id))
+    }
+}
+
+/// A QUIC endpoint whose chance comes from `seed`, the seed of its host.
+pub(crate) fn quic_endpoint(seed: [u8; 32], transport: TransportConfig) -> Endpoint {
+    let mut own = [0; 32];
+    for (own, word) in own.chunks_exact_mut(8).zip(seed.chunks_exact(8)) {
+        let word = word.try_into().map(u64::from_le_bytes).unwrap_or_default();
+        own.copy_from_slice(&mix(word).to_le_bytes());
+    }
+    let mut config = EndpointConfig::new(own, epoch());
+    config.transport = transport;
+    Endpoint::new(config)
+}
+
+#[expect(clippy::disallowed_methods, reason = "any instant serves as the epoch")]
+fn epoch() -> std::time::Instant {
+    std::time::Instant::now()
+}
