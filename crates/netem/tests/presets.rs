@@ -206,8 +206,8 @@ fn the_4g_events_are_those_of_the_article() {
 }
 
 #[test]
-fn the_wifi_path_has_the_loss_the_reordering_and_the_ts_df_published() {
-    let path = presets::find("wifi").unwrap().path(1);
+fn the_path_from_wifi_to_wifi_has_the_loss_the_reordering_and_the_ts_df_published() {
+    let path = presets::find("wifi-to-wifi").unwrap().path(1);
     let stream = Stream::over(path.up, 3.0, 900, 28);
     assert!((stream.lost() - 0.001_06).abs() < 0.000_35, "{}", stream.lost());
     let reordered = stream.reordered as f64 / stream.packets.len() as f64;

@@ -40,7 +40,7 @@ pub(super) fn intercontinental(_: u64) -> PathProfile {
 ///   deviation 3.6 ms.
 /// - **RTT 55 ms and 40 Mb/s are assumed**: fibre from Rendsburg to Madrid and back takes about 30
 ///   ms, routers and Wi-Fi the rest; the rate is what the receiver's Wi-Fi of 20 MHz gives.
-pub(super) fn wifi(_: u64) -> PathProfile {
+pub(super) fn wifi_to_wifi(_: u64) -> PathProfile {
     let config = LinkConfig {
         rate: Some(Bitrate::from_mbps(40)),
         delay: Duration::from_millis(26),

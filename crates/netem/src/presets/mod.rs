@@ -70,10 +70,10 @@ const PRESETS: &[Preset] = &[
         build: fixed::intercontinental,
     },
     Preset {
-        name: "wifi",
+        name: "wifi-to-wifi",
         about: "Wi-Fi at both ends, Germany to Spain: RTT 55 ms, 0.1 % of loss, long-tailed delay",
         source: "Live Streaming using SRT with QUIC Datagrams, Haivision, 2023; the RTT is assumed",
-        build: fixed::wifi,
+        build: fixed::wifi_to_wifi,
     },
     Preset {
         name: "mtu-drop",

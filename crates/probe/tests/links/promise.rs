@@ -327,8 +327,8 @@ fn the_promise_holds_between_continents() {
 }
 
 #[test]
-fn the_promise_holds_over_wifi() {
-    let it = promise("wifi", &preset("wifi"));
+fn the_promise_holds_from_wifi_to_wifi() {
+    let it = promise("wifi-to-wifi", &preset("wifi"));
     assert!(!it.measurement.changes && it.promised.at_most < 1e-3);
 }
 

@@ -89,7 +89,38 @@ impl Plan {
         let moves = extras::draw_moves(more, hosts.len(), heal_at);
         let mut plan = Self { shape, hosts, links, streams, traffic, moves, heal_at };
         kinds::draw(seed, more, &mut plan);
+        plan.draw_carriage(seed);
         plan
+    }
+
+    /// In one of four worlds SRT goes over QUIC, if the simulator has it.
+    fn draw_carriage(&mut self, seed: u64) {
+        let mut chance = Random(seed ^ CARRIAGE);
+        (0..4).for_each(|_| drop(chance.next_u32().to_string()));
+        if chance.one_in(4) {
+            for host in &mut self.hosts {
+                host.config = over_quic(host.config);
+            }
+            // In QUIC only a client may move (RFC 9000, section 9).
+            if self.streams.iter().any(|stream| self.calls(stream, self.moves.host)) {
+                self.moves.at.clear();
+            }
+        }
+    }
+
+    /// Whether a stream's caller calls this host.
+    fn calls(&self, stream: &Stream, host: usize) -> bool {
+        let Some((.., caller)) = stream.srt else { return false };
+        let middle = self.shape.senders();
+        let is_sender = match stream {
+            it if it.is_file() => host == middle + 1,
+            it if it.bonding.is_some() => host < middle,
+            it => host == it.host,
+        };
+        let is_receiver = host == if stream.is_file() { middle + 2 } else { middle };
+        // A reversed stream's sender of messages is the one in the middle.
+        let first_calls = (caller == End::Sender) != stream.reversed;
+        if first_calls { is_receiver } else { is_sender }
     }
 
     /// Whether a packet may arrive more often than it was sent.
@@ -250,6 +281,19 @@ pub fn draw_host(chance: &mut Random) -> Host {
         .expect("in range")
         .with_lateness(lateness);
     Host { config, lateness }
+}
+
+/// Sets the chance of the carriage apart from that of everything else.
+const CARRIAGE: u64 = 0x5155_4943;
+
+#[cfg(feature = "quic")]
+fn over_quic(host: HostConfig) -> HostConfig {
+    host.with_carriage(punctual_sim::Carriage::SrtOverQuic(Default::default()))
+}
+
+#[cfg(not(feature = "quic"))]
+fn over_quic(host: HostConfig) -> HostConfig {
+    host
 }
 
 fn draw_stream(chance: &mut Random, shape: Shape) -> Stream {
