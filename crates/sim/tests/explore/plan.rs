@@ -6,8 +6,11 @@ use punctual_netem::{
     Action, Change, Event, Jitter, LinkConfig, LinkProfile, Loss, QueueLimit, Ramp, Reorder,
 };
 use punctual_proto::{
-    BufferSize, Config, MaxBandwidth, RetransmitAlgorithm, RetransmitBandwidth, Transmission,
+    BufferSize, Config, CryptoMode, MaxBandwidth, RetransmitAlgorithm, RetransmitBandwidth,
+    Transmission,
 };
+#[cfg(feature = "quic")]
+use punctual_quic::TransportConfig;
 use punctual_sim::{End, HostConfig, Lateness, Traffic};
 use punctual_units::Bitrate;
 
@@ -27,6 +30,7 @@ pub struct Plan {
     pub links: Vec<LinkProfile>,
     pub streams: Vec<Stream>,
     pub traffic: Vec<Traffic>,
+    pub is_over_quic: bool,
     pub moves: Moves,
     /// When the faults are over.
     pub heal_at: Duration,
@@ -87,7 +91,8 @@ impl Plan {
             stream.add_extras(more);
         }
         let moves = extras::draw_moves(more, hosts.len(), heal_at);
-        let mut plan = Self { shape, hosts, links, streams, traffic, moves, heal_at };
+        let mut plan =
+            Self { shape, hosts, links, streams, traffic, is_over_quic: false, moves, heal_at };
         kinds::draw(seed, more, &mut plan);
         plan.draw_carriage(seed);
         plan
@@ -97,7 +102,8 @@ impl Plan {
     fn draw_carriage(&mut self, seed: u64) {
         let mut chance = Random(seed ^ CARRIAGE);
         (0..4).for_each(|_| drop(chance.next_u32().to_string()));
-        if chance.one_in(4) {
+        if cfg!(feature = "quic") && chance.one_in(4) {
+            self.is_over_quic = true;
             for host in &mut self.hosts {
                 host.config = over_quic(host.config);
             }
@@ -140,6 +146,16 @@ impl Stream {
             self.keys = extras::draw(chance, &mut ends);
             [*sender, *receiver] = ends;
         }
+    }
+
+    /// Whether packets may be decrypted by another key than theirs. AES-CTR does not show that, and
+    /// it happens if an announcement of a key is lost with all its repetitions, or a packet comes
+    /// after the next key but one.
+    pub fn may_be_garbled(&self) -> bool {
+        let garbles = |config: &Config| {
+            config.crypto_mode() != CryptoMode::Gcm && config.key_refresh_rate() < 1 << 20
+        };
+        self.srt.as_ref().is_some_and(|(sender, ..)| garbles(sender)) && self.keys == Keys::Same
     }
 
     /// Whether messages are to arrive.
@@ -288,7 +304,10 @@ const CARRIAGE: u64 = 0x5155_4943;
 
 #[cfg(feature = "quic")]
 fn over_quic(host: HostConfig) -> HostConfig {
-    host.with_carriage(punctual_sim::Carriage::SrtOverQuic(Default::default()))
+    // QUIC doubles the time after which it repeats a packet of its handshake. While the faults last
+    // it must not give up.
+    let transport = TransportConfig { idle_timeout: SECS(30), ..TransportConfig::default() };
+    host.with_carriage(punctual_sim::Carriage::SrtOverQuic(transport))
 }
 
 #[cfg(not(feature = "quic"))]

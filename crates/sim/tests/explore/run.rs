@@ -48,7 +48,10 @@ pub fn explore(seed: u64) -> String {
             explored.world.rebind(explored.hosts[plan.moves.host], port);
         }
     }
-    settle(&mut explored, &mut judge);
+    if !settle(&mut explored, &plan, &mut judge) {
+        drop(shown);
+        return explored.text();
+    }
     let well_from = explored.elapsed();
     let latency = judge.longest_latency(&explored);
     explored.world.run_for(WELL + latency);
@@ -64,27 +67,45 @@ pub fn explore(seed: u64) -> String {
     judge.look(&explored);
     judge.conclude(&explored, well_from, well_until);
     drop(shown);
-    let mut text = String::new();
-    for &stream in &explored.streams {
-        write!(text, "{:?}", explored.world.outcome(stream)).expect("a string takes it");
-    }
-    text
+    explored.text()
 }
 
 /// Undelivered messages are recovered or given up: at once as a rule, but a narrow limit of the
-/// bandwidth may take its time.
-fn settle(explored: &mut Explored, judge: &mut Judge) {
+/// bandwidth may take its time. Returns false if a call has failed over QUIC, which doubles the time
+/// after which it repeats a packet of its handshake, so that faults outlast a call.
+fn settle(explored: &mut Explored, plan: &Plan, judge: &mut Judge) -> bool {
     explored.world.run_for(SECS(3));
     judge.look(explored);
     for _ in 0..60 {
         if judge.lagging(explored).is_none() {
-            return;
+            return true;
+        }
+        if plan.is_over_quic && explored.has_failed_call() {
+            return false;
         }
         explored.world.run_for(SECS(1));
         judge.look(explored);
     }
     let lagging = judge.lagging(explored).map(|outcome| (outcome.sender, outcome.receiver));
     assert!(lagging.is_none(), "after a minute of health a stream lags behind: {lagging:?}");
+    true
+}
+
+impl Explored {
+    /// Whether a stream has ended before it could send.
+    fn has_failed_call(&self) -> bool {
+        let mut outcomes = self.streams.iter().map(|&stream| self.world.outcome(stream));
+        outcomes.any(|it| it.connected_at.is_none() && it.closed.is_some())
+    }
+
+    /// Everything that the streams have to say.
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for &stream in &self.streams {
+            write!(text, "{:?}", self.world.outcome(stream)).expect("a string takes it");
+        }
+        text
+    }
 }
 
 fn build(seed: u64, plan: &Plan) -> Explored {
