@@ -19,8 +19,10 @@ pub struct Point {
     pub x: f64,
     /// The value.
     pub y: f64,
-    /// The lower and the upper end of its interval.
+    /// The lower and the upper end of its interval; of a box, those of its whiskers.
     pub interval: Option<(f64, f64)>,
+    /// The quartiles of a distribution, of which `y` is the mean: those of a box.
+    pub quartiles: Option<[f64; 3]>,
 }
 
 /// How the points of a series are drawn.
@@ -37,6 +39,11 @@ pub enum Style {
     Step,
     /// The area between the ends of the intervals, and a line through the values.
     Band,
+    /// A box plot for each point that has quartiles: a box between the outer quartiles with a line
+    /// at the median, whiskers to the ends of the interval, and a marker at the mean. Each point
+    /// without quartiles is an extreme value, a cross. Boxes of several series at one place stand
+    /// side by side.
+    Box,
 }
 
 /// A straight line across a panel, with a label: a limit, an event, a setting.
@@ -93,13 +100,20 @@ impl Series {
 impl Point {
     /// A value without an interval.
     pub fn new(x: f64, y: f64) -> Self {
-        Self { x, y, interval: None }
+        Self { x, y, interval: None, quartiles: None }
     }
 
     /// Sets an interval from `low` to `high` for the value.
     #[must_use]
     pub fn within(mut self, low: f64, high: f64) -> Self {
         self.interval = Some((low, high));
+        self
+    }
+
+    /// Sets the quartiles of the distribution of which the value is the mean.
+    #[must_use]
+    pub fn quartiles(mut self, quartiles: [f64; 3]) -> Self {
+        self.quartiles = Some(quartiles);
         self
     }
 

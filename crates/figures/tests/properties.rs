@@ -34,7 +34,12 @@ fn series() -> impl Strategy<Value = Series> {
     let points = prop::collection::vec(point, 0..30);
     (".{0,30}", points, 0..5_u8, any::<bool>(), prop::option::of(any::<usize>())).prop_map(
         |(name, points, style, reference, slot)| {
-            let points = points.into_iter().map(|(x, y, interval)| Point { x, y, interval });
+            let points = points.into_iter().map(|(x, y, interval)| Point {
+                x,
+                y,
+                interval,
+                quartiles: None,
+            });
             let style = [Style::Line, Style::Points, Style::LinePoints, Style::Step, Style::Band]
                 [usize::from(style)];
             let series = Series::new(name, points).style(style);

@@ -205,7 +205,10 @@ fn x_range(chart: &Chart) -> Range {
         there.map(|point| point.x).chain(marked)
     });
     let last = u16::try_from(chart.x.names.len()).map_or(0.0, f64::from) - 1.0;
-    let named = [0.0, last].into_iter().filter(|_| last >= 0.0);
+    // Boxes of several series stand beside the place of their name.
+    let has_boxes = |panel: &Panel| panel.series.iter().any(|it| it.style == Style::Box);
+    let margin = if chart.panels.iter().any(has_boxes) { 0.5 } else { 0.0 };
+    let named = [-margin, last + margin].into_iter().filter(|_| last >= 0.0);
     Range::of(&chart.x, values.chain(named), Ends::Exact)
 }
 

@@ -75,7 +75,7 @@ impl Entry {
     fn draw(&self, xml: &mut Xml, font: f64) {
         let Spot { x, y } = self.at;
         let slot = self.slot;
-        if self.style == Style::Band {
+        if matches!(self.style, Style::Band | Style::Box) {
             let class = format!("a{slot}");
             let attributes: [(&str, &dyn Display); 5] = [
                 ("class", &class),
@@ -86,7 +86,7 @@ impl Entry {
             ];
             xml.empty("rect", &attributes);
         }
-        if self.style != Style::Points {
+        if !matches!(self.style, Style::Points | Style::Box) {
             let class = shapes::line_class(slot, self.reference);
             let path = format!("M{} {}H{}", Px(x), Px(y), Px(x + SWATCH - 6.0));
             xml.empty("path", &[("class", &class), ("d", &path)]);

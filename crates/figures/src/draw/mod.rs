@@ -1,6 +1,7 @@
 //! How a chart looks: from the value to SVG.
 
 mod axes;
+mod boxes;
 mod layout;
 mod legend;
 mod markers;

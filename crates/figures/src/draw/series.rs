@@ -3,7 +3,7 @@
 use std::fmt::{Display, Write as _};
 
 use super::layout::{Field, Layout};
-use super::{Spot, axes, shapes};
+use super::{Spot, axes, boxes, shapes};
 use crate::number::reading;
 use crate::series::{Point, Series, Style, drawable};
 use crate::svg::{Px, Xml};
@@ -15,17 +15,19 @@ pub(crate) fn draw(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>) {
     for (series, slot) in all().filter(|(series, _)| series.style == Style::Band) {
         draw_band(xml, layout, field, series, slot);
     }
-    for (series, slot) in all().filter(|(series, _)| series.style != Style::Points) {
+    boxes::draw(xml, layout, field);
+    let with_line = |style| !matches!(style, Style::Points | Style::Box);
+    for (series, slot) in all().filter(|(series, _)| with_line(series.style)) {
         draw_line(xml, layout, field, series, slot);
     }
     for (series, slot) in all() {
-        if series.style != Style::Band {
+        if !matches!(series.style, Style::Band | Style::Box) {
             draw_intervals(xml, layout, field, series, slot);
         }
         match series.style {
             Style::Points | Style::LinePoints => draw_points(xml, layout, field, series, slot),
             Style::Line | Style::Step => draw_signs(xml, layout, field, series, slot),
-            Style::Band => {}
+            Style::Band | Style::Box => {}
         }
     }
 }
@@ -152,7 +154,12 @@ fn draw_signs(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>, series: &Se
 }
 
 /// The text that a point shows of itself.
-fn telling(layout: &Layout<'_>, field: &Field<'_>, series: &Series, point: &Point) -> String {
+pub(super) fn telling(
+    layout: &Layout<'_>,
+    field: &Field<'_>,
+    series: &Series,
+    point: &Point,
+) -> String {
     let (x, y) = (axes::name(&layout.chart.x, layout.x), axes::name(&field.panel.y, field.y));
     let mut text = String::new();
     if !series.name.is_empty() {
