@@ -19,10 +19,12 @@ const FILES: &[(&str, &str)] = &[
     ("libsrt-1.5.5-grid.csv", include_str!("../published/libsrt-1.5.5-grid.csv")),
     ("srt-retransmission-2022.toml", include_str!("../published/srt-retransmission-2022.toml")),
     ("srt-4g-2022.toml", include_str!("../published/srt-4g-2022.toml")),
+    ("srt-over-quic-2023.toml", include_str!("../published/srt-over-quic-2023.toml")),
 ];
 
 const PLANS: &[(&str, &str)] = &[
     ("srt-retransmission", include_str!("../plans/srt-retransmission.toml")),
     ("srt-4g", include_str!("../plans/srt-4g.toml")),
+    ("srt-over-quic", include_str!("../plans/srt-over-quic.toml")),
     ("retransmission-policies", include_str!("../plans/retransmission-policies.toml")),
 ];

@@ -206,7 +206,7 @@ fn the_4g_events_are_those_of_the_article() {
 }
 
 #[test]
-fn the_path_from_wifi_to_wifi_has_the_loss_the_reordering_and_the_ts_df_published() {
+fn the_path_from_wifi_to_wifi_has_the_published_loss_and_ts_df() {
     let path = presets::find("wifi-to-wifi").unwrap().path(1);
     let stream = Stream::over(path.up, 3.0, 900, 28);
     assert!((stream.lost() - 0.001_06).abs() < 0.000_35, "{}", stream.lost());

@@ -94,7 +94,7 @@ impl QuicMachine {
     /// A machine with this SRT endpoint; `seed` is from the system's source of randomness.
     pub(crate) fn new(endpoint: Endpoint, config: Arc<QuicConfig>, seed: [u8; 32]) -> Self {
         let mut quic = punctual_quic::EndpointConfig::new(seed, epoch());
-        quic.transport = config.transport.clone();
+        quic.transport = config.transport;
         Self { srt: SrtEndpoint::new(punctual_quic::Endpoint::new(quic), endpoint), config }
     }
 

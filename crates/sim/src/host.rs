@@ -11,8 +11,8 @@ use crate::machine::{Carriage, Machine};
 use crate::packet::IpPacket;
 use crate::seeds::{Purpose, SplitMix64, derive};
 
-/// A host: one UDP port with the machine of its [`Carriage`] behind it, driven as a real host would.
-/// The default has SRT over UDP and the world's time, and wakes up without delay.
+/// A host: one UDP port with the machine of its [`Carriage`] behind it, driven as a real host
+/// would. The default has SRT over UDP and the world's time, and wakes up without delay.
 #[derive(Clone, Copy, Debug)]
 pub struct HostConfig {
     carriage: Carriage,

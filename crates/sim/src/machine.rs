@@ -71,7 +71,7 @@ impl Machine {
         }
     }
 
-    /// What this machine carries, for the check of streams.
+    /// The kind of the machine, for the check of streams.
     pub(crate) const fn kind(&self) -> Kind {
         match self {
             Self::SrtOverUdp(_) => Kind::SrtOverUdp,
@@ -256,7 +256,7 @@ impl Machine {
     }
 }
 
-/// What a host's machine carries.
+/// The kind of a host's machine.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Kind {
     SrtOverUdp,

@@ -18,6 +18,11 @@ pub(crate) fn of_the_course(series: &Series) -> Vec<(&'static str, f64)> {
     if let Some(middle) = jitter.get(jitter.len() / 2) {
         numbers.push(("usJitterP50", *middle));
     }
+    let delay_factor = settled(series, "usDelayFactor");
+    if !delay_factor.is_empty() {
+        numbers.push(("usDelayFactorMean", mean(&delay_factor)));
+        numbers.push(("usDelayFactorMax", delay_factor.iter().copied().fold(0.0, f64::max)));
+    }
     numbers
 }
 
@@ -65,6 +70,14 @@ mod tests {
         let expected =
             [("msRTTMean", 196.0), ("msRTTMax", 300.0), ("mbpsBurst", 12.0), ("usJitterP50", 50.0)];
         assert_eq!(numbers, expected);
+    }
+
+    #[test]
+    fn the_delay_factor_has_a_mean_and_a_maximum() {
+        let columns = vec!["time_s".to_owned(), "usDelayFactor".to_owned()];
+        let rows = [[0.5, 9e9], [2.0, 30.0], [3.0, f64::NAN], [4.0, 90.0]].map(Vec::from);
+        let numbers = of_the_course(&Series { columns, rows: rows.to_vec() });
+        assert_eq!(numbers, [("usDelayFactorMean", 60.0), ("usDelayFactorMax", 90.0)]);
     }
 
     #[test]

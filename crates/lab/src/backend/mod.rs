@@ -3,6 +3,7 @@
 mod course;
 mod external;
 mod net;
+mod quic;
 mod ramp;
 mod real;
 mod series;

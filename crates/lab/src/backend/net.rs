@@ -30,16 +30,17 @@ impl Backend for Net {
 
     fn run(&self, spec: &RunSpec) -> Result<Outcome, String> {
         let setup = &spec.setup;
-        if setup.streams > 1 {
+        if setup.streams > 1 || !setup.transport.together.is_empty() {
             return Err("`net` runs one stream at a time; `sim` runs several".to_owned());
         }
         if setup.traffic.is_some() {
             return Err("`net` has no cross traffic; `sim` has".to_owned());
         }
         runtime()?.block_on(async {
-            match setup.carriage {
+            match setup.transport.observed {
                 Carriage::Srt => srt(setup).await,
                 Carriage::Udp => udp(setup).await,
+                carriage => Err(format!("`net` has no transport `{}` yet", carriage.name())),
             }
         })
     }
@@ -219,7 +220,7 @@ mod tests {
             assert!(number("messagesSent") > 150.0);
             assert!(number("messagesReceived") > 100.0);
             assert!(number("up.pktLost") > 0.0);
-            if spec.setup.carriage == Carriage::Srt {
+            if spec.setup.transport.observed == Carriage::Srt {
                 assert!(number("sender.pktRetrans") > 0.0);
                 assert!(outcome.series.is_some());
             }

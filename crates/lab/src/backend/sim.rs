@@ -6,15 +6,16 @@ use punctual::{Instant, Statistics};
 use punctual_metrics::Quantiles;
 use punctual_sim::{
     End, HostConfig, HostId, Lateness, LinkId, RateSchedule, StreamConfig, StreamId, StreamOutcome,
-    Traffic, TrafficConfig, TrafficId, Transport, World, WorldError,
+    Traffic, TrafficConfig, TrafficId, Transport as StreamTransport, World, WorldError,
 };
 
 use crate::backend::course::of_the_course;
+use crate::backend::quic;
 use crate::backend::ramp::usable;
 use crate::backend::series::{Sample, series};
 use crate::backend::{Backend, Outcome};
 use crate::results::{NamedNumber, link, quantiles, report, statistics, traffic};
-use crate::run::{Carriage, CrossTraffic, HostOptions, RunSpec, Setup, TrafficKind};
+use crate::run::{Carriage, CrossTraffic, HostOptions, RunSpec, Setup, TrafficKind, Transport};
 
 /// Runs in virtual time. The same run gives the same outcome, on any machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,6 +27,7 @@ impl Backend for Sim {
     }
 
     fn run(&self, spec: &RunSpec) -> Result<Outcome, String> {
+        quic::check(&spec.setup)?;
         run(&spec.setup).map_err(|error| error.to_string())
     }
 }
@@ -47,16 +49,20 @@ fn run(setup: &Setup) -> Result<Outcome, WorldError> {
     // Now, because after the streams' end it has the link to itself.
     let beside = cross.map(|cross| of_the_traffic(&world, cross));
     world.run_for(tail(setup));
-    let outcomes: Vec<StreamOutcome> = streams.iter().map(|id| world.outcome(*id)).collect();
+    let observed = observed(setup, &streams);
+    let outcomes: Vec<StreamOutcome> = observed.iter().map(|id| world.outcome(*id)).collect();
     let mut outcome = Outcome { status: status(&outcomes), ..Outcome::default() };
     outcome.extend(beside.into_iter().flatten());
     of_the_streams(&mut outcome, &outcomes);
     let senders: Vec<&Statistics> = outcomes.iter().map(|outcome| &outcome.sender).collect();
     let receivers: Vec<&Statistics> = outcomes.iter().map(|outcome| &outcome.receiver).collect();
-    if setup.carriage == Carriage::Srt {
+    if setup.transport.observed.is_srt() {
         outcome.extend(statistics("sender", &senders));
         outcome.extend(statistics("receiver", &receivers));
         mean_rates(&mut outcome, setup);
+    }
+    if let Some(dropped) = quic::datagrams_dropped(&world, &observed) {
+        outcome.set("quicDatagramsDropped", precise(dropped));
     }
     outcome.extend(link("up", world.link_statistics(up)));
     outcome.extend(link("down", world.link_statistics(down)));
@@ -84,31 +90,68 @@ fn run(setup: &Setup) -> Result<Outcome, WorldError> {
 
 fn build(setup: &Setup) -> Result<Built, WorldError> {
     let mut world = World::new(setup.seed);
-    let [from, to] = setup.hosts;
-    let (from, to) = (world.add_host(host(from)?), world.add_host(host(to)?));
+    let mut pairs = vec![add_pair(&mut world, setup, carriages(setup)[0])?];
     let up = world.add_link(setup.path.up.clone());
     let down = world.add_link(setup.path.down.clone());
-    world.set_route(from, to, &[up])?;
-    world.set_route(to, from, &[down])?;
+    // Streams that are carried alike share their hosts, except over bare QUIC.
+    for &carriage in &carriages(setup)[1..] {
+        let is_alike = setup.transport.together.is_empty() && carriage != Carriage::Quic;
+        pairs.push(if is_alike { pairs[0] } else { add_pair(&mut world, setup, carriage)? });
+    }
+    for &(from, to) in &pairs {
+        world.set_route(from, to, &[up])?;
+        world.set_route(to, from, &[down])?;
+    }
     let cross = add_traffic(&mut world, setup, up, down)?;
     if setup.captures {
         world.capture(up);
         world.capture(down);
     }
-    let streams = (0..setup.streams)
-        .map(|_| world.add_stream(stream(setup, from, to)))
+    let streams = carriages(setup).into_iter().zip(pairs);
+    let streams = streams
+        .map(|(carriage, ends)| world.add_stream(stream(setup, carriage, ends)))
         .collect::<Result<_, _>>()?;
     Ok(Built { world, up, down, streams, cross })
 }
 
-fn stream(setup: &Setup, from: HostId, to: HostId) -> StreamConfig {
-    let transport = match setup.carriage {
-        Carriage::Srt => Transport::Srt {
+/// The carriages of all streams of a run: at least one.
+fn carriages(setup: &Setup) -> Vec<Carriage> {
+    match setup.transport.together.as_slice() {
+        [] => vec![setup.transport.observed; setup.streams.max(1)],
+        together => together.to_vec(),
+    }
+}
+
+/// The streams of which a run reports.
+fn observed(setup: &Setup, streams: &[StreamId]) -> Vec<StreamId> {
+    let Transport { observed, together, .. } = &setup.transport;
+    match together.iter().position(|carriage| carriage == observed) {
+        Some(place) => vec![streams[place]],
+        None => streams.to_vec(),
+    }
+}
+
+/// The sender's and the receiver's host of a stream.
+fn add_pair(
+    world: &mut World,
+    setup: &Setup,
+    carriage: Carriage,
+) -> Result<(HostId, HostId), WorldError> {
+    let carriage = quic::host_carriage(carriage, setup.transport.congestion);
+    let [from, to] = setup.hosts;
+    let from = world.add_host(host(from)?.with_carriage(carriage));
+    Ok((from, world.add_host(host(to)?.with_carriage(carriage))))
+}
+
+fn stream(setup: &Setup, carriage: Carriage, (from, to): (HostId, HostId)) -> StreamConfig {
+    let transport = match carriage {
+        Carriage::Srt | Carriage::SrtOverQuic => StreamTransport::Srt {
             sender: setup.sender.clone(),
             receiver: setup.receiver.clone(),
             caller: End::Sender,
         },
-        Carriage::Udp => Transport::Udp,
+        Carriage::Udp => StreamTransport::Udp,
+        Carriage::Quic => quic::datagrams(),
     };
     let rate = match setup.ramp {
         None => RateSchedule::constant(setup.bitrate),

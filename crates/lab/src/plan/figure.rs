@@ -22,6 +22,9 @@ pub struct Figure {
     pub y_title: String,
     /// Whether the vertical axis is logarithmic.
     pub log: bool,
+    /// Whether a box plot shows how a column of the series is distributed over time, in the first
+    /// repeat; otherwise a point is a mean over the runs.
+    pub boxes: bool,
     /// Parameters that part the runs into lines; each combination of their values is one.
     pub by: Vec<String>,
     /// Which runs it shows.
@@ -140,6 +143,7 @@ impl Figure {
             "y",
             "y_title",
             "log",
+            "boxes",
             "by",
             "where",
             "reference",
@@ -165,6 +169,7 @@ impl Figure {
             y,
             y_title: table.text("y_title")?.unwrap_or_default(),
             log: table.switch("log")?.unwrap_or(false),
+            boxes: table.switch("boxes")?.unwrap_or(false),
             by: table.texts("by")?,
             filters: Filter::read_all(table)?,
             references: table.texts("reference")?,

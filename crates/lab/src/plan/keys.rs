@@ -8,8 +8,17 @@ use crate::plan::value::Measure;
 /// The tables whose keys are parameters of a run.
 pub(crate) const SECTIONS: [&str; 5] = ["stream", "link", "hosts", "options", "traffic"];
 
-pub(crate) const STREAM: &[&str] =
-    &["transport", "bitrate", "ramp.by", "ramp.every", "payload", "duration", "streams"];
+pub(crate) const STREAM: &[&str] = &[
+    "transport",
+    "together",
+    "quiccc",
+    "bitrate",
+    "ramp.by",
+    "ramp.every",
+    "payload",
+    "duration",
+    "streams",
+];
 
 /// Keys of links beside the keys of a link's text form.
 const LINK: &[&str] = &["preset", "event", "stall", "outage", "rtt", "trace", "at"];
@@ -20,11 +29,22 @@ pub(crate) const TRAFFIC: &[&str] =
     &["kind", "rate", "packet", "on", "off", "start", "duration", "way"];
 
 /// Keys whose values are names or special forms, never expressions.
-const TEXTUAL: &[&str] =
-    &["transport", "preset", "trace", "at", "streamid", "kind", "way", "burst-loss", "minversion"];
+const TEXTUAL: &[&str] = &[
+    "transport",
+    "together",
+    "quiccc",
+    "preset",
+    "trace",
+    "at",
+    "streamid",
+    "kind",
+    "way",
+    "burst-loss",
+    "minversion",
+];
 
 /// Keys whose list is one value: each of its texts counts.
-const COLLECTED: &[&str] = &["at"];
+const COLLECTED: &[&str] = &["at", "together"];
 
 /// Checks a parameter's full key, such as `link.up.loss`; the error is a message.
 pub(crate) fn check(key: &str) -> Result<(), String> {

@@ -10,7 +10,7 @@ use crate::results::{Drawing, Line, Results};
 pub(super) fn chart(results: &Results, figure: &Figure, drawing: &Drawing) -> Option<Chart> {
     let x = match &figure.x {
         Horizontal::Time => Axis::time("Time"),
-        Horizontal::Column(_) => columns_axis(drawing),
+        Horizontal::Column(_) => columns_axis(figure, drawing),
     };
     let panels: Vec<(String, String, Vec<&Line>)> = match &figure.x {
         Horizontal::Time => panels_of_time(results, drawing),
@@ -41,11 +41,11 @@ pub(super) fn chart(results: &Results, figure: &Figure, drawing: &Drawing) -> Op
     chart
 }
 
-/// An axis of a parameter: of numbers, or of names in their order.
-fn columns_axis(drawing: &Drawing) -> Axis {
+/// An axis of a parameter: of numbers, or of names in their order. Box plots stand by names.
+fn columns_axis(figure: &Figure, drawing: &Drawing) -> Axis {
     let points = || drawing.lines.iter().flat_map(|line| &line.points);
     let label = words::capital(&drawing.x.title);
-    if points().all(|point| point.x_text.parse::<f64>().is_ok()) {
+    if !figure.boxes && points().all(|point| point.x_text.parse::<f64>().is_ok()) {
         return Axis::linear(label, drawing.x.unit.clone());
     }
     let mut names: Vec<(f64, &str)> = points().map(|point| (point.x, &*point.x_text)).collect();
@@ -152,12 +152,20 @@ fn series(
             }
             let points = line.points.iter().map(|point| {
                 let drawn = Point::new(point.x, point.y.value * factor);
+                let drawn = match point.quartiles {
+                    Some(quartiles) => drawn.quartiles(quartiles.map(|value| value * factor)),
+                    None => drawn,
+                };
                 let interval = point.y.interval;
                 interval.map_or(drawn, |(low, high)| drawn.within(low * factor, high * factor))
             });
             let series = Series::new(name(results, figure, drawing, line), points);
             let series = series.slot(slot(figure, drawing, line));
-            let series = series.style(if is_time { Style::Line } else { Style::LinePoints });
+            let series = series.style(match (figure.boxes, is_time) {
+                (true, _) => Style::Box,
+                (false, true) => Style::Line,
+                (false, false) => Style::LinePoints,
+            });
             if line.reference.is_some() { series.reference() } else { series }
         })
         .collect()

@@ -280,7 +280,7 @@ pub(crate) const LATENESS: [&str; 2] = ["usLateP99", "usLateMax"];
 const TRAFFIC: [&str; 3] = ["pktSent", "byteGoodput", "mbpsGoodput"];
 
 /// The columns of the stream itself.
-pub(crate) const OF_THE_STREAM: [&str; 19] = [
+pub(crate) const OF_THE_STREAM: [&str; 22] = [
     "attempts",
     "messagesSent",
     "messagesReceived",
@@ -300,6 +300,9 @@ pub(crate) const OF_THE_STREAM: [&str; 19] = [
     "msRTTMax",
     "mbpsBurst",
     "usJitterP50",
+    "usDelayFactorMean",
+    "usDelayFactorMax",
+    "quicDatagramsDropped",
 ];
 
 #[cfg(test)]

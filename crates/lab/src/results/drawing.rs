@@ -2,6 +2,7 @@
 
 use crate::plan::{Figure, Filter, Horizontal};
 use crate::results::Results;
+use crate::results::box_plot::BoxPlot;
 use crate::results::estimate::scale;
 use crate::results::interval::Estimate;
 use crate::results::reference::Beside;
@@ -53,8 +54,10 @@ pub struct Point {
     pub x: f64,
     /// The value of `x` as it is written in results.
     pub x_text: String,
-    /// How high.
+    /// How high; of a box plot, the mean and the ends of the whiskers.
     pub y: Estimate,
+    /// The quartiles, of a box plot.
+    pub quartiles: Option<[f64; 3]>,
 }
 
 impl Results {
@@ -67,6 +70,7 @@ impl Results {
             problems: Vec::new(),
         };
         match &figure.x {
+            Horizontal::Column(x) if figure.boxes => self.draw_boxes(figure, x, &mut drawing),
             Horizontal::Column(x) => self.draw_groups(figure, x, &mut drawing),
             Horizontal::Time => self.draw_series(figure, &mut drawing),
         }
@@ -123,7 +127,12 @@ impl Results {
                 let points = (self.grouped(rows, &[x.to_owned()]).into_iter())
                     .filter_map(|(at, rows)| {
                         let y = self.estimate(&rows, metric)?;
-                        Some(Point { x: place(&at[0], &places), x_text: at[0].clone(), y })
+                        Some(Point {
+                            x: place(&at[0], &places),
+                            x_text: at[0].clone(),
+                            y,
+                            quartiles: None,
+                        })
                     })
                     .collect();
                 drawing.lines.push(self.line(metric, &by, key, points));
@@ -135,6 +144,45 @@ impl Results {
         drawing.lines.retain(|line| !line.points.is_empty());
         if drawing.lines.is_empty() {
             drawing.problems.push("no run gives a point".to_owned());
+        }
+    }
+
+    /// A box for each group and each value of `x`: the values over time of the group's first run.
+    fn draw_boxes(&self, figure: &Figure, x: &str, drawing: &mut Drawing) {
+        let rows = self.selected(&figure.filters);
+        let mut by = figure.by.clone();
+        if !by.iter().any(|name| name == "backend") {
+            by.push("backend".to_owned());
+        }
+        let places = self.grouped(&rows, &[x.to_owned()]);
+        let places: Vec<String> = places.into_iter().map(|(mut key, _)| key.remove(0)).collect();
+        for metric in &figure.y {
+            for (key, rows) in &self.grouped(&rows, &by) {
+                let mut points = Vec::new();
+                for (at, rows) in self.grouped(rows, &[x.to_owned()]) {
+                    let series = match self.series_of(rows[0]) {
+                        Ok(series) => series,
+                        Err(problem) => {
+                            drawing.problems.push(problem);
+                            continue;
+                        }
+                    };
+                    let values = self.series_points(&series, metric).unwrap_or_default();
+                    // The stream's tail, in which the last messages arrive, is no full period.
+                    let duration = self.number_of(rows[0], "duration").map(|ms| ms / 1e3);
+                    let end = duration.unwrap_or(f64::INFINITY);
+                    let settled = values.iter().filter(|it| it.x > SETTLING && it.x <= end);
+                    let values = settled.map(|point| point.y.value).collect();
+                    let Some(it) = BoxPlot::of(values) else { continue };
+                    let x = places.iter().position(|place| *place == at[0]).unwrap_or(0);
+                    points.extend(it.points(count(x), &at[0]));
+                }
+                drawing.lines.push(self.line(metric, &by, key, points));
+            }
+        }
+        drawing.lines.retain(|line| !line.points.is_empty());
+        if drawing.lines.is_empty() {
+            drawing.problems.push("no run has a series".to_owned());
         }
     }
 
@@ -167,7 +215,7 @@ impl Results {
                     let at_key = [key.clone(), vec![at.clone()]].concat();
                     let rows = beside.rows(self, &names, &at_key, &figure.filters);
                     let y = beside.estimate(self, &rows, metric)?;
-                    Some(Point { x: place(at, places), x_text: at.clone(), y })
+                    Some(Point { x: place(at, places), x_text: at.clone(), y, quartiles: None })
                 })
                 .collect();
             let mut line = self.line(metric, &figure.by, &key, points);
@@ -244,7 +292,7 @@ impl Results {
         };
         let point = |row: &Vec<String>| {
             let y = Estimate::single(value(row)? * scale);
-            Some(Point { x: row[0].parse().ok()?, x_text: row[0].clone(), y })
+            Some(Point { x: row[0].parse().ok()?, x_text: row[0].clone(), y, quartiles: None })
         };
         Some(series.rows().iter().filter_map(point).collect())
     }
@@ -303,11 +351,18 @@ impl Results {
     }
 }
 
+/// The start of a series, in which everything starts, s.
+const SETTLING: f64 = 1.0;
+
 /// The place of a value on an axis.
-#[expect(clippy::cast_precision_loss, reason = "an axis has few values")]
 fn place(text: &str, all: &[String]) -> f64 {
     match text.parse() {
         Ok(number) => number,
-        Err(_) => all.iter().position(|other| other == text).unwrap_or(0) as f64,
+        Err(_) => count(all.iter().position(|other| other == text).unwrap_or(0)),
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an axis has few values")]
+fn count(number: usize) -> f64 {
+    number as f64
 }

@@ -1,5 +1,6 @@
 //! Results of runs: rows, summaries with intervals, and published figures to show beside them.
 
+mod box_plot;
 mod columns;
 mod drawing;
 mod estimate;

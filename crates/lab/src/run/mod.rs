@@ -2,8 +2,10 @@
 
 mod setup;
 mod spec;
+mod transport;
 
-pub use setup::{Carriage, CrossTraffic, HostOptions, Ramp, Setup, TrafficKind};
+pub use setup::{CrossTraffic, HostOptions, Ramp, Setup, TrafficKind};
 pub use spec::{RunSpec, Selection, Shard, runs};
+pub use transport::{Carriage, QuicCongestion, Transport};
 
 pub(crate) use spec::hash;

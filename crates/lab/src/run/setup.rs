@@ -7,13 +7,14 @@ use punctual_netem::{PathProfile, Trace, presets};
 use punctual_units::Bitrate;
 use punctual_uri::{did_you_mean, set_option};
 
+use super::transport::{Carriage, QuicCongestion, Transport};
 use crate::plan::{Experiment, Plan, PlanError, Quantity, Value, Values, keys};
 
 /// Everything that a backend needs to know for a run.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// How messages are carried.
-    pub carriage: Carriage,
+    pub transport: Transport,
     /// Payload bits a second that each stream sends, at the start.
     pub bitrate: Bitrate,
     /// How the rate grows, if it does.
@@ -43,15 +44,6 @@ pub struct Setup {
     pub series: Option<Duration>,
     /// Whether packets are recorded.
     pub captures: bool,
-}
-
-/// How messages are carried.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Carriage {
-    /// An SRT connection; the sender calls.
-    Srt,
-    /// Bare datagrams.
-    Udp,
 }
 
 /// A rate that grows in steps.
@@ -124,15 +116,15 @@ impl Setup {
         let [sender, receiver] = &written_options;
         let payload = given.count("stream.payload")?.unwrap_or(DEFAULT_PAYLOAD);
         let payload = usize::try_from(payload).unwrap_or(usize::MAX);
-        let carriage = given.carriage()?;
-        let most = if carriage == Carriage::Srt { 1_456 } else { 1_472 };
+        let transport = given.transport()?;
+        let most = transport.max_payload();
         if !(24..=most).contains(&payload) {
             let message = format!("`payload` is {payload}; it must be 24 to {most} bytes");
             return Err(given.error("stream.payload", message));
         }
         let streams = given.count("stream.streams")?.unwrap_or(1);
         Ok(Self {
-            carriage,
+            transport,
             bitrate: given.rate("stream.bitrate")?.ok_or_else(|| given.missing("bitrate"))?,
             ramp,
             payload,
@@ -235,11 +227,36 @@ impl Given<'_> {
         Err(self.error(key, format!("`{name}` is `{text}`{suggestion} (one of: {words})")))
     }
 
-    fn carriage(&self) -> Result<Carriage, PlanError> {
-        match self.word("stream.transport", &["srt", "udp"])?.as_deref() {
-            Some("udp") => Ok(Carriage::Udp),
-            _ => Ok(Carriage::Srt),
+    fn transport(&self) -> Result<Transport, PlanError> {
+        let observed = match self.word("stream.transport", &Carriage::names())? {
+            Some(name) => Carriage::from_name(&name).unwrap_or_default(),
+            None => Carriage::default(),
+        };
+        let together = self.together()?;
+        if !together.is_empty() && !together.contains(&observed) {
+            let message = format!("`{}` is not among the streams of `together`", observed.name());
+            return Err(self.error("stream.transport", message));
         }
+        let congestion = self.word("stream.quiccc", &QuicCongestion::names())?;
+        let congestion = congestion.and_then(|name| QuicCongestion::from_name(&name));
+        Ok(Transport { observed, together, congestion })
+    }
+
+    /// The streams that share the link; `none` for no other ones.
+    fn together(&self) -> Result<Vec<Carriage>, PlanError> {
+        let Some(value) = self.get("stream.together") else { return Ok(Vec::new()) };
+        let text = value.to_string();
+        let names = text.lines().filter(|name| *name != "none");
+        let read = |name: &str| {
+            Carriage::from_name(name).ok_or_else(|| {
+                let known = Carriage::names();
+                let suggestion = did_you_mean(name, known);
+                let known = known.join(", ");
+                let message = format!("`together` has `{name}`{suggestion} (known: {known})");
+                self.error("stream.together", message)
+            })
+        };
+        names.map(read).collect()
     }
 
     /// The path that the plan's values change: a preset, or a perfect one.

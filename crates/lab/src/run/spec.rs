@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use siphasher::sip::SipHasher24;
 
-use crate::plan::{Plan, PlanError, Values};
+use crate::plan::{Plan, PlanError, Value, Values};
 use crate::run::setup::Setup;
 
 /// One run: its values, its repeat and its seed.
@@ -92,7 +92,7 @@ pub fn runs(plan: &Plan, selection: &Selection) -> Result<Vec<RunSpec>, PlanErro
             for values in experiment.grid.combinations()? {
                 for repeat in 1..=plan.repeats(experiment) {
                     let name = &experiment.name;
-                    let seed = hash(&canonical(plan.run.seed, name, &values, Some(repeat)));
+                    let seed = hash(&canonical(plan.run.seed, name, &world(&values), Some(repeat)));
                     let setup = Setup::new(&plan, experiment, &values, seed)?;
                     let identity = hash(&canonical(plan.run.seed, name, &values, None));
                     let dash = if name.is_empty() { "" } else { "-" };
@@ -111,6 +111,14 @@ pub fn runs(plan: &Plan, selection: &Selection) -> Result<Vec<RunSpec>, PlanErro
     }
     specs.retain(|spec| selection.shard.holds(spec));
     Ok(specs)
+}
+
+/// The identity of the world of a run. Streams that share a link are one world, whichever of them
+/// is observed.
+fn world(values: &Values) -> Values {
+    let is_shared = values.iter().any(|(key, _)| key == "stream.together");
+    let kept = |(key, _): &&(String, Value)| !(is_shared && key == "stream.transport");
+    values.iter().filter(kept).cloned().collect()
 }
 
 /// The identity of a run, as a text that depends neither on the order of keys nor on the way values
@@ -164,6 +172,25 @@ mod tests {
         seeds.sort_unstable();
         seeds.dedup();
         assert_eq!(seeds.len(), 12);
+    }
+
+    #[test]
+    fn streams_that_share_a_link_are_observed_in_one_world() {
+        let plan = |together: &str| {
+            let transport = "transport = ['srt', 'udp']";
+            PLAN.replace("[stream]", &format!("[stream]\n{transport}\n{together}"))
+        };
+        let seeds = |text: &str| {
+            // The first half of the runs observes one stream, the other half the other.
+            let specs = specs(text, "1/1");
+            let (one, other) = (&specs[0], &specs[specs.len() / 2]);
+            assert_ne!(one.setup.transport.observed, other.setup.transport.observed);
+            [one.seed, other.seed]
+        };
+        let [one, other] = seeds(&plan("together = ['udp', 'srt']"));
+        assert_eq!(one, other);
+        let [one, other] = seeds(&plan(""));
+        assert_ne!(one, other);
     }
 
     #[test]

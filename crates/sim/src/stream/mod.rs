@@ -32,7 +32,8 @@ pub struct StreamConfig {
     /// The rate of the application: payload bits a second since the connection is established.
     pub rate: RateSchedule,
     /// Bytes of each message: 24 up to the limit of the transport, which is 1456 over live SRT,
-    /// 1472 over UDP, 1414 in a datagram of QUIC, and a mebibyte in file mode or on a stream of QUIC.
+    /// 1472 over UDP, 1414 in a datagram of QUIC, and a mebibyte in file mode or on a stream of
+    /// QUIC.
     pub payload: usize,
     /// When the caller calls, or the first message is sent over UDP, since the world's start.
     pub start: Duration,

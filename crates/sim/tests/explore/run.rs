@@ -71,8 +71,8 @@ pub fn explore(seed: u64) -> String {
 }
 
 /// Undelivered messages are recovered or given up: at once as a rule, but a narrow limit of the
-/// bandwidth may take its time. Returns false if a call has failed over QUIC, which doubles the time
-/// after which it repeats a packet of its handshake, so that faults outlast a call.
+/// bandwidth may take its time. Returns false if a call has failed over QUIC, which doubles the
+/// time after which it repeats a packet of its handshake, so that faults outlast a call.
 fn settle(explored: &mut Explored, plan: &Plan, judge: &mut Judge) -> bool {
     explored.world.run_for(SECS(3));
     judge.look(explored);

@@ -18,7 +18,7 @@ use crate::backend::net::{arrived, precise, receive_datagrams};
 use crate::backend::real::{LOOPBACK, Measured, emulator, of_the_links, runtime, send};
 use crate::backend::{Backend, Outcome};
 use crate::plan::External as Written;
-use crate::run::{Carriage, RunSpec, Setup};
+use crate::run::{RunSpec, Setup, Transport};
 
 use command::Places;
 use presets::Programs;
@@ -48,7 +48,8 @@ impl Backend for External {
 
     fn run(&self, spec: &RunSpec) -> Result<Outcome, String> {
         let setup = &spec.setup;
-        if setup.carriage != Carriage::Srt || setup.streams > 1 || setup.traffic.is_some() {
+        let is_srt = setup.transport == Transport::default();
+        if !is_srt || setup.streams > 1 || setup.traffic.is_some() {
             return Err("`external` runs one SRT stream, without cross traffic".to_owned());
         }
         if setup.ramp.is_some() && !self.programs.are_fed() {
