@@ -36,7 +36,7 @@ impl Duo {
     pub(crate) fn new(transport: &TransportConfig) -> Self {
         Self {
             now: Instant::from_millis(1_000),
-            ends: [1, 2].map(|seed| quic_endpoint(seed, transport.clone())),
+            ends: [1, 2].map(|seed| quic_endpoint(seed, *transport)),
             addresses: [address(1, 5_000), address(2, 443)],
             events: [Vec::new(), Vec::new()],
             flying: VecDeque::new(),
