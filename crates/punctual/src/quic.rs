@@ -33,6 +33,7 @@
 //! # }
 //! ```
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -45,10 +46,14 @@ use punctual_units::Instant;
 pub use punctual_quic::pki_types;
 pub use punctual_quic::tls::{PemError, TlsConfigError, TlsFailure, certificates_from_pem};
 pub use punctual_quic::{
-    CertificateHash, ClientTls, CongestionControl, ConnectError, ConnectionInfo as QuicInfo,
-    Identity, Protocol, ServerTls, TransportConfig, Trust,
+    CertificateHash, ClientTls, CloseReason as QuicCloseReason, CongestionControl, ConnectError,
+    ConnectionInfo as QuicInfo, Identity, Protocol, ServerTls, TransportConfig, Trust,
 };
 
+mod bare;
+mod bare_driver;
+
+pub use self::bare::{QuicConnection, QuicListener};
 use crate::error::Error;
 use crate::outbox::Batch;
 
@@ -69,6 +74,11 @@ pub fn system_authorities() -> io::Result<Vec<pki_types::CertificateDer<'static>
 /// The protocols of an end that carries SRT, the most wanted one first.
 pub const SRT_PROTOCOLS: &[Protocol] = &[Protocol::SrtWithStreams, Protocol::Srt];
 
+/// The protocols of an end that carries messages without SRT ([`QuicListener`]): the caller chooses
+/// one of them.
+pub const MESSAGE_PROTOCOLS: &[Protocol] =
+    &[Protocol::Datagrams, Protocol::Streams, Protocol::Stream];
+
 /// The options of a port whose SRT packets travel in QUIC
 /// ([`Carriage::Quic`](crate::Carriage::Quic)).
 #[derive(Clone, Debug, Default)]
@@ -88,6 +98,28 @@ pub struct QuicConfig {
 pub(crate) struct QuicMachine {
     srt: SrtEndpoint,
     config: Arc<QuicConfig>,
+    ended: EndedPaths,
+}
+
+/// The last state of the QUIC connections that have ended lately: an SRT connection can be asked
+/// for its statistics after its end, too.
+#[derive(Debug, Default)]
+struct EndedPaths(VecDeque<(PathId, ConnectionInfo)>);
+
+impl EndedPaths {
+    const MOST: usize = 64;
+
+    fn add(&mut self, path: PathId, info: ConnectionInfo) {
+        if self.0.len() == Self::MOST {
+            self.0.pop_front();
+        }
+        self.0.push_back((path, info));
+    }
+
+    fn get(&self, path: PathId) -> Option<ConnectionInfo> {
+        let found = self.0.iter().find(|(ended, _)| *ended == path);
+        found.map(|(_, info)| info.clone())
+    }
 }
 
 impl QuicMachine {
@@ -95,7 +127,11 @@ impl QuicMachine {
     pub(crate) fn new(endpoint: Endpoint, config: Arc<QuicConfig>, seed: [u8; 32]) -> Self {
         let mut quic = punctual_quic::EndpointConfig::new(seed, epoch());
         quic.transport = config.transport;
-        Self { srt: SrtEndpoint::new(punctual_quic::Endpoint::new(quic), endpoint), config }
+        Self {
+            srt: SrtEndpoint::new(punctual_quic::Endpoint::new(quic), endpoint),
+            config,
+            ended: EndedPaths::default(),
+        }
     }
 
     pub(crate) const fn endpoint(&mut self) -> &mut Endpoint {
@@ -129,8 +165,10 @@ impl QuicMachine {
 
     /// The state and statistics of the QUIC connection of a path.
     pub(crate) fn info(&mut self, path: PathId) -> Option<ConnectionInfo> {
-        let id = self.srt.carrier(path)?;
-        self.srt.quic().info(id)
+        match self.srt.carrier(path) {
+            Some(id) => self.srt.quic().info(id),
+            None => self.ended.get(path),
+        }
     }
 
     pub(crate) fn handle_datagram(&mut self, now: Instant, from: SocketAddr, datagram: Bytes) {
@@ -161,7 +199,14 @@ impl QuicMachine {
         loop {
             match self.srt.poll_event()? {
                 SrtEvent::Srt(event) => return Some(event),
-                SrtEvent::Quic(event) => log(&event),
+                SrtEvent::Quic(event) => {
+                    if let punctual_quic::Event::Closed(id, _) = event
+                        && let Some(info) = self.srt.as_quic().info(id)
+                    {
+                        self.ended.add(SrtEndpoint::path(id), info);
+                    }
+                    log(&event);
+                }
             }
         }
     }
@@ -192,6 +237,6 @@ fn log(event: &punctual_quic::Event) {
 
 /// The epoch of QUIC's time.
 #[expect(clippy::disallowed_methods, reason = "this crate owns the clock")]
-fn epoch() -> std::time::Instant {
+pub(crate) fn epoch() -> std::time::Instant {
     std::time::Instant::now()
 }

@@ -57,8 +57,9 @@ pub struct TransportConfig {
     /// The most bytes of datagrams that wait to be sent because of congestion control, or because
     /// the handshake is under way. The oldest ones are dropped and counted. Default 256 KiB.
     pub send_queue: usize,
-    /// The most bytes of received datagrams that wait for the application. The oldest ones are
-    /// dropped and counted. Default 1 MiB.
+    /// The most bytes of received datagrams that wait for the application; the oldest ones are
+    /// dropped. Of messages on streams as many wait, and flow control holds the peer back then.
+    /// Default 1 MiB.
     pub receive_queue: usize,
     /// The most bytes of a message on a stream of its own. A peer that sends more is reset.
     /// Default 1 MiB.
@@ -66,7 +67,7 @@ pub struct TransportConfig {
 }
 
 /// Bytes of datagrams that quinn holds: a batch for one segmenting send call.
-const HANDED_OVER: usize = 64 << 10;
+pub(crate) const HANDED_OVER: usize = 64 << 10;
 
 impl Default for TransportConfig {
     fn default() -> Self {
@@ -88,6 +89,10 @@ impl Default for TransportConfig {
 /// second.
 const INITIAL_RTT: Duration = Duration::from_millis(100);
 
+/// Bytes on all streams of a connection that the peer may send before they are read: enough for
+/// 640 Mb/s at a round trip of 100 ms.
+const RECEIVE_WINDOW: u32 = 8 << 20;
+
 /// Streams of the peer that may be open at once.
 const STREAMS: u32 = 1_024;
 
@@ -107,6 +112,7 @@ impl TransportConfig {
             .mtu_discovery_config(Some(discovery))
             .max_idle_timeout(Some(idle.into()))
             .keep_alive_interval(self.keep_alive)
+            .receive_window(VarInt::from_u32(RECEIVE_WINDOW))
             .max_concurrent_bidi_streams(VarInt::from_u32(0))
             .max_concurrent_uni_streams(VarInt::from_u32(STREAMS))
             .datagram_send_buffer_size(HANDED_OVER)

@@ -90,8 +90,8 @@ pub enum SendError {
     /// There is no such connection, or it has ended.
     #[error("the connection has ended")]
     Closed,
-    /// The datagram is too long for the path.
-    #[error("a datagram of {size} bytes does not fit the path, which carries {largest} at most")]
+    /// The datagram is too long for the path, or the message for a stream.
+    #[error("a message of {size} bytes is too long: {largest} is the most here")]
     TooLong {
         /// Bytes of the datagram.
         size: usize,
@@ -399,14 +399,21 @@ impl Endpoint {
         self.get_mut(id)?.recv_datagram()
     }
 
-    /// Sends a message on a unidirectional stream of its own: it arrives whole, and neither waits
-    /// for other messages nor keeps its place among them.
+    /// Sends a message on a unidirectional stream: it arrives whole. With [`Protocol::Stream`] all
+    /// messages follow each other on one stream, in order; otherwise each has a stream of its own,
+    /// and neither waits for other messages nor keeps its place among them.
     ///
     /// # Errors
     ///
-    /// The connection has ended.
+    /// The connection has ended, or the message is longer than
+    /// [`max_message`](TransportConfig::max_message).
     pub fn send_message(&mut self, id: ConnectionId, message: Bytes) -> Result<(), SendError> {
-        self.get_open(id)?.send_message(message);
+        let largest = self.config.transport.max_message;
+        let connection = self.get_open(id)?;
+        if message.len() > largest {
+            return Err(SendError::TooLong { size: message.len(), largest });
+        }
+        connection.send_message(message);
         self.settle(id.handle);
         Ok(())
     }
@@ -416,9 +423,26 @@ impl Endpoint {
         self.get(id).map_or(0, Connection::unsent_messages)
     }
 
+    /// Sends no more messages on streams: the peer learns of the end of the one stream.
+    pub fn finish(&mut self, id: ConnectionId) {
+        if let Ok(connection) = self.get_open(id) {
+            connection.finish();
+            self.settle(id.handle);
+        }
+    }
+
+    /// Whether everything that was handed over has been sent, and what was on streams has arrived.
+    /// True for a connection that has ended.
+    pub fn is_flushed(&mut self, id: ConnectionId) -> bool {
+        self.get_open(id).map_or(true, Connection::is_flushed)
+    }
+
     /// The next message that has arrived whole.
     pub fn recv_message(&mut self, id: ConnectionId) -> Option<Bytes> {
-        self.get_mut(id)?.recv_message()
+        let message = self.get_mut(id)?.recv_message()?;
+        // The peer may be told that there is room.
+        self.queue(id.handle);
+        Some(message)
     }
 
     /// Takes the datagrams that were queued when the path became too small for them

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::inbox::Inbox;
 use bytes::{Bytes, BytesMut};
 use quinn_proto::{
     Connection, Dir, FinishError, ReadError, ReadableError, StreamId, VarInt, WriteError,
@@ -9,6 +10,10 @@ use quinn_proto::{
 
 /// The error code for a stream whose message is too long.
 const TOO_LONG: VarInt = VarInt::from_u32(1);
+
+/// Bytes of messages that are not complete, at most; a message that would take more is given up.
+/// Our own sender has no more than 10 MB under way.
+const PARTIAL: usize = 64 << 20;
 
 /// The messages of a connection in both directions.
 #[derive(Debug)]
@@ -18,19 +23,23 @@ pub(crate) struct Messages {
     /// The rest of each message that is being written.
     sending: BTreeMap<StreamId, Bytes>,
     receiving: BTreeMap<StreamId, BytesMut>,
-    received: VecDeque<Bytes>,
+    received: Inbox,
+    /// Bytes of messages that are not complete.
+    partial: usize,
     sent: u64,
     /// Bytes of the longest message that is taken.
     longest: usize,
 }
 
 impl Messages {
-    pub(crate) const fn new(longest: usize) -> Self {
+    /// Messages of at most `longest` bytes, of which `limit` bytes wait for the application.
+    pub(crate) const fn new(longest: usize, limit: usize) -> Self {
         Self {
             waiting: VecDeque::new(),
             sending: BTreeMap::new(),
             receiving: BTreeMap::new(),
-            received: VecDeque::new(),
+            received: Inbox::new(limit),
+            partial: 0,
             sent: 0,
             longest,
         }
@@ -68,17 +77,19 @@ impl Messages {
     pub(crate) fn write(&mut self, connection: &mut Connection, stream: StreamId) {
         let Some(rest) = self.sending.get_mut(&stream) else { return };
         let mut sender = connection.send_stream(stream);
-        match sender.write_chunks(std::slice::from_mut(rest)) {
-            Ok(_) if rest.is_empty() => {
-                // A stream that the peer has stopped meanwhile needs no end.
-                let _: Result<(), FinishError> = sender.finish();
-                self.sending.remove(&stream);
-            }
-            Ok(_) | Err(WriteError::Blocked) => {}
-            Err(WriteError::Stopped(_) | WriteError::ClosedStream) => {
-                self.give_up(connection, stream);
+        // quinn reports room only to a stream that it has told that there is none.
+        while !rest.is_empty() {
+            match sender.write_chunks(std::slice::from_mut(rest)) {
+                Ok(_) => {}
+                Err(WriteError::Blocked) => return,
+                Err(WriteError::Stopped(_) | WriteError::ClosedStream) => {
+                    return self.give_up(connection, stream);
+                }
             }
         }
+        // A stream that the peer has stopped meanwhile needs no end.
+        let _: Result<(), FinishError> = sender.finish();
+        self.sending.remove(&stream);
     }
 
     /// Gives up the message of a stream that the peer does not read.
@@ -91,7 +102,9 @@ impl Messages {
 
     /// Accepts the streams that the peer has opened, and reads them.
     pub(crate) fn accept(&mut self, connection: &mut Connection) {
-        while let Some(stream) = connection.streams().accept(Dir::Uni) {
+        while !self.received.is_full()
+            && let Some(stream) = connection.streams().accept(Dir::Uni)
+        {
             self.receiving.insert(stream, BytesMut::new());
             self.read(connection, stream);
         }
@@ -100,12 +113,13 @@ impl Messages {
     /// Reads more of the message of a stream.
     pub(crate) fn read(&mut self, connection: &mut Connection, stream: StreamId) {
         let Some(message) = self.receiving.get_mut(&stream) else { return };
+        let (before, most) = (message.len(), self.longest.min(PARTIAL - self.partial.min(PARTIAL)));
         let mut receiver = connection.recv_stream(stream);
         let end = match receiver.read(true) {
             Ok(mut chunks) => {
                 let end = loop {
                     match chunks.next(usize::MAX) {
-                        Ok(Some(chunk)) if message.len() + chunk.bytes.len() <= self.longest => {
+                        Ok(Some(chunk)) if message.len() + chunk.bytes.len() <= most => {
                             message.extend_from_slice(&chunk.bytes);
                         }
                         Ok(Some(_)) => break End::TooLong,
@@ -119,23 +133,31 @@ impl Messages {
             }
             Err(ReadableError::ClosedStream | ReadableError::IllegalOrderedRead) => End::Gone,
         };
+        let after = message.len();
+        self.partial = self.partial - before + after;
         match end {
             End::None => return,
             End::Complete => {
                 let message = std::mem::take(message).freeze();
-                self.received.push_back(message);
+                self.received.push(message);
             }
             End::TooLong => {
                 let _ = connection.recv_stream(stream).stop(TOO_LONG);
             }
             End::Gone => {}
         }
+        self.partial -= after;
         self.receiving.remove(&stream);
     }
 
     /// The next message that is complete.
-    pub(crate) fn recv(&mut self) -> Option<Bytes> {
-        self.received.pop_front()
+    pub(crate) fn recv(&mut self, connection: &mut Connection) -> Option<Bytes> {
+        let was_full = self.received.is_full();
+        let message = self.received.pop();
+        if was_full {
+            self.accept(connection);
+        }
+        message
     }
 }
 

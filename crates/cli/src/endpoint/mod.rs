@@ -10,6 +10,8 @@ mod group;
 mod open;
 mod paced;
 mod quic;
+#[cfg(feature = "quic")]
+mod quic_messages;
 mod reader;
 mod recording;
 mod resolve;

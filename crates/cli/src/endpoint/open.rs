@@ -18,6 +18,8 @@ use crate::endpoint::bytes::{ByteReader, ByteStream};
 use crate::endpoint::cut::starts_like_transport_stream;
 use crate::endpoint::datagrams::{DatagramReader, DatagramWriter};
 use crate::endpoint::paced::{Clock, PacedReader};
+#[cfg(feature = "quic")]
+use crate::endpoint::quic_messages;
 use crate::endpoint::recording::{Existing, Recording};
 use crate::endpoint::{Connection, EndLog, Reader, SrtEnd, Writer, group, srt, tcp, udp};
 use crate::exit::Failure;
@@ -72,6 +74,8 @@ enum CallPort {
 
 enum AnyListener {
     None,
+    #[cfg(feature = "quic")]
+    Quic(punctual::quic::QuicListener),
     Srt(Arc<Listener>),
     Tcp(TcpListener),
 }
@@ -198,6 +202,10 @@ impl Opener {
                 listen_srt(target, links, *message_size, listener, most).await.map(|_| ())
             }
             Target::Tcp(target) if target.listen => listen_tcp(target, listener).await.map(|_| ()),
+            #[cfg(feature = "quic")]
+            Target::Quic(target) if target.listen => {
+                listen_quic(target, listener).await.map(|_| ())
+            }
             _ => Ok(()),
         };
         listened.map_err(|failure| failure.at(&self.uri))
@@ -217,6 +225,10 @@ impl Opener {
             }
             Target::Srt(target) => call_srt(target, &self.links, size, &mut self.calls, log).await,
             Target::Tcp(target) => open_tcp(target, size, &mut self.listener, log).await,
+            #[cfg(feature = "quic")]
+            Target::Quic(target) => open_quic(target, &mut self.listener, log).await,
+            #[cfg(not(feature = "quic"))]
+            Target::Quic(_) => unreachable!("without QUIC no such URI is parsed"),
             Target::Udp(target) => {
                 open_udp(target, self.role, self.coalesce.max(self.gather), log).await
             }
@@ -260,6 +272,11 @@ impl Connection {
         connection.id = group.id().into();
         connection.socket = Some(SrtEnd::Group(group));
         connection
+    }
+
+    #[cfg(feature = "quic")]
+    fn quic(connection: punctual::quic::QuicConnection, log: &Arc<EndLog>) -> Self {
+        Self::new(Reader::Quic(connection.clone()), Writer::Quic(connection), log)
     }
 
     fn tcp(stream: TcpStream, message_size: usize, log: &Arc<EndLog>) -> Self {
@@ -344,6 +361,31 @@ async fn listen_tcp<'a>(
     }
     let AnyListener::Tcp(listener) = listener else { unreachable!("it was set just now") };
     Ok(listener)
+}
+
+#[cfg(feature = "quic")]
+async fn listen_quic<'a>(
+    target: &punctual_uri::QuicTarget,
+    listener: &'a mut AnyListener,
+) -> Result<&'a punctual::quic::QuicListener, Failure> {
+    if !matches!(listener, AnyListener::Quic(_)) {
+        *listener = AnyListener::Quic(quic_messages::listen(target).await?);
+    }
+    let AnyListener::Quic(listener) = listener else { unreachable!("it was set just now") };
+    Ok(listener)
+}
+
+#[cfg(feature = "quic")]
+async fn open_quic(
+    target: &punctual_uri::QuicTarget,
+    listener: &mut AnyListener,
+    log: &Arc<EndLog>,
+) -> Result<Connection, Failure> {
+    let connection = match target.listen {
+        true => quic_messages::accept(listen_quic(target, listener).await?, log).await?,
+        false => quic_messages::call(target).await?,
+    };
+    Ok(Connection::quic(connection, log))
 }
 
 async fn open_tcp(
@@ -444,6 +486,7 @@ fn calls(uri: &Uri) -> bool {
     match &uri.target {
         Target::Srt(target) => target.mode != Mode::Listener,
         Target::Tcp(target) => !target.listen,
+        Target::Quic(target) => !target.listen,
         Target::File(_) | Target::Stdio | Target::Udp(_) => true,
     }
 }

@@ -16,6 +16,9 @@ pub(crate) enum Reader {
     Group(Group),
     /// From no source: this end only writes.
     None,
+    /// From a QUIC peer, without SRT.
+    #[cfg(feature = "quic")]
+    Quic(punctual::quic::QuicConnection),
     /// From a recording, at its pace.
     Paced(Box<PacedReader>),
     /// From an SRT peer.
@@ -44,6 +47,8 @@ impl Reader {
             },
             Self::None => std::future::pending().await,
             Self::Paced(reader) => reader.read(batch).await,
+            #[cfg(feature = "quic")]
+            Self::Quic(connection) => crate::endpoint::quic_messages::read(connection, batch).await,
             Self::Srt { socket, messages } => match socket.recv_many(messages, BATCH).await {
                 Ok(_) => {
                     batch.extend(messages.drain(..).map(|message| message.payload));

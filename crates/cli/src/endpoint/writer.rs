@@ -20,6 +20,9 @@ pub(crate) enum Writer {
     Group(Group),
     /// To no destination: this end only reads.
     None,
+    /// To a QUIC peer, without SRT.
+    #[cfg(feature = "quic")]
+    Quic(punctual::quic::QuicConnection),
     /// To an SRT peer.
     Srt(Socket),
     /// To a UDP socket.
@@ -63,6 +66,10 @@ impl Writer {
                     }
                 }
             }
+            #[cfg(feature = "quic")]
+            Self::Quic(connection) => {
+                crate::endpoint::quic_messages::write(connection, &mut payloads(batch)).await?;
+            }
             Self::Udp(writer) => writer.write(&mut payloads(batch)).await?,
         }
         Ok(())
@@ -79,6 +86,11 @@ impl Writer {
             }
             Self::Group(group) => {
                 group.close().await;
+                Ok(())
+            }
+            #[cfg(feature = "quic")]
+            Self::Quic(connection) => {
+                connection.close().await;
                 Ok(())
             }
             Self::None | Self::Udp(_) => Ok(()),

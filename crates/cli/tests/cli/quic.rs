@@ -54,3 +54,42 @@ fn a_caller_refuses_an_unknown_certificate_and_names_the_remedy() {
     assert_eq!(taken.code, Some(0), "{}", taken.stderr);
     assert!(taken.stderr.contains("the listener's certificate is not verified"));
 }
+
+#[test]
+fn messages_without_srt_arrive_in_each_way_that_quic_can_carry_them() {
+    for carry in ["datagrams", "streams", "stream"] {
+        let port = free_port();
+        let mut receiver =
+            Program::start(&["receive", &format!("quic://127.0.0.1:{port}?listen=1")]);
+        receiver.wait_for("certhash=");
+        let hash = hash(receiver.heard());
+        let uri = format!("quic://127.0.0.1:{port}?carry={carry}&certhash={hash}");
+        let generator = run(&["generate", &uri, "--sendrate", "5Mbps", "--num", "300"], b"");
+        assert_eq!(generator.code, Some(0), "{}", generator.stderr);
+        let said = format!("(QUIC, punctual-{carry})");
+        assert!(generator.stderr.contains(&said), "{}", generator.stderr);
+        let received = receiver.end();
+        assert!(received.stderr.contains("received 300 messages"), "{}", received.stderr);
+    }
+}
+
+#[test]
+fn a_file_on_one_quic_stream_arrives_whole_and_nobody_there_is_told() {
+    let folder = Folder::new("quic-stream");
+    let (source, copy) = (folder.file("source.bin"), folder.file("copy.bin"));
+    let bytes: Vec<u8> = (0..250_000_u64).flat_map(|n| (n * n * n).to_le_bytes()).collect();
+    std::fs::write(&source, &bytes).unwrap();
+    let port = free_port();
+    let listener = format!("quic://127.0.0.1:{port}?listen=1&carry=stream");
+    let mut receiver = Program::start(&["route", &listener, &copy]);
+    receiver.wait_for("certhash=");
+    let hash = hash(receiver.heard());
+    let uri = format!("quic://127.0.0.1:{port}?carry=stream&certhash={hash}");
+    let sent = run(&["route", &source, &uri], b"");
+    assert_eq!(sent.code, Some(0), "{}", sent.stderr);
+    receiver.end();
+    assert!(std::fs::read(&copy).unwrap() == bytes);
+    let nobody = run(&["generate", &uri, "--num", "1"], b"");
+    assert_eq!(nobody.code, Some(4), "{}", nobody.stderr);
+    assert!(nobody.stderr.contains("is somebody listening there?"), "{}", nobody.stderr);
+}

@@ -35,6 +35,8 @@ mod listener;
 mod log;
 #[cfg(feature = "quic")]
 mod quic;
+#[cfg(feature = "quic")]
+mod quic_messages;
 mod reconnect;
 mod relay;
 #[path = "../../examples/relay.rs"]

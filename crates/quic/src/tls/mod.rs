@@ -32,12 +32,16 @@ pub enum Protocol {
     Srt,
     /// `punctual-datagrams`: each DATAGRAM frame carries one message.
     Datagrams,
-    /// `punctual-streams`: messages or bytes on unidirectional streams.
+    /// `punctual-streams`: each message has a unidirectional stream of its own.
     Streams,
+    /// `punctual-stream`: all messages of an end follow each other on one unidirectional stream,
+    /// each after its length as a variable-length integer of QUIC.
+    Stream,
 }
 
 impl Protocol {
-    const ALL: [Self; 4] = [Self::SrtWithStreams, Self::Srt, Self::Datagrams, Self::Streams];
+    const ALL: [Self; 5] =
+        [Self::SrtWithStreams, Self::Srt, Self::Datagrams, Self::Streams, Self::Stream];
 
     /// The name in the TLS handshake.
     pub const fn name(self) -> &'static str {
@@ -46,6 +50,7 @@ impl Protocol {
             Self::Srt => "srt",
             Self::Datagrams => "punctual-datagrams",
             Self::Streams => "punctual-streams",
+            Self::Stream => "punctual-stream",
         }
     }
 

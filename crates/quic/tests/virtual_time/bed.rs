@@ -80,7 +80,7 @@ impl Bed {
             let srt = punctual_proto::Endpoint::new(punctual_proto::EndpointConfig::new(srt), now);
             End {
                 address: address(host, 443),
-                machine: SrtEndpoint::new(quic_endpoint(seed, transport.clone()), srt),
+                machine: SrtEndpoint::new(quic_endpoint(seed, *transport), srt),
                 srt: Vec::new(),
                 quic: Vec::new(),
                 quic_events: Vec::new(),

@@ -1,0 +1,90 @@
+//! Messages over QUIC without SRT: callers and listeners.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use punctual::quic::{Protocol, QuicCloseReason, QuicConnection, QuicListener, ServerTls};
+use punctual::{Carriage, Error, PortConfig};
+use punctual_uri::QuicTarget;
+
+use crate::endpoint::EndLog;
+use crate::endpoint::resolve::{resolve, unspecified};
+use crate::exit::Failure;
+
+/// Calls the listener that `target` names.
+pub(crate) async fn call(target: &QuicTarget) -> Result<QuicConnection, Failure> {
+    let remote = resolve(&target.host, target.port, None).await?;
+    let local = Some((unspecified(Some(remote.ip())), 0).into());
+    let port = PortConfig { local, ..target.port_config.clone() };
+    let connection = QuicConnection::connect(port, remote).await?;
+    announce(&connection);
+    Ok(connection)
+}
+
+/// Listens where `target` says.
+pub(crate) async fn listen(target: &QuicTarget) -> Result<QuicListener, Failure> {
+    let local = Some(resolve(&target.host, target.port, None).await?);
+    let listener = QuicListener::bind(PortConfig { local, ..target.port_config.clone() }).await?;
+    tracing::info!("listening on {}", listener.local_addr());
+    if let Carriage::Quic(config) = &target.port_config.carriage
+        && let Some(hash) = config.server.as_ref().and_then(ServerTls::hash)
+    {
+        tracing::info!("callers can verify this listener by `certhash={hash}`");
+    }
+    Ok(listener)
+}
+
+/// The next connection that `listener` gets.
+pub(crate) async fn accept(
+    listener: &QuicListener,
+    log: &EndLog,
+) -> Result<QuicConnection, Failure> {
+    let connection = listener.accept().await?;
+    log.connected(|| announce(&connection));
+    Ok(connection)
+}
+
+fn announce(connection: &QuicConnection) {
+    if let Some(info) = connection.info() {
+        let protocol = info.protocol.map_or("", Protocol::name);
+        tracing::info!("connected with {} (QUIC, {protocol})", info.remote);
+    }
+}
+
+/// Reads at least one message, or returns `false` at the end. Cancel safe.
+pub(crate) async fn read(
+    connection: &QuicConnection,
+    batch: &mut Vec<Bytes>,
+) -> Result<bool, Failure> {
+    match connection.recv().await {
+        Ok(message) => batch.push(message),
+        Err(Error::QuicClosed(QuicCloseReason::Local | QuicCloseReason::Peer { code: 0, .. })) => {
+            return Ok(false);
+        }
+        Err(error) => return Err(error.into()),
+    }
+    while batch.len() < BATCH
+        && let Some(message) = connection.try_recv()
+    {
+        batch.push(message);
+    }
+    Ok(true)
+}
+
+/// Writes all of `batch`.
+pub(crate) async fn write(
+    connection: &QuicConnection,
+    batch: &mut VecDeque<Bytes>,
+) -> Result<(), Failure> {
+    while let Some(message) = batch.pop_front() {
+        match connection.send(message).await {
+            Ok(()) => {}
+            Err(Error::QuicSend(error)) => tracing::warn!("a message is left out: {error}"),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// The number of messages to read at once.
+const BATCH: usize = 64;

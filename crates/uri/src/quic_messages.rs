@@ -1,0 +1,135 @@
+//! `quic://host:port?…`: messages over QUIC without SRT.
+
+use std::sync::Arc;
+
+use punctual::Carriage;
+use punctual::quic::{CongestionControl, MESSAGE_PROTOCOLS, Protocol};
+
+use crate::QuicTarget;
+use crate::error::{Problem, UriError, ValueError};
+use crate::key::{Effect, Key, apply_query, find, names, switch, unknown_among};
+use crate::parts::Parts;
+use crate::quic::{QUIC_KEYS, QuicKeys};
+
+/// The values of the keys of `quic://` alone.
+#[derive(Default)]
+pub(crate) struct MessageKeys {
+    listen: Option<bool>,
+    carry: Option<Protocol>,
+}
+
+/// The keys of `quic://` alone.
+pub(crate) const MESSAGE_KEYS: &[Key<MessageKeys>] = &[
+    Key::new(
+        "carry",
+        &[],
+        "datagrams, streams or stream; default datagrams, and any at a listener",
+        "how messages travel: in datagrams that may be lost, each on a stream of its own, or all \
+         in order on one stream",
+        Effect::Set(|keys, value| {
+            keys.carry = Some(match value {
+                "datagrams" => Protocol::Datagrams,
+                "streams" => Protocol::Streams,
+                "stream" => Protocol::Stream,
+                _ => {
+                    let wrong = "it must be datagrams, streams or stream";
+                    return Err(ValueError(wrong.to_owned()));
+                }
+            });
+            Ok(())
+        }),
+    ),
+    Key::new(
+        "listen",
+        &[],
+        "switch; default on without a host, else off",
+        "wait for a connection instead of making one",
+        Effect::Set(|keys, value| {
+            keys.listen = Some(switch(value)?);
+            Ok(())
+        }),
+    ),
+];
+
+impl QuicTarget {
+    /// Checks the parts of a `quic://` URI.
+    pub(crate) fn new(parts: &Parts<'_>) -> Result<Self, UriError> {
+        let port = parts.required_port()?;
+        let [quic_parts, own_parts] = parts.split_query(|key| find(QUIC_KEYS, key).is_some());
+        if let Some((key, _)) =
+            own_parts.query.iter().find(|(key, _)| find(MESSAGE_KEYS, key).is_none())
+        {
+            let all = names(MESSAGE_KEYS).chain(names(QUIC_KEYS));
+            return Err(parts.error(unknown_among(all, key)));
+        }
+        let (mut quic, mut own) = (QuicKeys::default(), MessageKeys::default());
+        apply_query(QUIC_KEYS, &quic_parts, &mut quic)?;
+        apply_query(MESSAGE_KEYS, &own_parts, &mut own)?;
+        let quic = quic.with_default_congestion(DEFAULT_CONGESTION);
+        let host = parts.host.clone();
+        let listen = own.listen.unwrap_or(host.is_empty());
+        if host.is_empty() && !listen {
+            let hint = "`listen=0` needs one to call: `quic://host:443`";
+            return Err(parts.error(Problem::NoHost(hint)));
+        }
+        let config = match (listen, own.carry) {
+            (true, None) => quic.listener(&host, MESSAGE_PROTOCOLS),
+            (true, Some(protocol)) => quic.listener(&host, &[protocol]),
+            (false, carry) => quic.caller(&host, &[carry.unwrap_or(Protocol::Datagrams)]),
+        };
+        let (config, warnings) = config.map_err(|problem| parts.error(problem))?;
+        let carriage = Carriage::Quic(Arc::new(config));
+        let port_config = punctual::PortConfig { carriage, ..Default::default() };
+        Ok(Self { host, port, listen, port_config, warnings })
+    }
+}
+
+/// The default of `quiccc`: nothing else limits the rate of bare messages.
+const DEFAULT_CONGESTION: CongestionControl = CongestionControl::Bbr;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Target, Uri};
+
+    fn target(rest: &str) -> QuicTarget {
+        match format!("quic://{rest}").parse::<Uri>().unwrap().target {
+            Target::Quic(target) => *target,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn error(rest: &str) -> String {
+        format!("quic://{rest}").parse::<Uri>().unwrap_err().to_string()
+    }
+
+    fn congestion(target: &QuicTarget) -> CongestionControl {
+        match &target.port_config.carriage {
+            Carriage::Quic(config) => config.transport.congestion,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn without_a_host_it_listens_and_with_one_it_calls() {
+        assert!(target(":443").listen && target("10.0.0.7:443?listen=1").listen);
+        let caller = target("host:443?insecure=1&carry=stream");
+        assert!(!caller.listen);
+        assert!(caller.warnings[0].contains("not verified"));
+    }
+
+    #[test]
+    fn the_rate_is_limited_by_bbr_unless_the_uri_says_otherwise() {
+        assert_eq!(congestion(&target(":443")), CongestionControl::Bbr);
+        assert_eq!(congestion(&target("h:443?insecure=1&quiccc=none")), CongestionControl::None);
+    }
+
+    #[test]
+    fn errors_say_what_would_be_right() {
+        assert!(error("host:443?insecure=1&carry=files").contains("datagrams, streams or stream"));
+        assert!(error("host:443?insecure=1&cary=stream").contains("did you mean `carry`?"));
+        assert!(error("host:443?latency=1").contains("unknown key `latency`"));
+        assert!(error(":443?listen=0").contains("`quic://host:443`"));
+        assert!(error("host?insecure=1").contains("the port is missing"));
+    }
+}
