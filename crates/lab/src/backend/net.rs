@@ -1,9 +1,15 @@
 //! Real sockets: the library at both ends, and the emulator between them, in real time.
 
+#[cfg(feature = "quic")]
+mod quic;
+#[cfg(not(feature = "quic"))]
+#[path = "net/without_quic.rs"]
+mod quic;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use punctual::{Listener, Socket, Statistics, now};
+use punctual::{Listener, ListenerConfig, Port, Socket, Statistics, now};
 use punctual_metrics::Report;
 use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
@@ -30,6 +36,7 @@ impl Backend for Net {
 
     fn run(&self, spec: &RunSpec) -> Result<Outcome, String> {
         let setup = &spec.setup;
+        super::quic::check(setup)?;
         if setup.streams > 1 || !setup.transport.together.is_empty() {
             return Err("`net` runs one stream at a time; `sim` runs several".to_owned());
         }
@@ -38,9 +45,9 @@ impl Backend for Net {
         }
         runtime()?.block_on(async {
             match setup.transport.observed {
-                Carriage::Srt => srt(setup).await,
+                Carriage::Srt | Carriage::SrtOverQuic => srt(setup).await,
                 Carriage::Udp => udp(setup).await,
-                carriage => Err(format!("`net` has no transport `{}` yet", carriage.name())),
+                Carriage::Quic => quic::run(setup).await,
             }
         })
     }
@@ -48,13 +55,17 @@ impl Backend for Net {
 
 async fn srt(setup: &Setup) -> Result<Outcome, String> {
     let wrong = |error: punctual::Error| error.to_string();
-    let listener = Listener::bind(LOOPBACK, setup.receiver.clone()).await.map_err(wrong)?;
+    let [listening, calling_port] = quic::ports(setup)?;
+    let connection = setup.receiver.clone();
+    let listener = ListenerConfig { port: listening, connection, ..ListenerConfig::default() };
+    let listener = Listener::bind_with(listener).await.map_err(wrong)?;
     let emulator = emulator(setup, listener.local_addr()).await?;
     let accepting = tokio::spawn(async move { listener.accept().await });
     let calling = now();
     let linger = setup.sender.peer_latency().max(setup.receiver.receive_latency()) + GRACE;
     let config = setup.sender.clone().with_linger(linger);
-    let sender = match Socket::connect(emulator.local_addr(), config).await {
+    let port = Port::bind(calling_port).await.map_err(wrong)?;
+    let sender = match port.connect(emulator.local_addr(), config).await {
         Ok(sender) => Arc::new(sender),
         Err(error) => {
             let mut outcome = Outcome { status: format!("closed: {error}"), ..Outcome::default() };
@@ -69,9 +80,9 @@ async fn srt(setup: &Setup) -> Result<Outcome, String> {
     let receiver = Arc::new(receiver);
     let measured = Measured::default();
     let receiving = receive(Arc::clone(&receiver), measured.clone());
-    let watching = setup
-        .series
-        .map(|period| watch(period, Arc::clone(&sender), Arc::clone(&receiver), measured.clone()));
+    let ends = [Arc::clone(&sender), Arc::clone(&receiver)];
+    let of_both = move || ends.each_ref().map(|end| end.statistics());
+    let watching = setup.series.map(|period| watch(period, of_both, measured.clone()));
     let socket = &sender;
     let sent = send(setup, now(), |payload| async move { socket.send(payload).await.is_ok() });
     let sent = sent.await?;
@@ -86,18 +97,27 @@ async fn srt(setup: &Setup) -> Result<Outcome, String> {
     outcome.extend(statistics("sender", &[&sender.statistics()]));
     outcome.extend(statistics("receiver", &[&receiver.statistics()]));
     of_the_links(&mut outcome, &emulator.stop().await);
-    if let Some(watching) = watching {
-        watching.end.notify_one();
-        let course = watching.task.await.map_err(|error| error.to_string())?;
-        if let Some(rate) = usable(setup, &course) {
-            outcome.set("mbpsUsable", rate);
-        }
-        for (name, number) in of_the_course(&course) {
-            outcome.set(name, number);
-        }
-        outcome.series = Some(course);
-    }
+    watched(&mut outcome, setup, watching).await?;
     Ok(outcome)
+}
+
+/// Ends a watch, if there is one, and takes its series and the numbers of the whole course.
+async fn watched(
+    outcome: &mut Outcome,
+    setup: &Setup,
+    watching: Option<Watch>,
+) -> Result<(), String> {
+    let Some(watching) = watching else { return Ok(()) };
+    watching.end.notify_one();
+    let course = watching.task.await.map_err(|error| error.to_string())?;
+    if let Some(rate) = usable(setup, &course) {
+        outcome.set("mbpsUsable", rate);
+    }
+    for (name, number) in of_the_course(&course) {
+        outcome.set(name, number);
+    }
+    outcome.series = Some(course);
+    Ok(())
 }
 
 /// Receives until the sender ends the connection.
@@ -115,10 +135,10 @@ struct Watch {
     end: Arc<tokio::sync::Notify>,
 }
 
+/// Watches a stream whose ends have these `statistics`.
 fn watch(
     period: Duration,
-    sender: Arc<Socket>,
-    receiver: Arc<Socket>,
+    statistics: impl Fn() -> [Statistics; 2] + Send + 'static,
     measured: Measured,
 ) -> Watch {
     let end = Arc::new(tokio::sync::Notify::new());
@@ -133,8 +153,8 @@ fn watch(
                 _ = ticks.tick() => {}
                 () = ended.notified() => break,
             }
-            let of_both = (sender.statistics(), receiver.statistics());
-            samples.push((since(start), of_both.0, of_both.1, measured.period()));
+            let [sender, receiver] = statistics();
+            samples.push((since(start), sender, receiver, measured.period()));
         }
         series(samples.iter().map(|(at, sender, receiver, metrics)| Sample {
             at: *at,
@@ -154,6 +174,7 @@ async fn udp(setup: &Setup) -> Result<Outcome, String> {
     sender.connect(emulator.local_addr()).await.map_err(wrong)?;
     let measured = Measured::default();
     let receiving = receive_datagrams(receiver, measured.clone());
+    let watching = setup.series.map(|period| watch(period, Default::default, measured.clone()));
     let socket = &sender;
     // A datagram that cannot be sent is as good as lost.
     let send = send(setup, now(), |payload| async move {
@@ -169,6 +190,7 @@ async fn udp(setup: &Setup) -> Result<Outcome, String> {
     outcome.set("byteMessagesSent", precise(sent * setup.payload as u64));
     arrived(&mut outcome, &measured);
     of_the_links(&mut outcome, &emulator.stop().await);
+    watched(&mut outcome, setup, watching).await?;
     Ok(outcome)
 }
 
@@ -209,10 +231,13 @@ mod tests {
 
     #[test]
     fn a_plan_runs_over_real_sockets() {
-        let text = "name = 'n'\n[stream]\nbitrate = '2Mbps'\nduration = '1s'\n\
-                    transport = ['srt', 'udp']\n[link]\nrtt = '10ms'\nloss = '5%'\n\
-                    [options]\nlatency = '100ms'\n[run]\nseries = '100ms'";
-        let plan = Plan::parse("n.toml", text).unwrap();
+        let over_quic = if cfg!(feature = "quic") { ", 'srt+quic', 'quic'" } else { "" };
+        let text = format!(
+            "name = 'n'\n[stream]\nbitrate = '2Mbps'\nduration = '1s'\n\
+             transport = ['srt', 'udp'{over_quic}]\n[link]\nrtt = '10ms'\nloss = '5%'\n\
+             [options]\nlatency = '100ms'\n[run]\nseries = '100ms'"
+        );
+        let plan = Plan::parse("n.toml", &text).unwrap();
         for spec in runs(&plan, &Selection::default()).unwrap() {
             let outcome = Net.run(&spec).unwrap();
             let number = |name: &str| outcome.numbers[name];
@@ -220,7 +245,7 @@ mod tests {
             assert!(number("messagesSent") > 150.0);
             assert!(number("messagesReceived") > 100.0);
             assert!(number("up.pktLost") > 0.0);
-            if spec.setup.transport.observed == Carriage::Srt {
+            if spec.setup.transport.observed.is_srt() {
                 assert!(number("sender.pktRetrans") > 0.0);
                 assert!(outcome.series.is_some());
             }

@@ -1,7 +1,7 @@
 //! Runs over QUIC in virtual time. A build without the feature `quic` has none.
 
 #[cfg(feature = "quic")]
-pub(super) use with::{datagrams, datagrams_dropped, host_carriage};
+pub(super) use with::{control, datagrams, datagrams_dropped, host_carriage};
 #[cfg(not(feature = "quic"))]
 pub(super) use without::{datagrams, datagrams_dropped, host_carriage};
 
@@ -41,7 +41,8 @@ mod with {
         }
     }
 
-    const fn control(congestion: QuicCongestion) -> CongestionControl {
+    /// The congestion control of the library.
+    pub(in super::super) const fn control(congestion: QuicCongestion) -> CongestionControl {
         match congestion {
             QuicCongestion::None => CongestionControl::None,
             QuicCongestion::Cubic => CongestionControl::Cubic,
