@@ -141,8 +141,8 @@ impl QuicConnection {
     }
 
     /// Sends a message. Over streams this waits while more than about 10 MB of messages are under
-    /// way; datagrams never wait, the oldest ones are dropped and counted if congestion control holds
-    /// too many back ([`QuicInfo::datagrams_dropped`](crate::quic::QuicInfo::datagrams_dropped)).
+    /// way. Datagrams never wait: if congestion control holds too many back, the oldest ones are
+    /// dropped and counted ([`datagrams_dropped`](crate::quic::QuicInfo::datagrams_dropped)).
     ///
     /// Cancel safe: a message is sent whole or not at all.
     ///
