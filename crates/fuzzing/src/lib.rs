@@ -17,6 +17,7 @@ mod link;
 mod measures;
 mod options;
 mod plan;
+mod quic;
 mod roles;
 mod session;
 mod wire;
@@ -37,6 +38,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("options", options::run),
     ("packet", wire::packet),
     ("plan", plan::run),
+    ("quic", quic::run),
     ("roles", roles::run),
     ("session", session::run),
 ];

@@ -397,8 +397,8 @@ impl Socket {
         info.expect("a connection is released only after its last socket is dropped")
     }
 
-    /// The state and statistics of the QUIC connection that carries this one, or the last ones after
-    /// its end; `None` over UDP. Several SRT connections may share one of QUIC.
+    /// The state and statistics of the QUIC connection that carries this one, or its last ones
+    /// after the end; `None` over UDP. Several SRT connections may share one of QUIC.
     #[cfg(feature = "quic")]
     pub fn quic_info(&self) -> Option<punctual_quic::ConnectionInfo> {
         let Connection { shared, id, .. } = &*self.connection;
