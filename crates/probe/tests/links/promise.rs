@@ -328,7 +328,7 @@ fn the_promise_holds_between_continents() {
 
 #[test]
 fn the_promise_holds_from_wifi_to_wifi() {
-    let it = promise("wifi-to-wifi", &preset("wifi"));
+    let it = promise("wifi-to-wifi", &preset("wifi-to-wifi"));
     assert!(!it.measurement.changes && it.promised.at_most < 1e-3);
 }
 
