@@ -37,7 +37,7 @@ mod tests {
     #[test]
     fn a_payload_counts_once() {
         let mut integrity = Integrity::default();
-        integrity.submit(ReadStampError::TooShort { length: 3 });
+        integrity.submit(ReadStampError::TooShort { length: 3, least: 56 });
         integrity.submit(ReadStampError::WrongLength { length: 99, stamped: 100 });
         integrity.submit(ReadStampError::WrongChecksum);
         assert_eq!(integrity, Integrity { checksum_errors: 1, length_errors: 2 });

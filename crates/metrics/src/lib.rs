@@ -14,6 +14,9 @@
 //! | [`Sequence`]: lost, reordered, duplicated | payload numbers | RFC 4737, RFC 5560 |
 //! | [`Integrity`] | length and checksum | |
 //!
+//! [`draft`] has the payload and the metrics of draft-sharabayko-moq-metrics-00, which knows groups
+//! of payloads.
+//!
 //! [`mpegts`] does without stamps: it checks a transport stream by its own counters and clocks, and
 //! tells when to send each packet of a file. [`Quantiles`] keeps a distribution in bounded memory.
 //!
@@ -41,6 +44,7 @@
 
 mod checksum;
 mod delay_factor;
+pub mod draft;
 mod integrity;
 mod jitter;
 mod latency;

@@ -44,7 +44,7 @@ impl Stamp {
     /// Reads the stamp and checks the length alone.
     fn read_unchecked(payload: &[u8]) -> Result<(Self, &Head, &[u8]), ReadStampError> {
         let Some((head, filler)) = payload.split_first_chunk() else {
-            return Err(ReadStampError::TooShort { length: payload.len() });
+            return Err(ReadStampError::TooShort { length: payload.len(), least: MIN_PAYLOAD });
         };
         let stamped = u64::from_le_bytes(field(head, LENGTH_AT));
         if usize::try_from(stamped) != Ok(payload.len()) {
@@ -143,7 +143,7 @@ impl StampWriter {
     ) -> Result<(), PayloadTooShort> {
         let mut lengths = payloads.iter().map(|payload| payload.as_ref().len());
         if let Some(length) = lengths.find(|&length| length < MIN_PAYLOAD) {
-            return Err(PayloadTooShort { length });
+            return Err(PayloadTooShort { length, least: MIN_PAYLOAD });
         }
         for (payload, seq) in payloads.iter_mut().zip(first.seq..) {
             let payload = payload.as_mut();
@@ -198,12 +198,12 @@ pub fn fill(payload: &mut [u8], seq: u64) {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ReadStampError {
     /// The payload cannot hold a stamp.
-    #[error(
-        "a payload of {length} bytes carries no stamp: the shortest that does has {MIN_PAYLOAD}"
-    )]
+    #[error("a payload of {length} bytes carries no stamp: the shortest that does has {least}")]
     TooShort {
         /// Bytes in the payload.
         length: usize,
+        /// Bytes of the shortest payload with a stamp.
+        least: usize,
     },
     /// The payload was cut or joined on its way, or never had a stamp.
     #[error("a payload of {length} bytes is stamped as one of {stamped}")]
@@ -220,10 +220,12 @@ pub enum ReadStampError {
 
 /// A payload too short to be stamped.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("a payload of {length} bytes has no room for a stamp: at least {MIN_PAYLOAD} are needed")]
+#[error("a payload of {length} bytes has no room for a stamp: at least {least} are needed")]
 pub struct PayloadTooShort {
     /// Bytes in the payload.
     pub length: usize,
+    /// Bytes of the shortest payload with a stamp.
+    pub least: usize,
 }
 
 /// The shortest payload that holds a stamp, in bytes.
@@ -303,9 +305,15 @@ mod tests {
     #[test]
     fn each_fault_has_its_error() {
         let mut payload = [0; 100];
-        assert_eq!(write_stamp(&mut payload[..55], 0, 0, 0), Err(PayloadTooShort { length: 55 }));
+        assert_eq!(
+            write_stamp(&mut payload[..55], 0, 0, 0),
+            Err(PayloadTooShort { length: 55, least: MIN_PAYLOAD })
+        );
         write_stamp(&mut payload, 7, 8, 9).unwrap();
-        assert_eq!(Stamp::read(&payload[..55]), Err(ReadStampError::TooShort { length: 55 }));
+        assert_eq!(
+            Stamp::read(&payload[..55]),
+            Err(ReadStampError::TooShort { length: 55, least: MIN_PAYLOAD })
+        );
         assert_eq!(
             Stamp::read(&payload[..99]),
             Err(ReadStampError::WrongLength { length: 99, stamped: 100 })
@@ -338,7 +346,7 @@ mod tests {
         let mut batch = [vec![1; 100], vec![1; 55]];
         let first = Stamp { seq: 0, system_time_us: 0, monotonic_us: 0 };
         let written = StampWriter::default().write(&mut batch, first);
-        assert_eq!(written, Err(PayloadTooShort { length: 55 }));
+        assert_eq!(written, Err(PayloadTooShort { length: 55, least: MIN_PAYLOAD }));
         assert_eq!(batch[0], [1; 100]);
     }
 

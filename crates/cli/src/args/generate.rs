@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use punctual::Bitrate;
-use punctual_metrics::Checksum;
 
+use crate::args::stamp::{StampArgs, Stamping};
 use crate::args::value::{self, Limit};
 use crate::args::{ConnectionArgs, OutputArgs, StatsArgs, ThreadArgs};
 use punctual_uri::Uri;
@@ -44,14 +44,8 @@ pub(crate) struct GenerateArgs {
     /// the start; the file is repeated
     #[arg(long, value_name = "FILE", conflicts_with = "sendrate")]
     pub(crate) playback_csv: Option<PathBuf>,
-    /// Stamp each message so that the receiver can measure delay, jitter and loss
-    #[arg(long)]
-    pub(crate) enable_metrics: bool,
-    /// Stamp messages without a checksum, which takes most of the CPU time of a message. The
-    /// receiver then notices damage to a message's length only, and srt-xtransmit's receiver counts
-    /// a checksum error for each message
-    #[arg(long, requires = "enable_metrics")]
-    pub(crate) no_checksum: bool,
+    #[command(flatten)]
+    pub(crate) stamps: StampArgs,
     /// Receive as well, and count the messages that come back
     #[arg(long)]
     pub(crate) twoway: bool,
@@ -77,7 +71,7 @@ impl GenerateArgs {
     /// Threads that carry the streams; `None` for one for each core.
     pub(crate) fn threads(&self) -> Option<NonZeroUsize> {
         // All streams leave through one port: only their checksums are work for several cores.
-        let is_work = self.stamped().is_some_and(|checksum| checksum != Checksum::None);
+        let is_work = self.stamps.stamping().is_some_and(Stamping::has_checksum);
         let streams = if is_work { self.connections.concurrent_streams.get() } else { 1 };
         self.threads.number(streams.saturating_mul(self.destinations().count()))
     }
@@ -85,12 +79,6 @@ impl GenerateArgs {
     /// The destinations.
     pub(crate) fn destinations(&self) -> impl Iterator<Item = &Uri> {
         self.positional.iter().chain(&self.output)
-    }
-
-    /// The checksum of the stamps, if messages are stamped.
-    pub(crate) fn stamped(&self) -> Option<Checksum> {
-        let checksum = if self.no_checksum { Checksum::None } else { Checksum::Md5 };
-        self.enable_metrics.then_some(checksum)
     }
 
     /// Messages to send; `None` for no limit or a limit in time.

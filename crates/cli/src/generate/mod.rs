@@ -23,8 +23,8 @@ use punctual_uri::Uri;
 
 /// Runs the command until all its streams have ended.
 pub(crate) async fn run(args: GenerateArgs, quiet: bool) -> Result<(), Failure> {
-    if args.enable_metrics {
-        Payloads::check_size(args.msgsize)?;
+    if let Some(stamping) = args.stamps.stamping() {
+        Payloads::check_size(args.msgsize, stamping)?;
     }
     let pace = Pace::new(&args)?;
     let openers = Opener::each(args.destinations(), Role::Destination, args.msgsize)?;
@@ -98,7 +98,7 @@ impl Generate {
 
     /// Sends messages at their times until the limit.
     async fn send(&self, writer: &mut Writer, mut count: impl FnMut(usize)) -> Result<(), Failure> {
-        let mut payloads = Payloads::new(self.args.msgsize, self.args.stamped());
+        let mut payloads = Payloads::new(self.args.msgsize, self.args.stamps.stamping());
         let mut schedule = self.pace.start(now());
         let mut sleeper = self.timer.sleeper();
         let mut batch: VecDeque<Bytes> = VecDeque::with_capacity(BATCH);

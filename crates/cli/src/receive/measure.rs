@@ -7,10 +7,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use punctual_metrics::{CSV_HEADER, Checksum, Meter};
+use punctual_metrics::{CSV_HEADER, Checksum, Meter, draft};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use crate::args::MetricsArgs;
+use crate::args::{MetricsArgs, MetricsFormat};
 use crate::exit::Failure;
 use crate::last_rows::LastRows;
 use crate::timepoint::timepoint;
@@ -27,7 +27,13 @@ pub(crate) struct Measurement {
     connection: u64,
     /// Whether anything arrived.
     has_any: AtomicBool,
-    meter: Mutex<Meter>,
+    meter: Mutex<AnyMeter>,
+}
+
+/// A meter for stamps of either format.
+enum AnyMeter {
+    Xtransmit(Box<Meter>),
+    Draft(Box<draft::Meter>),
 }
 
 impl MetricsFile {
@@ -42,7 +48,11 @@ impl MetricsFile {
             }
             _ => Box::new(io::stdout()),
         };
-        writeln!(out, "{CSV_HEADER}")?;
+        let header = match args.metricsformat {
+            MetricsFormat::Xtransmit => CSV_HEADER,
+            MetricsFormat::Draft => draft::CSV_HEADER,
+        };
+        writeln!(out, "{header}")?;
         let last_rows = LastRows::new("metrics");
         Ok(Some(Self { period: args.metricsfreq, last_rows, out: Mutex::new(out) }))
     }
@@ -75,8 +85,8 @@ impl MetricsFile {
     }
 
     fn row(&self, measurement: &Measurement) {
-        let report = measurement.lock().report();
-        let row = report.csv_row(&timepoint(SystemTime::now()), measurement.connection);
+        let timepoint = timepoint(SystemTime::now());
+        let row = measurement.lock().csv_row(&timepoint, measurement.connection);
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = writeln!(out, "{row}").and_then(|()| out.flush()) {
             tracing::warn!("cannot write metrics: {error}");
@@ -86,11 +96,11 @@ impl MetricsFile {
 
 impl Measurement {
     /// The measurement of the connection with this number.
-    pub(crate) fn new(connection: u64, checksum: Checksum) -> Self {
+    pub(crate) fn new(connection: u64, args: &MetricsArgs) -> Self {
         Self {
             connection,
             has_any: AtomicBool::new(false),
-            meter: Mutex::new(Meter::new(checksum)),
+            meter: Mutex::new(AnyMeter::new(args.metricsformat, args.checksum())),
         }
     }
 
@@ -100,15 +110,44 @@ impl Measurement {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let system = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX);
         let monotonic = i64::try_from(punctual::now().as_micros()).unwrap_or(i64::MAX);
-        let damaged = |error| tracing::debug!("payload: {error}");
-        self.lock().submit_all(batch, system, monotonic, damaged);
+        self.lock().submit_all(batch, system, monotonic);
     }
 
     fn has_any(&self) -> bool {
         self.has_any.load(Ordering::Relaxed)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Meter> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, AnyMeter> {
         self.meter.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl AnyMeter {
+    fn new(format: MetricsFormat, checksum: Checksum) -> Self {
+        match format {
+            MetricsFormat::Xtransmit => Self::Xtransmit(Box::new(Meter::new(checksum))),
+            MetricsFormat::Draft => Self::Draft(Box::new(draft::Meter::new(checksum))),
+        }
+    }
+
+    fn submit_all(&mut self, batch: &[Bytes], system_us: i64, monotonic_us: i64) {
+        let damaged = |error| tracing::debug!("payload: {error}");
+        match self {
+            Self::Xtransmit(meter) => meter.submit_all(batch, system_us, monotonic_us, damaged),
+            Self::Draft(meter) => {
+                for payload in batch {
+                    if let Err(error) = meter.submit(payload, system_us, monotonic_us) {
+                        damaged(error);
+                    }
+                }
+            }
+        }
+    }
+
+    fn csv_row(&mut self, timepoint: &str, connection: u64) -> String {
+        match self {
+            Self::Xtransmit(meter) => meter.report().csv_row(timepoint, connection),
+            Self::Draft(meter) => meter.report().csv_row(timepoint, connection),
+        }
     }
 }

@@ -57,7 +57,7 @@ impl Streams for Receive {
     /// Receives one stream.
     async fn carry(self: Arc<Self>, uri: Uri, connection: Connection) -> Result<(), Failure> {
         let watch = self.live.watch(&uri, &connection, Way::In);
-        let measurement = Measurement::new(connection.id, self.args.metrics.checksum());
+        let measurement = Measurement::new(connection.id, &self.args.metrics);
         let socket = connection.socket.clone();
         let mut work: Work<'_> = Box::pin(self.stream(connection, &measurement));
         if let Some(metrics) = &self.metrics {
