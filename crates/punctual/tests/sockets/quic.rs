@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use punctual::quic::{
-    CertificateHash, ClientTls, Identity, QuicConfig, SRT_PROTOCOLS, ServerTls, TlsFailure, Trust,
+    CertificateHash, ClientTls, Identity, QuicConfig, SRT_PROTOCOLS, ServerTls, TlsFailure,
+    TransportConfig, Trust,
 };
 use punctual::{
-    Accepted, Carriage, CloseReason, Config, Error, Group, GroupKind, GroupLink, Listener,
+    Accepted, Carriage, CloseReason, Config, Error, Group, GroupKind, GroupLink, Instant, Listener,
     ListenerConfig, Port, PortConfig, Socket,
 };
 use tokio::net::UdpSocket;
+use tokio::time::timeout;
 
 use crate::common::{config, local, message, prompt, until, until_free, within};
 
@@ -230,4 +232,67 @@ async fn a_group_has_links_over_udp_and_over_quic() {
 /// A loopback address whose port no socket has.
 async fn free_address() -> SocketAddr {
     UdpSocket::bind(local()).await.unwrap().local_addr().unwrap()
+}
+
+/// The first packet of a caller that nobody has seen before.
+fn initial_packet(number: u32, tls: &ClientTls, remote: SocketAddr) -> Vec<u8> {
+    let mut seed = [7; 32];
+    seed[..4].copy_from_slice(&number.to_be_bytes());
+    let epoch = tokio::time::Instant::now().into_std();
+    let mut caller = punctual_quic::Endpoint::new(punctual_quic::EndpointConfig::new(seed, epoch));
+    let (now, transport) = (Instant::ORIGIN, TransportConfig::default());
+    caller.connect(now, remote, "localhost", tls, &transport).unwrap();
+    let mut packet = Vec::new();
+    caller.poll_transmit(now, 1, &mut packet).unwrap();
+    packet
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flood_of_first_packets_harms_no_stream_and_gets_retry_packets() {
+    const FLOOD: u32 = 3_000;
+    let (ours, theirs) = tls();
+    // A busy machine may take its time.
+    let config = || config().with_latency(Duration::from_millis(250)).unwrap();
+    let listener = listener(server(ours), config()).await;
+    let remote = listener.local_addr();
+    let port = port(client(theirs.clone())).await;
+    let call = port.connect(remote, config());
+    let (caller, accepted) =
+        within(async { tokio::try_join!(call, listener.accept()) }).await.unwrap();
+
+    let stranger = Arc::new(UdpSocket::bind(local()).await.unwrap());
+    let flooding = tokio::spawn({
+        let (stranger, tls) = (Arc::clone(&stranger), theirs.clone());
+        async move {
+            for number in 0..FLOOD {
+                stranger.send_to(&initial_packet(number, &tls, remote), remote).await.unwrap();
+            }
+        }
+    });
+    // Answers of the type Retry; of the others there are few.
+    let answers = tokio::spawn(async move {
+        let (mut buffer, mut retries) = ([0; 2_048], 0);
+        while let Ok(Ok(length)) = timeout(Duration::from_secs(1), stranger.recv(&mut buffer)).await
+        {
+            retries += u32::from(length > 0 && buffer[0] & 0xF0 == 0xF0);
+        }
+        retries
+    });
+    // The stream goes on for as long as the flood does.
+    let mut sent = 0;
+    while !flooding.is_finished() || sent < 500 {
+        caller.send(message(sent)).await.unwrap();
+        sent += 1;
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    for n in 0..sent {
+        assert_eq!(within(accepted.recv()).await.unwrap().payload, message(n));
+    }
+    assert_eq!(accepted.statistics().packets_receive_dropped, 0);
+    let retries = answers.await.unwrap();
+    assert!(retries > FLOOD / 2, "{retries} of {FLOOD} have to prove their address");
+    // An honest caller gets in, by a Retry packet.
+    let second = self::port(client(theirs)).await;
+    let call = second.connect(remote, config());
+    within(async { tokio::try_join!(call, listener.accept()) }).await.unwrap();
 }
