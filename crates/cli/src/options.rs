@@ -53,6 +53,7 @@ fn as_json(options: &[UriOption]) -> String {
                 "default": option.default,
                 "range": option.range,
                 "concerns": option.concerns,
+                "phase": option.phase,
                 "effect": option.effect,
                 "status": status(option.status),
             })
@@ -72,26 +73,28 @@ const fn status(status: OptionStatus) -> &'static str {
 /// A line for each option that works, columns under each other, and lists of the others.
 fn as_table(options: &[UriOption]) -> String {
     let of = |status| options.iter().filter(move |option| option.status == status);
-    let head = ["option", "unit", "default", "range", "concerns", "effect"].map(str::to_owned);
+    let head = ["option", "unit", "default", "range", "concerns", "set", "effect"];
+    let head = head.map(str::to_owned);
     let mut rows = vec![head];
     for option in of(OptionStatus::Works) {
         let mut effect = option.effect.to_owned();
         if !option.aliases.is_empty() {
             let _ = write!(effect, " (also {})", option.aliases.join(", "));
         }
-        let cells = [option.name, option.unit, option.default, option.range, option.concerns];
-        let [name, unit, default, range, concerns] = cells.map(str::to_owned);
-        rows.push([name, unit, default, range, concerns, effect]);
+        let UriOption { name, unit, default, range, concerns, phase, .. } = option;
+        let [name, unit, default, range, concerns, phase] =
+            [name, unit, default, range, concerns, phase].map(|cell| (*cell).to_owned());
+        rows.push([name, unit, default, range, concerns, phase, effect]);
     }
     let mut text = String::new();
     if rows.len() > 1 {
         let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-        let widths: Vec<usize> = (0..5).filter_map(width).collect();
+        let widths: Vec<usize> = (0..6).filter_map(width).collect();
         for row in &rows {
             for (cell, width) in row.iter().zip(&widths) {
                 let _ = write!(text, "{cell:<width$}  ");
             }
-            text += &row[5];
+            text += &row[6];
             text += "\n";
         }
     }
@@ -133,7 +136,7 @@ mod tests {
             assert!(line.contains(option.effect), "{line}");
         }
         let words: Vec<&str> = table.lines().next().unwrap().split_whitespace().collect();
-        assert_eq!(words, ["option", "unit", "default", "range", "concerns", "effect"]);
+        assert_eq!(words, ["option", "unit", "default", "range", "concerns", "set", "effect"]);
         assert!(table.contains("both ends"), "{table}");
     }
 

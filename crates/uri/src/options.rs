@@ -1,7 +1,7 @@
 //! The keys of `srt://` URIs as a table for people and programs, generated from the rows that parse
 //! them.
 
-use punctual::AppliesTo;
+use punctual::{AppliesTo, CONNECTION_OPTIONS, OptionPhase};
 
 use crate::key::{Effect, Key};
 use crate::srt_keys::SRT_KEYS;
@@ -22,6 +22,9 @@ pub struct UriOption {
     /// The end that it applies to: `both ends`, `caller`, `listener`, `sender`, `receiver`, `this
     /// end` (the address that it uses) or `UDP port`.
     pub concerns: &'static str,
+    /// When it can be set: `before binding`, `before connecting`, or `any time` in the library,
+    /// where it takes effect at once on an established connection.
+    pub phase: &'static str,
     /// The effect, in one line; for an option without effect, the reason.
     pub effect: &'static str,
     /// Whether the option has an effect.
@@ -64,10 +67,17 @@ impl UriOption {
             default,
             range,
             concerns: key.applies_to.map_or("", AppliesTo::as_str),
+            phase: phase_of(key.name).as_str(),
             effect,
             status,
         }
     }
+}
+
+/// The phase of an option. Options that no connection has belong to the UDP port and to QUIC.
+fn phase_of(name: &str) -> OptionPhase {
+    let mut infos = CONNECTION_OPTIONS.iter().map(|option| option.info);
+    infos.find(|info| info.name == name).map_or(OptionPhase::BeforeBinding, |info| info.phase)
 }
 
 /// Range and default of `0 to 65535 ms; default 120ms`, without the unit.
@@ -84,8 +94,6 @@ fn parts<T>(key: &Key<T>) -> (&'static str, &'static str) {
 
 #[cfg(test)]
 mod tests {
-    use punctual::{CONNECTION_OPTIONS, OptionPhase};
-
     use super::*;
 
     const PAGE: &str = include_str!("../../../docs/options.md");
@@ -101,6 +109,14 @@ mod tests {
             assert!(!option.effect.is_empty(), "{}: what does it do?", option.name);
             assert!(!option.default.is_empty() || option.unit == "text", "{}", option.name);
         }
+    }
+
+    #[test]
+    fn each_option_has_its_phase() {
+        let phase = |name| options().find(|option| option.name == name).unwrap().phase;
+        assert_eq!(phase("latency"), "before connecting");
+        assert_eq!(phase("maxbw"), "any time");
+        assert_eq!(phase("ipttl"), "before binding");
     }
 
     #[test]

@@ -206,7 +206,11 @@ impl Config {
 
     /// Checks that `new` differs from these options of an established connection only in options
     /// that can be changed at [any time](OptionPhase::AnyTime).
-    pub(crate) fn check_change(&self, new: &Self) -> Result<(), ConfigError> {
+    ///
+    /// # Errors
+    ///
+    /// The first option that differs and cannot be changed.
+    pub fn check_change(&self, new: &Self) -> Result<(), ConfigError> {
         let mut reached = self.clone();
         for option in CONNECTION_OPTIONS {
             let value = option.get(new);

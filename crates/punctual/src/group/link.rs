@@ -159,7 +159,7 @@ async fn call_once(
         if state.closing {
             return Err(state.end());
         }
-        let config = inner.config.clone();
+        let config = state.config.clone();
         let id = state.driver.add_link(punctual_io::now(), link.weight, |membership| {
             port.call_link(link.remote, config, membership, &inner.signals)
         })?;
@@ -204,11 +204,12 @@ impl Inner {
     /// Accepts a caller as a link.
     pub(crate) fn join(&self, call: IncomingCall, offer: &GroupOffer) -> Result<(), Error> {
         // Before the group is locked, so that no other task waits for the derivation.
-        call.derive_keys(&self.config);
+        let config = self.lock().config.clone();
+        call.derive_keys(&config);
         let (id, socket) = {
             let mut state = self.lock();
             let id = state.driver.add_link(punctual_io::now(), offer.weight, |membership| {
-                call.answer_link(&self.config, membership, &self.signals)
+                call.answer_link(&config, membership, &self.signals)
             })?;
             (id, state.driver.link(id).cloned().ok_or(Error::Stopped)?)
         };

@@ -63,13 +63,14 @@ pub struct Group {
 pub(crate) struct Inner {
     state: Mutex<State>,
     signals: Arc<GroupSignals>,
-    config: Config,
-    /// The stream ID of the first link of an accepted group; empty at a caller.
+    /// The stream ID of the calling end: of an accepted group that of its first link.
     stream_id: String,
 }
 
 #[derive(Debug)]
 struct State {
+    /// The options of links that are yet to come.
+    config: Config,
     driver: GroupDriver<Socket>,
     calls: Calls,
     ended: EndedLinks,
@@ -106,7 +107,8 @@ impl Group {
             let expected = "on in a group, which merges its links by their timestamps";
             return Err(ConfigError { option: "tsbpdmode", value: "0".to_owned(), expected }.into());
         }
-        let group = Self::new(kind, config, String::new())?;
+        let stream_id = config.stream_id().to_owned();
+        let group = Self::new(kind, config, stream_id)?;
         let attempts: Vec<_> = links.into_iter().map(|link| group.add_link(link)).collect();
         let mut last = Error::Closed(CloseReason::Local);
         let signals = Arc::clone(&group.inner.signals);
@@ -142,6 +144,7 @@ impl Group {
             punctual_io::now(),
         );
         let state = State {
+            config,
             driver: GroupDriver::new(machine),
             calls: Calls::default(),
             ended: EndedLinks::default(),
@@ -152,7 +155,7 @@ impl Group {
             sleeps_until: None,
         };
         let signals = Arc::<GroupSignals>::default();
-        let inner = Arc::new(Inner { state: Mutex::new(state), signals, config, stream_id });
+        let inner = Arc::new(Inner { state: Mutex::new(state), signals, stream_id });
         drive::start(&inner)?;
         Ok(Self { inner })
     }
@@ -254,6 +257,37 @@ impl Group {
         readiness
     }
 
+    /// Changes options that may be changed at any time, on all links and on later ones
+    /// ([`Socket::configure`] has an example).
+    ///
+    /// # Errors
+    ///
+    /// The error of `change`; also if an option differs that can only be set before connecting. On
+    /// an error no option is changed.
+    pub fn configure(
+        &self,
+        change: impl Fn(Config) -> Result<Config, ConfigError>,
+    ) -> Result<(), ConfigError> {
+        let mut state = self.inner.lock();
+        let sockets: Vec<Socket> = state.driver.links().map(|(_, link)| link.clone()).collect();
+        let configs = sockets.iter().map(Socket::config).chain([state.config.clone()]);
+        let changed: Result<Vec<Config>, ConfigError> = configs
+            .map(|config| {
+                let changed = change(config.clone())?;
+                config.check_change(&changed).map(|()| changed)
+            })
+            .collect();
+        let mut changed = changed?;
+        if let Some(config) = changed.pop() {
+            state.config = config;
+        }
+        drop(state);
+        for (socket, config) in sockets.iter().zip(changed) {
+            socket.configure(|_| Ok(config))?;
+        }
+        Ok(())
+    }
+
     /// Adds a link. The returned task completes when the link is established, or with the error of
     /// the first attempt. The group keeps calling in either case.
     ///
@@ -310,10 +344,7 @@ impl Group {
 
     /// The stream ID that the caller sent; empty if it sent none.
     pub fn stream_id(&self) -> &str {
-        match self.inner.stream_id.as_str() {
-            "" => self.inner.config.stream_id(),
-            id => id,
-        }
+        &self.inner.stream_id
     }
 
     /// The number of times that another link took over, in a backup group.

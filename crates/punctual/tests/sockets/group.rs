@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use punctual::{
-    Accepted, BufferSize, CloseReason, Config, Group, GroupKind, GroupLink, LinkState, Listener,
-    ListenerConfig, PortConfig, RejectReason, Socket,
+    Accepted, Bitrate, BufferSize, CloseReason, Config, Group, GroupKind, GroupLink, LinkState,
+    Listener, ListenerConfig, PortConfig, RejectReason, Socket,
 };
 use tokio::net::UdpSocket;
 
@@ -349,4 +349,19 @@ async fn a_group_accepted_with_options_has_them_on_all_its_links() {
     links_up(&receiver, 2).await;
     sender.send(message(3)).await.unwrap();
     assert_eq!(within(receiver.recv()).await.unwrap().payload, message(3));
+}
+
+#[tokio::test]
+async fn options_of_any_time_change_on_all_links_and_on_later_ones() {
+    let listener = Listener::bind(local(), accepts_groups()).await.unwrap();
+    let link = || GroupLink::to(listener.local_addr());
+    let links = vec![link(), link()];
+    let (sender, receiver) = called(&listener, GroupKind::Broadcast, links, long_latency()).await;
+    links_up(&receiver, 2).await;
+    sender.configure(|config| config.with_option("maxbw", 1_000_000)).unwrap();
+    let refused = sender.configure(|config| config.with_option("latency", 300)).unwrap_err();
+    assert_eq!(refused.option, "latency");
+    within(sender.add_link(link())).await.unwrap().unwrap();
+    let limits = sender.links().into_iter().map(|link| link.statistics.max_bandwidth);
+    assert_eq!(limits.collect::<Vec<_>>(), [Bitrate::from_mbps(8); 3]);
 }
