@@ -79,13 +79,26 @@ impl Meter {
         received_system_us: i64,
         received_monotonic_us: i64,
     ) -> Arrival {
-        let arrival = self.sequence.submit(stamp.seq, stamp.monotonic_us);
+        let arrival = self.submit_arrival(stamp.seq, stamp.monotonic_us, received_monotonic_us);
         if arrival != Arrival::Duplicate {
-            self.latency.submit(stamp.system_time_us, received_system_us);
-            self.jitter.submit(stamp.monotonic_us, received_monotonic_us);
-            self.delay_factor.submit(stamp.monotonic_us, received_monotonic_us);
+            self.submit_latency(stamp.system_time_us, received_system_us);
         }
         arrival
+    }
+
+    /// Takes in the number of a payload and its times by the monotonic clocks.
+    pub(crate) fn submit_arrival(&mut self, seq: u64, sent_us: i64, received_us: i64) -> Arrival {
+        let arrival = self.sequence.submit(seq, sent_us);
+        if arrival != Arrival::Duplicate {
+            self.jitter.submit(sent_us, received_us);
+            self.delay_factor.submit(sent_us, received_us);
+        }
+        arrival
+    }
+
+    /// Takes in the times of a payload by the system clocks.
+    pub(crate) fn submit_latency(&mut self, sent_us: i64, received_us: i64) {
+        self.latency.submit(sent_us, received_us);
     }
 
     /// Counts a payload whose stamp cannot be read.

@@ -2,22 +2,15 @@
 
 use super::groups::{GroupCounts, Groups};
 use super::stamp::Stamp;
-use crate::{
-    Arrival, Checksum, DelayFactor, Integrity, Jitter, Latency, ReadStampError, Sequence,
-    SequenceCounts,
-};
+use crate::{Arrival, Checksum, ReadStampError};
 
 /// Measures a stream with the draft's payloads at its receiver, as [`crate::Meter`] does one with
 /// srt-xtransmit's.
 #[derive(Clone, Debug, Default)]
 pub struct Meter {
     checksum: Checksum,
-    /// TD: of the last payload of each group.
-    delay: Latency,
-    jitter: Jitter,
-    delay_factor: DelayFactor,
-    sequence: Sequence,
-    integrity: Integrity,
+    /// Its latencies are the draft's TD: those of the last payload of each group.
+    payloads: crate::Meter,
     groups: Groups,
 }
 
@@ -40,15 +33,14 @@ impl Meter {
         received_monotonic_us: i64,
     ) -> Result<Stamp, ReadStampError> {
         let stamp = Stamp::read(payload, self.checksum);
-        let stamp = stamp.inspect_err(|&error| self.integrity.submit(error))?;
+        let stamp = stamp.inspect_err(|&error| self.payloads.submit_damaged(error))?;
         let sent_us = i64::try_from(stamp.monotonic_us).unwrap_or(i64::MAX);
-        if self.sequence.submit(stamp.seq, sent_us) != Arrival::Duplicate {
+        let arrival = self.payloads.submit_arrival(stamp.seq, sent_us, received_monotonic_us);
+        if arrival != Arrival::Duplicate {
             self.groups.submit(&stamp);
-            self.jitter.submit(sent_us, received_monotonic_us);
-            self.delay_factor.submit(sent_us, received_monotonic_us);
             if stamp.position.is_last() {
                 let sent_us = stamp.system_time_us(received_system_us);
-                self.delay.submit(sent_us, received_system_us);
+                self.payloads.submit_latency(sent_us, received_system_us);
             }
         }
         Ok(stamp)
@@ -56,26 +48,7 @@ impl Meter {
 
     /// Closes the period and tells how the stream does.
     pub fn report(&mut self) -> Report {
-        let SequenceCounts { received, lost, reordered, reorder_distance, duplicates, restarts } =
-            self.sequence.counts();
-        let payloads = crate::Report {
-            latency_us_min: self.delay.min_us(),
-            latency_us_max: self.delay.max_us(),
-            latency_us_avg: self.delay.average_us(),
-            jitter_us: self.jitter.jitter_us(),
-            delay_factor_us: self.delay_factor.delay_factor_us(),
-            received: received + self.integrity.errors(),
-            lost,
-            reordered,
-            reorder_distance,
-            duplicates,
-            restarts,
-            checksum_errors: self.integrity.checksum_errors,
-            length_errors: self.integrity.length_errors,
-        };
-        self.delay.begin_period();
-        self.delay_factor.begin_period();
-        Report { payloads, groups: self.groups.counts() }
+        Report { payloads: self.payloads.report(), groups: self.groups.counts() }
     }
 }
 
