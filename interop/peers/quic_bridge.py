@@ -1,11 +1,12 @@
 """A bridge between SRT over QUIC and SRT over UDP.
 
-    quic_bridge.py server QUIC_PORT UDP_PORT CERTIFICATE KEY
+    quic_bridge.py server LARGEST QUIC_PORT UDP_PORT CERTIFICATE KEY
         ends the QUIC of callers, and passes their SRT packets on to an SRT listener
-    quic_bridge.py client UDP_PORT QUIC_PORT AUTHORITY NAME
+    quic_bridge.py client LARGEST UDP_PORT QUIC_PORT AUTHORITY NAME
         takes the SRT packets of an SRT caller, and passes them on to a QUIC listener
 
-Each DATAGRAM frame carries one SRT packet (draft-sharabayko-srt-over-quic-00).
+LARGEST is the size of the largest UDP datagram, bytes. Each DATAGRAM frame carries one SRT packet
+(draft-sharabayko-srt-over-quic-00).
 """
 
 import asyncio
@@ -47,13 +48,13 @@ class Unlimited(QuicCongestionControl):
 register_congestion_control("unlimited", Unlimited)
 
 
-def configuration(is_client):
+def configuration(largest, is_client):
     return QuicConfiguration(
         is_client=is_client,
         alpn_protocols=["srt"],
         congestion_control_algorithm="unlimited",
         max_datagram_frame_size=65_535,
-        max_datagram_size=1_400,
+        max_datagram_size=int(largest),
         idle_timeout=10.0,
     )
 
@@ -96,16 +97,16 @@ def udp_to(port):
     return udp
 
 
-async def run_server(quic_port, udp_port, certificate, key):
-    options = configuration(is_client=False)
+async def run_server(largest, quic_port, udp_port, certificate, key):
+    options = configuration(largest, is_client=False)
     options.load_cert_chain(certificate, key)
     protocol = lambda *a, **o: Bridge(*a, udp=lambda: udp_to(int(udp_port)), **o)
     await serve("127.0.0.1", int(quic_port), configuration=options, create_protocol=protocol)
     await asyncio.Event().wait()
 
 
-async def run_client(udp_port, quic_port, authority, name):
-    options = configuration(is_client=True)
+async def run_client(largest, udp_port, quic_port, authority, name):
+    options = configuration(largest, is_client=True)
     options.load_verify_locations(authority)
     options.server_name = name
     udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

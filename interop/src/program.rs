@@ -237,17 +237,17 @@ pub fn emulator(from: u16, to: u16, link: &[&str]) -> Command {
 }
 
 /// The command that bridges between SRT over QUIC and SRT over UDP in this role of QUIC: it waits
-/// on the port `from`, and calls the port `to` of this machine. Its certificate is
-/// [`bridge_certificate`].
-pub fn quic_bridge(role: Role, from: u16, to: u16) -> Command {
+/// on the port `from`, and calls the port `to` of this machine. Its UDP datagrams have up to
+/// `largest` bytes. Its certificate is [`bridge_certificate`].
+pub fn quic_bridge(role: Role, largest: u16, from: u16, to: u16) -> Command {
     let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers");
     let (certificate, key) = bridge_certificate();
     let mut command = Command::new("python3");
     command.arg(peers.join("quic_bridge.py"));
-    let ports = [from, to].map(|port| port.to_string());
+    let numbers = [largest, from, to].map(|number| number.to_string());
     match role {
-        Role::Listener => command.arg("server").args(ports).arg(certificate).arg(key),
-        Role::Caller => command.arg("client").args(ports).arg(certificate).arg("studio.example"),
+        Role::Listener => command.arg("server").args(&numbers).arg(certificate).arg(key),
+        Role::Caller => command.arg("client").args(&numbers).arg(certificate).arg("studio.example"),
     };
     command
 }

@@ -54,6 +54,10 @@ streams! {
     ffmpeg_calls_and_receives_over_quic: Ffmpeg Caller FromUs Quic;
     ffmpeg_listens_and_sends_over_quic: Ffmpeg Listener ToUs Quic;
     ffmpeg_listens_and_receives_over_quic: Ffmpeg Listener FromUs EncryptedQuic;
+    srt_live_transmit_sends_over_a_small_path: SrtLiveTransmit Listener ToUs SmallQuic;
+    srt_live_transmit_receives_over_a_small_path: SrtLiveTransmit Listener FromUs SmallQuic;
+    ffmpeg_calls_and_sends_over_a_small_path: Ffmpeg Caller ToUs SmallQuic;
+    ffmpeg_calls_and_receives_over_a_small_path: Ffmpeg Caller FromUs SmallQuic;
 }
 
 /// A stream between Punctual and a peer.
@@ -72,6 +76,9 @@ enum Carriage {
     Quic,
     /// The same with a passphrase.
     EncryptedQuic,
+    /// The same over a path that carries IP packets of 1280 bytes, which have no room for a payload
+    /// of 1316.
+    SmallQuic,
 }
 
 impl Carriage {
@@ -92,6 +99,7 @@ impl Carriage {
             Role::Caller => trusting(),
             Role::Listener => identified(),
         };
+        let options = &options[usize::from(self == Self::SmallQuic)];
         end.with_scheme("srt+quic").with_options(options)
     }
 
@@ -100,14 +108,16 @@ impl Carriage {
     fn start_path(self, calling: u16, listening: u16, peer: Role, folder: &Folder) -> Vec<Process> {
         let link = |from, to| {
             wait_until_bound(to);
-            let command = emulator(from, to, &["--rtt", "40ms", "--loss", "2%"]);
+            let mtu = if self == Self::SmallQuic { "1280" } else { "1500" };
+            let command = emulator(from, to, &["--rtt", "40ms", "--loss", "2%", "--mtu", mtu]);
             let link = Process::start("link", command, folder);
             wait_until_bound(from);
             link
         };
         let bridge = |role, from, to| {
             wait_until_bound(to);
-            let bridge = Process::start("bridge", quic_bridge(role, from, to), folder);
+            let largest = if self == Self::SmallQuic { 1_200 } else { 1_400 };
+            let bridge = Process::start("bridge", quic_bridge(role, largest, from, to), folder);
             wait_until_bound(from);
             bridge
         };
@@ -126,21 +136,28 @@ impl Carriage {
     }
 }
 
-/// The options of a caller that trusts the bridge's certificate.
-fn trusting() -> &'static str {
-    static OPTIONS: LazyLock<String> = LazyLock::new(|| {
-        format!("ca={}&servername=studio.example", bridge_certificate().0.display())
+/// The options of a caller that trusts the bridge's certificate, over a usual and a small path.
+fn trusting() -> &'static [String; 2] {
+    static OPTIONS: LazyLock<[String; 2]> = LazyLock::new(|| {
+        with_mtu(format!("ca={}&servername=studio.example", bridge_certificate().0.display()))
     });
     &OPTIONS
 }
 
-/// The options of a listener with the certificate that the bridge trusts.
-fn identified() -> &'static str {
-    static OPTIONS: LazyLock<String> = LazyLock::new(|| {
+/// The options of a listener with the certificate that the bridge trusts, over a usual and a small
+/// path.
+fn identified() -> &'static [String; 2] {
+    static OPTIONS: LazyLock<[String; 2]> = LazyLock::new(|| {
         let (certificate, key) = bridge_certificate();
-        format!("cert={}&key={}", certificate.display(), key.display())
+        with_mtu(format!("cert={}&key={}", certificate.display(), key.display()))
     });
     &OPTIONS
+}
+
+/// These options, and the same with a first MTU for small paths.
+fn with_mtu(options: String) -> [String; 2] {
+    let small = format!("{options}&quicmtu=1200");
+    [options, small]
 }
 
 /// Sends the clip over the path at a latency of 250 ms, and checks the stream that arrives.

@@ -11,6 +11,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use punctual_wire::{DataHeader, PeerIp};
 
+use crate::config::Config;
+
 /// The length of an SRT header, of data and control packets, bytes.
 const SRT_HEADER: usize = DataHeader::LEN;
 
@@ -67,6 +69,18 @@ impl Path {
         Self { id, properties: id.usual_properties() }
     }
 
+    /// The MSS that this end offers for the path: the configured one, unless the path is too small
+    /// for the configured payload. Then it is the MSS whose packets the path carries, so that the
+    /// peer, too, sends none that are longer.
+    pub(crate) fn mss(&self, config: &Config) -> usize {
+        match self.properties.largest_datagram {
+            Some(largest) if largest < config.payload_size() + SRT_HEADER => {
+                config.mss().min(largest + self.id.udp_headers())
+            }
+            _ => config.mss(),
+        }
+    }
+
     /// The bytes after the SRT header that fit into a datagram, if both ends agree on `mss`.
     pub(crate) fn packet_room(&self, mss: usize) -> usize {
         let largest = self.properties.largest_datagram.unwrap_or(usize::MAX);
@@ -118,21 +132,22 @@ impl PathId {
 
     /// The default properties, for a path whose properties the carriage has not set.
     pub(crate) const fn usual_properties(self) -> PathProperties {
-        let overhead = match self.0 {
-            Name::Udp(SocketAddr::V6(_)) => UDP_IPV6_OVERHEAD,
-            Name::Udp(SocketAddr::V4(_)) | Name::Numbered(_) => UDP_IPV4_OVERHEAD,
-        };
+        let overhead = self.udp_headers();
         PathProperties { largest_datagram: None, overhead, moves: self.address().is_some() }
     }
 
     /// The largest SRT datagram for an MSS, which includes the headers of IP and UDP on any
     /// carriage.
     pub(crate) const fn datagram_of(self, mss: usize) -> usize {
-        let headers = match self.0 {
+        mss.saturating_sub(self.udp_headers())
+    }
+
+    /// The bytes of the headers of IP and UDP in an MSS.
+    const fn udp_headers(self) -> usize {
+        match self.0 {
             Name::Udp(SocketAddr::V6(_)) => UDP_IPV6_OVERHEAD,
             Name::Udp(SocketAddr::V4(_)) | Name::Numbered(_) => UDP_IPV4_OVERHEAD,
-        };
-        mss.saturating_sub(headers)
+        }
     }
 
     /// Whether a peer can be called on this path.

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use punctual::{Error, Group, Outgoing, Socket};
 
 use crate::endpoint::byte_writer::ByteWriter;
+use crate::endpoint::cut::cut_message;
 use crate::endpoint::datagrams::DatagramWriter;
 use crate::endpoint::recording::Recording;
 use crate::exit::Failure;
@@ -40,12 +41,15 @@ impl Writer {
             Self::File(recording) => recording.write(&mut payloads(batch)).await?,
             Self::Group(group) => {
                 while let Some(message) = batch.front() {
-                    let Outgoing { payload, options } = message.clone().into();
+                    let message: Outgoing = message.clone().into();
+                    let Outgoing { payload, options } = message.clone();
                     match group.send_with(payload, options).await {
                         Ok(()) => {}
-                        Err(Error::Size { size, max }) => tracing::warn!(
-                            "a message of {size} bytes is left out: SRT carries at most {max}"
-                        ),
+                        Err(Error::Size { max, .. }) => {
+                            for Outgoing { payload, options } in fit(message, max) {
+                                group.send_with(payload, options).await?;
+                            }
+                        }
                         Err(error) => return Err(error.into()),
                     }
                     batch.pop_front();
@@ -56,11 +60,12 @@ impl Writer {
                 while !batch.is_empty() {
                     match socket.send_many(batch).await {
                         Ok(_) => {}
-                        Err(Error::Size { size, max }) => {
-                            batch.pop_front();
-                            tracing::warn!(
-                                "a message of {size} bytes is left out: SRT carries at most {max}"
-                            );
+                        Err(Error::Size { max, .. }) => {
+                            let Some(message) = batch.pop_front() else { break };
+                            let mut pieces = fit(message.into(), max);
+                            while !pieces.is_empty() {
+                                socket.send_many(&mut pieces).await?;
+                            }
                         }
                         Err(error) => return Err(error.into()),
                     }
@@ -97,6 +102,22 @@ impl Writer {
         };
         if let Err(error) = closed {
             tracing::debug!("closing: {error}");
+        }
+    }
+}
+
+/// The parts of a message that is too long for a connection with payloads of at most `max` bytes: a
+/// transport stream is cut between its packets, and other messages are left out with a warning.
+fn fit(message: Outgoing, max: usize) -> VecDeque<Outgoing> {
+    let Outgoing { payload, options } = message;
+    match cut_message(&payload, max) {
+        Some(pieces) => pieces.map(|payload| Outgoing { payload, options }).collect(),
+        None => {
+            let size = payload.len();
+            tracing::warn!(
+                "a message of {size} bytes is left out: this connection carries at most {max}"
+            );
+            VecDeque::new()
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::handshake::caller::Caller;
 use crate::handshake::rendezvous::{Rendezvous, TIMEOUT_FACTOR};
 use crate::handshake::repetition::Repetition;
 use crate::handshake::{REPEAT, Step};
-use crate::path::PathId;
+use crate::path::Path;
 
 /// Data packets that are kept if they overtake the end of the handshake.
 const KEPT: usize = 64;
@@ -96,7 +96,7 @@ impl Handshaking {
         &mut self,
         now: Instant,
         config: &Config,
-        path: PathId,
+        path: &Path,
     ) -> Option<(Handshake, SocketId)> {
         if !std::mem::take(&mut self.is_request_due) {
             return None;
@@ -132,10 +132,10 @@ impl Handshaking {
         handshake: &Handshake,
         dest: SocketId,
         config: &Config,
-        path: PathId,
+        path: &Path,
     ) -> Step {
         match &mut self.role {
-            Role::Caller(caller) => caller.handle(now, timestamp, handshake, config),
+            Role::Caller(caller) => caller.handle(now, timestamp, handshake, config, path),
             Role::Rendezvous(rendezvous) => {
                 rendezvous.handle_handshake(handshake, dest);
                 rendezvous.handle(now, timestamp, handshake, config, path)
@@ -144,7 +144,7 @@ impl Handshaking {
     }
 
     /// Takes in another packet, which a peer sends only over an established connection.
-    pub(super) fn handle_traffic(&mut self, config: &Config, path: PathId) -> Step {
+    pub(super) fn handle_traffic(&mut self, config: &Config, path: &Path) -> Step {
         match &mut self.role {
             Role::Caller(_) => Step::Ignore,
             Role::Rendezvous(rendezvous) => rendezvous.handle_traffic(config, path),
@@ -152,7 +152,7 @@ impl Handshaking {
     }
 
     /// Ends the handshake because this end gives it up.
-    pub(super) fn give_up(&self, reason: CloseReason, config: &Config, path: PathId) -> Failed {
+    pub(super) fn give_up(&self, reason: CloseReason, config: &Config, path: &Path) -> Failed {
         match &self.role {
             Role::Caller(caller) => Failed::given_up(reason, None, caller.withdrawal(config, path)),
             Role::Rendezvous(rendezvous) => Failed::new(reason, rendezvous.half_open_peer()),
@@ -198,8 +198,9 @@ mod tests {
     use super::*;
     use crate::chance::Chance;
     use crate::connection::testing::data_header;
+    use crate::path::PathId;
 
-    const PATH: PathId = PathId::numbered(1);
+    const PATH: Path = Path::usual(PathId::numbered(1));
     const SOCKET: SocketId = SocketId::new(5);
 
     fn at(millis: u64) -> Instant {
@@ -215,8 +216,8 @@ mod tests {
     fn a_request_is_sent_at_once_and_repeated_until_the_call_expires() {
         let config = Config::default();
         let mut calling = call(&config);
-        assert!(calling.take_request(at(0), &config, PATH).is_some());
-        assert!(calling.take_request(at(0), &config, PATH).is_none());
+        assert!(calling.take_request(at(0), &config, &PATH).is_some());
+        assert!(calling.take_request(at(0), &config, &PATH).is_none());
         let mut repetitions = 0;
         let reason = loop {
             let now = calling.next_timeout();
@@ -224,7 +225,7 @@ mod tests {
                 assert_eq!(now, at(0) + config.connect_timeout());
                 break reason;
             }
-            repetitions += usize::from(calling.take_request(now, &config, PATH).is_some());
+            repetitions += usize::from(calling.take_request(now, &config, &PATH).is_some());
         };
         assert!(repetitions > 10, "{repetitions}");
         assert!(matches!(reason, CloseReason::ConnectTimeout(_)));
@@ -234,13 +235,13 @@ mod tests {
     fn a_request_in_advance_replaces_the_next_repetition() {
         let config = Config::default();
         let mut calling = call(&config);
-        calling.take_request(at(0), &config, PATH);
+        calling.take_request(at(0), &config, &PATH);
         calling.request_now(at(0), Some(Repetition::STEADY));
         assert!(calling.handle_timeout(at(0), &config).is_ok());
-        calling.take_request(at(0), &config, PATH);
+        calling.take_request(at(0), &config, &PATH);
         let due = calling.next_timeout();
         calling.request_in_advance(at(1));
-        assert!(calling.take_request(at(1), &config, PATH).is_some());
+        assert!(calling.take_request(at(1), &config, &PATH).is_some());
         assert_eq!(calling.next_timeout(), due + REPEAT);
         calling.request_in_advance(at(2));
         assert!(!calling.is_request_due(), "one was sent ahead of its time already");

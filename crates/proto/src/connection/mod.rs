@@ -160,7 +160,7 @@ impl Connection {
         match &mut self.state {
             State::Handshaking(calling) => {
                 calling.keep(header, payload);
-                let step = calling.handle_traffic(&self.config, self.path.id);
+                let step = calling.handle_traffic(&self.config, &self.path);
                 let connects = matches!(step, Step::Connected(..));
                 if connects {
                     self.proceed(now, step);
@@ -178,7 +178,7 @@ impl Connection {
     pub(crate) fn handle_control(&mut self, now: Instant, packet: ControlPacket<'_>) {
         let ControlPacket { timestamp, dest, control } = packet;
         if let State::Handshaking(calling) = &mut self.state {
-            let (config, path) = (&self.config, self.path.id);
+            let (config, path) = (&self.config, &self.path);
             if let Control::Handshake(handshake) = &control {
                 let step = calling.handle_handshake(now, timestamp, handshake, dest, config, path);
                 self.proceed(now, step);
@@ -259,7 +259,7 @@ impl Connection {
     /// Ends the handshake because this end gives it up.
     fn give_up(&mut self, reason: CloseReason) {
         if let State::Handshaking(calling) = &self.state {
-            self.fail(calling.give_up(reason, &self.config, self.path.id));
+            self.fail(calling.give_up(reason, &self.config, &self.path));
         }
     }
 
@@ -310,7 +310,7 @@ impl Connection {
         let handshake = match &mut self.state {
             State::Established(live) => return live.write_datagrams(&mut out, &mut self.signals),
             State::Handshaking(calling) => calling
-                .take_request(now, &self.config, self.path.id)
+                .take_request(now, &self.config, &self.path)
                 .map(|(request, dest)| (Control::Handshake(Box::new(request)), dest)),
             State::Failed(failed) => failed.take_refusal(),
         };

@@ -289,13 +289,12 @@ impl Endpoint {
         }
         let socket_id = self.draw_socket_id();
         let mut tools = KeyTools { chance: &mut self.chance, cache: &mut self.keks };
-        let path = waiting.path;
-        match waiting.proposal.accept(&config, socket_id, path, membership, &mut tools) {
+        let path = self.paths.get(waiting.path);
+        match waiting.proposal.accept(&config, socket_id, &path, membership, &mut tools) {
             Ok((response, negotiated)) => {
                 let conclusion = &waiting.proposal.conclusion;
                 let caller = (waiting.path, conclusion.socket_id, conclusion.isn);
-                let mut connection =
-                    Connection::accepted(now, self.paths.get(path), config, negotiated, response);
+                let mut connection = Connection::accepted(now, path, config, negotiated, response);
                 if let Some(membership) = membership {
                     connection.join_group(membership);
                 }

@@ -11,7 +11,7 @@ use crate::chance::Chance;
 use crate::config::Config;
 use crate::error::CloseReason;
 use crate::group::Membership;
-use crate::path::PathId;
+use crate::path::Path;
 
 /// The extension field of an induction request: a datagram socket, as in UDT.
 const UDT_DATAGRAM: u16 = 2;
@@ -50,7 +50,7 @@ impl Caller {
     }
 
     /// The request to be sent or repeated now.
-    pub(crate) fn request(&mut self, now: Instant, config: &Config, path: PathId) -> Handshake {
+    pub(crate) fn request(&mut self, now: Instant, config: &Config, path: &Path) -> Handshake {
         let mark = match &mut self.phase {
             Phase::Induction(requests) => requests.send(now),
             Phase::Conclusion { .. } => 0,
@@ -68,7 +68,7 @@ impl Caller {
 
     /// The rejection that informs the listener that this end has given up; `None` if the listener
     /// cannot have seen a conclusion.
-    pub(crate) fn withdrawal(&self, config: &Config, path: PathId) -> Option<Box<Handshake>> {
+    pub(crate) fn withdrawal(&self, config: &Config, path: &Path) -> Option<Box<Handshake>> {
         let Phase::Conclusion { cookie, .. } = self.phase else { return None };
         Some(Box::new(Handshake {
             version: 5,
@@ -86,6 +86,7 @@ impl Caller {
         timestamp: Timestamp,
         answer: &Handshake,
         config: &Config,
+        path: &Path,
     ) -> Step {
         match (&mut self.phase, answer.request) {
             (_, HandshakeRequest::Rejection(reason)) => {
@@ -100,7 +101,8 @@ impl Caller {
             (Phase::Conclusion { .. }, HandshakeRequest::Induction) => Step::Ignore,
             (Phase::Conclusion { offer, .. }, HandshakeRequest::Conclusion) => {
                 let base = TimeBase { arrival: now, timestamp };
-                match conclude(offer, self.membership.as_deref(), self.isn, base, answer, config) {
+                let fixed = FixedPart::new(answer, self.isn, base, path.mss(config));
+                match conclude(offer, self.membership.as_deref(), fixed, answer, config) {
                     Ok(negotiated) => Step::Connected(Box::new(negotiated), None),
                     Err(reason) => {
                         Step::Failed(CloseReason::Incompatible(reason), Some(answer.socket_id))
@@ -127,25 +129,25 @@ impl Caller {
         Step::Request(Some(pace))
     }
 
-    fn induction(&self, mark: u32, config: &Config, path: PathId) -> Handshake {
+    fn induction(&self, mark: u32, config: &Config, path: &Path) -> Handshake {
         Handshake {
             version: 4,
             encryption: 0,
             extension_field: UDT_DATAGRAM,
             isn: self.isn,
-            mss: wire_mss(config),
+            mss: wire_mss(config, path),
             // The mark is subtracted here: the listener returns the value, and uses the flow window
             // of the conclusion.
             flow_window: wire_window(config).saturating_sub(mark),
             request: HandshakeRequest::Induction,
             socket_id: self.socket_id,
             cookie: 0,
-            peer_ip: path.peer_ip(),
+            peer_ip: path.id.peer_ip(),
             extensions: Vec::new(),
         }
     }
 
-    fn conclusion(&self, cookie: u32, offer: &Offer, config: &Config, path: PathId) -> Handshake {
+    fn conclusion(&self, cookie: u32, offer: &Offer, config: &Config, path: &Path) -> Handshake {
         let mut conclusion = Handshake {
             version: 5,
             encryption: offer.encryption(),
@@ -162,15 +164,13 @@ impl Caller {
 fn conclude(
     offer: &mut Offer,
     membership: Option<&Membership>,
-    isn: SeqNo,
-    base: TimeBase,
+    fixed: FixedPart,
     answer: &Handshake,
     config: &Config,
 ) -> Result<Negotiated, RejectReason> {
     if answer.version != 5 || answer.mss > MAX_MSS {
         return Err(RejectReason::ROGUE);
     }
-    let fixed = FixedPart::new(answer, isn, base, config);
     let blocks = Blocks::read(answer);
     let mut negotiated = offer.conclude(&blocks, fixed, config)?;
     if let Some(membership) = membership {

@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::endpoint::KeyDerivation;
 use crate::event::IncomingId;
 use crate::group::Membership;
-use crate::path::PathId;
+use crate::path::{Path, PathId};
 
 /// A caller's conclusion that passed the checks and waits for the application's answer.
 #[derive(Clone, Debug)]
@@ -82,13 +82,13 @@ impl Proposal {
         &self,
         config: &Config,
         socket_id: SocketId,
-        path: PathId,
+        path: &Path,
         membership: Option<&Membership>,
         tools: &mut KeyTools<'_>,
     ) -> Result<(Handshake, Negotiated), RejectReason> {
         // Both directions begin with the caller's number: a libsrt caller requires it.
         let isn = self.conclusion.isn;
-        let fixed = FixedPart::new(&self.conclusion, isn, self.base, config);
+        let fixed = FixedPart::new(&self.conclusion, isn, self.base, path.mss(config));
         let (mut answer, mut negotiated) = self.request.accept(fixed, config, tools)?;
         match (self.request.group(), membership) {
             (None, None) => {}
@@ -103,12 +103,12 @@ impl Proposal {
             encryption: negotiated.cipher().map_or(0, |(_, length)| length.field()),
             extension_field: 0,
             isn,
-            mss: wire_mss(config).min(self.conclusion.mss),
+            mss: wire_mss(config, path).min(self.conclusion.mss),
             flow_window: wire_window(config),
             request: HandshakeRequest::Conclusion,
             socket_id,
             cookie: self.conclusion.cookie,
-            peer_ip: path.peer_ip(),
+            peer_ip: path.id.peer_ip(),
             extensions: Vec::new(),
         };
         answer.write(&mut response);

@@ -22,7 +22,7 @@ use super::{MAX_MSS, Negotiated, REPEAT, Step};
 use crate::chance::Chance;
 use crate::config::Config;
 use crate::error::CloseReason;
-use crate::path::PathId;
+use crate::path::Path;
 
 /// The connect timeout is multiplied by this factor, since two ends are rarely started at the same
 /// moment.
@@ -174,7 +174,7 @@ impl Rendezvous {
     }
 
     /// The handshake that is sent and repeated in this state, and its destination socket.
-    pub(crate) fn request(&self, config: &Config, path: PathId) -> (Handshake, SocketId) {
+    pub(crate) fn request(&self, config: &Config, path: &Path) -> (Handshake, SocketId) {
         let request = match self.reply {
             Reply::Wave => HandshakeRequest::WaveAHand,
             Reply::Agreement => HandshakeRequest::Agreement,
@@ -185,12 +185,12 @@ impl Rendezvous {
             encryption: config.key_length().map_or(0, KeyLength::field),
             extension_field: 0,
             isn: self.isn,
-            mss: wire_mss(config),
+            mss: wire_mss(config, path),
             flow_window: wire_window(config),
             request,
             socket_id: self.socket_id,
             cookie: self.cookie,
-            peer_ip: path.peer_ip(),
+            peer_ip: path.id.peer_ip(),
             extensions: Vec::new(),
         };
         let Some(peer) = &self.peer else { return (handshake, SocketId::LISTENER) };
@@ -217,7 +217,7 @@ impl Rendezvous {
         timestamp: Timestamp,
         handshake: &Handshake,
         config: &Config,
-        path: PathId,
+        path: &Path,
     ) -> Step {
         if let HandshakeRequest::Rejection(reason) = handshake.request {
             return Step::Failed(CloseReason::Rejected(reason), None);
@@ -237,7 +237,7 @@ impl Rendezvous {
         let base = TimeBase { arrival: now, timestamp };
         let result = match (reply, received) {
             (Reply::Refusal, _) => Err(RejectReason::ROGUE),
-            (_, WithTerms) => self.take_terms(state, blocks, handshake, base, config),
+            (_, WithTerms) => self.take_terms(state, blocks, handshake, base, config, path),
             _ => Ok(None),
         };
         match result {
@@ -247,7 +247,7 @@ impl Rendezvous {
     }
 
     /// Handles a packet that only an established peer sends.
-    pub(crate) fn handle_traffic(&mut self, config: &Config, path: PathId) -> Step {
+    pub(crate) fn handle_traffic(&mut self, config: &Config, path: &Path) -> Step {
         match self.reaction(Traffic) {
             Some((state, reply)) => self.enter(state, reply, None, config, path),
             None => Step::Ignore,
@@ -318,11 +318,12 @@ impl Rendezvous {
         handshake: &Handshake,
         base: TimeBase,
         config: &Config,
+        path: &Path,
     ) -> Result<Option<Box<Negotiated>>, RejectReason> {
         let fixed = FixedPart {
             // Each end has its own cookie.
             cookie: self.cookie ^ handshake.cookie,
-            ..FixedPart::new(handshake, self.isn, base, config)
+            ..FixedPart::new(handshake, self.isn, base, path.mss(config))
         };
         match self.peer.as_mut().map(|peer| &mut peer.role) {
             Some(Role::Initiator(offer)) if next == Connected => {
@@ -362,7 +363,7 @@ impl Rendezvous {
         reply: Reply,
         concluded: Option<Box<Negotiated>>,
         config: &Config,
-        path: PathId,
+        path: &Path,
     ) -> Step {
         self.state = state;
         if state != Connected {

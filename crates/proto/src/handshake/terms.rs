@@ -20,6 +20,7 @@ use crate::endpoint::KeyDerivation;
 use crate::event::IncomingId;
 use crate::filter::{Fec, FilterConfig};
 use crate::group::GroupOffer;
+use crate::path::Path;
 
 /// The version that this implementation announces: 1.5.5, whose live mode it implements.
 pub(crate) const SRT_VERSION: u32 = 0x01_05_05;
@@ -121,13 +122,14 @@ pub(crate) struct FixedPart {
 }
 
 impl FixedPart {
-    /// The terms by the peer's handshake, with `send_isn` as this end's first sequence number.
-    pub(crate) fn new(peer: &Handshake, send_isn: SeqNo, base: TimeBase, config: &Config) -> Self {
+    /// The terms by the peer's handshake, with `send_isn` as this end's first sequence number and
+    /// `mss` as the MSS that this end offers.
+    pub(crate) fn new(peer: &Handshake, send_isn: SeqNo, base: TimeBase, mss: usize) -> Self {
         Self {
             peer_socket_id: peer.socket_id,
             send_isn,
             receive_isn: peer.isn,
-            mss: config.mss().min(peer.mss as usize),
+            mss: mss.min(peer.mss as usize),
             peer_flow_window: peer.flow_window,
             cookie: peer.cookie,
             base,
@@ -497,8 +499,9 @@ fn millis(duration: Duration) -> u16 {
     u16::try_from(duration.as_millis()).unwrap_or(u16::MAX)
 }
 
-pub(crate) fn wire_mss(config: &Config) -> u32 {
-    u32::try_from(config.mss()).unwrap_or(MAX_MSS)
+/// The MSS that this end offers for `path`.
+pub(crate) fn wire_mss(config: &Config, path: &Path) -> u32 {
+    u32::try_from(path.mss(config)).unwrap_or(MAX_MSS)
 }
 
 pub(crate) fn wire_window(config: &Config) -> u32 {

@@ -57,13 +57,18 @@ impl Carriage {
 
     /// A connection between the two ends.
     fn connected(config: &Config) -> Self {
-        let mut carriage = Self::new();
+        Self::new().connect(config)
+    }
+
+    /// Calls the listener.
+    fn connect(mut self, config: &Config) -> Self {
+        let carriage = &mut self;
         carriage.ends[LISTENER].listen(Some(config.clone()));
         let call = carriage.ends[CALLER].connect(carriage.now, PATHS[CALLER], config.clone());
         carriage.ids[CALLER] = Some(call.expect("a path can be called"));
         carriage.run_for(MS(100));
         assert!(carriage.ids[LISTENER].is_some(), "the call was accepted");
-        carriage
+        self
     }
 
     fn set_largest(&mut self, largest: usize) {
@@ -80,7 +85,11 @@ impl Carriage {
     }
 
     fn max_payload(&self) -> usize {
-        self.ends[CALLER].info(self.id(CALLER)).expect("a connection").max_payload
+        self.max_payload_of(CALLER)
+    }
+
+    fn max_payload_of(&self, end: usize) -> usize {
+        self.ends[end].info(self.id(end)).expect("a connection").max_payload
     }
 
     fn send(&mut self, message: Vec<u8>) -> Result<(), SendError> {
@@ -217,6 +226,24 @@ fn a_stream_survives_a_carriage_that_drops_oversized_packets() {
     let statistics = carriage.ends[CALLER].statistics(carriage.now, carriage.id(CALLER));
     let counted = statistics.expect("a connection").packets_oversized;
     assert_eq!(counted, carriage.handed_back.len() as u64);
+}
+
+/// Only the caller's carriage knows its largest datagram: an end of another implementation learns
+/// it from the MSS.
+#[test]
+fn both_ends_agree_on_a_payload_that_the_smaller_path_carries() {
+    for (largest, agreed) in [(1_150, 1_134), (1_332, 1_316), (1_400, 1_316)] {
+        for (small, large) in [(CALLER, LISTENER), (LISTENER, CALLER)] {
+            let mut carriage = Carriage::new();
+            carriage.set_largest(largest);
+            let properties =
+                PathProperties { largest_datagram: None, overhead: OVERHEAD, moves: false };
+            carriage.ends[large].set_path(carriage.now, PATHS[large], properties);
+            let carriage = carriage.connect(&live());
+            assert_eq!(carriage.max_payload_of(small), agreed);
+            assert_eq!(carriage.max_payload_of(large), agreed);
+        }
+    }
 }
 
 #[test]
