@@ -15,7 +15,7 @@ use punctual_stats::{
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::args::{StatsArgs, StatsFormat};
-use crate::endpoint::{Row, SrtEnd};
+use crate::endpoint::{Row, StatsEnd};
 use crate::exit::Failure;
 use crate::last_rows::LastRows;
 use crate::timepoint::timepoint;
@@ -58,31 +58,32 @@ impl StatsFiles {
         }))
     }
 
-    /// Runs `work`, and meanwhile writes a row for `socket` once a period, and a last one at the
-    /// end.
-    pub(crate) async fn observe<T>(&self, socket: &SrtEnd, work: impl Future<Output = T>) -> T {
+    /// Runs `work`, and meanwhile writes a row for `end` once a period, and a last one at its end.
+    pub(crate) async fn observe<T>(&self, end: &StatsEnd, work: impl Future<Output = T>) -> T {
         let mut work = std::pin::pin!(work);
         let mut ticks = interval_at(Instant::now() + self.period, self.period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut before = HashMap::new();
+        let mut had_rows = false;
         loop {
             tokio::select! {
                 biased;
                 result = &mut work => {
-                    let total = socket.statistics();
-                    let carried = total.packets_sent + total.packets_received > 0;
-                    let had_rows = !before.is_empty();
-                    self.last_rows.write(had_rows, carried, || self.rows(socket, &mut before));
+                    let carried = end.has_carried();
+                    self.last_rows.write(had_rows, carried, || self.rows(end, &mut before));
                     return result;
                 }
-                _ = ticks.tick() => self.rows(socket, &mut before),
+                _ = ticks.tick() => {
+                    had_rows = true;
+                    self.rows(end, &mut before);
+                }
             }
         }
     }
 
-    fn rows(&self, end: &SrtEnd, before: &mut HashMap<u32, Statistics>) {
+    fn rows(&self, end: &StatsEnd, before: &mut HashMap<u32, Statistics>) {
         let rows: Vec<(u32, u16, String, Sample)> = end
-            .rows()
+            .srt_rows()
             .into_iter()
             .map(|Row { id, weight, peer, statistics: total, quic }| {
                 let interval = total.since(before.get(&id).unwrap_or(&Statistics::default()));
@@ -94,6 +95,9 @@ impl StatsFiles {
         if let Some(file) = &self.quic {
             for (id, _, _, Sample { quic, .. }) in &rows {
                 quic.iter().for_each(|quic| file.write(&quic_csv_row(&now, *id, quic)));
+            }
+            if let Some((id, quic)) = end.bare_quic() {
+                file.write(&quic_csv_row(&now, id, &quic));
             }
         }
         if let Some(file) = &self.srt {

@@ -17,6 +17,7 @@ mod recording;
 mod resolve;
 pub(crate) mod srt;
 mod srt_end;
+mod stats_end;
 mod tcp;
 mod udp;
 mod writer;
@@ -32,6 +33,7 @@ pub(crate) use reader::Reader;
 pub(crate) use recording::{Existing, is_same_file};
 pub(crate) use resolve::resolve;
 pub(crate) use srt_end::{Row, SrtEnd};
+pub(crate) use stats_end::StatsEnd;
 pub(crate) use writer::Writer;
 
 /// An open end: one connection to a peer, one UDP socket, one file.

@@ -1,4 +1,4 @@
-//! SRT over QUIC: the hash of a listener's certificate, and the statistics of QUIC.
+//! QUIC: the hash of a listener's certificate, and statistics.
 //!
 //! Without the feature `quic` there is none of it.
 
@@ -28,8 +28,9 @@ pub(crate) fn of_link(link: &LinkReport) -> Option<QuicStatistics> {
     link.quic.as_ref().map(statistics)
 }
 
+/// The statistics of a QUIC connection.
 #[cfg(feature = "quic")]
-fn statistics(info: &punctual::quic::QuicInfo) -> QuicStatistics {
+pub(crate) fn statistics(info: &punctual::quic::QuicInfo) -> QuicStatistics {
     QuicStatistics {
         peer: info.remote,
         protocol: info.protocol.map_or("", punctual::quic::Protocol::name),

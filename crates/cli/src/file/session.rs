@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::progress::ShownProgress;
 use super::retry::Retries;
 use crate::args::StatsArgs;
-use crate::endpoint::{SrtEnd, srt};
+use crate::endpoint::{SrtEnd, StatsEnd, srt};
 use crate::exit::Failure;
 use crate::stats::StatsFiles;
 use crate::stop::Stop;
@@ -125,7 +125,10 @@ impl Sessions {
         // A transfer that is stopped gets its last row of statistics too.
         let carried = stop.or(transfer.carry(&socket));
         let done = match &self.stats {
-            Some(stats) => stats.observe(&SrtEnd::Socket(socket.clone()), carried).await,
+            Some(stats) => {
+                let end = StatsEnd::Srt(SrtEnd::Socket(socket.clone()));
+                stats.observe(&end, carried).await
+            }
             None => carried.await,
         };
         done.unwrap_or_else(|| Err(self.stopped()))

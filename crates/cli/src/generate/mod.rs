@@ -65,8 +65,8 @@ impl Streams for Generate {
     /// Sends one stream over one connection.
     async fn carry(self: Arc<Self>, uri: Uri, connection: Connection) -> Result<(), Failure> {
         let watch = self.live.watch(&uri, &connection, Way::Out);
-        let result = match (&self.stats, connection.socket.clone()) {
-            (Some(stats), Some(socket)) => stats.observe(&socket, self.stream(connection)).await,
+        let result = match (&self.stats, connection.stats_end()) {
+            (Some(stats), Some(end)) => stats.observe(&end, self.stream(connection)).await,
             _ => self.stream(connection).await,
         };
         drop(watch);

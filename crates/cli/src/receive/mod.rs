@@ -58,13 +58,13 @@ impl Streams for Receive {
     async fn carry(self: Arc<Self>, uri: Uri, connection: Connection) -> Result<(), Failure> {
         let watch = self.live.watch(&uri, &connection, Way::In);
         let measurement = Measurement::new(connection.id, &self.args.metrics);
-        let socket = connection.socket.clone();
+        let end = connection.stats_end();
         let mut work: Work<'_> = Box::pin(self.stream(connection, &measurement));
         if let Some(metrics) = &self.metrics {
             work = Box::pin(metrics.observe(&measurement, work));
         }
-        let result = match (&self.stats, &socket) {
-            (Some(stats), Some(socket)) => stats.observe(socket, work).await,
+        let result = match (&self.stats, &end) {
+            (Some(stats), Some(end)) => stats.observe(end, work).await,
             _ => work.await,
         };
         drop(watch);

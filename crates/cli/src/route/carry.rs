@@ -38,7 +38,8 @@ impl Flow {
         shared: &Shared,
     ) -> Result<Ended, Failure> {
         let watch = shared.live.watch(uri, &connection, self.way);
-        let Connection { mut reader, mut writer, socket, traffic, .. } = connection;
+        let end = connection.stats_end();
+        let Connection { mut reader, mut writer, traffic, .. } = connection;
         let Self { way, inbox, outbox } = self;
         let (read_traffic, write_traffic) = match way {
             Way::In => (Some(&*traffic), None),
@@ -59,8 +60,8 @@ impl Flow {
             writer.close().await;
             ended
         };
-        let ended = match (&shared.stats, &socket) {
-            (Some(stats), Some(socket)) => stats.observe(socket, work).await,
+        let ended = match (&shared.stats, &end) {
+            (Some(stats), Some(end)) => stats.observe(end, work).await,
             _ => work.await,
         };
         drop(watch);

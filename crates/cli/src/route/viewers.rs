@@ -232,7 +232,8 @@ async fn attend(
     shared: Arc<Shared>,
 ) {
     let watch = shared.live.watch_as(&name, &connection, Way::Out);
-    let Connection { mut reader, mut writer, socket, .. } = connection;
+    let end = connection.stats_end();
+    let Connection { mut reader, mut writer, .. } = connection;
     let read = async {
         let mut messages = Vec::new();
         while matches!(reader.read(&mut messages).await, Ok(true)) {
@@ -248,8 +249,8 @@ async fn attend(
             writer.close().await;
         }
     };
-    match (&shared.stats, &socket) {
-        (Some(stats), Some(socket)) => stats.observe(socket, work).await,
+    match (&shared.stats, &end) {
+        (Some(stats), Some(end)) => stats.observe(end, work).await,
         _ => work.await,
     }
     drop(watch);

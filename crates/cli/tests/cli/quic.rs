@@ -57,19 +57,30 @@ fn a_caller_refuses_an_unknown_certificate_and_names_the_remedy() {
 
 #[test]
 fn messages_without_srt_arrive_in_each_way_that_quic_can_carry_them() {
-    for carry in ["datagrams", "streams", "stream"] {
+    for (carry, counted) in [("datagrams", "dgramSent"), ("streams", "msgSent"), ("stream", "")] {
+        let folder = Folder::new(&format!("quic-{carry}"));
+        let [sent, arrived] = ["sent.csv", "arrived.csv"].map(|name| folder.file(name));
         let port = free_port();
-        let mut receiver =
-            Program::start(&["receive", &format!("quic://127.0.0.1:{port}?listen=1")]);
+        let uri = format!("quic://127.0.0.1:{port}?listen=1");
+        let mut receiver = Program::start(&["receive", &uri, "--quicstats", &arrived]);
         receiver.wait_for("certhash=");
         let hash = hash(receiver.heard());
         let uri = format!("quic://127.0.0.1:{port}?carry={carry}&certhash={hash}");
-        let generator = run(&["generate", &uri, "--sendrate", "5Mbps", "--num", "300"], b"");
+        let options = ["--sendrate", "5Mbps", "--num", "300", "--quicstats", &sent];
+        let generator = run(&[&["generate", &uri][..], &options].concat(), b"");
         assert_eq!(generator.code, Some(0), "{}", generator.stderr);
         let said = format!("(QUIC, punctual-{carry})");
         assert!(generator.stderr.contains(&said), "{}", generator.stderr);
         let received = receiver.end();
         assert!(received.stderr.contains("received 300 messages"), "{}", received.stderr);
+        for file in [sent, arrived] {
+            let rows = rows(&std::fs::read_to_string(&file).unwrap());
+            let last = rows.last().expect("a row at the end");
+            assert_eq!(last["protocol"], format!("punctual-{carry}"));
+            if file.ends_with("sent.csv") && !counted.is_empty() {
+                assert_eq!(last[counted], "300", "{last:?}");
+            }
+        }
     }
 }
 

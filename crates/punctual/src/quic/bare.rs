@@ -197,14 +197,14 @@ impl QuicConnection {
         self.inner.handle.act(|state, now| state.endpoint.close(now, id, 0, "the end"));
     }
 
-    /// The protocol that both ends speak; `None` after the end.
+    /// The protocol that both ends speak.
     pub fn protocol(&self) -> Option<Protocol> {
         self.info()?.protocol
     }
 
-    /// The state and the statistics of the connection; `None` after its end.
+    /// The state and the statistics of the connection, after its end those at its end.
     pub fn info(&self) -> Option<ConnectionInfo> {
-        self.inner.handle.act(|state, _| state.endpoint.info(self.inner.id))
+        self.inner.handle.act(|state, _| state.info(self.inner.id))
     }
 
     /// The local address.

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use bytes::{Bytes, BytesMut};
 use punctual_io::{ReceiveBuffers, Room, Timer, UdpSocket};
 use punctual_proto::WakeUp;
-use punctual_quic::{CloseReason, ConnectionId, Endpoint, EndpointConfig, Event, TransportConfig};
+use punctual_quic::{
+    CloseReason, ConnectionId, ConnectionInfo, Endpoint, EndpointConfig, Event, TransportConfig,
+};
 use punctual_units::Instant;
 use tokio::sync::Notify;
 
@@ -93,6 +95,8 @@ struct Connection {
     /// Messages that had arrived when the connection ended.
     rest: VecDeque<Bytes>,
     closed: Option<CloseReason>,
+    /// Its state and statistics when it ended.
+    last_info: Option<ConnectionInfo>,
 }
 
 impl Handle {
@@ -175,6 +179,12 @@ impl State {
         }
     }
 
+    /// The state and the statistics of a connection, after its end those at its end.
+    pub(super) fn info(&self, id: ConnectionId) -> Option<ConnectionInfo> {
+        let kept = || self.connections.get(&id)?.last_info.clone();
+        self.endpoint.info(id).or_else(kept)
+    }
+
     /// Whether a connection has room for a message on a stream. If not, its signal comes when it
     /// has.
     pub(super) fn has_room(&mut self, id: ConnectionId) -> bool {
@@ -220,6 +230,7 @@ impl State {
             Event::Closed(_, reason) => {
                 if let Some(connection) = self.connections.get_mut(&id) {
                     connection.closed = Some(reason);
+                    connection.last_info = self.endpoint.info(id);
                 }
             }
             _ => {}

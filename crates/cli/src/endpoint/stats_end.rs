@@ -1,0 +1,60 @@
+//! The ends of a stream that have statistics.
+
+use punctual_stats::QuicStatistics;
+
+use crate::endpoint::{Connection, Row, SrtEnd};
+
+/// An end with statistics.
+pub(crate) enum StatsEnd {
+    /// An SRT connection or a group.
+    Srt(SrtEnd),
+    /// A QUIC connection without SRT, with its number in reports.
+    #[cfg(feature = "quic")]
+    Quic(u32, punctual::quic::QuicConnection),
+}
+
+impl Connection {
+    /// The end whose statistics this connection has; `None` for files, pipes, TCP and UDP.
+    pub(crate) fn stats_end(&self) -> Option<StatsEnd> {
+        #[cfg(feature = "quic")]
+        if let crate::endpoint::Writer::Quic(connection) = &self.writer {
+            let id = u32::try_from(self.id).unwrap_or(u32::MAX);
+            return Some(StatsEnd::Quic(id, connection.clone()));
+        }
+        self.socket.clone().map(StatsEnd::Srt)
+    }
+}
+
+impl StatsEnd {
+    /// Whether it has carried anything.
+    pub(crate) fn has_carried(&self) -> bool {
+        match self {
+            Self::Srt(end) => {
+                let total = end.statistics();
+                total.packets_sent + total.packets_received > 0
+            }
+            #[cfg(feature = "quic")]
+            Self::Quic(_, connection) => connection.info().is_some(),
+        }
+    }
+
+    /// The statistics of SRT: a row for the whole, and one for each link of a group.
+    pub(crate) fn srt_rows(&self) -> Vec<Row> {
+        match self {
+            Self::Srt(end) => end.rows(),
+            #[cfg(feature = "quic")]
+            Self::Quic(..) => Vec::new(),
+        }
+    }
+
+    /// The statistics of a QUIC connection without SRT, with its number.
+    pub(crate) fn bare_quic(&self) -> Option<(u32, QuicStatistics)> {
+        match self {
+            Self::Srt(_) => None,
+            #[cfg(feature = "quic")]
+            Self::Quic(id, connection) => {
+                Some((*id, crate::endpoint::quic::statistics(&connection.info()?)))
+            }
+        }
+    }
+}
