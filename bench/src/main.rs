@@ -9,6 +9,8 @@
 
 #![forbid(unsafe_code)]
 
+mod calls;
+mod datagrams;
 mod flood;
 mod hot_path;
 mod libsrt;
@@ -30,6 +32,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::calls::Calls;
+use crate::datagrams::Datagrams;
 use crate::flood::Flood;
 use crate::pair::Pairs;
 use crate::report::Row;
@@ -68,6 +72,15 @@ enum Command {
     /// Complete handshakes in masses.
     #[command(hide = true)]
     Flood(Flood),
+    /// Calls that stay connected.
+    #[command(hide = true)]
+    Calls(Calls),
+    /// The sender of bare QUIC datagrams.
+    #[command(hide = true)]
+    SendDatagrams(Datagrams),
+    /// The receiver of bare QUIC datagrams.
+    #[command(hide = true)]
+    ReceiveDatagrams(Datagrams),
     /// Two endpoints in virtual time, for callgrind.
     #[command(hide = true)]
     HotPath { messages: u64, lose_each: u64 },
@@ -96,6 +109,9 @@ fn main() -> ExitCode {
         Command::Send(traffic) => send::run(&traffic),
         Command::Receive(traffic) => receive::run(&traffic),
         Command::Flood(attack) => flood::run(&attack),
+        Command::Calls(made) => calls::run(&made),
+        Command::SendDatagrams(run) => datagrams::send(&run),
+        Command::ReceiveDatagrams(run) => datagrams::receive(&run),
         Command::HotPath { messages, lose_each } => hot_path::run(messages, lose_each),
         Command::World(scene) => world::run(scene),
         Command::WorldGrid { first } => world::grid(first),

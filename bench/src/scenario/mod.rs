@@ -13,6 +13,8 @@ mod instructions;
 mod memory;
 mod program;
 mod quic;
+mod quic_calls;
+mod quic_datagrams;
 mod rate;
 mod simulation;
 mod streams;

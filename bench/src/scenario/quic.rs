@@ -1,8 +1,9 @@
-//! SRT over QUIC beside SRT over UDP, both Punctual's, one right after the other.
+//! SRT over QUIC beside SRT over UDP, both Punctual's, one right after the other; and bare QUIC
+//! datagrams beside quinn's.
 
 use std::fs;
 
-use super::{Bench, LARGE_UDP_BUFFER, NO_PACING, demand_held, timing};
+use super::{Bench, LARGE_UDP_BUFFER, NO_PACING, demand_held, quic_calls, quic_datagrams, timing};
 use crate::Result;
 use crate::libsrt::Tuning;
 use crate::pair::{Implementation, Outcome};
@@ -24,6 +25,8 @@ pub(super) async fn run(bench: &mut Bench) -> Vec<Row> {
         rows.push(row(what, "×", Target::AtMost(3.0), samples));
     }
     rows.extend(times(bench).await);
+    rows.push(quic_datagrams::run(bench).await);
+    rows.extend(quic_calls::run(bench).await);
     rows
 }
 
