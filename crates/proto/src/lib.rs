@@ -94,6 +94,7 @@ mod mode;
 mod option;
 mod path;
 mod seq_ring;
+mod seq_run;
 mod seq_set;
 mod statistics;
 mod stream_id;

@@ -5,6 +5,7 @@ use punctual_wire::{MsgNo, Position, SeqNo};
 
 use super::tsbpd::{PeerTime, Tsbpd};
 use crate::seq_ring::SeqRing;
+use crate::seq_run::SeqRun;
 use crate::seq_set::SeqSet;
 
 /// A packet that waits for its delivery.
@@ -91,6 +92,8 @@ pub(crate) struct ReceiveBuffer {
     gone: SeqSet,
     /// Those of them that were delivered out of order.
     read_ahead: SeqSet,
+    /// The missing and gone numbers from the first missing one on.
+    gap: SeqRun,
 }
 
 impl ReceiveBuffer {
@@ -106,6 +109,7 @@ impl ReceiveBuffer {
             given_up: 0,
             gone: SeqSet::default(),
             read_ahead: SeqSet::default(),
+            gap: SeqRun::default(),
         }
     }
 
@@ -173,6 +177,7 @@ impl ReceiveBuffer {
                 let stored_already = self.ring.get(seq).is_some();
                 return if stored_already { Insert::Duplicate } else { Insert::Belated };
             }
+            self.gap.removed(seq, self.missing.first_from(self.head));
             self.store(seq, stored);
             return Insert::Filled;
         }
@@ -259,9 +264,13 @@ impl ReceiveBuffer {
 
     /// The first packet after a missing one: when it is due, the missing one is too late.
     pub(crate) fn first_behind_gap(&self) -> Option<(SeqNo, &Stored)> {
-        let missing = self.missing.first_from(self.head)?;
-        // Dropped packets after a gap exist only after a DROPREQ for a range in the middle.
-        let seq = self.missing.first_outside(&self.gone, missing);
+        let Some(missing) = self.missing.first_from(self.head) else {
+            self.gap.clear();
+            return None;
+        };
+        let is_absent = |seq| self.missing.contains(seq) || self.gone.contains(seq);
+        let search = |seq| self.missing.first_outside(&self.gone, seq);
+        let seq = self.gap.end(missing, is_absent, search);
         let stored = self.ring.get(seq).filter(|_| seq.is_before(self.end))?;
         Some((seq, stored))
     }
@@ -497,6 +506,9 @@ mod tests {
                 if matches!(outcome, Insert::Newest { .. } | Insert::Filled) {
                     prop_assert!(held.insert(offset, ()).is_none());
                 }
+                let missing = buffer.acknowledged().distance_from(isn).unsigned_abs();
+                let behind = held.range(missing..).next().map(|(&offset, ())| isn.plus(offset));
+                prop_assert_eq!(buffer.first_behind_gap().map(|(seq, _)| seq), behind);
                 if skip && let Some((seq, _)) = buffer.first_behind_gap() {
                     buffer.give_up_before(seq);
                 }

@@ -6,6 +6,7 @@ use punctual_units::Instant;
 use punctual_wire::{DropRequest, MsgNo, Position, SeqNo};
 
 use crate::seq_ring::SeqRing;
+use crate::seq_run::SeqRun;
 use crate::seq_set::SeqSet;
 
 /// A packet in the send buffer: a message, or a part of one.
@@ -40,6 +41,8 @@ pub(crate) struct NoRoom;
 pub(crate) struct SendBuffer {
     ring: SeqRing<Outgoing>,
     lost: SeqSet,
+    /// The run of the loss list that is retransmitted.
+    lost_run: SeqRun,
     first: SeqNo,
     next_new: SeqNo,
     end: SeqNo,
@@ -58,6 +61,7 @@ impl SendBuffer {
         Self {
             ring: SeqRing::new(),
             lost: SeqSet::default(),
+            lost_run: SeqRun::default(),
             first: isn,
             next_new: isn,
             end: isn,
@@ -315,7 +319,8 @@ impl SendBuffer {
 
     /// The first number after `seq` that was not reported lost.
     pub(crate) fn behind_lost(&self, seq: SeqNo) -> SeqNo {
-        self.lost.first_gap_from(seq.next())
+        let is_lost = |seq| self.lost.contains(seq);
+        self.lost_run.end(seq.next(), is_lost, |seq| self.lost.first_gap_from(seq))
     }
 
     /// The origin of a packet, if it was sent.
@@ -432,7 +437,9 @@ impl SendBuffer {
 
     fn remove(&mut self, seq: SeqNo) -> Option<Outgoing> {
         let packet = self.ring.take(seq)?;
-        self.lost.remove(seq);
+        if self.lost.remove(seq) {
+            self.lost_run.removed(seq, self.lost.first_from(self.first));
+        }
         self.packets -= 1;
         self.bytes -= packet.payload.len() as u64;
         if let Some(at) = packet.expires {
