@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
+use crate::turn_size::TurnSize;
+
 /// Decides which messages are delivered in one turn of the driver.
 ///
 /// A message is delivered at its time. But if messages follow each other so fast that a wake-up for
 /// each would cost more than all other work, the messages that are due within [`GROUP`] are
 /// delivered together in the middle of it, so that none is early or late by more than half of it.
-/// With `coalesce`, the same holds for that time instead of [`GROUP`].
+/// Under a high load that time is [shorter](TurnSize). With `coalesce`, the same holds for that time
+/// instead of [`GROUP`].
 #[derive(Debug)]
 pub(crate) struct Deliveries {
     /// The time within which messages are delivered together.
@@ -36,10 +39,11 @@ impl Deliveries {
 
     /// Plans the next delivery. A turn ends at `now`, and the next message is `due`; the driver's
     /// next turn is not before `ready`.
-    pub(crate) fn plan(&mut self, now: Instant, due: Instant, ready: Instant) {
+    pub(crate) fn plan(&mut self, now: Instant, due: Instant, ready: Instant, size: &TurnSize) {
         if self.always {
             return;
         }
+        self.group = size.shorten(GROUP);
         let group_ends = now + self.group;
         if self.together {
             self.together = due < group_ends;
@@ -68,7 +72,7 @@ impl Deliveries {
 const WAKE_UP: Duration = Duration::from_micros(30);
 
 /// Messages that are due within this time are delivered together, if they follow each other fast.
-const GROUP: Duration = Duration::from_micros(800);
+pub(crate) const GROUP: Duration = Duration::from_micros(800);
 
 #[cfg(test)]
 mod tests {
@@ -93,7 +97,7 @@ mod tests {
                 next += 1;
             }
             let ready = now + Duration::from_micros(400);
-            deliveries.plan(now, due(next), ready);
+            deliveries.plan(now, due(next), ready, &TurnSize::default());
             now = due(next).max(ready).max(deliveries.held_until());
         }
         (turns, worst)

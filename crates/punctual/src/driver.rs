@@ -70,10 +70,10 @@ impl Driver {
         // Polling both before looking for work registers the task's waker with both, so any later
         // event causes another turn.
         let _ = self.shared.alarm.poll_gone_off(cx);
-        let more_to_receive = self.receive(cx, scratch);
+        let (received, more_to_receive) = self.receive(cx, scratch);
         let blocked = !self.flush(None);
 
-        let result = self.exchange(cx, scratch, blocked);
+        let result = self.exchange(cx, scratch, received, blocked);
         // Without this shard's lock: two shards may pass datagrams to each other.
         for (owner, datagram) in scratch.wrong_shard.drain(..) {
             owner.call_and_wake(|state, _| state.handle_datagram(datagram));
@@ -98,13 +98,13 @@ impl Driver {
         Poll::Pending
     }
 
-    /// Receives one batch, if there is any. Returns whether there may be more.
-    fn receive(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> bool {
+    /// Receives one batch, if there is any. Returns its bytes, and whether there may be more.
+    fn receive(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> (usize, bool) {
         let Self { shared, sources, statistics, gather, .. } = self;
         let Scratch { buffers, datagrams, .. } = scratch;
         let now = punctual_io::now();
         if gather.poll(cx, &shared.udp, now).is_pending() {
-            return false;
+            return (0, false);
         }
         let received = buffers.receive(
             cx,
@@ -124,7 +124,8 @@ impl Driver {
         // A socket that is not watched for datagrams was emptied just now, and need not be read
         // again.
         let watched = gather.next().is_none();
-        !received.drained || watched && gather.poll(cx, &shared.udp, now).is_ready()
+        let more = !received.drained || watched && gather.poll(cx, &shared.udp, now).is_ready();
+        (received.bytes, more)
     }
 
     /// Whether the socket took nothing in this turn and has room again.
@@ -146,7 +147,13 @@ impl Driver {
     }
 
     /// Does the part of the turn that needs the lock.
-    fn exchange(&mut self, cx: &Context<'_>, scratch: &mut Scratch, blocked: bool) -> TurnResult {
+    fn exchange(
+        &mut self,
+        cx: &Context<'_>,
+        scratch: &mut Scratch,
+        received: usize,
+        blocked: bool,
+    ) -> TurnResult {
         let mut state = self.shared.lock();
         let now = punctual_io::now();
         state.schedule.begin(now);
@@ -167,11 +174,14 @@ impl Driver {
         }
         scratch.derivation = state.endpoint().poll_key_derivation(now);
         let more_to_send = self.drain(&mut state, now, scratch, blocked);
+        state.schedule.measure(now, received + scratch.outbox.bytes.len());
         if !state.driver.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
             state.driver = Some(cx.waker().clone());
         }
         let mut work = state.next_work();
-        if let Some(delivery) = work.filter(|work| work.is_delivery) {
+        if !state.schedule.may_gather() {
+            self.gather.expect_load(&self.shared.udp);
+        } else if let Some(delivery) = work.filter(|work| work.is_delivery) {
             self.gather.expect_work(&self.shared.udp, now, delivery.due);
         }
         if let Some(reading) = self.gather.next()

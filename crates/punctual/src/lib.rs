@@ -102,6 +102,7 @@ mod socket;
 mod sources;
 mod statistics;
 mod stream;
+mod turn_size;
 mod udp;
 mod unconnected;
 

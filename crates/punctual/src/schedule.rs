@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-use crate::deliveries::Deliveries;
+use crate::deliveries::{Deliveries, GROUP};
+use crate::turn_size::TurnSize;
 
 /// Decides when the driver of a port wakes up. It wakes up when something is due; under load, work
 /// that is due at nearly the same time is done in one turn, so that load makes batches larger, and
@@ -14,7 +15,7 @@ use crate::deliveries::Deliveries;
 /// them a second. A stream of 10 Mb/s has a thousand packets a second, so it is on time. Turns that
 /// calls of the application cause run in a task that is awake already; they are delayed only beyond
 /// 10,000 a second, since a wake-up costs more than several such turns. Messages of faster streams
-/// are delivered [together](Deliveries).
+/// are delivered [together](Deliveries). A [high load](TurnSize) has more turns.
 ///
 /// Turns at a lower rate happen at their exact time: a quiet driver saves up a few turns for a
 /// burst.
@@ -28,6 +29,7 @@ pub(crate) struct Schedule {
     /// Limits the rate of turns that calls of the application cause.
     calls: Limit,
     deliveries: Deliveries,
+    size: TurnSize,
     /// The next turn, unless a datagram causes an earlier one; `None` for never.
     next: Option<Instant>,
     /// The instant to which the alarm is set.
@@ -59,6 +61,13 @@ impl Limit {
     /// A limit of one turn per `grain`, or per `coalesce` if that is longer.
     fn new(grain: Duration, coalesce: Duration) -> Self {
         Self { grain: coalesce.max(grain), on_grid: !coalesce.is_zero(), ready: Instant::default() }
+    }
+
+    /// Sets the mean time between turns, unless they happen at the multiples of a fixed one.
+    fn set_grain(&mut self, grain: Duration) {
+        if !self.on_grid {
+            self.grain = grain;
+        }
     }
 
     /// Counts a turn of any cause, which begins now.
@@ -96,6 +105,7 @@ impl Schedule {
             wake_ups: Limit::new(WAKE_UP_GRAIN, coalesce),
             calls: Limit::new(CALL_GRAIN, coalesce),
             deliveries: Deliveries::new(coalesce),
+            size: TurnSize::default(),
             next: None,
             alarm: None,
             blocked: false,
@@ -116,13 +126,24 @@ impl Schedule {
         }
     }
 
+    /// Takes note of the bytes that the turn at `now` has received and takes out for sending.
+    pub(crate) fn measure(&mut self, now: Instant, bytes: usize) {
+        self.size.follow(now, bytes, GROUP);
+        self.wake_ups.set_grain(self.size.shorten(WAKE_UP_GRAIN).max(CALL_GRAIN));
+    }
+
+    /// Whether datagrams may wait for the next delivery: the load is moderate.
+    pub(crate) const fn may_gather(&self) -> bool {
+        self.size.is_moderate()
+    }
+
     /// Schedules the next turn as one ends, with `work` as the next work. Returns the action that
     /// causes it.
     pub(crate) fn end(&mut self, now: Instant, work: Option<Work>, blocked: bool) -> Action {
         self.blocked = blocked;
         self.next = work.map(|work| {
             if work.is_delivery {
-                self.deliveries.plan(now, work.due, self.wake_ups.ready);
+                self.deliveries.plan(now, work.due, self.wake_ups.ready, &self.size);
             }
             // While the socket takes nothing, datagrams that wait to be sent would make every turn
             // due at once.

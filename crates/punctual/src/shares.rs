@@ -42,7 +42,10 @@ impl Shares {
             came.drain(..).for_each(take);
             return;
         }
-        let share = if self.is_alone(came) { SHARE_ALONE } else { SHARE };
+        if self.is_alone(came) {
+            self.serve_alone(came, take);
+            return;
+        }
         let waited = self.waiting.len();
         self.served.clear();
         // Datagrams of one peer come in runs: the peer is looked up once per run.
@@ -61,15 +64,31 @@ impl Shares {
                     self.served.get(&remote).copied().unwrap_or(0)
                 }
             };
-            if served < share {
+            if served < SHARE {
                 served += 1;
                 take(datagram);
-            } else if self.waiting.len() < WAITING {
-                self.waiting.push_back(datagram);
             } else {
-                self.dropped += 1;
+                self.hold(datagram);
             }
             run = Some((remote, served));
+        }
+    }
+
+    /// Serves the only peer.
+    fn serve_alone(&mut self, came: &mut Vec<Datagram>, mut take: impl FnMut(Datagram)) {
+        let from_waiting = self.waiting.len().min(SHARE_ALONE);
+        self.waiting.drain(..from_waiting).for_each(&mut take);
+        let left = came.len().min(SHARE_ALONE - from_waiting);
+        came.drain(..left).for_each(take);
+        came.drain(..).for_each(|datagram| self.hold(datagram));
+    }
+
+    /// Lets a datagram wait for a later turn, if there is room.
+    fn hold(&mut self, datagram: Datagram) {
+        if self.waiting.len() < WAITING {
+            self.waiting.push_back(datagram);
+        } else {
+            self.dropped += 1;
         }
     }
 

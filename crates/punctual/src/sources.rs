@@ -14,12 +14,18 @@ use std::net::{IpAddr, SocketAddr};
 pub(crate) struct Sources {
     younger: HashMap<SocketAddr, IpAddr>,
     older: HashMap<SocketAddr, IpAddr>,
+    /// The latest entry of the younger generation: datagrams come in runs from one peer.
+    latest: Option<(SocketAddr, IpAddr)>,
 }
 
 impl Sources {
     /// Notes that `remote` sent a datagram to `local`.
     pub(crate) fn learn(&mut self, remote: SocketAddr, local: IpAddr) {
-        if self.younger.get(&remote) == Some(&local) || !is_source(local) {
+        if self.latest == Some((remote, local)) || !is_source(local) {
+            return;
+        }
+        self.latest = Some((remote, local));
+        if self.younger.get(&remote) == Some(&local) {
             return;
         }
         if self.younger.len() == GENERATION {
@@ -38,6 +44,7 @@ impl Sources {
     pub(crate) fn forget(&mut self, remote: SocketAddr) {
         self.younger.remove(&remote);
         self.older.remove(&remote);
+        self.latest = None;
     }
 }
 

@@ -112,6 +112,13 @@ impl Gather {
         }
     }
 
+    /// Takes note that so many bytes come that none may wait for other work.
+    pub fn expect_load(&mut self, socket: &UdpSocket) {
+        if matches!(self.mode, Mode::WithWork(_)) && self.next.take().is_some() {
+            socket.set_watched(true);
+        }
+    }
+
     /// The time of the next reading; `None` while the reactor watches the socket.
     pub const fn next(&self) -> Option<Instant> {
         self.next
