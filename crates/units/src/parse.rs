@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::{Bitrate, ParseUnitError};
 
-/// Reads a duration: a number with `ns`, `us` or `µs`, `ms`, `s`, `min` or `m`, `h`.
+/// Reads a duration: a number with `ns`, `us` or `µs`, `ms`, `s`, `min` or `m`, `h`,
+/// `d`, `day` or `days`.
 ///
 /// Also `usec`, `msec` and `sec`. Rounded to a nanosecond; up to 2^64 - 1 ns, 584 years. A bare
 /// number is an error, 0 excepted: see [`parse_duration_in`].
@@ -216,6 +217,9 @@ const DURATION: Scale = Scale {
         ("min", 60_000_000_000),
         ("m", 60_000_000_000),
         ("h", 3_600_000_000_000),
+        ("d", 86_400_000_000_000),
+        ("day", 86_400_000_000_000),
+        ("days", 86_400_000_000_000),
         ("sec", 1_000_000_000),
         ("msec", 1_000_000),
         ("usec", 1_000),
