@@ -90,12 +90,16 @@ pub enum Transmission {
     Stream,
 }
 
-/// The congestion control of files and byte streams; live mode has its own.
+/// The congestion control of files and byte streams; live mode has its own \[ratecontrol\].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum CongestionAlgorithm {
-    /// libsrt's congestion control (FileCC).
+    /// By delay toward ends of this implementation, libsrt's (FileCC) toward others.
     #[default]
-    Standard,
+    Auto,
+    /// By delay: losses do not lower the rate.
+    Delay,
+    /// libsrt's congestion control (FileCC).
+    File,
     /// A custom congestion control, which the factory creates for each connection.
     Custom(Factory<dyn CongestionControl>),
 }
@@ -108,6 +112,21 @@ impl CongestionAlgorithm {
     ) -> Self {
         Self::Custom(Factory::<dyn CongestionControl>::new(move || Box::new(make())))
     }
+}
+
+/// The share of a link that a stream of bytes or a file takes beside others; not in libsrt
+/// \[policy\].
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum RatePolicy {
+    /// Always the target rate, whatever others need.
+    Fixed,
+    /// About two shares.
+    High,
+    /// One share.
+    #[default]
+    Fair,
+    /// Only capacity that nobody else uses; beside others, the least rate.
+    Low,
 }
 
 /// The moment at which the receiver sends a periodic NAK that is due; not in libsrt \[naktimer\].
@@ -246,6 +265,8 @@ macro_rules! options {
 }
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
+const DAY: Duration = Duration::from_secs(86_400);
+const TEN_YEARS: Duration = Duration::from_secs(3_650 * 86_400);
 
 options! { plain {
     /// The kind of data; both ends must agree \[congestion\]. Default: live messages.
@@ -325,6 +346,29 @@ options! { plain {
     /// two rounds of NAK and retransmission fit into the latency, and the number that the
     /// aggressive algorithm would retransmit if one round fits.
     retransmit_ceiling / with_retransmit_ceiling: f64 = 0.0, "rexmitceiling" in 0.0..=1.0, "a share up to 100%";
+    /// The highest sending rate of a file or a stream of bytes by the delay-based congestion
+    /// control, headers and retransmissions included; not in libsrt \[targetrate\]. Default zero:
+    /// the rate of the link.
+    target_rate / with_target_rate: Bitrate = Bitrate::ZERO;
+    /// The least sending rate by the delay-based congestion control, which nothing lowers; not in
+    /// libsrt \[minrate\]. Default zero.
+    min_rate / with_min_rate: Bitrate = Bitrate::ZERO;
+    /// The share of a link that the delay-based congestion control takes beside others; not in
+    /// libsrt \[policy\]. Default fair: one share.
+    rate_policy / with_rate_policy: RatePolicy = RatePolicy::Fair;
+    /// The longest queueing delay that the delay-based congestion control causes alone; not in
+    /// libsrt \[queuetarget\]. Up to 1 s; the default zero means an eighth of the round trip, 5 ms
+    /// at least and 25 ms at most.
+    queue_target / with_queue_target: Duration = Duration::ZERO, "queuetarget" in Duration::ZERO..=MS(1_000), "0 to 1000 ms";
+    /// The playout point of a stream of bytes: the time from the submission of a byte to its use at
+    /// the receiver; not in libsrt \[playout\]. Nothing is dropped for it, but the last
+    /// retransmission that can arrive in time is sent more than once. The larger value of both ends
+    /// applies. Up to 65,535 ms; the default zero means none.
+    playout / with_playout: Duration = Duration::ZERO, "playout" in Duration::ZERO..=MS(65_535), "0 to 65535 ms";
+    /// The mean time between two glitches of a stream of bytes, packets that arrive after the
+    /// playout point; not in libsrt \[glitchtarget\]. As many copies of last retransmissions are
+    /// sent as it needs at the measured loss and packet rate. 1 s to 10 years, default one day.
+    glitch_target / with_glitch_target: Duration = DAY, "glitchtarget" in MS(1_000)..=TEN_YEARS, "1 s to 3650 days";
     /// Whether the receiver follows the drift of the peer's clock \[drifttracer\]. Default true.
     drift_tracer / with_drift_tracer: bool = true;
     /// The connect timeout of a caller \[conntimeo\]. 1 ms to 1 h, default 3 s.
@@ -360,7 +404,8 @@ options! { plain {
     /// \[kmpreannounce\]. 1 to 2^29, default 65,536; at most half of the refresh rate takes effect.
     key_pre_announce / with_key_pre_announce: u32 = 1 << 16, "kmpreannounce" in 1..=1 << 29, "1 to 536870912 packets";
 } algorithms {
-    /// The congestion control of files and byte streams. Default: libsrt's FileCC.
+    /// The congestion control of files and byte streams; not in libsrt \[ratecontrol\]. Default
+    /// automatic: by delay toward ends of this implementation, FileCC toward others.
     congestion_algorithm / with_congestion_algorithm: CongestionAlgorithm;
     /// The policy that decides on retransmissions \[retransmitalgo\]. Default automatic.
     retransmit_algorithm / with_retransmit_algorithm: RetransmitAlgorithm;
@@ -403,6 +448,38 @@ impl Config {
     /// dropped.
     pub(crate) const fn is_timed(&self) -> bool {
         self.tsbpd && !matches!(self.transmission, Transmission::Stream)
+    }
+
+    /// Checks options whose ranges depend on each other.
+    ///
+    /// # Errors
+    ///
+    /// A least rate that exceeds the target rate.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if self.target_rate != Bitrate::ZERO && self.min_rate > self.target_rate {
+            return Err(ConfigError {
+                option: "minrate",
+                value: self.min_rate.to_string(),
+                expected: "at most the target rate, targetrate",
+            });
+        }
+        Ok(())
+    }
+
+    /// The latency that this end's receiver announces, or the playout point of a stream of bytes.
+    pub(crate) const fn announced_receive_latency(&self) -> Duration {
+        match self.transmission {
+            Transmission::Live | Transmission::Messages => self.receive_latency,
+            Transmission::Stream => self.playout,
+        }
+    }
+
+    /// The same for the peer's receiver.
+    pub(crate) const fn announced_peer_latency(&self) -> Duration {
+        match self.transmission {
+            Transmission::Live | Transmission::Messages => self.peer_latency,
+            Transmission::Stream => self.playout,
+        }
     }
 
     /// Whether a message may be split over several packets.

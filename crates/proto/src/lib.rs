@@ -102,7 +102,7 @@ mod wake_up;
 
 pub use config::{
     BufferSize, Config, CongestionAlgorithm, EndpointConfig, MaxBandwidth, NakAlgorithm, NakTimer,
-    RetransmitAlgorithm, RetransmitBandwidth, Shard, Transmission,
+    RatePolicy, RetransmitAlgorithm, RetransmitBandwidth, Shard, Transmission,
 };
 pub use congestion::{CongestionControl, PathState};
 pub use connection::recv::nak_policy::{

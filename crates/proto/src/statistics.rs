@@ -175,6 +175,10 @@ statistics! {
         /// Total: jumps of the receiver to other sequence numbers, as after an outage longer than
         /// its buffer.
         receive_jumps: u64,
+        /// Total: packets of a stream of bytes that could not be read at their playout point.
+        packets_late: u64,
+        /// Total: glitches of a stream of bytes, interruptions at the playout point.
+        glitches: u64,
     }
     instants {
         /// Instant: time between two packets of mean size, at the limit that the pacer keeps
@@ -232,6 +236,12 @@ statistics! {
         /// time base, microseconds; negative if the original was faster. It changes with the
         /// one-way delay, and with clock drift that is not corrected yet.
         transit_micros: i64,
+        /// Instant: queueing delay of the path, the newest round-trip time less the least one; zero
+        /// for live streams.
+        queueing_delay: Duration,
+        /// Instant: the greatest time by which a packet of a stream of bytes was readable after its
+        /// playout point.
+        longest_lateness: Duration,
         /// Instant: estimated capacity of the link \[mbpsBandwidth\].
         link_capacity: Bitrate,
         /// Instant: largest datagram with IP and UDP headers, bytes \[byteMSS\].

@@ -122,11 +122,11 @@ pub use punctual_proto::{
     ConnectError, ConnectionInfo, ContentType, CryptoMode, Deadline, Decision, Efficient, Factory,
     GroupKind, GroupOffer, KeyLength, KeyState, LinkId, LinkState, MaxBandwidth, Message,
     MissingPackets, MsgNo, NakAlgorithm, NakPolicy, NakTimer, OptionInfo, OptionKind, OptionPhase,
-    OptionValue, PacketNumber, Passphrase, PathState, PeerError, PerPacketNakTimers, Readiness,
-    ReceiverView, RejectReason, ReportedPacket, RetransmitAlgorithm, RetransmitBandwidth,
-    RetransmitPolicy, Rtt, RttAlgorithm, RttEstimator, RttSample, SendOptions, SenderView, SentNak,
-    SeqNo, SocketId, StatisticValue, Statistics, StreamId, StreamIdError, Transmission,
-    TypedOption,
+    OptionValue, PacketNumber, Passphrase, PathState, PeerError, PerPacketNakTimers, RatePolicy,
+    Readiness, ReceiverView, RejectReason, ReportedPacket, RetransmitAlgorithm,
+    RetransmitBandwidth, RetransmitPolicy, Rtt, RttAlgorithm, RttEstimator, RttSample, SendOptions,
+    SenderView, SentNak, SeqNo, SocketId, StatisticValue, Statistics, StreamId, StreamIdError,
+    Transmission, TypedOption,
 };
 pub use punctual_units::{Bitrate, Instant};
 pub use reconnect::Reconnect;

@@ -81,6 +81,7 @@ impl Listener {
         let mut handles = Vec::new();
         let mut locals = Vec::new();
         for config in configs {
+            config.connection.check()?;
             locals.push(Self::open(config, &callers, &mut handles)?);
         }
         let no_port = || std::io::Error::new(std::io::ErrorKind::InvalidInput, "no port to bind");
@@ -91,6 +92,7 @@ impl Listener {
 
     /// Listens at a port that is bound already.
     pub(crate) fn at(port: &Port, connection: Config) -> Result<Self, Error> {
+        connection.check()?;
         let callers = Arc::<AcceptQueue>::default();
         port.handle().shared().call_and_wake(|state, _| {
             state.machine.listen(Some(connection))?;
@@ -453,6 +455,7 @@ impl IncomingCall {
     }
 
     fn answer(mut self, config: Option<Config>) -> Result<Socket, Error> {
+        config.as_ref().map_or(Ok(()), Config::check)?;
         self.answered = true;
         let shared = self.port.shared();
         derive_here(shared, self.incoming.id, config.as_ref());

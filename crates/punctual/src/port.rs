@@ -70,10 +70,12 @@ impl Port {
     ///
     /// Errors: [`Error::Closed`] with the reason if the peer refuses or does not answer within the
     /// [connect timeout](Config::connect_timeout); [`Error::Connect`] and [`Error::Io`] if
-    /// `remote` cannot be called from here.
+    /// `remote` cannot be called from here; [`Error::Config`] if options contradict each other
+    /// ([`Config::check`]).
     ///
     /// Cancel safe: dropping the call takes it back.
     pub async fn connect(&self, remote: SocketAddr, config: Config) -> Result<Socket, Error> {
+        config.check()?;
         self.dial(remote, |endpoint, now, path| endpoint.connect(now, path, config)).await
     }
 
@@ -108,6 +110,7 @@ impl Port {
     /// # }
     /// ```
     pub async fn rendezvous(&self, remote: SocketAddr, config: Config) -> Result<Socket, Error> {
+        config.check()?;
         self.handle.shared().lock().machine.check_rendezvous()?;
         self.dial(remote, |endpoint, now, path| endpoint.rendezvous(now, path, config)).await
     }

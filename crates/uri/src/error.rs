@@ -38,6 +38,8 @@ pub(crate) enum Problem {
     Certificate { keys: &'static str, fault: String },
     #[error("`{key}` is given twice{alias}")]
     GivenTwice { key: String, alias: String },
+    #[error(transparent)]
+    Contradiction(#[from] ConfigError),
     #[error("{0}")]
     Mode(&'static str),
     #[error("the host is missing; {0}")]

@@ -101,6 +101,7 @@ impl SrtTarget {
         let linger = Config::default().with_linger(DEFAULT_LINGER);
         let mut keys = SrtKeys { config: linger, ..SrtKeys::default() };
         apply_query(SRT_KEYS, &parts.with_first(PRESETS), &mut keys)?;
+        keys.config.check().map_err(|error| parts.error(error.into()))?;
         let mode = match keys.mode {
             Some(mode) => mode,
             None if parts.host.is_empty() => Mode::Listener,

@@ -118,6 +118,13 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = &[
     option!("losstarget", share),
     option!("rexmitceiling", share),
     option!("packetfilter", text),
+    option!("ratecontrol", word),
+    option!("policy", word),
+    option!("targetrate", rate),
+    option!("minrate", rate),
+    option!("queuetarget", time_in_ms),
+    option!("playout", time_in_ms),
+    option!("glitchtarget", time_in_s),
     option!("drifttracer", on_or_off),
     option!("pathupdate", on_or_off),
     option!("passphrase" => |keys, value| { warn_of_processes(keys, value);

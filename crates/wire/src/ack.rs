@@ -28,6 +28,9 @@ pub enum Ack {
         link: AckLink,
         /// The rates that the receiver measured.
         rates: AckRates,
+        /// The packets that arrived. Only receivers of this implementation report them, to senders
+        /// that announced that they read them.
+        arrivals: Option<AckArrivals>,
     },
 }
 
@@ -51,6 +54,16 @@ pub struct AckRates {
     pub capacity_pps: u32,
     /// Bytes arriving a second. `None` in the 24-byte body, which peers before 1.0.3 and UDT send.
     pub bytes_per_sec: Option<u32>,
+}
+
+/// The arrivals at a receiver, and the newest round trip. Not in the draft: the eighth and ninth word
+/// of a full ACK, which other implementations ignore.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct AckArrivals {
+    /// Data packets that arrived so far, originals, retransmissions and duplicates alike; wraps.
+    pub packets: u32,
+    /// The newest round-trip time, µs, not smoothed; 0 before the first.
+    pub latest_rtt_us: u32,
 }
 
 impl Ack {
@@ -83,6 +96,14 @@ impl Ack {
         }
     }
 
+    /// The packets that arrived, if the receiver reports them.
+    pub fn arrivals(&self) -> Option<AckArrivals> {
+        match *self {
+            Self::Light { .. } | Self::Small { .. } => None,
+            Self::Full { arrivals, .. } => arrivals,
+        }
+    }
+
     /// The size of the body tells which ACK it is. Words beyond those known are ignored: old
     /// versions sent an eighth.
     pub(crate) fn parse(number: AckNo, body: &[u8]) -> Result<Self, ParseError> {
@@ -103,7 +124,14 @@ impl Ack {
                     capacity_pps: u32::from_be_bytes(capacity),
                     bytes_per_sec: more.first().map(|bytes| u32::from_be_bytes(*bytes)),
                 };
-                Ok(Self::Full { number, next: seq_no("ACK", next)?, link, rates })
+                let arrivals = match *more {
+                    [_, packets, latest_rtt, ..] => Some(AckArrivals {
+                        packets: u32::from_be_bytes(packets),
+                        latest_rtt_us: u32::from_be_bytes(latest_rtt),
+                    }),
+                    _ => None,
+                };
+                Ok(Self::Full { number, next: seq_no("ACK", next)?, link, rates, arrivals })
             }
         }
     }
@@ -125,12 +153,19 @@ impl Ack {
             put_words(buffer, &[rates.packets_per_sec, rates.capacity_pps]);
             put_words(buffer, rates.bytes_per_sec.as_slice());
         }
+        if let Some(arrivals) = self.arrivals() {
+            if self.rates().is_some_and(|rates| rates.bytes_per_sec.is_none()) {
+                put_words(buffer, &[0]);
+            }
+            put_words(buffer, &[arrivals.packets, arrivals.latest_rtt_us]);
+        }
     }
 
     pub(crate) fn emitted_len(&self) -> usize {
         match self {
             Self::Light { .. } => LIGHT_LEN,
             Self::Small { .. } => SMALL_LEN,
+            Self::Full { arrivals: Some(_), .. } => FULL_LEN + ARRIVALS_LEN,
             Self::Full { rates: AckRates { bytes_per_sec: None, .. }, .. } => FULL_UDT_LEN,
             Self::Full { .. } => FULL_LEN,
         }
@@ -152,6 +187,7 @@ const LIGHT_LEN: usize = 4;
 const SMALL_LEN: usize = 16;
 const FULL_UDT_LEN: usize = 24;
 const FULL_LEN: usize = 28;
+const ARRIVALS_LEN: usize = 8;
 
 #[cfg(test)]
 mod tests {
@@ -173,15 +209,22 @@ mod tests {
     #[test]
     fn size_of_the_body_tells_which_ack_it_is() {
         let small = Ack::Small { number: NUMBER, next: NEXT, link: LINK };
-        let full =
-            |bytes| Ack::Full { number: NUMBER, next: NEXT, link: LINK, rates: rates(bytes) };
+        let full = |bytes, arrivals| Ack::Full {
+            number: NUMBER,
+            next: NEXT,
+            link: LINK,
+            rates: rates(bytes),
+            arrivals,
+        };
+        let arrivals = AckArrivals { packets: 8, latest_rtt_us: 9 };
         let cases = [
             (1, Ack::Light { next: NEXT }),
             (4, small),
             (5, small),
-            (6, full(None)),
-            (7, full(Some(7))),
-            (8, full(Some(7))),
+            (6, full(None, None)),
+            (7, full(Some(7), None)),
+            (8, full(Some(7), None)),
+            (9, full(Some(7), Some(arrivals))),
         ];
         for (words, ack) in cases {
             assert_eq!(Ack::parse(NUMBER, &body(words)), Ok(ack), "{words} words");
@@ -199,7 +242,7 @@ mod tests {
 
     #[test]
     fn emits_what_it_parses() {
-        for words in [1, 4, 6, 7] {
+        for words in [1, 4, 6, 7, 9] {
             let mut emitted = Vec::new();
             let ack = Ack::parse(NUMBER, &body(words)).unwrap();
             ack.emit(&mut emitted);

@@ -6,10 +6,10 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use punctual_wire::{
-    Ack, AckLink, AckNo, AckRates, Control, ControlPacket, DataHeader, DataPacket, DropRequest,
-    Extension, GroupExtension, Handshake, HandshakeRequest, HsExtension, HsFlags, KeyFlag,
-    LossList, LossListBuilder, MsgNo, Packet, PeerIp, Position, RejectReason, SeqNo, SocketId,
-    Timestamp, destination,
+    Ack, AckArrivals, AckLink, AckNo, AckRates, Control, ControlPacket, DataHeader, DataPacket,
+    DropRequest, Extension, GroupExtension, Handshake, HandshakeRequest, HsExtension, HsFlags,
+    KeyFlag, LossList, LossListBuilder, MsgNo, Packet, PeerIp, Position, RejectReason, SeqNo,
+    SocketId, Timestamp, destination,
 };
 
 proptest! {
@@ -213,12 +213,19 @@ fn ack() -> impl Strategy<Value = Ack> {
             bytes_per_sec,
         },
     );
+    let arrivals = any::<(u32, u32)>()
+        .prop_map(|(packets, latest_rtt_us)| AckArrivals { packets, latest_rtt_us });
     let number = any::<u32>().prop_map(AckNo::new);
-    (seq_no(), number, option::of((link, option::of(rates)))).prop_map(|(next, number, rest)| {
+    let report = (rates, option::of(arrivals));
+    (seq_no(), number, option::of((link, option::of(report)))).prop_map(|(next, number, rest)| {
         match rest {
             None => Ack::Light { next },
             Some((link, None)) => Ack::Small { number, next, link },
-            Some((link, Some(rates))) => Ack::Full { number, next, link, rates },
+            Some((link, Some((rates, arrivals)))) => {
+                // Arrivals are reported behind all rates.
+                let arrivals = arrivals.filter(|_| rates.bytes_per_sec.is_some());
+                Ack::Full { number, next, link, rates, arrivals }
+            }
         }
     })
 }

@@ -121,6 +121,8 @@ columns! {
     Receiver total pktRecoveredSecond: |s| count(s.recovered_second_round);
     Receiver total pktRecoveredThird: |s| count(s.recovered_third_round);
     Receiver total pktRecoveredLater: |s| count(s.recovered_later);
+    Receiver total pktRcvLate: |s| count(s.packets_late);
+    Receiver total rcvGlitches: |s| count(s.glitches);
     Sender instant usPktSndPeriod: |s| us(s.send_period);
     Sender instant pktFlowWindow: |s| small(s.flow_window);
     Sender instant pktCongestionWindow: |s| small(s.congestion_window);
@@ -131,6 +133,8 @@ columns! {
     Sender instant byteSndBuf: |s| count(s.send_buffer_bytes);
     Sender instant msSndBuf: |s| ms(s.send_buffer_span);
     Sender instant msSndTsbPdDelay: |s| ms(s.peer_latency);
+    Sender instant msQueueDelay: |s| ms(s.queueing_delay);
+    Receiver instant msLongestLateness: |s| ms(s.longest_lateness);
     Receiver instant pktRcvAvgBelatedTime: |s| ms(s.belated_time);
     Receiver instant pktReorderDistance: |s| small(s.reorder_distance);
     Receiver instant pktReorderTolerance: |s| small(s.reorder_tolerance);

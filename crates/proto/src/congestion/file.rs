@@ -7,7 +7,7 @@ use super::loss_epoch::LossEpoch;
 use super::progress::Progress;
 use super::{CongestionControl, PathState};
 use crate::chance::Chance;
-use crate::config::MaxBandwidth;
+use crate::config::{Config, MaxBandwidth};
 use crate::connection::windowed_ratio::WindowedRatio;
 
 /// Time between two changes of the rate.
@@ -164,8 +164,8 @@ impl CongestionControl for FileControl {
         Duration::from_secs_f64(self.period / 1e6)
     }
 
-    fn limit_changed(&mut self, limit: MaxBandwidth) {
-        self.least_period = least_period(limit, self.mss);
+    fn configured(&mut self, config: &Config) {
+        self.least_period = least_period(config.max_bandwidth(), self.mss);
         if self.slow_start {
             self.period = self.least_period.max(1.0);
         } else {
@@ -274,6 +274,7 @@ mod tests {
             latest_rtt: Duration::from_millis(90),
             base_rtt: Duration::from_millis(90),
             in_flight: 0,
+            arrived: None,
             packet_size: 1_500,
             delivery_rate,
             capacity,

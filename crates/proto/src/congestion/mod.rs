@@ -1,5 +1,6 @@
 //! Congestion control: the rate of a sender, and the number of packets in flight.
 
+mod delay;
 pub(crate) mod file;
 mod input_rate;
 pub(crate) mod live;
@@ -14,13 +15,15 @@ use punctual_rtt::Rtt;
 use punctual_units::{Bitrate, Instant};
 use punctual_wire::SeqNo;
 
+use self::delay::DelayControl;
 use self::file::FileControl;
 use self::live::LiveControl;
 pub(crate) use self::path_delay::PathDelay;
 use crate::chance::Chance;
-use crate::config::{Config, CongestionAlgorithm, MaxBandwidth, Transmission};
+use crate::config::{Config, CongestionAlgorithm, Transmission};
 use crate::connection::send::pacer::Pace;
 use crate::handshake::Negotiated;
+use crate::wake_up::WakeUp;
 
 /// The state of the sender's path at an event to which congestion control may react.
 #[derive(Clone, Copy, Debug)]
@@ -28,13 +31,18 @@ pub struct PathState {
     /// The estimate of the round-trip time.
     pub rtt: Rtt,
     /// The newest round-trip time that the peer reported (every 10 ms, in its ACKs); zero before
-    /// the first report. The peer smooths it over the last eight samples or so.
+    /// the first report. Peers of other implementations smooth it over the last eight samples or
+    /// so.
     pub latest_rtt: Duration,
     /// The least `latest_rtt` of the last ten minutes, which is the round-trip time without a queue
     /// (RFC 6817 section 3.4.2); zero before the first report.
     pub base_rtt: Duration,
     /// The number of packets that were sent and are not acknowledged.
     pub in_flight: u32,
+    /// The total of data packets that have arrived at the peer, retransmissions and duplicates
+    /// included, modulo 2^32; `None` if the peer does not report it, as only ends of this
+    /// implementation do.
+    pub arrived: Option<u32>,
     /// The size of a full packet, bytes, IP and UDP headers included. A rate is this size divided
     /// by the [`period`].
     ///
@@ -103,10 +111,27 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// No packet was acknowledged for the retransmission timeout.
     fn timed_out(&mut self, now: Instant, path: &PathState);
 
-    /// The application changed the limit of the sending rate
-    /// ([`Config::max_bandwidth`](crate::Config::max_bandwidth)). The default ignores it.
-    fn limit_changed(&mut self, limit: MaxBandwidth) {
-        let _ = limit;
+    /// A packet is sent, an original or a retransmission. The default ignores it.
+    fn sent(&mut self, now: Instant) {
+        let _ = now;
+    }
+
+    /// The number of packets that may be sent at once when the application submits data after a
+    /// pause. The default is one.
+    fn burst(&self) -> u32 {
+        1
+    }
+
+    /// The instant at which a packet may be sent, as far as the packets in the network determine
+    /// it; the [`period`](Self::period) or [`rate`](Self::rate) applies as well. The default is
+    /// now: the [`window`](Self::window) alone limits the packets in flight.
+    fn opens(&self) -> WakeUp {
+        WakeUp::Now
+    }
+
+    /// The application changed options of the connection. The default ignores it.
+    fn configured(&mut self, config: &Config) {
+        let _ = config;
     }
 }
 
@@ -133,8 +158,14 @@ impl Controller {
         if config.transmission() == Transmission::Live {
             return Self::Live(LiveControl::new(config, overhead));
         }
+        let packet_size = u32::try_from(negotiated.fixed.mss).unwrap_or(u32::MAX);
+        let by_delay = negotiated.peer.counted_arrivals;
         let control: Box<dyn CongestionControl> = match config.congestion_algorithm() {
-            CongestionAlgorithm::Standard => {
+            CongestionAlgorithm::Auto if by_delay => {
+                Box::new(DelayControl::new(config, packet_size))
+            }
+            CongestionAlgorithm::Delay => Box::new(DelayControl::new(config, packet_size)),
+            CongestionAlgorithm::Auto | CongestionAlgorithm::File => {
                 // The ends have generated both numbers at random.
                 let mut seed = [0; 32];
                 seed[..4].copy_from_slice(&negotiated.fixed.send_isn.value().to_be_bytes());
@@ -149,7 +180,6 @@ impl Controller {
             }
             CongestionAlgorithm::Custom(factory) => factory.make(),
         };
-        let packet_size = u32::try_from(negotiated.fixed.mss).unwrap_or(u32::MAX);
         Self::Other(Box::new(Other { control, delay: PathDelay::default(), packet_size }))
     }
 
@@ -157,7 +187,7 @@ impl Controller {
     pub(crate) fn configure(&mut self, config: &Config) {
         match self {
             Self::Live(live) => live.configure(config),
-            Self::Other(other) => other.control.limit_changed(config.max_bandwidth()),
+            Self::Other(other) => other.control.configured(config),
         }
     }
 
@@ -208,9 +238,28 @@ impl Controller {
     }
 
     /// A packet of `bytes`, headers included, is sent.
-    pub(crate) fn sent(&mut self, bytes: usize) {
-        if let Self::Live(live) = self {
-            live.sent(bytes);
+    pub(crate) fn sent(&mut self, now: Instant, bytes: usize) {
+        match self {
+            Self::Live(live) => live.sent(bytes),
+            Self::Other(other) => other.control.sent(now),
+        }
+    }
+
+    /// The instant at which a packet may be sent, as far as the packets in the network determine
+    /// it.
+    #[inline]
+    pub(crate) fn opens(&self) -> WakeUp {
+        match self {
+            Self::Live(_) => WakeUp::Now,
+            Self::Other(other) => other.control.opens(),
+        }
+    }
+
+    /// The number of packets that may be sent at once after a pause of the application.
+    pub(crate) fn burst(&self) -> u32 {
+        match self {
+            Self::Live(_) => 1,
+            Self::Other(other) => other.control.burst(),
         }
     }
 
@@ -332,6 +381,7 @@ mod tests {
                 latest_rtt: controller.delay().latest(),
                 base_rtt: controller.delay().base(),
                 in_flight: 0,
+                arrived: None,
                 packet_size: controller.packet_size(),
                 delivery_rate: 0,
                 capacity: 0,

@@ -87,6 +87,8 @@ pub(crate) struct PeerFeatures {
     pub(crate) retransmit_flag: bool,
     /// Whether the peer's receiver keeps a NAK timer for each packet.
     pub(crate) nak_timers: bool,
+    /// Whether both ends report in their ACKs how many packets have arrived.
+    pub(crate) counted_arrivals: bool,
 }
 
 /// The terms that two ends agreed on.
@@ -100,6 +102,9 @@ pub(crate) struct Negotiated {
     pub(crate) stream_id: String,
     /// Whether this end delivers by timestamps.
     pub(crate) tsbpd_receive: bool,
+    /// The time from the submission of a byte to its use, for a stream of bytes with a playout
+    /// point.
+    pub(crate) playout: Option<Duration>,
     /// How this end's receiver repeats its NAKs.
     pub(crate) nak_style: NakStyle,
     /// The packet filter, the same for both directions.

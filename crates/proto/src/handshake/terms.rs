@@ -155,8 +155,8 @@ impl Offer {
                 hs_req: Some(HsExtension {
                     version: SRT_VERSION,
                     flags: own_flags(config),
-                    receive_latency_ms: millis(config.receive_latency()),
-                    send_latency_ms: millis(config.peer_latency()),
+                    receive_latency_ms: millis(config.announced_receive_latency()),
+                    send_latency_ms: millis(config.announced_peer_latency()),
                 }),
                 stream_id: stream_id.map(str::to_owned),
                 congestion: own_congestion(config),
@@ -189,7 +189,8 @@ impl Offer {
         }
         check_congestion(answer.congestion.as_deref(), config)?;
         let latency = Latency {
-            receive: requested_latency(response.send_latency_ms).max(config.receive_latency()),
+            receive: requested_latency(response.send_latency_ms)
+                .max(config.announced_receive_latency()),
             peer: requested_latency(response.receive_latency_ms),
             caller: None,
         };
@@ -319,8 +320,12 @@ impl Request {
         let timed = self.hs.flags.contains(HsFlags::TSBPD_SEND)
             || self.hs.flags.contains(HsFlags::TSBPD_RECEIVE);
         let latency = Latency {
-            receive: config.receive_latency().max(requested_latency(self.hs.send_latency_ms)),
-            peer: config.peer_latency().max(requested_latency(self.hs.receive_latency_ms)),
+            receive: config
+                .announced_receive_latency()
+                .max(requested_latency(self.hs.send_latency_ms)),
+            peer: config
+                .announced_peer_latency()
+                .max(requested_latency(self.hs.receive_latency_ms)),
             caller: (config.is_timed() && timed).then_some(requested),
         };
         let (answer, filter) = self.agree_on_filter(config)?;
@@ -332,6 +337,9 @@ impl Request {
         }
         if !self.hs.flags.contains(HsFlags::TIMED_REQUESTS) {
             flags = flags.without(HsFlags::TIMED_REQUESTS | HsFlags::DEADLINE);
+        }
+        if !self.hs.flags.contains(HsFlags::COUNTED_ARRIVALS) {
+            flags = flags.without(HsFlags::COUNTED_ARRIVALS);
         }
         let blocks = Blocks {
             filter: answer,
@@ -361,15 +369,21 @@ fn negotiated(
     config: &Config,
 ) -> Negotiated {
     let cipher = crypt.as_ref().and_then(|crypt| crypt.cipher());
-    let knows_deadline = offers_deadline(config) && can_time_naks(config);
+    let is_file = config.transmission() != Transmission::Live;
+    let knows_deadline = is_file || offers_deadline(config) && can_time_naks(config);
+    let counted_arrivals = is_file && peer.flags.contains(HsFlags::COUNTED_ARRIVALS);
     Negotiated {
+        playout: playout(config, latency, counted_arrivals),
         latency,
         peer: PeerFeatures {
             version: peer.version,
             too_late_drop: config.is_timed() && peer.flags.contains(HsFlags::TOO_LATE_DROP),
             periodic_nak: peer.flags.contains(HsFlags::PERIODIC_NAK),
             retransmit_flag: peer.flags.contains(HsFlags::RETRANSMIT_FLAG),
-            nak_timers: knows_deadline && peer.flags.contains(HsFlags::TIMED_REQUESTS),
+            nak_timers: knows_deadline
+                && config.timed_requests()
+                && peer.flags.contains(HsFlags::TIMED_REQUESTS),
+            counted_arrivals,
         },
         stream_id,
         tsbpd_receive: config.is_timed() && peer.flags.contains(HsFlags::TSBPD_SEND),
@@ -384,6 +398,15 @@ fn negotiated(
     }
 }
 
+/// The playout point of a stream of bytes: the later one of both ends, if the peer knows it.
+fn playout(config: &Config, latency: Latency, peer_knows: bool) -> Option<Duration> {
+    if config.transmission() != Transmission::Stream {
+        return None;
+    }
+    let agreed = if peer_knows { latency.receive.max(latency.peer) } else { config.playout() };
+    (!agreed.is_zero()).then_some(agreed)
+}
+
 /// How this end repeats its NAKs: by a timer for each packet if either end wants it, with copies if
 /// the peer counts them as one NAK. A receiver of files always keeps a timer for each packet: if
 /// NAKs are not repeated, as in libsrt's file mode, each lost retransmission makes the sender wait
@@ -393,7 +416,7 @@ fn nak_style(peer: HsFlags, config: &Config) -> NakStyle {
     // Without the flag, a retransmission looks like a reordered packet.
     let marks = peer.contains(HsFlags::RETRANSMIT_FLAG);
     if config.transmission() != Transmission::Live && config.timed_requests() && marks {
-        return NakStyle::PerPacket;
+        return if knows { NakStyle::PerPacketCopied } else { NakStyle::PerPacket };
     }
     let own = matches!(config.nak_algorithm(), NakAlgorithm::Custom(_));
     let wanted = own || sends_by_deadline(config) || knows && peer.contains(HsFlags::DEADLINE);
@@ -445,7 +468,12 @@ fn own_flags(config: &Config) -> HsFlags {
     if config.path_update() {
         flags = flags | HsFlags::PATH_UPDATE;
     }
-    if can_time_naks(config) && config.timed_requests() {
+    if config.transmission() != Transmission::Live {
+        flags = flags | HsFlags::COUNTED_ARRIVALS;
+        if config.timed_requests() {
+            flags = flags | HsFlags::TIMED_REQUESTS;
+        }
+    } else if can_time_naks(config) && config.timed_requests() {
         flags = flags | HsFlags::TIMED_REQUESTS;
         if offers_deadline(config) {
             flags = flags | HsFlags::DEADLINE;

@@ -209,8 +209,10 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// The first option that differs and cannot be changed.
+    /// The first option that differs and cannot be changed; options that contradict each other
+    /// ([`check`](Self::check)).
     pub fn check_change(&self, new: &Self) -> Result<(), ConfigError> {
+        new.check()?;
         let mut reached = self.clone();
         for option in CONNECTION_OPTIONS {
             let value = option.get(new);

@@ -1,7 +1,7 @@
 use super::{AppliesTo, OptionInfo, OptionKind, OptionPhase, OptionValue, TypedOption};
 use crate::config::{
-    BufferSize, Config, MaxBandwidth, NakTimer, RetransmitAlgorithm, RetransmitBandwidth,
-    Transmission,
+    BufferSize, Config, CongestionAlgorithm, MaxBandwidth, NakTimer, RatePolicy,
+    RetransmitAlgorithm, RetransmitBandwidth, Transmission,
 };
 use crate::encryption::CryptoMode;
 use crate::error::ConfigError;
@@ -55,8 +55,8 @@ pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
         "text by which a caller names the stream to the listener"
         => |config| Some(config.stream_id().into()),
         |config, value| value.text().map(|text| config.with_stream_id(text));
-    "transtype" Some(50), Text [""] "live or file", "live", Both, BeforeBinding:
-        "sets all options for live messages or for files, before all other keys"
+    "transtype" Some(50), Text [""] "live, file or stream", "live", Both, BeforeBinding:
+        "sets all options for live messages, for files, or for a reliable stream of bytes, before all other keys"
         => |config| Some(word(config.transmission() == Transmission::Live, "live", "file")),
         transmission_type;
     "congestion" Some(47), Text [""] "live or file", "live", Both, BeforeConnecting:
@@ -163,6 +163,32 @@ pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
         "forward error correction; L: staircase, even; A: onreq, always, never"
         => |config| Some(config.packet_filter().into()),
         |config, value| value.text().map(|text| config.with_packet_filter(text));
+    "ratecontrol" None, Text [""] "auto, delay or file", "auto", Sender, BeforeConnecting:
+        "congestion control of files and streams: by delay; libsrt's for files; auto: by delay toward Punctual, otherwise file"
+        => congestion_algorithm, with_congestion_algorithm;
+    "policy" None, Text [""] "fixed, high, fair or low", "fair", Sender, AnyTime:
+        "for ratecontrol=delay: always targetrate; two shares, one share, or only free capacity beside others"
+        => |config| Some(rate_policy(config.rate_policy()).into()), with_rate_policy;
+    "targetrate" None, Rate ["bytes/s"] "rates like 20Mbps, 0: the link's", "0", Sender, AnyTime:
+        "for ratecontrol=delay: highest sending rate"
+        => |config| Some(config.target_rate().into()),
+        |config, value| value.rate().map(|rate| Ok(config.with_target_rate(rate)));
+    "minrate" None, Rate ["bytes/s"] "rates like 5Mbps, up to targetrate", "0", Sender, AnyTime:
+        "for ratecontrol=delay: least sending rate, whatever others need"
+        => |config| Some(config.min_rate().into()),
+        |config, value| value.rate().map(|rate| Ok(config.with_min_rate(rate)));
+    "queuetarget" None, Milliseconds ["ms"] "0 to 1000 ms", "0ms", Sender, AnyTime:
+        "for ratecontrol=delay: longest queueing delay that this end causes alone; 0: an eighth of the round trip, 5 to 25 ms"
+        => |config| Some(config.queue_target().into()),
+        |config, value| value.milliseconds().map(|time| config.with_queue_target(time));
+    "playout" None, Milliseconds ["ms"] "0 to 65535 ms", "0ms", Both, BeforeConnecting:
+        "time from the submission of a byte of a stream to its use; nothing is dropped for it; the larger value of both ends applies; 0: none"
+        => |config| Some(config.playout().into()),
+        |config, value| value.milliseconds().map(|time| config.with_playout(time));
+    "glitchtarget" None, Seconds ["s"] "1 s to 3650 days", "86400", Sender, BeforeConnecting:
+        "for playout: mean time between two glitches, which determines the copies of last retransmissions"
+        => |config| Some(config.glitch_target().into()),
+        |config, value| value.seconds().map(|time| config.with_glitch_target(time));
     "drifttracer" Some(37), Switch ["switch"] "switch", "on", Receiver, AnyTime:
         "follow the drift of the peer's clock"
         => |config| Some(config.drift_tracer().into()),
@@ -212,10 +238,10 @@ fn latency(config: Config, value: &OptionValue) -> Set {
 
 fn transmission_type(config: Config, value: &OptionValue) -> Set {
     let preset = match (value.word()?.as_str(), config.transmission()) {
-        ("file", _) => Config::file(),
+        ("file" | "stream", _) => Config::file(),
         ("live", Transmission::Live) => return Some(Ok(config)),
         ("live", _) => Config::default(),
-        _ => return wrong("transtype", value, "live or file"),
+        _ => return wrong("transtype", value, "live, file or stream"),
     };
     Some(preset.with_stream_id(config.stream_id()))
 }
@@ -334,6 +360,45 @@ fn with_retransmit_algorithm(config: Config, value: &OptionValue) -> Set {
         }
     };
     Some(Ok(config.with_retransmit_algorithm(algorithm)))
+}
+
+fn congestion_algorithm(config: &Config) -> Option<OptionValue> {
+    Some(match config.congestion_algorithm() {
+        CongestionAlgorithm::Auto => "auto".into(),
+        CongestionAlgorithm::Delay => "delay".into(),
+        CongestionAlgorithm::File => "file".into(),
+        CongestionAlgorithm::Custom(_) => "custom".into(),
+    })
+}
+
+fn with_congestion_algorithm(config: Config, value: &OptionValue) -> Set {
+    let algorithm = match value.word()?.as_str() {
+        "auto" => CongestionAlgorithm::Auto,
+        "delay" => CongestionAlgorithm::Delay,
+        "file" => CongestionAlgorithm::File,
+        _ => return wrong("ratecontrol", value, "auto, delay or file"),
+    };
+    Some(Ok(config.with_congestion_algorithm(algorithm)))
+}
+
+const fn rate_policy(policy: RatePolicy) -> &'static str {
+    match policy {
+        RatePolicy::Fixed => "fixed",
+        RatePolicy::High => "high",
+        RatePolicy::Fair => "fair",
+        RatePolicy::Low => "low",
+    }
+}
+
+fn with_rate_policy(config: Config, value: &OptionValue) -> Set {
+    let policy = match value.word()?.as_str() {
+        "fixed" => RatePolicy::Fixed,
+        "high" => RatePolicy::High,
+        "fair" => RatePolicy::Fair,
+        "low" => RatePolicy::Low,
+        _ => return wrong("policy", value, "fixed, high, fair or low"),
+    };
+    Some(Ok(config.with_rate_policy(policy)))
 }
 
 fn key_length(config: Config, value: &OptionValue) -> Set {

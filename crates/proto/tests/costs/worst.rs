@@ -163,7 +163,7 @@ fn acks(says: impl Fn(&Bed, u32) -> (u32, SeqNo)) -> (Bed, Vec<Bytes>) {
     let rates = AckRates { packets_per_sec: 1_000, capacity_pps: 1_000, bytes_per_sec: Some(9) };
     let ack = |i| {
         let (number, next) = says(&bed, i);
-        let ack = Ack::Full { number: AckNo::new(number), next, link, rates };
+        let ack = Ack::Full { number: AckNo::new(number), next, link, rates, arrivals: None };
         bed.control(Control::Ack(ack), i)
     };
     let datagrams = (0..COUNT).map(ack).collect();

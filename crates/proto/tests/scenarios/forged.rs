@@ -54,7 +54,7 @@ impl Known {
         let rates =
             AckRates { packets_per_sec: rate, capacity_pps: rate, bytes_per_sec: Some(rate) };
         let number = AckNo::new(number & 0x7FFF_FFFF);
-        self.for_sender(Control::Ack(Ack::Full { number, next, link, rates }))
+        self.for_sender(Control::Ack(Ack::Full { number, next, link, rates, arrivals: None }))
     }
 }
 

@@ -146,7 +146,7 @@ fn attacks(next: SeqNo, dest: SocketId) -> Vec<Vec<u8>> {
         forged(dest, stamp, Control::KeepAlive),
         forged(dest, stamp, Control::Ack(Ack::Light { next })),
         forged(dest, stamp, Control::Ack(Ack::Small { number, next, link })),
-        forged(dest, stamp, Control::Ack(Ack::Full { number, next, link, rates })),
+        forged(dest, stamp, Control::Ack(Ack::Full { number, next, link, rates, arrivals: None })),
         forged(dest, stamp, Control::Nak(everything.as_list())),
         forged(dest, stamp, Control::AckAck(AckNo::new(20))),
         forged(dest, stamp, Control::DropRequest(request)),

@@ -288,8 +288,16 @@ fn a_lost_nak_is_repeated() {
 /// After a machine slept or a program was stopped, no answers could come in between.
 #[test]
 fn a_sender_that_wakes_up_late_retransmits_only_once() {
+    assert_eq!(retransmitted_after_sleep(&Config::file()), 2, "the newest ones");
+    let untimed = Config::file().with_timed_requests(false);
+    assert_eq!(retransmitted_after_sleep(&untimed), 5, "everything in flight");
+}
+
+/// The packets that a sender of files retransmits after four seconds without a turn, with five
+/// packets in flight.
+fn retransmitted_after_sleep(config: &Config) -> u64 {
     let mut pair = Pair::symmetric(1, link());
-    pair.connect(Config::file(), Config::file());
+    pair.connect(config.clone(), config.clone());
     pair.run_for(SECS(1));
     pair.drop_where(|_, _| true);
     pair.write(Side::Caller, &mut Bytes::from(vec![7; 5 * 1_456])).expect("room");
@@ -305,7 +313,7 @@ fn a_sender_that_wakes_up_late_retransmits_only_once() {
     }
     let id = pair.caller.connection.expect("a connection");
     let statistics = endpoint.statistics(late, id).expect("a connection");
-    assert_eq!(statistics.packets_sent - before, 5, "everything in flight, once");
+    statistics.packets_sent - before
 }
 
 #[test]

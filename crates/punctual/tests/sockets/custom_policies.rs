@@ -103,6 +103,7 @@ fn the_congestion_example_keeps_between_its_least_and_its_target_rate() {
         latest_rtt,
         base_rtt: MS(40),
         in_flight: 10,
+        arrived: None,
         packet_size: 1_500,
         delivery_rate: 0,
         capacity: 0,

@@ -22,8 +22,11 @@ impl HsFlags {
     pub const STREAM: Self = Self(0x40);
     /// Knows packet filters; says nothing about using one.
     pub const PACKET_FILTER: Self = Self(0x80);
+    /// Reports in its ACKs how many packets have arrived, and reads such reports. This
+    /// implementation's own, like the next four; only for files and streams of bytes.
+    pub const COUNTED_ARRIVALS: Self = Self(0x0400_0000);
     /// Sends by deadlines: the peer shall ask for each lost packet by a clock of its own, each
-    /// time by several copies of one report. This implementation's own, like the next three.
+    /// time by several copies of one report.
     pub const DEADLINE: Self = Self(0x0800_0000);
     /// Can ask so, and takes loss reports with one timestamp for one.
     pub const TIMED_REQUESTS: Self = Self(0x1000_0000);

@@ -33,6 +33,10 @@ pub(crate) struct AckState {
     light_due: bool,
     /// The room, in packets, that the last ACK reported.
     reported_room: u32,
+    /// Whether ACKs report arrivals, so that one is due also if only later packets have arrived.
+    reports_arrivals: bool,
+    /// The newest round-trip time; zero before the first.
+    latest_rtt: Duration,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +55,9 @@ pub(crate) enum AckKind {
 }
 
 impl AckState {
-    pub(crate) const fn new(isn: SeqNo, now: Instant) -> Self {
+    /// For a connection that began at `now`, whose first packet is `isn`. `reports_arrivals`: ACKs
+    /// report the number of packets that have arrived.
+    pub(crate) const fn new(isn: SeqNo, now: Instant, reports_arrivals: bool) -> Self {
         Self {
             next_number: AckNo::FIRST,
             sent: VecDeque::new(),
@@ -61,6 +67,8 @@ impl AckState {
             packets: 0,
             light_due: false,
             reported_room: u32::MAX,
+            reports_arrivals,
+            latest_rtt: Duration::ZERO,
         }
     }
 
@@ -85,12 +93,14 @@ impl AckState {
     /// The instant of the next ACK, if it acknowledges the packets before `next`; `None` if the
     /// peer knows that already.
     pub(crate) fn due(&self, now: Instant, next: SeqNo, rtt: Rtt) -> Option<Instant> {
-        if self.settled == Some(next) {
+        let (last, at) = self.last_sent;
+        let has_arrivals = self.reports_arrivals && self.packets > 0;
+        if self.settled == Some(next) && !has_arrivals {
             return None;
         }
-        let (last, at) = self.last_sent;
         // With a round trip of zero, an ACK without an ACKACK would be repeated without a pause.
-        let wait = if last == next { rtt.bound().max(ACK_PERIOD) } else { ACK_PERIOD };
+        let repeats = last == next && !has_arrivals;
+        let wait = if repeats { rtt.bound().max(ACK_PERIOD) } else { ACK_PERIOD };
         Some((at + wait).max(now))
     }
 
@@ -149,11 +159,17 @@ impl AckState {
             .find(|&index| self.sent.get(index).is_some_and(|ack| ack.number == number))?;
         let ack = self.sent[index];
         self.sent.drain(..=index);
+        self.latest_rtt = now - ack.at;
         let knows_the_room = ack.room >= self.reported_room || ack.room > self.reported_room / 4;
         if knows_the_room {
             self.settled = Some(ack.next);
         }
-        Some(now - ack.at)
+        Some(self.latest_rtt)
+    }
+
+    /// The newest round-trip time, if ACKs report arrivals; zero before the first.
+    pub(crate) fn reported_rtt(&self) -> Option<Duration> {
+        self.reports_arrivals.then_some(self.latest_rtt)
     }
 }
 
@@ -167,7 +183,7 @@ mod tests {
     #[test]
     fn an_ack_is_repeated_after_the_round_trip_bound_until_it_is_acknowledged() {
         let start = Instant::from_millis(100);
-        let mut acks = AckState::new(SeqNo::new(0), start);
+        let mut acks = AckState::new(SeqNo::new(0), start, false);
         assert_eq!(acks.due(start, SeqNo::new(0), RTT), None, "nothing new");
         assert_eq!(acks.due(start, SeqNo::new(5), RTT), Some(start + ACK_PERIOD));
         let (number, kind) = acks.send(start, SeqNo::new(5), 100);
@@ -185,7 +201,7 @@ mod tests {
     #[test]
     fn a_second_ack_within_ten_milliseconds_is_small() {
         let start = Instant::from_millis(100);
-        let mut acks = AckState::new(SeqNo::new(0), start);
+        let mut acks = AckState::new(SeqNo::new(0), start, false);
         acks.send(start, SeqNo::new(5), 0);
         assert!(acks.frees(3));
         assert_eq!(acks.send(start + Duration::from_millis(3), SeqNo::new(5), 3).1, AckKind::Small);
@@ -196,7 +212,7 @@ mod tests {
     #[test]
     fn an_ack_that_tells_of_room_is_repeated_until_it_is_acknowledged() {
         let start = Instant::from_millis(100);
-        let mut acks = AckState::new(SeqNo::new(0), start);
+        let mut acks = AckState::new(SeqNo::new(0), start, false);
         let (stalling, _) = acks.send(start, SeqNo::new(5), 0);
         let (freeing, _) = acks.send(start, SeqNo::new(5), 3);
         let repeat = Some(start + RTT.bound());
@@ -210,7 +226,7 @@ mod tests {
     #[test]
     fn ack_numbers_wrap_past_zero_and_still_measure_the_round_trip() {
         let start = Instant::from_millis(100);
-        let mut acks = AckState::new(SeqNo::new(0), start);
+        let mut acks = AckState::new(SeqNo::new(0), start, false);
         acks.next_number = AckNo::new(0x7FFF_FFFE);
         let ms = |i: u32| start + Duration::from_millis(u64::from(i) * 10);
         let numbers: Vec<AckNo> = (0..4).map(|i| acks.send(ms(i), SeqNo::new(i), 100).0).collect();
@@ -224,7 +240,7 @@ mod tests {
 
     #[test]
     fn light_acks_come_closer_as_the_room_shrinks() {
-        let mut acks = AckState::new(SeqNo::new(0), Instant::ORIGIN);
+        let mut acks = AckState::new(SeqNo::new(0), Instant::ORIGIN, false);
         let mut lights = |room| {
             let counted = (0..6_400).filter(|_| {
                 acks.count_packet(room);

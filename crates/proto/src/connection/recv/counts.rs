@@ -54,6 +54,14 @@ struct FilterPackets {
 }
 
 impl Counts {
+    /// The total of packets that have arrived, modulo 2^32.
+    pub(crate) const fn arrivals(&self) -> u32 {
+        #[expect(clippy::cast_possible_truncation, reason = "it wraps")]
+        {
+            self.received as u32
+        }
+    }
+
     pub(crate) fn arrived(&mut self, payload: usize, retransmitted: bool) {
         self.received += 1;
         self.bytes_received += payload as u64;

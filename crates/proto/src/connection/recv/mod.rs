@@ -17,6 +17,7 @@ pub(crate) mod nak_policy;
 mod nak_scheduler;
 mod nak_timers;
 mod pairs;
+mod playout;
 pub(crate) mod reorder_tolerance;
 mod reordering_estimator;
 mod response_time;
@@ -29,7 +30,8 @@ use bytes::Bytes;
 use punctual_rtt::Rtt;
 use punctual_units::Instant;
 use punctual_wire::{
-    Ack, AckLink, AckNo, AckRates, DataHeader, DropRequest, LossListBuilder, SeqNo, Timestamp,
+    Ack, AckArrivals, AckLink, AckNo, AckRates, DataHeader, DropRequest, LossListBuilder, SeqNo,
+    Timestamp,
 };
 
 use self::ack::{AckKind, AckState};
@@ -44,6 +46,7 @@ use self::link::{LinkEstimate, Probe};
 pub(crate) use self::nak_scheduler::periodic_nak_interval;
 use self::nak_scheduler::{Missing, NakScheduler};
 pub(crate) use self::nak_timers::{last_nak_copies, retransmission_timeout};
+use self::playout::PlayoutCheck;
 use self::timing::Timing;
 use super::send::capacity;
 use crate::config::Config;
@@ -80,6 +83,8 @@ pub(crate) struct ReceiveHalf {
     drops: AnnouncedDrops,
     /// The last packet that arrived without a key that could decrypt it.
     unreadable: Option<SeqNo>,
+    /// The check of a stream of bytes with a playout point.
+    playout: Option<PlayoutCheck>,
     counts: Counts,
 }
 
@@ -90,7 +95,11 @@ impl ReceiveHalf {
             buffer: ReceiveBuffer::new(negotiated.fixed.receive_isn, config.receive_window()),
             timing: Timing::new(config, negotiated),
             naks: NakScheduler::new(config, negotiated, now),
-            acks: AckState::new(negotiated.fixed.receive_isn, now),
+            acks: AckState::new(
+                negotiated.fixed.receive_isn,
+                now,
+                negotiated.peer.counted_arrivals,
+            ),
             link: LinkEstimate::new(),
             full_payload: config.payload_size(),
             overhead: path.properties.packet_overhead(),
@@ -98,6 +107,7 @@ impl ReceiveHalf {
             jumps: JumpDetector::default(),
             drops: AnnouncedDrops::default(),
             unreadable: None,
+            playout: negotiated.playout.map(|_| PlayoutCheck::default()),
             counts: Counts::default(),
         }
     }
@@ -488,7 +498,11 @@ impl ReceiveHalf {
                     capacity_pps: self.capacity_pps(),
                     bytes_per_sec: Some(u32::try_from(bytes).unwrap_or(u32::MAX)),
                 };
-                Ack::Full { number, next, link, rates }
+                let arrivals = self.acks.reported_rtt().map(|latest_rtt| AckArrivals {
+                    packets: self.counts.arrivals(),
+                    latest_rtt_us: micros(latest_rtt),
+                });
+                Ack::Full { number, next, link, rates, arrivals }
             }
         }
     }
@@ -573,6 +587,9 @@ impl ReceiveHalf {
         statistics.receive_buffer_bytes = self.buffer.bytes();
         statistics.receive_buffer_span = self.buffer.span_in_time(self.timing.tsbpd());
         self.timing.fill_statistics(statistics);
+        if let Some(playout) = &self.playout {
+            playout.fill(statistics);
+        }
         let capacity_pps = self.capacity_pps();
         if capacity_pps > 0 {
             statistics.link_capacity = capacity(capacity_pps, mss);
@@ -670,7 +687,11 @@ impl ReceiveHalf {
             (Some(bypass), Some(tsbpd)) => Some(bypass.divert(seq, &mut stored, tsbpd)),
             _ => None,
         };
+        let readable_to = self.playout.as_ref().map(|_| self.buffer.acknowledged());
         let insert = self.buffer.insert(seq, stored);
+        if let (Some(playout), Some(first)) = (&mut self.playout, readable_to) {
+            playout.became_readable(now, first, &self.buffer, &self.timing);
+        }
         if let Some(message) = diverted
             && matches!(insert, Insert::Newest { .. } | Insert::Filled)
             && let Some(bypass) = self.delivery.bypass_mut()

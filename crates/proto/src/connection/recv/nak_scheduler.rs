@@ -168,7 +168,7 @@ impl NakScheduler {
             let last_chances = ranges
                 .iter()
                 .filter(|&&(_, last)| !missing.can_be_in_time(later, last, rtt))
-                .filter_map(|&(_, last)| missing.given_up_at(last));
+                .filter_map(|&(_, last)| missing.needed_by(last));
             let nak = SentNak { at: now, last_chance: last_chances.min() };
             timers.sent(&list, &nak, rtt);
         }
@@ -285,7 +285,7 @@ impl NakScheduler {
         rtt: Rtt,
     ) {
         if let Repetition::PacketTimers(timers) = &mut self.repetition
-            && !timers.found(now, first, last, missing.given_up_at(last), rtt)
+            && !timers.found(now, first, last, missing.needed_by(last), rtt)
         {
             return;
         }
@@ -330,14 +330,21 @@ impl Missing<'_> {
         within.then(|| (first, if last.is_after(to) { to } else { last }))
     }
 
-    /// The deadline of the packets missing up to `last`: the packet after them is due then.
-    pub(super) fn given_up_at(self, last: SeqNo) -> Option<Instant> {
-        self.timing.give_up_at(self.buffer.get(last.next())?.time)
+    /// The deadline of the packets missing up to `last`: the packet after them is due then, or at
+    /// its playout point.
+    pub(super) fn needed_by(self, last: SeqNo) -> Option<Instant> {
+        self.timing.needed_by(self.buffer.get(last.next())?.time)
     }
 
     /// Whether the retransmission of `last` would arrive before its deadline.
     pub(super) fn can_be_in_time(self, now: Instant, last: SeqNo, rtt: Rtt) -> bool {
-        self.given_up_at(last).is_none_or(|until| now + rtt.smoothed * 7 / 8 < until)
+        self.needed_by(last).is_none_or(|until| now + rtt.smoothed * 7 / 8 < until)
+    }
+
+    /// Whether the retransmission of `last` is still of use: the receiver waits for it, or it would
+    /// arrive in time.
+    pub(super) fn is_wanted(self, now: Instant, last: SeqNo, rtt: Rtt) -> bool {
+        !self.timing.drops_too_late() || self.can_be_in_time(now, last, rtt)
     }
 
     /// Adds all missing packets before `stop` to `list`, as far as there is room.
@@ -481,7 +488,7 @@ mod tests {
     fn missing_packets_are_given_up_when_the_one_behind_is_due() {
         let (buffer, timing) = gap_of_three();
         let missing = Missing { buffer: &buffer, timing: &timing };
-        assert_eq!(missing.given_up_at(seq(3)), Some(MS(220)));
+        assert_eq!(missing.needed_by(seq(3)), Some(MS(220)));
         assert!(missing.can_be_in_time(MS(184), seq(3), RTT));
         assert!(!missing.can_be_in_time(MS(185), seq(3), RTT));
         assert_eq!(missing.first_run(seq(0), seq(2)), Some((seq(1), seq(2))));

@@ -234,12 +234,12 @@ impl NakTimers {
             }
             let mut from = due.first;
             while let Some((first, last)) = missing.first_run(from, due.last) {
-                if missing.can_be_in_time(now, last, rtt) {
+                if missing.is_wanted(now, last, rtt) {
                     if due.last_nak.is_some() {
                         let packets = last.distance_from(first).unsigned_abs() + 1;
                         self.repeated += u64::from(packets);
                     }
-                    let deadline = missing.given_up_at(last);
+                    let deadline = missing.needed_by(last);
                     let run = MissingPackets { first, last, deadline, ..due };
                     self.nak_sent(now, run, due.last_nak);
                     runs.push((first, last));

@@ -21,7 +21,7 @@ use crate::statistics::Statistics;
 #[derive(Debug)]
 pub(super) struct Timing {
     tsbpd: Option<Tsbpd>,
-    too_late_drop: bool,
+    delivery: DeliveryTime,
     drift: Option<DriftTracer>,
     /// Whether the tracer gets samples. It keeps its state while the application has turned it off.
     drift_is_followed: bool,
@@ -33,13 +33,29 @@ pub(super) struct Timing {
     transit_micros: i64,
 }
 
+/// The meaning of a message's due time.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum DeliveryTime {
+    /// The message is delivered then. Packets that are missing before it are dropped then (too-late
+    /// packet drop), unless the application has turned that off.
+    WhenDue { too_late_drop: bool },
+    /// The application uses it then, but gets it on arrival; nothing is dropped: a stream of bytes
+    /// with a playout point.
+    Playout,
+}
+
 impl Timing {
     pub(super) fn new(config: &Config, negotiated: &Negotiated) -> Self {
-        let (base, latency) = (negotiated.fixed.base, negotiated.latency.receive);
-        let is_timed = negotiated.tsbpd_receive;
+        let base = negotiated.fixed.base;
+        let latency = negotiated.playout.unwrap_or(negotiated.latency.receive);
+        let has_playout = negotiated.playout.is_some();
+        let is_timed = negotiated.tsbpd_receive || has_playout;
         Self {
             tsbpd: is_timed.then(|| Tsbpd::new(base.arrival, base.timestamp, latency)),
-            too_late_drop: config.too_late_drop() && is_timed,
+            delivery: match has_playout {
+                true => DeliveryTime::Playout,
+                false => DeliveryTime::WhenDue { too_late_drop: config.too_late_drop() },
+            },
             drift: (config.drift_tracer() && is_timed).then(DriftTracer::new),
             drift_is_followed: true,
             drift_is_shared: false,
@@ -53,7 +69,7 @@ impl Timing {
     pub(super) fn of(tsbpd: Tsbpd) -> Self {
         Self {
             tsbpd: Some(tsbpd),
-            too_late_drop: true,
+            delivery: DeliveryTime::WhenDue { too_late_drop: true },
             drift: Some(DriftTracer::new()),
             drift_is_followed: true,
             drift_is_shared: false,
@@ -63,24 +79,44 @@ impl Timing {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn of_playout(tsbpd: Tsbpd) -> Self {
+        Self { delivery: DeliveryTime::Playout, ..Self::of(tsbpd) }
+    }
+
     pub(super) const fn tsbpd(&self) -> Option<&Tsbpd> {
         self.tsbpd.as_ref()
     }
 
     /// Whether missing packets are dropped when the packet after them is due (TLPKTDROP).
     pub(super) const fn drops_too_late(&self) -> bool {
-        self.too_late_drop
+        matches!(self.delivery, DeliveryTime::WhenDue { too_late_drop: true })
+            && self.tsbpd.is_some()
     }
 
-    /// The due time of a message of `time`; `None` if it is due on arrival.
+    /// The due time of a message of `time`; `None` if it is delivered on arrival.
     #[inline(always)]
     pub(super) fn due(&self, time: PeerTime) -> Option<Instant> {
-        self.tsbpd.as_ref().map(|tsbpd| tsbpd.due(time))
+        let is_live = self.delivery != DeliveryTime::Playout;
+        self.tsbpd.as_ref().filter(|_| is_live).map(|tsbpd| tsbpd.due(time))
     }
 
-    /// The deadline of packets that are missing before a message of `time`; `None` for never.
+    /// The instant at which packets that are missing before a message of `time` are dropped; `None`
+    /// for never.
     pub(super) fn give_up_at(&self, time: PeerTime) -> Option<Instant> {
-        self.tsbpd.as_ref().filter(|_| self.too_late_drop).map(|tsbpd| tsbpd.due(time))
+        self.tsbpd.as_ref().filter(|_| self.drops_too_late()).map(|tsbpd| tsbpd.due(time))
+    }
+
+    /// The playout point of a packet of `time`, in a stream that has one.
+    pub(super) fn playout_point(&self, time: PeerTime) -> Option<Instant> {
+        let has_playout = self.delivery == DeliveryTime::Playout;
+        self.tsbpd.as_ref().filter(|_| has_playout).map(|tsbpd| tsbpd.due(time))
+    }
+
+    /// The instant by which packets that are missing before a message of `time` are needed: they
+    /// are dropped then, or cause a glitch. `None` for never.
+    pub(super) fn needed_by(&self, time: PeerTime) -> Option<Instant> {
+        self.give_up_at(time).or_else(|| self.playout_point(time))
     }
 
     /// The origin of a message of `time` on this end's clock, and its due time.
@@ -246,7 +282,7 @@ mod tests {
 
     #[test]
     fn without_timestamps_messages_are_due_on_arrival() {
-        let mut timing = Timing { tsbpd: None, too_late_drop: false, ..timing() };
+        let mut timing = Timing { tsbpd: None, ..timing() };
         let time = timing.plausible_time(MS(1_015), sent_at(10));
         assert_eq!((timing.due(time), timing.give_up_at(time)), (None, None));
         assert_eq!(timing.origin_and_due(MS(1_015), time), (MS(1_015), MS(1_015)));

@@ -63,6 +63,11 @@ impl Deadline {
         }
     }
 
+    /// Sets the share of packets that may stay unrecovered.
+    pub(super) const fn set_target(&mut self, target: f64) {
+        self.target = Some(target);
+    }
+
     /// The number of retransmissions allowed for each lost original without a ceiling, if the share
     /// `loss` of the packets is lost (0 to 1).
     ///

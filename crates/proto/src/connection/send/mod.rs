@@ -13,6 +13,7 @@ mod nak_budget;
 mod nak_filter;
 pub(crate) mod pacer;
 mod peer_rates;
+mod playout;
 mod redundant_retransmits;
 mod retransmission;
 pub(crate) mod retransmit;
@@ -268,7 +269,10 @@ impl SendHalf {
         } else {
             WakeUp::Never
         };
-        original.min(self.retransmission.next(&self.buffer)).max(self.pacer.next())
+        original
+            .min(self.retransmission.next(&self.buffer))
+            .max(self.pacer.next())
+            .max(self.control.opens())
     }
 
     /// Writes the next packet at `now`, if there is one.
@@ -281,6 +285,11 @@ impl SendHalf {
         mut crypt: Option<&mut Crypt>,
         out: &mut Vec<u8>,
     ) -> bool {
+        if !self.control.opens().is_due(now) {
+            // The time until the network has room again is not made up for by a burst.
+            self.pacer.rest(1);
+            return false;
+        }
         if !self.pacer.allows(now) {
             return false;
         }
@@ -288,7 +297,7 @@ impl SendHalf {
             return self.write_filter_packet(now, out);
         }
         let Some((seq, retransmitted)) = self.choose(now, rtt) else {
-            self.pacer.rest();
+            self.pacer.rest(self.control.burst());
             return false;
         };
         let Some(packet) = self.buffer.get(seq) else { return false };
@@ -334,7 +343,7 @@ impl SendHalf {
         }
         let payload = out.len() - before - DataHeader::LEN;
         self.counts.sent_filter_packet(payload);
-        self.control.sent(payload + self.counts.overhead());
+        self.control.sent(now, payload + self.counts.overhead());
         self.pacer.sent(now, payload + self.counts.overhead(), false);
         true
     }
@@ -355,7 +364,13 @@ impl SendHalf {
         self.peer_rates.handle_ack(packets, ack.rates());
         // A peer without a measurement reports the initial estimate.
         let initial = Rtt::INITIAL.smoothed;
-        let reported = ack.link().map(|link| Duration::from_micros(link.rtt_us.into()));
+        let arrivals = ack.arrivals().filter(|_| self.mode.counted_arrivals);
+        self.peer_rates.count_arrivals(arrivals);
+        let reported = match arrivals {
+            Some(arrivals) => Some(arrivals.latest_rtt_us).filter(|&rtt| rtt > 0),
+            None => ack.link().map(|link| link.rtt_us),
+        };
+        let reported = reported.map(|rtt| Duration::from_micros(rtt.into()));
         let reported = reported.filter(|&rtt| rtt != initial);
         if let Some(rtt) = reported {
             self.control.note_round_trip(now, rtt);
@@ -440,6 +455,9 @@ impl SendHalf {
             self.repeat_retransmissions(now, rtt);
         } else if !(reliable && self.buffer.has_lost()) {
             let last = self.buffer.next_new().minus(1);
+            if reliable {
+                self.announce_dropped(now, rtt);
+            }
             let first = match self.mode.recovery {
                 LossRecovery::Timeout => self.flow.acknowledged(),
                 _ => self.buffer.tail_of_flight(TAIL_PROBES),
@@ -509,6 +527,8 @@ impl SendHalf {
         statistics.send_period = self.control.get().period();
         statistics.flight_size = self.buffer.flight();
         statistics.max_bandwidth = self.control.get().max_bandwidth();
+        let delay = self.control.delay();
+        statistics.queueing_delay = delay.latest().saturating_sub(delay.base());
         statistics.send_buffer_available =
             ((self.buffer.limit() - self.buffer.packets()) * mss) as u64;
         statistics.send_buffer_packets = u32::try_from(self.buffer.packets()).unwrap_or(u32::MAX);
@@ -567,7 +587,7 @@ impl SendHalf {
         }
         let probe = !retransmitted && seq.value().is_multiple_of(PROBE_INTERVAL);
         let bytes = payload + self.counts.overhead();
-        self.control.sent(bytes);
+        self.control.sent(now, bytes);
         self.pacer.sent(now, bytes, probe && self.buffer.has_new());
     }
 
@@ -588,6 +608,15 @@ impl SendHalf {
         });
         self.retransmission.count_lost(added);
         added
+    }
+
+    /// Announces the dropped packets for which the peer waits: while its buffer is full, no packet
+    /// behind them can make it report them.
+    fn announce_dropped(&mut self, now: Instant, rtt: Rtt) {
+        let (first, end) = (self.flow.acknowledged(), self.buffer.first());
+        if first.is_before(end) {
+            self.drop_requests.asked(now, first, end.minus(1), rtt.smoothed);
+        }
     }
 
     /// Queues the packets that were retransmitted already, and the newest ones: a retransmission
@@ -641,6 +670,7 @@ impl SendHalf {
             latest_rtt: delay.latest(),
             base_rtt: delay.base(),
             in_flight: self.buffer.flight(),
+            arrived: self.peer_rates.arrived(),
             packet_size: self.control.packet_size(),
             newly_lost,
             repairs: if reliable { self.buffer.repairs_of_oldest() } else { 0 },

@@ -15,6 +15,8 @@ const DROP_MARGIN: Duration = Duration::from_millis(20);
 pub(super) struct SendMode {
     pub(super) delivery: Delivery,
     pub(super) recovery: LossRecovery,
+    /// Whether the peer reports in its ACKs how many packets have arrived.
+    pub(super) counted_arrivals: bool,
 }
 
 /// Which packets the sender may drop before they are acknowledged. A message with a time to live is
@@ -30,8 +32,11 @@ pub(super) enum Delivery {
     },
     /// Live, and the peer waits for every packet.
     InOrder,
-    /// A file: packets leave the send buffer only when they have arrived.
-    Reliable,
+    /// A file or a stream of bytes: packets leave the send buffer only when they have arrived.
+    Reliable {
+        /// The age at which the receiver uses a byte; `None` without a playout point.
+        playout: Option<Duration>,
+    },
 }
 
 /// How lost packets are recovered.
@@ -56,20 +61,20 @@ impl SendMode {
             let age = |delay| (latency + delay).max(LEAST_DROP_AGE) + DROP_MARGIN;
             Delivery::TooLateDrop { latency, drop_age: config.send_drop_delay().map(age) }
         } else if is_file {
-            Delivery::Reliable
+            Delivery::Reliable { playout: negotiated.playout }
         } else {
             Delivery::InOrder
         };
         let recovery = if negotiated.filter.is_some_and(|fec| fec.arq() == Arq::Never) {
             LossRecovery::Never
-        } else if is_file || !negotiated.peer.periodic_nak {
-            LossRecovery::Timeout
         } else if negotiated.peer.nak_timers {
             LossRecovery::PacketTimers
+        } else if is_file || !negotiated.peer.periodic_nak {
+            LossRecovery::Timeout
         } else {
             LossRecovery::PeriodicNak
         };
-        Self { delivery, recovery }
+        Self { delivery, recovery, counted_arrivals: negotiated.peer.counted_arrivals }
     }
 }
 
@@ -80,7 +85,7 @@ impl Delivery {
     }
 
     pub(super) const fn is_reliable(self) -> bool {
-        matches!(self, Self::Reliable)
+        matches!(self, Self::Reliable { .. })
     }
 
     /// The age after which a packet arrives too late to be played; `None` if the peer waits for
@@ -88,7 +93,17 @@ impl Delivery {
     pub(super) const fn useful_age(self) -> Option<Duration> {
         match self {
             Self::TooLateDrop { latency, .. } => Some(latency),
-            Self::InOrder | Self::Reliable => None,
+            Self::InOrder | Self::Reliable { .. } => None,
+        }
+    }
+
+    /// The age by which a packet is needed: after it the peer drops it, or has a glitch. `None` if
+    /// there is no such age.
+    pub(super) const fn needed_age(self) -> Option<Duration> {
+        match self {
+            Self::TooLateDrop { latency, .. } => Some(latency),
+            Self::Reliable { playout } => playout,
+            Self::InOrder => None,
         }
     }
 
@@ -96,7 +111,7 @@ impl Delivery {
     pub(super) const fn drop_age(self) -> Option<Duration> {
         match self {
             Self::TooLateDrop { drop_age, .. } => drop_age,
-            Self::InOrder | Self::Reliable => None,
+            Self::InOrder | Self::Reliable { .. } => None,
         }
     }
 }

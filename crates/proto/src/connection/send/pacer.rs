@@ -68,14 +68,15 @@ fn nanos_at(rate: Bitrate) -> u64 {
 pub(crate) struct Pacer {
     pace: Pace,
     next: Instant,
-    idle: bool,
+    /// The number of packets that may be sent at once after a pause; `None` outside a pause.
+    pause: Option<u32>,
     /// The packet after a sequence number divisible by 16 follows at once: the probe pair.
     probe: bool,
 }
 
 impl Pacer {
     pub(crate) const fn new(pace: Pace) -> Self {
-        Self { pace, next: Instant::ORIGIN, idle: true, probe: false }
+        Self { pace, next: Instant::ORIGIN, pause: Some(1), probe: false }
     }
 
     pub(crate) const fn set_pace(&mut self, pace: Pace) {
@@ -89,25 +90,29 @@ impl Pacer {
 
     /// The instant at which the next packet may be sent.
     pub(crate) fn next(&self) -> WakeUp {
-        if self.idle || self.probe {
+        if self.pause.is_some() || self.probe {
             WakeUp::Now
         } else {
             WakeUp::At(self.next - self.pace.quantum())
         }
     }
 
-    /// There was nothing to send: the pacer does not make up for the time from now on.
-    pub(crate) const fn rest(&mut self) {
-        self.idle = true;
+    /// Nothing can be sent now: the pacer does not make up for the time until the next packet. Then
+    /// `burst` packets may be sent at once, at least one.
+    pub(crate) const fn rest(&mut self, burst: u32) {
+        self.pause = Some(burst);
         self.probe = false;
     }
 
     /// A packet of `bytes`, including headers, is sent at `now`; `starts_probe` if the next one
     /// follows at once.
     pub(crate) fn sent(&mut self, now: Instant, bytes: usize, starts_probe: bool) {
-        let earliest = if self.idle { now } else { now - CREDIT };
-        self.next = self.next.max(earliest) + self.pace.after(bytes);
-        self.idle = false;
+        let wait = self.pace.after(bytes);
+        let earliest = match self.pause.take() {
+            Some(burst) => now - wait.saturating_mul(burst.saturating_sub(1)),
+            None => now - CREDIT,
+        };
+        self.next = self.next.max(earliest) + wait;
         self.probe = starts_probe;
     }
 }
@@ -153,11 +158,25 @@ mod tests {
     fn an_idle_pacer_earns_no_burst() {
         let mut pacer = Pacer::new(Pace::Packet(Duration::from_millis(1)));
         pacer.sent(Instant::from_millis(100), 1_360, false);
-        pacer.rest();
+        pacer.rest(1);
         let later = Instant::from_millis(500);
         assert!(pacer.allows(later));
         pacer.sent(later, 1_360, false);
         assert!(!pacer.allows(later));
+    }
+
+    #[test]
+    fn after_a_pause_a_permitted_burst_is_sent_at_once() {
+        let mut pacer = Pacer::new(Pace::Packet(Duration::from_millis(1)));
+        pacer.sent(Instant::from_millis(100), 1_360, false);
+        pacer.rest(10);
+        let later = Instant::from_millis(500);
+        let mut sent = 0;
+        while pacer.allows(later) {
+            pacer.sent(later, 1_360, false);
+            sent += 1;
+        }
+        assert_eq!(sent, 10);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The rates that the peer reports in its full ACKs.
 
-use punctual_wire::AckRates;
+use punctual_wire::{AckArrivals, AckRates};
 
 /// Packets that the peer must have acknowledged before its delivery rate counts. libsrt takes the
 /// median of the last 16 intervals between packets and begins with 16 intervals of a second each,
@@ -17,6 +17,7 @@ pub(super) struct PeerRates {
     delivery: u32,
     capacity: u32,
     acknowledged: u32,
+    arrived: Option<u32>,
 }
 
 impl PeerRates {
@@ -29,6 +30,17 @@ impl PeerRates {
                 self.delivery = smoothed(self.delivery, rates.packets_per_sec);
             }
         }
+    }
+
+    /// Takes over the number of packets that have arrived, if the ACK has it.
+    pub(super) fn count_arrivals(&mut self, arrivals: Option<AckArrivals>) {
+        self.arrived = arrivals.map(|arrivals| arrivals.packets).or(self.arrived);
+    }
+
+    /// The total of packets that have arrived at the peer, modulo 2^32; `None` if it does not
+    /// report it.
+    pub(super) const fn arrived(&self) -> Option<u32> {
+        self.arrived
     }
 
     /// Packets a second that reach the peer; 0 if unknown.

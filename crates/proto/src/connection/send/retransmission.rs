@@ -132,6 +132,7 @@ impl Retransmission {
             // A probe is useful at any age.
             let is_probe = situation.timer.is_probe(seq);
             let useful_age = situation.mode.delivery.useful_age().filter(|_| !is_probe);
+            let needed_age = situation.mode.delivery.needed_age().filter(|_| !is_probe);
             // The peer drops the missing packets before that packet when that packet is due.
             let behind = buffer.sent_origin(run_end);
             let next = buffer.get(seq.next()).map(|packet| packet.origin);
@@ -146,7 +147,7 @@ impl Retransmission {
                 last_retransmit: packet.last_retransmit,
                 retransmissions: packet.retransmissions,
                 deadline: useful_age.map(|age| behind.unwrap_or(packet.origin) + age),
-                next_deadline: useful_age.map(|age| next.unwrap_or(packet.origin) + age),
+                next_deadline: needed_age.map(|age| next.unwrap_or(packet.origin) + age),
             };
             if reported.retransmissions == 0 && !is_probe {
                 self.loss.add_hits(1);

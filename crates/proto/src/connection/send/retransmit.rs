@@ -9,6 +9,7 @@ use punctual_units::{Bitrate, Instant};
 use punctual_wire::SeqNo;
 
 use super::deadline::Deadline;
+use super::playout::Playout;
 use crate::config::{Config, RetransmitAlgorithm};
 use crate::handshake::Negotiated;
 
@@ -28,7 +29,8 @@ pub struct ReportedPacket {
     /// peer waits for all packets, or if this retransmission probes a silent peer.
     pub deadline: Option<Instant>,
     /// The same for a retransmission after that of the next packet: if that one arrives first, the
-    /// peer drops this one when that one is due.
+    /// peer drops this one when that one is due. In a stream of bytes with a playout point, at which
+    /// nothing is dropped, the playout point of the next packet.
     pub next_deadline: Option<Instant>,
 }
 
@@ -103,6 +105,10 @@ impl RetransmitPolicy for Efficient {
 
 /// The policy of the configuration toward this peer.
 pub(crate) fn policy(config: &Config, peer: &Negotiated) -> Box<dyn RetransmitPolicy> {
+    let is_custom = matches!(config.retransmit_algorithm(), RetransmitAlgorithm::Custom(_));
+    if peer.playout.is_some() && !is_custom {
+        return Box::new(Playout::new(config.glitch_target()));
+    }
     match config.retransmit_algorithm() {
         RetransmitAlgorithm::Aggressive => Box::new(Aggressive),
         RetransmitAlgorithm::Efficient => efficient(peer.peer.periodic_nak),

@@ -1,0 +1,387 @@
+//! Congestion control by delay, for streams of bytes and files: losses do not lower the rate.
+
+mod arrival_rate;
+mod competing;
+mod drain;
+mod growth;
+mod pipe;
+mod queue;
+mod rivals;
+mod solo;
+mod start;
+
+use std::time::Duration;
+
+use punctual_units::{Bitrate, Instant};
+use punctual_wire::SeqNo;
+
+use self::arrival_rate::ArrivalRate;
+use self::competing::Competing;
+use self::drain::Drain;
+use self::growth::Growth;
+use self::pipe::Pipe;
+use self::queue::QueueDelay;
+use self::rivals::{PathView, Rivals, TEST_WINDOW};
+use self::solo::Solo;
+use self::start::SlowStart;
+use super::{CongestionControl, PathState};
+use crate::config::{Config, MaxBandwidth, RatePolicy};
+use crate::connection::recv::ack::ACK_PERIOD;
+use crate::wake_up::WakeUp;
+
+/// Sends at the rate of the path with a short queue of its own, and as one flow of CUBIC beside
+/// others that fill the queue.
+///
+/// It sets a window for the packets in the network, which excludes packets that are known to be
+/// lost, and paces them at the window per round trip. `docs/stream.md` explains the law.
+#[derive(Debug)]
+pub(crate) struct DelayControl {
+    limits: Limits,
+    pipe: Pipe,
+    queue: QueueDelay,
+    arrivals: ArrivalRate,
+    phase: Phase,
+    rivals: Rivals,
+    drain: Drain,
+    /// The largest number of packets in the network.
+    window: f64,
+    /// The largest one since others were last noticed.
+    largest_window: f64,
+    /// The greatest queueing delay of the last seconds: that of a full queue.
+    deepest_queue: DecayingMost,
+    packet_size: u32,
+    /// The bound of a round trip.
+    longest_rtt: Duration,
+    last_report: Option<Instant>,
+    last_sent: Instant,
+    /// The most packets in the network since the last report.
+    peak: u64,
+    /// The last loss that lowered the window.
+    last_decrease: Option<Instant>,
+}
+
+/// What limits the rate.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    policy: RatePolicy,
+    /// The highest rate; `None` for that of the path.
+    target: Option<Bitrate>,
+    least: Bitrate,
+    /// The target of the queueing delay; `None` for one that depends on the round trip.
+    queue: Option<Duration>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Start(SlowStart),
+    Solo(Growth),
+    Competing(Competing),
+}
+
+/// The greatest value of the last time, which fades.
+#[derive(Debug, Default)]
+struct DecayingMost {
+    value: Duration,
+    updated: Option<Instant>,
+}
+
+/// The first window, packets (RFC 6928 permits ten in a burst; these are paced).
+const FIRST_WINDOW: f64 = 32.0;
+const LEAST_WINDOW: f64 = 4.0;
+/// The burst after a pause (RFC 9002 section 7.7: up to the initial window of section 7.2).
+const BURST: u32 = 10;
+/// A window of which less is used does not grow.
+const USED: f64 = 0.8;
+/// The factor by which packets are sent faster than the window per round trip: the window, not the
+/// pace, limits the packets in the network.
+const PACE: f64 = 1.05;
+/// The same while the window doubles in each round trip.
+const START_PACE: f64 = 1.25;
+/// Beyond the bound of the round trip, packets are in the network no more.
+const MARGIN: Duration = Duration::from_millis(20);
+/// The time without any report from the receiver after which the network counts as dead, and the
+/// time between two packets then.
+const SILENCE: Duration = Duration::from_millis(500);
+const PROBE: Duration = Duration::from_millis(100);
+/// A loss lowers the window if the queueing delay exceeds this share of the greatest one.
+const FULL_QUEUE: f64 = 0.6;
+/// The share of the target delay that the policy `low` uses.
+const LOW: u32 = 4;
+
+impl DelayControl {
+    /// For packets of `packet_size` bytes, headers included.
+    pub(crate) fn new(config: &Config, packet_size: u32) -> Self {
+        Self {
+            limits: Limits::new(config),
+            pipe: Pipe::default(),
+            queue: QueueDelay::default(),
+            arrivals: ArrivalRate::default(),
+            phase: Phase::Start(SlowStart::new()),
+            rivals: Rivals::new(),
+            drain: Drain::default(),
+            window: FIRST_WINDOW,
+            largest_window: FIRST_WINDOW,
+            deepest_queue: DecayingMost::default(),
+            packet_size,
+            longest_rtt: Duration::from_secs(1),
+            last_report: None,
+            last_sent: Instant::ORIGIN,
+            peak: 0,
+            last_decrease: None,
+        }
+    }
+
+    fn solo(&self) -> Solo {
+        let target = self.limits.queue_target(self.queue.base());
+        Solo::new(target, self.limits.shares(), self.packet_size)
+    }
+
+    fn path_view(&self) -> PathView {
+        let rate = self.arrivals.per_second();
+        PathView {
+            base: self.queue.base(),
+            queue: self.queue.delay(),
+            target: self.limits.queue_target(self.queue.base()),
+            rate,
+        }
+    }
+
+    /// Moves the window after a report; `elapsed` is the time since the one before, in which `new`
+    /// packets arrived.
+    fn follow(&mut self, now: Instant, elapsed: Duration, new: u64) {
+        let solo = self.solo();
+        let path = self.path_view();
+        let rtt = path.base + path.queue;
+        let is_used = self.peak as f64 >= USED * self.window;
+        let is_exceeded = self.pipe.packets() as f64 > self.window + self.unreported();
+        self.peak = self.pipe.packets();
+        match &mut self.phase {
+            Phase::Start(start) => {
+                if start.ends(now, path.base, path.queue, path.rate, is_used) {
+                    self.window = solo.own_queue(path.rate) + path.rate * path.base.as_secs_f64();
+                    self.phase = Phase::Solo(Growth::new());
+                } else if is_used {
+                    self.window += new as f64;
+                }
+            }
+            Phase::Solo(growth) => {
+                self.drain.follow(now, rtt, path.queue);
+                if self.drain.is_under_way() {
+                    return;
+                }
+                growth.follow(now, rtt, path.queue, solo.own_delay(path.rate));
+                let own = growth.accelerate(solo.own_queue(path.rate), self.window);
+                let next = solo.follow(self.window, elapsed, path.base, path.queue, own);
+                // While more packets are in the network than the window holds, the queue that is
+                // reported is older than the window.
+                if if next > self.window { is_used } else { !is_exceeded } {
+                    self.window = next;
+                }
+                self.largest_window = self.largest_window.max(self.window);
+                if self.limits.competes() && self.rivals.appear(now, &path, self.window) {
+                    let shares = self.limits.shares();
+                    let most = self.largest_window;
+                    let competing = Competing::new(now, self.window, most, shares);
+                    self.phase = Phase::Competing(competing);
+                }
+            }
+            Phase::Competing(competing) => {
+                if is_used {
+                    self.window = competing.window(now, rtt);
+                }
+                if self.rivals.disappear(now, &path) {
+                    self.largest_window = self.window;
+                    self.window = solo.own_queue(path.rate) + path.rate * path.base.as_secs_f64();
+                    self.phase = Phase::Solo(Growth::new());
+                }
+            }
+        }
+        self.window = self.window.max(LEAST_WINDOW);
+    }
+
+    /// The window that applies now.
+    fn effective_window(&self) -> f64 {
+        let share = match self.phase {
+            Phase::Competing(_) if self.rivals.is_testing() => Some(TEST_WINDOW),
+            Phase::Solo(_) => self.drain.share(self.queue.base(), self.queue.delay()),
+            Phase::Start(_) | Phase::Competing(_) => None,
+        };
+        share.map_or(self.window, |share| (share * self.window).max(LEAST_WINDOW))
+    }
+
+    /// The number of packets that may have arrived since the last report: reports come each 10 ms.
+    fn unreported(&self) -> f64 {
+        self.arrivals.per_second() * ACK_PERIOD.as_secs_f64()
+    }
+
+    fn packets_per_second(&self) -> f64 {
+        let pace = if matches!(self.phase, Phase::Start(_)) { START_PACE } else { PACE };
+        let rtt = match self.queue.is_known() {
+            true => self.queue.round_trip().as_secs_f64().max(1e-3),
+            false => punctual_rtt::Rtt::INITIAL.smoothed.as_secs_f64(),
+        };
+        pace * self.effective_window() / rtt
+    }
+
+    fn sending_rate(&self) -> Bitrate {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+        let bytes = (self.packets_per_second() * f64::from(self.packet_size)) as u64;
+        self.limits.clamp(Bitrate::from_bytes_per_sec(bytes))
+    }
+
+    /// The instant at which a packet may be sent although the window is full: when the oldest
+    /// packets in the network must have left it, or as the least rate demands.
+    fn next_despite_window(&self) -> Instant {
+        let silent = self.last_report.is_none_or(|at| self.last_sent > at + SILENCE);
+        let by_time = if silent {
+            self.last_sent + PROBE
+        } else {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
+            let fits = ((self.effective_window() + self.unreported()) as u64).saturating_sub(1);
+            self.pipe.since(fits).map_or(self.last_sent, |since| since + self.longest_rtt + MARGIN)
+        };
+        match self.limits.least {
+            Bitrate::ZERO => by_time,
+            least => by_time.min(self.last_sent + least.time_for(self.packet_size.into())),
+        }
+    }
+}
+
+impl CongestionControl for DelayControl {
+    fn period(&self) -> Duration {
+        self.sending_rate().time_for(self.packet_size.into())
+    }
+
+    fn rate(&self) -> Option<Bitrate> {
+        Some(self.sending_rate())
+    }
+
+    fn window(&self) -> u32 {
+        u32::MAX
+    }
+
+    fn max_bandwidth(&self) -> Bitrate {
+        self.sending_rate()
+    }
+
+    fn burst(&self) -> u32 {
+        BURST
+    }
+
+    fn opens(&self) -> WakeUp {
+        let window = self.effective_window() + self.unreported();
+        if self.limits.policy == RatePolicy::Fixed || (self.pipe.packets() as f64) < window {
+            WakeUp::Now
+        } else {
+            WakeUp::At(self.next_despite_window())
+        }
+    }
+
+    fn sent(&mut self, now: Instant) {
+        self.pipe.sent(now);
+        self.last_sent = now;
+        self.peak = self.peak.max(self.pipe.packets());
+    }
+
+    fn acknowledged(&mut self, now: Instant, _packets: u32, path: &PathState) {
+        if path.latest_rtt.is_zero() {
+            return;
+        }
+        let elapsed = self.last_report.map_or(Duration::ZERO, |at| now.saturating_since(at));
+        self.last_report = Some(now);
+        self.longest_rtt = path.rtt.bound().max(path.latest_rtt);
+        let before = self.pipe.arrived();
+        if let Some(total) = path.arrived {
+            self.pipe.report(total);
+            self.arrivals.count(now, self.pipe.arrived(), path.rtt.smoothed);
+        } else {
+            self.arrivals.report(path.delivery_rate);
+        }
+        self.pipe.bound(now, path.base_rtt, self.longest_rtt + MARGIN);
+        self.deepest_queue.update(now, self.queue.delay());
+        let new = self.pipe.arrived() - before;
+        self.follow(now, elapsed, new);
+    }
+
+    fn round_trip(&mut self, now: Instant, path: &PathState) {
+        self.queue.sample(now, path.latest_rtt, path.base_rtt);
+    }
+
+    fn lost(&mut self, now: Instant, _first: SeqNo, path: &PathState) {
+        self.pipe.lost(path.newly_lost);
+        let Phase::Competing(competing) = &mut self.phase else { return };
+        let rtt = self.queue.round_trip();
+        let is_new = self.last_decrease.is_none_or(|at| now > at + rtt);
+        let full = self.deepest_queue.value.mul_f64(FULL_QUEUE);
+        if is_new && self.queue.delay() >= full {
+            self.last_decrease = Some(now);
+            self.window = competing.handle_loss(now, self.window).max(LEAST_WINDOW);
+        }
+    }
+
+    fn timed_out(&mut self, _now: Instant, _path: &PathState) {
+        self.pipe.clear();
+    }
+
+    fn configured(&mut self, config: &Config) {
+        self.limits = Limits::new(config);
+    }
+}
+
+impl Limits {
+    fn new(config: &Config) -> Self {
+        let target = Some(config.target_rate()).filter(|&rate| rate != Bitrate::ZERO);
+        let target = match config.max_bandwidth() {
+            MaxBandwidth::Absolute(most) => Some(target.map_or(most, |target| target.min(most))),
+            MaxBandwidth::Unlimited | MaxBandwidth::Relative => target,
+        };
+        Self {
+            // Without a rate there is nothing to hold.
+            policy: match (config.rate_policy(), target) {
+                (RatePolicy::Fixed, None) => RatePolicy::Fair,
+                (policy, _) => policy,
+            },
+            target,
+            least: config.min_rate(),
+            queue: Some(config.queue_target()).filter(|queue| !queue.is_zero()),
+        }
+    }
+
+    /// The number of shares of a link beside others.
+    const fn shares(&self) -> f64 {
+        match self.policy {
+            RatePolicy::High => 2.0,
+            RatePolicy::Fixed | RatePolicy::Fair | RatePolicy::Low => 1.0,
+        }
+    }
+
+    /// Whether the sender takes its share beside others that fill the queue.
+    const fn competes(&self) -> bool {
+        !matches!(self.policy, RatePolicy::Low)
+    }
+
+    fn queue_target(&self, base: Duration) -> Duration {
+        let target = self.queue.unwrap_or_else(|| {
+            (base / 8).clamp(Duration::from_millis(5), Duration::from_millis(25))
+        });
+        if self.policy == RatePolicy::Low { target / LOW } else { target }
+    }
+
+    fn clamp(&self, rate: Bitrate) -> Bitrate {
+        let target = self.target.unwrap_or(Bitrate::from_bits_per_sec(u64::MAX));
+        match self.policy {
+            RatePolicy::Fixed => target,
+            _ => rate.max(self.least).min(target),
+        }
+    }
+}
+
+impl DecayingMost {
+    fn update(&mut self, now: Instant, value: Duration) {
+        /// It halves in this time.
+        const HALF_LIFE: f64 = 20.0;
+        let elapsed = self.updated.map_or(0.0, |at| now.saturating_since(at).as_secs_f64());
+        self.updated = Some(now);
+        self.value = self.value.mul_f64((-elapsed / HALF_LIFE).exp2()).max(value);
+    }
+}

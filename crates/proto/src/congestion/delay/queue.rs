@@ -1,0 +1,75 @@
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use punctual_units::Instant;
+
+/// The queueing delay of the path: the least of the latest round trips, less the least round trip
+/// of all (RFC 6817 section 4.2: the current delay and the base delay).
+#[derive(Debug, Default)]
+pub(super) struct QueueDelay {
+    /// The latest round trips.
+    latest: VecDeque<(Instant, Duration)>,
+    current: Duration,
+    base: Duration,
+}
+
+/// The time over which the least round trip is the current one: a few samples, which come every
+/// 10 ms. A delay that not all packets have, such as that of a host or a radio link, is no queue.
+const WINDOW: Duration = Duration::from_millis(45);
+/// The most round trips that are remembered.
+const SAMPLES: usize = 64;
+
+impl QueueDelay {
+    /// A round trip was reported; `base` is the least of all.
+    pub(super) fn sample(&mut self, now: Instant, rtt: Duration, base: Duration) {
+        while self.latest.front().is_some_and(|&(at, _)| at + WINDOW < now)
+            || self.latest.len() == SAMPLES
+        {
+            self.latest.pop_front();
+        }
+        self.latest.push_back((now, rtt));
+        self.current = self.latest.iter().map(|&(_, rtt)| rtt).min().unwrap_or(rtt);
+        self.base = base;
+    }
+
+    /// The round trip without a queue; zero before the first sample.
+    pub(super) const fn base(&self) -> Duration {
+        self.base
+    }
+
+    /// The present round trip with its queue; zero before the first sample.
+    pub(super) const fn round_trip(&self) -> Duration {
+        self.current
+    }
+
+    /// The queueing delay.
+    pub(super) const fn delay(&self) -> Duration {
+        self.current.saturating_sub(self.base)
+    }
+
+    /// Whether a round trip was reported yet.
+    pub(super) fn is_known(&self) -> bool {
+        !self.latest.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    #[test]
+    fn jitter_is_no_queue_and_a_queue_is() {
+        let mut queue = QueueDelay::default();
+        assert!(!queue.is_known());
+        for n in 0..20 {
+            queue.sample(Instant::from_millis(10 * n), MS(50 + n % 4 * 10), MS(50));
+        }
+        assert_eq!((queue.delay(), queue.base()), (MS(0), MS(50)));
+        for n in 20..40 {
+            queue.sample(Instant::from_millis(10 * n), MS(70 + n % 4 * 10), MS(50));
+        }
+        assert_eq!((queue.delay(), queue.round_trip()), (MS(20), MS(70)));
+    }
+}
