@@ -10,8 +10,10 @@ mod custom;
 mod files;
 mod groups;
 mod hosts;
+mod playout;
 #[cfg(feature = "quic")]
 mod quic;
+mod rate_control;
 mod repeats;
 mod streams;
 mod traffic;

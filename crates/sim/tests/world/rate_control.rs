@@ -1,0 +1,212 @@
+//! The delay-based congestion control of streams of bytes: alone on a link, beside others, and
+//! while the link changes.
+
+use std::time::Duration;
+
+use punctual_netem::{LinkConfig, Loss, QueueLimit};
+use punctual_proto::{Config, RatePolicy};
+use punctual_sim::{LinkSample, StreamConfig, StreamId, Traffic, TrafficConfig};
+use punctual_units::Bitrate;
+
+use crate::common::{MS, Pair, SECS, srt};
+
+const MBPS: fn(u64) -> Bitrate = Bitrate::from_mbps;
+/// The rate of the links, Mb/s.
+const LINK: u64 = 50;
+/// A packet on the wire, bytes.
+const PACKET: f64 = 1_500.0;
+
+/// A link with this round trip that loses this share of the packets, and whose queue holds a round
+/// trip.
+fn link(rtt: Duration, loss: f64) -> LinkConfig {
+    let queue = (LINK as f64 * 1e6 / 8.0 * rtt.as_secs_f64()) as usize;
+    LinkConfig::default()
+        .with_rate(Some(MBPS(LINK)))
+        .with_delay(rtt / 2)
+        .with_loss(Loss::Random(loss))
+        .expect("a share")
+        .with_queue(QueueLimit::Bytes(queue))
+}
+
+/// Two hosts with such a link each way, of which the first is recorded.
+fn pair(seed: u64, rtt: Duration, loss: f64) -> Pair {
+    let mut pair = Pair::new(seed, link(rtt, loss));
+    pair.world.record_link(pair.there, MS(10)).expect("a period");
+    pair
+}
+
+/// Adds a stream that always has something to send, from `start` on.
+fn add(pair: &mut Pair, config: &Config, start: Duration) -> StreamId {
+    let stream = pair.stream(srt(config), 1_000, 600);
+    pair.add(StreamConfig { payload: 14_560, start, series: Some(MS(500)), ..stream })
+}
+
+/// The rate of packets that have arrived, without duplicates and with their headers, Mb/s, between
+/// two times since the start of the stream.
+fn rate(pair: &Pair, stream: StreamId, from: Duration, to: Duration) -> f64 {
+    let outcome = pair.world.outcome(stream);
+    let within = outcome.series.iter().filter(|sample| (from..=to).contains(&sample.at));
+    let samples: Vec<_> = within.collect();
+    let [first, .., last] = samples[..] else { panic!("no samples from {from:?} to {to:?}") };
+    let packets = last.receiver.packets_received_unique - first.receiver.packets_received_unique;
+    packets as f64 * PACKET * 8e-6 / (last.at - first.at).as_secs_f64()
+}
+
+/// The time that a packet waits in the queue of the link in its first direction, at each sample
+/// between two times.
+fn queues(pair: &Pair, from: Duration, to: Duration) -> Vec<Duration> {
+    let config = pair.world.link_config(pair.there);
+    let packet = PACKET * 8.0 / config.rate.expect("a rate").as_bits_per_sec() as f64;
+    let queue = |sample: &LinkSample| {
+        let in_link = Duration::from_secs_f64(sample.in_flight as f64 * packet);
+        in_link.saturating_sub(config.delay)
+    };
+    let samples = pair.world.link_series(pair.there).iter();
+    samples.filter(|sample| (from..=to).contains(&sample.at)).map(queue).collect()
+}
+
+fn mean(times: &[Duration]) -> Duration {
+    times.iter().sum::<Duration>() / times.len() as u32
+}
+
+#[test]
+fn alone_it_fills_the_link_whatever_is_lost_and_keeps_its_queue_short() {
+    for rtt in [20, 60, 200, 300] {
+        for loss in [0.0, 0.05, 0.1] {
+            let mut pair = pair(rtt, MS(rtt), loss);
+            let stream = add(&mut pair, &Config::file(), Duration::ZERO);
+            pair.world.run_for(SECS(32));
+            let rate = rate(&pair, stream, SECS(10), SECS(30));
+            let share = rate / (LINK as f64 * (1.0 - loss));
+            let mut queues = queues(&pair, SECS(10), SECS(30));
+            queues.sort();
+            let (mean, high) = (mean(&queues), queues[queues.len() * 95 / 100]);
+            let target = MS(rtt / 8).clamp(MS(5), MS(25));
+            assert!(share >= 0.97, "RTT {rtt} ms, loss {loss}: {share} of the link");
+            assert!(mean <= target, "RTT {rtt} ms, loss {loss}: mean queue {mean:?}");
+            assert!(high <= target + MS(5), "RTT {rtt} ms, loss {loss}: queue {high:?}");
+        }
+    }
+}
+
+#[test]
+fn it_finds_the_rate_of_a_long_link_within_three_seconds() {
+    let mut pair = pair(1, MS(200), 0.0);
+    let stream = add(&mut pair, &Config::file(), Duration::ZERO);
+    pair.world.run_for(SECS(5));
+    let rate = rate(&pair, stream, SECS(3), SECS(4));
+    assert!(rate > 0.9 * LINK as f64, "{rate} Mb/s in the fourth second");
+}
+
+#[test]
+fn two_fair_streams_share_a_link_within_a_tenth() {
+    for rtt in [20, 100, 200] {
+        for loss in [0.0, 0.02] {
+            let mut pair = pair(rtt, MS(rtt), loss);
+            let first = add(&mut pair, &Config::file(), Duration::ZERO);
+            let second = add(&mut pair, &Config::file(), SECS(10));
+            pair.world.run_for(SECS(95));
+            let (first, second) =
+                (rate(&pair, first, SECS(50), SECS(90)), rate(&pair, second, SECS(40), SECS(80)));
+            let ratio = first / second;
+            assert!((0.9..=1.11).contains(&ratio), "RTT {rtt} ms, loss {loss}: {first}, {second}");
+            let sum = (first + second) / (LINK as f64 * (1.0 - loss));
+            assert!(sum > 0.97, "RTT {rtt} ms, loss {loss}: {sum} of the link in all");
+        }
+    }
+}
+
+#[test]
+fn a_stream_of_high_policy_takes_about_two_shares() {
+    let mut pair = pair(1, MS(60), 0.0);
+    let fair = add(&mut pair, &Config::file(), Duration::ZERO);
+    let high = Config::file().with_rate_policy(RatePolicy::High);
+    let high = add(&mut pair, &high, SECS(5));
+    pair.world.run_for(SECS(90));
+    let fair = rate(&pair, fair, SECS(45), SECS(85));
+    let high = rate(&pair, high, SECS(40), SECS(80));
+    assert!((1.5..=2.6).contains(&(high / fair)), "high {high} Mb/s, fair {fair} Mb/s");
+}
+
+#[test]
+fn a_link_whose_rate_halves_is_followed_within_two_seconds() {
+    for rtt in [20, 60, 100, 200] {
+        let mut pair = pair(rtt, MS(rtt), 0.0);
+        let stream = add(&mut pair, &Config::file(), Duration::ZERO);
+        pair.world.run_for(SECS(12));
+        let before = pair.world.link_statistics(pair.there).dropped_by_queue;
+        let halved = pair.world.link_config(pair.there).clone().with_rate(Some(MBPS(LINK / 2)));
+        pair.world.set_link(pair.there, halved);
+        pair.world.run_for(SECS(10));
+        let lost = pair.world.link_statistics(pair.there).dropped_by_queue - before;
+        let held = LINK as f64 * 1e6 / 8.0 * rtt as f64 * 1e-3 / PACKET;
+        let late = mean(&queues(&pair, SECS(14), SECS(15)));
+        let rate = rate(&pair, stream, SECS(14), SECS(20));
+        assert!((lost as f64) <= held, "RTT {rtt} ms: {lost} lost, the queue holds {held}");
+        assert!(late < MS(35), "RTT {rtt} ms: a queue of {late:?} two seconds later");
+        assert!(rate > 0.95 * (LINK / 2) as f64, "RTT {rtt} ms: {rate} Mb/s");
+    }
+}
+
+#[test]
+fn a_target_rate_is_kept_and_a_least_rate_is_never_undercut() {
+    let mut pair = pair(1, MS(60), 0.01);
+    let config = Config::file().with_target_rate(MBPS(20));
+    let stream = add(&mut pair, &config, Duration::ZERO);
+    pair.world.run_for(SECS(20));
+    let sent = pair.world.outcome(stream).sender;
+    let rate = sent.packets_sent as f64 * PACKET * 8e-6 / 20.0;
+    assert!((19.0..=20.2).contains(&rate), "{rate} Mb/s, retransmissions included");
+
+    let mut pair = self::pair(1, MS(60), 0.0);
+    let low = Config::file().with_rate_policy(RatePolicy::Low).with_min_rate(MBPS(10));
+    let stream = add(&mut pair, &low, Duration::ZERO);
+    add_traffic(&mut pair, Traffic::TcpLike { max_window: 1 << 30 });
+    pair.world.run_for(SECS(40));
+    let before = pair.world.outcome(stream).sender.packets_sent;
+    pair.world.run_for(SECS(20));
+    let sent = pair.world.outcome(stream).sender.packets_sent - before;
+    let rate = sent as f64 * PACKET * 8e-6 / 20.0;
+    assert!((9.9..=12.0).contains(&rate), "{rate} Mb/s beside a flow of TCP");
+}
+
+#[test]
+fn a_fixed_rate_is_sent_whatever_others_need() {
+    let mut pair = pair(1, MS(60), 0.0);
+    let fixed = Config::file().with_rate_policy(RatePolicy::Fixed).with_target_rate(MBPS(20));
+    let stream = add(&mut pair, &fixed, Duration::ZERO);
+    add_traffic(&mut pair, Traffic::Constant { rate: MBPS(60) });
+    pair.world.run_for(SECS(20));
+    let sent = pair.world.outcome(stream).sender.packets_sent;
+    let rate = sent as f64 * PACKET * 8e-6 / 20.0;
+    assert!((19.5..=20.2).contains(&rate), "{rate} Mb/s");
+}
+
+#[test]
+fn a_stream_of_low_policy_leaves_others_the_link() {
+    for rtt in [20, 60, 200] {
+        let mut pair = pair(rtt, MS(rtt), 0.0);
+        let low = Config::file().with_rate_policy(RatePolicy::Low);
+        add(&mut pair, &low, Duration::ZERO);
+        let tcp = add_traffic(&mut pair, Traffic::TcpLike { max_window: 1 << 30 });
+        pair.world.run_for(SECS(40));
+        let before = pair.world.traffic_statistics(tcp).goodput_bytes;
+        pair.world.run_for(SECS(40));
+        let bytes = pair.world.traffic_statistics(tcp).goodput_bytes - before;
+        let share = bytes as f64 * 8e-6 / 40.0 / (LINK as f64 * 0.97);
+        assert!(share >= 0.9, "RTT {rtt} ms: TCP has {share} of what it would have alone");
+    }
+}
+
+/// Adds traffic over the link from the fifth second on.
+fn add_traffic(pair: &mut Pair, traffic: Traffic) -> punctual_sim::TrafficId {
+    let config = TrafficConfig {
+        traffic,
+        packet: 1_500,
+        links: vec![pair.there],
+        back: vec![pair.back],
+        start: SECS(5),
+        duration: SECS(600),
+    };
+    pair.world.add_traffic(config).expect("traffic")
+}
