@@ -16,4 +16,5 @@ mod quic;
 mod rate_control;
 mod repeats;
 mod streams;
+mod tcp_record;
 mod traffic;
