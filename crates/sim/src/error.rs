@@ -69,6 +69,9 @@ pub enum WorldError {
     /// A packet of this size cannot be sent as cross traffic.
     #[error("a packet of cross traffic has {0} bytes; it must have 40 to 65535")]
     TrafficPacket(u16),
+    /// A packet of this size has no room for data of TCP.
+    #[error("a TCP packet has {0} bytes; it must have 53 to 65535, of which 52 are headers")]
+    TcpPacket(u16),
     /// On-off traffic that never is on, or never off.
     #[error("on and off must both last longer than zero on average")]
     ZeroPhase,

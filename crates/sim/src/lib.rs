@@ -48,7 +48,8 @@
 //!   at exact times, the other reads the due ones, checks every byte and measures. It may be a
 //!   file, whose application waits for room, or go over the links of a group.
 //! - **Cross traffic** ([`TrafficConfig`]) takes room on links: constant, in bursts, or as much as
-//!   a TCP connection takes.
+//!   a TCP connection takes, with NewReno, CUBIC or BBR ([`TcpConfig`]). A TCP flow may carry a
+//!   transfer or a live stream; [`World::traffic_progress`] says when its bytes arrived in order.
 //! - **Seeds**: each host, link and stream has one, made from the world's seed, its kind and its
 //!   number. Adding a stream changes no link's random numbers.
 
@@ -80,5 +81,7 @@ pub use stream::{
     End, GroupLink, LinkOutcome, StreamConfig, StreamIntegrity, StreamOutcome, StreamSample,
     Transport,
 };
-pub use traffic::{Traffic, TrafficConfig, TrafficStatistics};
+pub use traffic::{
+    Progress, TcpConfig, TcpControl, TcpSource, Traffic, TrafficConfig, TrafficStatistics,
+};
 pub use world::{HostId, LinkId, LinkSample, StreamId, TrafficId, World};

@@ -6,7 +6,8 @@ use punctual::{Instant, Statistics};
 use punctual_metrics::Quantiles;
 use punctual_sim::{
     End, HostConfig, HostId, Lateness, LinkId, RateSchedule, StreamConfig, StreamId, StreamOutcome,
-    Traffic, TrafficConfig, TrafficId, Transport as StreamTransport, World, WorldError,
+    TcpConfig, TcpControl, Traffic, TrafficConfig, TrafficId, Transport as StreamTransport, World,
+    WorldError,
 };
 
 use crate::backend::course::of_the_course;
@@ -187,6 +188,8 @@ fn add_traffic(
         TrafficKind::Constant(rate) => Traffic::Constant { rate },
         TrafficKind::OnOff(rate, on, off) => Traffic::OnOff { rate, on, off },
         TrafficKind::Tcp => Traffic::TcpLike { max_window: TCP_WINDOW },
+        TrafficKind::Cubic => Traffic::Tcp(TcpConfig::new(TcpControl::Cubic)),
+        TrafficKind::Bbr => Traffic::Tcp(TcpConfig::new(TcpControl::Bbr)),
     };
     let duration = cross.duration.unwrap_or(setup.duration);
     let (packet, start) = (cross.packet, cross.start);
@@ -345,6 +348,11 @@ mod tests {
         assert!((bytes * 8.0 / 10.1e6..bytes * 8.0 / 9.9e6).contains(&rate), "{bytes} {rate}");
         let packets = tcp.numbers["traffic.pktSent"];
         assert!(bytes < packets * 1_500.0 && bytes > packets * 1_450.0, "{bytes} {packets}");
+        for kind in ["cubic", "bbr"] {
+            let tcp = with(&format!("kind = '{kind}'\nstart = '10s'"));
+            let rate = tcp.numbers["traffic.mbpsGoodput"];
+            assert!((6.5..9.0).contains(&rate), "{kind} {rate}");
+        }
         let short = with("kind = 'constant'\nrate = '6Mbps'\nstart = '5s'\nduration = '5s'");
         let rate = short.numbers["traffic.mbpsGoodput"];
         assert!((5.9..6.1).contains(&rate), "{rate}");

@@ -88,8 +88,12 @@ pub enum TrafficKind {
     Constant(Bitrate),
     /// Bursts at a rate, and pauses, of these mean lengths.
     OnOff(Bitrate, Duration, Duration),
-    /// As much as a TCP connection takes.
+    /// As much as a simple TCP connection with NewReno takes.
     Tcp,
+    /// As much as a TCP connection with CUBIC takes.
+    Cubic,
+    /// As much as a TCP connection with BBR takes.
+    Bbr,
 }
 
 impl Setup {
@@ -381,9 +385,10 @@ impl Given<'_> {
     }
 
     fn traffic(&self) -> Result<Option<CrossTraffic>, PlanError> {
-        let Some(kind) = self.word("traffic.kind", &["none", "constant", "on-off", "tcp"])? else {
+        let kinds = ["none", "constant", "on-off", "tcp", "cubic", "bbr"];
+        let Some(kind) = self.word("traffic.kind", &kinds)? else {
             let given = self.values.iter().find(|(key, _)| key.starts_with("traffic."));
-            let message = "[traffic] has no `kind`: none, constant, on-off or tcp";
+            let message = "[traffic] has no `kind`: none, constant, on-off, tcp, cubic or bbr";
             return given.map_or(Ok(None), |(key, _)| Err(self.error(key, message)));
         };
         let needed = |key: &str| self.error("traffic.kind", format!("it needs `{key}`"));
@@ -393,13 +398,18 @@ impl Given<'_> {
             "none" => return Ok(None),
             "constant" => TrafficKind::Constant(rate()?),
             "on-off" => TrafficKind::OnOff(rate()?, time("on")?, time("off")?),
-            _ => TrafficKind::Tcp,
+            "tcp" => TrafficKind::Tcp,
+            "cubic" => TrafficKind::Cubic,
+            _ => TrafficKind::Bbr,
         };
         let packet = self.count("traffic.packet")?.unwrap_or(1_500);
-        let wrong = || self.error("traffic.packet", "`packet` must be 40 to 65535 bytes");
+        // Headers of TCP, with timestamps where today's connections are simulated, and a byte.
+        let least = if matches!(kind, TrafficKind::Cubic | TrafficKind::Bbr) { 53 } else { 40 };
+        let wrong =
+            || self.error("traffic.packet", format!("`packet` must be {least} to 65535 bytes"));
         Ok(Some(CrossTraffic {
             kind,
-            packet: u16::try_from(packet).ok().filter(|size| *size >= 40).ok_or_else(wrong)?,
+            packet: u16::try_from(packet).ok().filter(|size| *size >= least).ok_or_else(wrong)?,
             start: self.time("traffic.start")?.unwrap_or_default(),
             duration: self.time("traffic.duration")?,
             up: self.word("traffic.way", &["up", "down"])?.is_none_or(|way| way == "up"),

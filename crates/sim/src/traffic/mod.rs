@@ -1,7 +1,7 @@
 //! Traffic that belongs to nobody here and takes room on the links.
 
+mod control;
 mod firsts;
-mod retransmission_timer;
 mod tcp;
 
 use std::time::Duration;
@@ -10,6 +10,7 @@ use punctual_units::{Bitrate, Instant};
 
 use self::firsts::Firsts;
 use self::tcp::Tcp;
+pub use self::tcp::{Progress, TcpConfig, TcpControl, TcpSource};
 use crate::error::WorldError;
 use crate::schedule::{Pace, RateSchedule};
 use crate::seeds::{Purpose, SplitMix64, derive};
@@ -24,7 +25,7 @@ pub struct TrafficConfig {
     pub packet: u16,
     /// The links that it goes over, one after the other.
     pub links: Vec<LinkId>,
-    /// The links that answers come back over; only [`Traffic::TcpLike`] has answers.
+    /// The links that answers come back over; only TCP has answers.
     pub back: Vec<LinkId>,
     /// When it starts, since the world's start.
     pub start: Duration,
@@ -50,19 +51,23 @@ pub enum Traffic {
         /// Mean length of a pause.
         off: Duration,
     },
-    /// As much as a TCP connection with endless data takes.
+    /// As much as a simple TCP connection with endless data takes.
     ///
     /// Modelled: the window of RFC 5681 and RFC 6928 (ten packets at first, slow start, congestion
     /// avoidance, half the window once a round trip with losses), loss detected by the arrival of
     /// three packets sent later, as by selective acknowledgements (RFC 6675), and the
     /// retransmission timeout of RFC 6298 with at least 200 ms. The receiver acknowledges each
     /// packet with 40 bytes; an acknowledgement tells all arrivals before it. Not modelled: the
-    /// handshake, the receiver's window, delayed acknowledgements, pacing, and the content: a
-    /// retransmission is one packet more.
+    /// handshake, the receiver's window, delayed acknowledgements, tail loss probes, damage, and
+    /// packets that come after they were taken for lost.
+    /// [`Tcp`](Self::Tcp) is closer to the systems of today.
     TcpLike {
         /// The largest window, bytes of IP packets.
         max_window: u64,
     },
+    /// A TCP connection with NewReno, CUBIC or BBR, whose data may be endless, end, or come at the
+    /// rate of a live stream.
+    Tcp(TcpConfig),
 }
 
 /// Totals of cross traffic.
@@ -77,19 +82,27 @@ pub struct TrafficStatistics {
     pub delivered_bytes: u64,
     /// IP bytes that got across, each once.
     ///
-    /// Bytes of paced traffic in all packets that arrived, without duplicates. Bytes of a TCP-like
-    /// flow in the packets that its sender knows to have arrived. A packet that it took for lost
-    /// does not count, even if it came later: another one carries the same bytes again.
+    /// Bytes of paced traffic in all packets that arrived, without duplicates. Bytes of TCP in the
+    /// segments that the sender knows to have arrived, each in one packet. With
+    /// [`Traffic::TcpLike`], a packet that was taken for lost does not count, even if it came later:
+    /// another one carries the same bytes again.
     pub goodput_bytes: u64,
-    /// TCP-like: packets that it took for lost.
+    /// TCP: packets that it took for lost.
     pub lost: u64,
-    /// TCP-like: round trips in which it halved its window.
+    /// TCP: packets with a segment that had been sent before.
+    pub retransmitted: u64,
+    /// TCP: tail loss probes.
+    pub probes: u64,
+    /// TCP: the number of times that it began to recover from losses, and lowered its window unless
+    /// its congestion control is BBR.
     pub reductions: u64,
-    /// TCP-like: times that nothing came back for too long.
+    /// TCP: times that nothing came back for too long.
     pub timeouts: u64,
-    /// TCP-like: the window now, bytes.
+    /// TCP: the window now, bytes.
     pub window: u64,
-    /// TCP-like: the smoothed round-trip time.
+    /// TCP: the rate at which packets leave now; `None` if the window alone decides.
+    pub pacing_rate: Option<Bitrate>,
+    /// TCP: the smoothed round-trip time.
     pub rtt: Duration,
 }
 
@@ -130,7 +143,7 @@ struct Bursts {
 impl TrafficConfig {
     /// Whether this can be sent.
     pub(crate) fn check(&self) -> Result<(), WorldError> {
-        if self.packet < ANSWER {
+        if self.packet < LEAST_PACKET {
             return Err(WorldError::TrafficPacket(self.packet));
         }
         match self.traffic {
@@ -140,6 +153,7 @@ impl TrafficConfig {
             }
             Traffic::OnOff { rate, .. } => RateSchedule::constant(rate).check(),
             Traffic::TcpLike { .. } => Ok(()),
+            Traffic::Tcp(tcp) => tcp.check(self.packet),
         }
     }
 }
@@ -169,7 +183,11 @@ impl Flow {
                 paced(rate, Some(Bursts { rate, on, off, chance, until }))
             }
             Traffic::TcpLike { max_window } => {
-                FlowSource::Tcp(Box::new(Tcp::new(config.packet.into(), max_window)))
+                FlowSource::Tcp(Box::new(Tcp::simple(config.packet, max_window)))
+            }
+            Traffic::Tcp(tcp) => {
+                let seed = derive(seed, Purpose::Traffic, index);
+                FlowSource::Tcp(Box::new(Tcp::new(tcp, config.packet, seed, start)))
             }
         };
         let mut flow = Self {
@@ -191,7 +209,7 @@ impl Flow {
         self.config.packet
     }
 
-    /// Whether this is TCP-like.
+    /// Whether this is TCP.
     pub(crate) fn is_tcp(&self) -> bool {
         matches!(self.source, FlowSource::Tcp(_))
     }
@@ -222,24 +240,26 @@ impl Flow {
         Some(number)
     }
 
-    /// When it sends next, or gives up waiting for an answer.
+    /// When it sends next, gives up waiting for an answer, or answers.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let at = match &self.source {
-            FlowSource::Paced { next, .. } => *next,
-            FlowSource::Tcp(tcp) => tcp.poll_timeout(),
+        let (send, answer) = match &self.source {
+            FlowSource::Paced { next, .. } => (*next, None),
+            FlowSource::Tcp(tcp) => (tcp.poll_timeout(), tcp.poll_answer_timeout()),
         };
-        at.filter(|&at| at < self.end)
+        [send.filter(|&at| at < self.end), answer].into_iter().flatten().min()
     }
 
-    /// Handles the timers that are due at `now`.
+    /// Handles the timers of the sender that are due at `now`.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
-        if let FlowSource::Tcp(tcp) = &mut self.source {
+        if let FlowSource::Tcp(tcp) = &mut self.source
+            && now < self.end
+        {
             tcp.handle_timeout(now);
         }
     }
 
-    /// A packet arrived; the number of the answer, if there is to be one.
-    pub(crate) fn handle_packet(&mut self, number: u64) -> Option<u64> {
+    /// A packet arrived, perhaps with damage.
+    pub(crate) fn handle_packet(&mut self, now: Instant, number: u64, damaged: bool) {
         self.statistics.delivered += 1;
         self.statistics.delivered_bytes += u64::from(self.config.packet);
         match &mut self.source {
@@ -247,16 +267,23 @@ impl Flow {
                 if arrived.is_first(number) {
                     self.statistics.goodput_bytes += u64::from(self.config.packet);
                 }
-                None
             }
-            FlowSource::Tcp(tcp) => Some(tcp.handle_packet(number)),
+            FlowSource::Tcp(tcp) => tcp.handle_packet(now, number, damaged),
         }
     }
 
-    /// An answer arrived.
-    pub(crate) fn handle_answer(&mut self, now: Instant, number: u64) {
+    /// The number and the size of an answer that is to be sent at `now`.
+    pub(crate) fn poll_answer(&mut self, now: Instant) -> Option<(u64, u16)> {
+        match &mut self.source {
+            FlowSource::Paced { .. } => None,
+            FlowSource::Tcp(tcp) => tcp.poll_answer(now).map(|number| (number, tcp.answer())),
+        }
+    }
+
+    /// An answer arrived, perhaps with damage.
+    pub(crate) fn handle_answer(&mut self, now: Instant, number: u64, damaged: bool) {
         if let FlowSource::Tcp(tcp) = &mut self.source {
-            tcp.handle_answer(now, number);
+            tcp.handle_answer(now, number, damaged);
         }
     }
 
@@ -268,7 +295,15 @@ impl Flow {
         }
         statistics
     }
+
+    /// The bytes of a TCP flow that arrived in order.
+    pub(crate) fn progress(&self) -> Option<&Progress> {
+        match &self.source {
+            FlowSource::Paced { .. } => None,
+            FlowSource::Tcp(tcp) => Some(tcp.progress()),
+        }
+    }
 }
 
-/// Bytes of an answer: IP and TCP headers.
-pub(crate) const ANSWER: u16 = 40;
+/// Bytes of the smallest packet: IP and TCP headers.
+const LEAST_PACKET: u16 = 40;

@@ -63,7 +63,8 @@ impl World {
             Cargo::Datagram { to, .. } => to as usize,
             Cargo::Udp { stream } => self.streams[stream as usize].to,
             Cargo::Traffic { traffic, number, back } => {
-                return self.arrive_traffic(traffic, number, back);
+                let damaged = packet.is_damaged();
+                return self.arrive_traffic(traffic, number, back, damaged);
             }
         };
         if self.hosts[host].lateness.is_none() {

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use punctual_netem::LinkConfig;
+use punctual_netem::{LinkConfig, QueueLimit};
 use punctual_proto::Config;
 use punctual_sim::{
-    End, HostConfig, HostId, LinkId, RateSchedule, StreamConfig, StreamId, Transport, World,
+    End, HostConfig, HostId, LinkId, RateSchedule, StreamConfig, StreamId, TcpConfig, TcpControl,
+    Traffic, TrafficConfig, Transport, World,
 };
 use punctual_units::Bitrate;
 
@@ -73,4 +74,25 @@ pub fn delay(ms: u64) -> LinkConfig {
 /// A link with this delay that loses packets at random.
 pub fn lossy(ms: u64, share: f64) -> LinkConfig {
     delay(ms).with_loss(punctual_netem::Loss::Random(share)).expect("a share")
+}
+
+/// A TCP flow with endless data from the start on, beside the streams of a pair.
+pub fn tcp(pair: &Pair, control: TcpControl) -> TrafficConfig {
+    TrafficConfig {
+        traffic: Traffic::Tcp(TcpConfig::new(control)),
+        packet: 1_500,
+        links: vec![pair.there],
+        back: vec![pair.back],
+        start: Duration::ZERO,
+        duration: SECS(3_600),
+    }
+}
+
+/// A link of this rate and round trip whose queue holds the bytes of `round_trips` round trips.
+pub fn bottleneck(mbps: u64, rtt: Duration, round_trips: f64) -> LinkConfig {
+    let rate = Bitrate::from_mbps(mbps);
+    LinkConfig::default()
+        .with_delay(rtt / 2)
+        .with_rate(Some(rate))
+        .with_queue(QueueLimit::Time(rtt.mul_f64(round_trips)))
 }

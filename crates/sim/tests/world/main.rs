@@ -16,5 +16,7 @@ mod quic;
 mod rate_control;
 mod repeats;
 mod streams;
+mod tcp;
 mod tcp_record;
 mod traffic;
+mod transfers;

@@ -9,14 +9,17 @@ use punctual_units::Instant;
 pub(super) struct RetransmissionTimer {
     /// The smoothed round trip and its variance.
     rtt: Option<[Duration; 2]>,
+    least_rtt: Duration,
+    /// The least that the timeout is longer than the smoothed round trip.
+    least_variance: Duration,
     backoff: u32,
     due: Option<Instant>,
 }
 
 impl RetransmissionTimer {
-    /// A timer that fires at `due`.
-    pub(super) fn due_at(due: Instant) -> Self {
-        Self { rtt: None, backoff: 0, due: Some(due) }
+    /// A stopped timer, whose timeout is at least `least_variance` longer than the round trip.
+    pub(super) fn new(least_variance: Duration) -> Self {
+        Self { rtt: None, least_rtt: Duration::MAX, least_variance, backoff: 0, due: None }
     }
 
     /// When it fires; `None` while it is stopped.
@@ -38,6 +41,11 @@ impl RetransmissionTimer {
         self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
     }
 
+    /// Whether it fired in vain and no packet was acknowledged since.
+    pub(super) fn has_backed_off(&self) -> bool {
+        self.backoff > 0
+    }
+
     /// A packet was acknowledged: the timeout is the usual one again.
     pub(super) fn reset_backoff(&mut self) {
         self.backoff = 0;
@@ -45,6 +53,7 @@ impl RetransmissionTimer {
 
     /// A round trip was measured.
     pub(super) fn sample(&mut self, sample: Duration) {
+        self.least_rtt = self.least_rtt.min(sample);
         self.rtt = Some(match self.rtt {
             None => [sample, sample / 2],
             Some([smoothed, variance]) => {
@@ -58,8 +67,15 @@ impl RetransmissionTimer {
         self.rtt.map_or(Duration::ZERO, |[smoothed, _]| smoothed)
     }
 
+    /// The least round trip; zero before the first sample.
+    pub(super) fn least_rtt(&self) -> Duration {
+        if self.rtt.is_some() { self.least_rtt } else { Duration::ZERO }
+    }
+
     fn timeout(&self) -> Duration {
-        let timeout = self.rtt.map_or(FIRST_TIMEOUT, |[rtt, variance]| rtt + variance * 4);
+        let timeout = self
+            .rtt
+            .map_or(FIRST_TIMEOUT, |[rtt, variance]| rtt + (variance * 4).max(self.least_variance));
         timeout.max(LEAST_TIMEOUT) * (1 << self.backoff)
     }
 }
@@ -82,7 +98,7 @@ mod tests {
 
     #[test]
     fn the_timeout_is_the_round_trip_and_four_variances() {
-        let mut timer = RetransmissionTimer::due_at(Instant::ORIGIN);
+        let mut timer = RetransmissionTimer::new(Duration::ZERO);
         assert_eq!((timeout(&mut timer), timer.rtt()), (MS(1_000), Duration::ZERO));
         timer.sample(MS(400));
         assert_eq!((timeout(&mut timer), timer.rtt()), (MS(1_200), MS(400)));
@@ -94,8 +110,15 @@ mod tests {
     }
 
     #[test]
+    fn the_timeout_is_longer_than_the_round_trip_by_the_least_variance() {
+        let mut timer = RetransmissionTimer::new(MS(200));
+        (0..50).for_each(|_| timer.sample(MS(150)));
+        assert_eq!((timeout(&mut timer), timer.least_rtt()), (MS(350), MS(150)));
+    }
+
+    #[test]
     fn the_timeout_doubles_up_to_64_times_and_is_200_ms_at_least() {
-        let mut timer = RetransmissionTimer::due_at(Instant::ORIGIN);
+        let mut timer = RetransmissionTimer::new(Duration::ZERO);
         timer.sample(MS(1));
         assert_eq!(timeout(&mut timer), MS(200));
         for _ in 0..9 {
