@@ -59,9 +59,7 @@ impl World {
                 let [near, far] = [254, 255].map(|first| SocketAddrV4::new(address(first), port));
                 let [from, to] = if back { [far, near] } else { [near, far] };
                 let layer = if flow.is_tcp() {
-                    let data = if back { 1 } else { u64::from(flow.packet()) - 40 };
-                    let sequence = u32::try_from((number * data) & 0xFFFF_FFFF).unwrap_or(0);
-                    Layer::Tcp { sequence, acknowledges: back }
+                    Layer::Tcp { sequence: flow.sequence(number, back), acknowledges: back }
                 } else {
                     Layer::Udp
                 };

@@ -1,9 +1,11 @@
 //! Captures, read by a few lines of our own; `interop/` has tshark read them.
 
-use punctual_sim::{StreamConfig, Traffic, TrafficConfig, Transport};
+use punctual_sim::{
+    StreamConfig, TcpConfig, TcpControl, TcpSource, Traffic, TrafficConfig, Transport,
+};
 use punctual_units::Bitrate;
 
-use crate::common::{MS, Pair, SECS, delay, latency, lossy, srt};
+use crate::common::{MS, Pair, SECS, delay, latency, lossy, srt, tcp};
 
 /// A packet of a capture.
 struct Captured {
@@ -134,6 +136,30 @@ fn cross_traffic_is_captured_with_its_headers() {
     );
     let (_, back) = read(&pair.world.capture_bytes(pair.back));
     assert!(!back.is_empty() && back.iter().all(|packet| packet.size == 40));
+}
+
+#[test]
+fn a_capture_shows_retransmissions_with_their_sequence_numbers() {
+    let mut pair = Pair::new(1, lossy(20, 0.02));
+    pair.world.capture(pair.there);
+    let control = TcpConfig::new(TcpControl::Cubic).with_source(TcpSource::Bytes(500_000));
+    let traffic = TrafficConfig { traffic: Traffic::Tcp(control), ..tcp(&pair, control.control) };
+    let flow = pair.world.add_traffic(traffic).expect("traffic");
+    pair.world.run_for(SECS(10));
+    let (_, packets) = read(&pair.world.capture_bytes(pair.there));
+    // At the entrance.
+    let mut sequences: Vec<u32> = packets
+        .iter()
+        .filter(|packet| packet.interface == 0)
+        .map(|packet| u32::from_be_bytes(packet.data[24..28].try_into().expect("four bytes")))
+        .collect();
+    let statistics = pair.world.traffic_statistics(flow);
+    assert_eq!(sequences.len() as u64, statistics.sent);
+    sequences.sort_unstable();
+    sequences.dedup();
+    assert!(statistics.retransmitted > 0, "{statistics:?}");
+    assert_eq!(sequences.len() as u64, statistics.sent - statistics.retransmitted);
+    assert_eq!(sequences.last(), Some(&(345 * 1_460)));
 }
 
 #[test]

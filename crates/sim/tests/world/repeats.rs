@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 use std::thread;
 
 use punctual_netem::{Jitter, QueueLimit, Reorder};
-use punctual_sim::{HostConfig, Lateness, StreamConfig, Traffic, TrafficConfig, Transport};
+use punctual_sim::{
+    HostConfig, Lateness, StreamConfig, TcpConfig, TcpControl, Traffic, TrafficConfig, Transport,
+};
 use punctual_units::Bitrate;
 
 use crate::common::{MS, Pair, SECS, US, latency, lossy, srt};
@@ -28,7 +30,9 @@ fn run(seed: u64) -> (String, Vec<u8>) {
         pair.add(StreamConfig { series: Some(MS(100)), ..stream })
     });
     let bursts = Traffic::OnOff { rate: Bitrate::from_mbps(8), on: MS(30), off: MS(60) };
-    let flows = [bursts, Traffic::TcpLike { max_window: 100_000 }].map(|traffic| {
+    let tcp =
+        [TcpControl::Cubic, TcpControl::Bbr].map(|control| Traffic::Tcp(TcpConfig::new(control)));
+    let flows = [bursts, Traffic::TcpLike { max_window: 100_000 }, tcp[0], tcp[1]].map(|traffic| {
         let (links, back) = (vec![pair.there], vec![pair.back]);
         let traffic = TrafficConfig {
             traffic,

@@ -196,6 +196,11 @@ impl Tcp {
     }
 }
 
+/// The segment that the packet with this number carries.
+pub(super) fn segment_of(number: u64) -> u32 {
+    Packet::of(number).segment
+}
+
 impl Packet {
     fn to_number(self) -> u64 {
         u64::from(self.transmission) << 32 | u64::from(self.segment)

@@ -110,3 +110,44 @@ impl Transmissions {
         self.next_number - self.sent.len() as u32
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::delivery_rate::DeliveryRate;
+    use super::*;
+
+    const AT: fn(u64) -> Instant = Instant::from_millis;
+
+    /// Packets with these segments, one each millisecond.
+    fn sent<const N: usize>(segments: [u32; N]) -> Transmissions {
+        let mut transmissions = Transmissions::default();
+        let snapshot = DeliveryRate::new().on_send(AT(0), true);
+        for (ms, segment) in (0..).zip(segments) {
+            transmissions.send(AT(ms), segment, snapshot);
+        }
+        transmissions
+    }
+
+    #[test]
+    fn a_packet_is_overtaken_by_three_that_were_sent_later() {
+        let mut transmissions = sent([5, 6, 7, 8, 9]);
+        assert!(transmissions.arrive(2).is_some() && transmissions.arrive(2).is_none());
+        assert!(transmissions.lose_overtaken(3).is_none());
+        transmissions.arrive(4);
+        let lost: Vec<_> = std::iter::from_fn(|| transmissions.lose_overtaken(3)).collect();
+        let lost: Vec<_> = lost.iter().map(|(number, sent)| (*number, sent.segment)).collect();
+        assert_eq!((lost, transmissions.open()), (vec![(0, 5), (1, 6)], 1));
+        assert!(transmissions.arrive(1).is_none(), "it was taken for lost");
+    }
+
+    #[test]
+    fn a_packet_is_late_when_a_later_one_arrived_and_its_time_is_over() {
+        let mut transmissions = sent([0, 1, 2]);
+        let tolerance = Duration::from_millis(50);
+        assert!(matches!(transmissions.lose_late(AT(90), tolerance), Ok(None)), "no arrival");
+        transmissions.arrive(1);
+        assert!(matches!(transmissions.lose_late(AT(49), tolerance), Err(at) if at == AT(50)));
+        assert!(matches!(transmissions.lose_late(AT(50), tolerance), Ok(Some((0, _)))));
+        assert!(matches!(transmissions.lose_late(AT(90), tolerance), Ok(None)), "the newest");
+    }
+}
