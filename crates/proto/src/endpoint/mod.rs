@@ -1,50 +1,30 @@
 //! One endpoint of a carriage, such as a UDP port: a listener, callers and their connections.
 
-mod admission;
-mod allowance;
+mod callers;
 mod connections;
-mod departed;
-mod derivations;
-mod incoming;
-mod links;
-mod path_updates;
-mod paths;
-mod places;
-mod rendezvous;
-mod timers;
-mod transmit;
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
-use punctual_crypto::KekCache;
 use punctual_units::Instant;
-use punctual_wire::{Control, ControlPacket, DataHeader, Packet, RejectReason, SeqNo, SocketId};
+use punctual_wire::{
+    Control, ControlPacket, DataHeader, Handshake, Packet, RejectReason, SeqNo, SocketId,
+};
 
-use self::admission::Admission;
-pub use self::connections::ConnectionId;
+use self::callers::Callers;
+pub use self::callers::{DerivedKey, KeyDerivation};
 use self::connections::Connections;
-use self::departed::{Call, Departed};
-use self::derivations::Derivations;
-pub use self::derivations::{DerivedKey, KeyDerivation};
-use self::incoming::Listener;
-use self::path_updates::OffPathPacket;
-use self::paths::Paths;
-use self::places::Claims;
-use self::timers::TimerQueue;
-use self::transmit::Outbox;
-pub use self::transmit::Transmit;
+pub use self::connections::{ConnectionId, Transmit};
 use crate::chance::Chance;
 use crate::config::{Config, EndpointConfig};
-use crate::connection::{Connection, Signals};
+use crate::connection::Connection;
 use crate::error::{
     AcceptError, CloseReason, ConfigError, ConnectError, PeerError, RecvError, SendError,
 };
 use crate::event::{ConnectionInfo, Event, IncomingId, Message, Readiness, SendOptions};
-use crate::group::Membership;
+use crate::group::{LinkAction, LinkStatus, LinkTerms, Membership};
 use crate::handshake::caller::Caller;
-use crate::handshake::keys::KeyTools;
+use crate::handshake::rendezvous::Rendezvous;
 use crate::path::{PathId, PathProperties};
 use crate::statistics::Statistics;
 use crate::wake_up::WakeUp;
@@ -65,46 +45,23 @@ use crate::wake_up::WakeUp;
 /// `poll_event`, then sleep until `poll_timeout` or the next input. Instants never go back.
 #[derive(Debug)]
 pub struct Endpoint {
-    config: EndpointConfig,
     chance: Chance,
-    /// The keys that follow from callers' passphrases.
-    keks: KekCache,
     connections: Connections,
-    paths: Paths,
-    listener: Listener,
-    admission: Admission,
-    derivations: Derivations,
-    claims: Claims,
-    departed: Departed,
-    timers: TimerQueue,
-    outbox: Outbox,
-    /// How long before its time a message is delivered together with others.
-    early_delivery: Duration,
-    events: VecDeque<Event>,
+    callers: Callers,
 }
 
 impl Endpoint {
     /// An endpoint that neither listens nor calls yet.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "of one seed there is one endpoint: two would have the same keys"
+    )]
     pub fn new(config: EndpointConfig, now: Instant) -> Self {
         let mut chance = Chance::new(config.seed);
         let mut key = [0; 16];
         chance.fill(&mut key);
-        Self {
-            listener: Listener::new(key, now, config.backlog),
-            admission: Admission::new(now, config.callers_per_second),
-            derivations: Derivations::new(now, config.key_derivations),
-            config,
-            chance,
-            keks: KekCache::default(),
-            claims: Claims::default(),
-            departed: Departed::default(),
-            connections: Connections::default(),
-            paths: Paths::default(),
-            timers: TimerQueue::default(),
-            outbox: Outbox::default(),
-            early_delivery: Duration::ZERO,
-            events: VecDeque::new(),
-        }
+        let callers = Callers::new(&config, key, now);
+        Self { chance, connections: Connections::new(&config), callers }
     }
 
     /// Takes in one datagram from `path`. A datagram that is no SRT packet, or belongs to no
@@ -120,119 +77,101 @@ impl Endpoint {
             }
             Err(_) => return,
         };
-        if let Some(index) = self.route(now, path, header.dest, OffPathPacket::Other { size }) {
-            // Unlike a slice, this does not count references.
-            datagram.advance(DataHeader::LEN);
-            if self.connections[index].connection.handle_data(now, header, datagram) {
-                self.settle(now, index);
-            }
-        }
+        // Unlike a slice, this does not count references.
+        datagram.advance(DataHeader::LEN);
+        self.connections.handle_data(now, path, header, datagram, self.callers.cookies());
     }
 
     /// Handles the timers that are due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
-        while let Some(index) = self.timers.pop_due(now) {
-            self.connections[index].connection.handle_timeout(now);
-            self.settle(now, index);
-        }
-        while let Some(gone) = self.listener.expire(now) {
-            self.events.push_back(Event::IncomingGone(gone));
-        }
-        self.look_at_claims(now);
+        self.connections.handle_timeout(now);
+        self.callers.handle_timeout(now, &mut self.connections);
     }
 
     /// The next event, if any.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.connections.poll_event()
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout), or `poll_transmit`: now, while
     /// datagrams wait to be sent.
     pub fn poll_timeout(&self) -> WakeUp {
-        if self.outbox.is_waiting() {
+        if self.connections.has_datagrams() {
             return WakeUp::Now;
         }
-        let earlier = |first: Option<Instant>, other: Option<Instant>| match (first, other) {
-            (Some(first), Some(other)) => Some(first.min(other)),
-            (first, other) => first.or(other),
-        };
-        let first = earlier(self.timers.next(), self.listener.next_expiry());
-        earlier(earlier(first, self.derivations.next()), self.next_claim()).into()
+        earlier(self.connections.next_timeout(), self.callers.next_timeout()).into()
     }
 
     /// The delivery time of the next message, if no connection waits for an earlier time. A driver
     /// may do other work together with that wake-up.
     pub fn next_delivery(&self) -> Option<Instant> {
-        let (at, index) = self.timers.first()?;
-        self.connections[index].connection.delivers_at(at).then_some(at)
+        self.connections.next_delivery()
     }
 
     /// Lets [`recv`](Self::recv) return live messages up to this time before they are due, together
     /// with messages that are, so that fast streams need fewer wake-ups. Zero at first.
     pub fn set_early_delivery(&mut self, early: Duration) {
-        self.early_delivery = early;
+        self.connections.set_early_delivery(early);
     }
 
     /// Sets the properties of a path, also while connections use it. Messages are then cut into
     /// packets that fit its largest datagram; longer packets that are already in a send buffer are
     /// handed back ([`poll_oversized`](Self::poll_oversized)). UDP paths need no properties.
     pub fn set_path(&mut self, now: Instant, path: impl Into<PathId>, properties: PathProperties) {
-        let path = path.into();
-        self.paths.insert(path, properties);
-        for index in self.connections.indices() {
-            if self.connections[index].connection.path.id == path {
-                self.connections[index].connection.set_path_properties(now, properties);
-                self.settle(now, index);
-            }
-        }
+        self.connections.set_path(now, path.into(), properties);
     }
 
     /// The carriage has lost a path for good, for this reason: all its connections end, and its
     /// waiting callers are forgotten. Received messages can still be read.
     pub fn lose_path(&mut self, now: Instant, path: impl Into<PathId>, reason: &str) {
         let path = path.into();
-        let reason = CloseReason::PathLost(reason.into());
-        for index in self.connections.indices() {
-            if self.connections[index].connection.path.id == path {
-                self.connections[index].connection.lose_path(reason.clone());
-                self.settle(now, index);
-            }
-        }
-        while let Some(caller) = self.listener.find_by_path(path) {
-            self.dismiss(caller);
-        }
+        self.connections.lose_path(now, path, &CloseReason::PathLost(reason.into()));
+        self.callers.lose_path(path, &mut self.connections);
     }
 
     /// Whether a connection that has not ended, or a waiting caller, uses a path.
     pub fn uses_path(&self, path: impl Into<PathId>) -> bool {
         let path = path.into();
-        self.connections
-            .iter()
-            .any(|slot| slot.connection.path.id == path && !slot.connection.has_ended())
-            || self.listener.find_by_path(path).is_some()
+        self.connections.uses_path(path) || self.callers.uses_path(path)
     }
 
     /// Forgets the properties of a path that no connection uses any more.
     pub fn forget_path(&mut self, path: impl Into<PathId>) {
-        self.paths.remove(path.into());
+        self.connections.forget_path(path.into());
+    }
+
+    /// Appends up to `max_segments` datagrams for one path to `buffer`; `None` if there are none to
+    /// send now. All have the same size, except the last, which may be shorter, as one segmenting
+    /// send call takes them. They may belong to several connections.
+    #[inline]
+    pub fn poll_transmit(
+        &mut self,
+        now: Instant,
+        max_segments: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit> {
+        if !self.connections.has_datagrams() {
+            return None;
+        }
+        self.connections.write_batch(now, max_segments, buffer)
     }
 
     /// The next datagram that is too long for its path. The carriage may take it another way; if
     /// not, the packet is lost, and its retransmissions as well. The newest 64 are kept;
     /// [`Statistics::packets_oversized`] counts all of them.
     pub fn poll_oversized(&mut self) -> Option<(PathId, Vec<u8>)> {
-        self.outbox.pop_oversized()
+        self.connections.poll_oversized()
     }
 
     /// Starts listening, with `config` as the default of accepted connections; `None` stops
     /// listening. Established connections are not touched.
     pub fn listen(&mut self, config: Option<Config>) {
-        self.listener.listen(config);
+        self.callers.listen(config);
     }
 
     /// The default of accepted connections, if the endpoint listens.
     pub fn listening(&self) -> Option<&Config> {
-        self.listener.config()
+        self.callers.config()
     }
 
     /// Calls the listener at `path`. [`Event::Connected`] or [`Event::Closed`] follows.
@@ -248,11 +187,74 @@ impl Endpoint {
     ) -> Result<ConnectionId, ConnectError> {
         let path = path.into();
         self.check_callable(path)?;
-        let socket_id = self.draw_socket_id();
+        let socket_id = self.connections.draw_socket_id(&mut self.chance);
         let isn = self.draw_isn();
         let caller = Caller::new(socket_id, isn, self.chance.fork());
-        let connection = Connection::call(now, self.paths.get(path), caller, socket_id, config);
-        Ok(self.insert(now, connection, None))
+        let path = self.connections.path(path);
+        let connection = Connection::call(now, path, caller, socket_id, config);
+        Ok(self.connections.insert(now, connection, None))
+    }
+
+    /// Calls the listener at `path` for a link of a group, otherwise as [`connect`](Self::connect).
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](Self::connect).
+    pub fn connect_link(
+        &mut self,
+        now: Instant,
+        path: impl Into<PathId>,
+        config: Config,
+        membership: &Membership,
+    ) -> Result<ConnectionId, ConnectError> {
+        let path = path.into();
+        self.check_callable(path)?;
+        let socket_id = self.connections.draw_socket_id(&mut self.chance);
+        let caller = Caller::of_link(socket_id, membership.clone(), self.chance.fork());
+        let path = self.connections.path(path);
+        let mut connection = Connection::call(now, path, caller, socket_id, config);
+        connection.join_group(membership);
+        Ok(self.connections.insert(now, connection, None))
+    }
+
+    /// Meets the end at `path`, which meets this one: both call at about the same time, each from
+    /// the port that the other calls, and neither listens. So a connection passes two firewalls or
+    /// address translators that let out calls only. [`Event::Connected`] or [`Event::Closed`]
+    /// follows.
+    ///
+    /// It waits for the other end ten times as long as a call waits for an answer
+    /// ([`connect_timeout`](Config::connect_timeout)). The endpoint may listen, call and meet
+    /// others at the same time.
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be called, a rendezvous with it is under way already, or the endpoint is
+    /// full.
+    pub fn rendezvous(
+        &mut self,
+        now: Instant,
+        path: impl Into<PathId>,
+        config: Config,
+    ) -> Result<ConnectionId, ConnectError> {
+        let path = path.into();
+        self.check_callable(path)?;
+        let earlier = self.connections.rendezvous_by(path);
+        if earlier.and_then(|id| self.connections.get(id)).is_some_and(Connection::is_meeting) {
+            return Err(ConnectError::RendezvousUnderWay(path));
+        }
+        let socket_id = self.connections.draw_socket_id(&mut self.chance);
+        let cookie = self.chance.number().max(1);
+        let isn = self.draw_isn();
+        let rendezvous = Rendezvous::new(socket_id, isn, cookie, self.chance.fork());
+        let by = self.connections.path(path);
+        let connection = Connection::rendezvous(now, by, rendezvous, socket_id, config);
+        Ok(self.connections.insert_rendezvous(now, connection, path))
+    }
+
+    /// Limits the number of callers at a time from now on, links of groups not counted: see
+    /// [`EndpointConfig::max_callers`]. Established connections are not touched.
+    pub fn limit_callers(&mut self, limit: Option<usize>) {
+        self.callers.limit(limit);
     }
 
     /// Accepts a waiting caller, with the listener's configuration or another one.
@@ -267,51 +269,48 @@ impl Endpoint {
         id: IncomingId,
         config: Option<Config>,
     ) -> Result<ConnectionId, AcceptError> {
-        self.accept_as(now, id, config, None)
+        self.callers.accept(now, id, config, None, &mut self.chance, &mut self.connections)
     }
 
-    fn accept_as(
+    /// Accepts a waiting caller as a link of a group. Its request must be one for a link
+    /// ([`Incoming::group`](crate::Incoming::group)).
+    ///
+    /// # Errors
+    ///
+    /// As [`accept`](Self::accept); also if the caller is no link, or one of another group.
+    pub fn accept_link(
         &mut self,
         now: Instant,
         id: IncomingId,
         config: Option<Config>,
-        membership: Option<&Membership>,
+        membership: &Membership,
     ) -> Result<ConnectionId, AcceptError> {
-        let Some(mut waiting) = self.listener.take(id) else { return Err(AcceptError::Gone) };
-        if let Some(derived) = waiting.derived.take() {
-            derived.store(&mut self.keks);
-        }
-        let config = config.unwrap_or_else(|| waiting.config.clone());
-        let config = waiting.proposal.request.suit(config);
-        if self.is_full() {
-            self.refuse(waiting.path, &waiting.proposal.conclusion, RejectReason::RESOURCE);
-            return Err(AcceptError::TooManyConnections(self.config.max_connections));
-        }
-        let socket_id = self.draw_socket_id();
-        let mut tools = KeyTools { chance: &mut self.chance, cache: &mut self.keks };
-        let path = self.paths.get(waiting.path);
-        match waiting.proposal.accept(&config, socket_id, &path, membership, &mut tools) {
-            Ok((response, negotiated)) => {
-                let conclusion = &waiting.proposal.conclusion;
-                let caller = (waiting.path, conclusion.socket_id, conclusion.isn);
-                let mut connection = Connection::accepted(now, path, config, negotiated, response);
-                if let Some(membership) = membership {
-                    connection.join_group(membership);
-                }
-                Ok(self.insert(now, connection, Some(caller)))
-            }
-            Err(reason) => {
-                self.refuse(waiting.path, &waiting.proposal.conclusion, reason);
-                Err(AcceptError::Incompatible(reason))
-            }
-        }
+        let membership = Some(membership);
+        self.callers.accept(now, id, config, membership, &mut self.chance, &mut self.connections)
     }
 
     /// Rejects a waiting caller; nothing happens if it is gone.
     pub fn reject(&mut self, id: IncomingId, reason: RejectReason) {
-        if let Some(waiting) = self.listener.take(id) {
-            self.refuse(waiting.path, &waiting.proposal.conclusion, reason);
-        }
+        self.callers.reject(id, reason, &mut self.connections);
+    }
+
+    /// The next key to be derived for a caller, one at a time, if
+    /// [`EndpointConfig::key_derivations`] is set. The [result](KeyDerivation::run) goes to
+    /// [`handle_derived_key`](Self::handle_derived_key).
+    /// [`poll_timeout`](Self::poll_timeout) covers the time of the next one.
+    pub fn poll_key_derivation(&mut self, now: Instant) -> Option<KeyDerivation> {
+        self.callers.poll_key_derivation(now, &mut self.connections)
+    }
+
+    /// Takes in a derived key. [`Event::Incoming`] follows, if the caller still waits.
+    pub fn handle_derived_key(&mut self, derived: DerivedKey) {
+        self.callers.handle_derived_key(derived, &mut self.connections);
+    }
+
+    /// The key that accepting a caller with this configuration takes, if it was not derived yet.
+    /// Without it [`accept`](Self::accept) derives it.
+    pub fn key_derivation_for(&self, id: IncomingId, config: &Config) -> Option<KeyDerivation> {
+        self.callers.key_derivation_for(id, config)
     }
 
     /// Takes a message for sending.
@@ -327,11 +326,7 @@ impl Endpoint {
         payload: Bytes,
         options: SendOptions,
     ) -> Result<(), SendError> {
-        let index = self.index(id).ok_or(SendError::NotConnected)?;
-        let slot = &mut self.connections[index];
-        slot.connection.send(now, payload, options)?;
-        self.settle_send(now, index);
-        Ok(())
+        self.connections.send(now, id, payload, options)
     }
 
     /// Takes bytes of a stream for sending from the front of `data`, as far as there is room, and
@@ -348,10 +343,7 @@ impl Endpoint {
         id: ConnectionId,
         data: &mut Bytes,
     ) -> Result<usize, SendError> {
-        let index = self.index(id).ok_or(SendError::NotConnected)?;
-        let taken = self.connections[index].connection.write(now, data)?;
-        self.settle_send(now, index);
-        Ok(taken)
+        self.connections.write(now, id, data)
     }
 
     /// The next message that is due at `now`, if any; the next bytes of a stream, in pieces of
@@ -361,34 +353,18 @@ impl Endpoint {
     ///
     /// The connection is closed and everything received has been read.
     pub fn recv(&mut self, now: Instant, id: ConnectionId) -> Result<Option<Message>, RecvError> {
-        let Some(index) = self.index(id) else { return Ok(None) };
-        let connection = &mut self.connections[index].connection;
-        // Only a read that finds no message moves a timer. An ACK that announces new room is
-        // written at once.
-        match connection.recv(now, now + self.early_delivery) {
-            Ok(Some(message)) => {
-                if connection.ack_is_due() {
-                    self.enqueue(now, index);
-                }
-                Ok(Some(message))
-            }
-            end => {
-                self.timers.set(index, connection.next_timeout());
-                end
-            }
-        }
+        self.connections.recv(now, id)
     }
 
     /// Whether a connection is readable, writable or broken at `now`; `None` for a connection that
     /// was released.
     pub fn readiness(&mut self, now: Instant, id: ConnectionId) -> Option<Readiness> {
-        let index = self.index(id)?;
-        Some(self.connections[index].connection.readiness(now + self.early_delivery))
+        self.connections.readiness(now, id)
     }
 
     /// The options of a connection; `None` for a connection that was released.
     pub fn connection_config(&self, id: ConnectionId) -> Option<&Config> {
-        Some(self.connections[self.index(id)?].connection.config())
+        Some(self.connections.get(id)?.config())
     }
 
     /// Changes options of a connection: `change` gets its options and returns them with other
@@ -404,11 +380,51 @@ impl Endpoint {
         id: ConnectionId,
         change: impl FnOnce(Config) -> Result<Config, ConfigError>,
     ) -> Result<(), ConfigError> {
-        let Some(index) = self.index(id) else { return Ok(()) };
-        let connection = &mut self.connections[index].connection;
-        connection.configure(now, change(connection.config().clone())?)?;
-        self.settle(now, index);
-        Ok(())
+        let configured = self.connections.change(now, id, |connection| {
+            let config = change(connection.config().clone())?;
+            connection.configure(now, config)
+        });
+        configured.unwrap_or(Ok(()))
+    }
+
+    /// The terms of a link; `None` before it is established, and for a connection without group.
+    pub fn link_terms(&self, id: ConnectionId) -> Option<LinkTerms> {
+        self.connections.get(id)?.link_terms()
+    }
+
+    /// The status of a link; `None` before it is established.
+    pub fn link_status(&self, id: ConnectionId) -> Option<LinkStatus> {
+        self.connections.get(id)?.link_status()
+    }
+
+    /// The messages that arrived over a link of a balancing group, due or not, for
+    /// [`Group::handle_message`](crate::Group::handle_message); none for any other link. Read
+    /// messages of such a link by [`recv`](Self::recv) as well, which makes room in its buffer:
+    /// those are empty.
+    pub fn take_link_messages(&mut self, id: ConnectionId) -> Vec<Message> {
+        self.connections.get_mut(id).map(Connection::take_bypassed).unwrap_or_default()
+    }
+
+    /// The packets of a link of a balancing group that were reported lost and given up since the
+    /// last call, for [`Group::handle_losses`](crate::Group::handle_losses).
+    pub fn take_link_losses(&mut self, id: ConnectionId) -> Vec<SeqNo> {
+        self.connections.get_mut(id).map(Connection::take_returned).unwrap_or_default()
+    }
+
+    /// Carries out an action of the group at a link. A message for which there is no room is not
+    /// sent by this link.
+    ///
+    /// # Errors
+    ///
+    /// There is no room, or the link is not established.
+    pub fn apply(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        action: LinkAction,
+    ) -> Result<(), SendError> {
+        let applied = self.connections.change(now, id, |connection| connection.apply(now, action));
+        applied.unwrap_or(Err(SendError::NotConnected))
     }
 
     /// Reports an error to the peer by a PEERERROR packet, such as a full disk: the peer's next
@@ -416,59 +432,41 @@ impl Endpoint {
     /// sent. The packet may be lost and is not repeated, so that an application that gives up must
     /// close the connection as well.
     pub fn tell_error(&mut self, now: Instant, id: ConnectionId, error: PeerError) {
-        if let Some(index) = self.index(id) {
-            self.connections[index].connection.report_error(error);
-            self.settle(now, index);
-        }
+        self.connections.change(now, id, |connection| connection.report_error(error));
     }
 
     /// Closes a connection: buffered messages may go out for the configured linger, then SHUTDOWN
     /// is sent and [`Event::Closed`] follows. Received messages can still be read.
     pub fn close(&mut self, now: Instant, id: ConnectionId) {
-        if let Some(index) = self.index(id) {
-            self.connections[index].connection.close(now);
-            self.settle(now, index);
-        }
+        self.connections.change(now, id, |connection| connection.close(now));
     }
 
     /// Closes a connection at once by SHUTDOWN: buffered messages are not sent, even if a linger is
     /// configured. Also ends a [`close`](Self::close) that lingers. Received messages can still be
     /// read.
     pub fn abort(&mut self, now: Instant, id: ConnectionId) {
-        if let Some(index) = self.index(id) {
-            self.connections[index].connection.abort(now);
-            self.settle(now, index);
-        }
+        self.connections.change(now, id, |connection| connection.abort(now));
     }
 
     /// Forgets a connection, after a SHUTDOWN if it was not closed. No event follows.
     pub fn release(&mut self, now: Instant, id: ConnectionId) {
-        let Some(index) = self.index(id) else { return };
-        let mut slot = self.connections.remove(index);
-        if let Some(final_packet) = slot.connection.final_packet(now) {
-            self.outbox.reply(slot.connection.path.id, final_packet);
-        }
-        self.timers.set(index, None);
-        self.outbox.forget(index);
+        self.connections.release(now, id);
     }
 
     /// The terms of a connection; `None` for a connection that was released.
     pub fn info(&self, id: ConnectionId) -> Option<ConnectionInfo> {
-        Some(self.connections[self.index(id)?].connection.info())
+        Some(self.connections.get(id)?.info())
     }
 
     /// Frees the memory that tables keep for connections that were released. Useful after many of
     /// them.
     pub fn shrink(&mut self) {
         self.connections.shrink();
-        self.timers.shrink();
-        self.outbox.shrink();
-        self.events.shrink_to_fit();
     }
 
     /// A snapshot of a connection's statistics; `None` for a connection that was released.
     pub fn statistics(&self, now: Instant, id: ConnectionId) -> Option<Statistics> {
-        Some(self.connections[self.index(id)?].connection.statistics(now))
+        Some(self.connections.get(id)?.statistics(now))
     }
 
     /// The number of connections in any state that were not released.
@@ -483,112 +481,41 @@ impl Endpoint {
         packet: ControlPacket<'_>,
         size: usize,
     ) {
-        if packet.dest == SocketId::LISTENER {
-            let Control::Handshake(handshake) = &packet.control else { return };
-            if let Some(index) = self.find_rendezvous(now, path, handshake) {
-                self.connections[index].connection.handle_control(now, packet);
-                self.settle(now, index);
-            } else if let Control::Handshake(handshake) = packet.control {
-                self.handle_listener_handshake(now, path, packet.timestamp, *handshake);
-            }
-        } else if let Some(index) =
-            self.route(now, path, packet.dest, OffPathPacket::of(&packet.control, size))
-        {
-            self.connections[index].connection.handle_control(now, packet);
-            self.settle(now, index);
+        if packet.dest != SocketId::LISTENER {
+            self.connections.handle_control(now, path, packet, size, self.callers.cookies());
+            return;
+        }
+        let ControlPacket { timestamp, dest, control: Control::Handshake(handshake) } = packet
+        else {
+            return;
+        };
+        if let Some(id) = self.find_rendezvous(now, path, &handshake) {
+            let control = Control::Handshake(handshake);
+            let packet = ControlPacket { timestamp, dest, control };
+            self.connections.change(now, id, |connection| connection.handle_control(now, packet));
+        } else {
+            let connections = &mut self.connections;
+            self.callers.handle_handshake(now, path, timestamp, *handshake, connections);
         }
     }
 
-    /// The connection with the socket ID `dest`, if `path` leads to its peer: packets from a
-    /// spoofed source have no effect. `stray` is the meaning of a packet that came by another path.
-    #[inline(always)]
-    fn route(
-        &mut self,
+    /// The rendezvous that a handshake to the listener's socket ID belongs to. Calls by the same
+    /// path go to the listener, if there is one.
+    fn find_rendezvous(
+        &self,
         now: Instant,
         path: PathId,
-        dest: SocketId,
-        stray: OffPathPacket<'_>,
-    ) -> Option<usize> {
-        let index = self.connections.of_socket(dest)?;
-        let is_peer = self.connections[index].connection.path.id == path
-            || self.handle_stray(now, path, index, stray);
-        is_peer.then_some(index)
-    }
-
-    fn insert(
-        &mut self,
-        now: Instant,
-        mut connection: Connection,
-        caller: Option<Call>,
-    ) -> ConnectionId {
-        connection.count_messages_from(self.config.first_message);
-        let id = self.connections.insert(connection, caller);
-        self.settle(now, id.index());
-        id
-    }
-
-    fn index(&self, id: ConnectionId) -> Option<usize> {
-        self.connections.index(id)
-    }
-
-    /// Follows each change of a connection: queues its events, sets its timer, queues it for
-    /// sending.
-    fn settle(&mut self, now: Instant, index: usize) {
-        let slot = &mut self.connections[index];
-        self.timers.set(index, slot.connection.next_timeout());
-        if slot.connection.signals.any() {
-            let signals = std::mem::take(&mut slot.connection.signals);
-            if let (Some(call), Some(CloseReason::Peer)) = (slot.caller, &signals.closed) {
-                self.departed.insert(now, call);
-            }
-            push_events(&mut self.events, slot.id, slot.connection.path.id, signals);
-        }
-        self.enqueue(now, index);
-    }
-
-    /// Follows a submission. If packets can be sent now, the timers are set after that.
-    #[inline(always)]
-    fn settle_send(&mut self, now: Instant, index: usize) {
-        if !self.connections[index].queued && !self.enqueue(now, index) {
-            let connection = &mut self.connections[index].connection;
-            connection.schedule_after_send(now);
-            self.timers.set(index, connection.next_timeout());
-        }
-    }
-
-    /// Queues a connection that has packets to send. Returns whether it is in the queue.
-    fn enqueue(&mut self, now: Instant, index: usize) -> bool {
-        let slot = &mut self.connections[index];
-        if !slot.queued && slot.connection.wants_to_write(now) {
-            slot.queued = true;
-            self.outbox.enqueue(index);
-        }
-        slot.queued
+        handshake: &Handshake,
+    ) -> Option<ConnectionId> {
+        let id = self.connections.rendezvous_by(path)?;
+        (!self.callers.is_call(now, path, handshake)).then_some(id)
     }
 
     fn check_callable(&self, path: PathId) -> Result<(), ConnectError> {
         if !path.is_callable() {
             return Err(ConnectError::InvalidAddress(path));
         }
-        if self.is_full() {
-            return Err(ConnectError::TooManyConnections(self.config.max_connections));
-        }
-        Ok(())
-    }
-
-    fn is_full(&self) -> bool {
-        self.connections.len() >= self.config.max_connections
-    }
-
-    /// A socket ID of 30 random bits. Some peers distinguish connections by it alone, so that it
-    /// must not be predictable.
-    fn draw_socket_id(&mut self) -> SocketId {
-        loop {
-            let id = self.config.shard.own_id(self.chance.number());
-            if id != SocketId::LISTENER && self.connections.of_socket(id).is_none() {
-                return id;
-            }
-        }
+        self.connections.check_room().map_err(ConnectError::TooManyConnections)
     }
 
     /// A first sequence number: any except the largest, which is invalid in a handshake.
@@ -597,23 +524,10 @@ impl Endpoint {
     }
 }
 
-fn push_events(events: &mut VecDeque<Event>, id: ConnectionId, path: PathId, signals: Signals) {
-    if signals.connected {
-        events.push_back(Event::Connected(id));
-    }
-    if signals.moved {
-        events.push_back(Event::PeerMoved(id, path));
-    }
-    if signals.readable {
-        events.push_back(Event::Readable(id));
-    }
-    if signals.news {
-        events.push_back(Event::LinkNews(id));
-    }
-    if signals.writable {
-        events.push_back(Event::Writable(id));
-    }
-    if let Some(reason) = signals.closed {
-        events.push_back(Event::Closed(id, reason));
+/// The earlier one of two times, of which one or both may be missing.
+fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }

@@ -5,10 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use punctual_crypto::{Kek, KekCache, KeyLength, Passphrase, Salt};
 use punctual_units::Instant;
 
-use super::Endpoint;
 use super::allowance::Allowance;
-use crate::config::Config;
-use crate::event::{Event, IncomingId};
+use crate::event::IncomingId;
 use crate::path::{Host, PathId};
 
 /// The derivation of a key from a passphrase, needed for a caller's request. It takes some 200 µs;
@@ -40,6 +38,12 @@ impl KeyDerivation {
         Self { caller, passphrase, salt, length }
     }
 
+    /// Whether the key is in the cache, or is this one, which was derived for the caller.
+    pub(super) fn is_known(&self, derived: Option<&DerivedKey>, cache: &KekCache) -> bool {
+        derived.is_some_and(|known| known.passphrase == self.passphrase)
+            || cache.contains(&self.passphrase, &self.salt, self.length)
+    }
+
     /// Derives the key.
     pub fn run(self) -> DerivedKey {
         let Self { caller, passphrase, salt, length } = self;
@@ -49,8 +53,13 @@ impl KeyDerivation {
 }
 
 impl DerivedKey {
+    /// The caller that the key was derived for.
+    pub(super) const fn caller(&self) -> IncomingId {
+        self.caller
+    }
+
     /// Puts the key into the cache, where the handshake finds it.
-    pub(crate) fn store(self, cache: &mut KekCache) {
+    pub(super) fn store(self, cache: &mut KekCache) {
         cache.insert(&self.passphrase, &self.salt, self.kek);
     }
 }
@@ -58,7 +67,7 @@ impl DerivedKey {
 /// Callers whose keys are derived before the application gets them: one at a time, with a limit on
 /// their rate, their number, and the number from one network.
 #[derive(Debug)]
-pub(crate) struct Derivations {
+pub(super) struct Derivations {
     /// The limit on the rate; `None` where keys are derived as callers are accepted.
     allowance: Option<Allowance>,
     queue: VecDeque<(IncomingId, Host)>,
@@ -68,7 +77,7 @@ pub(crate) struct Derivations {
 }
 
 impl Derivations {
-    pub(crate) fn new(now: Instant, per_second: Option<u32>) -> Self {
+    pub(super) fn new(now: Instant, per_second: Option<u32>) -> Self {
         Self {
             allowance: per_second.map(|limit| Allowance::new(now, limit, BURST)),
             queue: VecDeque::new(),
@@ -78,31 +87,35 @@ impl Derivations {
     }
 
     /// Whether keys are derived before the application gets callers.
-    pub(crate) const fn is_wanted(&self) -> bool {
+    pub(super) const fn is_wanted(&self) -> bool {
         self.allowance.is_some()
     }
 
     /// Whether another caller from `path` may wait.
-    pub(crate) fn has_room(&self, path: PathId) -> bool {
+    pub(super) fn has_room(&self, path: PathId) -> bool {
         let of_network = self.waiting.get(&path.host().network()).copied().unwrap_or_default();
         self.queue.len() < QUEUE && of_network < OF_NETWORK
     }
 
-    pub(crate) fn push(&mut self, caller: IncomingId, path: PathId) {
+    pub(super) fn push(&mut self, caller: IncomingId, path: PathId) {
         let network = path.host().network();
         self.queue.push_back((caller, network));
         *self.waiting.entry(network).or_default() += 1;
     }
 
     /// When the next derivation may begin; `None` if no caller waits, or while another one runs.
-    pub(crate) fn next(&self) -> Option<Instant> {
+    pub(super) fn next(&self) -> Option<Instant> {
         let idle = self.running.is_none() && !self.queue.is_empty();
         self.allowance.as_ref().filter(|_| idle).map(Allowance::next)
     }
 
     /// The next caller, if a derivation may begin now. Callers for which `is_there` is false are
     /// skipped, and do not count against the limit.
-    fn pop(&mut self, now: Instant, is_there: impl Fn(IncomingId) -> bool) -> Option<IncomingId> {
+    pub(super) fn pop(
+        &mut self,
+        now: Instant,
+        is_there: impl Fn(IncomingId) -> bool,
+    ) -> Option<IncomingId> {
         while self.running.is_none()
             && let Some(&(caller, network)) = self.queue.front()
         {
@@ -129,49 +142,9 @@ impl Derivations {
         }
     }
 
-    fn ended(&mut self, caller: IncomingId) {
+    /// The derivation for this caller has ended.
+    pub(super) fn ended(&mut self, caller: IncomingId) {
         self.running.take_if(|running| *running == caller);
-    }
-}
-
-impl Endpoint {
-    /// The next key to be derived for a caller, one at a time, if
-    /// [`EndpointConfig::key_derivations`](crate::EndpointConfig::key_derivations) is set. The
-    /// [result](KeyDerivation::run) goes to [`handle_derived_key`](Self::handle_derived_key).
-    /// [`poll_timeout`](Self::poll_timeout) covers the time of the next one.
-    pub fn poll_key_derivation(&mut self, now: Instant) -> Option<KeyDerivation> {
-        let listener = &self.listener;
-        let caller = self.derivations.pop(now, |caller| listener.get(caller).is_some())?;
-        let waiting = self.listener.get(caller)?;
-        let job = waiting.proposal.key_derivation(caller, &waiting.config);
-        if job.is_none() {
-            // Its key message is invalid: an attempt to accept it fails with the reason.
-            self.derivations.ended(caller);
-            if let Some(incoming) = self.listener.announce(caller) {
-                self.events.push_back(Event::Incoming(incoming));
-            }
-        }
-        job
-    }
-
-    /// Takes in a derived key. [`Event::Incoming`] follows, if the caller still waits.
-    pub fn handle_derived_key(&mut self, derived: DerivedKey) {
-        let caller = derived.caller;
-        self.derivations.ended(caller);
-        if let Some(incoming) = self.listener.learn(caller, derived) {
-            self.events.push_back(Event::Incoming(incoming));
-        }
-    }
-
-    /// The key that accepting a caller with this configuration takes, if it was not derived yet.
-    /// Without it [`accept`](Self::accept) derives it.
-    pub fn key_derivation_for(&self, id: IncomingId, config: &Config) -> Option<KeyDerivation> {
-        let waiting = self.listener.get(id)?;
-        let job = waiting.proposal.key_derivation(id, config)?;
-        let derived = waiting.derived.as_ref();
-        let is_known = derived.is_some_and(|known| known.passphrase == job.passphrase)
-            || self.keks.contains(&job.passphrase, &job.salt, job.length);
-        (!is_known).then_some(job)
     }
 }
 
@@ -185,7 +158,6 @@ const OF_NETWORK: usize = 64;
 #[cfg(test)]
 mod tests {
     use std::net::SocketAddr;
-
     use std::time::Duration;
 
     use super::*;

@@ -6,7 +6,7 @@ use punctual_units::Instant;
 
 /// A limit on the uses of something: a number a second, and after a pause a burst of them at once.
 #[derive(Debug)]
-pub(crate) struct Allowance {
+pub(super) struct Allowance {
     /// The time after which a use is restored.
     interval: Duration,
     burst: u32,
@@ -16,13 +16,13 @@ pub(crate) struct Allowance {
 
 impl Allowance {
     /// A limit of `per_second` uses, at least 1, and of `burst` uses at once, at least 1.
-    pub(crate) fn new(now: Instant, per_second: u32, burst: u32) -> Self {
+    pub(super) fn new(now: Instant, per_second: u32, burst: u32) -> Self {
         let interval = Duration::from_secs(1) / per_second.max(1);
         Self { interval, burst: burst.max(1), whole_at: now }
     }
 
     /// Takes one use, if more than `reserve` of the burst are left.
-    pub(crate) fn take(&mut self, now: Instant, reserve: u32) -> bool {
+    pub(super) fn take(&mut self, now: Instant, reserve: u32) -> bool {
         let used = self.whole_at.saturating_since(now);
         let allowed = self.interval * self.burst.saturating_sub(reserve);
         if used + self.interval > allowed {
@@ -33,7 +33,7 @@ impl Allowance {
     }
 
     /// When the next use is possible; in the past if one is possible now.
-    pub(crate) fn next(&self) -> Instant {
+    pub(super) fn next(&self) -> Instant {
         self.whole_at.saturating_sub(self.interval * (self.burst - 1))
     }
 }

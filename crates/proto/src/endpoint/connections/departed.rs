@@ -1,12 +1,15 @@
+//! Calls that ended a short time ago.
+
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use crate::path::PathId;
 use punctual_units::Instant;
 use punctual_wire::{SeqNo, SocketId};
 
+use crate::path::PathId;
+
 /// One call: the caller's address, its socket ID and its first sequence number.
-pub(super) type Call = (PathId, SocketId, SeqNo);
+pub(in crate::endpoint) type Call = (PathId, SocketId, SeqNo);
 
 /// Calls that their callers have ended. A conclusion of such a call is late: the network reordered
 /// it, or it waited here while the rest of the connection was served. It must not become a new

@@ -1,4 +1,4 @@
-//! The table of connections.
+//! The table of an endpoint's connections.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -8,6 +8,8 @@ use punctual_wire::SocketId;
 use slab::Slab;
 
 use super::departed::Call;
+use crate::chance::Chance;
+use crate::config::Shard;
 use crate::connection::Connection;
 use crate::path::PathId;
 
@@ -38,8 +40,11 @@ pub(super) struct Slot {
 }
 
 /// The connections of an endpoint: by index, by socket ID, by caller and by rendezvous.
-#[derive(Debug, Default)]
-pub(super) struct Connections {
+#[derive(Debug)]
+pub(super) struct ConnectionTable {
+    /// The largest number of connections.
+    limit: usize,
+    shard: Shard,
     slots: Slab<Slot>,
     next_serial: u64,
     by_socket: HashMap<SocketId, usize, BuildHasherDefault<IdHasher>>,
@@ -49,7 +54,40 @@ pub(super) struct Connections {
     by_rendezvous: BTreeMap<PathId, usize>,
 }
 
-impl Connections {
+impl ConnectionTable {
+    /// A table for at most `limit` connections of this endpoint of a port.
+    pub(super) fn new(limit: usize, shard: Shard) -> Self {
+        Self {
+            limit,
+            shard,
+            slots: Slab::new(),
+            next_serial: 0,
+            by_socket: HashMap::default(),
+            by_caller: BTreeMap::new(),
+            by_rendezvous: BTreeMap::new(),
+        }
+    }
+
+    /// Checks that there is room for another connection.
+    ///
+    /// # Errors
+    ///
+    /// The largest number of connections.
+    pub(super) fn check_room(&self) -> Result<(), usize> {
+        if self.slots.len() < self.limit { Ok(()) } else { Err(self.limit) }
+    }
+
+    /// A socket ID of 30 random bits. Some peers distinguish connections by it alone, so that it
+    /// must not be predictable.
+    pub(super) fn draw_socket_id(&self, chance: &mut Chance) -> SocketId {
+        loop {
+            let id = self.shard.own_id(chance.number());
+            if id != SocketId::LISTENER && self.of_socket(id).is_none() {
+                return id;
+            }
+        }
+    }
+
     /// Adds a connection, accepted from `caller` if it was.
     pub(super) fn insert(&mut self, connection: Connection, caller: Option<Call>) -> ConnectionId {
         let socket_id = connection.socket_id;
@@ -135,7 +173,7 @@ impl Connections {
     }
 }
 
-impl Index<usize> for Connections {
+impl Index<usize> for ConnectionTable {
     type Output = Slot;
 
     #[inline(always)]
@@ -144,7 +182,7 @@ impl Index<usize> for Connections {
     }
 }
 
-impl IndexMut<usize> for Connections {
+impl IndexMut<usize> for ConnectionTable {
     #[inline(always)]
     fn index_mut(&mut self, index: usize) -> &mut Slot {
         &mut self.slots[index]
@@ -179,7 +217,6 @@ mod tests {
     use punctual_wire::SeqNo;
 
     use super::*;
-    use crate::chance::Chance;
     use crate::config::Config;
     use crate::handshake::caller::Caller;
     use crate::path::Path;
@@ -194,34 +231,56 @@ mod tests {
 
     #[test]
     fn a_removed_connection_is_found_by_none_of_its_names() {
-        let mut connections = Connections::default();
+        let mut table = ConnectionTable::new(9, Shard::default());
         let call = (PEER, SocketId::new(9), SeqNo::new(1));
-        let id = connections.insert(connection(1), Some(call));
-        let index = connections.index(id).expect("it was added");
-        connections.set_rendezvous(index, PEER);
-        let found = |connections: &Connections| {
+        let id = table.insert(connection(1), Some(call));
+        let index = table.index(id).expect("it was added");
+        table.set_rendezvous(index, PEER);
+        let found = |table: &ConnectionTable| {
             [
-                connections.of_socket(SocketId::new(1)),
-                connections.of_caller(PEER, SocketId::new(9)),
-                connections.of_rendezvous(PEER),
-                connections.index(id),
+                table.of_socket(SocketId::new(1)),
+                table.of_caller(PEER, SocketId::new(9)),
+                table.of_rendezvous(PEER),
+                table.index(id),
             ]
         };
-        assert_eq!(found(&connections), [Some(index); 4]);
-        connections.remove(index);
-        assert_eq!(found(&connections), [None; 4]);
-        let next = connections.insert(connection(1), None);
+        assert_eq!(found(&table), [Some(index); 4]);
+        table.remove(index);
+        assert_eq!(found(&table), [None; 4]);
+        let next = table.insert(connection(1), None);
         assert_eq!(next.index(), index, "the slot is used again");
-        assert!(connections.index(id).is_none() && id != next);
+        assert!(table.index(id).is_none() && id != next);
     }
 
     #[test]
     fn the_removal_of_an_older_rendezvous_leaves_the_newer_one_its_name() {
-        let mut connections = Connections::default();
-        let [older, newer] = [1, 2].map(|id| connections.insert(connection(id), None).index());
-        connections.set_rendezvous(older, PEER);
-        connections.set_rendezvous(newer, PEER);
-        connections.remove(older);
-        assert_eq!(connections.of_rendezvous(PEER), Some(newer));
+        let mut table = ConnectionTable::new(9, Shard::default());
+        let [older, newer] = [1, 2].map(|id| table.insert(connection(id), None).index());
+        table.set_rendezvous(older, PEER);
+        table.set_rendezvous(newer, PEER);
+        table.remove(older);
+        assert_eq!(table.of_rendezvous(PEER), Some(newer));
+    }
+
+    #[test]
+    fn a_full_table_has_no_room_until_a_connection_is_removed() {
+        let mut table = ConnectionTable::new(2, Shard::default());
+        let [first, _] = [1, 2].map(|id| {
+            assert_eq!(table.check_room(), Ok(()));
+            table.insert(connection(id), None).index()
+        });
+        assert_eq!(table.check_room(), Err(2));
+        table.remove(first);
+        assert_eq!(table.check_room(), Ok(()));
+    }
+
+    #[test]
+    fn a_socket_id_that_is_in_use_is_not_drawn_again() {
+        let mut table = ConnectionTable::new(9, Shard::default());
+        let chance = || Chance::new([3; 32]);
+        let first = table.draw_socket_id(&mut chance());
+        table.insert(connection(first.value()), None);
+        let second = table.draw_socket_id(&mut chance());
+        assert_ne!(first, second);
     }
 }

@@ -5,7 +5,7 @@ use punctual_units::Instant;
 /// The deadlines of all the connections of an endpoint: a binary heap whose entries know their
 /// place, so that a deadline is changed where it is.
 #[derive(Debug, Default)]
-pub(crate) struct TimerQueue {
+pub(super) struct TimerQueue {
     heap: Vec<(Instant, usize)>,
     /// By key: the place in the heap, or `NOWHERE`.
     places: Vec<usize>,
@@ -15,17 +15,17 @@ const NOWHERE: usize = usize::MAX;
 
 impl TimerQueue {
     /// The first deadline.
-    pub(crate) fn next(&self) -> Option<Instant> {
+    pub(super) fn next(&self) -> Option<Instant> {
         self.first().map(|(at, _)| at)
     }
 
     /// The first deadline and its key.
-    pub(crate) fn first(&self) -> Option<(Instant, usize)> {
+    pub(super) fn first(&self) -> Option<(Instant, usize)> {
         self.heap.first().copied()
     }
 
     /// Takes out a key whose deadline is `now` or earlier.
-    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<usize> {
+    pub(super) fn pop_due(&mut self, now: Instant) -> Option<usize> {
         let &(at, key) = self.heap.first()?;
         if at > now {
             return None;
@@ -35,7 +35,7 @@ impl TimerQueue {
     }
 
     /// Sets or clears the deadline of `key`.
-    pub(crate) fn set(&mut self, key: usize, at: Option<Instant>) {
+    pub(super) fn set(&mut self, key: usize, at: Option<Instant>) {
         if key >= self.places.len() {
             if at.is_none() {
                 return;
@@ -70,7 +70,7 @@ impl TimerQueue {
     }
 
     /// Gives the memory back that it holds for keys above the highest one in use.
-    pub(crate) fn shrink(&mut self) {
+    pub(super) fn shrink(&mut self) {
         let used = self.places.iter().rposition(|&place| place != NOWHERE);
         self.places.truncate(used.map_or(0, |last| last + 1));
         self.places.shrink_to_fit();

@@ -14,7 +14,7 @@ use crate::path::{Host, PathId};
 ///
 /// A network of which several callers were admitted cannot use up a reserve for other networks.
 #[derive(Debug)]
-pub(crate) struct Admission {
+pub(super) struct Admission {
     allowance: Allowance,
     reserve: u32,
     /// The start of the present period.
@@ -25,14 +25,14 @@ pub(crate) struct Admission {
 
 impl Admission {
     /// A limit of `per_second` callers, a quarter of them at once.
-    pub(crate) fn new(now: Instant, per_second: u32) -> Self {
+    pub(super) fn new(now: Instant, per_second: u32) -> Self {
         let burst = (per_second / 4).max(1);
         let allowance = Allowance::new(now, per_second, burst);
         Self { allowance, reserve: burst / 2, since: now, taken: BTreeMap::new() }
     }
 
     /// Whether a caller from `path` is admitted now.
-    pub(crate) fn admits(&mut self, now: Instant, path: PathId) -> bool {
+    pub(super) fn admits(&mut self, now: Instant, path: PathId) -> bool {
         if now.saturating_since(self.since) >= PERIOD {
             self.since = now;
             self.taken.clear();

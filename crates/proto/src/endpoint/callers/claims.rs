@@ -1,0 +1,131 @@
+//! Claims of new callers on the places of older ones.
+//!
+//! A new caller is refused when all places are taken, unless a caller of the same host and stream
+//! has one of them: it may be the same program after a restart. Then the new caller waits. It is
+//! refused when a packet of the older one arrives, and takes its place when the older one has been
+//! silent for longer than a live peer ever is.
+
+use std::time::Duration;
+
+use punctual_units::Instant;
+use punctual_wire::{Handshake, Timestamp};
+
+use super::applicant::Applicant;
+use crate::connection::Occupant;
+use crate::endpoint::connections::ConnectionId;
+use crate::path::PathId;
+
+/// The silence after which a peer is taken for dead when its host calls again: a live peer sends a
+/// keepalive each second.
+const SILENCE: Duration = Duration::from_millis(1_200);
+
+/// The first pause before an older caller is checked; each later one is twice as long.
+const FIRST_LOOK: Duration = Duration::from_millis(10);
+/// The longest pause between two checks.
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+
+/// The time within which packets in flight from a peer that has ended arrive.
+const LONGEST_WAY: Duration = Duration::from_millis(250);
+
+/// Callers that may get the place of an older one, at most one for each connection.
+#[derive(Debug, Default)]
+pub(super) struct Claims(Vec<Claim>);
+
+/// A caller that may get the place of a connection.
+#[derive(Debug)]
+struct Claim {
+    rival: ConnectionId,
+    applicant: Applicant,
+    since: Instant,
+    look: Instant,
+    pause: Duration,
+}
+
+/// The decision on a claim.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Decision {
+    /// The older caller has left its place.
+    Vacant,
+    /// The older caller lives, and keeps its place.
+    Refused,
+    /// The older caller has been silent for too long; its connection ends.
+    Evict(ConnectionId),
+}
+
+impl Claims {
+    /// Adds a claim on the place of `rival`. Returns the caller that had a claim on it before.
+    pub(super) fn add(
+        &mut self,
+        now: Instant,
+        rival: ConnectionId,
+        applicant: Applicant,
+    ) -> Option<Applicant> {
+        let older = self.0.iter().position(|claim| claim.rival == rival);
+        let older = older.map(|at| self.0.swap_remove(at).applicant);
+        let (look, pause) = (now + FIRST_LOOK, FIRST_LOOK);
+        self.0.push(Claim { rival, applicant, since: now, look, pause });
+        older
+    }
+
+    /// Whether the caller of this conclusion has a claim already.
+    pub(super) fn is_repeated(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        timestamp: Timestamp,
+        conclusion: &Handshake,
+    ) -> bool {
+        let mut claims = self.0.iter_mut();
+        let Some(claim) = claims.find(|claim| claim.applicant.is_of(path, conclusion)) else {
+            return false;
+        };
+        claim.applicant.repeat(now, timestamp);
+        true
+    }
+
+    /// Forgets the claim of a caller that has given up.
+    pub(super) fn withdraw(&mut self, path: PathId, withdrawal: &Handshake) {
+        self.0.retain(|claim| !claim.applicant.is_of(path, withdrawal));
+    }
+
+    /// When the next claim is to be checked.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        self.0.iter().map(|claim| claim.look).min()
+    }
+
+    /// Checks the claims that are due, and removes the next one that is decided. `occupant` is the
+    /// caller that has a connection, if the connection is open.
+    pub(super) fn decide<'a>(
+        &mut self,
+        now: Instant,
+        occupant: impl Fn(ConnectionId) -> Option<Occupant<'a>>,
+    ) -> Option<(Applicant, Decision)> {
+        while let Some(due) = self.0.iter().position(|claim| claim.look <= now) {
+            let mut claim = self.0.swap_remove(due);
+            match claim.check(now, occupant(claim.rival)) {
+                Some(decision) => return Some((claim.applicant, decision)),
+                None => self.0.push(claim),
+            }
+        }
+        None
+    }
+}
+
+impl Claim {
+    /// The decision, if there is one yet; otherwise the claim is checked again later.
+    fn check(&mut self, now: Instant, occupant: Option<Occupant<'_>>) -> Option<Decision> {
+        let Some(Occupant { last_received, rtt, .. }) = occupant else {
+            return Some(Decision::Vacant);
+        };
+        if last_received > self.since + rtt.min(LONGEST_WAY) {
+            return Some(Decision::Refused);
+        }
+        let silent_from = last_received + SILENCE;
+        if now >= silent_from {
+            return Some(Decision::Evict(self.rival));
+        }
+        self.look = (now + self.pause).min(silent_from);
+        self.pause = (2 * self.pause).min(LONGEST_PAUSE);
+        None
+    }
+}

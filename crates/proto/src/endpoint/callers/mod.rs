@@ -1,0 +1,408 @@
+//! The listener's side of an endpoint: the handshakes of callers, up to their acceptance.
+
+mod admission;
+mod allowance;
+mod applicant;
+mod claims;
+mod derivations;
+mod places;
+mod waiting;
+
+use punctual_crypto::KekCache;
+use punctual_units::Instant;
+use punctual_wire::{Control, Handshake, HandshakeRequest, RejectReason, Timestamp};
+
+use self::admission::Admission;
+use self::applicant::Applicant;
+use self::claims::{Claims, Decision};
+use self::derivations::Derivations;
+pub use self::derivations::{DerivedKey, KeyDerivation};
+use self::places::{Place, Places};
+use self::waiting::{Waiting, WaitingCallers};
+use super::connections::{ConnectionId, Connections};
+use super::earlier;
+use crate::chance::Chance;
+use crate::config::{Config, EndpointConfig};
+use crate::connection::Connection;
+use crate::error::AcceptError;
+use crate::event::{Event, IncomingId};
+use crate::group::Membership;
+use crate::handshake::cookie::CookieKey;
+use crate::handshake::keys::KeyTools;
+use crate::handshake::listener::{Proposal, induction_response, rejection};
+use crate::path::PathId;
+
+/// The listener: callers that are not accepted yet, and the limits on them.
+///
+/// It answers callers and reports them to the application by means of the endpoint's
+/// [`Connections`].
+#[derive(Debug)]
+pub(super) struct Callers {
+    /// The options of accepted connections, while the endpoint listens.
+    config: Option<Config>,
+    cookies: CookieKey,
+    /// The largest number of waiting callers.
+    backlog: usize,
+    admission: Admission,
+    waiting: WaitingCallers,
+    places: Places,
+    claims: Claims,
+    derivations: Derivations,
+    /// The keys that follow from callers' passphrases.
+    keks: KekCache,
+}
+
+impl Callers {
+    /// A listener that does not listen yet. Its cookies are made with `key`.
+    pub(super) fn new(config: &EndpointConfig, key: [u8; 16], now: Instant) -> Self {
+        Self {
+            config: None,
+            cookies: CookieKey::new(key, now),
+            backlog: config.backlog,
+            admission: Admission::new(now, config.callers_per_second),
+            waiting: WaitingCallers::default(),
+            places: Places(config.max_callers),
+            claims: Claims::default(),
+            derivations: Derivations::new(now, config.key_derivations),
+            keks: KekCache::default(),
+        }
+    }
+
+    /// Starts listening with these options for accepted connections; `None` stops listening.
+    pub(super) fn listen(&mut self, config: Option<Config>) {
+        self.config = config;
+    }
+
+    /// The options of accepted connections, while the endpoint listens.
+    pub(super) const fn config(&self) -> Option<&Config> {
+        self.config.as_ref()
+    }
+
+    /// Limits the number of callers at a time from now on.
+    pub(super) fn limit(&mut self, limit: Option<usize>) {
+        self.places = Places(limit);
+    }
+
+    /// The key by which cookies are made.
+    pub(super) const fn cookies(&self) -> &CookieKey {
+        &self.cookies
+    }
+
+    /// Whether a handshake is that of a caller, not of the other end of a rendezvous.
+    pub(super) fn is_call(&self, now: Instant, path: PathId, handshake: &Handshake) -> bool {
+        match handshake.request {
+            HandshakeRequest::Induction => true,
+            HandshakeRequest::Conclusion => self.cookies.verify(now, path, handshake.cookie),
+            _ => false,
+        }
+    }
+
+    /// Takes in a handshake addressed to the listener.
+    pub(super) fn handle_handshake(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        timestamp: Timestamp,
+        handshake: Handshake,
+        connections: &mut Connections,
+    ) {
+        match handshake.request {
+            HandshakeRequest::Induction => {
+                let Some(config) = &self.config else {
+                    // The peer calls where this end meets it by rendezvous.
+                    if connections.rendezvous_by(path).is_some() {
+                        refuse(path, &handshake, RejectReason::ROGUE, connections);
+                    }
+                    return;
+                };
+                let cookie = self.cookies.generate(now, path);
+                let response = induction_response(&handshake, cookie, path, config);
+                let response = Control::Handshake(Box::new(response));
+                connections.reply(path, timestamp, handshake.socket_id, response);
+            }
+            HandshakeRequest::Conclusion => {
+                if self.cookies.verify(now, path, handshake.cookie) {
+                    self.handle_conclusion(now, path, timestamp, handshake, connections);
+                }
+            }
+            HandshakeRequest::Rejection(_) => {
+                if self.cookies.verify(now, path, handshake.cookie) {
+                    self.handle_withdrawal(now, path, &handshake, connections);
+                }
+            }
+            // There is no rendezvous by this path.
+            HandshakeRequest::WaveAHand
+            | HandshakeRequest::Agreement
+            | HandshakeRequest::Unknown(_) => {}
+        }
+    }
+
+    /// Forgets callers that gave up, and decides on callers that claim the place of another one.
+    pub(super) fn handle_timeout(&mut self, now: Instant, connections: &mut Connections) {
+        while let Some(gone) = self.waiting.expire(now) {
+            connections.push_event(Event::IncomingGone(gone));
+        }
+        while let Some((applicant, decision)) =
+            self.claims.decide(now, |rival| connections.get(rival)?.occupant())
+        {
+            match decision {
+                Decision::Refused => {
+                    turn_away(&applicant, connections);
+                    continue;
+                }
+                Decision::Vacant => {}
+                Decision::Evict(rival) => connections.evict(now, rival),
+            }
+            self.place(now, applicant, connections);
+        }
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout), or
+    /// [`poll_key_derivation`](Self::poll_key_derivation).
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        let first = earlier(self.waiting.next_expiry(), self.derivations.next());
+        earlier(first, self.claims.next_look())
+    }
+
+    /// Accepts a waiting caller, as a link of a group if `membership` is given.
+    ///
+    /// # Errors
+    ///
+    /// The caller is gone, does not fit the configuration, or there are too many connections. In
+    /// the last two cases the caller gets a rejection.
+    pub(super) fn accept(
+        &mut self,
+        now: Instant,
+        id: IncomingId,
+        config: Option<Config>,
+        membership: Option<&Membership>,
+        chance: &mut Chance,
+        connections: &mut Connections,
+    ) -> Result<ConnectionId, AcceptError> {
+        let Waiting { applicant, derived, .. } = self.waiting.take(id).ok_or(AcceptError::Gone)?;
+        if let Some(derived) = derived {
+            derived.store(&mut self.keks);
+        }
+        let Applicant { path, proposal, config: default } = applicant;
+        let conclusion = &proposal.conclusion;
+        let config = proposal.request.suit(config.unwrap_or(default));
+        if let Err(limit) = connections.check_room() {
+            refuse(path, conclusion, RejectReason::RESOURCE, connections);
+            return Err(AcceptError::TooManyConnections(limit));
+        }
+        let socket_id = connections.draw_socket_id(chance);
+        let mut tools = KeyTools { chance, cache: &mut self.keks };
+        let by = connections.path(path);
+        match proposal.accept(&config, socket_id, &by, membership, &mut tools) {
+            Ok((response, negotiated)) => {
+                let mut connection = Connection::accepted(now, by, config, negotiated, response);
+                if let Some(membership) = membership {
+                    connection.join_group(membership);
+                }
+                let caller = (path, conclusion.socket_id, conclusion.isn);
+                Ok(connections.insert(now, connection, Some(caller)))
+            }
+            Err(reason) => {
+                refuse(path, conclusion, reason, connections);
+                Err(AcceptError::Incompatible(reason))
+            }
+        }
+    }
+
+    /// Rejects a waiting caller; nothing happens if it is gone.
+    pub(super) fn reject(
+        &mut self,
+        id: IncomingId,
+        reason: RejectReason,
+        connections: &mut Connections,
+    ) {
+        if let Some(Waiting { applicant, .. }) = self.waiting.take(id) {
+            refuse(applicant.path, &applicant.proposal.conclusion, reason, connections);
+        }
+    }
+
+    /// The next key to be derived for a caller, one at a time.
+    pub(super) fn poll_key_derivation(
+        &mut self,
+        now: Instant,
+        connections: &mut Connections,
+    ) -> Option<KeyDerivation> {
+        let waiting = &self.waiting;
+        let caller = self.derivations.pop(now, |caller| waiting.get(caller).is_some())?;
+        let Applicant { proposal, config, .. } = &waiting.get(caller)?.applicant;
+        let job = proposal.key_derivation(caller, config);
+        if job.is_none() {
+            // Its key message is invalid: an attempt to accept it fails with the reason.
+            self.derivations.ended(caller);
+            self.announce(caller, connections);
+        }
+        job
+    }
+
+    /// Takes in a derived key, and reports its caller to the application.
+    pub(super) fn handle_derived_key(
+        &mut self,
+        derived: DerivedKey,
+        connections: &mut Connections,
+    ) {
+        let caller = derived.caller();
+        self.derivations.ended(caller);
+        if let Some(incoming) = self.waiting.learn(caller, derived) {
+            connections.push_event(Event::Incoming(incoming));
+        }
+    }
+
+    /// The key that accepting a caller with this configuration takes, if it was not derived yet.
+    pub(super) fn key_derivation_for(
+        &self,
+        id: IncomingId,
+        config: &Config,
+    ) -> Option<KeyDerivation> {
+        let waiting = self.waiting.get(id)?;
+        let job = waiting.applicant.proposal.key_derivation(id, config)?;
+        let is_known = job.is_known(waiting.derived.as_ref(), &self.keks);
+        (!is_known).then_some(job)
+    }
+
+    /// Whether a waiting caller uses a path.
+    pub(super) fn uses_path(&self, path: PathId) -> bool {
+        self.waiting.find_by_path(path).is_some()
+    }
+
+    /// Forgets the waiting callers that use a path.
+    pub(super) fn lose_path(&mut self, path: PathId, connections: &mut Connections) {
+        while let Some(caller) = self.waiting.find_by_path(path) {
+            self.dismiss(caller, connections);
+        }
+    }
+
+    /// Takes in a conclusion. Callers repeat it until they have an answer, which may be lost, so
+    /// that a repetition gets the same answer as the first one, also after listening has stopped.
+    fn handle_conclusion(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        timestamp: Timestamp,
+        conclusion: Handshake,
+        connections: &mut Connections,
+    ) {
+        if connections.repeat_response(now, path, &conclusion)
+            || self.waiting.is_repeated(now, path, timestamp, &conclusion)
+            || self.claims.is_repeated(now, path, timestamp, &conclusion)
+            || connections.has_departed(now, path, &conclusion)
+        {
+            return;
+        }
+        let Some(config) = self.config.clone() else { return };
+        if !self.admission.admits(now, path) {
+            return;
+        }
+        if self.waiting.len() >= self.backlog {
+            refuse(path, &conclusion, RejectReason::BACKLOG, connections);
+            return;
+        }
+        match Proposal::check(now, timestamp, conclusion, &config) {
+            Ok(proposal) => self.place(now, Applicant { path, proposal, config }, connections),
+            Err((conclusion, reason)) => {
+                refuse(path, &conclusion, reason, connections);
+                connections.push_event(Event::CallerRefused(path, reason));
+            }
+        }
+    }
+
+    /// A caller withdraws its call, by a rejection of its own conclusion. Only callers of this
+    /// implementation do so; other listeners take the rejection for an invalid conclusion.
+    fn handle_withdrawal(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        withdrawal: &Handshake,
+        connections: &mut Connections,
+    ) {
+        if connections.withdraw(now, path, withdrawal) {
+            return;
+        }
+        if let Some(gone) = self.waiting.find(path, withdrawal) {
+            self.dismiss(gone, connections);
+        }
+        self.claims.withdraw(path, withdrawal);
+    }
+
+    /// Finds a place for a caller whose handshake fits.
+    fn place(&mut self, now: Instant, applicant: Applicant, connections: &mut Connections) {
+        match self.places.find(&applicant, &self.waiting, connections) {
+            Place::Free => self.admit(now, applicant, connections),
+            Place::None => turn_away(&applicant, connections),
+            Place::OfWaiting(older) => {
+                if let Some(Waiting { applicant: older, .. }) = self.dismiss(older, connections) {
+                    let conclusion = &older.proposal.conclusion;
+                    refuse(older.path, conclusion, RejectReason::BACKLOG, connections);
+                }
+                self.admit(now, applicant, connections);
+            }
+            Place::OfConnection(rival) => {
+                if let Some(older) = self.claims.add(now, rival, applicant) {
+                    turn_away(&older, connections);
+                }
+            }
+        }
+    }
+
+    /// Admits a caller. The application gets it at once, or when its key was derived. If too many
+    /// callers wait for their keys, this one is ignored until it repeats its request.
+    fn admit(&mut self, now: Instant, applicant: Applicant, connections: &mut Connections) {
+        let path = applicant.path;
+        let waits_for_key = self.derivations.is_wanted() && applicant.needs_key();
+        if waits_for_key && !self.derivations.has_room(path) {
+            return;
+        }
+        let id = self.waiting.add(now, applicant);
+        if waits_for_key {
+            self.derivations.push(id, path);
+        } else {
+            self.announce(id, connections);
+        }
+    }
+
+    /// Reports a caller to the application, if it does not know it yet.
+    fn announce(&mut self, id: IncomingId, connections: &mut Connections) {
+        if let Some(incoming) = self.waiting.announce(id) {
+            connections.push_event(Event::Incoming(incoming));
+        }
+    }
+
+    /// Forgets a caller that waits.
+    fn dismiss(&mut self, id: IncomingId, connections: &mut Connections) -> Option<Waiting> {
+        let waiting = self.waiting.take(id)?;
+        if waiting.announced {
+            connections.push_event(Event::IncomingGone(id));
+        }
+        Some(waiting)
+    }
+}
+
+/// Refuses a caller for which there is no place, without asking the application, which gets an
+/// event.
+fn turn_away(applicant: &Applicant, connections: &mut Connections) {
+    let (path, reason) = (applicant.path, RejectReason::BACKLOG);
+    refuse(path, &applicant.proposal.conclusion, reason, connections);
+    connections.push_event(Event::CallerRefused(path, reason));
+}
+
+/// Sends a caller the reason why it was refused.
+fn refuse(
+    path: PathId,
+    handshake: &Handshake,
+    reason: RejectReason,
+    connections: &mut Connections,
+) {
+    let is_old = handshake.version == 4 && handshake.request == HandshakeRequest::Conclusion;
+    let refusal = if is_old {
+        // SRT before 1.3.0 does not know rejections, but it knows SHUTDOWN, by which libsrt refuses
+        // it, too.
+        Control::Shutdown
+    } else {
+        Control::Handshake(Box::new(rejection(handshake, reason)))
+    };
+    connections.reply(path, Timestamp::default(), handshake.socket_id, refusal);
+}

@@ -1,0 +1,48 @@
+//! Events for the application.
+
+use std::collections::VecDeque;
+
+use super::ConnectionId;
+use crate::connection::Signals;
+use crate::event::Event;
+use crate::path::PathId;
+
+/// The events that the application has not got yet, the oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Events(VecDeque<Event>);
+
+impl Events {
+    pub(super) fn push(&mut self, event: Event) {
+        self.0.push_back(event);
+    }
+
+    /// Adds the events of a connection, whose peer is reached by `path`. Its end comes last.
+    pub(super) fn push_signals(&mut self, id: ConnectionId, path: PathId, signals: Signals) {
+        if signals.connected {
+            self.push(Event::Connected(id));
+        }
+        if signals.moved {
+            self.push(Event::PeerMoved(id, path));
+        }
+        if signals.readable {
+            self.push(Event::Readable(id));
+        }
+        if signals.news {
+            self.push(Event::LinkNews(id));
+        }
+        if signals.writable {
+            self.push(Event::Writable(id));
+        }
+        if let Some(reason) = signals.closed {
+            self.push(Event::Closed(id, reason));
+        }
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Event> {
+        self.0.pop_front()
+    }
+
+    pub(super) fn shrink(&mut self) {
+        self.0.shrink_to_fit();
+    }
+}

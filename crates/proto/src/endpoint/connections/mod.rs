@@ -1,0 +1,544 @@
+//! The connections of an endpoint, and everything that follows from a change of one of them.
+
+mod departed;
+mod events;
+mod off_path;
+mod outbox;
+mod paths;
+mod table;
+mod timers;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use punctual_units::Instant;
+use punctual_wire::{Control, ControlPacket, DataHeader, Handshake, MsgNo, SocketId, Timestamp};
+
+pub(super) use self::departed::Call;
+use self::departed::Departed;
+use self::events::Events;
+use self::off_path::{OffPathPacket, Reaction};
+use self::outbox::Outbox;
+pub use self::outbox::Transmit;
+use self::paths::Paths;
+pub use self::table::ConnectionId;
+use self::table::{ConnectionTable, Slot};
+use self::timers::TimerQueue;
+use crate::chance::Chance;
+use crate::config::EndpointConfig;
+use crate::connection::batch::Batch;
+use crate::connection::{Connection, Occupant};
+use crate::error::{CloseReason, RecvError, SendError};
+use crate::event::{Event, Message, Readiness, SendOptions};
+use crate::handshake::cookie::CookieKey;
+use crate::path::{Path, PathId, PathProperties};
+
+/// The connections of an endpoint, with their paths, timers, events and datagrams.
+///
+/// A connection is changed by [`change`](Self::change), or by one of the methods that the hot paths
+/// use; each does what follows from the change.
+#[derive(Debug)]
+pub(super) struct Connections {
+    table: ConnectionTable,
+    paths: Paths,
+    timers: TimerQueue,
+    outbox: Outbox,
+    events: Events,
+    departed: Departed,
+    /// How long before its time a message is delivered together with others.
+    early_delivery: Duration,
+    first_message: MsgNo,
+}
+
+impl Connections {
+    /// No connection yet.
+    pub(super) fn new(config: &EndpointConfig) -> Self {
+        Self {
+            table: ConnectionTable::new(config.max_connections, config.shard),
+            paths: Paths::default(),
+            timers: TimerQueue::default(),
+            outbox: Outbox::default(),
+            events: Events::default(),
+            departed: Departed::default(),
+            early_delivery: Duration::ZERO,
+            first_message: config.first_message,
+        }
+    }
+
+    /// Adds a connection, accepted from `caller` if it was.
+    pub(super) fn insert(
+        &mut self,
+        now: Instant,
+        mut connection: Connection,
+        caller: Option<Call>,
+    ) -> ConnectionId {
+        connection.count_messages_from(self.first_message);
+        let id = self.table.insert(connection, caller);
+        self.settle(now, id.index());
+        id
+    }
+
+    /// Adds a rendezvous by `path`.
+    pub(super) fn insert_rendezvous(
+        &mut self,
+        now: Instant,
+        connection: Connection,
+        path: PathId,
+    ) -> ConnectionId {
+        let id = self.insert(now, connection, None);
+        self.table.set_rendezvous(id.index(), path);
+        id
+    }
+
+    /// Checks that there is room for another connection.
+    ///
+    /// # Errors
+    ///
+    /// The largest number of connections.
+    pub(super) fn check_room(&self) -> Result<(), usize> {
+        self.table.check_room()
+    }
+
+    /// A socket ID for another connection.
+    pub(super) fn draw_socket_id(&self, chance: &mut Chance) -> SocketId {
+        self.table.draw_socket_id(chance)
+    }
+
+    /// A connection; `None` if it was released.
+    pub(super) fn get(&self, id: ConnectionId) -> Option<&Connection> {
+        Some(&self.table[self.table.index(id)?].connection)
+    }
+
+    /// A connection, for a change that moves no timer, causes no event and no datagram.
+    pub(super) fn get_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
+        let index = self.table.index(id)?;
+        Some(&mut self.table[index].connection)
+    }
+
+    /// Changes a connection; `None` if it was released.
+    pub(super) fn change<R>(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        change: impl FnOnce(&mut Connection) -> R,
+    ) -> Option<R> {
+        let index = self.table.index(id)?;
+        let result = change(&mut self.table[index].connection);
+        self.settle(now, index);
+        Some(result)
+    }
+
+    /// Submits a message to a connection.
+    pub(super) fn send(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        payload: Bytes,
+        options: SendOptions,
+    ) -> Result<(), SendError> {
+        let index = self.table.index(id).ok_or(SendError::NotConnected)?;
+        self.table[index].connection.send(now, payload, options)?;
+        self.settle_send(now, index);
+        Ok(())
+    }
+
+    /// Submits bytes of a stream to a connection.
+    pub(super) fn write(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        data: &mut Bytes,
+    ) -> Result<usize, SendError> {
+        let index = self.table.index(id).ok_or(SendError::NotConnected)?;
+        let taken = self.table[index].connection.write(now, data)?;
+        self.settle_send(now, index);
+        Ok(taken)
+    }
+
+    /// Takes the next message that is due out of a connection.
+    pub(super) fn recv(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+    ) -> Result<Option<Message>, RecvError> {
+        let Some(index) = self.table.index(id) else { return Ok(None) };
+        let connection = &mut self.table[index].connection;
+        // Only a read that finds no message moves a timer. An ACK that announces new room is
+        // written at once.
+        match connection.recv(now, now + self.early_delivery) {
+            Ok(Some(message)) => {
+                if connection.ack_is_due() {
+                    self.enqueue(now, index);
+                }
+                Ok(Some(message))
+            }
+            end => {
+                self.timers.set(index, connection.next_timeout());
+                end
+            }
+        }
+    }
+
+    /// Whether a connection can be read or written to; `None` if it was released.
+    pub(super) fn readiness(&mut self, now: Instant, id: ConnectionId) -> Option<Readiness> {
+        let due_by = now + self.early_delivery;
+        Some(self.get_mut(id)?.readiness(due_by))
+    }
+
+    /// Sets how long before its time a message is delivered together with others.
+    pub(super) fn set_early_delivery(&mut self, early: Duration) {
+        self.early_delivery = early;
+    }
+
+    /// Forgets a connection, after a SHUTDOWN if it was not closed.
+    pub(super) fn release(&mut self, now: Instant, id: ConnectionId) {
+        let Some(index) = self.table.index(id) else { return };
+        let mut slot = self.table.remove(index);
+        if let Some(final_packet) = slot.connection.final_packet(now) {
+            self.outbox.reply(slot.connection.path.id, final_packet);
+        }
+        self.timers.set(index, None);
+        self.outbox.forget(index);
+    }
+
+    /// The number of connections in any state.
+    pub(super) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Frees the memory that tables keep for connections that were released.
+    pub(super) fn shrink(&mut self) {
+        self.table.shrink();
+        self.timers.shrink();
+        self.outbox.shrink();
+        self.events.shrink();
+    }
+
+    /// Takes in a data packet.
+    #[inline(always)]
+    pub(super) fn handle_data(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        header: DataHeader,
+        payload: Bytes,
+        cookies: &CookieKey,
+    ) {
+        let packet = OffPathPacket::Other { size: DataHeader::LEN + payload.len() };
+        if let Some(index) = self.route(now, path, header.dest, packet, cookies)
+            && self.table[index].connection.handle_data(now, header, payload)
+        {
+            self.settle(now, index);
+        }
+    }
+
+    /// Takes in a control packet of `size` bytes that names a connection.
+    pub(super) fn handle_control(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        packet: ControlPacket<'_>,
+        size: usize,
+        cookies: &CookieKey,
+    ) {
+        let off_path = OffPathPacket::of(&packet.control, size);
+        if let Some(index) = self.route(now, path, packet.dest, off_path, cookies) {
+            self.table[index].connection.handle_control(now, packet);
+            self.settle(now, index);
+        }
+    }
+
+    /// Handles the timers that are due at `now`.
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        while let Some(index) = self.timers.pop_due(now) {
+            self.table[index].connection.handle_timeout(now);
+            self.settle(now, index);
+        }
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout).
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        self.timers.next()
+    }
+
+    /// The delivery time of the next message, if no connection waits for an earlier time.
+    pub(super) fn next_delivery(&self) -> Option<Instant> {
+        let (at, index) = self.timers.first()?;
+        self.table[index].connection.delivers_at(at).then_some(at)
+    }
+
+    /// The newest rendezvous by `path`, under way or not.
+    pub(super) fn rendezvous_by(&self, path: PathId) -> Option<ConnectionId> {
+        self.table.of_rendezvous(path).map(|index| self.table[index].id)
+    }
+
+    /// The accepted callers that are connected, links of groups not counted.
+    pub(super) fn callers(&self) -> impl Iterator<Item = (ConnectionId, PathId, Occupant<'_>)> {
+        let accepted = self.table.iter().filter(|slot| slot.caller.is_some());
+        accepted.filter_map(|slot| {
+            Some((slot.id, slot.connection.path.id, slot.connection.occupant()?))
+        })
+    }
+
+    /// A caller repeats its conclusion: if it was accepted, the response is repeated. Returns
+    /// whether it was.
+    pub(super) fn repeat_response(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        conclusion: &Handshake,
+    ) -> bool {
+        let Some(index) = self.accepted(path, conclusion) else { return false };
+        self.table[index].connection.repeat_response(conclusion);
+        self.settle(now, index);
+        true
+    }
+
+    /// A caller withdraws its call. Returns whether it had been accepted.
+    pub(super) fn withdraw(&mut self, now: Instant, path: PathId, withdrawal: &Handshake) -> bool {
+        self.departed.insert(now, (path, withdrawal.socket_id, withdrawal.isn));
+        let Some(index) = self.accepted(path, withdrawal) else { return false };
+        self.table[index].connection.abandon(CloseReason::Withdrawn);
+        self.settle(now, index);
+        true
+    }
+
+    /// Whether the caller has ended the call of this conclusion a short time ago.
+    pub(super) fn has_departed(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        conclusion: &Handshake,
+    ) -> bool {
+        self.departed.contains(now, &(path, conclusion.socket_id, conclusion.isn))
+    }
+
+    /// Ends a connection whose peer has called again.
+    pub(super) fn evict(&mut self, now: Instant, id: ConnectionId) {
+        let Some(index) = self.table.index(id) else { return };
+        let slot = &mut self.table[index];
+        let (path, timestamp) = (slot.connection.path.id, slot.connection.timestamp(now));
+        let peer = slot.caller.map_or(SocketId::LISTENER, |(_, peer, _)| peer);
+        slot.connection.abandon(CloseReason::Replaced);
+        self.settle(now, index);
+        // In case the older one is alive after all.
+        self.reply(path, timestamp, peer, Control::Shutdown);
+    }
+
+    /// Sends a control packet that belongs to no connection.
+    pub(super) fn reply(
+        &mut self,
+        path: PathId,
+        timestamp: Timestamp,
+        dest: SocketId,
+        control: Control<'_>,
+    ) {
+        let mut datagram = Vec::new();
+        ControlPacket { timestamp, dest, control }.emit(&mut datagram);
+        self.outbox.reply(path, datagram);
+    }
+
+    /// Queues an event that does not concern a connection.
+    pub(super) fn push_event(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    /// The next event, if any.
+    pub(super) fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop()
+    }
+
+    /// A path with its properties.
+    pub(super) fn path(&self, path: PathId) -> Path {
+        self.paths.get(path)
+    }
+
+    /// Sets the properties of a path, also for the connections that use it.
+    pub(super) fn set_path(&mut self, now: Instant, path: PathId, properties: PathProperties) {
+        self.paths.insert(path, properties);
+        self.change_by_path(now, path, |connection| {
+            connection.set_path_properties(now, properties);
+        });
+    }
+
+    /// Forgets the properties of a path.
+    pub(super) fn forget_path(&mut self, path: PathId) {
+        self.paths.remove(path);
+    }
+
+    /// Ends the connections that use a path.
+    pub(super) fn lose_path(&mut self, now: Instant, path: PathId, reason: &CloseReason) {
+        self.change_by_path(now, path, |connection| connection.lose_path(reason.clone()));
+    }
+
+    /// Whether a connection that has not ended uses a path.
+    pub(super) fn uses_path(&self, path: PathId) -> bool {
+        let uses = |slot: &Slot| slot.connection.path.id == path && !slot.connection.has_ended();
+        self.table.iter().any(uses)
+    }
+
+    /// Whether datagrams wait to be sent.
+    pub(super) fn has_datagrams(&self) -> bool {
+        self.outbox.is_waiting()
+    }
+
+    /// The next datagram that is too long for its path.
+    pub(super) fn poll_oversized(&mut self) -> Option<(PathId, Vec<u8>)> {
+        self.outbox.pop_oversized()
+    }
+
+    /// Appends up to `max_segments` datagrams for one path to `buffer`.
+    pub(super) fn write_batch(
+        &mut self,
+        now: Instant,
+        max_segments: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit> {
+        if let Some((path, datagram)) = self.outbox.pop_reply(&self.paths) {
+            buffer.extend_from_slice(&datagram);
+            return Some(Transmit { path, size: datagram.len(), segment_size: datagram.len() });
+        }
+        self.write_ready(now, max_segments, buffer)
+    }
+
+    /// Fills a batch with the datagrams of the connections at the head of the queue, while they use
+    /// the same path.
+    fn write_ready(
+        &mut self,
+        now: Instant,
+        max_segments: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit> {
+        let start = buffer.len();
+        let mut batch = Batch::new(max_segments);
+        let mut path = None;
+        while let Some(index) = self.outbox.first_ready() {
+            let connection = &mut self.table[index].connection;
+            let id = connection.path.id;
+            if path.is_some_and(|path| path != id) {
+                break;
+            }
+            let has_room = connection.write_datagrams(now, &mut batch, buffer);
+            connection.oversized += batch.oversized.len() as u64;
+            for datagram in batch.oversized.drain(..) {
+                self.outbox.hand_back(id, datagram);
+            }
+            if !batch.is_empty() {
+                path = Some(id);
+            }
+            if !has_room {
+                break;
+            }
+            // The connection has no more datagrams now.
+            self.outbox.pop_ready();
+            self.table[index].queued = false;
+            self.settle(now, index);
+        }
+        let path = path?;
+        let Batch { size, segment_size, .. } = batch;
+        if buffer.len() > start + size {
+            self.outbox.carry_over(path, buffer.split_off(start + size));
+        }
+        Some(Transmit { path, size, segment_size })
+    }
+
+    /// The connection with the socket ID `dest`, if `path` leads to its peer: packets from a
+    /// spoofed source have no effect. `packet` is the meaning of a packet that came by another
+    /// path.
+    #[inline(always)]
+    fn route(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        dest: SocketId,
+        packet: OffPathPacket<'_>,
+        cookies: &CookieKey,
+    ) -> Option<usize> {
+        let index = self.table.of_socket(dest)?;
+        let is_peer = self.table[index].connection.path.id == path
+            || self.handle_off_path(now, path, index, packet, cookies);
+        is_peer.then_some(index)
+    }
+
+    /// A packet for the connection `index` came by `path`, which is not its peer's. Returns whether
+    /// the connection takes it in all the same.
+    #[cold]
+    fn handle_off_path(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        index: usize,
+        packet: OffPathPacket<'_>,
+        cookies: &CookieKey,
+    ) -> bool {
+        let connection = &mut self.table[index].connection;
+        match packet.react(now, path, connection, cookies) {
+            Reaction::Ignore => {}
+            Reaction::TakeIn => return true,
+            Reaction::Move => {
+                let properties = connection.path.properties;
+                connection.move_to(now, Path { id: path, properties });
+                self.settle(now, index);
+            }
+            Reaction::Challenge(datagram) => self.outbox.reply(path, datagram),
+        }
+        false
+    }
+
+    /// The connection of the call that a handshake belongs to, if it was accepted.
+    fn accepted(&self, path: PathId, handshake: &Handshake) -> Option<usize> {
+        let index = self.table.of_caller(path, handshake.socket_id)?;
+        let is_same = |(_, _, isn)| isn == handshake.isn;
+        self.table[index].caller.is_some_and(is_same).then_some(index)
+    }
+
+    fn change_by_path(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        mut change: impl FnMut(&mut Connection),
+    ) {
+        for index in self.table.indices() {
+            let connection = &mut self.table[index].connection;
+            if connection.path.id == path {
+                change(connection);
+                self.settle(now, index);
+            }
+        }
+    }
+
+    /// Follows each change of a connection: queues its events, sets its timer, queues it for
+    /// sending.
+    fn settle(&mut self, now: Instant, index: usize) {
+        let slot = &mut self.table[index];
+        self.timers.set(index, slot.connection.next_timeout());
+        if slot.connection.signals.any() {
+            let signals = std::mem::take(&mut slot.connection.signals);
+            if let (Some(call), Some(CloseReason::Peer)) = (slot.caller, &signals.closed) {
+                self.departed.insert(now, call);
+            }
+            self.events.push_signals(slot.id, slot.connection.path.id, signals);
+        }
+        self.enqueue(now, index);
+    }
+
+    /// Follows a submission. If packets can be sent now, the timers are set after that.
+    #[inline(always)]
+    fn settle_send(&mut self, now: Instant, index: usize) {
+        if !self.table[index].queued && !self.enqueue(now, index) {
+            let connection = &mut self.table[index].connection;
+            connection.schedule_after_send(now);
+            self.timers.set(index, connection.next_timeout());
+        }
+    }
+
+    /// Queues a connection that has packets to send. Returns whether it is in the queue.
+    fn enqueue(&mut self, now: Instant, index: usize) -> bool {
+        let slot = &mut self.table[index];
+        if !slot.queued && slot.connection.wants_to_write(now) {
+            slot.queued = true;
+            self.outbox.enqueue(index);
+        }
+        slot.queued
+    }
+}
