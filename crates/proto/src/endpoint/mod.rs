@@ -2,6 +2,8 @@
 
 mod callers;
 mod connections;
+#[cfg(test)]
+mod testing;
 
 use std::time::Duration;
 

@@ -129,3 +129,81 @@ impl Claim {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{applicant, connected, host};
+    use super::*;
+
+    const START: Instant = Instant::from_millis(9_000);
+    const RTT: Duration = Duration::from_millis(40);
+
+    fn rival() -> ConnectionId {
+        connected(START, host(1), "").1
+    }
+
+    /// The decision on a claim from `START` on, and its time, if the older caller was last heard at
+    /// `last_received`.
+    fn decision(last_received: Option<Instant>) -> (Decision, Duration) {
+        let mut claims = Claims::default();
+        assert!(claims.add(START, rival(), applicant(START, host(1), "")).is_none());
+        let occupant =
+            last_received.map(|last_received| Occupant { stream_id: "", last_received, rtt: RTT });
+        while let Some(now) = claims.next_look() {
+            if let Some((_, decision)) = claims.decide(now, |_| occupant) {
+                return (decision, now - START);
+            }
+        }
+        unreachable!("a claim is decided");
+    }
+
+    #[test]
+    fn a_silent_caller_is_evicted_after_more_than_a_second() {
+        let last_received = START - Duration::from_millis(300);
+        let expected = (Decision::Evict(rival()), Duration::from_millis(900));
+        assert_eq!(decision(Some(last_received)), expected);
+    }
+
+    #[test]
+    fn a_packet_that_was_in_flight_does_not_save_a_caller() {
+        let (decided, _) = decision(Some(START + RTT));
+        assert_eq!(decided, Decision::Evict(rival()));
+    }
+
+    #[test]
+    fn a_caller_that_sends_after_that_keeps_its_place() {
+        let heard = START + RTT + Duration::from_millis(1);
+        assert_eq!(decision(Some(heard)), (Decision::Refused, FIRST_LOOK));
+    }
+
+    #[test]
+    fn the_place_of_a_connection_that_has_ended_is_vacant() {
+        assert_eq!(decision(None), (Decision::Vacant, FIRST_LOOK));
+    }
+
+    #[test]
+    fn of_two_claims_on_a_place_the_newer_one_counts() {
+        let mut claims = Claims::default();
+        let [older, newer] = [1, 2].map(|port| applicant(START, host(port), ""));
+        assert!(claims.add(START, rival(), older).is_none());
+        let replaced = claims.add(START, rival(), newer);
+        assert_eq!(replaced.map(|applicant| applicant.path), Some(host(1)));
+        let decided = claims.decide(START + FIRST_LOOK, |_| None);
+        assert_eq!(decided.map(|(applicant, _)| applicant.path), Some(host(2)));
+        assert_eq!(claims.next_look(), None);
+    }
+
+    #[test]
+    fn a_withdrawn_claim_is_forgotten() {
+        let mut claims = Claims::default();
+        let applicant = applicant(START, host(1), "");
+        let conclusion = applicant.proposal.conclusion.clone();
+        claims.add(START, rival(), applicant);
+        let timestamp = Timestamp::default();
+        assert!(claims.is_repeated(START, host(1), timestamp, &conclusion));
+        claims.withdraw(host(2), &conclusion);
+        assert!(claims.next_look().is_some(), "another caller's withdrawal");
+        claims.withdraw(host(1), &conclusion);
+        assert!(!claims.is_repeated(START, host(1), timestamp, &conclusion));
+    }
+}

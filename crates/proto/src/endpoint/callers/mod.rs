@@ -6,6 +6,8 @@ mod applicant;
 mod claims;
 mod derivations;
 mod places;
+#[cfg(test)]
+mod testing;
 mod waiting;
 
 use punctual_crypto::KekCache;
@@ -405,4 +407,152 @@ fn refuse(
         Control::Handshake(Box::new(rejection(handshake, reason)))
     };
     connections.reply(path, Timestamp::default(), handshake.socket_id, refusal);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use punctual_wire::SocketId;
+
+    use super::testing::{calling, conclusion, host, listening};
+    use super::*;
+
+    const NOW: Instant = Instant::from_millis(9_000);
+
+    struct Port {
+        callers: Callers,
+        connections: Connections,
+    }
+
+    impl Port {
+        fn new(config: &EndpointConfig, listening: Config) -> Self {
+            let mut callers = Callers::new(config, [3; 16], NOW);
+            callers.listen(Some(listening));
+            Self { callers, connections: Connections::new(config) }
+        }
+
+        /// A handshake comes; `true` if it is answered.
+        fn handle(&mut self, path: PathId, handshake: Handshake) -> bool {
+            let timestamp = Timestamp::default();
+            self.callers.handle_handshake(NOW, path, timestamp, handshake, &mut self.connections);
+            let answer = self.connections.write_batch(NOW, 1, &mut Vec::new());
+            assert!(answer.is_none_or(|answer| answer.path == path));
+            answer.is_some()
+        }
+
+        /// A conclusion with the right cookie.
+        fn conclusion(&self, path: PathId, config: &Config) -> Handshake {
+            conclusion(NOW, path, config, self.callers.cookies().generate(NOW, path))
+        }
+
+        fn accept(&mut self, id: IncomingId) -> Result<ConnectionId, AcceptError> {
+            let (chance, connections) = (&mut Chance::new([4; 32]), &mut self.connections);
+            self.callers.accept(NOW, id, None, None, chance, connections)
+        }
+
+        fn incoming(&mut self) -> Option<IncomingId> {
+            match self.connections.poll_event()? {
+                Event::Incoming(incoming) => Some(incoming.id),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    fn config() -> EndpointConfig {
+        EndpointConfig::new([1; 32])
+    }
+
+    #[test]
+    fn an_induction_is_answered_only_while_the_endpoint_listens() {
+        let mut port = Port::new(&config(), listening());
+        let request = HandshakeRequest::Induction;
+        let induction = Handshake { request, ..port.conclusion(host(1), &calling("")) };
+        assert!(port.handle(host(1), induction.clone()));
+        port.callers.listen(None);
+        assert!(!port.handle(host(1), induction));
+    }
+
+    #[test]
+    fn a_conclusion_counts_only_with_the_cookie_of_its_path() {
+        let mut port = Port::new(&config(), listening());
+        let conclusion = port.conclusion(host(1), &calling(""));
+        port.handle(host(2), conclusion.clone());
+        assert_eq!(port.incoming(), None);
+        port.handle(host(1), conclusion);
+        assert!(port.incoming().is_some());
+    }
+
+    #[test]
+    fn a_repeated_conclusion_is_reported_once_and_accepted_once() {
+        let mut port = Port::new(&config(), listening());
+        let conclusion = port.conclusion(host(1), &calling(""));
+        assert!(!port.handle(host(1), conclusion.clone()));
+        let id = port.incoming().expect("a caller");
+        assert!(!port.handle(host(1), conclusion.clone()));
+        assert_eq!(port.incoming(), None);
+        port.accept(id).expect("it fits");
+        assert!(matches!(port.accept(id), Err(AcceptError::Gone)));
+        assert!(port.handle(host(1), conclusion), "the response");
+        assert_eq!(port.connections.len(), 1);
+    }
+
+    #[test]
+    fn callers_beyond_the_backlog_and_the_connections_are_refused() {
+        let limits = EndpointConfig { backlog: 1, max_connections: 0, ..config() };
+        let mut port = Port::new(&limits, listening());
+        let [first, second] = [1, 2].map(|it| port.conclusion(host(it), &calling("")));
+        assert!(!port.handle(host(1), first));
+        assert!(port.handle(host(2), second), "a rejection");
+        let id = port.incoming().expect("a caller");
+        assert!(matches!(port.accept(id), Err(AcceptError::TooManyConnections(0))));
+        assert!(port.connections.has_datagrams(), "a rejection");
+    }
+
+    #[test]
+    fn a_call_that_was_withdrawn_does_not_come_back() {
+        let mut port = Port::new(&config(), listening());
+        let conclusion = port.conclusion(host(1), &calling(""));
+        port.handle(host(1), conclusion.clone());
+        let id = port.incoming().expect("a caller");
+        let request = HandshakeRequest::Rejection(RejectReason::CLOSE);
+        port.handle(host(1), Handshake { request, ..conclusion.clone() });
+        let event = port.connections.poll_event();
+        assert!(matches!(event, Some(Event::IncomingGone(gone)) if gone == id));
+        port.handle(host(1), conclusion);
+        assert_eq!(port.incoming(), None);
+    }
+
+    #[test]
+    fn the_application_gets_an_encrypted_caller_when_its_key_was_derived() {
+        let phrase = |config: Config| config.with_passphrase("a long phrase").expect("it is long");
+        let limits = EndpointConfig { key_derivations: Some(100), ..config() };
+        let mut port = Port::new(&limits, phrase(listening()));
+        let conclusion = port.conclusion(host(1), &phrase(calling("")));
+        port.handle(host(1), conclusion);
+        assert_eq!(port.incoming(), None);
+        let derivation = port.callers.poll_key_derivation(NOW, &mut port.connections);
+        let derived = derivation.expect("the key is wanted").run();
+        port.callers.handle_derived_key(derived, &mut port.connections);
+        let id = port.incoming().expect("a caller");
+        assert!(port.callers.key_derivation_for(id, &phrase(listening())).is_none());
+        port.accept(id).expect("it fits");
+    }
+
+    #[test]
+    fn a_caller_of_a_silent_stream_takes_its_place() {
+        let limits = EndpointConfig { max_callers: Some(1), ..config() };
+        let mut port = Port::new(&limits, listening());
+        let older = port.conclusion(host(1), &calling("camera"));
+        port.handle(host(1), older.clone());
+        let id = port.incoming().expect("a caller");
+        let older_id = port.accept(id).expect("it fits");
+        let newer = Handshake { socket_id: SocketId::new(8), ..older };
+        port.handle(host(1), newer);
+        let later = NOW + Duration::from_millis(1_200);
+        port.callers.handle_timeout(later, &mut port.connections);
+        let event = port.connections.poll_event();
+        assert!(matches!(event, Some(Event::Closed(id, _)) if id == older_id), "{event:?}");
+        assert!(port.incoming().is_some());
+    }
 }

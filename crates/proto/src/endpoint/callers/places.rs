@@ -54,3 +54,52 @@ impl Places {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use punctual_units::Instant;
+
+    use super::super::testing::{applicant, connected, host, link_applicant};
+    use super::*;
+
+    const NOW: Instant = Instant::from_millis(9_000);
+
+    fn place(limit: usize, applicant: &Applicant, waiting: &WaitingCallers) -> Place {
+        let (connections, _) = connected(NOW, host(1), "connected");
+        Places(Some(limit)).find(applicant, waiting, &connections)
+    }
+
+    #[test]
+    fn a_place_is_free_below_the_limit() {
+        let mut waiting = WaitingCallers::default();
+        waiting.add(NOW, applicant(NOW, host(1), "waiting"));
+        let new = applicant(NOW, host(1), "new");
+        assert_eq!(place(3, &new, &waiting), Place::Free);
+        assert_eq!(place(2, &new, &waiting), Place::None);
+    }
+
+    #[test]
+    fn a_caller_of_the_same_host_and_stream_has_the_place_of_the_older_one() {
+        let mut waiting = WaitingCallers::default();
+        let id = waiting.add(NOW, applicant(NOW, host(1), "waiting"));
+        let find = |number, stream| place(2, &applicant(NOW, host(number), stream), &waiting);
+        assert_eq!(find(1, "waiting"), Place::OfWaiting(id));
+        assert_eq!(find(2, "waiting"), Place::None, "another host");
+        assert!(matches!(find(1, "connected"), Place::OfConnection(_)));
+        assert_eq!(find(2, "connected"), Place::None, "another host");
+    }
+
+    #[test]
+    fn links_of_groups_take_no_place_and_need_none() {
+        let mut waiting = WaitingCallers::default();
+        waiting.add(NOW, link_applicant(NOW, host(1)));
+        assert_eq!(place(2, &applicant(NOW, host(1), "new"), &waiting), Place::Free);
+        assert_eq!(place(0, &link_applicant(NOW, host(2)), &waiting), Place::Free);
+    }
+
+    #[test]
+    fn with_a_limit_of_zero_there_is_no_place_to_claim() {
+        let new = applicant(NOW, host(1), "connected");
+        assert_eq!(place(0, &new, &WaitingCallers::default()), Place::None);
+    }
+}

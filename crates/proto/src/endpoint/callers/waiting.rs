@@ -158,3 +158,69 @@ impl Waiting {
         self.last_heard + timeout
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{applicant, host};
+    use super::*;
+
+    const START: Instant = Instant::from_millis(9_000);
+
+    fn with_one() -> (WaitingCallers, IncomingId, Handshake) {
+        let mut waiting = WaitingCallers::default();
+        let applicant = applicant(START, host(1), "");
+        let conclusion = applicant.proposal.conclusion.clone();
+        let id = waiting.add(START, applicant);
+        (waiting, id, conclusion)
+    }
+
+    fn millis(millis: u64) -> Instant {
+        START + Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn a_caller_that_repeats_its_request_waits_for_a_second_after_the_last() {
+        let (mut waiting, id, conclusion) = with_one();
+        waiting.announce(id);
+        for repeat in [500, 1_400, 2_300, 3_200, 4_100] {
+            assert_eq!(waiting.expire(millis(repeat)), None);
+            let timestamp = Timestamp::default();
+            assert!(waiting.is_repeated(millis(repeat), host(1), timestamp, &conclusion));
+        }
+        assert_eq!(waiting.expire(millis(5_099)), None);
+        assert_eq!(waiting.expire(millis(5_100)), Some(id));
+        assert_eq!((waiting.len(), waiting.expire(millis(9_000))), (0, None));
+    }
+
+    #[test]
+    fn a_caller_that_never_repeats_its_request_waits_for_three_seconds() {
+        let (mut waiting, id, _) = with_one();
+        waiting.announce(id);
+        assert_eq!(waiting.expire(millis(2_999)), None);
+        assert_eq!(waiting.next_expiry(), Some(millis(3_000)));
+        assert_eq!(waiting.expire(millis(3_000)), Some(id));
+    }
+
+    #[test]
+    fn a_caller_that_the_application_does_not_know_is_forgotten_in_silence() {
+        let (mut waiting, ..) = with_one();
+        assert_eq!(waiting.expire(millis(3_000)), None);
+        assert_eq!(waiting.len(), 0);
+    }
+
+    #[test]
+    fn the_application_gets_a_caller_once() {
+        let (mut waiting, id, _) = with_one();
+        assert!(waiting.announce(id).is_some());
+        assert!(waiting.announce(id).is_none());
+    }
+
+    #[test]
+    fn a_caller_is_found_by_its_own_handshakes_only() {
+        let (waiting, id, conclusion) = with_one();
+        assert_eq!(waiting.find(host(1), &conclusion), Some(id));
+        assert_eq!(waiting.find(host(2), &conclusion), None);
+        let other = Handshake { isn: conclusion.isn.next(), ..conclusion };
+        assert_eq!(waiting.find(host(1), &other), None);
+    }
+}

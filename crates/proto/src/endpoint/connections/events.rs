@@ -46,3 +46,29 @@ impl Events {
         self.0.shrink_to_fit();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use punctual_units::Instant;
+
+    use super::*;
+    use crate::endpoint::testing::{connected, host};
+    use crate::error::CloseReason;
+
+    #[test]
+    fn a_connection_is_reported_from_its_start_to_its_end() {
+        let (_, id) = connected(Instant::from_millis(9_000), host(1), "");
+        let mut events = Events::default();
+        let signals = Signals {
+            connected: true,
+            readable: true,
+            closed: Some(CloseReason::Peer),
+            ..Signals::default()
+        };
+        events.push_signals(id, host(1), signals);
+        assert!(matches!(events.pop(), Some(Event::Connected(_))));
+        assert!(matches!(events.pop(), Some(Event::Readable(_))));
+        assert!(matches!(events.pop(), Some(Event::Closed(_, CloseReason::Peer))));
+        assert!(events.pop().is_none());
+    }
+}

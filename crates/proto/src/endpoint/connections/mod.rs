@@ -542,3 +542,103 @@ impl Connections {
         slot.queued
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::endpoint::testing::{accepted, conclusion, host};
+
+    const NOW: Instant = Instant::from_millis(9_000);
+
+    fn with(callers: &[PathId]) -> (Connections, Vec<ConnectionId>) {
+        let mut connections = Connections::new(&EndpointConfig::new([1; 32]));
+        let mut chance = Chance::new([6; 32]);
+        let insert = |&path: &PathId| {
+            let own = connections.draw_socket_id(&mut chance);
+            let (connection, call) = accepted(NOW, path, own, "");
+            connections.insert(NOW, connection, Some(call))
+        };
+        let ids = callers.iter().map(insert).collect();
+        (connections, ids)
+    }
+
+    fn batches(connections: &mut Connections) -> Vec<Transmit> {
+        std::iter::from_fn(|| connections.write_batch(NOW, 16, &mut Vec::new())).collect()
+    }
+
+    fn shutdown(own: SocketId) -> ControlPacket<'static> {
+        let (timestamp, dest) = (Timestamp::default(), own);
+        ControlPacket { timestamp, dest, control: Control::Shutdown }
+    }
+
+    #[test]
+    fn a_new_connection_has_its_turn_to_send_and_a_timer() {
+        let (mut connections, _) = with(&[host(1)]);
+        assert!(connections.has_datagrams());
+        assert_eq!(batches(&mut connections).len(), 1);
+        assert!(!connections.has_datagrams());
+        assert!(connections.next_timeout().is_some());
+    }
+
+    #[test]
+    fn connections_by_one_path_share_a_batch() {
+        let (mut connections, _) = with(&[host(1), host(1), host(2)]);
+        let sent: Vec<_> = batches(&mut connections)
+            .iter()
+            .map(|it| (it.path, it.size / it.segment_size))
+            .collect();
+        assert_eq!(sent, [(host(1), 2), (host(2), 1)]);
+    }
+
+    #[test]
+    fn a_call_that_its_caller_ended_has_departed() {
+        let (mut connections, ids) = with(&[host(1)]);
+        let own = connections.get(ids[0]).expect("it is there").socket_id;
+        let cookies = CookieKey::new([5; 16], NOW);
+        let call = conclusion(NOW, host(1), &Config::default(), 1);
+        connections.handle_control(NOW, host(2), shutdown(own), 16, &cookies);
+        assert!(connections.poll_event().is_none(), "it came by another path");
+        assert!(!connections.has_departed(NOW, host(1), &call));
+        connections.handle_control(NOW, host(1), shutdown(own), 16, &cookies);
+        let event = connections.poll_event();
+        assert!(matches!(event, Some(Event::Closed(id, CloseReason::Peer)) if id == ids[0]));
+        assert!(connections.has_departed(NOW, host(1), &call));
+    }
+
+    #[test]
+    fn only_the_conclusion_of_its_own_call_concerns_an_accepted_caller() {
+        let (mut connections, _) = with(&[host(1)]);
+        batches(&mut connections);
+        let call = conclusion(NOW, host(1), &Config::default(), 1);
+        let other = Handshake { isn: call.isn.next(), ..call.clone() };
+        assert!(!connections.repeat_response(NOW, host(1), &other));
+        assert!(!connections.withdraw(NOW, host(1), &other));
+        assert!(connections.repeat_response(NOW, host(1), &call));
+        assert!(connections.has_datagrams(), "the response is sent again");
+        assert!(connections.withdraw(NOW, host(1), &call));
+        let event = connections.poll_event();
+        assert!(matches!(event, Some(Event::Closed(_, CloseReason::Withdrawn))));
+    }
+
+    #[test]
+    fn a_released_connection_leaves_nothing_but_a_shutdown() {
+        let (mut connections, ids) = with(&[host(1)]);
+        connections.release(NOW, ids[0]);
+        assert!(connections.get(ids[0]).is_none() && connections.next_timeout().is_none());
+        let sent: Vec<_> = batches(&mut connections).iter().map(|it| it.size).collect();
+        assert_eq!(sent, [20]);
+        assert!(connections.poll_event().is_none());
+    }
+
+    #[test]
+    fn a_lost_path_ends_its_own_connections() {
+        let (mut connections, ids) = with(&[host(1), host(2)]);
+        let reason = CloseReason::PathLost("unplugged".into());
+        connections.lose_path(NOW, host(1), &reason);
+        let event = connections.poll_event();
+        assert!(matches!(event, Some(Event::Closed(id, CloseReason::PathLost(_))) if id == ids[0]));
+        assert!(connections.poll_event().is_none());
+        assert!(!connections.uses_path(host(1)) && connections.uses_path(host(2)));
+    }
+}

@@ -101,3 +101,58 @@ impl Outbox {
         self.ready.shrink_to_fit();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::PathProperties;
+
+    const PATH: PathId = PathId::numbered(1);
+
+    #[test]
+    fn replies_beyond_the_limit_are_dropped() {
+        let mut outbox = Outbox::default();
+        for _ in 0..2 * REPLIES {
+            outbox.reply(PATH, vec![1]);
+        }
+        let sent = std::iter::from_fn(|| outbox.pop_reply(&Paths::default())).count();
+        assert_eq!(sent, REPLIES);
+        assert!(!outbox.is_waiting());
+    }
+
+    #[test]
+    fn a_reply_that_is_too_long_for_its_path_is_handed_back() {
+        let (mut outbox, mut paths) = (Outbox::default(), Paths::default());
+        let short = PathProperties { largest_datagram: Some(100), ..PATH.usual_properties() };
+        paths.insert(PATH, short);
+        outbox.reply(PATH, vec![1; 101]);
+        outbox.reply(PATH, vec![2; 100]);
+        assert_eq!(outbox.pop_reply(&paths), Some((PATH, vec![2; 100])));
+        assert_eq!(outbox.pop_oversized(), Some((PATH, vec![1; 101])));
+    }
+
+    #[test]
+    fn of_datagrams_that_were_handed_back_the_newest_are_kept() {
+        let mut outbox = Outbox::default();
+        for number in 0..=OVERSIZED {
+            outbox.hand_back(PATH, number.to_be_bytes().to_vec());
+        }
+        let first = outbox.pop_oversized().map(|(_, datagram)| datagram);
+        assert_eq!(first, Some(1_usize.to_be_bytes().to_vec()));
+        assert_eq!(std::iter::from_fn(|| outbox.pop_oversized()).count(), OVERSIZED - 1);
+    }
+
+    #[test]
+    fn connections_write_in_turn_and_a_forgotten_one_does_not() {
+        let mut outbox = Outbox::default();
+        [3, 1, 2].into_iter().for_each(|index| outbox.enqueue(index));
+        outbox.forget(1);
+        let turns = std::iter::from_fn(|| {
+            let first = outbox.first_ready();
+            outbox.pop_ready();
+            first
+        });
+        assert_eq!(turns.collect::<Vec<_>>(), [3, 2]);
+        assert!(!outbox.is_waiting());
+    }
+}
