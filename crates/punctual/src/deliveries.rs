@@ -11,8 +11,8 @@ use crate::turn_size::TurnSize;
 /// A message is delivered at its time. But if messages follow each other so fast that a wake-up for
 /// each would cost more than all other work, the messages that are due within [`GROUP`] are
 /// delivered together in the middle of it, so that none is early or late by more than half of it.
-/// Under a high load that time is [shorter](TurnSize). With `coalesce`, the same holds for that time
-/// instead of [`GROUP`].
+/// Under a high load that time is [shorter](TurnSize). With `coalesce`, the same holds for that
+/// time instead of [`GROUP`].
 #[derive(Debug)]
 pub(crate) struct Deliveries {
     /// The time within which messages are delivered together.

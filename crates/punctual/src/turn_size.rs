@@ -9,8 +9,8 @@ use punctual_units::Instant;
 /// Under a moderate load, rare turns save wake-ups. But a turn receives all its datagrams before it
 /// passes them on, and the application reads them after that; likewise a turn writes all datagrams
 /// before it sends them. If they do not fit into the processor's cache, each of these steps waits
-/// for memory. And a turn that takes long may be interrupted for longer than the UDP socket's buffer
-/// lasts. So the times between turns are divided such that each moves about [`TURN`] bytes.
+/// for memory. And a turn that takes long may be interrupted for longer than the UDP socket's
+/// buffer lasts. So the times between turns are divided such that each moves about [`TURN`] bytes.
 #[derive(Debug)]
 pub(crate) struct TurnSize {
     divisor: u32,

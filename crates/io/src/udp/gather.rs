@@ -112,7 +112,7 @@ impl Gather {
         }
     }
 
-    /// Takes note that so many bytes come that none may wait for other work.
+    /// Takes note of a high load: received datagrams must not wait for other work.
     pub fn expect_load(&mut self, socket: &UdpSocket) {
         if matches!(self.mode, Mode::WithWork(_)) && self.next.take().is_some() {
             socket.set_watched(true);
