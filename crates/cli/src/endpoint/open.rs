@@ -43,6 +43,8 @@ pub(crate) struct Pacing {
     pub(crate) pace: Option<Pace>,
     /// Whether a file is repeated.
     pub(crate) repeat: bool,
+    /// Whether a destination loses what comes faster than it plays.
+    pub(crate) to_live: bool,
 }
 
 /// Opens one connection after another to the end that a URI names; a listener stays between them.
@@ -84,7 +86,7 @@ impl Opener {
     /// An opener for messages of at most `message_size` bytes.
     pub(crate) fn new(uri: &Uri, role: Role, message_size: usize) -> Self {
         warnings::of(uri);
-        let pacing = Pacing { pace: Some(Pace::None), repeat: false };
+        let pacing = Pacing { pace: Some(Pace::None), ..Pacing::default() };
         Self {
             uri: uri.clone(),
             links: Vec::new(),
@@ -443,7 +445,9 @@ async fn open_input(
         Some(Pace::Rate(rate)) => Some(Clock::rate(rate, message_size)),
         None if is_ts => Some(Clock::pcr(message_size)),
         None => {
-            warn_of_no_clock(path);
+            if pacing.to_live {
+                warn_of_no_clock(path);
+            }
             None
         }
         Some(Pace::None) => None,

@@ -26,6 +26,7 @@ use destination::Destination;
 use fanout::Fanout;
 use gather::gather_for;
 use openings::Openings;
+use punctual::Transmission;
 use punctual_uri::{Target, Uri};
 use source::Source;
 use viewers::Viewers;
@@ -63,7 +64,7 @@ fn openers(args: &RouteArgs) -> Result<(Opener, Vec<Opener>), Failure> {
         return Err(Failure::usage("--bidir needs exactly one destination"));
     }
     let pace = args.pace.or((!destinations.iter().any(is_network)).then_some(Pace::None));
-    let pacing = Pacing { pace, repeat: args.repeat };
+    let pacing = Pacing { pace, repeat: args.repeat, to_live: destinations.iter().any(is_live) };
     let source = source.with_pacing(pacing).with_coalesce(args.coalesce);
     let source = source.with_gather(gather_for(&destinations));
     let sinks = sinks
@@ -199,9 +200,13 @@ fn is_network(uri: &Uri) -> bool {
     matches!(uri.target, Target::Quic(_) | Target::Srt(_) | Target::Tcp(_) | Target::Udp(_))
 }
 
-/// Whether a source cannot wait for its takers.
+/// Whether an end cannot wait for the other one: it loses data instead.
 fn is_live(uri: &Uri) -> bool {
-    matches!(uri.target, Target::Quic(_) | Target::Srt(_) | Target::Udp(_))
+    match &uri.target {
+        Target::Quic(_) | Target::Udp(_) => true,
+        Target::Srt(target) => target.config.transmission() == Transmission::Live,
+        _ => false,
+    }
 }
 
 /// Whether a destination writes to the terminal that has the live line.
