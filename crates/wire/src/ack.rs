@@ -56,8 +56,8 @@ pub struct AckRates {
     pub bytes_per_sec: Option<u32>,
 }
 
-/// The arrivals at a receiver, and the newest round trip. Not in the draft: the eighth and ninth word
-/// of a full ACK, which other implementations ignore.
+/// The arrivals at a receiver, and the newest round trip. Not in the draft: the eighth and ninth
+/// word of a full ACK, which other implementations ignore.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct AckArrivals {
     /// Data packets that arrived so far, originals, retransmissions and duplicates alike; wraps.

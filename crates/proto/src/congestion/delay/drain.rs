@@ -21,7 +21,7 @@ pub(super) struct Drain {
 const PERIOD: Duration = Duration::from_secs(10);
 /// The duration beyond a round trip, in which some round trips are reported.
 const DURATION: Duration = Duration::from_millis(60);
-/// A queueing delay up to this is none.
+/// The queue counts as empty up to this queueing delay.
 const NONE: Duration = Duration::from_micros(500);
 /// The share of the packets that the path holds without a queue that is left during a drain.
 const LEFT: f64 = 0.9;

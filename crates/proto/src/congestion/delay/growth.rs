@@ -2,8 +2,9 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-/// The speed of growth over a path that has no queue: it doubles in each round trip, as the velocity
-/// of Copa does (NSDI 2018, section 2.1), since the path may carry much more than before.
+/// The speed of growth over a path without a queue: after a while it doubles in each round trip, as
+/// the velocity of Copa does (NSDI 2018, section 2.1), since the path may carry much more than
+/// before.
 #[derive(Debug)]
 pub(super) struct Growth {
     /// The multiple of the usual growth.

@@ -60,7 +60,7 @@ pub(crate) struct DelayControl {
     last_decrease: Option<Instant>,
 }
 
-/// What limits the rate.
+/// The limits of the rate.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
     policy: RatePolicy,

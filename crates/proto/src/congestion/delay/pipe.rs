@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-/// The packets in the network: those that were sent, have not arrived and are not known to be lost.
+/// The packets in the network: they were sent, have not arrived and are not known to be lost.
 ///
 /// A receiver that counts its arrivals reports them in each ACK. Losses are known from NAKs, but
 /// not all of them: a lost copy is never reported, and a packet that counts as lost may still
@@ -11,8 +11,8 @@ use punctual_units::Instant;
 /// within the least round trip cannot have been reported, and one that was sent longer ago than the
 /// longest round trip is in the network no more.
 ///
-/// Toward a receiver that does not count, the packets in the network are those that were sent
-/// within a round trip.
+/// Toward a receiver that does not count, all packets that were sent within a round trip count as
+/// in the network.
 #[derive(Debug, Default)]
 pub(super) struct Pipe {
     sent: u64,
@@ -61,8 +61,8 @@ impl Pipe {
         self.gone = self.sent - self.arrived;
     }
 
-    /// Keeps the number between the packets that were sent in the `least` time before `now` and
-    /// those that were sent in the `longest`, and forgets older history.
+    /// Keeps the number between the packets sent in the `least` time before `now` and the packets
+    /// sent in the `longest`, and forgets older history.
     pub(super) fn bound(&mut self, now: Instant, least: Duration, longest: Duration) {
         while self.history.get(1).is_some_and(|&(at, _)| at + longest < now) {
             self.history.pop_front();

@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
-/// Notices senders that fill the queue of the path, whatever its delay: those that only react to
-/// losses.
+/// Notices other senders that fill the queue of the path, whatever its delay, because they react
+/// only to losses.
 ///
 /// While the queue is longer than its target, the sender lowers its window. If as many of its
 /// packets arrive as before, the queue was its own, as after a drop of the link's rate; otherwise

@@ -29,7 +29,7 @@ pub struct ReportedPacket {
     /// peer waits for all packets, or if this retransmission probes a silent peer.
     pub deadline: Option<Instant>,
     /// The same for a retransmission after that of the next packet: if that one arrives first, the
-    /// peer drops this one when that one is due. In a stream of bytes with a playout point, at which
+    /// peer drops this one when that one is due. In a stream of bytes with a playout point, where
     /// nothing is dropped, the playout point of the next packet.
     pub next_deadline: Option<Instant>,
 }
