@@ -17,6 +17,7 @@ mod rate_control;
 mod repeats;
 mod streams;
 mod tcp;
+mod tcp_linux;
 mod tcp_record;
 mod traffic;
 mod transfers;

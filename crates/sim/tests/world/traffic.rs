@@ -1,10 +1,10 @@
 //! Cross traffic.
 
 use punctual_netem::QueueLimit;
-use punctual_sim::{Traffic, TrafficConfig, Transport};
+use punctual_sim::{TcpControl, Traffic, TrafficConfig, Transport};
 use punctual_units::Bitrate;
 
-use crate::common::{MS, Pair, SECS, delay, latency, srt};
+use crate::common::{MS, Pair, SECS, delay, latency, srt, tcp};
 
 fn over(pair: &Pair, traffic: Traffic) -> TrafficConfig {
     TrafficConfig {
@@ -169,4 +169,9 @@ fn what_cannot_be_is_refused() {
     assert!(pair.world.add_traffic(TrafficConfig { packet: 39, ..constant.clone() }).is_err());
     assert!(pair.world.add_traffic(TrafficConfig { links: vec![], ..constant.clone() }).is_err());
     assert!(pair.world.add_traffic(constant).is_ok());
+    let small = TrafficConfig { packet: 52, ..tcp(&pair, TcpControl::Bbr) };
+    let refused = pair.world.add_traffic(small.clone()).expect_err("no room for data").to_string();
+    assert!(refused.contains("53 to 65535"), "{refused}");
+    assert!(pair.world.add_traffic(TrafficConfig { packet: 53, ..small.clone() }).is_ok());
+    assert!(pair.world.add_traffic(TrafficConfig { back: vec![], packet: 53, ..small }).is_err());
 }

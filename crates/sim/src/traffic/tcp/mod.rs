@@ -37,8 +37,8 @@ use crate::schedule::RateSchedule;
 ///
 /// Not modelled: the handshake (add a round trip to times), the receiver's window (`max_window` is
 /// the limit), the number of blocks in a selective acknowledgement (an answer tells all arrivals
-/// before it), the undoing of a reduction for a packet that was only late, ECN, and segmentation
-/// offload.
+/// before it), a tolerance of reordering that adapts, the undoing of a reduction for a packet that
+/// was only late, ECN, and segmentation offload.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TcpConfig {
     /// Decides the window, and perhaps the rate.

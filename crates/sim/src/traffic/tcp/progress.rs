@@ -5,28 +5,34 @@ use punctual_units::{Bitrate, Instant};
 /// The bytes of a flow that have arrived in order, over time: those that the receiving application
 /// can read.
 ///
-/// Times count from the start of the world, and are exact to a millisecond.
+/// Times count from the start of the world. They are exact to a millisecond, or to one part in
+/// 10,000 where that is more, so that a day of it fits into memory.
 #[derive(Clone, Debug)]
 pub struct Progress {
     payload: u64,
     total: Option<u64>,
-    /// The last instant of a millisecond in which bytes arrived, and all bytes by then.
+    /// The last instant of a short period in which bytes arrived, and all bytes by then.
     points: Vec<(Instant, u64)>,
+    /// When the last period began.
+    period: Instant,
 }
 
 impl Progress {
     pub(super) fn new(payload: u64, total: Option<u64>) -> Self {
-        Self { payload, total, points: Vec::new() }
+        Self { payload, total, points: Vec::new(), period: Instant::ORIGIN }
     }
 
     /// All segments before this one have arrived.
     pub(super) fn advance(&mut self, now: Instant, next: u32) {
         let bytes = u64::from(next) * self.payload;
         let bytes = self.total.map_or(bytes, |total| bytes.min(total));
-        let millis = |at: Instant| at.as_micros() / 1_000;
-        match self.points.last_mut().filter(|(at, _)| millis(*at) == millis(now)) {
+        let length = ((now - Instant::ORIGIN) / PRECISION).max(SHORTEST_PERIOD);
+        match self.points.last_mut().filter(|_| now - self.period < length) {
             Some(last) => *last = (now, bytes),
-            None => self.points.push((now, bytes)),
+            None => {
+                self.period = now;
+                self.points.push((now, bytes));
+            }
         }
     }
 
@@ -62,6 +68,10 @@ impl Progress {
     }
 }
 
+const SHORTEST_PERIOD: Duration = Duration::from_millis(1);
+/// Periods are at most this part of the time since the start.
+const PRECISION: u32 = 10_000;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,5 +91,16 @@ mod tests {
         assert_eq!(progress.time_of(2_000), Some(Duration::from_micros(20_900)));
         assert_eq!((progress.finished(), progress.time_of(4_501)), (Some(MS(50)), None));
         assert_eq!(progress.rate(MS(10), MS(60)), Bitrate::of(3_500, MS(50)));
+    }
+
+    #[test]
+    fn a_day_takes_a_hundred_thousand_points() {
+        let mut progress = Progress::new(1_000, None);
+        for (tenth, next) in (0..864_000).zip(1..) {
+            progress.advance(Instant::from_millis(100 * tenth), next);
+        }
+        assert!((50_000..100_000).contains(&progress.points.len()), "{}", progress.points.len());
+        let (at, exact) = (progress.time_of(400_000_000).expect("a time"), MS(39_999_900));
+        assert!(at.abs_diff(exact) <= exact / 10_000, "{at:?}");
     }
 }
