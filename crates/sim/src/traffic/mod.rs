@@ -84,8 +84,8 @@ pub struct TrafficStatistics {
     ///
     /// Bytes of paced traffic in all packets that arrived, without duplicates. Bytes of TCP in the
     /// segments that the sender knows to have arrived, each in one packet. With
-    /// [`Traffic::TcpLike`], a packet that was taken for lost does not count, even if it came later:
-    /// another one carries the same bytes again.
+    /// [`Traffic::TcpLike`], a packet that was taken for lost does not count, even if it came
+    /// later: another one carries the same bytes again.
     pub goodput_bytes: u64,
     /// TCP: packets that it took for lost.
     pub lost: u64,

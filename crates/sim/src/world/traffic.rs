@@ -12,7 +12,8 @@ impl World {
     /// # Errors
     ///
     /// It must go over 1 to 255 links, and TCP back over as many; packets have at least 40 bytes,
-    /// those of [`Traffic::Tcp`] 53, rates are less than 1 Tb/s, bursts and pauses last longer than zero.
+    /// packets of [`Traffic::Tcp`] 53; rates are less than 1 Tb/s, bursts and pauses last longer
+    /// than zero.
     pub fn add_traffic(&mut self, config: TrafficConfig) -> Result<TrafficId, WorldError> {
         config.check()?;
         let route = Some(self.add_route(&config.links)?);

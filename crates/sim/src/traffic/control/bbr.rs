@@ -208,7 +208,7 @@ impl Bbr {
         }
     }
 
-    /// Bytes of so many bandwidth-delay products, and room for the bursts of the two ends.
+    /// The bandwidth-delay product times `gain`, and room for the bursts of the two ends; bytes.
     fn inflight(&self, gain: f64) -> u64 {
         let Some(round_trip) = self.round_trip.get() else {
             return INITIAL_WINDOW * self.packet;
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn recovery_sends_a_packet_for_each_arrival_and_then_takes_the_window_back() {
+    fn recovery_sends_a_packet_for_each_arrival_and_takes_the_window_back() {
         let mut path = Path::new();
         (0..40).for_each(|_| {
             path.round(8, MS(100));

@@ -54,13 +54,13 @@ pub(super) trait CongestionControl: Debug + Send {
     fn on_restart(&mut self) {}
 }
 
-/// What a control learns from an answer.
+/// The news that an answer brings to a control.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ack {
     pub(super) now: Instant,
     /// Packets that are newly known to have arrived.
     pub(super) packets: u64,
-    /// The number of those that may enlarge the window, because they do not belong to recovery.
+    /// The part of `packets` that may enlarge the window, because recovery does not wait for them.
     pub(super) growing: u64,
     /// Packets that are newly known to be lost.
     pub(super) lost: u64,

@@ -26,7 +26,7 @@ use crate::schedule::RateSchedule;
 
 /// A TCP connection as of today's systems: the data, and the control of its rate.
 ///
-/// Modelled: selective acknowledgements (RFC 2018, RFC 6675) with segments that are sent again until
+/// Modelled: selective acknowledgements (RFC 2018, RFC 6675), segments that are sent again until
 /// they arrive, loss detection by three later packets or by time (RACK, RFC 8985 section 6), the
 /// tail loss probe (RFC 8985 section 7), proportional rate reduction (RFC 6937) for NewReno and
 /// CUBIC, limited transmit (RFC 3042), the retransmission timeout of RFC 6298 with Linux' least

@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use punctual_units::{Bitrate, Instant};
 
-/// The bytes of a flow that have arrived in order, over time: those that the receiving application
-/// can read.
+/// The bytes of a flow that have arrived in order, over time: the receiving application can read
+/// them.
 ///
 /// Times count from the start of the world. They are exact to a millisecond, or to one part in
 /// 10,000 where that is more, so that a day of it fits into memory.
@@ -49,8 +49,8 @@ impl Progress {
 
     /// When that number of bytes had arrived; `None` if they have not.
     ///
-    /// The start-up delay of a stream is the time of the bytes of its first second, less that of the
-    /// flow's start.
+    /// The start-up delay of a stream is the time of the bytes of its first second, less the time
+    /// of the flow's start.
     pub fn time_of(&self, bytes: u64) -> Option<Duration> {
         let before = self.points.partition_point(|(_, arrived)| *arrived < bytes);
         self.points.get(before).map(|(at, _)| *at - Instant::ORIGIN)

@@ -54,7 +54,7 @@ impl Rack {
         self.reordering_until.is_some_and(|at| at <= now)
     }
 
-    /// Sets the time of a probe, or that there is none to come. A probe that was sent lets no other
+    /// Sets the time of the next probe, if there is to be one. A probe that was sent lets no other
     /// follow until it is answered.
     pub(super) fn schedule_probe(&mut self, at: Option<Instant>) {
         if !matches!(self.probe, Probe::Sent(_)) {

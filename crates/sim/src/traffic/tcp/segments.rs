@@ -54,8 +54,8 @@ impl Segments {
         }
     }
 
-    /// A packet with this segment is lost; it is sent again unless it arrived with another packet or
-    /// may still do so.
+    /// A packet with this segment is lost; it is sent again unless it arrived with another packet
+    /// or may still do so.
     pub(super) fn lose(&mut self, segment: u32) {
         let Some(state) = self.get_mut(segment) else { return };
         state.copies = state.copies.saturating_sub(1);

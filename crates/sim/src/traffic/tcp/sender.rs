@@ -63,7 +63,7 @@ struct Totals {
     timeouts: u64,
 }
 
-/// What an answer told, or a timer.
+/// The news of an answer, or of a timer.
 #[derive(Debug, Default)]
 struct News {
     packets: u64,

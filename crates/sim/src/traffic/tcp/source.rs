@@ -12,8 +12,8 @@ pub enum TcpSource {
     Endless,
     /// This number of bytes, all there at the start.
     Bytes(u64),
-    /// A live stream: bytes at this rate from the start on. The sender keeps those that it cannot
-    /// send yet.
+    /// A live stream: bytes at this rate from the start on. The sender keeps the bytes that it
+    /// cannot send yet.
     Rate(Bitrate),
 }
 

@@ -62,8 +62,8 @@ impl Transmissions {
         Some(*sent)
     }
 
-    /// The oldest packet that is in flight, if at least `later` packets that were sent after it have
-    /// arrived: it is lost, and no longer in flight.
+    /// The oldest packet that is in flight, if at least `later` packets that were sent after it
+    /// have arrived: it is lost, and no longer in flight.
     pub(super) fn lose_overtaken(&mut self, later: u32) -> Option<(u32, Sent)> {
         self.forget();
         let oldest = self.oldest();
