@@ -188,6 +188,7 @@ fn add_traffic(
         TrafficKind::Constant(rate) => Traffic::Constant { rate },
         TrafficKind::OnOff(rate, on, off) => Traffic::OnOff { rate, on, off },
         TrafficKind::Tcp => Traffic::TcpLike { max_window: TCP_WINDOW },
+        TrafficKind::NewReno => Traffic::Tcp(TcpConfig::new(TcpControl::NewReno)),
         TrafficKind::Cubic => Traffic::Tcp(TcpConfig::new(TcpControl::Cubic)),
         TrafficKind::Bbr => Traffic::Tcp(TcpConfig::new(TcpControl::Bbr)),
     };
@@ -348,7 +349,7 @@ mod tests {
         assert!((bytes * 8.0 / 10.1e6..bytes * 8.0 / 9.9e6).contains(&rate), "{bytes} {rate}");
         let packets = tcp.numbers["traffic.pktSent"];
         assert!(bytes < packets * 1_500.0 && bytes > packets * 1_450.0, "{bytes} {packets}");
-        for kind in ["cubic", "bbr"] {
+        for kind in ["newreno", "cubic", "bbr"] {
             let tcp = with(&format!("kind = '{kind}'\nstart = '10s'"));
             let rate = tcp.numbers["traffic.mbpsGoodput"];
             assert!((6.5..9.0).contains(&rate), "{kind} {rate}");

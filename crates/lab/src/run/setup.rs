@@ -88,8 +88,10 @@ pub enum TrafficKind {
     Constant(Bitrate),
     /// Bursts at a rate, and pauses, of these mean lengths.
     OnOff(Bitrate, Duration, Duration),
-    /// As much as a simple TCP connection with NewReno takes.
+    /// As much as a simple model of NewReno takes, as the plans of earlier results have it.
     Tcp,
+    /// As much as a TCP connection with NewReno takes.
+    NewReno,
     /// As much as a TCP connection with CUBIC takes.
     Cubic,
     /// As much as a TCP connection with BBR takes.
@@ -385,10 +387,11 @@ impl Given<'_> {
     }
 
     fn traffic(&self) -> Result<Option<CrossTraffic>, PlanError> {
-        let kinds = ["none", "constant", "on-off", "tcp", "cubic", "bbr"];
+        let kinds = ["none", "constant", "on-off", "tcp", "newreno", "cubic", "bbr"];
         let Some(kind) = self.word("traffic.kind", &kinds)? else {
             let given = self.values.iter().find(|(key, _)| key.starts_with("traffic."));
-            let message = "[traffic] has no `kind`: none, constant, on-off, tcp, cubic or bbr";
+            let message =
+                "[traffic] has no `kind`: none, constant, on-off, tcp, newreno, cubic or bbr";
             return given.map_or(Ok(None), |(key, _)| Err(self.error(key, message)));
         };
         let needed = |key: &str| self.error("traffic.kind", format!("it needs `{key}`"));
@@ -399,12 +402,18 @@ impl Given<'_> {
             "constant" => TrafficKind::Constant(rate()?),
             "on-off" => TrafficKind::OnOff(rate()?, time("on")?, time("off")?),
             "tcp" => TrafficKind::Tcp,
+            "newreno" => TrafficKind::NewReno,
             "cubic" => TrafficKind::Cubic,
             _ => TrafficKind::Bbr,
         };
         let packet = self.count("traffic.packet")?.unwrap_or(1_500);
         // Headers of TCP, with timestamps where today's connections are simulated, and a byte.
-        let least = if matches!(kind, TrafficKind::Cubic | TrafficKind::Bbr) { 53 } else { 40 };
+        let least = if matches!(kind, TrafficKind::NewReno | TrafficKind::Cubic | TrafficKind::Bbr)
+        {
+            53
+        } else {
+            40
+        };
         let wrong =
             || self.error("traffic.packet", format!("`packet` must be {least} to 65535 bytes"));
         Ok(Some(CrossTraffic {

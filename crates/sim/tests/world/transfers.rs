@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use proptest::prelude::*;
 use punctual_netem::{LinkConfig, Loss, PacketList, Reorder};
 use punctual_sim::{
     Progress, TcpConfig, TcpControl, TcpSource, Traffic, TrafficConfig, TrafficStatistics,
@@ -62,6 +63,63 @@ fn every_byte_arrives_over_a_link_that_loses_delays_damages_and_doubles() {
         pair.world.run_for(SECS(60));
         let progress = pair.world.traffic_progress(flow).expect("TCP");
         assert!(progress.finished().is_some(), "seed {seed}: {control:?} {}", progress.bytes());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn every_transfer_ends_over_any_link_that_lets_some_packets_through(
+        seed in 0_u64..1 << 32,
+        control in prop::sample::select(ALL.to_vec()),
+        bytes in 1_u64..400_000,
+        mbps in 1_u64..60,
+        ms in 1_u64..120,
+        queue in 0.1_f64..3.0,
+        shares in prop::array::uniform4(0.0_f64..0.15),
+    ) {
+        let [loss, doubled, damaged, late] = shares;
+        let link = bottleneck(mbps, MS(ms), queue)
+            .with_loss(Loss::Random(loss))
+            .and_then(|link| link.with_duplicate(doubled))
+            .and_then(|link| link.with_corrupt(damaged))
+            .and_then(|link| link.with_reorder(Reorder::Late { share: late, by: MS(ms) }))
+            .expect("shares");
+        // The same both ways: answers get lost too.
+        let mut pair = Pair::new(seed, link);
+        let config = TcpConfig::new(control).with_source(TcpSource::Bytes(bytes));
+        let traffic = TrafficConfig { traffic: Traffic::Tcp(config), ..tcp(&pair, control) };
+        let flow = pair.world.add_traffic(traffic).expect("traffic");
+        pair.world.run_for(SECS(600));
+        let progress = pair.world.traffic_progress(flow).expect("TCP");
+        prop_assert_eq!(progress.bytes(), bytes);
+        prop_assert!(progress.finished().is_some());
+        let statistics = pair.world.traffic_statistics(flow);
+        prop_assert_eq!(statistics.goodput_bytes, bytes.div_ceil(1_448) * 1_500, "{:?}", statistics);
+        prop_assert!(statistics.retransmitted >= statistics.sent - bytes.div_ceil(1_448));
+    }
+}
+
+#[test]
+fn a_slow_live_stream_sends_each_segment_when_it_is_there() {
+    // A segment each 116 ms, over a round trip of 40 ms.
+    let rate = Bitrate::from_bits_per_sec(100_000);
+    for control in ALL {
+        let source = (control, TcpSource::Rate(rate));
+        let (progress, statistics) = run(1, &bottleneck(20, MS(40), 1.0), source, SECS(60));
+        let sent = [1, 100, 400].map(|segments| rate.time_for(segments * 1_448));
+        let arrived = [1, 100, 400].map(|segments| progress.time_of(segments * 1_448));
+        for (sent, arrived) in sent.into_iter().zip(arrived) {
+            let delay = arrived.expect("it arrived") - sent;
+            assert!(delay < MS(27), "{control:?} {delay:?}");
+        }
+        assert_eq!((statistics.lost, statistics.timeouts), (0, 0), "{control:?} {statistics:?}");
+        assert_eq!(
+            (statistics.probes, statistics.retransmitted),
+            (0, 0),
+            "{control:?} {statistics:?}"
+        );
     }
 }
 

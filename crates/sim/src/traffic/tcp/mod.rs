@@ -39,6 +39,9 @@ use crate::schedule::RateSchedule;
 /// the limit), the number of blocks in a selective acknowledgement (an answer tells all arrivals
 /// before it), a tolerance of reordering that adapts, the undoing of a reduction for a packet that
 /// was only late, ECN, and segmentation offload.
+///
+/// In ten cases, alone and in pairs, with and without loss, its rates lie within a quarter of those
+/// of Linux 6.18 over the same link (`tests/world/tcp_linux.rs`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TcpConfig {
     /// Decides the window, and perhaps the rate.
