@@ -6,18 +6,19 @@ use punctual_proto::RetransmitAlgorithm;
 use punctual_units::{Bitrate, DisplayDuration};
 use thiserror::Error;
 
+use super::gilbert;
 use super::periodic::Rounds;
 use super::timed::TimedRounds;
 
 /// The figures of a path that people know, from which the rounds of each algorithm follow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Path {
-    rtt: Duration,
-    jitter: Duration,
-    packet: Duration,
-    loss: f64,
-    return_loss: f64,
-    burst: f64,
+    pub(super) rtt: Duration,
+    pub(super) jitter: Duration,
+    pub(super) packet: Duration,
+    pub(super) loss: f64,
+    pub(super) return_loss: f64,
+    pub(super) burst: f64,
 }
 
 /// A figure of a path that is out of its range.
@@ -134,7 +135,7 @@ impl Path {
 
     /// The share lost of packets right behind a lost one.
     fn again(&self, loss: f64) -> f64 {
-        loss.max(1.0 - 1.0 / self.burst)
+        gilbert::again(loss, self.burst)
     }
 }
 

@@ -26,6 +26,8 @@ use std::time::Duration;
 
 use punctual_proto::{Deadline, Rtt};
 
+use super::gilbert::lost_again;
+
 /// The parameters of the rounds of a link, where each missing packet has a NAK timer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimedRounds {
@@ -224,19 +226,8 @@ impl UntilLast<'_> {
     }
 }
 
-/// The share that is lost this number of packets after a lost one; it is `loss` of all packets, and
-/// `again` of those directly after a lost one.
-fn lost_again(loss: f64, again: f64, packets: f64) -> f64 {
-    let loss = loss.min(1.0);
-    let bound = (again - loss) / (1.0 - loss).max(f64::MIN_POSITIVE);
-    if bound <= 0.0 {
-        return loss;
-    }
-    loss + (1.0 - loss) * bound.min(1.0).powf(packets.max(1.0))
-}
-
 /// The time between a NAK and its copy: a sixteenth of the round trip, 0.5 to 5 ms.
-fn apart(rtt: Duration) -> Duration {
+pub(super) fn apart(rtt: Duration) -> Duration {
     (rtt / 16).clamp(Duration::from_micros(500), Duration::from_millis(5))
 }
 
@@ -247,13 +238,13 @@ fn rounded_down(share: f64) -> f64 {
 }
 
 /// Least time beyond a round trip after which a retransmission is overdue.
-const LEAST_MARGIN: Duration = Duration::from_millis(1);
+pub(super) const LEAST_MARGIN: Duration = Duration::from_millis(1);
 /// Between losses on the way back, as they are measured, lies an ACK (draft section 3.2.4).
-const ACK_PERIOD: Duration = Duration::from_millis(10);
+pub(super) const ACK_PERIOD: Duration = Duration::from_millis(10);
 /// Datagrams of a NAK that is not the last one.
-const DATAGRAMS: u32 = 2;
+pub(super) const DATAGRAMS: u32 = 2;
 /// Datagrams of the last NAK.
-const LAST_DATAGRAMS: u32 = 4;
+pub(super) const LAST_DATAGRAMS: u32 = 4;
 /// The greatest `losstarget`.
 const MOST_SENDER_TARGET: f64 = 0.1;
 /// No useful latency has time for more rounds.
