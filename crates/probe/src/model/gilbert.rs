@@ -19,6 +19,13 @@ pub(super) fn lost_again(loss: f64, again: f64, packets: f64) -> f64 {
     loss + (1.0 - loss) * bound.min(1.0).powf(packets.max(1.0))
 }
 
+/// The share that is lost this number of packets after one that arrived.
+pub(super) fn lost_later(loss: f64, again: f64, packets: f64) -> f64 {
+    let arrives = (1.0 - loss).max(f64::MIN_POSITIVE);
+    // All packets at this distance follow a lost packet, or one that arrived.
+    (loss * (1.0 - lost_again(loss, again, packets)) / arrives).min(loss)
+}
+
 /// The share of packets that are lost directly after a lost one, with bursts of this mean length.
 pub(super) fn again(loss: f64, burst: f64) -> f64 {
     loss.max(1.0 - 1.0 / burst)
@@ -36,6 +43,18 @@ mod tests {
         for packets in 1..50 {
             lost = lost * 0.75 + (1.0 - lost) * turns_bad;
             let told = lost_again(loss, again, f64::from(packets));
+            assert!((told - lost).abs() < 1e-12, "{packets}: {told}, {lost}");
+        }
+    }
+
+    #[test]
+    fn losses_after_an_arrival_and_after_a_loss_are_all_losses() {
+        let (loss, again) = (0.05, again(0.05, 4.0));
+        let mut lost = 0.0;
+        let turns_bad = loss / (4.0 * (1.0 - loss));
+        for packets in 1..50 {
+            lost = lost * 0.75 + (1.0 - lost) * turns_bad;
+            let told = lost_later(loss, again, f64::from(packets));
             assert!((told - lost).abs() < 1e-12, "{packets}: {told}, {lost}");
         }
     }

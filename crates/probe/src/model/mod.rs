@@ -8,7 +8,7 @@
 //! both: it finds the least latency that leaves no more than a target missing.
 //!
 //! [`glitch`] is the model of a stream that loses nothing: it says how rarely a packet comes later
-//! than its playout point (`docs/glitch-model.md`). [`tcp`] has the formulas of TCP's rate beside
+//! than its playout point (`docs/model.md`). [`tcp`] has the formulas of TCP's rate beside
 //! it.
 
 mod gilbert;

@@ -17,7 +17,7 @@ pub(super) struct Runs {
     /// The probabilities of runs of one slot, of two, and so on.
     lengths: Vec<f64>,
     /// Packets in a slot: long bursts are reckoned in slots of several packets.
-    slot: f64,
+    pub(super) slot: f64,
     lost: LostOf,
 }
 
@@ -62,6 +62,13 @@ impl Runs {
     pub(super) fn lengths(&self) -> impl Iterator<Item = (f64, f64)> {
         let slots = (1_u32..).map(f64::from);
         slots.zip(&self.lengths).map(|(slots, probability)| (slots * self.slot, *probability))
+    }
+
+    /// The slots of a run of this number of packets, at least one.
+    pub(super) fn slots(&self, packets: f64) -> usize {
+        let slots = (packets / self.slot - 1e-9).ceil();
+        let fewer = (1_u16..).zip(&self.lengths[1..]).take_while(|(n, _)| f64::from(*n) < slots);
+        fewer.count() + 1
     }
 
     /// The probabilities that a run of one slot, of two, and so on has a packet missing after these

@@ -3,14 +3,14 @@
 //! [`paper`] has the equations of the FASPstream paper as printed, with their slips. [`Playout`] is
 //! the corrected model: it adds to them NAKs that are lost, NAKs in several datagrams, rounds that
 //! take longer than a round trip, copies of retransmissions, losses in bursts, and the size of the
-//! readchunk (`docs/glitch-model.md`). [`Conditions`] solves it for the buffer, the loss, the round
-//! trip, the rate or the copies, and [`answers`] finds the rest from any three figures.
+//! readchunk (`docs/model.md`).
 
 mod bursts;
+mod lateness;
 pub mod paper;
 mod playout;
 mod recovery;
 mod rounds;
 
-pub use playout::{Playout, PlayoutError, Wanted};
+pub use playout::{Outcome, Playout, PlayoutError, Wanted};
 pub use recovery::{Effort, Recovery, RoundTiming};

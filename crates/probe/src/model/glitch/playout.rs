@@ -1,6 +1,5 @@
 //! A playout point, and the glitches that it has on a path.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use punctual_units::DisplayDuration;
@@ -8,8 +7,9 @@ use thiserror::Error;
 
 use super::super::Path;
 use super::bursts::Runs;
+use super::lateness::Lateness;
 use super::recovery::{Recovery, RoundTiming};
-use super::rounds::{Before, Fit, Round, Schedule};
+use super::rounds::{Before, Fit, Schedule};
 
 /// A stream that is played a fixed time after it should arrive, over a path that loses packets,
 /// where every lost packet is asked for until it comes.
@@ -149,12 +149,14 @@ impl Playout {
     /// The glitches that are expected, and the cost.
     pub fn outcome(&self) -> Outcome {
         let runs = self.runs();
-        let (mut late_run, mut late_packet) = (0.0, 0.0);
-        for (fit, weights) in self.fits(&runs) {
-            let missing = runs.missing_after(&self.rounds(fit));
-            late_run += weights.iter().zip(&missing).map(|(weight, it)| weight * it).sum::<f64>();
-            late_packet += weights.iter().sum::<f64>() * missing[0];
-        }
+        let late = Lateness {
+            schedule: self.schedule(),
+            runs: &runs,
+            buffer: self.buffer,
+            readchunk: self.readchunk,
+            wanted: self.wanted,
+        };
+        let (late_run, late_packet) = late.probabilities();
         let packets = self.readchunk.as_secs_f64() / self.path.packet.as_secs_f64();
         let glitch_probability = -(packets * (-runs.begins * late_run).ln_1p()).exp_m1();
         let fit = self.schedule().fit(self.buffer, 1.0);
@@ -172,56 +174,12 @@ impl Playout {
         }
     }
 
-    /// The rounds that fit for runs of each length, wherever they are in a readchunk: the numbers
-    /// of rounds that occur, each with the probabilities of the lengths in slots.
-    fn fits(&self, runs: &Runs) -> Vec<(Fit, Vec<f64>)> {
-        let lengths: Vec<(f64, f64)> = runs.lengths().collect();
-        let mut found: BTreeMap<u32, (f64, Vec<f64>)> = BTreeMap::new();
-        for (slots, &(length, probability)) in lengths.iter().enumerate() {
-            for (fit, share) in self.fits_of(length) {
-                let (slack, weights) =
-                    found.entry(fit.rounds).or_insert_with(|| (0.0, vec![0.0; lengths.len()]));
-                *slack += probability * share * fit.slack.as_secs_f64();
-                weights[slots] += probability * share;
-            }
-        }
-        let with_mean = |(rounds, (slack, weights)): (u32, (f64, Vec<f64>))| {
-            let weight: f64 = weights.iter().sum();
-            let slack = Duration::from_secs_f64(slack / weight.max(f64::MIN_POSITIVE));
-            (Fit { rounds, slack }, weights)
-        };
-        found.into_iter().map(with_mean).collect()
-    }
-
-    /// The rounds that fit for a run of `lost` packets, with the share of its places in a readchunk.
-    fn fits_of(&self, lost: f64) -> Vec<(Fit, f64)> {
-        let schedule = self.schedule();
-        let begin = schedule.fit(self.buffer, lost);
-        if self.wanted == Wanted::ByPacket {
-            return vec![(begin, 1.0)];
-        }
-        let mut fits = Vec::new();
-        let mut from = Duration::ZERO;
-        while from < self.readchunk {
-            let more = schedule.fit(self.buffer + from, lost).rounds + 1;
-            let next = schedule.time_for(more, lost).saturating_sub(self.buffer);
-            // Whatever is later has so many rounds more that it does not count.
-            let enough = more > begin.rounds + MORE_ROUNDS || next <= from;
-            let to = if enough { self.readchunk } else { next.min(self.readchunk) };
-            let fit = schedule.fit(self.buffer + (from + to) / 2, lost);
-            let fit = Fit { rounds: fit.rounds.min(begin.rounds + MORE_ROUNDS), ..fit };
-            fits.push((fit, (to - from).as_secs_f64() / self.readchunk.as_secs_f64()));
-            from = to;
-        }
-        fits
-    }
-
     /// The cost of a lost packet, from round to round until it comes.
     fn cost(&self, fit: Fit) -> Cost {
         let mut cost = Cost::default();
         // The probabilities that it is missing, by the fate of the round before.
         let mut missing = [(Before::Nothing, 1.0), (Before::NakLost, 0.0), (LOST, 0.0)];
-        let mut rounds = self.rounds(fit).into_iter();
+        let mut rounds = self.schedule().rounds(fit).into_iter();
         let late = self.schedule().late_round();
         for _ in 0..MOST_ROUNDS {
             let round = rounds.next().unwrap_or(late);
@@ -240,11 +198,6 @@ impl Playout {
             missing = [(Before::Nothing, 0.0), (Before::NakLost, nak_lost), (LOST, lost)];
         }
         cost
-    }
-
-    fn rounds(&self, fit: Fit) -> Vec<Round> {
-        let schedule = self.schedule();
-        (1..=fit.rounds).map(|number| schedule.round(number, fit)).collect()
     }
 
     fn runs(&self) -> Runs {
@@ -272,8 +225,6 @@ impl Outcome {
 const LOST: Before = Before::RetransmissionLost;
 /// The longest buffer and readchunk.
 const LONGEST: Duration = Duration::from_secs(3_600);
-/// Within a readchunk, rounds beyond those of its last packet that are told apart.
-const MORE_ROUNDS: u32 = 8;
 /// Rounds after which a packet has come, and a probability that is as good as zero.
 const MOST_ROUNDS: u32 = 100_000;
 const NEVER: f64 = 1e-15;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::Path;
-use super::super::gilbert::{again, lost_again};
+use super::super::gilbert::{again, lost_again, lost_later};
 use super::super::timed::ACK_PERIOD;
 use super::recovery::{Recovery, RoundTiming};
 
@@ -114,6 +114,11 @@ impl Schedule<'_> {
         self.timing.spacing * (effort.datagrams - 1) + self.path.packet * effort.copies
     }
 
+    /// All rounds that fit.
+    pub(super) fn rounds(&self, fit: Fit) -> Vec<Round> {
+        (1..=fit.rounds).map(|number| self.round(number, fit)).collect()
+    }
+
     /// A round, counted from 1, of those that fit.
     pub(super) fn round(&self, number: u32, fit: Fit) -> Round {
         let effort = self.recovery.effort(number, fit.rounds);
@@ -131,19 +136,32 @@ impl Schedule<'_> {
     fn round_of(&self, datagrams: u32, copies: u32, spread: Duration) -> Round {
         let Path { rtt, loss, return_loss, burst, .. } = *self.path;
         let [there, back] = [loss, return_loss].map(|loss| again(loss, burst));
-        // Each datagram on the way back has ACKs between it and the one before.
-        let behind = |time: Duration| {
-            lost_again(return_loss, back, 1.0 + time.as_secs_f64() / ACK_PERIOD.as_secs_f64())
-        };
+        // Each datagram on the way back has ACKs, and NAKs of other runs, between it and the one
+        // before.
+        let reports = self.reports_per_second();
+        let behind =
+            |time: Duration| lost_again(return_loss, back, 1.0 + time.as_secs_f64() * reports);
         let further = behind(self.timing.spacing).powi(datagrams.cast_signed() - 1);
         let after = |time: Duration| lost_again(loss, there, self.packets_in(time));
+        // The packet by which a loss is noticed arrived, so that the bad state had ended.
+        let first = if self.timing.is_noticed_late {
+            lost_later(loss, there, self.packets_in(rtt))
+        } else {
+            after(rtt)
+        };
         Round {
             nak: [return_loss * further, behind(self.period()) * further],
-            first: [after(rtt), loss, after(self.period())],
+            first: [first, loss, after(self.period())],
             copy: after(spread / copies.max(1)),
             copies,
             datagrams,
         }
+    }
+
+    /// The datagrams on the way back in a second: ACKs, and for each run of losses a NAK.
+    fn reports_per_second(&self) -> f64 {
+        let runs = self.path.loss / self.path.burst / self.path.packet.as_secs_f64().max(1e-9);
+        1.0 / ACK_PERIOD.as_secs_f64() + runs * f64::from(self.recovery.usual().datagrams)
     }
 
     fn packets_in(&self, time: Duration) -> f64 {
