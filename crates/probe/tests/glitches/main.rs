@@ -60,8 +60,8 @@ fn short_bursts_glitch_as_often_as_the_model_says() {
     copied.with_loss(0.1, 0.1).agrees(0.85);
 }
 
-/// A burst on the way back takes the NAKs of several runs at once, which the model takes for so
-/// many glitches.
+/// A burst on the way back takes the NAKs of several runs at once, which the model
+/// counts one by one.
 #[test]
 fn long_bursts_glitch_no_more_often_than_the_model_says_and_a_third_of_it() {
     for (burst, buffer, lossless_back, least) in [(5.0, 130, 0.85, 0.6), (15.0, 190, 0.5, 0.35)] {

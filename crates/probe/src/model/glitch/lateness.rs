@@ -50,12 +50,12 @@ impl Lateness<'_> {
                     late += weight * as_f64(part.slots) * missing[0];
                     packets += weight * as_f64(part.slots);
                 }
-                // Exact for small probabilities, too.
-                late_run += weight
-                    * match place.parts.as_slice() {
-                        [part] => missing[&part.fit.rounds][part.slots - 1],
-                        _ => 1.0 - all_in_time,
-                    };
+                // No more than if all packets had the rounds of the first ones; and exact for small
+                // probabilities, too.
+                let slots: usize = place.parts.iter().map(|part| part.slots).sum();
+                let fewest = missing[&place.parts[0].fit.rounds][slots - 1];
+                let late_part = if place.parts.len() == 1 { fewest } else { 1.0 - all_in_time };
+                late_run += weight * late_part.min(fewest);
             }
         }
         (late_run, late / packets)
