@@ -20,6 +20,7 @@ mod last_rows;
 mod latency;
 mod live;
 mod log;
+mod model;
 mod options;
 mod plot;
 mod print;
@@ -84,6 +85,7 @@ fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Plot(args) => plot::run(&args),
         Command::Options(args) => options::run(&args),
         Command::Latency(args) => latency::run(&args),
+        Command::Model(args) => model::run(&args),
         Command::Uri => print(punctual_uri::topic() + "\n"),
         Command::Generate(args) => on_threads(args.threads(), generate::run(args, quiet)),
         Command::Receive(args) => on_threads(args.threads(), receive::run(args, quiet)),

@@ -10,6 +10,7 @@ mod lab;
 mod latency;
 mod link;
 pub(crate) mod metrics;
+mod model;
 mod options;
 mod output;
 mod plot;
@@ -34,6 +35,7 @@ pub(crate) use generate::GenerateArgs;
 pub(crate) use lab::{LabArgs, LabCommand, MergeArgs, ReportFormat, RunArgs};
 pub(crate) use latency::LatencyArgs;
 pub(crate) use metrics::{MetricsArgs, MetricsFormat};
+pub(crate) use model::ModelArgs;
 pub(crate) use options::OptionsArgs;
 pub(crate) use output::OutputArgs;
 pub(crate) use plot::{Align, PlotArgs, PlotFormat};
@@ -67,6 +69,7 @@ pub(crate) enum Command {
     Emulate(Box<EmulateArgs>),
     Probe(Box<ProbeArgs>),
     Latency(LatencyArgs),
+    Model(Box<ModelArgs>),
     Lab(Box<LabArgs>),
     Plot(PlotArgs),
     Options(OptionsArgs),
@@ -131,6 +134,9 @@ Examples:
 
   Compute the latency that a link needs from its round-trip time and its loss:
       punctual latency --rtt 40ms --loss 5% --target 1e-6
+
+  Compute how rarely a reliable stream glitches with half a second of buffer:
+      punctual model --rate 40Mbps --loss 2% --rtt 200ms --buffer 500ms
 
   Send FFmpeg's output, and play it at the other end:
       ffmpeg -re -i in.mp4 -c copy -f mpegts - | punctual route - 'srt://host:4200'

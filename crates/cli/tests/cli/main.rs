@@ -18,6 +18,7 @@ mod groups;
 mod lab;
 mod latency;
 mod masses;
+mod model;
 mod plot;
 mod probe;
 mod program;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Prints seconds as `33.5 s`, `24.6 min`, `6.2 h`, `24.4 days` or `1.2 years`, with three digits;
-/// `never` for infinity.
+/// `over 1e6 years` and `never` for infinity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DisplayMeanTime(pub f64);
 
@@ -21,7 +21,7 @@ impl fmt::Display for DisplayMeanTime {
             _ => (seconds / YEAR, "years"),
         };
         if value >= 1e6 {
-            return f.pad(&format!("{value:.1e} {unit}"));
+            return f.pad("over 1e6 years");
         }
         let decimals = match value {
             ..10.0 => 2,
@@ -49,7 +49,7 @@ mod tests {
         assert_eq!(shown(37_080.0), "10.3 h");
         assert_eq!(shown(24.36 * 86_400.0), "24.4 days");
         assert_eq!(shown(800.0 * 86_400.0), "2.19 years");
-        assert_eq!(shown(5e8 * YEAR), "5.0e8 years");
+        assert_eq!(shown(5e8 * YEAR), "over 1e6 years");
         assert_eq!(shown(f64::INFINITY), "never");
         assert_eq!(format!("{:>8}|", DisplayMeanTime(2.0)), "     2 s|");
     }

@@ -56,7 +56,8 @@ pub struct Answers {
     pub solved: Option<Figure>,
     /// The figures that were varied.
     pub varied: Vec<Figure>,
-    /// The answers, by the varied figures and then by the copies. There is at least one.
+    /// The answers, by the varied figures and then by the copies, and at last by the buffer if it is
+    /// varied. There is at least one.
     pub answers: Vec<Answer>,
 }
 
@@ -188,20 +189,22 @@ impl Question {
             buffer: self.buffer.unwrap_or(Duration::from_secs(1)),
             copies: 0,
         };
-        let mut variants = vec![start];
-        // The buffer last, because its useful values follow from the others.
-        for figure in varied.iter().rev() {
-            let values = |it: Conditions| it.values(*figure, setting);
-            variants = variants.into_iter().flat_map(values).collect();
-        }
         let copies: &[u32] = match (&self.copies, varied) {
             (Some(copies), _) => &[*copies],
             (None, []) => &[0, 1, 2, 3, 4],
             (None, _) => &[0, 3],
         };
-        let with =
-            |it: Conditions| copies.iter().map(move |copies| Conditions { copies: *copies, ..it });
-        variants.into_iter().flat_map(with).collect()
+        let mut variants = vec![start];
+        for figure in varied.iter().rev().filter(|figure| **figure != Figure::Buffer) {
+            variants = variants.into_iter().flat_map(|it| it.values(*figure, setting)).collect();
+        }
+        let with = |it| copies.iter().map(move |copies| Conditions { copies: *copies, ..it });
+        let variants = variants.into_iter().flat_map(with);
+        // The useful buffers follow from all other figures.
+        if varied.contains(&Figure::Buffer) {
+            return variants.flat_map(|it| it.values(Figure::Buffer, setting)).collect();
+        }
+        variants.collect()
     }
 }
 
