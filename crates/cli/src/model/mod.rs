@@ -53,12 +53,12 @@ pub(crate) fn run(args: &ModelArgs) -> Result<(), Failure> {
 
 fn answer(args: &ModelArgs) -> Result<Answered, Failure> {
     let (question, setting) = (args.question(), args.setting());
-    let answers = question.answers(&setting).map_err(failure)?;
+    let answers = question.answers(&setting).map_err(|error| failure(&error))?;
     Ok(Answered { question, setting, answers })
 }
 
 /// A figure out of its range is a fault of the command line; a goal out of reach is a result.
-fn failure(error: QuestionError) -> Failure {
+fn failure(error: &QuestionError) -> Failure {
     match error {
         QuestionError::OutOfReach { .. } | QuestionError::Overhead { .. } => {
             Failure::runtime(error.to_string())
