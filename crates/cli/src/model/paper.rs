@@ -26,9 +26,11 @@ pub(super) struct Equation {
 }
 
 /// The paper's name and setting.
-pub(super) const TITLE: &str =
-    "The model of \"Aspera FASPstream for near-live and live video streaming\" (white paper, 2015)";
-pub(super) const SUBJECT: &str = "Round trip 200 ms, loss P = 2 % each way, readchunks of 1 s with N = 547, 911 and 3641 blocks at 6, 10 and 40 Mb/s. M counts round trips of waiting after the first one-way delay.";
+pub(super) const TITLE: &str = "The model of \"Aspera FASPstream for near-live and live video \
+    streaming\" (white paper, 2015)";
+pub(super) const SUBJECT: &str = "Round trip 200 ms, loss P = 2 % each way, readchunks of 1 s \
+    with N = 547, 911 and 3641 blocks at 6, 10 and 40 Mb/s. M counts round trips of waiting after \
+    the first one-way delay.";
 
 /// All equations in the paper's order, and its statements about them.
 pub(super) fn equations() -> Vec<Equation> {

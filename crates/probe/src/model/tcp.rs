@@ -84,8 +84,8 @@ impl TcpPath {
 
     /// The rate of Reno with timeouts, in b/s.
     ///
-    /// Padhye, Firoiu, Towsley, Kurose: Modeling TCP throughput, 1998, equation 32 without the limit
-    /// of the receiver's window: MSS / (RTT √(2bp/3) + T₀ min(1, 3 √(3bp/8)) p (1 + 32 p²)).
+    /// Padhye, Firoiu, Towsley, Kurose: Modeling TCP throughput, 1998, equation 32 without the
+    /// limit of the receiver's window: MSS / (RTT √(2bp/3) + T₀ min(1, 3 √(3bp/8)) p (1 + 32 p²)).
     pub fn pftk(&self) -> f64 {
         let (b, p) = (f64::from(self.segments_per_ack), self.loss);
         let avoidance = self.rtt.as_secs_f64() * (2.0 * b * p / 3.0).sqrt();

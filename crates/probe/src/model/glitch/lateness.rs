@@ -125,7 +125,7 @@ impl Lateness<'_> {
         while from < self.readchunk {
             let more = schedule.fit(self.buffer + from, length).rounds + 1;
             let next = schedule.time_for(more, length).saturating_sub(self.buffer);
-            // Whatever is later has so many rounds more that it does not count.
+            // Places before that have enough rounds not to count.
             let enough = more > first.rounds + MORE_ROUNDS || next <= from;
             let mut to = if enough { self.readchunk } else { next.min(self.readchunk) };
             // Near the end, a place for each slot.

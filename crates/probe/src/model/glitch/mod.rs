@@ -3,8 +3,8 @@
 //! [`paper`] has the equations of the FASPstream paper as printed, with their slips. [`Playout`] is
 //! the corrected model: it adds to them NAKs that are lost, NAKs in several datagrams, rounds that
 //! take longer than a round trip, copies of retransmissions, losses in bursts, and the size of the
-//! readchunk (`docs/model.md`). [`Question`] takes some figures of a stream and a path, and finds the
-//! rest.
+//! readchunk (`docs/model.md`). [`Question`] takes some figures of a stream and a path, and finds
+//! the rest.
 
 mod bursts;
 mod conditions;

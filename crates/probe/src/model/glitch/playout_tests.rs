@@ -213,7 +213,8 @@ proptest! {
         less in 0.5..1.0_f64, longer in 1..200_u64,
     ) {
         let at = |rtt, loss, buffer| {
-            let playout = Playout::new(path(mbps, rtt, loss, burst), MS(buffer), Recovery::deadline(copies));
+            let path = path(mbps, rtt, loss, burst);
+            let playout = Playout::new(path, MS(buffer), Recovery::deadline(copies));
             playout.expect("a playout").outcome().glitch_probability
         };
         let buffer = (rtt + longer) * buffer / 100;
@@ -235,7 +236,8 @@ proptest! {
         buffer in 60..600_u64,
     ) {
         let at = |mbps| {
-            let playout = Playout::new(path(mbps, rtt, loss, 1.0), MS(rtt * buffer / 100), Recovery::once());
+            let path = path(mbps, rtt, loss, 1.0);
+            let playout = Playout::new(path, MS(rtt * buffer / 100), Recovery::once());
             playout.expect("a playout").with_timing(RoundTiming::EXACT).outcome()
         };
         let (slow, fast) = (at(mbps), at(mbps + more));

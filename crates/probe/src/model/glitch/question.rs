@@ -56,7 +56,7 @@ pub struct Answers {
     pub solved: Option<Figure>,
     /// The figures that were varied.
     pub varied: Vec<Figure>,
-    /// The answers, by the varied figures and then by the copies, and at last by the buffer if it is
+    /// The answers, by the varied figures, then by the copies, and then by the buffer if it is
     /// varied. There is at least one.
     pub answers: Vec<Answer>,
 }
@@ -88,7 +88,10 @@ pub enum QuestionError {
     #[error(transparent)]
     Conditions(#[from] ConditionsError),
     /// A mean time is out of its range.
-    #[error("the mean time to a glitch is {}; it must be 1 s to 100000 years", DisplayMeanTime(*.0))]
+    #[error(
+        "the mean time to a glitch is {}; it must be 1 s to 100000 years",
+        DisplayMeanTime(*.0)
+    )]
     MeanTime(f64),
     /// The overhead is less than any recovery needs.
     #[error(

@@ -119,7 +119,7 @@ impl Schedule<'_> {
         (1..=fit.rounds).map(|number| self.round(number, fit)).collect()
     }
 
-    /// A round, counted from 1, of those that fit.
+    /// One of the rounds that fit, counted from 1.
     pub(super) fn round(&self, number: u32, fit: Fit) -> Round {
         let effort = self.recovery.effort(number, fit.rounds);
         // Copies of earlier rounds must come before the NAK would be repeated.
