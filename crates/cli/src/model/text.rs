@@ -26,7 +26,10 @@ pub(super) fn text(answered: &Answered) -> String {
         let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}"));
         let _ = writeln!(text, "  {}", cells.collect::<Vec<_>>().join("   "));
     }
-    text += "\nHalf of all streams have their first glitch within 0.69 of the mean time.\n";
+    text += "\n";
+    if answered.answers.answers.iter().any(|answer| answer.outcome.mean_time.is_finite()) {
+        text += "Half of all streams have their first glitch within 0.69 of the mean time.\n";
+    }
     if answered.answers.answers.iter().any(|answer| answer.is_at_bound) {
         text += "A value with * is the end of its range: beyond it the goal is met, too.\n";
     }
