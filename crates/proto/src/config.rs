@@ -360,10 +360,11 @@ options! { plain {
     /// libsrt \[queuetarget\]. Up to 1 s; the default zero means an eighth of the round trip, 5 ms
     /// at least and 25 ms at most.
     queue_target / with_queue_target: Duration = Duration::ZERO, "queuetarget" in Duration::ZERO..=MS(1_000), "0 to 1000 ms";
-    /// The playout point of a stream of bytes: the time from the submission of a byte to its use at
-    /// the receiver; not in libsrt \[playout\]. Nothing is dropped for it, but the last
-    /// retransmission that can arrive in time is sent more than once. The larger value of both ends
-    /// applies. Up to 65,535 ms; the default zero means none.
+    /// The playout point of a stream of bytes: the time from when a byte should arrive to its use
+    /// at the receiver, by its timestamp, as the latency of live messages; not in libsrt
+    /// \[playout\]. Nothing is dropped for it, but the last retransmission that can arrive in time
+    /// is sent more than once. The larger value of both ends applies. Up to 65,535 ms; the default
+    /// zero means none.
     playout / with_playout: Duration = Duration::ZERO, "playout" in Duration::ZERO..=MS(65_535), "0 to 65535 ms";
     /// The mean time between two glitches of a stream of bytes, packets that arrive after the
     /// playout point; not in libsrt \[glitchtarget\]. As many copies of last retransmissions are

@@ -102,7 +102,7 @@ pub(crate) struct Negotiated {
     pub(crate) stream_id: String,
     /// Whether this end delivers by timestamps.
     pub(crate) tsbpd_receive: bool,
-    /// The time from the submission of a byte to its use, for a stream of bytes with a playout
+    /// The time from when a byte should arrive to its use, for a stream of bytes with a playout
     /// point.
     pub(crate) playout: Option<Duration>,
     /// How this end's receiver repeats its NAKs.

@@ -182,7 +182,7 @@ pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
         => |config| Some(config.queue_target().into()),
         |config, value| value.milliseconds().map(|time| config.with_queue_target(time));
     "playout" None, Milliseconds ["ms"] "0 to 65535 ms", "0ms", Both, BeforeConnecting:
-        "time from the submission of a byte of a stream to its use; nothing is dropped for it; the larger value of both ends applies; 0: none"
+        "time from when a byte of a stream should arrive to its use; nothing is dropped for it; the larger value of both ends applies; 0: none"
         => |config| Some(config.playout().into()),
         |config, value| value.milliseconds().map(|time| config.with_playout(time));
     "glitchtarget" None, Seconds ["s"] "1 s to 3650 days", "86400", Sender, BeforeConnecting:

@@ -55,12 +55,18 @@ impl Deadline {
     pub fn new(target: Option<f64>, ceiling: Option<f64>) -> Self {
         Self {
             target,
-            allowance: Allowance::new(ceiling),
+            allowance: Allowance::new(ceiling.map_or(Limit::Losses, Limit::Ceiling)),
             lost_answers: WindowedRatio::default(),
             last_answers: WindowedRatio::default(),
             originals: 0,
             queue: QueueDetector::default(),
         }
+    }
+
+    /// A policy that sends as many copies as the target needs, within the ceiling if there is one.
+    pub(super) fn without_limit(ceiling: Option<f64>) -> Self {
+        let limit = ceiling.map_or(Limit::None, Limit::Ceiling);
+        Self { allowance: Allowance::new(limit), ..Self::new(None, None) }
     }
 
     /// Sets the share of packets that may stay unrecovered.
@@ -188,9 +194,19 @@ fn spacing(left: Duration, copies: u32) -> Duration {
 /// original under a ceiling, and each retransmission takes from it.
 #[derive(Debug)]
 struct Allowance {
-    /// The number of retransmissions allowed for each original.
-    ceiling: Option<f64>,
+    limit: Limit,
     balance: f64,
+}
+
+/// The limit of retransmissions.
+#[derive(Clone, Copy, Debug)]
+enum Limit {
+    /// This number of retransmissions for each original.
+    Ceiling(f64),
+    /// By the lost originals: [`Deadline::allowance`].
+    Losses,
+    /// No limit but that of the copies of one retransmission.
+    None,
 }
 
 impl Allowance {
@@ -202,13 +218,13 @@ impl Allowance {
     /// sent if the balance is higher by this, and a third one if it is higher by twice this.
     const STEP: f64 = 24.0;
 
-    const fn new(ceiling: Option<f64>) -> Self {
-        Self { ceiling, balance: Self::FIRST }
+    const fn new(limit: Limit) -> Self {
+        Self { limit, balance: Self::FIRST }
     }
 
     /// Originals were sent.
     fn originals(&mut self, packets: u64) {
-        if let Some(ceiling) = self.ceiling {
+        if let Limit::Ceiling(ceiling) = self.limit {
             self.add(ceiling * packets as f64);
         }
     }
@@ -216,7 +232,7 @@ impl Allowance {
     /// A packet was reported lost for the first time. `only_round` as for
     /// [`Deadline::allowance`].
     fn lost(&mut self, only_round: Option<Duration>, view: &SenderView) {
-        if self.ceiling.is_none() {
+        if matches!(self.limit, Limit::Losses) {
             self.add(Deadline::allowance(view.loss, view.rtt, only_round));
         }
     }
@@ -228,6 +244,9 @@ impl Allowance {
 
     /// Takes as many of the wanted copies as the balance permits.
     fn take_copies(&mut self, wanted: u32) -> u32 {
+        if matches!(self.limit, Limit::None) {
+            return wanted;
+        }
         let mut copies = 0;
         while copies < wanted && self.balance >= 1.0 + Self::STEP * f64::from(copies) {
             self.add(-1.0);

@@ -30,10 +30,11 @@ const FIRST_RATE: f64 = 1_000.0;
 const MOST: f64 = 0.1;
 
 impl Playout {
-    /// A policy with this mean time between two glitches.
-    pub(super) fn new(glitch_target: Duration) -> Self {
+    /// A policy with this mean time between two glitches, and this ceiling, packets that may be
+    /// retransmitted for each original; `None` for as many as the mean time needs.
+    pub(super) fn new(glitch_target: Duration, ceiling: Option<f64>) -> Self {
         let rate = PacketRate { per_second: FIRST_RATE, ..PacketRate::default() };
-        let mut policy = Self { deadline: Deadline::new(None, None), glitch_target, rate };
+        let mut policy = Self { deadline: Deadline::without_limit(ceiling), glitch_target, rate };
         policy.follow_rate();
         policy
     }
@@ -93,7 +94,7 @@ mod tests {
     /// Copies of the last retransmission that is in time, in a stream of 1000 packets per second of
     /// which a hundredth are lost.
     fn copies(glitch_target: Duration) -> u32 {
-        let mut policy = Playout::new(glitch_target);
+        let mut policy = Playout::new(glitch_target, None);
         let mut copies = 0;
         for i in 0..2_000 {
             let now = AT(1_000 + 100 * i);
@@ -123,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_packet_after_its_playout_point_is_retransmitted_once() {
-        let mut policy = Playout::new(Duration::from_secs(3_600));
+        let mut policy = Playout::new(Duration::from_secs(3_600), None);
         let view = SenderView { rtt: RTT, originals: 100, loss: 0.01, limit: None, round: MS(110) };
         assert_eq!(policy.decide(AT(5_000), &reported(1_000), &view), Decision::ONCE);
     }

@@ -107,7 +107,7 @@ impl RetransmitPolicy for Efficient {
 pub(crate) fn policy(config: &Config, peer: &Negotiated) -> Box<dyn RetransmitPolicy> {
     let is_custom = matches!(config.retransmit_algorithm(), RetransmitAlgorithm::Custom(_));
     if peer.playout.is_some() && !is_custom {
-        return Box::new(Playout::new(config.glitch_target()));
+        return Box::new(Playout::new(config.glitch_target(), ceiling(config)));
     }
     match config.retransmit_algorithm() {
         RetransmitAlgorithm::Aggressive => Box::new(Aggressive),
@@ -125,8 +125,12 @@ fn efficient(peer_repeats_reports: bool) -> Box<dyn RetransmitPolicy> {
 }
 
 fn deadline(config: &Config) -> Box<dyn RetransmitPolicy> {
-    let given = |share: f64| (share > 0.0).then_some(share);
-    Box::new(Deadline::new(given(config.loss_target()), given(config.retransmit_ceiling())))
+    let target = Some(config.loss_target()).filter(|&share| share > 0.0);
+    Box::new(Deadline::new(target, ceiling(config)))
+}
+
+fn ceiling(config: &Config) -> Option<f64> {
+    Some(config.retransmit_ceiling()).filter(|&share| share > 0.0)
 }
 
 #[cfg(test)]
