@@ -12,12 +12,8 @@ impl RttEstimator for ClassicRtt {
     fn acknowledged(&mut self, sample: &RttSample) {
         let sample = sample.rtt;
         self.estimate = Some(match self.estimate {
-            None => Rtt { smoothed: sample, variance: sample / 2 },
-            Some(Rtt { smoothed, variance }) => Rtt {
-                // RTTVar first: it measures the deviation from the estimate before this sample.
-                variance: (variance * 3 + smoothed.abs_diff(sample)) / 4,
-                smoothed: (smoothed * 7 + sample) / 8,
-            },
+            None => Rtt::first(sample),
+            Some(before) => before.updated(sample, before.smoothed.abs_diff(sample)),
         });
     }
 
@@ -30,12 +26,12 @@ impl RttEstimator for ClassicRtt {
 mod tests {
     use std::time::Duration;
 
+    use proptest::prelude::*;
     use punctual_units::Instant;
 
     use super::*;
     use crate::number::PacketNumber;
-
-    const MS: fn(u64) -> Duration = Duration::from_millis;
+    use crate::testing::{MS, history, stays_within_its_samples};
 
     #[test]
     fn the_first_sample_is_taken_whole_and_later_ones_are_smoothed() {
@@ -62,5 +58,12 @@ mod tests {
         let reported = Rtt { smoothed: MS(33), variance: MS(2) };
         assert_eq!(classic.peer_reported(Instant::ORIGIN, reported), Some(reported));
         assert_eq!(classic.estimate(), None, "nothing was measured");
+    }
+
+    proptest! {
+        #[test]
+        fn the_estimate_stays_within_the_samples(history in history()) {
+            stays_within_its_samples(&mut ClassicRtt::default(), &history)?;
+        }
     }
 }

@@ -15,6 +15,21 @@ impl Rtt {
     pub const INITIAL: Self =
         Self { smoothed: Duration::from_millis(100), variance: Duration::from_millis(50) };
 
+    /// The estimate after the first sample: the sample and half of it (draft section 4.10; RFC 6298
+    /// section 2.2; RFC 9002 section 5.3).
+    pub(crate) fn first(sample: Duration) -> Self {
+        Self { smoothed: sample, variance: sample / 2 }
+    }
+
+    /// The estimate after another sample, whose deviation from the smoothed value before counts.
+    /// The gains are 1/8 and 1/4 (draft section 4.10; RFC 6298 section 2.3; RFC 9002 section 5.3).
+    pub(crate) fn updated(self, sample: Duration, deviation: Duration) -> Self {
+        Self {
+            smoothed: (self.smoothed * 7 + sample) / 8,
+            variance: (self.variance * 3 + deviation) / 4,
+        }
+    }
+
     /// RTT + 4 RTTVar: nearly every answer comes within this time.
     pub fn bound(self) -> Duration {
         self.smoothed + self.variance * 4

@@ -50,4 +50,11 @@ pub trait RttEstimator: fmt::Debug + Send {
 
     /// The estimate from the samples so far; `None` before the first. It is read after each sample.
     fn estimate(&self) -> Option<Rtt>;
+
+    /// How many updates the estimate has had, if it may change less often than with each sample; a
+    /// first sample may count or not. `None`, the default, is for an estimator that updates with
+    /// each sample. [`RetransmissionTimer`](crate::RetransmissionTimer) follows the updates.
+    fn updates(&self) -> Option<u64> {
+        None
+    }
 }

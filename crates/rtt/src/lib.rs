@@ -8,7 +8,17 @@
 //! Numbers are [`PacketNumber`]s, which never wrap. QUIC's packet numbers are such numbers; SRT's
 //! ACK numbers and sequence numbers are expanded by [`PacketNumber::expand`].
 //!
-//! [`ClassicRtt`] is the estimator of the SRT draft, section 4.10.
+//! | estimator | updates | source |
+//! |---|---|---|
+//! | [`ClassicRtt`] | with each sample | the SRT draft, section 4.10; RFC 6298 |
+//! | [`Rfc9002Rtt`] | with each sample, less the peer's delay | RFC 9002 section 5 |
+//! | [`OnceStrictRtt`] | once in a round trip | the text "Update QUIC timers once per RTT", 2023 |
+//! | [`OncePublishedRtt`] | mostly with each sample | the code that gave the text's results |
+//! | [`AutocorrelationRtt`] | with each sample, the less the more it is like the one before | this project |
+//! | [`QuantileRtt`] | with each sample | this project |
+//!
+//! [`RetransmissionTimer`] makes of an estimate the time after which an acknowledgement is overdue,
+//! by one of four formulas ([`TimerRule`]).
 //!
 //! ```
 //! use std::time::Duration;
@@ -33,12 +43,28 @@
 
 #![forbid(unsafe_code)]
 
+mod adjust;
+mod autocorrelation;
 mod classic;
+mod epoch;
 mod estimate;
 mod estimator;
 mod number;
+mod once_published;
+mod once_strict;
+mod quantile;
+mod rfc9002;
+#[cfg(test)]
+mod testing;
+mod timer;
 
+pub use autocorrelation::AutocorrelationRtt;
 pub use classic::ClassicRtt;
 pub use estimate::Rtt;
 pub use estimator::{RttEstimator, RttSample};
 pub use number::PacketNumber;
+pub use once_published::OncePublishedRtt;
+pub use once_strict::OnceStrictRtt;
+pub use quantile::QuantileRtt;
+pub use rfc9002::Rfc9002Rtt;
+pub use timer::{RetransmissionTimer, TimerRule};
