@@ -77,7 +77,7 @@ fn dependencies() -> Outcome {
 }
 
 /// The crates that know neither clock nor socket.
-const CORE: [&str; 9] = [
+const CORE: [&str; 10] = [
     "punctual-units",
     "punctual-rtt",
     "punctual-wire",
@@ -87,6 +87,7 @@ const CORE: [&str; 9] = [
     "punctual-metrics",
     "punctual-sim",
     "punctual-probe",
+    "punctual-quic-model",
 ];
 
 const WASM: &str = "wasm32-unknown-unknown";

@@ -14,7 +14,7 @@
 //! | [`Rfc9002Rtt`] | with each sample, less the peer's delay | RFC 9002 section 5 |
 //! | [`OnceStrictRtt`] | once in a round trip | the text "Update QUIC timers once per RTT", 2023 |
 //! | [`OncePublishedRtt`] | mostly with each sample | the code that gave the text's results |
-//! | [`AutocorrelationRtt`] | with each sample, the less the more it is like the one before | this project |
+//! | [`AutocorrelationRtt`] | with each sample, less if it is like the one before | this project |
 //! | [`QuantileRtt`] | with each sample | this project |
 //!
 //! [`RetransmissionTimer`] makes of an estimate the time after which an acknowledgement is overdue,

@@ -26,6 +26,7 @@ const FINISHED: &[&str] = &[
     "crates/proto",
     "crates/punctual",
     "crates/quic",
+    "crates/quic-model",
     "crates/rtt",
     "crates/sim",
     "crates/stats",
