@@ -38,9 +38,10 @@ pub struct SenderConfig {
     /// declared lost where none is acknowledged, and with the other only losses of full packets
     /// count, of which the end of an object may not have enough.
     pub timeouts_reset_mtu: Option<u32>,
-    /// Packets of 200 bytes that the end of the handshake sends: 1, or 2 if the server acknowledges
-    /// the client's last packet before the request arrives, as in the published classic arm, whose
-    /// delay of acknowledgements was 1 ms there.
+    /// Packets of 200 bytes that the server sends at the end of the handshake: 1, or 2 in the
+    /// published classic arm. The second is an inference: the first burst of that arm has 24
+    /// packets instead of 25, and one packet more in the pacer's bucket explains it. Why the
+    /// earlier acknowledgements of that arm lead to it is not modelled.
     pub packets_after_handshake: u32,
 }
 
