@@ -26,5 +26,7 @@ const PLANS: &[(&str, &str)] = &[
     ("srt-retransmission", include_str!("../plans/srt-retransmission.toml")),
     ("srt-4g", include_str!("../plans/srt-4g.toml")),
     ("srt-over-quic", include_str!("../plans/srt-over-quic.toml")),
+    ("quic-once-per-rtt", include_str!("../plans/quic-once-per-rtt.toml")),
+    ("quic-timers", include_str!("../plans/quic-timers.toml")),
     ("retransmission-policies", include_str!("../plans/retransmission-policies.toml")),
 ];

@@ -59,8 +59,8 @@ impl Pacer {
             Pacing::Rate { rate, burst } => (rate, burst),
             // Few packets leave one by one, as acknowledgements come.
             Pacing::Window { .. } if window < 8 * mtu || smoothed <= Duration::from_micros(1) => {
-                self.capacity = nanos(smoothed.as_secs_f64());
                 self.packet = 1;
+                self.capacity = nanos(smoothed.as_secs_f64()).max(self.packet);
                 self.tokens = self.tokens.min(self.capacity);
                 return;
             }
@@ -203,6 +203,21 @@ mod tests {
             assert!(pacer.is_open(us(5)));
             pacer.sent(us(5));
         }
+    }
+
+    #[test]
+    fn a_path_without_any_delay_is_not_paced() {
+        let pace = Pace { smoothed: Duration::ZERO, ..pace(100_000) };
+        let mut pacer = Pacer::new(pace);
+        let mut now = us(0);
+        for _ in 0..100 {
+            if !pacer.is_open(now) {
+                now = pacer.opens(now);
+            }
+            assert!(pacer.is_open(now));
+            pacer.sent(now);
+        }
+        assert!(now < us(1_000), "{now}");
     }
 
     #[test]

@@ -140,8 +140,8 @@ fn newreno_and_cubic_are_met_within_5_percent_but_for_one_arm() {
     ] {
         check(&arm(control, name, timing, measured), 0.05, 0.2);
     }
-    // CUBIC with the published classic arm took 9.04 s: there the acknowledgements that left
-    // earlier spared it a loss of the start. The model's start loses the same packets in each arm.
+    // CUBIC with the published classic arm took 9.04 s. The start of its curve depends on which
+    // packets the first full queue drops, and the model does not send exactly the same ones.
     let published = arm(Control::Cubic, "", (Rfc9002, FourVariances), (9.04, 115.0));
     let outcome = run(&Scenario::mtu_drop(published.sender.without_retuned_acks()));
     assert!(seconds(&outcome) > 9.04 * 1.05, "the exception is none: correct this test");

@@ -48,10 +48,10 @@ pub(crate) struct RunArgs {
     /// A built-in plan's name, or a file
     #[arg(value_name = "PLAN")]
     pub(crate) plan: String,
-    /// The backends that run it: sim (virtual time), net (real sockets), external (other programs);
-    /// the results of several are beside each other
+    /// The backends that run it: sim (virtual time), net (real sockets), external (other programs),
+    /// quic-model (plans with [quic]); the results of several are beside each other
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
-    #[arg(value_parser = ["sim", "net", "external"], hide_possible_values = true)]
+    #[arg(value_parser = ["sim", "net", "external", "quic-model"], hide_possible_values = true)]
     pub(crate) backend: Vec<String>,
     /// Replace a value of the plan: latency=120ms, loss='["1%","2%"]', link.up.rate=10Mbps; may be
     /// given several times

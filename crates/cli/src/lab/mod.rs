@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use punctual_lab::backend::{Backend, External, Net, Sim};
+use punctual_lab::backend::{Backend, External, Net, QuicModel, Sim};
 use punctual_lab::plan::Plan;
 use punctual_lab::published;
 use punctual_lab::results::Results;
@@ -95,7 +95,7 @@ fn sweep(args: RunArgs, quiet: bool, stop: &AtomicBool) -> Result<(), Failure> {
     };
     let sweep =
         Sweep::new(plan, &adjustments).map_err(|error| Failure::usage(error.to_string()))?;
-    let mut backends: Vec<&dyn Backend> = vec![&Sim, &Net];
+    let mut backends: Vec<&dyn Backend> = vec![&Sim, &Net, &QuicModel];
     match &external {
         Ok(external) => backends.push(external),
         Err(message) if sweep.plan().run.backends.iter().any(|name| name == "external") => {

@@ -1,9 +1,11 @@
-//! The backends that run a plan: in virtual time, with real sockets, or with other programs.
+//! The backends that run a plan: in virtual time, with real sockets, with other programs, or over
+//! the model of QUIC.
 
 mod course;
 mod external;
 mod net;
 mod quic;
+mod quic_model;
 mod ramp;
 mod real;
 mod series;
@@ -11,6 +13,7 @@ mod sim;
 
 pub use external::External;
 pub use net::Net;
+pub use quic_model::QuicModel;
 pub use sim::Sim;
 
 use std::collections::BTreeMap;

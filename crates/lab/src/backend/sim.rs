@@ -11,10 +11,10 @@ use punctual_sim::{
 };
 
 use crate::backend::course::of_the_course;
-use crate::backend::quic;
 use crate::backend::ramp::usable;
 use crate::backend::series::{Sample, series};
 use crate::backend::{Backend, Outcome};
+use crate::backend::{quic, quic_model};
 use crate::results::{NamedNumber, link, quantiles, report, statistics, traffic};
 use crate::run::{Carriage, CrossTraffic, HostOptions, RunSpec, Setup, TrafficKind, Transport};
 
@@ -28,6 +28,7 @@ impl Backend for Sim {
     }
 
     fn run(&self, spec: &RunSpec) -> Result<Outcome, String> {
+        quic_model::refuse(spec)?;
         quic::check(&spec.setup)?;
         run(&spec.setup).map_err(|error| error.to_string())
     }

@@ -31,6 +31,8 @@ pub struct Figure {
     pub filters: Vec<Filter>,
     /// Names of references to lay beside.
     pub references: Vec<String>,
+    /// Metrics or columns of the first run, in seconds, that mark events on an axis of time.
+    pub marks: Vec<String>,
     pub(crate) place: Place,
     pub(crate) x_place: Place,
     pub(crate) y_place: Place,
@@ -147,6 +149,7 @@ impl Figure {
             "by",
             "where",
             "reference",
+            "marks",
         ];
         table.only("[[figure]]", KEYS)?;
         let name = table.required("a figure", "name")?;
@@ -173,6 +176,7 @@ impl Figure {
             by: table.texts("by")?,
             filters: Filter::read_all(table)?,
             references: table.texts("reference")?,
+            marks: table.texts("marks")?,
             place: table.place.clone(),
             x_place: table.place_of("x"),
             y_place: table.place_of("y"),

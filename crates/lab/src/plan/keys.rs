@@ -6,7 +6,7 @@ use punctual_uri::{did_you_mean, set_option};
 use crate::plan::value::Measure;
 
 /// The tables whose keys are parameters of a run.
-pub(crate) const SECTIONS: [&str; 5] = ["stream", "link", "hosts", "options", "traffic"];
+pub(crate) const SECTIONS: [&str; 6] = ["stream", "link", "hosts", "options", "traffic", "quic"];
 
 pub(crate) const STREAM: &[&str] = &[
     "transport",
@@ -28,6 +28,22 @@ pub(crate) const HOSTS: &[&str] = &["lateness", "drift", "offset"];
 pub(crate) const TRAFFIC: &[&str] =
     &["kind", "rate", "packet", "on", "off", "start", "duration", "way"];
 
+/// Keys of a transfer over the model of QUIC.
+pub(crate) const QUIC: &[&str] = &[
+    "object",
+    "control",
+    "estimator",
+    "timer",
+    "detection",
+    "acks",
+    "ackdelay",
+    "mtudrop",
+    "mtuto",
+    "mtureset",
+    "probes",
+    "losttail",
+];
+
 /// Keys whose values are names or special forms, never expressions.
 const TEXTUAL: &[&str] = &[
     "transport",
@@ -41,6 +57,11 @@ const TEXTUAL: &[&str] = &[
     "way",
     "burst-loss",
     "minversion",
+    "control",
+    "estimator",
+    "timer",
+    "detection",
+    "probes",
 ];
 
 /// Keys whose list is one value: each of its texts counts.
@@ -59,6 +80,7 @@ pub(crate) fn check(key: &str) -> Result<(), String> {
         "link" => link(),
         "hosts" => HOSTS.to_vec(),
         "traffic" => TRAFFIC.to_vec(),
+        "quic" => QUIC.to_vec(),
         "options" => return check_option(name),
         _ => return Err(format!("unknown table `{section}`{}", did_you_mean(section, SECTIONS))),
     };
@@ -94,13 +116,14 @@ pub(crate) fn measure(key: &str) -> Option<Measure> {
     let name = name(key);
     match (section, name) {
         ("stream" | "traffic", "duration" | "every" | "on" | "off" | "start")
-        | ("link", "event") => Some(Measure::SECONDS),
+        | ("link", "event")
+        | ("quic", "mtudrop") => Some(Measure::SECONDS),
         ("stream" | "traffic" | "link", "bitrate" | "by" | "rate") => {
             Some(Measure::BITS_PER_SECOND)
         }
-        ("link", "rtt" | "delay" | "stall" | "outage") | ("hosts", "lateness" | "offset") => {
-            Some(Measure::MILLISECONDS)
-        }
+        ("link", "rtt" | "delay" | "stall" | "outage")
+        | ("hosts", "lateness" | "offset")
+        | ("quic", "ackdelay") => Some(Measure::MILLISECONDS),
         ("link", "loss" | "duplicate" | "corrupt") => Some(Measure::SHARE),
         ("options", _) => option_measure(name),
         _ => None,
@@ -150,7 +173,7 @@ pub(crate) fn full(name: &str) -> Result<String, String> {
             return Ok(key);
         }
     }
-    let all = [STREAM, &link(), HOSTS].concat();
+    let all = [STREAM, &link(), HOSTS, QUIC].concat();
     let suggestion = did_you_mean(name, all.iter().copied().chain(OPTIONS.iter().copied()));
     Err(format!("unknown parameter `{name}`{suggestion}"))
 }

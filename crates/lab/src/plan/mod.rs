@@ -330,6 +330,7 @@ const TABLES: &[&str] = &[
     "hosts",
     "options",
     "traffic",
+    "quic",
     "together",
     "exclude",
     "experiment",

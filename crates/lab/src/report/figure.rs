@@ -1,6 +1,6 @@
 //! Figures: lines of points become charts.
 
-use punctual_figures::{Axis, Chart, Point, Series, Style};
+use punctual_figures::{Axis, Chart, Marker, Point, Series, Style};
 
 use super::words;
 use crate::plan::{Figure, Horizontal};
@@ -18,6 +18,7 @@ pub(super) fn chart(results: &Results, figure: &Figure, drawing: &Drawing) -> Op
     };
     let several = panels.len() > 1;
     let mut chart: Option<Chart> = None;
+    let mut labels_events = true;
     for (label, unit, lines) in panels {
         let label = match (several, figure.y_title.as_str()) {
             (false, title) if !title.is_empty() => words::capital(title),
@@ -36,7 +37,13 @@ pub(super) fn chart(results: &Results, figure: &Figure, drawing: &Drawing) -> Op
                 chart.quotation(figure.published.clone())
             }
         };
-        chart = Some(with.all_series(series(results, figure, drawing, &lines, factor)));
+        let with = with.all_series(series(results, figure, drawing, &lines, factor));
+        // The panels below have the same axis; one label of each event is enough.
+        let is_first = std::mem::take(&mut labels_events);
+        let marked = drawing.marks.iter().fold(with, |chart, (at, label)| {
+            chart.marker(Marker::vertical(*at, if is_first { label.as_str() } else { "" }))
+        });
+        chart = Some(marked);
     }
     chart
 }

@@ -17,13 +17,18 @@ pub(super) fn backend(name: &str) -> &str {
         "sim" => "Punctual in virtual time (sim)",
         "net" => "Punctual on real sockets (net)",
         "external" => "other programs (external)",
+        "quic-model" => "a model of QUIC in virtual time (quic-model)",
         other => other,
     }
 }
 
 /// A short name of a backend, for a column title.
 pub(super) fn short_backend<'a>(results: &Results, name: &'a str) -> &'a str {
-    if results.meta.backends.len() < 2 && name != "external" { "Punctual" } else { name }
+    match name {
+        "quic-model" if results.meta.backends.len() < 2 => "our model",
+        name if results.meta.backends.len() < 2 && name != "external" => "Punctual",
+        name => name,
+    }
 }
 
 /// The title of a metric or a column.
@@ -137,4 +142,11 @@ const NAMES: &[(&str, &str, bool)] = &[
     ("usLatencyMax", "latency, greatest", false),
     ("usJitter", "jitter", false),
     ("usDelayFactor", "TS-DF", false),
+    ("msLatest", "latest sample", false),
+    ("msSmoothed", "smoothed RTT", false),
+    ("msDeviation", "deviation", false),
+    ("msTimer", "retransmission timer", false),
+    ("byteWindow", "congestion window", false),
+    ("byteInFlight", "in flight", false),
+    ("byteMtu", "size of packets", false),
 ];

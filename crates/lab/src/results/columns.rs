@@ -8,6 +8,8 @@ use punctual_metrics::{Quantiles, Report};
 use punctual_netem::LinkStatistics;
 use punctual_sim::TrafficStatistics;
 
+use super::quic_model::quic_model;
+
 /// A column of results that runs fill, and its number in one of them.
 pub type NamedNumber = (String, f64);
 
@@ -252,6 +254,7 @@ pub fn result_columns() -> Vec<String> {
     columns.extend(names(link("up", &LinkStatistics::default())));
     columns.extend(names(link("down", &LinkStatistics::default())));
     columns.extend(names(traffic(&TrafficStatistics::default(), Duration::ZERO)));
+    columns.extend(names(quic_model(None)));
     columns.extend(names(lateness("up", &Quantiles::default())));
     columns.extend(names(lateness("down", &Quantiles::default())));
     columns

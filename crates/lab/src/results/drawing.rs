@@ -17,6 +17,8 @@ pub struct Drawing {
     pub y: Axis,
     /// Ours, then the references'.
     pub lines: Vec<Line>,
+    /// Events on an axis of time: when, in seconds, and which.
+    pub marks: Vec<(f64, String)>,
     /// Lines that could not be drawn, and why.
     pub problems: Vec<String>,
 }
@@ -67,6 +69,7 @@ impl Results {
             x: self.x_axis(figure),
             y: self.y_axis(figure),
             lines: Vec::new(),
+            marks: Vec::new(),
             problems: Vec::new(),
         };
         match &figure.x {
@@ -270,9 +273,19 @@ impl Results {
                 }
             }
         }
-        if rows.is_empty() {
-            drawing.problems.push("no run is to be seen".to_owned());
+        match rows.first() {
+            None => drawing.problems.push("no run is to be seen".to_owned()),
+            Some(first) => drawing.marks = self.marks(figure, *first),
         }
+    }
+
+    /// The events of a run that a figure marks.
+    fn marks(&self, figure: &Figure, row: usize) -> Vec<(f64, String)> {
+        let mark = |name: &String| {
+            let estimate = self.estimate(&[row], name)?;
+            Some((estimate.value, self.title_of(name)))
+        };
+        figure.marks.iter().filter_map(mark).collect()
     }
 
     fn series_points(&self, series: &Sheet, name: &str) -> Option<Vec<Point>> {

@@ -11,6 +11,7 @@ mod meta;
 mod names;
 #[cfg(feature = "parquet")]
 mod parquet_file;
+mod quic_model;
 mod reference;
 mod sheet;
 mod tabulation;
@@ -34,6 +35,7 @@ pub(crate) use columns::{
 pub(crate) use folder::Folder;
 pub(crate) use layout::Layout;
 pub(crate) use names::KnownNames;
+pub(crate) use quic_model::{quic_model, quic_state};
 pub(crate) use sheet::csv_line;
 
 /// The results of a plan, with the plan.

@@ -12,7 +12,7 @@ use crate::plan::{
     Condition, Figure, Filter, Grouping, Horizontal, Metric, Plan, PlanError, Reference, keys,
 };
 use crate::results::layout::LABELS;
-use crate::results::{Layout, full_name, report, statistics};
+use crate::results::{Layout, full_name, quic_state, report, statistics};
 
 /// Every name that the results of a plan know.
 #[derive(Debug)]
@@ -33,6 +33,7 @@ impl<'a> KnownNames<'a> {
             report(&Report::default()),
             statistics("sender", &[]),
             statistics("receiver", &[]),
+            quic_state(None),
         ];
         let series = numbers.concat().into_iter().map(|(name, _)| name).collect();
         Self { whole, layout, columns: layout.columns(), series }
@@ -70,6 +71,9 @@ impl<'a> KnownNames<'a> {
                 Horizontal::Time => self.find_in_series(y),
             };
             found.map_err(|problem| figure.y_place.error(problem))?;
+        }
+        for mark in &figure.marks {
+            self.find(mark).map_err(|problem| figure.place.error(problem))?;
         }
         figure.filters.iter().try_for_each(|filter| self.check_bounds(filter))
     }

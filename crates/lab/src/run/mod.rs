@@ -1,9 +1,11 @@
 //! Runs of a plan: which there are, and what each is.
 
+mod quic_model;
 mod setup;
 mod spec;
 mod transport;
 
+pub use quic_model::QuicTransfer;
 pub use setup::{CrossTraffic, HostOptions, Ramp, Setup, TrafficKind};
 pub use spec::{RunSpec, Selection, Shard, runs};
 pub use transport::{Carriage, QuicCongestion, Transport};

@@ -7,6 +7,7 @@ use punctual_netem::{PathProfile, Trace, presets};
 use punctual_units::Bitrate;
 use punctual_uri::{did_you_mean, set_option};
 
+use super::quic_model::QuicTransfer;
 use super::transport::{Carriage, QuicCongestion, Transport};
 use crate::plan::{Experiment, Plan, PlanError, Quantity, Value, Values, keys};
 
@@ -38,6 +39,9 @@ pub struct Setup {
     pub hosts: [HostOptions; 2],
     /// Other traffic on the links. Only `sim` has that.
     pub traffic: Option<CrossTraffic>,
+    /// The transfer over the model of QUIC, which then is all of the run: nothing is streamed. Only
+    /// `quic-model` runs it.
+    pub quic: Option<QuicTransfer>,
     /// Where the run's chance comes from.
     pub seed: u64,
     /// Period of the time series; `None` for none.
@@ -129,12 +133,18 @@ impl Setup {
             return Err(given.error("stream.payload", message));
         }
         let streams = given.count("stream.streams")?.unwrap_or(1);
+        let quic = QuicTransfer::read(&given)?;
+        let (bitrate, duration) = (given.rate("stream.bitrate")?, given.time("stream.duration")?);
+        // A transfer has neither of them; its duration is a limit.
+        let is_transfer = quic.is_some();
+        let bitrate = bitrate.or(is_transfer.then_some(Bitrate::ZERO));
+        let duration = duration.or(is_transfer.then_some(TRANSFER_LIMIT));
         Ok(Self {
             transport,
-            bitrate: given.rate("stream.bitrate")?.ok_or_else(|| given.missing("bitrate"))?,
+            bitrate: bitrate.ok_or_else(|| given.missing("bitrate"))?,
             ramp,
             payload,
-            duration: given.time("stream.duration")?.ok_or_else(|| given.missing("duration"))?,
+            duration: duration.ok_or_else(|| given.missing("duration"))?,
             streams: usize::try_from(streams)
                 .ok()
                 .filter(|n| (1..=10_000).contains(n))
@@ -145,6 +155,7 @@ impl Setup {
             written_options,
             hosts: [given.host("sender")?, given.host("receiver")?],
             traffic: given.traffic()?,
+            quic,
             seed,
             series: plan.run.series,
             captures: plan.run.captures,
@@ -163,7 +174,7 @@ impl Setup {
 }
 
 /// The values of a run, and their places in the plan.
-struct Given<'a> {
+pub(super) struct Given<'a> {
     plan: &'a Plan,
     experiment: &'a Experiment,
     values: &'a Values,
@@ -174,8 +185,18 @@ impl Given<'_> {
         self.values.iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
+    /// Whether a key begins so.
+    pub(super) fn has_any(&self, start: &str) -> bool {
+        self.values.iter().any(|(key, _)| key.starts_with(start))
+    }
+
+    /// A value as text.
+    pub(super) fn text(&self, key: &str) -> Option<String> {
+        self.get(key).map(Value::to_string)
+    }
+
     /// An error about a key.
-    fn error(&self, key: &str, message: impl Into<String>) -> PlanError {
+    pub(super) fn error(&self, key: &str, message: impl Into<String>) -> PlanError {
         let parameters = &self.experiment.grid.parameters;
         match parameters.iter().find(|parameter| parameter.key == key) {
             Some(parameter) => parameter.place.error(message),
@@ -207,7 +228,7 @@ impl Given<'_> {
         })
     }
 
-    fn time(&self, key: &str) -> Result<Option<Duration>, PlanError> {
+    pub(super) fn time(&self, key: &str) -> Result<Option<Duration>, PlanError> {
         self.quantity(key, "a time, such as `120s`", Quantity::time)
     }
 
@@ -215,13 +236,13 @@ impl Given<'_> {
         self.quantity(key, "a bit rate, such as `5Mbps`", Quantity::rate)
     }
 
-    fn count(&self, key: &str) -> Result<Option<u64>, PlanError> {
+    pub(super) fn count(&self, key: &str) -> Result<Option<u64>, PlanError> {
         let read = |quantity: &Quantity| quantity.count().or_else(|| quantity.bytes());
         self.quantity(key, "a whole number", read)
     }
 
     /// One of several words.
-    fn word(&self, key: &str, words: &[&str]) -> Result<Option<String>, PlanError> {
+    pub(super) fn word(&self, key: &str, words: &[&str]) -> Result<Option<String>, PlanError> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let text = value.to_string();
         if words.contains(&text.as_str()) {
@@ -437,6 +458,9 @@ fn forms(name: &str) -> String {
 
 /// Keys of a link that its text form does not have.
 const OURS: [&str; 5] = ["preset", "event", "stall", "outage", "trace"];
+
+/// The time after which a transfer over the model of QUIC ends in any case.
+const TRANSFER_LIMIT: Duration = Duration::from_secs(120);
 
 /// Seven MPEG-TS packets.
 const DEFAULT_PAYLOAD: u64 = 1_316;
