@@ -458,9 +458,12 @@ impl SendHalf {
             if reliable {
                 self.announce_dropped(now, rtt);
             }
-            let first = match self.mode.recovery {
-                LossRecovery::Timeout => self.flow.acknowledged(),
-                _ => self.buffer.tail_of_flight(TAIL_PROBES),
+            // A peer that has not reported its losses after the first timeout may never do so, for
+            // example while it hopes for its packet filter. A file must not wait for ever.
+            let all = self.mode.recovery == LossRecovery::Timeout || reliable && !is_first;
+            let first = match all {
+                true => self.flow.acknowledged(),
+                false => self.buffer.tail_of_flight(TAIL_PROBES),
             };
             self.report_lost(now, first, last, rtt);
             self.timer.probe(first, last);
