@@ -185,7 +185,7 @@ pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
         "time from when a byte of a stream should arrive to its use; nothing is dropped for it; the larger value of both ends applies; 0: none"
         => |config| Some(config.playout().into()),
         |config, value| value.milliseconds().map(|time| config.with_playout(time));
-    "glitchtarget" None, Seconds ["s"] "1 s to 3650 days", "86400", Sender, BeforeConnecting:
+    "glitchtarget" None, Seconds ["s"] "1 to 315360000 s", "86400", Sender, BeforeConnecting:
         "for playout: mean time between two glitches, which determines the copies of last retransmissions"
         => |config| Some(config.glitch_target().into()),
         |config, value| value.seconds().map(|time| config.with_glitch_target(time));

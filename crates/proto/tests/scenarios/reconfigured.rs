@@ -3,8 +3,8 @@
 
 use punctual_netem::{LinkConfig, Reorder};
 use punctual_proto::{
-    BufferSize, Config, MaxBandwidth, OptionPhase, RetransmitAlgorithm, RetransmitBandwidth,
-    SendOptions,
+    BufferSize, Config, MaxBandwidth, OptionPhase, RatePolicy, RetransmitAlgorithm,
+    RetransmitBandwidth, SendOptions,
 };
 use punctual_units::Bitrate;
 
@@ -218,9 +218,38 @@ fn options_that_the_handshake_settled_are_refused_without_a_change() {
     assert!(sent_in_a_second(&mut pair) > 980, "the limit was not taken either");
 }
 
+#[test]
+fn new_rates_of_control_by_delay_limit_a_running_stream() {
+    let mut pair = connected(&Config::file(), link());
+    let mut data = vec![3; 30_000_000].into();
+    let sent_in_a_second = |pair: &mut Pair, data: &mut bytes::Bytes| {
+        let before = pair.statistics(Side::Caller).packets_sent;
+        for _ in 0..1_000 {
+            let _ = pair.write(Side::Caller, data);
+            pair.run_for(MS(1));
+        }
+        pair.statistics(Side::Caller).packets_sent - before
+    };
+    change(&mut pair, |config| config.with_target_rate(MBPS(6)));
+    sent_in_a_second(&mut pair, &mut data);
+    let limited = sent_in_a_second(&mut pair, &mut data);
+    assert!((485..=515).contains(&limited), "500 packets of 1500 bytes: {limited}");
+    change(&mut pair, |config| {
+        config.with_target_rate(MBPS(24)).with_rate_policy(RatePolicy::Fixed)
+    });
+    let fixed = sent_in_a_second(&mut pair, &mut data);
+    assert!((1_900..=2_060).contains(&fixed), "2000 packets at once: {fixed}");
+    change(&mut pair, |config| config.with_target_rate(MBPS(6)).with_min_rate(MBPS(5)));
+    let above = |config: Config| Ok(config.with_min_rate(MBPS(7)));
+    let error = pair.configure(Side::Caller, above).unwrap_err().to_string();
+    assert_eq!(error, "minrate is 7 Mb/s; it must be at most the target rate, targetrate");
+    let queue = |config: Config| config.with_queue_target(MS(30));
+    pair.configure(Side::Caller, queue).expect("it can be changed");
+}
+
 /// Each of these options has a test above.
 #[test]
-fn the_changeable_options_are_those_of_libsrt() {
+fn the_changeable_options_are_those_of_libsrt_and_of_the_rate() {
     let options = punctual_proto::CONNECTION_OPTIONS.iter().map(|option| option.info);
     let changeable = options.filter(|info| info.phase == OptionPhase::AnyTime);
     let mut names: Vec<_> = changeable.map(|info| info.name).collect();
@@ -235,8 +264,12 @@ fn the_changeable_options_are_those_of_libsrt() {
             "maxbw",
             "maxrexmitbw",
             "mininputbw",
+            "minrate",
             "oheadbw",
-            "snddropdelay"
+            "policy",
+            "queuetarget",
+            "snddropdelay",
+            "targetrate"
         ]
     );
 }
