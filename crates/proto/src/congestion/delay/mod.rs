@@ -4,6 +4,7 @@ mod arrival_rate;
 mod competing;
 mod drain;
 mod growth;
+mod longer_path;
 mod pipe;
 mod queue;
 mod rivals;
@@ -21,7 +22,7 @@ use self::drain::Drain;
 use self::growth::Growth;
 use self::pipe::Pipe;
 use self::queue::QueueDelay;
-use self::rivals::{PathView, Rivals, TEST_WINDOW};
+use self::rivals::{LONG, PathView, Rivals, TEST_WINDOW};
 use self::solo::Solo;
 use self::start::SlowStart;
 use super::{CongestionControl, PathState};
@@ -304,7 +305,8 @@ impl CongestionControl for DelayControl {
     }
 
     fn round_trip(&mut self, now: Instant, path: &PathState) {
-        self.queue.sample(now, path.latest_rtt, path.base_rtt);
+        let long = self.limits.queue_target(path.base_rtt).mul_f64(LONG);
+        self.queue.sample(now, path.latest_rtt, path.base_rtt, long);
     }
 
     fn lost(&mut self, now: Instant, _first: SeqNo, path: &PathState) {

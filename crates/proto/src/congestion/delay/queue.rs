@@ -3,6 +3,8 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
+use super::longer_path::LongerPath;
+
 /// The queueing delay of the path: the least of the latest round trips, less the least round trip
 /// of all (RFC 6817 section 4.2: the current delay and the base delay).
 #[derive(Debug, Default)]
@@ -11,6 +13,7 @@ pub(super) struct QueueDelay {
     latest: VecDeque<(Instant, Duration)>,
     current: Duration,
     base: Duration,
+    longer_path: LongerPath,
 }
 
 /// The time over which the least round trip is the current one: a few samples, which come every
@@ -20,8 +23,9 @@ const WINDOW: Duration = Duration::from_millis(45);
 const SAMPLES: usize = 64;
 
 impl QueueDelay {
-    /// A round trip was reported; `base` is the least of all.
-    pub(super) fn sample(&mut self, now: Instant, rtt: Duration, base: Duration) {
+    /// A round trip was reported; `base` is the least of all, and the sender alone causes no
+    /// queueing delay beyond `long`.
+    pub(super) fn sample(&mut self, now: Instant, rtt: Duration, base: Duration, long: Duration) {
         while self.latest.front().is_some_and(|&(at, _)| at + WINDOW < now)
             || self.latest.len() == SAMPLES
         {
@@ -29,7 +33,7 @@ impl QueueDelay {
         }
         self.latest.push_back((now, rtt));
         self.current = self.latest.iter().map(|&(_, rtt)| rtt).min().unwrap_or(rtt);
-        self.base = base;
+        self.base = self.longer_path.follow(now, self.current, base, long);
     }
 
     /// The round trip without a queue; zero before the first sample.
@@ -64,11 +68,11 @@ mod tests {
         let mut queue = QueueDelay::default();
         assert!(!queue.is_known());
         for n in 0..20 {
-            queue.sample(Instant::from_millis(10 * n), MS(50 + n % 4 * 10), MS(50));
+            queue.sample(Instant::from_millis(10 * n), MS(50 + n % 4 * 10), MS(50), MS(8));
         }
         assert_eq!((queue.delay(), queue.base()), (MS(0), MS(50)));
         for n in 20..40 {
-            queue.sample(Instant::from_millis(10 * n), MS(70 + n % 4 * 10), MS(50));
+            queue.sample(Instant::from_millis(10 * n), MS(70 + n % 4 * 10), MS(50), MS(8));
         }
         assert_eq!((queue.delay(), queue.round_trip()), (MS(20), MS(70)));
     }
