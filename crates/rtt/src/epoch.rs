@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::estimate::Rtt;
 use crate::number::PacketNumber;
 
 /// A measurement epoch: it begins with the next packet to be sent, and ends when that packet or a
@@ -61,6 +62,11 @@ impl Epoch {
 }
 
 impl Summary {
+    /// The estimate after the epoch; it was `before`.
+    pub(crate) fn update(&self, before: Rtt) -> Rtt {
+        before.updated(self.mean, self.deviation(before.smoothed))
+    }
+
     /// The greatest deviation of one of the samples from `smoothed`.
     pub(crate) fn deviation(&self, smoothed: Duration) -> Duration {
         self.greatest.abs_diff(smoothed).max(self.least.abs_diff(smoothed))

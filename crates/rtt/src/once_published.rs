@@ -68,8 +68,7 @@ impl RttEstimator for OncePublishedRtt {
         let follows_closely = sample.now.saturating_since(*began) < adjusted / 4;
         if period.ends_with(self.highest_acknowledged) || follows_closely {
             if let Some(samples) = period.summary() {
-                let deviation = samples.deviation(before.smoothed);
-                self.estimate = Some(before.updated(samples.mean, deviation));
+                self.estimate = Some(samples.update(before));
                 self.updates += 1;
             }
             self.period = Some((Epoch::beginning(self.next), sample.now));

@@ -57,8 +57,7 @@ impl RttEstimator for OnceStrictRtt {
         epoch.count(adjusted);
         if epoch.ends_with(sample.number) {
             if let Some(samples) = epoch.summary() {
-                let deviation = samples.deviation(before.smoothed);
-                self.estimate = Some(before.updated(samples.mean, deviation));
+                self.estimate = Some(samples.update(before));
                 self.updates += 1;
             }
             self.epoch = Some(Epoch::beginning(self.next));

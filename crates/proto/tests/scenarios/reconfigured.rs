@@ -51,6 +51,16 @@ fn assert_rate(packets: u64, rate: Bitrate) {
     assert!(range.contains(&packets), "{packets} packets instead of {expected}");
 }
 
+/// The packets that a running transfer of `data` sends in a second.
+fn written_in_a_second(pair: &mut Pair, data: &mut bytes::Bytes) -> u64 {
+    let before = pair.statistics(Side::Caller).packets_sent;
+    for _ in 0..1_000 {
+        let _ = pair.write(Side::Caller, data);
+        pair.run_for(MS(1));
+    }
+    pair.statistics(Side::Caller).packets_sent - before
+}
+
 #[test]
 fn a_new_maximum_bandwidth_limits_a_running_stream() {
     let mut pair = connected(&keeping_everything(), link());
@@ -185,20 +195,12 @@ fn a_new_reorder_tolerance_holds_naks_back() {
 fn a_new_maximum_bandwidth_limits_a_running_file_transfer() {
     let mut pair = connected(&Config::file(), link());
     let mut data = vec![3; 8_000_000].into();
-    let sent_in_a_second = |pair: &mut Pair, data: &mut bytes::Bytes| {
-        let before = pair.statistics(Side::Caller).packets_sent;
-        for _ in 0..1_000 {
-            let _ = pair.write(Side::Caller, data);
-            pair.run_for(MS(1));
-        }
-        pair.statistics(Side::Caller).packets_sent - before
-    };
     change(&mut pair, |config| config.with_max_bandwidth(MaxBandwidth::Absolute(MBPS(6))));
-    sent_in_a_second(&mut pair, &mut data);
-    let limited = sent_in_a_second(&mut pair, &mut data);
+    written_in_a_second(&mut pair, &mut data);
+    let limited = written_in_a_second(&mut pair, &mut data);
     assert!((485..=515).contains(&limited), "500 packets of 1500 bytes: {limited}");
     change(&mut pair, |config| config.with_max_bandwidth(MaxBandwidth::Unlimited));
-    assert!(sent_in_a_second(&mut pair, &mut data) > 1_000);
+    assert!(written_in_a_second(&mut pair, &mut data) > 1_000);
 }
 
 #[test]
@@ -222,22 +224,14 @@ fn options_that_the_handshake_settled_are_refused_without_a_change() {
 fn new_rates_of_control_by_delay_limit_a_running_stream() {
     let mut pair = connected(&Config::file(), link());
     let mut data = vec![3; 30_000_000].into();
-    let sent_in_a_second = |pair: &mut Pair, data: &mut bytes::Bytes| {
-        let before = pair.statistics(Side::Caller).packets_sent;
-        for _ in 0..1_000 {
-            let _ = pair.write(Side::Caller, data);
-            pair.run_for(MS(1));
-        }
-        pair.statistics(Side::Caller).packets_sent - before
-    };
     change(&mut pair, |config| config.with_target_rate(MBPS(6)));
-    sent_in_a_second(&mut pair, &mut data);
-    let limited = sent_in_a_second(&mut pair, &mut data);
+    written_in_a_second(&mut pair, &mut data);
+    let limited = written_in_a_second(&mut pair, &mut data);
     assert!((485..=515).contains(&limited), "500 packets of 1500 bytes: {limited}");
     change(&mut pair, |config| {
         config.with_target_rate(MBPS(24)).with_rate_policy(RatePolicy::Fixed)
     });
-    let fixed = sent_in_a_second(&mut pair, &mut data);
+    let fixed = written_in_a_second(&mut pair, &mut data);
     assert!((1_900..=2_060).contains(&fixed), "2000 packets at once: {fixed}");
     change(&mut pair, |config| config.with_target_rate(MBPS(6)).with_min_rate(MBPS(5)));
     let above = |config: Config| Ok(config.with_min_rate(MBPS(7)));

@@ -4,6 +4,7 @@ mod arrival_rate;
 mod competing;
 mod drain;
 mod growth;
+mod limits;
 mod longer_path;
 mod pipe;
 mod queue;
@@ -20,13 +21,14 @@ use self::arrival_rate::ArrivalRate;
 use self::competing::Competing;
 use self::drain::Drain;
 use self::growth::Growth;
+use self::limits::Limits;
 use self::pipe::Pipe;
 use self::queue::QueueDelay;
 use self::rivals::{LONG, PathView, Rivals, TEST_WINDOW};
 use self::solo::Solo;
 use self::start::SlowStart;
 use super::{CongestionControl, PathState};
-use crate::config::{Config, MaxBandwidth, RatePolicy};
+use crate::config::{Config, RatePolicy};
 use crate::connection::recv::ack::ACK_PERIOD;
 use crate::wake_up::WakeUp;
 
@@ -55,21 +57,8 @@ pub(crate) struct DelayControl {
     longest_rtt: Duration,
     last_report: Option<Instant>,
     last_sent: Instant,
-    /// The most packets in the network since the last report.
-    peak: u64,
     /// The last loss that lowered the window.
     last_decrease: Option<Instant>,
-}
-
-/// The limits of the rate.
-#[derive(Clone, Copy, Debug)]
-struct Limits {
-    policy: RatePolicy,
-    /// The highest rate; `None` for that of the path.
-    target: Option<Bitrate>,
-    least: Bitrate,
-    /// The target of the queueing delay; `None` for one that depends on the round trip.
-    queue: Option<Duration>,
 }
 
 #[derive(Debug)]
@@ -106,8 +95,6 @@ const SILENCE: Duration = Duration::from_millis(500);
 const PROBE: Duration = Duration::from_millis(100);
 /// A loss lowers the window if the queueing delay exceeds this share of the greatest one.
 const FULL_QUEUE: f64 = 0.6;
-/// The share of the target delay that the policy `low` uses.
-const LOW: u32 = 4;
 
 impl DelayControl {
     /// For packets of `packet_size` bytes, headers included.
@@ -127,7 +114,6 @@ impl DelayControl {
             longest_rtt: Duration::from_secs(1),
             last_report: None,
             last_sent: Instant::ORIGIN,
-            peak: 0,
             last_decrease: None,
         }
     }
@@ -153,9 +139,8 @@ impl DelayControl {
         let solo = self.solo();
         let path = self.path_view();
         let rtt = path.base + path.queue;
-        let is_used = self.peak as f64 >= USED * self.window;
+        let is_used = self.pipe.take_most() as f64 >= USED * self.window;
         let is_exceeded = self.pipe.packets() as f64 > self.window + self.unreported();
-        self.peak = self.pipe.packets();
         match &mut self.phase {
             Phase::Start(start) => {
                 if start.ends(now, path.base, path.queue, path.rate, is_used) {
@@ -175,7 +160,8 @@ impl DelayControl {
                 let next = solo.follow(self.window, elapsed, path.base, path.queue, own);
                 // While more packets are in the network than the window holds, the queue that is
                 // reported is older than the window.
-                if if next > self.window { is_used } else { !is_exceeded } {
+                let may_follow = if next > self.window { is_used } else { !is_exceeded };
+                if may_follow {
                     self.window = next;
                 }
                 self.largest_window = self.largest_window.max(self.window);
@@ -281,7 +267,6 @@ impl CongestionControl for DelayControl {
     fn sent(&mut self, now: Instant) {
         self.pipe.sent(now);
         self.last_sent = now;
-        self.peak = self.peak.max(self.pipe.packets());
     }
 
     fn acknowledged(&mut self, now: Instant, _packets: u32, path: &PathState) {
@@ -327,54 +312,6 @@ impl CongestionControl for DelayControl {
 
     fn configured(&mut self, config: &Config) {
         self.limits = Limits::new(config);
-    }
-}
-
-impl Limits {
-    fn new(config: &Config) -> Self {
-        let target = Some(config.target_rate()).filter(|&rate| rate != Bitrate::ZERO);
-        let target = match config.max_bandwidth() {
-            MaxBandwidth::Absolute(most) => Some(target.map_or(most, |target| target.min(most))),
-            MaxBandwidth::Unlimited | MaxBandwidth::Relative => target,
-        };
-        Self {
-            // Without a rate there is nothing to hold.
-            policy: match (config.rate_policy(), target) {
-                (RatePolicy::Fixed, None) => RatePolicy::Fair,
-                (policy, _) => policy,
-            },
-            target,
-            least: config.min_rate(),
-            queue: Some(config.queue_target()).filter(|queue| !queue.is_zero()),
-        }
-    }
-
-    /// The number of shares of a link beside others.
-    const fn shares(&self) -> f64 {
-        match self.policy {
-            RatePolicy::High => 2.0,
-            RatePolicy::Fixed | RatePolicy::Fair | RatePolicy::Low => 1.0,
-        }
-    }
-
-    /// Whether the sender takes its share beside others that fill the queue.
-    const fn competes(&self) -> bool {
-        !matches!(self.policy, RatePolicy::Low)
-    }
-
-    fn queue_target(&self, base: Duration) -> Duration {
-        let target = self.queue.unwrap_or_else(|| {
-            (base / 8).clamp(Duration::from_millis(5), Duration::from_millis(25))
-        });
-        if self.policy == RatePolicy::Low { target / LOW } else { target }
-    }
-
-    fn clamp(&self, rate: Bitrate) -> Bitrate {
-        let target = self.target.unwrap_or(Bitrate::from_bits_per_sec(u64::MAX));
-        match self.policy {
-            RatePolicy::Fixed => target,
-            _ => rate.max(self.least).min(target),
-        }
     }
 }
 

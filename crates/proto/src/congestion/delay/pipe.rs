@@ -19,6 +19,8 @@ pub(super) struct Pipe {
     arrived: u64,
     /// The packets that left the network otherwise.
     gone: u64,
+    /// The most packets in the network since [`take_most`](Self::take_most).
+    most: u64,
     /// Instants, and the number of packets that had been sent before; at most one each millisecond.
     history: VecDeque<(Instant, u64)>,
 }
@@ -38,6 +40,13 @@ impl Pipe {
             self.history.push_back((now, self.sent));
         }
         self.sent += 1;
+        self.most = self.most.max(self.packets());
+    }
+
+    /// The most packets in the network since the last call.
+    pub(super) fn take_most(&mut self) -> u64 {
+        let now = self.packets();
+        std::mem::replace(&mut self.most, now)
     }
 
     /// The receiver reports that `total` packets have arrived, modulo 2^32.
