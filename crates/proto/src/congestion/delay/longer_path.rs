@@ -29,6 +29,12 @@ const DURATION: Duration = Duration::from_secs(12);
 const SPREAD: u32 = 8;
 
 impl LongerPath {
+    /// The round trip without a queue is `base` from now on, until a shorter one is seen.
+    pub(super) fn set_base(&mut self, base: Duration) {
+        self.base = Some(base);
+        self.steady = None;
+    }
+
     /// Follows a round trip. `base` is the least one of the past; the sender alone causes no
     /// queueing delay beyond `long`. Returns the round trip without a queue.
     pub(super) fn follow(

@@ -6,11 +6,13 @@ mod drain;
 mod growth;
 mod limits;
 mod longer_path;
+mod path_test;
 mod pipe;
 mod queue;
 mod rivals;
 mod solo;
 mod start;
+mod window_test;
 
 use std::time::Duration;
 
@@ -22,9 +24,10 @@ use self::competing::Competing;
 use self::drain::Drain;
 use self::growth::Growth;
 use self::limits::Limits;
+use self::path_test::{PathTest, Sender};
 use self::pipe::Pipe;
 use self::queue::QueueDelay;
-use self::rivals::{LONG, PathView, Rivals, TEST_WINDOW};
+use self::rivals::{LONG, Others, PathView, Rivals};
 use self::solo::Solo;
 use self::start::SlowStart;
 use super::{CongestionControl, PathState};
@@ -45,6 +48,7 @@ pub(crate) struct DelayControl {
     arrivals: ArrivalRate,
     phase: Phase,
     rivals: Rivals,
+    path_test: PathTest,
     drain: Drain,
     /// The largest number of packets in the network.
     window: f64,
@@ -82,6 +86,9 @@ const LEAST_WINDOW: f64 = 4.0;
 const BURST: u32 = 10;
 /// A window of which less is used does not grow.
 const USED: f64 = 0.8;
+/// A window does not grow beyond this multiple of the packets that arrive in a round trip: if many
+/// more are sent than arrive, the rest is lost in a full queue.
+const MOST_PER_ARRIVAL: f64 = 2.0;
 /// The factor by which packets are sent faster than the window per round trip: the window, not the
 /// pace, limits the packets in the network.
 const PACE: f64 = 1.05;
@@ -106,6 +113,7 @@ impl DelayControl {
             arrivals: ArrivalRate::default(),
             phase: Phase::Start(SlowStart::new()),
             rivals: Rivals::new(),
+            path_test: PathTest::new(),
             drain: Drain::default(),
             window: FIRST_WINDOW,
             largest_window: FIRST_WINDOW,
@@ -136,62 +144,107 @@ impl DelayControl {
     /// Moves the window after a report; `elapsed` is the time since the one before, in which `new`
     /// packets arrived.
     fn follow(&mut self, now: Instant, elapsed: Duration, new: u64) {
-        let solo = self.solo();
         let path = self.path_view();
-        let rtt = path.base + path.queue;
         let is_used = self.pipe.take_most() as f64 >= USED * self.window;
-        let is_exceeded = self.pipe.packets() as f64 > self.window + self.unreported();
-        match &mut self.phase {
-            Phase::Start(start) => {
-                if start.ends(now, path.base, path.queue, path.rate, is_used) {
-                    self.window = solo.own_queue(path.rate) + path.rate * path.base.as_secs_f64();
-                    self.phase = Phase::Solo(Growth::new());
-                } else if is_used {
-                    self.window += new as f64;
-                }
+        let base_fall = self.queue.take_fall();
+        match self.phase {
+            Phase::Start(_) => self.follow_start(now, &path, is_used, new),
+            Phase::Solo(_) => {
+                // Over a path that has become shorter, the rate stays.
+                self.window *= base_fall;
+                self.follow_solo(now, elapsed, &path, is_used);
             }
-            Phase::Solo(growth) => {
-                self.drain.follow(now, rtt, path.queue);
-                if self.drain.is_under_way() {
-                    return;
-                }
-                growth.follow(now, rtt, path.queue, solo.own_delay(path.rate));
-                let own = growth.accelerate(solo.own_queue(path.rate), self.window);
-                let next = solo.follow(self.window, elapsed, path.base, path.queue, own);
-                // While more packets are in the network than the window holds, the queue that is
-                // reported is older than the window.
-                let may_follow = if next > self.window { is_used } else { !is_exceeded };
-                if may_follow {
-                    self.window = next;
-                }
-                self.largest_window = self.largest_window.max(self.window);
-                if self.limits.competes() && self.rivals.appear(now, &path, self.window) {
-                    let shares = self.limits.shares();
-                    let most = self.largest_window;
-                    let competing = Competing::new(now, self.window, most, shares);
-                    self.phase = Phase::Competing(competing);
-                }
-            }
-            Phase::Competing(competing) => {
-                if is_used {
-                    self.window = competing.window(now, rtt);
-                }
-                if self.rivals.disappear(now, &path) {
-                    self.largest_window = self.window;
-                    self.window = solo.own_queue(path.rate) + path.rate * path.base.as_secs_f64();
-                    self.phase = Phase::Solo(Growth::new());
-                }
-            }
+            Phase::Competing(_) => self.follow_competing(now, &path, is_used),
         }
         self.window = self.window.max(LEAST_WINDOW);
+    }
+
+    fn follow_start(&mut self, now: Instant, path: &PathView, is_used: bool, new: u64) {
+        let Phase::Start(start) = &mut self.phase else { return };
+        if start.ends(now, path.base, path.queue, path.rate, is_used) {
+            self.window = self.full_window(path);
+            self.phase = Phase::Solo(Growth::new());
+        } else if is_used {
+            self.window += new as f64;
+        }
+    }
+
+    fn follow_solo(&mut self, now: Instant, elapsed: Duration, path: &PathView, is_used: bool) {
+        if self.drain.follow(now, path.base, path.queue) {
+            self.window = self.full_window(path);
+        }
+        if self.drain.is_under_way() || self.test_path(now, path, is_used) {
+            return;
+        }
+        self.follow_law(now, elapsed, path, is_used);
+        self.largest_window = self.largest_window.max(self.window);
+        if self.limits.competes() && self.rivals.appear(now, path, self.window) {
+            let (most, shares) = (self.largest_window, self.limits.shares());
+            self.phase = Phase::Competing(Competing::new(now, self.window, most, shares));
+        }
+    }
+
+    /// Looks whether the path has become longer. Returns whether that decides on the window now.
+    fn test_path(&mut self, now: Instant, path: &PathView, is_used: bool) -> bool {
+        let own = self.solo().own_delay(self.path_test.rate().max(path.rate));
+        let sender = Sender { window: self.window, is_used };
+        let is_longer = self.path_test.follow(now, path, own, sender);
+        if is_longer {
+            self.queue.path_is_longer();
+            self.window = self.window.max(self.path_test.rate() * path.round_trip().as_secs_f64());
+        }
+        is_longer || self.path_test.left().is_some()
+    }
+
+    /// Moves the window by the law of a sender that is alone.
+    fn follow_law(&mut self, now: Instant, elapsed: Duration, path: &PathView, is_used: bool) {
+        let solo = self.solo();
+        let Phase::Solo(growth) = &mut self.phase else { return };
+        growth.follow(now, path.round_trip(), path.queue, solo.own_delay(path.rate));
+        let own = growth.accelerate(solo.own_queue(path.rate), self.window);
+        let next = solo.follow(self.window, elapsed, path.base, path.queue, own);
+        let may_follow = if next > self.window {
+            let arriving = path.rate * path.round_trip().as_secs_f64();
+            is_used && next <= MOST_PER_ARRIVAL * arriving
+        } else {
+            // While more packets are in the network than the window holds, the queue that is
+            // reported is older than the window.
+            self.pipe.packets() as f64 <= self.window + self.unreported()
+        };
+        if may_follow {
+            self.window = next;
+        }
+    }
+
+    fn follow_competing(&mut self, now: Instant, path: &PathView, is_used: bool) {
+        let Phase::Competing(competing) = &mut self.phase else { return };
+        if is_used {
+            self.window = competing.window(now, path.round_trip());
+        }
+        match self.rivals.others(now, path) {
+            Others::Present => return,
+            Others::Gone => self.window = self.full_window(path),
+            Others::Never => self.queue.path_is_longer(),
+        }
+        self.largest_window = self.window;
+        self.path_test = PathTest::new();
+        self.phase = Phase::Solo(Growth::new());
+    }
+
+    /// The window that fills the path at its present rate, with the sender's own queue.
+    fn full_window(&self, path: &PathView) -> f64 {
+        self.solo().own_queue(path.rate) + path.rate * path.base.as_secs_f64()
     }
 
     /// The window that applies now.
     fn effective_window(&self) -> f64 {
         let share = match self.phase {
-            Phase::Competing(_) if self.rivals.is_testing() => Some(TEST_WINDOW),
-            Phase::Solo(_) => self.drain.share(self.queue.base(), self.queue.delay()),
-            Phase::Start(_) | Phase::Competing(_) => None,
+            Phase::Competing(_) => self.rivals.left(),
+            Phase::Solo(_) => {
+                let drain = || self.drain.share(self.queue.base(), self.queue.delay());
+                self.path_test.left().or_else(drain)
+            }
+            Phase::Start(_) => None,
         };
         share.map_or(self.window, |share| (share * self.window).max(LEAST_WINDOW))
     }
@@ -283,7 +336,7 @@ impl CongestionControl for DelayControl {
         } else {
             self.arrivals.report(path.delivery_rate);
         }
-        self.pipe.bound(now, path.base_rtt, self.longest_rtt + MARGIN);
+        self.pipe.bound(now, self.queue.base(), self.longest_rtt + MARGIN);
         self.deepest_queue.update(now, self.queue.delay());
         let new = self.pipe.arrived() - before;
         self.follow(now, elapsed, new);

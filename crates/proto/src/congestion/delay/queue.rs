@@ -13,6 +13,8 @@ pub(super) struct QueueDelay {
     latest: VecDeque<(Instant, Duration)>,
     current: Duration,
     base: Duration,
+    /// The base at the last [`take_fall`](Self::take_fall).
+    base_before: Duration,
     longer_path: LongerPath,
 }
 
@@ -34,6 +36,19 @@ impl QueueDelay {
         self.latest.push_back((now, rtt));
         self.current = self.latest.iter().map(|&(_, rtt)| rtt).min().unwrap_or(rtt);
         self.base = self.longer_path.follow(now, self.current, base, long);
+    }
+
+    /// The path has become longer: the present round trip is the one without a queue.
+    pub(super) fn path_is_longer(&mut self) {
+        self.longer_path.set_base(self.current);
+        self.base = self.current;
+    }
+
+    /// The share of the round trip without a queue that is left of that at the last call: 1 unless
+    /// it has fallen.
+    pub(super) fn take_fall(&mut self) -> f64 {
+        let before = std::mem::replace(&mut self.base_before, self.base);
+        if self.base < before { self.base.as_secs_f64() / before.as_secs_f64() } else { 1.0 }
     }
 
     /// The round trip without a queue; zero before the first sample.
@@ -75,5 +90,17 @@ mod tests {
             queue.sample(Instant::from_millis(10 * n), MS(70 + n % 4 * 10), MS(50), MS(8));
         }
         assert_eq!((queue.delay(), queue.round_trip()), (MS(20), MS(70)));
+    }
+
+    #[test]
+    fn a_longer_path_has_no_queue_and_a_shorter_one_says_by_how_much() {
+        let mut queue = QueueDelay::default();
+        queue.sample(Instant::from_millis(0), MS(50), MS(50), MS(8));
+        assert_eq!(queue.take_fall(), 1.0);
+        queue.sample(Instant::from_millis(100), MS(80), MS(50), MS(8));
+        queue.path_is_longer();
+        assert_eq!((queue.base(), queue.delay(), queue.take_fall()), (MS(80), MS(0), 1.0));
+        queue.sample(Instant::from_millis(200), MS(60), MS(50), MS(8));
+        assert_eq!((queue.base(), queue.take_fall(), queue.take_fall()), (MS(60), 0.75, 1.0));
     }
 }

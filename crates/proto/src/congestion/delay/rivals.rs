@@ -2,6 +2,8 @@ use std::time::Duration;
 
 use punctual_units::Instant;
 
+use super::window_test::{Answer, WindowTest};
+
 /// Notices other senders that fill the queue of the path, whatever its delay, because they react
 /// only to losses.
 ///
@@ -15,7 +17,7 @@ pub(super) struct Rivals {
     mean: f64,
     updated: Option<Instant>,
     long_queue: Option<LongQueue>,
-    test: Option<Test>,
+    test: Option<WindowTest>,
     next_test: Option<Instant>,
 }
 
@@ -27,12 +29,13 @@ struct LongQueue {
     before: Option<(f64, f64)>,
 }
 
-/// A test of the share of the arrivals that is this sender's.
-#[derive(Clone, Copy, Debug)]
-struct Test {
-    ends: Instant,
-    /// The arrival rate before it, packets per second.
-    rate: f64,
+/// The presence of others, to a sender that competes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Others {
+    Present,
+    Gone,
+    /// There are none: the path has become longer, and the present round trip is the least one.
+    Never,
 }
 
 /// The state of the path.
@@ -61,12 +64,8 @@ const SHORT: f64 = 0.5;
 /// The time between two tests, in round trips, and at least.
 const TEST_ROUND_TRIPS: u32 = 40;
 const LEAST_BETWEEN_TESTS: Duration = Duration::from_secs(5);
-/// The duration of a test in round trips.
-const TEST_DURATION: u32 = 3;
 /// The share of the window that is left during a test.
-pub(super) const TEST_WINDOW: f64 = 0.8;
-/// The share of the arrivals that is left in a test if the queue is the own one.
-const UNCHANGED: f64 = 0.96;
+const TEST_WINDOW: f64 = 0.8;
 
 impl Rivals {
     pub(super) const fn new() -> Self {
@@ -105,20 +104,20 @@ impl Rivals {
         others
     }
 
-    /// Follows a report while the sender competes. Returns whether the others are gone.
-    pub(super) fn disappear(&mut self, now: Instant, path: &PathView) -> bool {
+    /// Follows a report while the sender competes.
+    pub(super) fn others(&mut self, now: Instant, path: &PathView) -> Others {
         self.follow(now, path);
         let is_short = self.mean < SHORT * path.target.as_secs_f64();
-        let gone = is_short || self.test_shows_none(now, path);
-        if gone {
+        let others = if is_short { Others::Gone } else { self.test(now, path) };
+        if others != Others::Present {
             *self = Self::new();
         }
-        gone
+        others
     }
 
-    /// Whether a test is under way, for which the window is lowered to [`TEST_WINDOW`].
-    pub(super) const fn is_testing(&self) -> bool {
-        self.test.is_some()
+    /// The share of the window that a test leaves, while one is under way.
+    pub(super) fn left(&self) -> Option<f64> {
+        self.test.as_ref().map(WindowTest::left)
     }
 
     fn follow(&mut self, now: Instant, path: &PathView) {
@@ -128,20 +127,21 @@ impl Rivals {
         self.mean += weight * (path.queue.as_secs_f64() - self.mean);
     }
 
-    fn test_shows_none(&mut self, now: Instant, path: &PathView) -> bool {
-        let rtt = path.round_trip();
-        let Some(test) = self.test else {
+    fn test(&mut self, now: Instant, path: &PathView) -> Others {
+        let Some(test) = &mut self.test else {
             if self.next_test.is_some_and(|at| now >= at) {
-                self.test = Some(Test { ends: now + rtt * TEST_DURATION, rate: path.rate });
+                self.test = Some(WindowTest::begin(now, path, TEST_WINDOW));
             }
-            return false;
+            return Others::Present;
         };
-        if now < test.ends {
-            return false;
-        }
+        let Some(answer) = test.follow(now, path) else { return Others::Present };
         self.test = None;
         self.next_test = Some(now + path.time_between_tests());
-        path.rate >= test.rate * UNCHANGED
+        match answer {
+            Answer::Own => Others::Gone,
+            Answer::Shared => Others::Present,
+            Answer::None => Others::Never,
+        }
     }
 }
 
@@ -150,7 +150,7 @@ impl PathView {
         (self.base * ROUND_TRIPS).max(LEAST_TIME)
     }
 
-    fn round_trip(&self) -> Duration {
+    pub(super) fn round_trip(&self) -> Duration {
         self.base + self.queue
     }
 
@@ -204,24 +204,32 @@ mod tests {
     fn others_are_gone_when_the_queue_stays_short() {
         let mut rivals = Rivals::new();
         (0..10_000).step_by(10).for_each(|ms| rivals.follow(AT(ms), &view(40, 1_000.0)));
-        let gone = (10_000..20_000).step_by(10).find(|&ms| rivals.disappear(AT(ms), &view(3, 1.0)));
+        let gone = (10_000..20_000)
+            .step_by(10)
+            .find(|&ms| rivals.others(AT(ms), &view(3, 1.0)) == Others::Gone);
         assert!(gone.is_some_and(|ms| (11_000..13_000).contains(&ms)), "{gone:?}");
     }
 
-    /// The outcome of a test in which this number of packets arrive per second, of 1000 before.
-    fn tested(rate: f64) -> bool {
+    /// The result of a test five seconds later, by the queue in milliseconds and the arrival rate
+    /// that are left while the window is lowered to 0.8.
+    fn tested(queue: u64, rate: f64) -> Others {
         let mut rivals = Rivals { mean: 0.05, next_test: Some(AT(5_000)), ..Rivals::new() };
-        assert!(!rivals.disappear(AT(4_990), &view(50, 1_000.0)) && !rivals.is_testing());
-        assert!(!rivals.disappear(AT(5_000), &view(50, 1_000.0)) && rivals.is_testing());
-        assert!(!rivals.disappear(AT(5_290), &view(50, rate)) && rivals.is_testing());
-        let gone = rivals.disappear(AT(5_300), &view(50, rate));
-        assert!(!rivals.is_testing());
-        gone
+        for ms in (4_990..6_000).step_by(10) {
+            let lowered = rivals.left().is_some_and(|left| left < 1.0);
+            let path = if lowered { view(queue, rate) } else { view(50, 1_000.0) };
+            match rivals.others(AT(ms), &path) {
+                Others::Present if ms > 5_000 && rivals.left().is_none() => return Others::Present,
+                Others::Present => {}
+                none => return none,
+            }
+        }
+        panic!("a test ends")
     }
 
     #[test]
-    fn a_test_tells_the_own_queue_from_that_of_others() {
-        assert!(tested(1_000.0), "the queue is the own one");
-        assert!(!tested(890.0), "others took the room");
+    fn a_test_tells_the_own_queue_from_that_of_others_and_from_a_longer_path() {
+        assert_eq!(tested(30, 1_000.0), Others::Gone, "the queue is the own one");
+        assert_eq!(tested(42, 890.0), Others::Present, "others took the room");
+        assert_eq!(tested(50, 800.0), Others::Never, "the round trip did not answer");
     }
 }
