@@ -163,6 +163,10 @@ impl JumpDetector {
         let mut candidates = Candidates::new(now, silent_since, confirmation, packet);
         candidates.confirmed = stream.has_announced(candidates.first);
         candidates.is_behind = candidates.first.is_before(stream.buffer.end());
+        if candidates.is_behind {
+            // Without latency that time would be zero, and any stragglers would be believed.
+            candidates.confirmation = candidates.confirmation.max(LEAST_SILENCE);
+        }
         self.candidates = Some(Box::new(candidates));
         discarded
     }
