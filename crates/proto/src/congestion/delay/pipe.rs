@@ -16,9 +16,10 @@ use punctual_units::Instant;
 #[derive(Debug, Default)]
 pub(super) struct Pipe {
     sent: u64,
+    /// The packets that left the network, because they arrived or were lost.
+    left: u64,
+    /// The arrivals that were reported; more than were sent if the network duplicates packets.
     arrived: u64,
-    /// The packets that left the network otherwise.
-    gone: u64,
     /// The most packets in the network since [`take_most`](Self::take_most).
     most: u64,
     /// Instants, and the number of packets that had been sent before; at most one each millisecond.
@@ -53,21 +54,21 @@ impl Pipe {
     pub(super) fn report(&mut self, total: u32) {
         #[expect(clippy::cast_possible_truncation, reason = "the report wraps as well")]
         let newly = total.wrapping_sub(self.arrived as u32);
-        let most = self.sent - self.arrived;
         // An overtaken report is older: its difference wraps.
-        if u64::from(newly) <= most {
+        if newly.cast_signed() > 0 {
             self.arrived += u64::from(newly);
+            self.leave(newly.into());
         }
     }
 
     /// The receiver reports that this number of packets are lost.
     pub(super) fn lost(&mut self, packets: u64) {
-        self.gone += packets;
+        self.leave(packets);
     }
 
     /// The retransmission timeout expired: nothing is in the network.
     pub(super) fn clear(&mut self) {
-        self.gone = self.sent - self.arrived;
+        self.left = self.sent;
     }
 
     /// Keeps the number between the packets sent in the `least` time before `now` and the packets
@@ -77,13 +78,16 @@ impl Pipe {
             self.history.pop_front();
         }
         let (young, old) = (self.sent_since(now - least), self.sent_since(now - longest));
-        let packets = self.packets().clamp(young, old.max(young));
-        self.gone = (self.sent - self.arrived).saturating_sub(packets);
+        self.left = self.sent - self.packets().clamp(young, old.max(young));
     }
 
     /// The number of packets in the network.
     pub(super) fn packets(&self) -> u64 {
-        (self.sent - self.arrived).saturating_sub(self.gone)
+        self.sent - self.left
+    }
+
+    fn leave(&mut self, packets: u64) {
+        self.left = self.left.saturating_add(packets).min(self.sent);
     }
 
     /// The total of packets that have arrived.
@@ -128,17 +132,29 @@ mod tests {
         assert_eq!(pipe.packets(), 50);
         pipe.report(30);
         assert_eq!(pipe.packets(), 50, "an overtaken report");
-        pipe.report(200);
-        assert_eq!(pipe.packets(), 50, "more than were sent");
         pipe.clear();
         assert_eq!(pipe.packets(), 0);
     }
 
     #[test]
     fn the_report_wraps() {
-        let mut pipe = Pipe { sent: (1 << 32) + 100, arrived: (1 << 32) - 10, ..Pipe::default() };
+        let left = (1 << 32) - 10;
+        let mut pipe = Pipe { sent: (1 << 32) + 100, left, arrived: left, ..Pipe::default() };
         pipe.report(20);
         assert_eq!(pipe.packets(), 80);
+    }
+
+    #[test]
+    fn a_network_that_duplicates_packets_does_not_stop_the_count() {
+        let mut pipe = sending(100);
+        pipe.report(130);
+        assert_eq!((pipe.packets(), pipe.arrived()), (0, 130));
+        pipe.sent(AT(1_100));
+        pipe.report(131);
+        assert_eq!((pipe.packets(), pipe.arrived()), (0, 131));
+        pipe.sent(AT(1_101));
+        pipe.bound(AT(1_102), MS(20), MS(30));
+        assert_eq!(pipe.packets(), 20, "those of the least round trip are on the way");
     }
 
     #[test]
