@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use interop::{Folder, Process, Role, Tool, free_port, have_all, punctual, wait_until_bound};
+use interop::{
+    Folder, Process, Role, Tool, emulator, free_port, have_all, punctual, wait_until_bound,
+};
 
 /// Bytes of a large file.
 const LARGE: usize = 200_000_000;
@@ -87,6 +89,28 @@ fn an_empty_file_and_one_that_fills_its_last_packet_arrive() {
     }
 }
 
+/// Over 200 ms and 2 % of loss each way, by our FileCC and by control by delay, and from libsrt.
+#[test]
+fn every_byte_arrives_over_a_long_link_that_loses() {
+    if !have_all(&[Tool::SrtLiveTransmit]) {
+        return;
+    }
+    let link = ["--rtt", "200ms", "--loss", "2%", "--rate", "100Mbps"];
+    for (name, rate) in [("long_filecc", None), ("long_delay", Some("50Mbps"))] {
+        let bed = Bed::over(name, &link, SMALL);
+        let mut command = Command::new(punctual());
+        command.args(["file", "send"]).arg(&bed.source).args([&bed.own, "--protocol", "stream"]);
+        command.args(rate.into_iter().flat_map(|rate| ["--targetrate", rate]));
+        bed.run(command, file_transmit(&bed.peer, &file_uri(&bed.target.join("clip.ts"))));
+        bed.assert_arrived("source.ts");
+    }
+    let bed = Bed::over("long_from_libsrt", &link, SMALL / 4);
+    let mut command = receive(&bed);
+    command.args(["--protocol", "stream", "--name", "clip.ts"]);
+    bed.run(command, file_transmit(&file_uri(&bed.source), &bed.peer));
+    bed.assert_arrived("clip.ts");
+}
+
 /// srt-file-transmit sends, and we receive in this role.
 fn send_to_us(test: &str, ours: Role, size: usize, query: &str) {
     if !have_all(&[Tool::SrtLiveTransmit]) {
@@ -119,7 +143,10 @@ fn send_from_us(test: &str, ours: Role, size: usize, query: &str) {
 struct Bed {
     folder: Folder,
     ours: Role,
+    /// The listener's port.
     port: u16,
+    /// The emulated link to it, and the port of its other side.
+    link: Option<(Vec<String>, u16)>,
     own: String,
     peer: String,
     source: PathBuf,
@@ -138,7 +165,23 @@ impl Bed {
             Role::Listener => format!("srt://:{port}{query}"),
         };
         let (own, peer) = (uri(ours), uri(ours.other()));
-        Self { folder, ours, port, own, peer, source, target }
+        Self { folder, ours, port, link: None, own, peer, source, target }
+    }
+
+    /// We call over an emulated link.
+    fn over(test: &str, link: &[&str], size: usize) -> Self {
+        let bed = Self::new(test, Role::Caller, size, "");
+        let calling = free_port();
+        let link = link.iter().map(ToString::to_string).collect();
+        Self { own: format!("srt://127.0.0.1:{calling}"), link: Some((link, calling)), ..bed }
+    }
+
+    fn start_link(&self) -> Option<Process> {
+        let (link, calling) = self.link.as_ref()?;
+        let link: Vec<&str> = link.iter().map(String::as_str).collect();
+        let link = Process::start("link", emulator(*calling, self.port, &link), &self.folder);
+        wait_until_bound(*calling);
+        Some(link)
     }
 
     /// Runs both ends until they have ended with success.
@@ -151,6 +194,7 @@ impl Bed {
     fn run_and_log(&self, own: Command, peer: Command) -> Result<(), String> {
         let start = |name, command| Process::start(name, command, &self.folder);
         let begin = Instant::now();
+        let mut link = None;
         let (mut own, mut peer) = match self.ours {
             Role::Listener => {
                 let own = start("punctual", own);
@@ -160,6 +204,7 @@ impl Bed {
             Role::Caller => {
                 let peer = start("srt-file-transmit", peer);
                 wait_until_bound(self.port);
+                link = self.start_link();
                 (start("punctual", own), peer)
             }
         };
@@ -168,6 +213,7 @@ impl Bed {
         }
         assert!(peer.wait(TIMEOUT).success());
         println!("both ends took {:?}", begin.elapsed());
+        drop(link);
         Ok(())
     }
 

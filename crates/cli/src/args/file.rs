@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Subcommand, ValueEnum};
+use punctual::Bitrate;
 use punctual_units::parse_bytes_in;
 use punctual_uri::Uri;
 
-use crate::args::StatsArgs;
+use crate::args::{StatsArgs, value};
 
 /// Send files and folders over SRT, or receive them
 ///
@@ -52,6 +53,11 @@ pub(crate) struct FileSendArgs {
     /// Print the names of the files, and send nothing
     #[arg(long)]
     pub(crate) printout: bool,
+    /// Send at this rate at most, such as 20Mbps, headers and retransmissions included; losses do
+    /// not lower it (control by delay, with any other end). The URI has policy and minrate for
+    /// links that are shared [default: the rate of the link]
+    #[arg(long, value_name = "RATE", value_parser = value::rate)]
+    pub(crate) targetrate: Option<Bitrate>,
     /// Connect again, or wait for another caller, until everything has arrived; at most once a
     /// second
     #[arg(long)]
@@ -132,6 +138,9 @@ Examples:
   Send with encryption, and try again until everything has arrived:
       punctual file receive 'srt://:4200?passphrase-file=secret' incoming --reconnect
       punctual file send recordings 'srt://host:4200?passphrase-file=secret' --reconnect
+
+  Leave room for others on a link of 50 Mb/s:
+      punctual file send recordings 'srt://host:4200' --targetrate 20Mbps
 
   With srt-xtransmit:
       srt-xtransmit file receive 'srt://:4200' incoming/

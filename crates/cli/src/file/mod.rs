@@ -4,7 +4,7 @@ mod progress;
 mod retry;
 mod session;
 
-use punctual::{Socket, Transmission};
+use punctual::{Bitrate, Config, CongestionAlgorithm, Socket, Transmission};
 use punctual_file::message::Language;
 use punctual_file::{Listing, ReceiveFormat, SendFormat, Store};
 use punctual_uri::{Mode, SrtTarget, Target, Uri};
@@ -33,6 +33,9 @@ async fn send(args: FileSendArgs, quiet: bool) -> Result<(), Failure> {
         return complete(listing.problems.len() as u64);
     }
     let mut target = srt_target(&args.dst, args.protocol)?;
+    if let Some(rate) = args.targetrate {
+        target.config = limited(target.config, rate)?;
+    }
     if target.config.transmission() == Transmission::Stream {
         name_stream(&mut target, &listing)?;
     } else if args.protocol.is_none() && listing.files.len() == 1 {
@@ -125,6 +128,20 @@ fn complete(problems: u64) -> Result<(), Failure> {
     }
 }
 
+/// The options of a sender with this target rate, which only control by delay knows.
+fn limited(config: Config, rate: Bitrate) -> Result<Config, Failure> {
+    let config = match config.congestion_algorithm() {
+        CongestionAlgorithm::File => {
+            return Err(Failure::usage(
+                "--targetrate needs control by delay: leave ratecontrol=file out",
+            ));
+        }
+        CongestionAlgorithm::Auto => config.with_congestion_algorithm(CongestionAlgorithm::Delay),
+        CongestionAlgorithm::Delay | CongestionAlgorithm::Custom(_) => config,
+    };
+    Ok(config.with_target_rate(rate))
+}
+
 /// The connection that `uri` asks for, with this protocol.
 fn srt_target(uri: &Uri, protocol: Option<Protocol>) -> Result<SrtTarget, Failure> {
     let Target::Srt(target) = &uri.target else {
@@ -160,4 +177,20 @@ fn name_stream(target: &mut SrtTarget, listing: &Listing) -> Result<(), Failure>
         target.config = config.map_err(|error| Failure::usage(error.to_string()))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_rate_is_that_of_control_by_delay() {
+        let rate = Bitrate::from_mbps(20);
+        let config = limited(Config::file(), rate).expect("a rate");
+        assert_eq!(config.target_rate(), rate);
+        assert_eq!(*config.congestion_algorithm(), CongestionAlgorithm::Delay);
+        let file = Config::file().with_congestion_algorithm(CongestionAlgorithm::File);
+        let refused = limited(file, rate).expect_err("FileCC has no target rate");
+        assert!(refused.is_usage() && refused.to_string().contains("leave ratecontrol=file out"));
+    }
 }
