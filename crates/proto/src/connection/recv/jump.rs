@@ -265,7 +265,10 @@ impl Candidates {
         let continues = if ahead == 0 {
             packet.retransmitted
         } else {
-            ahead.unsigned_abs() < SUSPICIOUS_GAP && self.fits(&packet, ahead > 0)
+            // A retransmission may be as old as all that the sender still has.
+            let is_old = packet.retransmitted && ahead < 0;
+            let near = if is_old { limit } else { SUSPICIOUS_GAP as usize };
+            (ahead.unsigned_abs() as usize) < near && self.fits(&packet, ahead > 0)
         };
         if !continues {
             return Err(packet);
@@ -332,6 +335,17 @@ mod tests {
         let stored =
             Stored { payload: Bytes::new(), time, place: MessagePart::of_live(MsgNo::FIRST) };
         Arrived { seq: SeqNo::new(seq), retransmitted, stored }
+    }
+
+    #[test]
+    fn retransmissions_of_all_that_the_sender_has_continue_candidates() {
+        let mut candidates = Candidates::new(MS(0), MS(0), CONFIRMATION, packet(9_000, 900, false));
+        assert!(candidates.add(packet(7_500, 750, false), 8_192).is_err());
+        assert!(candidates.add(packet(7_500, 750, true), 1_000).is_err(), "more than it has");
+        assert!(candidates.add(packet(7_500, 950, true), 8_192).is_err(), "its time does not fit");
+        candidates.add(packet(7_500, 750, true), 8_192).expect("a retransmission");
+        assert!(candidates.confirmed);
+        assert_eq!(candidates.first, SeqNo::new(7_500));
     }
 
     #[test]
