@@ -84,4 +84,4 @@ pub use stream::{
 pub use traffic::{
     Progress, TcpConfig, TcpControl, TcpSource, Traffic, TrafficConfig, TrafficStatistics,
 };
-pub use world::{HostId, LinkId, LinkSample, StreamId, TrafficId, World};
+pub use world::{Gate, HostId, LinkId, LinkSample, Passage, StreamId, TrafficId, World};

@@ -4,7 +4,7 @@ use punctual_netem::Arrival;
 use punctual_proto::Event;
 use punctual_units::Instant;
 
-use super::World;
+use super::{Gate, World};
 use crate::agenda::Source;
 use crate::host::host_at;
 use crate::machine::MachineEvent;
@@ -37,6 +37,7 @@ impl World {
         if let Some(entrance) = self.links[link].interface {
             self.write_down(entrance, &packet);
         }
+        self.note(link, Gate::Entrance, &packet);
         self.links[link].link.send(self.now, packet);
         self.settle_link(link);
     }
@@ -46,6 +47,7 @@ impl World {
             if let Some(entrance) = self.links[link].interface {
                 self.write_down(entrance + 1, &packet);
             }
+            self.note(link, Gate::Exit, &packet);
             packet.hop = packet.hop.saturating_add(1);
             if usize::from(packet.hop) < self.routes[packet.route as usize].len() {
                 self.enter(packet);

@@ -14,6 +14,8 @@ pub(super) struct LinkSlot {
     pub(super) link: Link<IpPacket>,
     /// Its entrance in the capture, if it is captured; its exit is the next one.
     pub(super) interface: Option<u32>,
+    /// Whether the datagrams that pass its ends are noted.
+    pub(super) is_watched: bool,
     period: Duration,
     series: Vec<LinkSample>,
 }
@@ -32,7 +34,8 @@ pub struct LinkSample {
 
 impl LinkSlot {
     pub(super) fn new(link: Link<IpPacket>) -> Self {
-        Self { link, interface: None, period: Duration::ZERO, series: Vec::new() }
+        let (interface, is_watched) = (None, false);
+        Self { link, interface, is_watched, period: Duration::ZERO, series: Vec::new() }
     }
 }
 

@@ -9,6 +9,7 @@ mod outcome;
 mod quic;
 mod streams;
 mod traffic;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use punctual_units::Instant;
 
 pub use self::links::LinkSample;
 use self::links::LinkSlot;
+pub use self::watch::{Gate, Passage};
 use crate::agenda::{Agenda, Source};
 use crate::capture::Capture;
 use crate::error::WorldError;
@@ -76,6 +78,8 @@ pub struct World {
     routes: Vec<Box<[u32]>>,
     route_of: BTreeMap<(u32, u32), u32>,
     captured: Capture,
+    /// Datagrams that passed watched links.
+    passages: Vec<Passage>,
     memory: Memory,
     /// Where endpoints write their datagrams.
     scratch: Vec<u8>,
@@ -97,6 +101,7 @@ impl World {
             routes: Vec::new(),
             route_of: BTreeMap::new(),
             captured: Capture::default(),
+            passages: Vec::new(),
             memory: Memory::default(),
             scratch: Vec::new(),
             touched: Vec::new(),

@@ -21,3 +21,4 @@ mod tcp_linux;
 mod tcp_record;
 mod traffic;
 mod transfers;
+mod watched;
