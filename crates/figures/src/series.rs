@@ -23,6 +23,8 @@ pub struct Point {
     pub interval: Option<(f64, f64)>,
     /// The quartiles of a distribution, of which `y` is the mean: those of a box.
     pub quartiles: Option<[f64; 3]>,
+    /// How hot a cell is: 0 is green, 1 and more is white.
+    pub heat: Option<f64>,
 }
 
 /// How the points of a series are drawn.
@@ -33,6 +35,11 @@ pub enum Style {
     Line,
     /// A marker for each point.
     Points,
+    /// A dot for each point: for thousands of them.
+    Dots,
+    /// A square for each point that has a heat, one unit wide and high around it, from green
+    /// (cool) to white (hot): a heat map.
+    Cells,
     /// A marker for each point, and a line from one to the next.
     LinePoints,
     /// A line that keeps its height until the next point.
@@ -44,6 +51,13 @@ pub enum Style {
     /// without quartiles is an extreme value, a cross. Boxes of several series at one place stand
     /// side by side.
     Box,
+}
+
+impl Style {
+    /// Whether there is a line along the points.
+    pub(crate) const fn has_line(self) -> bool {
+        matches!(self, Self::Line | Self::LinePoints | Self::Step | Self::Band)
+    }
 }
 
 /// A straight line across a panel, with a label: a limit, an event, a setting.
@@ -100,7 +114,7 @@ impl Series {
 impl Point {
     /// A value without an interval.
     pub fn new(x: f64, y: f64) -> Self {
-        Self { x, y, interval: None, quartiles: None }
+        Self { x, y, interval: None, quartiles: None, heat: None }
     }
 
     /// Sets an interval from `low` to `high` for the value.
@@ -114,6 +128,13 @@ impl Point {
     #[must_use]
     pub fn quartiles(mut self, quartiles: [f64; 3]) -> Self {
         self.quartiles = Some(quartiles);
+        self
+    }
+
+    /// Sets the heat of the point's cell.
+    #[must_use]
+    pub fn heat(mut self, heat: f64) -> Self {
+        self.heat = Some(heat);
         self
     }
 

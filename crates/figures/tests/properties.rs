@@ -39,6 +39,7 @@ fn series() -> impl Strategy<Value = Series> {
                 y,
                 interval,
                 quartiles: None,
+                heat: None,
             });
             let style = [Style::Line, Style::Points, Style::LinePoints, Style::Step, Style::Band]
                 [usize::from(style)];

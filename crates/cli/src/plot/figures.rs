@@ -150,7 +150,7 @@ fn latency(loaded: &Loaded) -> Option<Chart> {
                 points.get(index).filter(|point| point.0 == at).map(|point| point.1)
             };
             let interval = find(&low).zip(find(&high));
-            Point { x: at, y: mean, interval, quartiles: None }
+            Point { x: at, y: mean, interval, quartiles: None, heat: None }
         });
         let points: Vec<Point> = points.collect();
         if !points.is_empty() {

@@ -3,7 +3,7 @@
 
 use std::fmt::Display;
 
-use super::{Spot, shapes};
+use super::{Spot, cells, shapes};
 use crate::series::{Series, Style};
 use crate::svg::{Px, Xml};
 use crate::width::{shorten, text_width};
@@ -86,12 +86,15 @@ impl Entry {
             ];
             xml.empty("rect", &attributes);
         }
-        if !matches!(self.style, Style::Points | Style::Box) {
+        if self.style == Style::Cells {
+            cells::draw_sign(xml, self.at, SWATCH - 6.0);
+        }
+        if self.style.has_line() {
             let class = shapes::line_class(slot, self.reference);
             let path = format!("M{} {}H{}", Px(x), Px(y), Px(x + SWATCH - 6.0));
             xml.empty("path", &[("class", &class), ("d", &path)]);
         }
-        if self.style != Style::Band {
+        if !matches!(self.style, Style::Band | Style::Cells) {
             let class = shapes::marker_class(slot, self.reference);
             let middle = Spot { x: x + (SWATCH - 6.0) / 2.0, y };
             let path = shapes::marker(slot, middle);

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use super::Spot;
 use super::layout::{Field, Layout};
 use crate::chart::Panel;
-use crate::series::{Marker, Place, Style, drawable};
+use crate::series::{Marker, Place, drawable};
 use crate::svg::{Px, Xml};
 use crate::width::text_width;
 
@@ -140,7 +140,7 @@ fn crowd(layout: &Layout<'_>, field: &Field<'_>) -> Vec<Spot> {
             if let Some((low, high)) = point.ends() {
                 crowd.extend([low, high].map(|end| layout.spot(field, point.x, end)));
             }
-            if let Some(before) = before.filter(|_| series.style != Style::Points) {
+            if let Some(before) = before.filter(|_| series.style.has_line()) {
                 // Lines between near values are known by their ends.
                 let parts = ((spot.x - before.x).abs() / 6.0).min(40.0).floor();
                 let mut part = 1.0;

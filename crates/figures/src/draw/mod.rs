@@ -2,6 +2,7 @@
 
 mod axes;
 mod boxes;
+mod cells;
 mod layout;
 mod legend;
 mod markers;

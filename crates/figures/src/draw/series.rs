@@ -3,7 +3,7 @@
 use std::fmt::{Display, Write as _};
 
 use super::layout::{Field, Layout};
-use super::{Spot, axes, boxes, shapes};
+use super::{Spot, axes, boxes, cells, shapes};
 use crate::number::reading;
 use crate::series::{Point, Series, Style, drawable};
 use crate::svg::{Px, Xml};
@@ -16,8 +16,8 @@ pub(crate) fn draw(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>) {
         draw_band(xml, layout, field, series, slot);
     }
     boxes::draw(xml, layout, field);
-    let with_line = |style| !matches!(style, Style::Points | Style::Box);
-    for (series, slot) in all().filter(|(series, _)| with_line(series.style)) {
+    cells::draw(xml, layout, field);
+    for (series, slot) in all().filter(|(series, _)| series.style.has_line()) {
         draw_line(xml, layout, field, series, slot);
     }
     for (series, slot) in all() {
@@ -27,7 +27,8 @@ pub(crate) fn draw(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>) {
         match series.style {
             Style::Points | Style::LinePoints => draw_points(xml, layout, field, series, slot),
             Style::Line | Style::Step => draw_signs(xml, layout, field, series, slot),
-            Style::Band | Style::Box => {}
+            Style::Dots => draw_dots(xml, layout, field, series, slot),
+            Style::Band | Style::Box | Style::Cells => {}
         }
     }
 }
@@ -128,6 +129,19 @@ fn draw_points(
         }
     }
     if !path.is_empty() {
+        xml.empty("path", &[("class", &class), ("d", &path)]);
+    }
+}
+
+/// A dot for each value, in one path.
+fn draw_dots(xml: &mut Xml, layout: &Layout<'_>, field: &Field<'_>, series: &Series, slot: usize) {
+    let mut path = String::new();
+    for point in series.points.iter().filter(|point| drawable(point.x) && drawable(point.y)) {
+        let spot = layout.spot(field, point.x, point.y);
+        let _ = write!(path, "M{} {}h.1", Px(spot.x), Px(spot.y));
+    }
+    if !path.is_empty() {
+        let class = shapes::line_class(slot, series.reference);
         xml.empty("path", &[("class", &class), ("d", &path)]);
     }
 }
