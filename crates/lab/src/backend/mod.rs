@@ -1,6 +1,7 @@
 //! The backends that run a plan: in virtual time, with real sockets, with other programs, or over
 //! the model of QUIC.
 
+mod blocks;
 mod course;
 mod external;
 mod net;
@@ -10,11 +11,14 @@ mod ramp;
 mod real;
 mod series;
 mod sim;
+mod tcp;
 
 pub use external::External;
 pub use net::Net;
 pub use quic_model::QuicModel;
 pub use sim::Sim;
+
+pub(crate) use blocks::{BUFFERS, Expected, ROUNDS, Totals};
 
 use std::collections::BTreeMap;
 
@@ -49,6 +53,8 @@ pub struct Outcome {
     pub numbers: BTreeMap<String, f64>,
     /// Its course over time, if that was wanted.
     pub series: Option<Series>,
+    /// Tables of its parts, by their names.
+    pub records: BTreeMap<&'static str, Series>,
     /// Its packets as a pcapng file, if they were wanted.
     pub capture: Option<Vec<u8>>,
 }

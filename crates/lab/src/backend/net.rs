@@ -37,6 +37,7 @@ impl Backend for Net {
     fn run(&self, spec: &RunSpec) -> Result<Outcome, String> {
         let setup = &spec.setup;
         super::quic_model::refuse(spec)?;
+        super::tcp::refuse(spec)?;
         super::quic::check(setup)?;
         if setup.streams > 1 || !setup.transport.together.is_empty() {
             return Err("`net` runs one stream at a time; `sim` runs several".to_owned());

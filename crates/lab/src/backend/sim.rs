@@ -14,7 +14,7 @@ use crate::backend::course::of_the_course;
 use crate::backend::ramp::usable;
 use crate::backend::series::{Sample, series};
 use crate::backend::{Backend, Outcome};
-use crate::backend::{quic, quic_model};
+use crate::backend::{blocks, quic, quic_model, tcp};
 use crate::results::{NamedNumber, link, quantiles, report, statistics, traffic};
 use crate::run::{Carriage, CrossTraffic, HostOptions, RunSpec, Setup, TrafficKind, Transport};
 
@@ -30,7 +30,14 @@ impl Backend for Sim {
     fn run(&self, spec: &RunSpec) -> Result<Outcome, String> {
         quic_model::refuse(spec)?;
         quic::check(&spec.setup)?;
-        run(&spec.setup).map_err(|error| error.to_string())
+        let outcome = match spec.setup.tcp {
+            Some(stream) => tcp::run(&spec.setup, stream),
+            None if spec.setup.blocks.is_some() && !has_blocks(&spec.setup) => {
+                return Err("[blocks] is for one stream over SRT".to_owned());
+            }
+            None => run(&spec.setup),
+        };
+        outcome.map_err(|error| error.to_string())
     }
 }
 
@@ -46,11 +53,12 @@ struct Built {
 
 fn run(setup: &Setup) -> Result<Outcome, WorldError> {
     let Built { mut world, up, down, streams, cross } = build(setup)?;
+    let mut watch = blocks::Watch::new(setup, &mut world, up, down);
     connect(&mut world, setup, &streams);
-    world.run_for(setup.duration);
+    pass(&mut world, &mut watch, setup.duration);
     // Now, because after the streams' end it has the link to itself.
     let beside = cross.map(|cross| of_the_traffic(&world, cross));
-    world.run_for(tail(setup));
+    pass(&mut world, &mut watch, tail(setup));
     let observed = observed(setup, &streams);
     let outcomes: Vec<StreamOutcome> = observed.iter().map(|id| world.outcome(*id)).collect();
     let mut outcome = Outcome { status: status(&outcomes), ..Outcome::default() };
@@ -84,10 +92,27 @@ fn run(setup: &Setup) -> Result<Outcome, WorldError> {
         }
         outcome.series = Some(course);
     }
+    if let Some(watch) = watch {
+        watch.tell(setup, &mut outcome);
+    }
     if setup.captures {
         outcome.capture = Some(world.capture_of_all());
     }
     Ok(outcome)
+}
+
+/// Lets time pass, under the eyes of the record of blocks if there is one.
+fn pass(world: &mut World, watch: &mut Option<blocks::Watch>, time: Duration) {
+    match watch {
+        Some(watch) => watch.run_for(world, time),
+        None => world.run_for(time),
+    }
+}
+
+/// Whether the data packets of a run are those of one stream.
+fn has_blocks(setup: &Setup) -> bool {
+    let Transport { observed, together, .. } = &setup.transport;
+    setup.streams == 1 && together.is_empty() && *observed == Carriage::Srt
 }
 
 fn build(setup: &Setup) -> Result<Built, WorldError> {

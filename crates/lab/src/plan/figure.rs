@@ -18,6 +18,8 @@ pub struct Figure {
     pub x: Horizontal,
     /// Metrics or columns on the vertical axis.
     pub y: Vec<String>,
+    /// The horizontal axis' name; empty for that of `x`.
+    pub x_title: String,
     /// The vertical axis' name; empty to take it from the axis' metrics.
     pub y_title: String,
     /// Whether the vertical axis is logarithmic.
@@ -25,6 +27,8 @@ pub struct Figure {
     /// Whether a box plot shows how a column of the series is distributed over time, in the first
     /// repeat; otherwise a point is a mean over the runs.
     pub boxes: bool,
+    /// The parts of runs of which each is a point; `None` if a point is a mean over runs.
+    pub parts: Option<Parts>,
     /// Parameters that part the runs into lines; each combination of their values is one.
     pub by: Vec<String>,
     /// Which runs it shows.
@@ -36,6 +40,15 @@ pub struct Figure {
     pub(crate) place: Place,
     pub(crate) x_place: Place,
     pub(crate) y_place: Place,
+}
+
+/// The parts of runs that a figure shows one by one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parts {
+    /// The record that has a row for each part, or `runs` for runs as a whole.
+    pub record: String,
+    /// The column that decides the colour of a heat map, and the value that is hottest.
+    pub heat: Option<(String, f64)>,
 }
 
 /// The quantity of a horizontal axis.
@@ -143,9 +156,13 @@ impl Figure {
             "experiment",
             "x",
             "y",
+            "x_title",
             "y_title",
             "log",
             "boxes",
+            "points",
+            "heat",
+            "hottest",
             "by",
             "where",
             "reference",
@@ -170,9 +187,11 @@ impl Figure {
             published: table.text("published")?.unwrap_or_default(),
             x,
             y,
+            x_title: table.text("x_title")?.unwrap_or_default(),
             y_title: table.text("y_title")?.unwrap_or_default(),
             log: table.switch("log")?.unwrap_or(false),
             boxes: table.switch("boxes")?.unwrap_or(false),
+            parts: Parts::read(table)?,
             by: table.texts("by")?,
             filters: Filter::read_all(table)?,
             references: table.texts("reference")?,
@@ -181,6 +200,29 @@ impl Figure {
             x_place: table.place_of("x"),
             y_place: table.place_of("y"),
         })
+    }
+}
+
+impl Parts {
+    /// Reads `points`, `heat` and `hottest` of a figure.
+    fn read(table: &Table) -> Result<Option<Self>, PlanError> {
+        let (record, heat) = (table.text("points")?, table.text("heat")?);
+        let hottest = table.text("hottest")?;
+        let Some(record) = record else {
+            let without = ["heat", "hottest"].into_iter().find_map(|key| table.get(key));
+            return without.map_or(Ok(None), |entry| Err(entry.error("needs `points`")));
+        };
+        let number = |text: String| text.parse::<f64>().ok().filter(|number| *number > 0.0);
+        let hottest = hottest.and_then(number);
+        let heat = match (heat, hottest) {
+            (None, None) => None,
+            (Some(heat), Some(hottest)) => Some((heat, hottest)),
+            _ => {
+                let message = "a heat map needs `heat`, a column, and `hottest`, a number above 0";
+                return Err(table.place.error(message));
+            }
+        };
+        Ok(Some(Self { record, heat }))
     }
 }
 

@@ -6,7 +6,8 @@ use punctual_uri::{did_you_mean, set_option};
 use crate::plan::value::Measure;
 
 /// The tables whose keys are parameters of a run.
-pub(crate) const SECTIONS: [&str; 6] = ["stream", "link", "hosts", "options", "traffic", "quic"];
+pub(crate) const SECTIONS: [&str; 8] =
+    ["stream", "link", "hosts", "options", "traffic", "quic", "tcp", "blocks"];
 
 pub(crate) const STREAM: &[&str] = &[
     "transport",
@@ -44,6 +45,12 @@ pub(crate) const QUIC: &[&str] = &[
     "losttail",
 ];
 
+/// Keys of a live stream over TCP.
+pub(crate) const TCP: &[&str] = &["control"];
+
+/// Keys of the record of a stream's data packets.
+pub(crate) const BLOCKS: &[&str] = &["readchunk", "after", "files"];
+
 /// Keys whose values are names or special forms, never expressions.
 const TEXTUAL: &[&str] = &[
     "transport",
@@ -62,6 +69,7 @@ const TEXTUAL: &[&str] = &[
     "timer",
     "detection",
     "probes",
+    "files",
 ];
 
 /// Keys whose list is one value: each of its texts counts.
@@ -81,6 +89,8 @@ pub(crate) fn check(key: &str) -> Result<(), String> {
         "hosts" => HOSTS.to_vec(),
         "traffic" => TRAFFIC.to_vec(),
         "quic" => QUIC.to_vec(),
+        "tcp" => TCP.to_vec(),
+        "blocks" => BLOCKS.to_vec(),
         "options" => return check_option(name),
         _ => return Err(format!("unknown table `{section}`{}", did_you_mean(section, SECTIONS))),
     };
@@ -117,7 +127,8 @@ pub(crate) fn measure(key: &str) -> Option<Measure> {
     match (section, name) {
         ("stream" | "traffic", "duration" | "every" | "on" | "off" | "start")
         | ("link", "event")
-        | ("quic", "mtudrop") => Some(Measure::SECONDS),
+        | ("quic", "mtudrop")
+        | ("blocks", "readchunk" | "after") => Some(Measure::SECONDS),
         ("stream" | "traffic" | "link", "bitrate" | "by" | "rate") => {
             Some(Measure::BITS_PER_SECOND)
         }
@@ -173,7 +184,7 @@ pub(crate) fn full(name: &str) -> Result<String, String> {
             return Ok(key);
         }
     }
-    let all = [STREAM, &link(), HOSTS, QUIC].concat();
+    let all = [STREAM, &link(), HOSTS, QUIC, TCP, BLOCKS].concat();
     let suggestion = did_you_mean(name, all.iter().copied().chain(OPTIONS.iter().copied()));
     Err(format!("unknown parameter `{name}`{suggestion}"))
 }

@@ -28,6 +28,11 @@ pub enum MetricKind {
     Mean,
     /// A count out of another: both are summed over runs. A score interval after Wilson.
     Share,
+    /// A number of events: summed over runs, with the exact interval of a Poisson mean after
+    /// Garwood.
+    Count,
+    /// A number that is not counted, such as one of a model: summed over runs.
+    Sum,
     /// As `Share`, with the exact interval after Clopper and Pearson, which is wider.
     ExactShare,
 }
@@ -46,11 +51,17 @@ impl Metric {
     }
 
     fn from_table(entry: &Entry, table: &Table) -> Result<Self, PlanError> {
-        table.only("a metric", &["mean", "share", "interval", "title", "unit"])?;
-        let (kind, at) = match (table.get("mean"), table.get("share")) {
-            (Some(mean), None) => (MetricKind::Mean, mean),
-            (None, Some(share)) => (MetricKind::Share, share),
-            _ => return Err(entry.error("needs either `mean = FORMULA` or `share = FORMULA`")),
+        table.only("a metric", &["mean", "share", "count", "sum", "interval", "title", "unit"])?;
+        let kinds = [
+            ("mean", MetricKind::Mean),
+            ("share", MetricKind::Share),
+            ("count", MetricKind::Count),
+            ("sum", MetricKind::Sum),
+        ];
+        let mut given = kinds.into_iter().filter_map(|(key, kind)| Some((kind, table.get(key)?)));
+        let (Some((kind, at)), None) = (given.next(), given.next()) else {
+            let message = "needs one of `mean`, `share`, `count` and `sum`, which are formulas";
+            return Err(entry.error(message));
         };
         let mut metric = Self::new(entry, at, at.text()?.to_owned(), kind)?;
         if let Some(interval) = table.get("interval") {
@@ -60,7 +71,7 @@ impl Metric {
                 (MetricKind::Share, _) => {
                     return Err(interval.error("must be `wilson` or `clopper-pearson`"));
                 }
-                _ => return Err(interval.error("is for shares; a mean has Student's t")),
+                _ => return Err(interval.error("is for shares; other metrics have one kind of it")),
             };
         }
         metric.title = table.text("title")?.unwrap_or(metric.title);

@@ -20,7 +20,9 @@ pub(crate) mod value;
 use std::sync::Arc;
 
 pub use error::PlanError;
-pub use figure::{Compare, Comparison, Condition, Figure, Filter, Grouping, Horizontal, Reference};
+pub use figure::{
+    Compare, Comparison, Condition, Figure, Filter, Grouping, Horizontal, Parts, Reference,
+};
 pub use grid::Values;
 pub use metric::{Metric, MetricKind};
 pub use overlay::Overlay;
@@ -181,7 +183,9 @@ impl Plan {
         for filter in filters {
             self.check_filter(filter)?;
         }
-        let parts = (self.figures.iter().map(|figure| (&figure.place, &figure.by)))
+        // Points of a record may be parted by its columns, which the results know.
+        let means = self.figures.iter().filter(|figure| figure.parts.is_none());
+        let parts = (means.map(|figure| (&figure.place, &figure.by)))
             .chain(self.tables.iter().map(|table| (&table.place, &table.rows)))
             .chain(self.tables.iter().map(|table| (&table.place, &table.columns)));
         for (place, names) in parts {
@@ -331,6 +335,8 @@ const TABLES: &[&str] = &[
     "options",
     "traffic",
     "quic",
+    "tcp",
+    "blocks",
     "together",
     "exclude",
     "experiment",

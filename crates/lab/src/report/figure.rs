@@ -3,8 +3,8 @@
 use punctual_figures::{Axis, Chart, Marker, Point, Series, Style};
 
 use super::words;
-use crate::plan::{Figure, Horizontal};
-use crate::results::{Drawing, Line, Results};
+use crate::plan::{Figure, Horizontal, Parts};
+use crate::results::{self, Drawing, Line, Results};
 
 /// The chart of a figure; `None` if there is no point.
 pub(super) fn chart(results: &Results, figure: &Figure, drawing: &Drawing) -> Option<Chart> {
@@ -26,6 +26,7 @@ pub(super) fn chart(results: &Results, figure: &Figure, drawing: &Drawing) -> Op
         };
         let (unit, factor) = readable(unit, &lines);
         let y = if figure.log { Axis::log(label, unit) } else { Axis::linear(label, unit) };
+        let y = if is_heat_map(figure) { around(y, &lines, |point| point.y.value) } else { y };
         let with = match chart {
             Some(chart) => chart.panel(y),
             None => {
@@ -53,12 +54,25 @@ fn columns_axis(figure: &Figure, drawing: &Drawing) -> Axis {
     let points = || drawing.lines.iter().flat_map(|line| &line.points);
     let label = words::capital(&drawing.x.title);
     if !figure.boxes && points().all(|point| point.x_text.parse::<f64>().is_ok()) {
-        return Axis::linear(label, drawing.x.unit.clone());
+        let axis = Axis::linear(label, drawing.x.unit.clone());
+        let lines: Vec<&Line> = drawing.lines.iter().collect();
+        return if is_heat_map(figure) { around(axis, &lines, |point| point.x) } else { axis };
     }
     let mut names: Vec<(f64, &str)> = points().map(|point| (point.x, &*point.x_text)).collect();
     names.sort_by(|one, other| one.0.total_cmp(&other.0));
     names.dedup();
     Axis::names(label, names.into_iter().map(|(_, name)| name))
+}
+
+fn is_heat_map(figure: &Figure) -> bool {
+    figure.parts.as_ref().is_some_and(|parts| parts.heat.is_some())
+}
+
+/// An axis with room for the cells around the outermost points.
+fn around(axis: Axis, lines: &[&Line], value: fn(&results::Point) -> f64) -> Axis {
+    let values = || lines.iter().flat_map(|line| &line.points).map(value);
+    let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+    if least > most { axis } else { axis.from(least - 0.5).to(most + 0.5) }
 }
 
 /// A panel for each metric.
@@ -126,6 +140,9 @@ fn period(lines: &[&Line]) -> String {
     }
 }
 
+/// Points of a figure that have markers of full size.
+const MOST_MARKERS: usize = 300;
+
 /// A unit that long times can be read in, and what values are multiplied with for it.
 fn readable(unit: String, lines: &[&Line]) -> (String, f64) {
     let values = || lines.iter().flat_map(|line| &line.points).map(|point| point.y.value.abs());
@@ -163,15 +180,19 @@ fn series(
                     Some(quartiles) => drawn.quartiles(quartiles.map(|value| value * factor)),
                     None => drawn,
                 };
+                let drawn = point.heat.map_or(drawn, |heat| drawn.heat(heat));
                 let interval = point.y.interval;
                 interval.map_or(drawn, |(low, high)| drawn.within(low * factor, high * factor))
             });
             let series = Series::new(name(results, figure, drawing, line), points);
             let series = series.slot(slot(figure, drawing, line));
-            let series = series.style(match (figure.boxes, is_time) {
-                (true, _) => Style::Box,
-                (false, true) => Style::Line,
-                (false, false) => Style::LinePoints,
+            let series = series.style(match (&figure.parts, figure.boxes, is_time) {
+                (Some(Parts { heat: Some(_), .. }), ..) => Style::Cells,
+                (Some(_), ..) if line.points.len() > MOST_MARKERS => Style::Dots,
+                (Some(_), ..) => Style::Points,
+                (None, true, _) => Style::Box,
+                (None, false, true) => Style::Line,
+                (None, false, false) => Style::LinePoints,
             });
             if line.reference.is_some() { series.reference() } else { series }
         })
@@ -235,10 +256,19 @@ fn name(results: &Results, figure: &Figure, drawing: &Drawing, line: &Line) -> S
         None if ours().any(|other| other.backend != line.backend) => {
             parts.push(line.backend.clone());
         }
+        None if is_heat_map(figure) => parts.push(heat_of(figure)),
         None if parts.is_empty() && drawing.lines.len() > 1 => parts.push("Punctual".to_owned()),
         None => {}
     }
     parts.join(", ")
+}
+
+/// The meaning of the colours of a heat map.
+fn heat_of(figure: &Figure) -> String {
+    let parts = figure.parts.as_ref();
+    let (column, hottest) = parts.and_then(|parts| parts.heat.clone()).unwrap_or_default();
+    let unit = column.split('_').next().filter(|unit| matches!(*unit, "ms" | "s"));
+    format!("0 to {hottest} {} late and more", unit.unwrap_or_default())
 }
 
 /// The colour of a line: that of its group, which the first reference shares; other backends and

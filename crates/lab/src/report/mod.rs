@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 use punctual_figures::{Chart, Page, Text};
 
-use crate::plan::{Condition, Filter, hidden};
+use crate::plan::{Condition, Filter, Metric, MetricKind, hidden};
 use crate::published;
 use crate::results::{LATE_US, Results};
 
@@ -215,6 +215,11 @@ fn method(page: &mut Page, results: &Results) {
 fn facts(results: &Results) -> Vec<Text> {
     let meta = &results.meta;
     let backends: Vec<&str> = meta.backends.iter().map(|name| words::backend(name)).collect();
+    let is_count = |metric: &Metric| metric.kind == MetricKind::Count;
+    let counts = match results.plan.metrics.iter().any(is_count) {
+        true => ", of counts Garwood's",
+        false => "",
+    };
     let mut facts = vec![
         Text::from(format!("Program: {}", meta.program)),
         Text::from(format!("Run by: {}", backends.join(", "))),
@@ -224,10 +229,10 @@ fn facts(results: &Results) -> Vec<Text> {
             results.sheet.rows().len(),
             meta.seed
         )),
-        Text::from(
+        Text::from(format!(
             "Intervals hold the true value in 95 of 100 cases: of means over repeats Student's t, \
-             of shares Wilson's or Clopper and Pearson's",
-        ),
+             of shares Wilson's or Clopper and Pearson's{counts}",
+        )),
     ];
     if meta.shard != "1/1" {
         facts.push(Text::from(format!("Part of the sweep: {}", meta.shard)));

@@ -36,7 +36,7 @@ impl BoxPlot {
 
     /// The points of a figure at this place: the box, then the extreme values.
     pub(crate) fn points(self, x: f64, x_text: &str) -> Vec<Point> {
-        let point = |y, quartiles| Point { x, x_text: x_text.to_owned(), y, quartiles };
+        let point = |y, quartiles| Point { x, x_text: x_text.to_owned(), y, quartiles, heat: None };
         let mean = Estimate { interval: Some(self.whiskers), ..Estimate::single(self.mean) };
         let mut points = vec![point(mean, Some(self.quartiles))];
         points.extend(self.extremes.iter().map(|&it| point(Estimate::single(it), None)));

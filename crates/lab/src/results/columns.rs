@@ -8,7 +8,9 @@ use punctual_metrics::{Quantiles, Report};
 use punctual_netem::LinkStatistics;
 use punctual_sim::TrafficStatistics;
 
+use super::blocks::blocks;
 use super::quic_model::quic_model;
+use super::tcp::tcp;
 
 /// A column of results that runs fill, and its number in one of them.
 pub type NamedNumber = (String, f64);
@@ -255,6 +257,8 @@ pub fn result_columns() -> Vec<String> {
     columns.extend(names(link("down", &LinkStatistics::default())));
     columns.extend(names(traffic(&TrafficStatistics::default(), Duration::ZERO)));
     columns.extend(names(quic_model(None)));
+    columns.extend(names(blocks(None)));
+    columns.extend(names(tcp(None)));
     columns.extend(names(lateness("up", &Quantiles::default())));
     columns.extend(names(lateness("down", &Quantiles::default())));
     columns
@@ -287,7 +291,7 @@ pub(crate) const LATENESS: [&str; 2] = ["usLateP99", "usLateMax"];
 const TRAFFIC: [&str; 3] = ["pktSent", "byteGoodput", "mbpsGoodput"];
 
 /// The columns of the stream itself.
-pub(crate) const OF_THE_STREAM: [&str; 22] = [
+pub(crate) const OF_THE_STREAM: [&str; 23] = [
     "attempts",
     "messagesSent",
     "messagesReceived",
@@ -310,6 +314,7 @@ pub(crate) const OF_THE_STREAM: [&str; 22] = [
     "usDelayFactorMean",
     "usDelayFactorMax",
     "quicDatagramsDropped",
+    "sStartUp",
 ];
 
 #[cfg(test)]

@@ -60,6 +60,8 @@ pub struct Point {
     pub y: Estimate,
     /// The quartiles, of a box plot.
     pub quartiles: Option<[f64; 3]>,
+    /// How hot it is in a heat map: 0 is green, 1 is white.
+    pub heat: Option<f64>,
 }
 
 impl Results {
@@ -73,6 +75,9 @@ impl Results {
             problems: Vec::new(),
         };
         match &figure.x {
+            Horizontal::Column(x) if figure.parts.is_some() => {
+                self.draw_parts(figure, x, &mut drawing);
+            }
             Horizontal::Column(x) if figure.boxes => self.draw_boxes(figure, x, &mut drawing),
             Horizontal::Column(x) => self.draw_groups(figure, x, &mut drawing),
             Horizontal::Time => self.draw_series(figure, &mut drawing),
@@ -87,7 +92,8 @@ impl Results {
             Horizontal::Column(name) => {
                 let parameter = self.meta.parameters.iter().find(|p| p.is(name));
                 let unit = parameter.map_or(String::new(), |p| p.unit.clone());
-                Axis { title: name.clone(), unit }
+                let title = if figure.x_title.is_empty() { name } else { &figure.x_title };
+                Axis { title: title.clone(), unit }
             }
         }
     }
@@ -135,6 +141,7 @@ impl Results {
                             x_text: at[0].clone(),
                             y,
                             quartiles: None,
+                            heat: None,
                         })
                     })
                     .collect();
@@ -218,7 +225,13 @@ impl Results {
                     let at_key = [key.clone(), vec![at.clone()]].concat();
                     let rows = beside.rows(self, &names, &at_key, &figure.filters);
                     let y = beside.estimate(self, &rows, metric)?;
-                    Some(Point { x: place(at, places), x_text: at.clone(), y, quartiles: None })
+                    Some(Point {
+                        x: place(at, places),
+                        x_text: at.clone(),
+                        y,
+                        quartiles: None,
+                        heat: None,
+                    })
                 })
                 .collect();
             let mut line = self.line(metric, &figure.by, &key, points);
@@ -235,7 +248,13 @@ impl Results {
         Beside::read(self, reference)
     }
 
-    fn line(&self, metric: &str, by: &[String], key: &[String], points: Vec<Point>) -> Line {
+    pub(super) fn line(
+        &self,
+        metric: &str,
+        by: &[String],
+        key: &[String],
+        points: Vec<Point>,
+    ) -> Line {
         let mut points = points;
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         let group: Vec<(String, String)> = by.iter().cloned().zip(key.iter().cloned()).collect();
@@ -280,7 +299,7 @@ impl Results {
     }
 
     /// The events of a run that a figure marks.
-    fn marks(&self, figure: &Figure, row: usize) -> Vec<(f64, String)> {
+    pub(super) fn marks(&self, figure: &Figure, row: usize) -> Vec<(f64, String)> {
         let mark = |name: &String| {
             let estimate = self.estimate(&[row], name)?;
             Some((estimate.value, self.title_of(name)))
@@ -305,7 +324,13 @@ impl Results {
         };
         let point = |row: &Vec<String>| {
             let y = Estimate::single(value(row)? * scale);
-            Some(Point { x: row[0].parse().ok()?, x_text: row[0].clone(), y, quartiles: None })
+            Some(Point {
+                x: row[0].parse().ok()?,
+                x_text: row[0].clone(),
+                y,
+                quartiles: None,
+                heat: None,
+            })
         };
         Some(series.rows().iter().filter_map(point).collect())
     }

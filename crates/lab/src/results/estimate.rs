@@ -165,6 +165,16 @@ impl Results {
                     _ => Estimate::share(part, whole, runs),
                 }
             }
+            Some((_, kind @ (MetricKind::Count | MetricKind::Sum))) => {
+                let column = self.column_of(name)?;
+                let found = rows.iter().filter_map(|row| self.sheet.number(*row, &column));
+                let (runs, sum) = found.fold((0, 0.0), |(runs, sum), it| (runs + 1, sum + it));
+                match kind {
+                    _ if runs == 0 => None,
+                    MetricKind::Count => Some(Estimate::count(sum, runs)),
+                    _ => Some(Estimate { runs, ..Estimate::single(sum) }),
+                }
+            }
             _ => self.mean(rows, name),
         };
         estimate.map(|estimate| estimate.times(scale(metric)))

@@ -8,6 +8,7 @@
 //! | `results.parquet` | the same with typed columns, with the feature `parquet` |
 //! | `results.partial.csv` | while it runs: the rows that there are, as they came |
 //! | `series/RUN-BACKEND.csv` | the course of a run |
+//! | `blocks/RUN-BACKEND.csv`, `readchunks/RUN-BACKEND.csv` | the records of its parts |
 //! | `captures/RUN-BACKEND.pcapng` | its packets |
 
 use std::fs::{self, File, OpenOptions};
@@ -16,9 +17,9 @@ use std::path::{Path, PathBuf};
 
 use crate::backend::{Outcome, Series};
 use crate::plan::{Overlay, Plan, PlanError, hidden};
-use crate::results::Results;
 use crate::results::meta::Meta;
 use crate::results::sheet::{Sheet, cell, csv_line};
+use crate::results::{RECORDS, Results};
 
 /// A folder of results.
 #[derive(Clone, Debug)]
@@ -99,6 +100,11 @@ impl Folder {
             let name = format!("{SERIES}/{run}-{backend}.csv");
             self.write(&name, series_csv(series).as_bytes())?;
         }
+        for (record, table) in &outcome.records {
+            self.make(&self.0.join(record))?;
+            let name = format!("{record}/{run}-{backend}.csv");
+            self.write(&name, series_csv(table).as_bytes())?;
+        }
         if let Some(capture) = &outcome.capture {
             self.make(&self.0.join(CAPTURES))?;
             self.write(&format!("{CAPTURES}/{run}-{backend}.pcapng"), capture)?;
@@ -106,9 +112,10 @@ impl Folder {
         Ok(())
     }
 
-    /// Copies series and captures from another folder.
+    /// Copies series, records and captures from another folder.
     pub(crate) fn copy_records(&self, from: &Self) -> Result<(), String> {
-        for name in [SERIES, CAPTURES] {
+        let records = RECORDS.map(|record| record.name);
+        for name in [SERIES, CAPTURES].into_iter().chain(records) {
             let (source, target) = (from.0.join(name), self.0.join(name));
             let Ok(entries) = fs::read_dir(&source) else { continue };
             self.make(&target)?;
@@ -168,11 +175,20 @@ impl Results {
     ///
     /// None was recorded, or it cannot be read.
     pub fn series_of(&self, row: usize) -> Result<Sheet, String> {
+        self.record_of(row, SERIES)
+    }
+
+    /// The record of this name of a run.
+    ///
+    /// # Errors
+    ///
+    /// None was written, or it cannot be read.
+    pub(crate) fn record_of(&self, row: usize, record: &str) -> Result<Sheet, String> {
         let run = self.sheet.text(row, "run");
         let backend = self.sheet.text(row, "backend");
         let none = || "these results lie in no folder".to_owned();
         let folder = Folder::new(self.folder.as_ref().ok_or_else(none)?);
-        let name = format!("{SERIES}/{run}-{backend}.csv");
+        let name = format!("{record}/{run}-{backend}.csv");
         Sheet::parse(&folder.read(&name)?).map_err(|error| format!("{name}: {error}"))
     }
 }

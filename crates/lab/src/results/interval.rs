@@ -1,6 +1,7 @@
 //! Estimates with 95 % confidence intervals.
 
 use statrs::distribution::{Beta, ContinuousCDF as _, StudentsT};
+use statrs::function::gamma::gamma_lr;
 
 /// An estimate and the interval that holds the true value in 95 of 100 cases.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,7 +28,9 @@ impl Estimate {
         if runs == 0 {
             return None;
         }
-        let mean = values.iter().sum::<f64>() / count;
+        // Equal values have an exact mean, and no deviation by rounding.
+        let (first, are_equal) = (values[0], values.iter().all(|value| *value == values[0]));
+        let mean = if are_equal { first } else { values.iter().sum::<f64>() / count };
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         let interval = StudentsT::new(0.0, 1.0, count - 1.0).ok().map(|t| {
             let error = (squares / (count - 1.0) / count).sqrt();
@@ -75,6 +78,14 @@ impl Estimate {
         let low = quantile(part, rest + 1.0, 1.0 - UPPER).unwrap_or(0.0);
         let high = quantile(part + 1.0, rest, UPPER).unwrap_or(1.0);
         Some(Self { interval: Some((low, high)), ..share })
+    }
+
+    /// A number of events that happen independently of each other, with the exact interval of its
+    /// mean after Garwood (1936). None at all gives an interval that ends above zero.
+    pub fn count(events: f64, runs: usize) -> Self {
+        let low = if events > 0.0 { poisson_mean(events, 1.0 - UPPER) } else { 0.0 };
+        let high = poisson_mean(events + 1.0, UPPER);
+        Self { value: events, interval: Some((low, high)), runs }
     }
 
     /// The same interval in another unit; `factor` is more than zero.
@@ -144,6 +155,20 @@ fn quantile(a: f64, b: f64, at: f64) -> Option<f64> {
     Some(f64::midpoint(low, high))
 }
 
+/// The mean with which `events` or more are as likely as `at`.
+fn poisson_mean(events: f64, at: f64) -> f64 {
+    let (mut low, mut high) = (0.0, events + 10.0 * events.sqrt() + 20.0);
+    for _ in 0..HALVINGS {
+        let middle = f64::midpoint(low, high);
+        if middle <= 0.0 || gamma_lr(events, middle) < at {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    f64::midpoint(low, high)
+}
+
 /// As many as tell a share of 1e-12 to nine digits.
 const HALVINGS: u32 = 70;
 
@@ -184,6 +209,24 @@ mod tests {
         assert_eq!(Estimate::mean(&[7.0]).unwrap(), Estimate::single(7.0));
         assert_eq!(Estimate::mean(&[]), None);
         assert_eq!(Estimate::mean(&[2.0; 9]).unwrap().interval, Some((2.0, 2.0)));
+        let constant = Estimate::mean(&[0.1; 100]).unwrap();
+        assert_eq!((constant.value, constant.interval), (0.1, Some((0.1, 0.1))));
+    }
+
+    #[test]
+    fn counts_have_garwoods_interval() {
+        // Half the quantiles of chi-squared with 2 k and 2 k + 2 degrees of freedom.
+        for (events, expected) in [
+            (0.0, (0.0, 3.688_88)),
+            (1.0, (0.025_32, 5.571_64)),
+            (10.0, (4.795_39, 18.390_36)),
+            (100.0, (81.363_99, 121.627_4)),
+        ] {
+            close(Estimate::count(events, 1).interval.unwrap(), expected, 1e-3);
+        }
+        // Of many the interval is that of the normal distribution.
+        let (low, high) = Estimate::count(1e6, 1).interval.unwrap();
+        close((low, high), (998_041.0, 1_001_962.0), 2.0);
     }
 
     #[test]

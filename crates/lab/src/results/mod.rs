@@ -1,5 +1,6 @@
 //! Results of runs: rows, summaries with intervals, and published figures to show beside them.
 
+mod blocks;
 mod box_plot;
 mod columns;
 mod drawing;
@@ -11,10 +12,12 @@ mod meta;
 mod names;
 #[cfg(feature = "parquet")]
 mod parquet_file;
+mod parts;
 mod quic_model;
 mod reference;
 mod sheet;
 mod tabulation;
+mod tcp;
 
 use std::path::PathBuf;
 
@@ -29,6 +32,7 @@ pub use meta::Meta;
 pub use sheet::Sheet;
 pub use tabulation::{Column, Tabulation};
 
+pub(crate) use blocks::{BLOCKS, READCHUNKS, RECORDS, Record, blocks};
 pub(crate) use columns::{
     is_total, lateness, link, quantiles, report, statistic_names, statistics, traffic,
 };
@@ -37,6 +41,7 @@ pub(crate) use layout::Layout;
 pub(crate) use names::KnownNames;
 pub(crate) use quic_model::{quic_model, quic_state};
 pub(crate) use sheet::csv_line;
+pub(crate) use tcp::{TcpFound, tcp};
 
 /// The results of a plan, with the plan.
 ///

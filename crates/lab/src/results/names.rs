@@ -9,10 +9,12 @@ use punctual_uri::did_you_mean;
 use crate::plan::expression::Expression;
 use crate::plan::value::literal;
 use crate::plan::{
-    Condition, Figure, Filter, Grouping, Horizontal, Metric, Plan, PlanError, Reference, keys,
+    Condition, Figure, Filter, Grouping, Horizontal, Metric, Parts, Plan, PlanError, Reference,
+    keys,
 };
 use crate::results::layout::LABELS;
-use crate::results::{Layout, full_name, quic_state, report, statistics};
+use crate::results::parts::RUNS;
+use crate::results::{Layout, RECORDS, full_name, quic_state, report, statistics};
 
 /// Every name that the results of a plan know.
 #[derive(Debug)]
@@ -62,6 +64,9 @@ impl<'a> KnownNames<'a> {
     }
 
     fn check_figure(&self, figure: &Figure) -> Result<(), PlanError> {
+        if let Some(parts) = &figure.parts {
+            return self.check_parts(figure, parts);
+        }
         if let Horizontal::Column(x) = &figure.x {
             self.find(x).map_err(|problem| figure.x_place.error(problem))?;
         }
@@ -71,6 +76,36 @@ impl<'a> KnownNames<'a> {
                 Horizontal::Time => self.find_in_series(y),
             };
             found.map_err(|problem| figure.y_place.error(problem))?;
+        }
+        for mark in &figure.marks {
+            self.find(mark).map_err(|problem| figure.place.error(problem))?;
+        }
+        figure.filters.iter().try_for_each(|filter| self.check_bounds(filter))
+    }
+
+    /// Points of a figure have columns of their record, or of their run.
+    fn check_parts(&self, figure: &Figure, parts: &Parts) -> Result<(), PlanError> {
+        let known = RECORDS.iter().map(|record| record.name).chain([RUNS]);
+        let record = RECORDS.iter().find(|record| record.name == parts.record);
+        if record.is_none() && parts.record != RUNS {
+            let suggestion = did_you_mean(&parts.record, known.clone());
+            let known = known.collect::<Vec<_>>().join(", ");
+            let message = format!("no record `{}`{suggestion} (one of: {known})", parts.record);
+            return Err(figure.place.error(message));
+        }
+        let find = |name: &String| {
+            let is_there = record.is_some_and(|record| record.columns.contains(&name.as_str()));
+            if is_there { Ok(()) } else { self.find(name) }
+        };
+        let Horizontal::Column(x) = &figure.x else {
+            return Err(figure.x_place.error("points of a record have no time on their axis"));
+        };
+        let [y] = figure.y.as_slice() else {
+            return Err(figure.y_place.error("points of a record have one `y`"));
+        };
+        let heat = parts.heat.iter().map(|(column, _)| column);
+        for name in heat.chain([x, y]).chain(&figure.by) {
+            find(name).map_err(|problem| figure.place.error(problem))?;
         }
         for mark in &figure.marks {
             self.find(mark).map_err(|problem| figure.place.error(problem))?;

@@ -105,7 +105,9 @@ impl<'a> Beside<'a> {
             let direct = self.number(row, &formula);
             direct.or_else(|| expression.number(&lookup))
         };
-        let is_share = metric.is_some_and(|metric| metric.kind != MetricKind::Mean);
+        let is_share = metric.is_some_and(|metric| {
+            matches!(metric.kind, MetricKind::Share | MetricKind::ExactShare)
+        });
         let estimate = match &expression {
             Expression::Binary(part, Operator::Over, whole) if is_share => {
                 let sum = |expression: &Expression| -> f64 {

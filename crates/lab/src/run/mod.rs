@@ -1,13 +1,17 @@
 //! Runs of a plan: which there are, and what each is.
 
+mod blocks;
 mod quic_model;
 mod setup;
 mod spec;
+mod tcp;
 mod transport;
 
+pub use blocks::BlockOptions;
 pub use quic_model::QuicTransfer;
 pub use setup::{CrossTraffic, HostOptions, Ramp, Setup, TrafficKind};
 pub use spec::{RunSpec, Selection, Shard, runs};
+pub use tcp::TcpStream;
 pub use transport::{Carriage, QuicCongestion, Transport};
 
 pub(crate) use spec::hash;

@@ -7,7 +7,9 @@ use punctual_netem::{PathProfile, Trace, presets};
 use punctual_units::Bitrate;
 use punctual_uri::{did_you_mean, set_option};
 
+use super::blocks::BlockOptions;
 use super::quic_model::QuicTransfer;
+use super::tcp::TcpStream;
 use super::transport::{Carriage, QuicCongestion, Transport};
 use crate::plan::{Experiment, Plan, PlanError, Quantity, Value, Values, keys};
 
@@ -42,6 +44,10 @@ pub struct Setup {
     /// The transfer over the model of QUIC, which then is all of the run: nothing is streamed. Only
     /// `quic-model` runs it.
     pub quic: Option<QuicTransfer>,
+    /// The record of each data packet that is wanted. Only `sim` has one.
+    pub blocks: Option<BlockOptions>,
+    /// The TCP connection that carries the stream in place of SRT. Only `sim` has one.
+    pub tcp: Option<TcpStream>,
     /// Where the run's chance comes from.
     pub seed: u64,
     /// Period of the time series; `None` for none.
@@ -156,6 +162,8 @@ impl Setup {
             hosts: [given.host("sender")?, given.host("receiver")?],
             traffic: given.traffic()?,
             quic,
+            blocks: BlockOptions::read(&given)?,
+            tcp: TcpStream::read(&given)?,
             seed,
             series: plan.run.series,
             captures: plan.run.captures,

@@ -49,6 +49,7 @@ impl Backend for External {
     fn run(&self, spec: &RunSpec) -> Result<Outcome, String> {
         let setup = &spec.setup;
         super::quic_model::refuse(spec)?;
+        super::tcp::refuse(spec)?;
         let is_srt = setup.transport == Transport::default();
         if !is_srt || setup.streams > 1 || setup.traffic.is_some() {
             return Err("`external` runs one SRT stream, without cross traffic".to_owned());

@@ -1,0 +1,73 @@
+//! The blocks of a stream: when each was sent and arrived, and how often it was requested.
+//!
+//! A *block* is a data packet, a *request* a NAK, and a *readchunk* the video that a player gets at
+//! once, as in "Aspera FASPstream for near-live and live video streaming" (white paper, 2015).
+
+mod ledger;
+mod model;
+mod readchunks;
+mod tally;
+
+use std::time::Duration;
+
+use punctual_sim::{LinkId, World};
+
+use self::ledger::Ledger;
+pub(crate) use self::model::Expected;
+use self::model::expected;
+pub(crate) use self::tally::{BUFFERS, ROUNDS, Totals};
+use self::tally::{Stream, Tally};
+use crate::backend::Outcome;
+use crate::results::blocks as columns;
+use crate::run::Setup;
+
+/// Follows the blocks of the stream of a world.
+#[derive(Debug)]
+pub(super) struct Watch {
+    up: LinkId,
+    ledger: Ledger,
+    tally: Tally,
+}
+
+impl Watch {
+    /// Watches the stream over these links, if the run wants a record of its blocks.
+    pub(super) fn new(setup: &Setup, world: &mut World, up: LinkId, down: LinkId) -> Option<Self> {
+        let options = setup.blocks?;
+        world.watch(up);
+        world.watch(down);
+        let stream = Stream::new(setup, options);
+        Some(Self { up, ledger: Ledger::default(), tally: Tally::new(stream, options) })
+    }
+
+    /// Lets `time` pass. Datagrams are noted in short parts of it, so that few are in memory.
+    pub(super) fn run_for(&mut self, world: &mut World, time: Duration) {
+        let mut rest = time;
+        while !rest.is_zero() {
+            let part = rest.min(PART);
+            world.run_for(part);
+            rest -= part;
+            self.take(world);
+        }
+    }
+
+    fn take(&mut self, world: &mut World) {
+        for passage in world.take_passages() {
+            self.ledger.note(&passage, self.up);
+        }
+        while let Some(block) = self.ledger.next_arrived() {
+            self.tally.add(&block);
+        }
+    }
+
+    /// Writes the totals into an outcome.
+    pub(super) fn tell(mut self, setup: &Setup, outcome: &mut Outcome) {
+        let totals = self.tally.totals(self.ledger.missing());
+        outcome.set("sStartUp", totals.start_up.unwrap_or(f64::NAN));
+        outcome.extend(columns(Some((&totals, &expected(setup, &totals)))));
+        if setup.blocks.is_some_and(|options| options.are_written) {
+            outcome.records.extend(self.tally.records());
+        }
+    }
+}
+
+const PART: Duration = Duration::from_millis(200);

@@ -1,0 +1,85 @@
+//! A live stream over a simulated TCP connection, in virtual time.
+
+use std::time::Duration;
+
+use punctual_netem::Loss;
+use punctual_probe::model::tcp::TcpPath;
+use punctual_sim::{TcpConfig, TcpControl, TcpSource, Traffic, TrafficConfig, World, WorldError};
+
+use crate::backend::Outcome;
+use crate::results::{TcpFound, link, tcp};
+use crate::run::{RunSpec, Setup, TcpStream};
+
+/// Runs the stream for its duration, and on until its first readchunk is there.
+pub(super) fn run(setup: &Setup, stream: TcpStream) -> Result<Outcome, WorldError> {
+    let mut world = World::new(setup.seed);
+    let up = world.add_link(setup.path.up.clone());
+    let down = world.add_link(setup.path.down.clone());
+    let control = match stream {
+        TcpStream::NewReno => TcpControl::NewReno,
+        TcpStream::Cubic => TcpControl::Cubic,
+        TcpStream::Bbr => TcpControl::Bbr,
+    };
+    let config = TcpConfig::new(control).with_source(TcpSource::Rate(setup.bitrate));
+    let flow = world.add_traffic(TrafficConfig {
+        traffic: Traffic::Tcp(config),
+        packet: PACKET,
+        links: vec![up],
+        back: vec![down],
+        start: Duration::ZERO,
+        duration: LIMIT,
+    })?;
+    let readchunk = setup.blocks.unwrap_or_default().readchunk;
+    let wanted = bytes_of(setup, readchunk);
+    world.run_for(setup.duration);
+    let there = |world: &World| world.traffic_progress(flow)?.time_of(wanted);
+    let mut time = setup.duration;
+    while there(&world).is_none() && time < LIMIT {
+        world.run_for(STEP);
+        time += STEP;
+    }
+    let start_up = there(&world);
+    let status = if start_up.is_some() { Outcome::OK } else { "no first readchunk in 10 minutes" };
+    let mut outcome = Outcome { status: status.to_owned(), ..Outcome::default() };
+    outcome.set("sStartUp", start_up.map_or(f64::NAN, |time| time.as_secs_f64()));
+    let progress = world.traffic_progress(flow);
+    outcome.extend(tcp(Some(&TcpFound {
+        statistics: &world.traffic_statistics(flow),
+        goodput: progress.map(|it| it.rate(Duration::ZERO, setup.duration)).unwrap_or_default(),
+        // The formulas are for controls that take a loss for congestion.
+        path: path(setup).filter(|_| stream != TcpStream::Bbr),
+        stream: setup.bitrate.as_mbps() * 1e6,
+        readchunk,
+    })));
+    outcome.extend(link("up", world.link_statistics(up)));
+    outcome.extend(link("down", world.link_statistics(down)));
+    Ok(outcome)
+}
+
+/// The error of another backend that is to run `[tcp]` or `[blocks]`.
+pub(super) fn refuse(spec: &RunSpec) -> Result<(), String> {
+    match (spec.setup.tcp, spec.setup.blocks) {
+        (None, None) => Ok(()),
+        (Some(_), _) => Err("a plan with [tcp] is run by the backend `sim` alone".to_owned()),
+        _ => Err("a plan with [blocks] is run by the backend `sim` alone".to_owned()),
+    }
+}
+
+/// The bytes of this time of the stream.
+fn bytes_of(setup: &Setup, time: Duration) -> u64 {
+    let bits = u128::from(setup.bitrate.as_bits_per_sec()) * time.as_nanos() / 1_000_000_000;
+    u64::try_from(bits / 8).unwrap_or(u64::MAX)
+}
+
+/// The path for the formulas of TCP's rate: they know the losses of packets, not of ACKs.
+fn path(setup: &Setup) -> Option<TcpPath> {
+    let Loss::Random(loss) = setup.path.up.config.loss else { return None };
+    let rtt = setup.path.up.config.delay + setup.path.down.config.delay;
+    Some(TcpPath::new(rtt, loss).ok()?.with_segment((PACKET - HEADERS).into()))
+}
+
+/// Bytes of a packet, and of its headers: IP, and TCP with timestamps.
+const PACKET: u16 = 1_500;
+const HEADERS: u16 = 52;
+const STEP: Duration = Duration::from_secs(1);
+const LIMIT: Duration = Duration::from_secs(600);
