@@ -27,6 +27,8 @@ const PLANS: &[(&str, &str)] = &[
     ("srt-4g", include_str!("../plans/srt-4g.toml")),
     ("srt-over-quic", include_str!("../plans/srt-over-quic.toml")),
     ("quic-once-per-rtt", include_str!("../plans/quic-once-per-rtt.toml")),
+    ("faspstream", include_str!("../plans/faspstream.toml")),
+    ("faspstream-hours", include_str!("../plans/faspstream-hours.toml")),
     ("quic-timers", include_str!("../plans/quic-timers.toml")),
     ("retransmission-policies", include_str!("../plans/retransmission-policies.toml")),
 ];
