@@ -180,10 +180,10 @@ impl JumpDetector {
         let mut candidates =
             self.candidates.take_if(|candidates| stream.believes(now, candidates))?;
         let beyond = candidates.first.distance_from(stream.buffer.end());
-        let kind = if beyond < 0 {
+        let kind = if candidates.is_behind {
             JumpKind::Back
         } else if !stream.delivery.keeps_all()
-            && beyond.unsigned_abs() as usize >= stream.buffer.room()
+            && usize::try_from(beyond).is_ok_and(|beyond| beyond >= stream.buffer.room())
         {
             JumpKind::BeyondRoom
         } else {
@@ -230,7 +230,8 @@ struct Candidates {
     confirmed: bool,
     /// Whether they are believed, and wait until the stored packets have been delivered.
     wait: bool,
-    /// Whether they lie before the newest packet of the stream.
+    /// Whether they lay before the newest packet of the stream when they began. Retransmissions may
+    /// bring the stream up to candidates that lay ahead, which does not make them a jump back.
     is_behind: bool,
     packets: Vec<Arrived>,
 }
