@@ -413,7 +413,8 @@ options! { plain {
     /// The policy that decides when the receiver sends NAKs; not in libsrt. Default: that of the
     /// sender's retransmission algorithm.
     nak_algorithm / with_nak_algorithm: NakAlgorithm;
-    /// The estimator of the round-trip time; not in libsrt. Default: the draft's.
+    /// The estimator of the round-trip time, which the receiver measures and reports to the sender;
+    /// not in libsrt \[rttestimator\]. Default: the draft's.
     rtt_algorithm / with_rtt_algorithm: RttAlgorithm;
 } }
 

@@ -130,7 +130,7 @@ pub use option::{
 };
 pub use path::{PathId, PathProperties};
 pub use punctual_crypto::{CipherMode, KeyLength, Passphrase};
-pub use punctual_rtt::{ClassicRtt, PacketNumber, Rtt, RttEstimator, RttSample};
+pub use punctual_rtt::{BuiltInRtt, ClassicRtt, PacketNumber, Rtt, RttEstimator, RttSample};
 pub use punctual_wire::{MsgNo, RejectReason, SeqNo, SocketId};
 pub use statistics::{StatisticValue, Statistics};
 pub use stream_id::{AccessMode, ContentType, StreamId, StreamIdError};

@@ -117,16 +117,16 @@ pub use outgoing::Outgoing;
 pub use port::Port;
 pub use punctual_io::{Timer, now};
 pub use punctual_proto::{
-    AcceptError, AccessMode, Aggressive, AppliesTo, BufferSize, CONNECTION_OPTIONS, CipherMode,
-    ClassicRtt, CloseReason, Config, ConfigError, CongestionAlgorithm, CongestionControl,
-    ConnectError, ConnectionInfo, ContentType, CryptoMode, Deadline, Decision, Efficient, Factory,
-    GroupKind, GroupOffer, KeyLength, KeyState, LinkId, LinkState, MaxBandwidth, Message,
-    MissingPackets, MsgNo, NakAlgorithm, NakPolicy, NakTimer, OptionInfo, OptionKind, OptionPhase,
-    OptionValue, PacketNumber, Passphrase, PathState, PeerError, PerPacketNakTimers, RatePolicy,
-    Readiness, ReceiverView, RejectReason, ReportedPacket, RetransmitAlgorithm,
-    RetransmitBandwidth, RetransmitPolicy, Rtt, RttAlgorithm, RttEstimator, RttSample, SendOptions,
-    SenderView, SentNak, SeqNo, SocketId, StatisticValue, Statistics, StreamId, StreamIdError,
-    Transmission, TypedOption,
+    AcceptError, AccessMode, Aggressive, AppliesTo, BufferSize, BuiltInRtt, CONNECTION_OPTIONS,
+    CipherMode, ClassicRtt, CloseReason, Config, ConfigError, CongestionAlgorithm,
+    CongestionControl, ConnectError, ConnectionInfo, ContentType, CryptoMode, Deadline, Decision,
+    Efficient, Factory, GroupKind, GroupOffer, KeyLength, KeyState, LinkId, LinkState,
+    MaxBandwidth, Message, MissingPackets, MsgNo, NakAlgorithm, NakPolicy, NakTimer, OptionInfo,
+    OptionKind, OptionPhase, OptionValue, PacketNumber, Passphrase, PathState, PeerError,
+    PerPacketNakTimers, RatePolicy, Readiness, ReceiverView, RejectReason, ReportedPacket,
+    RetransmitAlgorithm, RetransmitBandwidth, RetransmitPolicy, Rtt, RttAlgorithm, RttEstimator,
+    RttSample, SendOptions, SenderView, SentNak, SeqNo, SocketId, StatisticValue, Statistics,
+    StreamId, StreamIdError, Transmission, TypedOption,
 };
 pub use punctual_units::{Bitrate, Instant};
 pub use reconnect::Reconnect;

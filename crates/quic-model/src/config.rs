@@ -3,19 +3,18 @@
 use std::time::Duration;
 
 use punctual_netem::{LinkConfig, QueueLimit};
-use punctual_rtt::TimerRule;
+use punctual_rtt::{BuiltInRtt, TimerRule};
 use punctual_units::Bitrate;
 
 use crate::ack_policy::AckPolicy;
 use crate::congestion::Control;
 use crate::loss::LossDetection;
-use crate::timing::Estimator;
 
 /// The parameters of the sending end.
 #[derive(Clone, Debug)]
 pub struct SenderConfig {
     /// The estimator of the round-trip time.
-    pub estimator: Estimator,
+    pub estimator: BuiltInRtt,
     /// The formula of the retransmission timer.
     pub timer: TimerRule,
     /// How lost packets are found.
@@ -49,7 +48,7 @@ impl Default for SenderConfig {
     /// RFC 9002 with `NewReno`, and an acknowledgement for every second packet.
     fn default() -> Self {
         Self {
-            estimator: Estimator::Rfc9002,
+            estimator: BuiltInRtt::Rfc9002,
             timer: TimerRule::FourVariances,
             detection: LossDetection::Rfc9002,
             control: Control::NewReno,
@@ -68,7 +67,7 @@ impl Default for SenderConfig {
 impl SenderConfig {
     /// The sender of picoquic in June 2023, with which the table of "Update QUIC timers once per
     /// RTT" was made.
-    pub fn picoquic_2023(control: Control, estimator: Estimator, timer: TimerRule) -> Self {
+    pub fn picoquic_2023(control: Control, estimator: BuiltInRtt, timer: TimerRule) -> Self {
         Self {
             estimator,
             timer,

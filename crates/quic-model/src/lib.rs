@@ -7,11 +7,11 @@
 //! sender's state over time.
 //!
 //! ```
-//! use punctual_quic_model::{Control, Estimator, Scenario, SenderConfig, run};
-//! use punctual_rtt::TimerRule;
+//! use punctual_quic_model::{Control, Scenario, SenderConfig, run};
+//! use punctual_rtt::{BuiltInRtt, TimerRule};
 //!
 //! let timer = TimerRule::ThreeVariances;
-//! let sender = SenderConfig::picoquic_2023(Control::Bbr, Estimator::OncePublished, timer);
+//! let sender = SenderConfig::picoquic_2023(Control::Bbr, BuiltInRtt::OncePublished, timer);
 //! let outcome = run(&Scenario::mtu_drop(sender));
 //! let completed = outcome.completed.expect("it ends within two minutes");
 //! assert!((10.0..11.0).contains(&completed.as_secs_f64()));
@@ -19,7 +19,7 @@
 //!
 //! | part | choices |
 //! |---|---|
-//! | estimator ([`Estimator`]) | every one of `punctual-rtt` |
+//! | estimator ([`BuiltInRtt`](punctual_rtt::BuiltInRtt)) | every one of `punctual-rtt` |
 //! | timer ([`TimerRule`](punctual_rtt::TimerRule)) | 4V, 3V, MaxRTT of lifetime or epoch |
 //! | loss detection ([`LossDetection`]) | RFC 9002, picoquic in June 2023 |
 //! | acknowledgements ([`AckPolicy`]) | every n packets, or as the sender asks |
@@ -70,4 +70,3 @@ pub use congestion::Control;
 pub use journal::{Counts, Event, Sample};
 pub use loss::LossDetection;
 pub use simulation::{Outcome, run};
-pub use timing::Estimator;

@@ -184,12 +184,11 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {
-    use punctual_rtt::TimerRule;
+    use punctual_rtt::{BuiltInRtt, TimerRule};
 
     use super::*;
     use crate::delivery_rate::Stamp;
     use crate::flight::{Kind, State};
-    use crate::timing::Estimator;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
@@ -213,7 +212,7 @@ mod tests {
             });
         }
         let rule = TimerRule::FourVariances;
-        let mut timing = Timing::new(Estimator::Rfc9002, rule, MS(10), MS(333));
+        let mut timing = Timing::new(BuiltInRtt::Rfc9002, rule, MS(10), MS(333));
         timing.acknowledged(at(900), 0, at(800), MS(0));
         assert_eq!(timing.timeout(), MS(310));
         (flight, timing)

@@ -3,63 +3,9 @@
 use std::time::Duration;
 
 use punctual_rtt::{
-    AutocorrelationRtt, ClassicRtt, OncePublishedRtt, OnceStrictRtt, PacketNumber, QuantileRtt,
-    RetransmissionTimer, Rfc9002Rtt, Rtt, RttEstimator, RttSample, TimerRule,
+    BuiltInRtt, PacketNumber, RetransmissionTimer, Rtt, RttEstimator, RttSample, TimerRule,
 };
 use punctual_units::Instant;
-
-/// The estimator of the round-trip time that a sender uses.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Estimator {
-    /// SRT's, [`ClassicRtt`]; delays of acknowledgements count.
-    Draft,
-    /// QUIC's, [`Rfc9002Rtt`].
-    Rfc9002,
-    /// [`OnceStrictRtt`].
-    OnceStrict,
-    /// [`OncePublishedRtt`].
-    OncePublished,
-    /// [`AutocorrelationRtt`].
-    Autocorrelation,
-    /// [`QuantileRtt`].
-    Quantile,
-}
-
-impl Estimator {
-    /// Every one.
-    pub const ALL: [Self; 6] = [
-        Self::Draft,
-        Self::Rfc9002,
-        Self::OnceStrict,
-        Self::OncePublished,
-        Self::Autocorrelation,
-        Self::Quantile,
-    ];
-
-    /// The name in plans.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Draft => "draft",
-            Self::Rfc9002 => "rfc9002",
-            Self::OnceStrict => "once-strict",
-            Self::OncePublished => "once-published",
-            Self::Autocorrelation => "autocorrelation",
-            Self::Quantile => "quantile",
-        }
-    }
-
-    fn build(self, max_ack_delay: Duration) -> Box<dyn RttEstimator> {
-        let max = Some(max_ack_delay);
-        match self {
-            Self::Draft => Box::new(ClassicRtt::default()),
-            Self::Rfc9002 => Box::new(Rfc9002Rtt::new(max)),
-            Self::OnceStrict => Box::new(OnceStrictRtt::new(max)),
-            Self::OncePublished => Box::new(OncePublishedRtt::new(max)),
-            Self::Autocorrelation => Box::new(AutocorrelationRtt::new(max)),
-            Self::Quantile => Box::new(QuantileRtt::new(max)),
-        }
-    }
-}
 
 /// The estimate of a path, and its timer.
 #[derive(Debug)]
@@ -77,13 +23,13 @@ pub(crate) struct Timing {
 impl Timing {
     /// `initial` is the smoothed round-trip time before the first sample.
     pub(crate) fn new(
-        estimator: Estimator,
+        estimator: BuiltInRtt,
         rule: TimerRule,
         max_ack_delay: Duration,
         initial: Duration,
     ) -> Self {
         Self {
-            estimator: estimator.build(max_ack_delay),
+            estimator: estimator.build(Some(max_ack_delay)),
             timer: RetransmissionTimer::new(rule, max_ack_delay, initial),
             initial,
             max_ack_delay,
@@ -156,7 +102,7 @@ mod tests {
     #[test]
     fn every_estimator_gives_a_timer_after_a_sample() {
         let ms = Duration::from_millis;
-        for estimator in Estimator::ALL {
+        for estimator in BuiltInRtt::ALL {
             let rule = TimerRule::FourVariances;
             let mut timing = Timing::new(estimator, rule, ms(10), ms(333));
             assert_eq!((timing.estimate().smoothed, timing.timeout()), (ms(333), ms(333)));

@@ -6,9 +6,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 use punctual_netem::{LinkConfig, Loss, QueueLimit};
 use punctual_quic_model::{
-    AckPolicy, Control, Estimator, LossDetection, Outcome, Scenario, SenderConfig, run,
+    AckPolicy, Control, LossDetection, Outcome, Scenario, SenderConfig, run,
 };
-use punctual_rtt::TimerRule;
+use punctual_rtt::{BuiltInRtt, TimerRule};
 use punctual_units::Bitrate;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -21,14 +21,14 @@ const RULES: [TimerRule; 4] = [
 ];
 
 fn senders() -> impl Strategy<Value = SenderConfig> {
-    let timing = (0..Estimator::ALL.len(), 0..RULES.len(), any::<bool>(), 0..3_usize);
+    let timing = (0..BuiltInRtt::ALL.len(), 0..RULES.len(), any::<bool>(), 0..3_usize);
     let acks = (1..33_u64, 1..40_u64, any::<bool>());
     let mtu = (any::<bool>(), 0..4_u32);
     (timing, acks, mtu).prop_map(|(timing, (packets, delay, negotiated), mtu)| {
         let (estimator, rule, is_rfc, control) = timing;
         let every = AckPolicy::Every { packets, delay: MS(delay) };
         SenderConfig {
-            estimator: Estimator::ALL[estimator],
+            estimator: BuiltInRtt::ALL[estimator],
             timer: RULES[rule],
             detection: if is_rfc { LossDetection::Rfc9002 } else { LossDetection::Picoquic2023 },
             control: Control::ALL[control],

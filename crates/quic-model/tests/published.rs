@@ -2,7 +2,8 @@
 //! how near the model comes. The figures are from runs of picoquic's simulator at the commit of
 //! June 2023.
 
-use punctual_quic_model::{Control, Estimator, Event, Outcome, Scenario, SenderConfig, run};
+use punctual_quic_model::{Control, Event, Outcome, Scenario, SenderConfig, run};
+use punctual_rtt::BuiltInRtt;
 use punctual_rtt::TimerRule::{
     self, FourVariances, GreatestOfEpoch, GreatestOfLifetime, ThreeVariances,
 };
@@ -18,7 +19,7 @@ struct Arm {
 fn arm(
     control: Control,
     name: &'static str,
-    (estimator, timer): (Estimator, TimerRule),
+    (estimator, timer): (BuiltInRtt, TimerRule),
     (seconds, losses): (f64, f64),
 ) -> Arm {
     Arm { name, sender: SenderConfig::picoquic_2023(control, estimator, timer), seconds, losses }
@@ -27,9 +28,9 @@ fn arm(
 /// The four rows of the table.
 fn table() -> [Arm; 4] {
     let once = |name, timer, measured| {
-        arm(Control::Bbr, name, (Estimator::OncePublished, timer), measured)
+        arm(Control::Bbr, name, (BuiltInRtt::OncePublished, timer), measured)
     };
-    let rfc9002 = (Estimator::Rfc9002, FourVariances);
+    let rfc9002 = (BuiltInRtt::Rfc9002, FourVariances);
     let mut classic = arm(Control::Bbr, "Classic", rfc9002, (11.333_842, 79.0));
     classic.sender = classic.sender.without_retuned_acks();
     [
@@ -94,7 +95,7 @@ fn two_timeouts_and_a_black_hole_come_before_the_mtu_is_reset() {
 #[test]
 fn with_the_same_acknowledgements_most_of_the_gain_is_gone() {
     let fair = |name, timer, measured| {
-        check(&arm(Control::Bbr, name, (Estimator::Rfc9002, timer), measured), 0.01, 0.1)
+        check(&arm(Control::Bbr, name, (BuiltInRtt::Rfc9002, timer), measured), 0.01, 0.1)
     };
     let four = fair("Classic fair, 4V", FourVariances, (10.704, 50.0));
     let three = fair("Classic fair, 3V", ThreeVariances, (10.634, 50.0));
@@ -106,7 +107,7 @@ fn with_the_same_acknowledgements_most_of_the_gain_is_gone() {
 #[test]
 fn updates_that_are_really_once_per_round_trip_are_slower() {
     let strict = |name, timer, measured| {
-        check(&arm(Control::Bbr, name, (Estimator::OnceStrict, timer), measured), 0.03, 0.1)
+        check(&arm(Control::Bbr, name, (BuiltInRtt::OnceStrict, timer), measured), 0.03, 0.1)
     };
     let four = strict("Strict 4V", FourVariances, (12.73, 50.0));
     strict("Strict 3V", ThreeVariances, (12.22, 50.0));
@@ -119,7 +120,7 @@ fn updates_that_are_really_once_per_round_trip_are_slower() {
 
 #[test]
 fn newreno_and_cubic_are_met_within_5_percent_but_for_one_arm() {
-    use Estimator::{OncePublished, OnceStrict, Rfc9002};
+    use BuiltInRtt::{OncePublished, OnceStrict, Rfc9002};
     for (control, name, timing, measured) in [
         (Control::NewReno, "fair 4V", (Rfc9002, FourVariances), (12.31, 29.0)),
         (Control::NewReno, "fair 3V", (Rfc9002, ThreeVariances), (12.25, 29.0)),

@@ -17,6 +17,8 @@
 //! | [`AutocorrelationRtt`] | with each sample, less if it is like the one before | this project |
 //! | [`QuantileRtt`] | with each sample | this project |
 //!
+//! [`BuiltInRtt`] names them for options and plans.
+//!
 //! [`RetransmissionTimer`] makes of an estimate the time after which an acknowledgement is overdue,
 //! by one of four formulas ([`TimerRule`]).
 //!
@@ -45,6 +47,7 @@
 
 mod adjust;
 mod autocorrelation;
+mod built_in;
 mod classic;
 mod epoch;
 mod estimate;
@@ -59,6 +62,7 @@ mod testing;
 mod timer;
 
 pub use autocorrelation::AutocorrelationRtt;
+pub use built_in::BuiltInRtt;
 pub use classic::ClassicRtt;
 pub use estimate::Rtt;
 pub use estimator::{RttEstimator, RttSample};

@@ -125,6 +125,7 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = &[
     option!("queuetarget", time_in_ms),
     option!("playout", time_in_ms),
     option!("glitchtarget", time_in_s),
+    option!("rttestimator", text),
     option!("drifttracer", on_or_off),
     option!("pathupdate", on_or_off),
     option!("passphrase" => |keys, value| { warn_of_processes(keys, value);

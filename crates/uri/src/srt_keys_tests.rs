@@ -86,6 +86,11 @@ const CASES: &[Case] = &[
     ("queuetarget", "20ms", &[("2s", "0 to 1000 ms"), ("x", "duration")]),
     ("playout", "500ms", &[("66s", "0 to 65535 ms"), ("-1", "never negative")]),
     ("glitchtarget", "1day", &[("0", "1 s to 3650 days"), ("4000days", "1 s to 3650 days")]),
+    (
+        "rttestimator",
+        "once-strict",
+        &[("classic", "once-published or quantile"), ("1", "draft, rfc9002,")],
+    ),
     ("drifttracer", "false", &[("2", "switch")]),
     ("pathupdate", "no", &[("2", "switch")]),
     ("passphrase", "0123456789", &[("012345678", "10 to 80 bytes")]),

@@ -66,6 +66,7 @@ const TEXTUAL: &[&str] = &[
     "minversion",
     "control",
     "estimator",
+    "rttestimator",
     "timer",
     "detection",
     "probes",

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use punctual_netem::{LinkConfig, LinkProfile};
-use punctual_quic_model::{AckPolicy, Control, Estimator, LossDetection, Scenario, SenderConfig};
-use punctual_rtt::TimerRule;
+use punctual_quic_model::{AckPolicy, Control, LossDetection, Scenario, SenderConfig};
+use punctual_rtt::{BuiltInRtt, TimerRule};
 
 use super::setup::Given;
 use crate::plan::PlanError;
@@ -94,8 +94,8 @@ fn sender(given: &Given<'_>) -> Result<SenderConfig, PlanError> {
         .unwrap_or(detections[0]);
     let control = named(given, "quic.control", &Control::ALL.map(|it| (it.name(), it)))?;
     let control = control.unwrap_or(Control::NewReno);
-    let estimator = named(given, "quic.estimator", &Estimator::ALL.map(|it| (it.name(), it)))?;
-    let estimator = estimator.unwrap_or(Estimator::Rfc9002);
+    let estimator = named(given, "quic.estimator", &BuiltInRtt::ALL.map(|it| (it.name(), it)))?;
+    let estimator = estimator.unwrap_or(BuiltInRtt::Rfc9002);
     let timer = named(given, "quic.timer", &TIMERS)?.unwrap_or(TimerRule::FourVariances);
     let mut sender = match detection {
         LossDetection::Rfc9002 => SenderConfig { estimator, timer, control, ..Default::default() },

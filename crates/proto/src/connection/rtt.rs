@@ -2,20 +2,26 @@
 
 use std::time::Duration;
 
-use punctual_rtt::{ClassicRtt, PacketNumber, Rtt, RttEstimator, RttSample};
+use punctual_rtt::{BuiltInRtt, PacketNumber, Rtt, RttEstimator, RttSample};
 use punctual_units::Instant;
 use punctual_wire::AckNo;
 
 use crate::factory::Factory;
 
-/// The estimator of the round-trip time that a connection uses.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// The estimator of the round-trip time that a connection uses; not in libsrt \[rttestimator\].
+#[derive(Clone, Debug, PartialEq)]
 pub enum RttAlgorithm {
-    /// The draft's, [`ClassicRtt`] (draft section 4.10).
-    #[default]
-    Classic,
+    /// An estimator of this implementation.
+    BuiltIn(BuiltInRtt),
     /// An estimator that the factory makes for each connection.
     Custom(Factory<dyn RttEstimator>),
+}
+
+impl Default for RttAlgorithm {
+    /// The draft's (draft section 4.10).
+    fn default() -> Self {
+        Self::BuiltIn(BuiltInRtt::Draft)
+    }
 }
 
 impl RttAlgorithm {
@@ -26,7 +32,8 @@ impl RttAlgorithm {
 
     fn build(&self) -> Box<dyn RttEstimator> {
         match self {
-            Self::Classic => Box::<ClassicRtt>::default(),
+            // No peer reports a delay: it answers an ACK by an ACKACK at once.
+            Self::BuiltIn(estimator) => estimator.build(None),
             Self::Custom(factory) => factory.make(),
         }
     }
@@ -34,7 +41,9 @@ impl RttAlgorithm {
 
 /// The round-trip time of one connection.
 ///
-/// The end that receives data measures it from a full or small ACK to its ACKACK. An end that only
+/// The end that receives data measures it from a full or small ACK to its ACKACK. The ACK numbers
+/// are the packet numbers of the estimator: an epoch begins with the next ACK and ends with the
+/// ACKACK for that ACK or a later one. An end that only
 /// sends data has no samples; it gets its peer's estimate by ACKs. Where an end has both, the newer
 /// one counts by default. Otherwise an end that received a little once, and then only sends, would
 /// keep the estimate of a path of long ago.
@@ -120,7 +129,7 @@ mod tests {
 
     #[test]
     fn the_estimate_begins_with_the_drafts_and_follows_the_samples() {
-        let mut tracker = RttTracker::new(&RttAlgorithm::Classic);
+        let mut tracker = RttTracker::new(&RttAlgorithm::default());
         assert_eq!(tracker.estimate(), Rtt::INITIAL);
         assert_eq!(tracker.measured(), (0, Duration::ZERO));
         tracker.ack_answered(NOW, AckNo::FIRST, MS(20));
@@ -130,7 +139,7 @@ mod tests {
 
     #[test]
     fn an_end_without_samples_takes_over_reports_but_no_initial_ones() {
-        let mut tracker = RttTracker::new(&RttAlgorithm::Classic);
+        let mut tracker = RttTracker::new(&RttAlgorithm::default());
         let report = Rtt { smoothed: MS(33), variance: MS(2) };
         tracker.peer_reported(NOW, report);
         tracker.peer_reported(NOW, Rtt::INITIAL);

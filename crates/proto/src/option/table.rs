@@ -3,9 +3,11 @@ use crate::config::{
     BufferSize, Config, CongestionAlgorithm, MaxBandwidth, NakTimer, RatePolicy,
     RetransmitAlgorithm, RetransmitBandwidth, Transmission,
 };
+use crate::connection::rtt::RttAlgorithm;
 use crate::encryption::CryptoMode;
 use crate::error::ConfigError;
 use punctual_crypto::KeyLength;
+use punctual_rtt::BuiltInRtt;
 use punctual_units::Bitrate;
 
 type Set = Option<Result<Config, ConfigError>>;
@@ -189,6 +191,11 @@ pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
         "for playout: mean time between two glitches, which determines the copies of last retransmissions"
         => |config| Some(config.glitch_target().into()),
         |config, value| value.seconds().map(|time| config.with_glitch_target(time));
+    "rttestimator" None, Text [""]
+        "draft, rfc9002, once-strict, once-published, autocorrelation or quantile", "draft",
+        Receiver, BeforeConnecting:
+        "estimator of the round-trip time, which the receiver measures and reports to the sender"
+        => rtt_algorithm, with_rtt_algorithm;
     "drifttracer" Some(37), Switch ["switch"] "switch", "on", Receiver, AnyTime:
         "follow the drift of the peer's clock"
         => |config| Some(config.drift_tracer().into()),
@@ -360,6 +367,21 @@ fn with_retransmit_algorithm(config: Config, value: &OptionValue) -> Set {
         }
     };
     Some(Ok(config.with_retransmit_algorithm(algorithm)))
+}
+
+fn rtt_algorithm(config: &Config) -> Option<OptionValue> {
+    Some(match config.rtt_algorithm() {
+        RttAlgorithm::BuiltIn(estimator) => estimator.name().into(),
+        RttAlgorithm::Custom(_) => "custom".into(),
+    })
+}
+
+fn with_rtt_algorithm(config: Config, value: &OptionValue) -> Set {
+    let Some(estimator) = BuiltInRtt::from_name(value.text()?) else {
+        let expected = "draft, rfc9002, once-strict, once-published, autocorrelation or quantile";
+        return wrong("rttestimator", value, expected);
+    };
+    Some(Ok(config.with_rtt_algorithm(RttAlgorithm::BuiltIn(estimator))))
 }
 
 fn congestion_algorithm(config: &Config) -> Option<OptionValue> {

@@ -48,6 +48,7 @@ mod recorded;
 mod refusals;
 mod rendezvous;
 mod retransmission;
+mod rtt_estimators;
 mod same_wire;
 mod storms;
 mod windows;
