@@ -1,6 +1,5 @@
 use std::time::Duration;
 
-use crate::autocorrelation::AutocorrelationRtt;
 use crate::classic::ClassicRtt;
 use crate::estimator::RttEstimator;
 use crate::once_published::OncePublishedRtt;
@@ -20,22 +19,14 @@ pub enum BuiltInRtt {
     OnceStrict,
     /// As the published code did it, [`OncePublishedRtt`].
     OncePublished,
-    /// Samples that are alike count less, [`AutocorrelationRtt`].
-    Autocorrelation,
     /// The median and a quantile, [`QuantileRtt`].
     Quantile,
 }
 
 impl BuiltInRtt {
     /// Every one.
-    pub const ALL: [Self; 6] = [
-        Self::Draft,
-        Self::Rfc9002,
-        Self::OnceStrict,
-        Self::OncePublished,
-        Self::Autocorrelation,
-        Self::Quantile,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::Draft, Self::Rfc9002, Self::OnceStrict, Self::OncePublished, Self::Quantile];
 
     /// The name in plans and URIs.
     pub const fn name(self) -> &'static str {
@@ -44,7 +35,6 @@ impl BuiltInRtt {
             Self::Rfc9002 => "rfc9002",
             Self::OnceStrict => "once-strict",
             Self::OncePublished => "once-published",
-            Self::Autocorrelation => "autocorrelation",
             Self::Quantile => "quantile",
         }
     }
@@ -62,7 +52,6 @@ impl BuiltInRtt {
             Self::Rfc9002 => Box::new(Rfc9002Rtt::new(max_ack_delay)),
             Self::OnceStrict => Box::new(OnceStrictRtt::new(max_ack_delay)),
             Self::OncePublished => Box::new(OncePublishedRtt::new(max_ack_delay)),
-            Self::Autocorrelation => Box::new(AutocorrelationRtt::new(max_ack_delay)),
             Self::Quantile => Box::new(QuantileRtt::new(max_ack_delay)),
         }
     }
@@ -88,7 +77,7 @@ mod tests {
             }
             estimates.push(estimator.estimate().expect("there were samples"));
         }
-        let [draft, rfc9002, rest @ ..] = estimates.as_slice() else { panic!("six estimators") };
+        let [draft, rfc9002, rest @ ..] = estimates.as_slice() else { panic!("five estimators") };
         assert_eq!(draft, rfc9002, "there is no delay to take out");
         for (place, estimate) in rest.iter().enumerate() {
             assert!(!rest[..place].contains(estimate) && estimate != draft, "{estimates:?}");

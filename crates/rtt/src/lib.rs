@@ -14,7 +14,6 @@
 //! | [`Rfc9002Rtt`] | with each sample, less the peer's delay | RFC 9002 section 5 |
 //! | [`OnceStrictRtt`] | once in a round trip | the text "Update QUIC timers once per RTT", 2023 |
 //! | [`OncePublishedRtt`] | mostly with each sample | the code that gave the text's results |
-//! | [`AutocorrelationRtt`] | with each sample, less if it is like the one before | this project |
 //! | [`QuantileRtt`] | with each sample | this project |
 //!
 //! [`BuiltInRtt`] names them for options and plans.
@@ -46,7 +45,6 @@
 #![forbid(unsafe_code)]
 
 mod adjust;
-mod autocorrelation;
 mod built_in;
 mod classic;
 mod epoch;
@@ -61,7 +59,6 @@ mod rfc9002;
 mod testing;
 mod timer;
 
-pub use autocorrelation::AutocorrelationRtt;
 pub use built_in::BuiltInRtt;
 pub use classic::ClassicRtt;
 pub use estimate::Rtt;

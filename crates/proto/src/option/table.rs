@@ -192,7 +192,7 @@ pub const CONNECTION_OPTIONS: &[TypedOption<Config>] = options! {
         => |config| Some(config.glitch_target().into()),
         |config, value| value.seconds().map(|time| config.with_glitch_target(time));
     "rttestimator" None, Text [""]
-        "draft, rfc9002, once-strict, once-published, autocorrelation or quantile", "draft",
+        "draft, rfc9002, once-strict, once-published or quantile", "draft",
         Receiver, BeforeConnecting:
         "estimator of the round-trip time, which the receiver measures and reports to the sender"
         => rtt_algorithm, with_rtt_algorithm;
@@ -378,7 +378,7 @@ fn rtt_algorithm(config: &Config) -> Option<OptionValue> {
 
 fn with_rtt_algorithm(config: Config, value: &OptionValue) -> Set {
     let Some(estimator) = BuiltInRtt::from_name(value.text()?) else {
-        let expected = "draft, rfc9002, once-strict, once-published, autocorrelation or quantile";
+        let expected = "draft, rfc9002, once-strict, once-published or quantile";
         return wrong("rttestimator", value, expected);
     };
     Some(Ok(config.with_rtt_algorithm(RttAlgorithm::BuiltIn(estimator))))
