@@ -31,4 +31,5 @@ const PLANS: &[(&str, &str)] = &[
     ("faspstream-hours", include_str!("../plans/faspstream-hours.toml")),
     ("quic-timers", include_str!("../plans/quic-timers.toml")),
     ("retransmission-policies", include_str!("../plans/retransmission-policies.toml")),
+    ("rtt-estimators", include_str!("../plans/rtt-estimators.toml")),
 ];
