@@ -5,9 +5,8 @@ use punctual_units::Instant;
 /// Notices that the path has become longer, as after a change of its route: the least round trip of
 /// the past is too short then, and the difference looks like a queue that never ends.
 ///
-/// A queue of others moves. A sender of this kind alone keeps a queue within its target, and
-/// several of them empty it every ten seconds. So a round trip that has been long for more than ten
-/// seconds and has hardly moved has no queue.
+/// A queue of others moves, and senders of this kind empty theirs every ten seconds. So a round
+/// trip that has been long for more than ten seconds and has hardly moved has no queue.
 #[derive(Debug, Default)]
 pub(super) struct LongerPath {
     steady: Option<Steady>,
@@ -35,8 +34,8 @@ impl LongerPath {
         self.steady = None;
     }
 
-    /// Follows a round trip. `base` is the least one of the past; the sender alone causes no
-    /// queueing delay beyond `long`. Returns the round trip without a queue.
+    /// Follows a round trip. `base` is the least one of the past; a queueing delay within `long` is
+    /// not noticed. Returns the round trip without a queue.
     pub(super) fn follow(
         &mut self,
         now: Instant,

@@ -27,7 +27,7 @@ use self::limits::Limits;
 use self::path_test::{PathTest, Sender};
 use self::pipe::Pipe;
 use self::queue::QueueDelay;
-use self::rivals::{LONG, Others, PathView, Rivals};
+use self::rivals::{Others, PathView, Rivals};
 use self::solo::Solo;
 use self::start::SlowStart;
 use super::{CongestionControl, PathState};
@@ -100,6 +100,9 @@ const MARGIN: Duration = Duration::from_millis(20);
 /// time between two packets then.
 const SILENCE: Duration = Duration::from_millis(500);
 const PROBE: Duration = Duration::from_millis(100);
+/// A steady round trip is noticeably long if it exceeds the least one by this share of the target
+/// of the queueing delay: the own queue is not steady, because it is drained every ten seconds.
+const NOTICEABLE: u32 = 4;
 /// A loss lowers the window if the queueing delay exceeds this share of the greatest one.
 const FULL_QUEUE: f64 = 0.6;
 
@@ -343,7 +346,7 @@ impl CongestionControl for DelayControl {
     }
 
     fn round_trip(&mut self, now: Instant, path: &PathState) {
-        let long = self.limits.queue_target(path.base_rtt).mul_f64(LONG);
+        let long = self.limits.queue_target(path.base_rtt) / NOTICEABLE;
         self.queue.sample(now, path.latest_rtt, path.base_rtt, long);
     }
 

@@ -25,8 +25,8 @@ const WINDOW: Duration = Duration::from_millis(45);
 const SAMPLES: usize = 64;
 
 impl QueueDelay {
-    /// A round trip was reported; `base` is the least of all, and the sender alone causes no
-    /// queueing delay beyond `long`.
+    /// A round trip was reported; `base` is the least of all. A longer path is noticed if the round
+    /// trip is longer by more than `long`.
     pub(super) fn sample(&mut self, now: Instant, rtt: Duration, base: Duration, long: Duration) {
         while self.latest.front().is_some_and(|&(at, _)| at + WINDOW < now)
             || self.latest.len() == SAMPLES

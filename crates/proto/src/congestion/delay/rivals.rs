@@ -53,7 +53,7 @@ pub(super) struct PathView {
 const ROUND_TRIPS: u32 = 8;
 const LEAST_TIME: Duration = Duration::from_millis(600);
 /// A queueing delay beyond this multiple of the target is examined.
-pub(super) const LONG: f64 = 1.5;
+const LONG: f64 = 1.5;
 /// The share of the window at which the arrivals are compared with those before.
 const LOWERED: f64 = 0.7;
 /// The share of the arrivals that others leave at most when the window is lowered so far. Since
