@@ -10,6 +10,7 @@
 mod config;
 mod endpoint;
 mod file_message;
+mod frames;
 mod group;
 mod input;
 mod key_message;
@@ -29,6 +30,7 @@ pub type Target = fn(&[u8]);
 pub const TARGETS: &[(&str, Target)] = &[
     ("endpoint", endpoint::run),
     ("file_message", file_message::run),
+    ("frames", frames::run),
     ("group", group::run),
     ("handshake", wire::handshake),
     ("key_message", key_message::run),

@@ -276,6 +276,11 @@ options! { plain {
     /// [transmission](Self::transmission) is one of them, the caller's is used. Default false: a
     /// caller with the other form is rejected.
     either_file_mode / with_either_file_mode: bool = false;
+    /// Whether this end's application keeps the boundaries of messages in a stream of bytes by
+    /// [frames](crate::FrameReader); not in libsrt. If both ends do,
+    /// [`ConnectionInfo::framing`](crate::ConnectionInfo::framing) is set, and each has to frame
+    /// all that it writes. Default false.
+    framing / with_framing: bool = false;
     /// Whether a complete message of several packets is delivered before older incomplete ones if
     /// its sender does not require order (in libsrt, an argument of `srt_sendmsg2`; the default is
     /// no order). Default true, as in libsrt; otherwise messages are delivered in the order of

@@ -117,6 +117,9 @@ pub struct ConnectionInfo {
     pub rtt: Duration,
     /// The transmission mode.
     pub transmission: Transmission,
+    /// Whether both ends keep the boundaries of messages in a stream of bytes by
+    /// [frames](crate::FrameReader).
+    pub framing: bool,
     /// The last error that the peer reported: see [`SendError::PeerError`].
     ///
     /// [`SendError::PeerError`]: crate::SendError::PeerError

@@ -88,6 +88,7 @@ mod error;
 mod event;
 mod factory;
 mod filter;
+mod framing;
 mod group;
 mod handshake;
 mod mode;
@@ -120,6 +121,7 @@ pub use error::{
 };
 pub use event::{ConnectionInfo, Event, Incoming, IncomingId, Message, Readiness, SendOptions};
 pub use factory::Factory;
+pub use framing::{FrameError, FrameReader, write_frame};
 pub use group::{
     DrainedLink, Group, GroupDriver, GroupKind, GroupMessage, GroupOffer, LinkAccess, LinkAction,
     LinkEndpoints, LinkId, LinkState, LinkStatus, LinkTerms, LinkUpError, LocalEndpoints,

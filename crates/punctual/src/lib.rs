@@ -120,13 +120,13 @@ pub use punctual_proto::{
     AcceptError, AccessMode, Aggressive, AppliesTo, BufferSize, BuiltInRtt, CONNECTION_OPTIONS,
     CipherMode, ClassicRtt, CloseReason, Config, ConfigError, CongestionAlgorithm,
     CongestionControl, ConnectError, ConnectionInfo, ContentType, CryptoMode, Deadline, Decision,
-    Efficient, Factory, GroupKind, GroupOffer, KeyLength, KeyState, LinkId, LinkState,
-    MaxBandwidth, Message, MissingPackets, MsgNo, NakAlgorithm, NakPolicy, NakTimer, OptionInfo,
-    OptionKind, OptionPhase, OptionValue, PacketNumber, Passphrase, PathState, PeerError,
-    PerPacketNakTimers, RatePolicy, Readiness, ReceiverView, RejectReason, ReportedPacket,
-    RetransmitAlgorithm, RetransmitBandwidth, RetransmitPolicy, Rtt, RttAlgorithm, RttEstimator,
-    RttSample, SendOptions, SenderView, SentNak, SeqNo, SocketId, StatisticValue, Statistics,
-    StreamId, StreamIdError, Transmission, TypedOption,
+    Efficient, Factory, FrameError, FrameReader, GroupKind, GroupOffer, KeyLength, KeyState,
+    LinkId, LinkState, MaxBandwidth, Message, MissingPackets, MsgNo, NakAlgorithm, NakPolicy,
+    NakTimer, OptionInfo, OptionKind, OptionPhase, OptionValue, PacketNumber, Passphrase,
+    PathState, PeerError, PerPacketNakTimers, RatePolicy, Readiness, ReceiverView, RejectReason,
+    ReportedPacket, RetransmitAlgorithm, RetransmitBandwidth, RetransmitPolicy, Rtt, RttAlgorithm,
+    RttEstimator, RttSample, SendOptions, SenderView, SentNak, SeqNo, SocketId, StatisticValue,
+    Statistics, StreamId, StreamIdError, Transmission, TypedOption, write_frame,
 };
 pub use punctual_units::{Bitrate, Instant};
 pub use reconnect::Reconnect;

@@ -924,6 +924,7 @@ impl Established {
         info.peer_version = self.negotiated.peer.version;
         info.connected = true;
         info.path_update = self.negotiated.path_update;
+        info.framing = self.negotiated.framing;
         info.receive_latency = self.negotiated.latency.receive;
         info.peer_latency = self.negotiated.latency.peer;
         info.caller_latency = self.negotiated.latency.caller;

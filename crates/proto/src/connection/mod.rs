@@ -581,6 +581,7 @@ impl Connection {
             receive_key_state: self.first_key_state(),
             cipher: None,
             path_update: false,
+            framing: false,
         };
         if let State::Established(live) = &self.state {
             live.fill_info(&mut info, &self.config);

@@ -109,6 +109,8 @@ pub(crate) struct Negotiated {
     pub(crate) nak_style: NakStyle,
     /// The packet filter, the same for both directions.
     pub(crate) filter: Option<Fec>,
+    /// Whether both ends put messages into frames of a stream of bytes.
+    pub(crate) framing: bool,
     /// Whether both ends follow each other to new addresses.
     pub(crate) path_update: bool,
     /// The initial sequence numbers in the handshakes, this end's first. A link of a group may

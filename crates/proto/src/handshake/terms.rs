@@ -338,6 +338,9 @@ impl Request {
         if !self.hs.flags.contains(HsFlags::TIMED_REQUESTS) {
             flags = flags.without(HsFlags::TIMED_REQUESTS | HsFlags::DEADLINE);
         }
+        if !self.hs.flags.contains(HsFlags::FRAMES) {
+            flags = flags.without(HsFlags::FRAMES);
+        }
         if !self.hs.flags.contains(HsFlags::COUNTED_ARRIVALS) {
             flags = flags.without(HsFlags::COUNTED_ARRIVALS);
         }
@@ -389,6 +392,8 @@ fn negotiated(
         tsbpd_receive: config.is_timed() && peer.flags.contains(HsFlags::TSBPD_SEND),
         nak_style: nak_style(peer.flags, config),
         filter: None,
+        framing: own_flags(config).contains(HsFlags::FRAMES)
+            && peer.flags.contains(HsFlags::FRAMES),
         path_update: config.path_update() && peer.flags.contains(HsFlags::PATH_UPDATE),
         handshake_isns: [fixed.send_isn, fixed.receive_isn],
         peer_group: None,
@@ -464,6 +469,9 @@ fn own_flags(config: &Config) -> HsFlags {
     }
     if config.transmission() == Transmission::Stream {
         flags = flags | HsFlags::STREAM;
+        if config.framing() {
+            flags = flags | HsFlags::FRAMES;
+        }
     }
     if config.path_update() {
         flags = flags | HsFlags::PATH_UPDATE;

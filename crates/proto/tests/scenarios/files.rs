@@ -405,6 +405,24 @@ fn a_listener_of_either_file_mode_adopts_the_callers_mode() {
 }
 
 #[test]
+fn both_ends_must_want_frames_in_a_stream_of_bytes() {
+    use Transmission::{Messages, Stream};
+    let config = |kind, framing| Config::file().with_transmission(kind).with_framing(framing);
+    for (kind, [caller, listener], agreed) in [
+        (Stream, [true, true], true),
+        (Stream, [true, false], false),
+        (Stream, [false, true], false),
+        (Messages, [true, true], false),
+    ] {
+        let mut pair = Pair::symmetric(1, link());
+        pair.connect(config(kind, caller), config(kind, listener));
+        for side in [Side::Caller, Side::Listener] {
+            assert_eq!(pair.info(side).framing, agreed, "{kind:?}, {caller} and {listener}");
+        }
+    }
+}
+
+#[test]
 fn an_answer_may_omit_the_stream_flag() {
     let mut pair = Pair::symmetric(1, link());
     pair.tap(|_, _, datagram| {

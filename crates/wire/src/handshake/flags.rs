@@ -22,8 +22,11 @@ impl HsFlags {
     pub const STREAM: Self = Self(0x40);
     /// Knows packet filters; says nothing about using one.
     pub const PACKET_FILTER: Self = Self(0x80);
-    /// Reports in its ACKs how many packets have arrived, and reads such reports. This
-    /// implementation's own, like the next four; only for files and streams of bytes.
+    /// Keeps the boundaries of messages in a stream of bytes by a frame around each. This
+    /// implementation's own, like the next five.
+    pub const FRAMES: Self = Self(0x0200_0000);
+    /// Reports in its ACKs how many packets have arrived, and reads such reports; only for files
+    /// and streams of bytes.
     pub const COUNTED_ARRIVALS: Self = Self(0x0400_0000);
     /// Sends by deadlines: the peer shall ask for each lost packet by a clock of its own, each
     /// time by several copies of one report.
