@@ -83,7 +83,7 @@ fn uri(text: &str) {
     }
     let read = |text: &str| match text.parse::<Uri>() {
         // The name of a file is no secret, whatever it looks like.
-        Ok(Uri { target: Target::File(path), .. }) => path.is_absolute().to_string(),
+        Ok(Uri { target: Target::File(file), .. }) => file.path.is_absolute().to_string(),
         Ok(uri) => {
             drop(uri.warnings().join(" "));
             format!("{uri} {uri:?}")

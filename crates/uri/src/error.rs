@@ -33,6 +33,8 @@ pub(crate) enum Problem {
     BadValue { key: String, value: String, fault: ValueError },
     #[error("{0} may be a host and port or a file: write `srt://{0}` or `./{0}`")]
     Bare(String),
+    #[error("`{0}` is the name of a file without keys; for keys write `file://{0}`")]
+    BareKeys(String),
     #[cfg(feature = "quic")]
     #[error("{keys}: {fault}")]
     Certificate { keys: &'static str, fault: String },

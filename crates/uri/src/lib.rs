@@ -20,7 +20,9 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod file;
 mod key;
+mod limits;
 mod options;
 mod parts;
 #[cfg(feature = "quic")]
@@ -40,6 +42,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 pub use error::UriError;
+pub use file::FileTarget;
+pub use limits::Limits;
 pub use options::{OptionStatus, UriOption, options};
 pub use redact::{redacted, redacted_line, redacted_words};
 pub use srt::{Mode, SrtTarget, set_option};
@@ -49,7 +53,7 @@ pub use topic::topic;
 pub use udp::UdpTarget;
 
 use error::Problem;
-use parts::{Parts, percent_decode};
+use parts::Parts;
 
 /// A URI and its target. It is displayed as it was written, but without the passphrase.
 #[derive(Clone, Debug)]
@@ -63,7 +67,7 @@ pub struct Uri {
 #[derive(Clone, Debug)]
 pub enum Target {
     /// `file:///path/to/clip.ts` or a bare path.
-    File(PathBuf),
+    File(FileTarget),
     /// `quic://host:port` or `quic://:port`: messages over QUIC without SRT.
     Quic(Box<QuicTarget>),
     /// `srt://host:port` or `srt://:port`; over QUIC with the scheme `srt+quic`.
@@ -104,14 +108,13 @@ impl Uri {
             None if looks_like_host_port(text) => {
                 return Err(error(Problem::Bare(redacted(text))));
             }
-            None => Target::File(text.into()),
+            None if file::has_keys(text) => {
+                return Err(error(Problem::BareKeys(redacted(text))));
+            }
+            None => Target::File(PathBuf::from(text).into()),
             Some((scheme, rest)) => match scheme.to_lowercase().as_str() {
                 "file" if rest == "con" => Target::Stdio,
-                "file" => {
-                    let path = percent_decode(rest)
-                        .map_err(|_| error(Problem::BadPercent { text: redacted(rest) }));
-                    Target::File(path?.into())
-                }
+                "file" => Target::File(FileTarget::new(text, rest)?),
                 "quic" => Target::Quic(Box::new(bare_quic(&Parts::parse(text, rest)?)?)),
                 "srt" => {
                     let parts = Parts::parse(text, rest)?.with_defaults(defaults);
@@ -221,7 +224,7 @@ mod tests {
 
     fn file(text: &str) -> String {
         match target(text) {
-            Target::File(path) => path.display().to_string(),
+            Target::File(target) => target.path.display().to_string(),
             other => panic!("{other:?}"),
         }
     }
@@ -265,6 +268,13 @@ mod tests {
         assert!(error("UDP:/:5000").contains("write `udp://:5000`"));
         assert!(error("host:4200?latency=1").contains("`srt://host:4200?latency=1` or"));
         assert_eq!(file("srt:clip.ts"), "srt:clip.ts");
+    }
+
+    #[test]
+    fn a_bare_path_has_no_keys_and_an_error_shows_where_they_go() {
+        let error = "clip.ts?grow=wait&maxidle=5s".parse::<Uri>().unwrap_err().to_string();
+        assert!(error.contains("`file://clip.ts?grow=wait&maxidle=5s`"), "{error}");
+        assert_eq!(file("what?.ts"), "what?.ts");
     }
 
     #[test]

@@ -110,7 +110,8 @@ pub(crate) fn split_host_port(place: &str) -> Result<(&str, Option<u16>), Proble
     Ok((host, port))
 }
 
-fn parse_query(query: &str) -> Result<Vec<(String, String)>, Problem> {
+/// The keys and decoded values of `key=value&…`, in their order.
+pub(crate) fn parse_query(query: &str) -> Result<Vec<(String, String)>, Problem> {
     query
         .split('&')
         .filter(|pair| !pair.is_empty())

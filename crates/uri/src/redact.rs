@@ -2,6 +2,7 @@
 
 use strsim::osa_distance;
 
+use crate::file::FILE_KEYS;
 use crate::key::Key;
 use crate::srt_keys::SRT_KEYS;
 use crate::tcp::TCP_KEYS;
@@ -97,7 +98,7 @@ fn is_known(key: &str) -> bool {
     if has(crate::quic::QUIC_KEYS, key) || has(crate::quic_messages::MESSAGE_KEYS, key) {
         return true;
     }
-    has(SRT_KEYS, key) || has(UDP_KEYS, key) || has(TCP_KEYS, key)
+    has(SRT_KEYS, key) || has(UDP_KEYS, key) || has(TCP_KEYS, key) || has(FILE_KEYS, key)
 }
 
 /// Whether a word is `passphrase`, an abbreviation of it, or similar.

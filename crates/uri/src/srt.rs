@@ -53,6 +53,9 @@ pub struct SrtTarget {
     pub port_config: PortConfig,
     /// Whether the URI sets the largest payload.
     pub payload_size_given: bool,
+    /// Whether the boundaries of messages are kept in a stream of bytes: a program that frames its
+    /// messages sets [`Config::with_framing`] to this. Default true.
+    pub framing: bool,
     /// The time that a listener waits for a caller; `None` for no limit.
     pub listen_timeout: Option<Duration>,
     /// Warnings about values that are valid but probably not intended.
@@ -118,6 +121,7 @@ impl SrtTarget {
             config: keys.config,
             port_config: keys.port_config,
             payload_size_given: keys.payload_size_given,
+            framing: keys.framing.unwrap_or(true),
             listen_timeout: keys.listen_timeout,
             warnings: keys.warnings,
         };
@@ -221,10 +225,12 @@ pub fn set_option(config: Config, key: &str, value: &str) -> Result<Config, UriE
         || keys.group.is_some()
         || keys.weight.is_some()
         || keys.listen_timeout.is_some()
+        || keys.framing.is_some()
         || keys.port_config != PortConfig::default();
     if is_other {
         let (key, value) = (key.to_owned(), value.to_owned());
-        let reason = "it belongs to the address or to the UDP port, not to the connection";
+        let reason =
+            "it belongs to the address, the UDP port or the program, not to the connection";
         return Err(error(Problem::NotHere { key, value, reason }));
     }
     Ok(keys.config)
@@ -242,6 +248,7 @@ pub(crate) struct SrtKeys {
     pub port_config: PortConfig,
     pub payload_size_given: bool,
     pub listen_timeout: Option<Duration>,
+    pub framing: Option<bool>,
     pub warnings: Vec<String>,
 }
 

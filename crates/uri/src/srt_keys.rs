@@ -86,6 +86,9 @@ pub(crate) const SRT_KEYS: &[Key<SrtKeys>] = &[
     option!("transtype", word),
     option!("congestion" | "smoother", word),
     option!("messageapi" => message_api),
+    key!("framing": "switch; default on",
+        "for transtype=stream toward Punctual: keep the boundaries of messages, such as datagrams"
+        ["switch", Both] => Effect::Set(framing)),
     option!("conntimeo" | "connect_timeout", time_in_ms),
     option!("peeridletimeo", time_in_ms),
     key!("timeout": "1000 and up, or -1: no limit; default -1",
@@ -277,6 +280,11 @@ fn message_api(keys: &mut SrtKeys, value: &str) -> Done {
         (false, _) => Transmission::Stream,
     };
     set(keys, |config| Ok(config.with_transmission(transmission)))
+}
+
+fn framing(keys: &mut SrtKeys, value: &str) -> Done {
+    keys.framing = Some(switch(value)?);
+    Ok(())
 }
 
 fn latency(keys: &mut SrtKeys, key: &str, value: &str) -> Result<Duration, ValueError> {

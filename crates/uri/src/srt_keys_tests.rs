@@ -49,6 +49,7 @@ const CASES: &[Case] = &[
     ("transtype", "stream", &[("fast", "live, file or stream")]),
     ("congestion", "file", &[("bbr", "live or file")]),
     ("messageapi", "1", &[("0", "transtype=file"), ("2", "switch")]),
+    ("framing", "off", &[("2", "switch")]),
     ("conntimeo", "500ms", &[("0", "1 to 3600000 ms"), ("2h", "1 to 3600000 ms")]),
     ("peeridletimeo", "10s", &[("0", "1 to 86400000 ms")]),
     ("timeout", "5000000", &[("0", "1 to 3600000 ms"), ("5x", "unknown unit")]),

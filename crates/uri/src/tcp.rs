@@ -1,7 +1,8 @@
 //! `tcp://host:port?…`: a stream of bytes over TCP.
 
-use crate::error::{Problem, UriError};
-use crate::key::{Effect, Key, apply_query, buffer_bytes, switch};
+use crate::error::{Problem, UriError, ValueError};
+use crate::key::{Effect, Key, apply_query, buffer_bytes, number, switch};
+use crate::limits::{self, Limited, Limits};
 use crate::parts::Parts;
 
 /// A TCP peer to connect to, or a port to listen on.
@@ -13,12 +14,24 @@ pub struct TcpTarget {
     pub port: u16,
     /// Whether this end listens.
     pub listen: bool,
+    /// The address or the name of the interface to use.
+    pub adapter: Option<String>,
+    /// The local port of a connection that this end makes.
+    pub local_port: Option<u16>,
     /// Whether small writes are sent at once.
     pub no_delay: bool,
     /// The size of the socket's send buffer, bytes.
     pub send_buffer: Option<usize>,
     /// The size of the socket's receive buffer, bytes.
     pub receive_buffer: Option<usize>,
+    /// The limits of each connection.
+    pub limits: Limits,
+}
+
+impl Limited for TcpTarget {
+    fn limits(&mut self) -> &mut Limits {
+        &mut self.limits
+    }
 }
 
 impl TcpTarget {
@@ -31,6 +44,10 @@ impl TcpTarget {
         if target.host.is_empty() && !target.listen {
             let hint = "`listen=0` needs one to connect to: `tcp://host:5000`";
             return Err(parts.error(Problem::NoHost(hint)));
+        }
+        if target.listen && target.local_port.is_some() {
+            let hint = "a listener has one port: the one after the host; leave `port` out";
+            return Err(parts.error(Problem::Mode(hint)));
         }
         Ok(target)
     }
@@ -51,6 +68,33 @@ pub(crate) const TCP_KEYS: &[Key<TcpTarget>] = &[
             Ok(())
         }),
     },
+    Key::new(
+        "adapter",
+        &["interface", "iface", "localaddr"],
+        "address or name of an interface; default: the system's choice",
+        "the local address, or the interface that the connection goes through",
+        Effect::Set(|target, value| {
+            if value.is_empty() {
+                return Err(ValueError("it must be an address or the name of one".to_owned()));
+            }
+            target.adapter = Some(value.to_owned());
+            Ok(())
+        }),
+    ),
+    Key::new(
+        "port",
+        &["localport", "local_port"],
+        "1 to 65535; default: the system's choice",
+        "the local port of a connection that this end makes",
+        Effect::Set(|target, value| {
+            target.local_port = u16::try_from(number(value, 1, u16::MAX.into())?).ok();
+            Ok(())
+        }),
+    ),
+    limits::io_size(),
+    limits::max_size(),
+    limits::max_time(),
+    limits::max_idle("end when nothing has come, or nothing was to be sent, for this time"),
     Key {
         name: "nodelay",
         aliases: &["tcp_nodelay"],
@@ -107,6 +151,24 @@ mod tests {
         assert!(parse("10.0.0.1:5000?listen").unwrap().listen);
         assert!(parse("10.0.0.1:5000?listen=1").unwrap().listen);
         assert!(parse(":5000?listen=0").unwrap_err().contains("host is missing"));
+    }
+
+    #[test]
+    fn limits_and_the_local_address_are_keys() {
+        let target =
+            parse("h:1?adapter=lo&port=7000&iosize=32KiB&maxsize=1GB&maxtime=1h&maxidle=2s")
+                .unwrap();
+        assert_eq!((target.adapter.as_deref(), target.local_port), (Some("lo"), Some(7_000)));
+        let Limits { max_size, max_time, max_idle, io_size } = target.limits;
+        assert_eq!((max_size, io_size), (Some(1_000_000_000), Some(32_768)));
+        let seconds = [max_time, max_idle].map(|time| time.map(|time| time.as_secs()));
+        assert_eq!(seconds, [Some(3_600), Some(2)]);
+        assert_eq!(parse(":1?interface=10.0.0.1").unwrap().adapter.as_deref(), Some("10.0.0.1"));
+        assert!(parse(":1?port=7000").unwrap_err().contains("leave `port` out"));
+        assert!(parse("h:1?port=0").unwrap_err().contains("1 to 65535"));
+        assert!(parse("h:1?maxidle=0").unwrap_err().contains("1 ms and up"));
+        assert!(parse("h:1?iosize=2MiB").unwrap_err().contains("188 bytes to 1 MiB"));
+        assert!(parse("h:1?maxsize=lots").unwrap_err().contains("maxsize=lots"));
     }
 
     #[test]

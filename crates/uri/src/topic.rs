@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::file::FILE_KEYS;
 use crate::key::{Effect, Key};
 use crate::srt_keys::SRT_KEYS;
 use crate::tcp::TCP_KEYS;
@@ -25,6 +26,7 @@ pub fn topic() -> String {
     );
     section(&mut text, "Keys of udp:// URIs", UDP_KEYS);
     section(&mut text, "Keys of tcp:// URIs", TCP_KEYS);
+    section(&mut text, "Keys of file:// URIs", FILE_KEYS);
     text
 }
 
@@ -97,6 +99,8 @@ A stream comes from one place and goes to another. Both are written as URIs:
   udp://@239.1.1.1:1234        UDP multicast: send to the group, or join it
   tcp://host:5000              TCP: connect;  tcp://:5000 listens
   file:///media/clip.ts        a file; a bare path such as ./clip.ts is a file, too
+  file:///rec/a.ts?grow=wait&maxidle=5s
+                               a file that another program still writes
   -                            standard input or output (also file://con)
 
 Keys follow after `?`, separated by `&`: srt://host:4200?latency=200ms&streamid=live/one

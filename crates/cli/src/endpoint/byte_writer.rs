@@ -14,17 +14,26 @@ pub(crate) struct ByteWriter {
     sink: ByteSink,
     /// Messages side by side, for a sink that takes one piece of memory at a time.
     joined: Vec<u8>,
+    /// The most bytes to write at once, if that is limited.
+    write_size: Option<usize>,
 }
 
 impl ByteWriter {
     /// Writes to `sink`.
     pub(crate) fn new(sink: ByteSink) -> Self {
-        Self { sink, joined: Vec::new() }
+        Self { sink, joined: Vec::new(), write_size: None }
+    }
+
+    /// The same, where at most this number of bytes is written at once, if it is given.
+    pub(crate) fn with_write_size(self, size: Option<usize>) -> Self {
+        Self { write_size: size, ..self }
     }
 
     /// Writes all of `batch`.
     pub(crate) async fn write(&mut self, batch: &mut VecDeque<Bytes>) -> io::Result<()> {
-        if self.sink.is_write_vectored() {
+        if let Some(size) = self.write_size {
+            self.write_in_parts(batch, size).await?;
+        } else if self.sink.is_write_vectored() {
             self.write_vectored(batch).await?;
         } else {
             self.write_joined(batch).await?;
@@ -49,6 +58,24 @@ impl ByteWriter {
                 return Err(io::ErrorKind::WriteZero.into());
             }
             advance(batch, written);
+        }
+        Ok(())
+    }
+
+    /// Writes `size` bytes at a time.
+    async fn write_in_parts(&mut self, batch: &mut VecDeque<Bytes>, size: usize) -> io::Result<()> {
+        while !batch.is_empty() {
+            self.joined.clear();
+            while self.joined.len() < size
+                && let Some(message) = batch.front_mut()
+            {
+                let part = message.len().min(size - self.joined.len());
+                self.joined.extend_from_slice(&message.split_to(part));
+                if message.is_empty() {
+                    batch.pop_front();
+                }
+            }
+            self.sink.write_all(&self.joined).await?;
         }
         Ok(())
     }
@@ -146,6 +173,18 @@ mod tests {
         writer.write(&mut VecDeque::from([Bytes::from_static(b"end")])).await.unwrap();
         let sent: Vec<u8> = messages().iter().flatten().copied().collect();
         assert_eq!(*sink.0.lock().unwrap(), [sent, b"end".to_vec()]);
+    }
+
+    #[tokio::test]
+    async fn a_write_size_joins_and_cuts_messages() {
+        let sink = Plain::default();
+        let mut writer = ByteWriter::new(Box::new(sink.clone())).with_write_size(Some(4_000));
+        writer.write(&mut messages()).await.unwrap();
+        let sent: Vec<u8> = messages().iter().flatten().copied().collect();
+        let written = sink.0.lock().unwrap();
+        assert_eq!(written.concat(), sent);
+        let (last, full) = written.split_last().unwrap();
+        assert!(full.iter().all(|part| part.len() == 4_000) && last.len() <= 4_000);
     }
 
     #[test]

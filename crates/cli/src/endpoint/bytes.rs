@@ -28,6 +28,11 @@ impl ByteReader {
         Self { stream, cut: Cut::new(message_size), is_ended: false }
     }
 
+    /// The same, where at most this number of bytes is read at once, if it is given.
+    pub(crate) fn with_read_size(self, size: Option<usize>) -> Self {
+        Self { cut: self.cut.with_read_size(size), ..self }
+    }
+
     /// Reads at least one message, or returns `false` at the end. Cancel safe: bytes that were read
     /// stay for the next call.
     pub(crate) async fn read(&mut self, batch: &mut Vec<Bytes>) -> io::Result<bool> {

@@ -9,17 +9,23 @@ use punctual_metrics::mpegts::{PACKET_LEN, SYNC_BYTE};
 pub(crate) struct Cut {
     buffer: BytesMut,
     message_size: usize,
+    read_size: usize,
 }
 
 impl Cut {
     /// Cuts messages of at most `message_size` bytes.
     pub(crate) fn new(message_size: usize) -> Self {
-        Self { buffer: BytesMut::new(), message_size }
+        Self { buffer: BytesMut::new(), message_size, read_size: READ_SIZE }
     }
 
-    /// The buffer to read bytes into, with room for [`READ_SIZE`].
+    /// The same, with room for this number of bytes in its buffer, if it is given.
+    pub(crate) fn with_read_size(self, size: Option<usize>) -> Self {
+        Self { read_size: size.unwrap_or(self.read_size), ..self }
+    }
+
+    /// The buffer to read bytes into, with room for [`READ_SIZE`] unless another size was set.
     pub(crate) fn input(&mut self) -> &mut BytesMut {
-        self.buffer.reserve(READ_SIZE);
+        self.buffer.reserve(self.read_size);
         &mut self.buffer
     }
 

@@ -6,7 +6,10 @@ mod bytes;
 mod cut;
 mod datagrams;
 mod end_log;
+mod frames;
 mod group;
+mod growing;
+mod limited;
 mod open;
 mod paced;
 mod quic;
@@ -26,6 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use punctual::Listener;
+use punctual_uri::Limits;
 
 pub(crate) use end_log::EndLog;
 pub(crate) use open::{Opener, Pacing, Role};
@@ -48,6 +52,8 @@ pub(crate) struct Connection {
     pub(crate) socket: Option<SrtEnd>,
     /// The listener that accepts further links of a group while this connection exists.
     pub(crate) _listener: Option<Arc<Listener>>,
+    /// The limits of what is written to it.
+    pub(crate) limits: Limits,
     /// The messages that it has carried.
     pub(crate) traffic: Arc<Traffic>,
     /// The log for its end.

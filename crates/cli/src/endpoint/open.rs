@@ -1,5 +1,6 @@
 //! Opens the end of a stream: calls, listens, binds, opens files.
 
+use std::io::Cursor;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +18,8 @@ use crate::endpoint::byte_writer::ByteWriter;
 use crate::endpoint::bytes::{ByteReader, ByteStream};
 use crate::endpoint::cut::starts_like_transport_stream;
 use crate::endpoint::datagrams::{DatagramReader, DatagramWriter};
+use crate::endpoint::growing::GrowingFile;
+use crate::endpoint::limited::LimitedStream;
 use crate::endpoint::paced::{Clock, PacedReader};
 #[cfg(feature = "quic")]
 use crate::endpoint::quic_messages;
@@ -25,7 +28,7 @@ use crate::endpoint::{Connection, EndLog, Reader, SrtEnd, Writer, group, srt, tc
 use crate::exit::Failure;
 use crate::stream_ids::AllowedStreamIds;
 use crate::warnings;
-use punctual_uri::{Mode, SrtTarget, Target, TcpTarget, UdpTarget, Uri};
+use punctual_uri::{FileTarget, Limits, Mode, SrtTarget, Target, TcpTarget, UdpTarget, Uri};
 
 /// The direction in which a command uses an end.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -226,7 +229,7 @@ impl Opener {
                 accept_srt(target, links, size, listener, admission, log).await
             }
             Target::Srt(target) => call_srt(target, &self.links, size, &mut self.calls, log).await,
-            Target::Tcp(target) => open_tcp(target, size, &mut self.listener, log).await,
+            Target::Tcp(target) => open_tcp(target, self.role, size, &mut self.listener, log).await,
             #[cfg(feature = "quic")]
             Target::Quic(target) => open_quic(target, &mut self.listener, log).await,
             #[cfg(not(feature = "quic"))]
@@ -256,13 +259,14 @@ impl Connection {
         static COUNT: AtomicU64 = AtomicU64::new(1);
         let id = COUNT.fetch_add(1, Ordering::Relaxed);
         let (traffic, log) = (Arc::default(), Arc::clone(log));
-        Self { id, reader, writer, socket: None, _listener: None, traffic, log }
+        let limits = Limits::default();
+        Self { id, reader, writer, socket: None, _listener: None, limits, traffic, log }
     }
 
     fn srt(socket: Socket, log: &Arc<EndLog>) -> Self {
         log.connected(|| srt::announce(&socket));
-        let reader = Reader::Srt { socket: socket.clone(), messages: Vec::new() };
-        let mut connection = Self::new(reader, Writer::Srt(socket.clone()), log);
+        let reader = Reader::srt(socket.clone());
+        let mut connection = Self::new(reader, Writer::srt(socket.clone()), log);
         connection.id = socket.info().socket_id.value().into();
         connection.socket = Some(SrtEnd::Socket(socket));
         connection
@@ -281,13 +285,27 @@ impl Connection {
         Self::new(Reader::Quic(connection.clone()), Writer::Quic(connection), log)
     }
 
-    fn tcp(stream: TcpStream, message_size: usize, log: &Arc<EndLog>) -> Self {
+    /// Limits apply to what is read at a source, and to what is written at a destination.
+    fn tcp(
+        stream: TcpStream,
+        role: Role,
+        target: &TcpTarget,
+        message_size: usize,
+        log: &Arc<EndLog>,
+    ) -> Self {
         let (read, write) = stream.into_split();
-        Self::new(
-            Reader::Bytes(ByteReader::new(Box::new(read), message_size)),
-            Writer::Bytes(ByteWriter::new(Box::new(write))),
-            log,
-        )
+        let (limits, size) = (target.limits, target.limits.io_size);
+        let read: ByteStream = match role {
+            Role::Source => LimitedStream::within(&limits, Box::new(read)),
+            Role::Destination => Box::new(read),
+        };
+        let reader = Reader::Bytes(ByteReader::new(read, message_size).with_read_size(size));
+        let writer = Writer::Bytes(ByteWriter::new(Box::new(write)).with_write_size(size));
+        let connection = Self::new(reader, writer, log);
+        match role {
+            Role::Source => connection,
+            Role::Destination => Self { limits, ..connection },
+        }
     }
 }
 
@@ -392,15 +410,16 @@ async fn open_quic(
 
 async fn open_tcp(
     target: &TcpTarget,
+    role: Role,
     message_size: usize,
     listener: &mut AnyListener,
     log: &Arc<EndLog>,
 ) -> Result<Connection, Failure> {
-    if !target.listen {
-        return Ok(Connection::tcp(tcp::connect(target).await?, message_size, log));
-    }
-    let listener = listen_tcp(target, listener).await?;
-    Ok(Connection::tcp(tcp::accept(listener, target, log).await?, message_size, log))
+    let stream = match target.listen {
+        true => tcp::accept(listen_tcp(target, listener).await?, target, log).await?,
+        false => tcp::connect(target).await?,
+    };
+    Ok(Connection::tcp(stream, role, target, message_size, log))
 }
 
 async fn open_udp(
@@ -431,15 +450,18 @@ async fn open_input(
     coalesce: Duration,
     log: &Arc<EndLog>,
 ) -> Result<Connection, Failure> {
-    let (stream, path, is_ts): (ByteStream, _, _) = match &uri.target {
-        Target::File(path) => {
-            let mut start = [0; TS_EVIDENCE];
-            let read = File::open(path).await?.read(&mut start).await?;
-            let is_ts = starts_like_transport_stream(&start[..read]);
-            (Box::new(File::open(path).await?), Some(path), is_ts)
+    let (stream, file, is_ts): (ByteStream, _, _) = match &uri.target {
+        Target::File(target) => {
+            let (stream, is_ts) = open_file(target).await?;
+            (stream, Some(target), is_ts)
         }
         _ => (Box::new(tokio::io::stdin()), None, false),
     };
+    let path = file.map(|file| &file.path);
+    let limits = file.map(|file| file.limits).unwrap_or_default();
+    if pacing.repeat && file.is_some_and(|file| file.grows || file.limits != Limits::default()) {
+        return Err(Failure::usage("--loop repeats a whole file: leave out the keys of the file"));
+    }
     let clock = match pacing.pace {
         Some(Pace::Pcr) => Some(Clock::pcr(message_size)),
         Some(Pace::Rate(rate)) => Some(Clock::rate(rate, message_size)),
@@ -460,9 +482,23 @@ async fn open_input(
         None if pacing.repeat => {
             return Err(Failure::usage("--loop needs a file with a pace: MPEG-TS, or --pace RATE"));
         }
-        None => Reader::Bytes(ByteReader::new(stream, message_size)),
+        None => Reader::Bytes(ByteReader::new(stream, message_size).with_read_size(limits.io_size)),
     };
     Ok(Connection::new(reader, Writer::None, log))
+}
+
+/// Opens a file to read, and says whether it is MPEG-TS. A file that grows may be too short to tell
+/// yet; then this waits for more.
+async fn open_file(target: &FileTarget) -> Result<(ByteStream, bool), Failure> {
+    let stream: ByteStream = match target.grows {
+        true => Box::new(GrowingFile::open(target.path.clone(), target.marker.clone()).await?),
+        false => Box::new(File::open(&target.path).await?),
+    };
+    let mut stream = LimitedStream::within(&target.limits, stream);
+    let mut start = Vec::new();
+    (&mut stream).take(TS_EVIDENCE).read_to_end(&mut start).await?;
+    let is_ts = starts_like_transport_stream(&start);
+    Ok((Box::new(Cursor::new(start).chain(stream)), is_ts))
 }
 
 /// Warns that a file is sent faster than a receiver in live mode plays it.
@@ -478,11 +514,16 @@ fn warn_of_no_clock(path: Option<&PathBuf>) {
 }
 
 fn open_output(uri: &Uri, existing: Existing, log: &Arc<EndLog>) -> Result<Connection, Failure> {
-    let writer = match &uri.target {
-        Target::File(path) => Writer::File(Recording::new(path, existing)?),
-        _ => Writer::Bytes(ByteWriter::new(Box::new(tokio::io::stdout()))),
+    let (writer, limits) = match &uri.target {
+        Target::File(target) if target.grows => {
+            return Err(Failure::usage("`grow=wait` is for a file that is read"));
+        }
+        Target::File(target) => {
+            (Writer::File(Recording::new(&target.path, existing)?), target.limits)
+        }
+        _ => (Writer::Bytes(ByteWriter::new(Box::new(tokio::io::stdout()))), Limits::default()),
     };
-    Ok(Connection::new(Reader::None, writer, log))
+    Ok(Connection { limits, ..Connection::new(Reader::None, writer, log) })
 }
 
 /// Whether the end that `uri` names opens a connection by itself instead of waiting for callers.
@@ -496,4 +537,4 @@ fn calls(uri: &Uri) -> bool {
 }
 
 /// Bytes at the start of a file that show whether it is MPEG-TS: up to its third packet.
-const TS_EVIDENCE: usize = 2 * 188 + 1;
+const TS_EVIDENCE: u64 = 2 * 188 + 1;

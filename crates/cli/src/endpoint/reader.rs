@@ -1,10 +1,11 @@
 //! The sources of messages.
 
 use bytes::Bytes;
-use punctual::{CloseReason, Error, Group, Message, Outgoing, Socket};
+use punctual::{CloseReason, Error, FrameReader, Group, Message, Outgoing, Socket};
 
 use crate::endpoint::bytes::ByteReader;
 use crate::endpoint::datagrams::DatagramReader;
+use crate::endpoint::frames;
 use crate::endpoint::paced::PacedReader;
 use crate::exit::Failure;
 
@@ -12,6 +13,8 @@ use crate::exit::Failure;
 pub(crate) enum Reader {
     /// From a file, a pipe or TCP.
     Bytes(ByteReader),
+    /// From an SRT peer, in frames of a stream of bytes.
+    Frames { socket: Socket, pieces: Vec<Message>, frames: FrameReader },
     /// From an SRT peer by several links.
     Group(Group),
     /// From no source: this end only writes.
@@ -28,10 +31,34 @@ pub(crate) enum Reader {
 }
 
 impl Reader {
+    /// A reader from an SRT peer.
+    pub(crate) fn srt(socket: Socket) -> Self {
+        match socket.info().framing {
+            true => Self::Frames { socket, pieces: Vec::new(), frames: FrameReader::default() },
+            false => Self::Srt { socket, messages: Vec::new() },
+        }
+    }
+
     /// Reads at least one message, or returns `false` if no more will come. Cancel safe.
     pub(crate) async fn read(&mut self, batch: &mut Vec<Bytes>) -> Result<bool, Failure> {
         match self {
             Self::Bytes(reader) => Ok(reader.read(batch).await?),
+            Self::Frames { socket, pieces, frames } => {
+                let before = batch.len();
+                while batch.len() == before {
+                    match socket.recv_many(pieces, BATCH).await {
+                        Ok(_) => {}
+                        Err(Error::Closed(CloseReason::Peer | CloseReason::Local)) => {
+                            return frames::finish(frames).map(|()| false);
+                        }
+                        Err(error) => return Err(error.into()),
+                    }
+                    for piece in pieces.drain(..) {
+                        frames::take_in(frames, &piece.payload, batch)?;
+                    }
+                }
+                Ok(true)
+            }
             Self::Group(group) => match group.recv().await {
                 Ok(message) => {
                     batch.push(message.payload);

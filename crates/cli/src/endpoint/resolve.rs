@@ -33,6 +33,20 @@ pub(crate) async fn resolve(
         })
 }
 
+/// The number of the interface of this name.
+pub(crate) async fn interface_index(name: &str) -> Result<u32, Failure> {
+    // The resolver turns an interface's name into its number, as the zone of a link-local address.
+    let zoned = lookup_host((format!("fe80::1%{name}"), 0)).await.ok().and_then(|mut found| {
+        found.find_map(|address| match address {
+            SocketAddr::V6(address) => Some(address.scope_id()).filter(|index| *index != 0),
+            SocketAddr::V4(_) => None,
+        })
+    });
+    zoned.ok_or_else(|| {
+        Failure::usage(format!("adapter={name}: this machine has no interface of that name"))
+    })
+}
+
 /// Every address of this machine, of the family of `like`.
 pub(crate) fn unspecified(like: Option<IpAddr>) -> IpAddr {
     match like {

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use punctual::{Listener, ListenerConfig, Port, PortConfig, Socket};
+use punctual::{Config, Listener, ListenerConfig, Port, PortConfig, Socket, Transmission};
 use punctual_units::DisplayDuration;
 
 use crate::endpoint::quic;
@@ -22,7 +22,7 @@ pub(crate) async fn call_from(
     payload_size: usize,
 ) -> Result<Socket, Failure> {
     let remote = resolve(&target.host, target.port, None).await?;
-    let config = target.config_for_payload(payload_size).map_err(punctual::Error::from)?;
+    let config = config(target, payload_size)?;
     let port = match port {
         Some(port) => &*port,
         None => port.insert(bind(target, remote).await?),
@@ -33,6 +33,13 @@ pub(crate) async fn call_from(
     }
     tracing::debug!("calling {remote} from {}", port.local_addr());
     Ok(port.connect(remote, config).await?)
+}
+
+/// The options of a connection with messages of up to `payload_size` bytes, whose boundaries are
+/// kept in a stream of bytes as well.
+fn config(target: &SrtTarget, payload_size: usize) -> Result<Config, Failure> {
+    let config = target.config_for_payload(payload_size).map_err(punctual::Error::from)?;
+    Ok(config.with_framing(target.framing))
 }
 
 /// Binds the port that a call to `remote` starts from.
@@ -54,7 +61,7 @@ pub(crate) async fn listen(
     let local = Some(resolve(&target.host, target.port, None).await?);
     let listener = Listener::bind_with(ListenerConfig {
         port: PortConfig { local, ..target.port_config.clone() },
-        connection: target.config_for_payload(payload_size).map_err(punctual::Error::from)?,
+        connection: config(target, payload_size)?,
         max_callers,
         ..ListenerConfig::default()
     })
@@ -82,8 +89,13 @@ pub(crate) fn announce(socket: &Socket) {
     };
     let carriage = if quic::of_socket(socket).is_some() { " over QUIC" } else { "" };
     let peer = socket.peer_addr();
+    let kind = match (info.transmission, info.framing) {
+        (Transmission::Stream, true) => ", a stream of bytes with the boundaries of messages",
+        (Transmission::Stream, false) => ", a stream of bytes",
+        (Transmission::Live | Transmission::Messages, _) => "",
+    };
     tracing::info!(
-        "connected with {peer} (SRT {major}.{minor}.{patch}{carriage}{stream}){latency}"
+        "connected with {peer} (SRT {major}.{minor}.{patch}{carriage}{stream}){latency}{kind}"
     );
     if info.caller_latency.is_some_and(|asked| asked.is_zero()) {
         tracing::warn!(

@@ -30,7 +30,7 @@ impl SrtEnd {
     /// A writer to it.
     pub(crate) fn writer(&self) -> Writer {
         match self {
-            Self::Socket(socket) => Writer::Srt(socket.clone()),
+            Self::Socket(socket) => Writer::srt(socket.clone()),
             Self::Group(group) => Writer::Group(group.clone()),
         }
     }

@@ -1,18 +1,27 @@
 //! TCP connections: calls and listeners.
 
-use std::net::SocketAddr;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::endpoint::EndLog;
-use crate::endpoint::resolve::resolve;
+use crate::endpoint::resolve::{interface_index, resolve, unspecified};
 use crate::exit::Failure;
 use punctual_uri::TcpTarget;
 
 /// Connects to the peer that `target` names.
 pub(crate) async fn connect(target: &TcpTarget) -> Result<TcpStream, Failure> {
     let remote = resolve(&target.host, target.port, None).await?;
-    let stream = new_socket(target, remote)?.connect(remote).await?;
+    let socket = new_socket(target, remote)?;
+    if target.adapter.is_some() || target.local_port.is_some() {
+        let local = local_ip(target, &socket, remote.ip()).await?;
+        let local = SocketAddr::new(local, target.local_port.unwrap_or(0));
+        socket.set_reuseaddr(true)?;
+        socket.bind(local).map_err(|error| failed("bind to", local, &error))?;
+    }
+    let connected = socket.connect(remote).await;
+    let stream = connected.map_err(|error| failed("connect with", remote, &error))?;
     stream.set_nodelay(target.no_delay)?;
     tracing::info!("connected with {remote}");
     Ok(stream)
@@ -20,10 +29,19 @@ pub(crate) async fn connect(target: &TcpTarget) -> Result<TcpStream, Failure> {
 
 /// Listens where `target` says.
 pub(crate) async fn listen(target: &TcpTarget) -> Result<TcpListener, Failure> {
-    let local = resolve(&target.host, target.port, None).await?;
+    let mut local = resolve(&target.host, target.port, None).await?;
+    if let Some(Ok(address)) = target.adapter.as_ref().map(|adapter| adapter.parse::<IpAddr>()) {
+        if !target.host.is_empty() && address != local.ip() {
+            let host = &target.host;
+            let fault = format!("a listener has one address: `{host}` or adapter={address}");
+            return Err(Failure::usage(fault));
+        }
+        local.set_ip(address);
+    }
     let socket = new_socket(target, local)?;
+    local_ip(target, &socket, local.ip()).await?;
     socket.set_reuseaddr(true)?;
-    socket.bind(local)?;
+    socket.bind(local).map_err(|error| failed("listen on", local, &error))?;
     let listener = socket.listen(BACKLOG)?;
     tracing::info!("listening on {}", listener.local_addr()?);
     Ok(listener)
@@ -51,6 +69,48 @@ fn new_socket(target: &TcpTarget, address: SocketAddr) -> Result<TcpSocket, Fail
         socket.set_recv_buffer_size(size(bytes))?;
     }
     Ok(socket)
+}
+
+/// The local address of a connection with `remote`, or of a listener at it: that of the URI; every
+/// one, of the interface that the URI names, to which `socket` is limited.
+async fn local_ip(
+    target: &TcpTarget,
+    socket: &TcpSocket,
+    remote: IpAddr,
+) -> Result<IpAddr, Failure> {
+    let any = unspecified(Some(remote));
+    let Some(adapter) = &target.adapter else { return Ok(any) };
+    match adapter.parse::<IpAddr>() {
+        Ok(address) if address.is_ipv4() == remote.is_ipv4() => Ok(address),
+        Ok(address) => {
+            let fault = format!("adapter={address} is of another IP version than {remote}");
+            Err(Failure::usage(fault))
+        }
+        Err(_) => {
+            interface_index(adapter).await?;
+            limit_to(socket, adapter)?;
+            Ok(any)
+        }
+    }
+}
+
+/// Limits a socket to an interface.
+fn limit_to(socket: &TcpSocket, interface: &str) -> Result<(), Failure> {
+    #[cfg(target_os = "linux")]
+    {
+        socket.bind_device(Some(interface.as_bytes())).map_err(|error| {
+            Failure::runtime(format!("cannot use the interface {interface}: {error}"))
+        })
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (socket, interface);
+        Err(Failure::usage("the adapter is given by its address on this system"))
+    }
+}
+
+fn failed(what: &str, address: SocketAddr, error: &io::Error) -> Failure {
+    Failure::runtime(format!("cannot {what} {address}: {error}"))
 }
 
 /// The number of connections that may wait to be accepted.

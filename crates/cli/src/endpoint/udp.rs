@@ -5,9 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use punctual_io::{UdpOptions, UdpSocket};
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
-use tokio::net::lookup_host;
 
-use crate::endpoint::resolve::{resolve, unspecified};
+use crate::endpoint::resolve::{interface_index, resolve, unspecified};
 use crate::exit::Failure;
 use punctual_uri::UdpTarget;
 
@@ -90,16 +89,7 @@ async fn interface(target: &UdpTarget, group: IpAddr) -> Result<Interface, Failu
         }
         Err(_) => {}
     }
-    // The resolver turns an interface's name into its number, as the zone of a link-local address.
-    let zoned = lookup_host((format!("fe80::1%{adapter}"), 0)).await.ok().and_then(|mut found| {
-        found.find_map(|address| match address {
-            SocketAddr::V6(address) => Some(address.scope_id()).filter(|index| *index != 0),
-            SocketAddr::V4(_) => None,
-        })
-    });
-    zoned.map(Interface::Index).ok_or_else(|| {
-        Failure::usage(format!("adapter={adapter}: this machine has no interface of that name"))
-    })
+    Ok(Interface::Index(interface_index(adapter).await?))
 }
 
 /// Joins a group, for everyone who sends to it or for some senders.

@@ -8,6 +8,7 @@ use punctual::{Error, Group, Outgoing, Socket};
 use crate::endpoint::byte_writer::ByteWriter;
 use crate::endpoint::cut::cut_message;
 use crate::endpoint::datagrams::DatagramWriter;
+use crate::endpoint::frames::FrameWriter;
 use crate::endpoint::recording::Recording;
 use crate::exit::Failure;
 
@@ -17,6 +18,8 @@ pub(crate) enum Writer {
     Bytes(ByteWriter),
     /// To a file.
     File(Recording),
+    /// To an SRT peer, in frames of a stream of bytes.
+    Frames(FrameWriter),
     /// To an SRT peer by several links.
     Group(Group),
     /// To no destination: this end only reads.
@@ -31,6 +34,14 @@ pub(crate) enum Writer {
 }
 
 impl Writer {
+    /// A writer to an SRT peer.
+    pub(crate) fn srt(socket: Socket) -> Self {
+        match socket.info().framing {
+            true => Self::Frames(FrameWriter::new(socket)),
+            false => Self::Srt(socket),
+        }
+    }
+
     /// Writes all of `batch`, waiting for room as long as it takes.
     pub(crate) async fn write<M>(&mut self, batch: &mut VecDeque<M>) -> Result<(), Failure>
     where
@@ -39,6 +50,7 @@ impl Writer {
         match self {
             Self::Bytes(writer) => writer.write(&mut payloads(batch)).await?,
             Self::File(recording) => recording.write(&mut payloads(batch)).await?,
+            Self::Frames(writer) => writer.write(batch).await?,
             Self::Group(group) => {
                 while let Some(message) = batch.front() {
                     let message: Outgoing = message.clone().into();
@@ -85,6 +97,10 @@ impl Writer {
         let closed = match self {
             Self::Bytes(writer) => writer.shutdown().await,
             Self::File(recording) => recording.shutdown().await,
+            Self::Frames(writer) => {
+                writer.close().await;
+                Ok(())
+            }
             Self::Srt(socket) => {
                 socket.close().await;
                 Ok(())

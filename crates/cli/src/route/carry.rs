@@ -1,15 +1,17 @@
 //! The work with one connection of an end until it ends.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
+use punctual_uri::{Limits, Uri};
 use tokio::sync::mpsc::Receiver;
+use tokio::time::timeout;
 
 use crate::endpoint::{Connection, Reader, Traffic, Writer};
 use crate::exit::Failure;
 use crate::live::Way;
 use crate::route::Shared;
 use crate::route::fanout::{Batch, Fanout};
-use punctual_uri::Uri;
 
 /// The messages through an end of a route, over any connection that it has.
 pub(super) struct Flow {
@@ -39,7 +41,7 @@ impl Flow {
     ) -> Result<Ended, Failure> {
         let watch = shared.live.watch(uri, &connection, self.way);
         let end = connection.stats_end();
-        let Connection { mut reader, mut writer, traffic, .. } = connection;
+        let Connection { mut reader, mut writer, traffic, limits, .. } = connection;
         let Self { way, inbox, outbox } = self;
         let (read_traffic, write_traffic) = match way {
             Way::In => (Some(&*traffic), None),
@@ -50,7 +52,7 @@ impl Flow {
         let work = async {
             let ended = tokio::select! {
                 biased;
-                result = write_all(&mut writer, inbox, write_traffic) => {
+                result = write_all(&mut writer, inbox, &limits, write_traffic) => {
                     result.map(|()| Ended::Done)
                 }
                 result = read_all(&mut reader, outbox, read_traffic) => result,
@@ -77,20 +79,46 @@ impl Flow {
     }
 }
 
-/// Writes messages until no more will come; for ever at an end that writes none.
+/// Writes messages until no more will come, or a limit is reached; for ever at an end that writes
+/// none.
 async fn write_all(
     writer: &mut Writer,
     inbox: &mut Option<Receiver<Batch>>,
+    limits: &Limits,
     traffic: Option<&Traffic>,
 ) -> Result<(), Failure> {
     let Some(inbox) = inbox else { return std::future::pending().await };
-    let mut waiting = VecDeque::new();
-    while let Some(batch) = inbox.recv().await {
-        count(traffic, &batch);
-        waiting.extend(batch);
-        writer.write(&mut waiting).await?;
+    let write = async {
+        let (mut waiting, mut left) = (VecDeque::new(), limits.max_size.unwrap_or(u64::MAX));
+        while left > 0
+            && let Some(mut batch) = within(limits.max_idle, inbox.recv()).await.flatten()
+        {
+            shorten(&mut batch, &mut left);
+            count(traffic, &batch);
+            waiting.extend(batch);
+            writer.write(&mut waiting).await?;
+        }
+        Ok(())
+    };
+    within(limits.max_time, write).await.unwrap_or(Ok(()))
+}
+
+/// Waits for `work`, for this time at most if it is given; `None` if that did not suffice.
+async fn within<T>(time: Option<Duration>, work: impl Future<Output = T>) -> Option<T> {
+    match time {
+        Some(time) => timeout(time, work).await.ok(),
+        None => Some(work.await),
     }
-    Ok(())
+}
+
+/// Cuts messages off after the bytes that are left, and takes the others from these.
+fn shorten(batch: &mut Batch, left: &mut u64) {
+    batch.retain_mut(|message| {
+        let room = usize::try_from(*left).unwrap_or(usize::MAX);
+        message.payload.truncate(room);
+        *left -= message.payload.len() as u64;
+        room > 0
+    });
 }
 
 /// Reads messages and hands them over until the peer ends the stream or no taker is left.

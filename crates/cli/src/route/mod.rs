@@ -27,7 +27,7 @@ use fanout::Fanout;
 use gather::gather_for;
 use openings::Openings;
 use punctual::Transmission;
-use punctual_uri::{Target, Uri};
+use punctual_uri::{FileTarget, Target, Uri};
 use source::Source;
 use viewers::Viewers;
 
@@ -181,7 +181,7 @@ impl Shared {
 fn check_files(source: &Uri, destinations: &[Uri]) -> Result<(), Failure> {
     let mut files: Vec<&Path> = Vec::new();
     for uri in std::iter::once(source).chain(destinations) {
-        let Target::File(path) = &uri.target else { continue };
+        let Target::File(FileTarget { path, .. }) = &uri.target else { continue };
         // Several ends may write to a device such as /dev/null.
         if path.exists() && !path.is_file() {
             continue;

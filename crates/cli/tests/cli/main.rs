@@ -6,6 +6,7 @@
     reason = "tests of a program start it, and wait for it"
 )]
 
+mod byte_streams;
 mod callers;
 mod destinations;
 mod emulate;
@@ -15,6 +16,7 @@ mod ends;
 mod file_ends;
 mod files;
 mod groups;
+mod growing;
 mod lab;
 mod latency;
 mod masses;
@@ -27,4 +29,5 @@ mod quic;
 mod recordings;
 mod secrets;
 mod streams;
+mod tcp;
 mod viewers;
