@@ -281,6 +281,12 @@ options! { plain {
     /// [`ConnectionInfo::framing`](crate::ConnectionInfo::framing) is set, and each has to frame
     /// all that it writes. Default false.
     framing / with_framing: bool = false;
+    /// Whether this end's application resumes a stream of bytes after its connection was lost, by
+    /// the records that `punctual-resume` defines; not in libsrt. It needs
+    /// [`framing`](Self::framing). If both ends do,
+    /// [`ConnectionInfo::resumable`](crate::ConnectionInfo::resumable) is set, and both have to
+    /// follow that protocol. Default false.
+    resume / with_resume: bool = false;
     /// Whether a complete message of several packets is delivered before older incomplete ones if
     /// its sender does not require order (in libsrt, an argument of `srt_sendmsg2`; the default is
     /// no order). Default true, as in libsrt; otherwise messages are delivered in the order of

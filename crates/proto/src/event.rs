@@ -120,6 +120,8 @@ pub struct ConnectionInfo {
     /// Whether both ends keep the boundaries of messages in a stream of bytes by
     /// [frames](crate::FrameReader).
     pub framing: bool,
+    /// Whether both ends resume this stream of bytes when its connection is lost.
+    pub resumable: bool,
     /// The last error that the peer reported: see [`SendError::PeerError`].
     ///
     /// [`SendError::PeerError`]: crate::SendError::PeerError

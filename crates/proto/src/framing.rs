@@ -3,7 +3,8 @@
 //! A stream of bytes has no boundaries, but datagrams do. Two ends that both set
 //! [`Config::with_framing`](crate::Config::with_framing) agree on frames in the handshake, and then
 //! each message that either of them writes is one frame: two bytes [`MARK`], the number of bytes of
-//! the message as two bytes, big endian, and the message. The format is this implementation's own.
+//! the message as two bytes, big endian, and the message. Records by which two ends resume a stream
+//! are control frames, with the mark [`CONTROL_MARK`]. The format is this implementation's own.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use thiserror::Error;
@@ -26,6 +27,18 @@ pub enum FrameError {
         /// Bytes that are missing, as far as is known.
         missing: usize,
     },
+    /// A control frame came from a peer with which nothing is to be resumed.
+    #[error("the stream has a control frame, although the ends did not agree to resume it")]
+    Control,
+}
+
+/// A frame of a stream of bytes.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Frame {
+    /// A message of the application.
+    Message(Bytes),
+    /// A record by which two ends resume a stream.
+    Control(Bytes),
 }
 
 /// Appends the frame of `message` to `frames`.
@@ -34,12 +47,25 @@ pub enum FrameError {
 ///
 /// The message has more than 65,507 bytes. Then nothing is appended.
 pub fn write_frame(message: &[u8], frames: &mut BytesMut) -> Result<(), FrameError> {
-    let len = u16::try_from(message.len()).ok().filter(|len| usize::from(*len) <= MAX_MESSAGE);
-    let len = len.ok_or(FrameError::TooLong(message.len()))?;
-    frames.reserve(HEADER_LEN + message.len());
-    frames.put_u16(MARK);
+    write_marked(MARK, message, frames)
+}
+
+/// Appends a control frame with `record` to `frames`.
+///
+/// # Errors
+///
+/// As [`write_frame`].
+pub fn write_control_frame(record: &[u8], frames: &mut BytesMut) -> Result<(), FrameError> {
+    write_marked(CONTROL_MARK, record, frames)
+}
+
+fn write_marked(mark: u16, content: &[u8], frames: &mut BytesMut) -> Result<(), FrameError> {
+    let len = u16::try_from(content.len()).ok().filter(|len| usize::from(*len) <= MAX_MESSAGE);
+    let len = len.ok_or(FrameError::TooLong(content.len()))?;
+    frames.reserve(HEADER_LEN + content.len());
+    frames.put_u16(mark);
     frames.put_u16(len);
-    frames.put_slice(message);
+    frames.put_slice(content);
     Ok(())
 }
 
@@ -80,15 +106,30 @@ impl FrameReader {
     ///
     /// # Errors
     ///
-    /// The bytes are no frame, or its message is too long. Later calls return the same error: where
-    /// the next frame begins is not known.
+    /// The bytes are no frame of a message, or it is too long. Later calls return the same error,
+    /// unless it is [`FrameError::Control`]: where the next frame begins is not known.
     pub fn next_message(&mut self) -> Result<Option<Bytes>, FrameError> {
-        let Some(len) = self.message_len()? else { return Ok(None) };
+        match self.next_frame()? {
+            None => Ok(None),
+            Some(Frame::Message(message)) => Ok(Some(message)),
+            Some(Frame::Control(_)) => Err(FrameError::Control),
+        }
+    }
+
+    /// The next frame; `None` if it is not complete yet.
+    ///
+    /// # Errors
+    ///
+    /// The bytes are no frame, or it is too long. Later calls return the same error: where the next
+    /// frame begins is not known.
+    pub fn next_frame(&mut self) -> Result<Option<Frame>, FrameError> {
+        let Some((mark, len)) = self.header()? else { return Ok(None) };
         if self.buffer.len() < HEADER_LEN + len {
             return Ok(None);
         }
         let frame = self.buffer.split_to(HEADER_LEN + len).freeze();
-        Ok(Some(frame.slice(HEADER_LEN..)))
+        let content = frame.slice(HEADER_LEN..);
+        Ok(Some(if mark == MARK { Frame::Message(content) } else { Frame::Control(content) }))
     }
 
     /// Checks that the stream, which has ended, did not end inside a frame.
@@ -97,7 +138,7 @@ impl FrameReader {
     ///
     /// It did, or the bytes that are left are no frame.
     pub fn finish(&self) -> Result<(), FrameError> {
-        let whole = HEADER_LEN + self.message_len()?.unwrap_or(0);
+        let whole = HEADER_LEN + self.header()?.map_or(0, |(_, len)| len);
         match self.buffer.len() {
             0 => Ok(()),
             len if len < whole => Err(FrameError::Incomplete { missing: whole - len }),
@@ -105,22 +146,25 @@ impl FrameReader {
         }
     }
 
-    /// The length in the header at the front, if it is there.
-    fn message_len(&self) -> Result<Option<usize>, FrameError> {
+    /// The mark and the length in the header at the front, if it is there.
+    fn header(&self) -> Result<Option<(u16, usize)>, FrameError> {
         let Some(&[mark_0, mark_1, len_0, len_1]) = self.buffer.first_chunk() else {
             return Ok(None);
         };
         let mark = u16::from_be_bytes([mark_0, mark_1]);
-        if mark != MARK {
+        if mark != MARK && mark != CONTROL_MARK {
             return Err(FrameError::Mark(mark));
         }
         let len = usize::from(u16::from_be_bytes([len_0, len_1]));
-        if len > MAX_MESSAGE { Err(FrameError::TooLong(len)) } else { Ok(Some(len)) }
+        if len > MAX_MESSAGE { Err(FrameError::TooLong(len)) } else { Ok(Some((mark, len))) }
     }
 }
 
-/// The first two bytes of each frame. No packet of MPEG-TS begins with them.
+/// The first two bytes of a message's frame. No packet of MPEG-TS begins with them.
 const MARK: u16 = 0xF7A3;
+
+/// The first two bytes of a control frame.
+const CONTROL_MARK: u16 = 0xF7A4;
 
 /// Bytes of the mark and the length.
 const HEADER_LEN: usize = 4;
@@ -195,6 +239,21 @@ mod tests {
                 prop_assert_eq!(read + reader.buffer.len(), bytes.len());
             }
         }
+    }
+
+    #[test]
+    fn control_frames_come_between_messages() {
+        let mut frames = framed(&[vec![1; 10]]);
+        write_control_frame(b"record", &mut frames).unwrap();
+        frames.extend_from_slice(&framed(&[vec![2; 10]]));
+        let mut reader = FrameReader::default();
+        reader.push(&frames);
+        assert_eq!(reader.next_frame(), Ok(Some(Frame::Message(vec![1; 10].into()))));
+        assert_eq!(reader.next_frame(), Ok(Some(Frame::Control(b"record"[..].into()))));
+        assert_eq!(reader.next_frame(), Ok(Some(Frame::Message(vec![2; 10].into()))));
+        reader.push(&frames);
+        assert!(reader.next_message().is_ok());
+        assert_eq!(reader.next_message(), Err(FrameError::Control));
     }
 
     #[test]

@@ -121,7 +121,7 @@ pub use error::{
 };
 pub use event::{ConnectionInfo, Event, Incoming, IncomingId, Message, Readiness, SendOptions};
 pub use factory::Factory;
-pub use framing::{FrameError, FrameReader, write_frame};
+pub use framing::{Frame, FrameError, FrameReader, write_control_frame, write_frame};
 pub use group::{
     DrainedLink, Group, GroupDriver, GroupKind, GroupMessage, GroupOffer, LinkAccess, LinkAction,
     LinkEndpoints, LinkId, LinkState, LinkStatus, LinkTerms, LinkUpError, LocalEndpoints,

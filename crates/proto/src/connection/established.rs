@@ -925,6 +925,7 @@ impl Established {
         info.connected = true;
         info.path_update = self.negotiated.path_update;
         info.framing = self.negotiated.framing;
+        info.resumable = self.negotiated.resumable;
         info.receive_latency = self.negotiated.latency.receive;
         info.peer_latency = self.negotiated.latency.peer;
         info.caller_latency = self.negotiated.latency.caller;

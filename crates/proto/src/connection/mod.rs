@@ -582,6 +582,7 @@ impl Connection {
             cipher: None,
             path_update: false,
             framing: false,
+            resumable: false,
         };
         if let State::Established(live) = &self.state {
             live.fill_info(&mut info, &self.config);

@@ -111,6 +111,8 @@ pub(crate) struct Negotiated {
     pub(crate) filter: Option<Fec>,
     /// Whether both ends put messages into frames of a stream of bytes.
     pub(crate) framing: bool,
+    /// Whether both ends resume this stream of bytes when its connection is lost.
+    pub(crate) resumable: bool,
     /// Whether both ends follow each other to new addresses.
     pub(crate) path_update: bool,
     /// The initial sequence numbers in the handshakes, this end's first. A link of a group may

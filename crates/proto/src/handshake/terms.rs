@@ -339,7 +339,10 @@ impl Request {
             flags = flags.without(HsFlags::TIMED_REQUESTS | HsFlags::DEADLINE);
         }
         if !self.hs.flags.contains(HsFlags::FRAMES) {
-            flags = flags.without(HsFlags::FRAMES);
+            flags = flags.without(HsFlags::FRAMES | HsFlags::RESUME);
+        }
+        if !self.hs.flags.contains(HsFlags::RESUME) {
+            flags = flags.without(HsFlags::RESUME);
         }
         if !self.hs.flags.contains(HsFlags::COUNTED_ARRIVALS) {
             flags = flags.without(HsFlags::COUNTED_ARRIVALS);
@@ -375,6 +378,7 @@ fn negotiated(
     let is_file = config.transmission() != Transmission::Live;
     let knows_deadline = is_file || offers_deadline(config) && can_time_naks(config);
     let counted_arrivals = is_file && peer.flags.contains(HsFlags::COUNTED_ARRIVALS);
+    let both_set = |flags| own_flags(config).contains(flags) && peer.flags.contains(flags);
     Negotiated {
         playout: playout(config, latency, counted_arrivals),
         latency,
@@ -392,8 +396,8 @@ fn negotiated(
         tsbpd_receive: config.is_timed() && peer.flags.contains(HsFlags::TSBPD_SEND),
         nak_style: nak_style(peer.flags, config),
         filter: None,
-        framing: own_flags(config).contains(HsFlags::FRAMES)
-            && peer.flags.contains(HsFlags::FRAMES),
+        framing: both_set(HsFlags::FRAMES),
+        resumable: both_set(HsFlags::FRAMES | HsFlags::RESUME),
         path_update: config.path_update() && peer.flags.contains(HsFlags::PATH_UPDATE),
         handshake_isns: [fixed.send_isn, fixed.receive_isn],
         peer_group: None,
@@ -471,6 +475,9 @@ fn own_flags(config: &Config) -> HsFlags {
         flags = flags | HsFlags::STREAM;
         if config.framing() {
             flags = flags | HsFlags::FRAMES;
+            if config.resume() {
+                flags = flags | HsFlags::RESUME;
+            }
         }
     }
     if config.path_update() {

@@ -423,6 +423,24 @@ fn both_ends_must_want_frames_in_a_stream_of_bytes() {
 }
 
 #[test]
+fn both_ends_must_want_to_resume_a_stream_with_frames() {
+    let config = |framing, resume| Config::file().with_framing(framing).with_resume(resume);
+    for (caller, listener, agreed) in [
+        ([true, true], [true, true], true),
+        ([true, true], [true, false], false),
+        ([true, false], [true, true], false),
+        ([true, true], [false, true], false),
+        ([false, true], [true, true], false),
+    ] {
+        let mut pair = Pair::symmetric(1, link());
+        pair.connect(config(caller[0], caller[1]), config(listener[0], listener[1]));
+        for side in [Side::Caller, Side::Listener] {
+            assert_eq!(pair.info(side).resumable, agreed, "{caller:?} and {listener:?}");
+        }
+    }
+}
+
+#[test]
 fn an_answer_may_omit_the_stream_flag() {
     let mut pair = Pair::symmetric(1, link());
     pair.tap(|_, _, datagram| {

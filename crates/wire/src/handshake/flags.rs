@@ -22,8 +22,10 @@ impl HsFlags {
     pub const STREAM: Self = Self(0x40);
     /// Knows packet filters; says nothing about using one.
     pub const PACKET_FILTER: Self = Self(0x80);
-    /// Keeps the boundaries of messages in a stream of bytes by a frame around each. This
-    /// implementation's own, like the next five.
+    /// Resumes a stream of bytes with frames after its connection was lost. This implementation's
+    /// own, like the next six.
+    pub const RESUME: Self = Self(0x0100_0000);
+    /// Keeps the boundaries of messages in a stream of bytes by a frame around each.
     pub const FRAMES: Self = Self(0x0200_0000);
     /// Reports in its ACKs how many packets have arrived, and reads such reports; only for files
     /// and streams of bytes.
