@@ -88,6 +88,7 @@ const CORE: [&str; 10] = [
     "punctual-sim",
     "punctual-probe",
     "punctual-quic-model",
+    "punctual-resume",
 ];
 
 const WASM: &str = "wasm32-unknown-unknown";

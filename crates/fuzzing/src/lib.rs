@@ -19,6 +19,7 @@ mod measures;
 mod options;
 mod plan;
 mod quic;
+mod resume;
 mod roles;
 mod session;
 mod wire;
@@ -41,6 +42,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("packet", wire::packet),
     ("plan", plan::run),
     ("quic", quic::run),
+    ("resume", resume::run),
     ("roles", roles::run),
     ("session", session::run),
 ];

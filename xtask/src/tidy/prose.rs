@@ -27,6 +27,7 @@ const FINISHED: &[&str] = &[
     "crates/punctual",
     "crates/quic",
     "crates/quic-model",
+    "crates/resume",
     "crates/rtt",
     "crates/sim",
     "crates/stats",
