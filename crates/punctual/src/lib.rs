@@ -95,6 +95,7 @@ mod port;
 #[cfg(feature = "quic")]
 pub mod quic;
 mod reconnect;
+pub mod resume;
 mod schedule;
 mod shared;
 mod shares;

@@ -43,4 +43,5 @@ mod relay;
 #[expect(dead_code, reason = "a test does not run its main function")]
 mod relay_example;
 mod rendezvous;
+mod resume;
 mod stream;

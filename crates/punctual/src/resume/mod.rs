@@ -1,0 +1,45 @@
+//! Streams of bytes that outlive their connections.
+//!
+//! Two ends that set [`Config::with_framing`](crate::Config::with_framing) and
+//! [`Config::with_resume`](crate::Config::with_resume) agree to resume a stream whose connection is
+//! lost. A [`ResumableSender`] keeps each message until the [`ResumableReceiver`] has confirmed that
+//! it is written, in memory or, by a [`FileSpool`], also beyond the end of its process:
+//!
+//! ```no_run
+//! use punctual::resume::ResumableSender;
+//! use punctual::{Config, Reconnect};
+//!
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let remote = "192.0.2.1:4200".parse()?;
+//! let config = Config::file().with_framing(true).with_resume(true);
+//! let stream = ResumableSender::in_memory(64 << 20)?;
+//! let source = stream.clone();
+//! tokio::spawn(async move {
+//!     for number in 0..1_000_u32 {
+//!         source.send(number.to_be_bytes().to_vec().into()).await?;
+//!     }
+//!     source.end();
+//!     Ok::<(), punctual::resume::ResumeError>(())
+//! });
+//! loop {
+//!     let socket = Reconnect::default().connect(remote, config.clone()).await?;
+//!     match stream.carry(&socket, |_| ()).await {
+//!         Ok(()) => break socket.close().await,
+//!         Err(lost) => eprintln!("{lost}; connecting again"),
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod file_spool;
+mod receiver;
+mod ring;
+mod sender;
+
+pub use file_spool::{FileSpool, FileSpoolError};
+pub use punctual_resume::{
+    Beginning, Kept, MemorySpool, ResumeError, Resumption, Spool, SpoolError, StreamIdentity,
+};
+pub use receiver::{Received, ResumableReceiver, WrittenBytes};
+pub use sender::{Carried, CarryError, ResumableSender};
