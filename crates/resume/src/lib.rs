@@ -11,8 +11,10 @@
 //! Both ends agree on this in the handshake: see
 //! [`Config::with_resume`](punctual_proto::Config::with_resume).
 //!
-//! Sender and receiver are state machines without input and output: they take the bytes that a
-//! connection has received, and give those that it has to send.
+//! Sender and receiver are state machines without input and output: they take bytes that a
+//! connection has received, and give the bytes that it has to send.
+
+#![forbid(unsafe_code)]
 
 mod memory;
 mod receiver;
@@ -23,5 +25,5 @@ mod spool;
 pub use memory::MemorySpool;
 pub use receiver::{Beginning, Receiver};
 pub use record::{Record, RecordError, StreamIdentity};
-pub use sender::{PeerFormat, ResumeError, Resumption, Sender};
+pub use sender::{PeerFormat, ResumeError, Resumption, Sender, Sent};
 pub use spool::{Kept, Spool, SpoolError};

@@ -6,8 +6,8 @@ use punctual_proto::{Frame, FrameReader};
 use crate::record::{Record, StreamIdentity};
 use crate::sender::ResumeError;
 
-/// The receiver of a stream over one connection after the other: takes each byte once, and confirms
-/// those that are written.
+/// The receiver of a stream over one connection after the other: takes each byte once, and
+/// confirms the written ones.
 ///
 /// It counts the bytes of all messages that it hands over, whatever stream they belong to, and
 /// wants to be told how many of them are [written](Self::written).
@@ -62,8 +62,8 @@ pub struct Beginning {
 }
 
 impl Receiver {
-    /// A receiver that has the bytes of `stream` before `offset` already, for example in a file that
-    /// an earlier process has written.
+    /// A receiver that has the bytes of `stream` before `offset` already, for example in a file
+    /// that an earlier process has written.
     pub fn resuming(stream: StreamIdentity, offset: u64) -> Self {
         let place = Place { identity: stream, offset, taken: 0, len: None };
         Self { stream: Some(place), ..Self::default() }

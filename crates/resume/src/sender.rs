@@ -17,7 +17,17 @@ pub struct Sender<S> {
     has_ended: bool,
     /// Whether the receiver has confirmed the end, and with it all messages.
     is_complete: bool,
+    sent: Sent,
     link: Link,
+}
+
+/// The messages that were sent over all connections; one that was sent again counts again.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Sent {
+    /// Their number.
+    pub messages: u64,
+    /// Their bytes, without frames.
+    pub bytes: u64,
 }
 
 /// The form in which a peer takes the stream.
@@ -98,7 +108,8 @@ pub struct Resumption {
 impl<S: Spool> Sender<S> {
     /// A sender of `stream` with the messages in `spool`.
     pub const fn new(stream: StreamIdentity, spool: S) -> Self {
-        Self { stream, spool, has_ended: false, is_complete: false, link: Link::Down }
+        let sent = Sent { messages: 0, bytes: 0 };
+        Self { stream, spool, has_ended: false, is_complete: false, sent, link: Link::Down }
     }
 
     /// The stream.
@@ -109,6 +120,11 @@ impl<S: Spool> Sender<S> {
     /// The bytes that are kept.
     pub fn kept(&self) -> Kept {
         self.spool.kept()
+    }
+
+    /// The messages that [`next_bytes`](Self::next_bytes) has given.
+    pub const fn sent(&self) -> Sent {
+        self.sent
     }
 
     /// Whether all has been delivered and the receiver knows that this is the end.
@@ -239,7 +255,7 @@ impl<S: Spool> Sender<S> {
                 if !std::mem::replace(&mut link.has_begun, true) {
                     Record::Begin { stream: self.stream, offset: link.next }.write(&mut bytes);
                 }
-                link.next = append(&mut self.spool, link.next, true, &mut bytes)?;
+                link.next = append(&mut self.spool, link.next, true, &mut bytes, &mut self.sent)?;
                 let is_all = self.has_ended && link.next == self.spool.kept().end;
                 if is_all && !std::mem::replace(&mut link.has_sent_end, true) {
                     Record::End { len: link.next }.write(&mut bytes);
@@ -248,7 +264,8 @@ impl<S: Spool> Sender<S> {
             }
             Link::Plain { next, in_frames } => {
                 let mut bytes = BytesMut::new();
-                *next = append(&mut self.spool, *next, *in_frames, &mut bytes)?;
+                let sent = &mut self.sent;
+                *next = append(&mut self.spool, *next, *in_frames, &mut bytes, sent)?;
                 self.spool.release(*next)?;
                 self.is_complete = self.has_ended && self.spool.kept().is_empty();
                 Ok((!bytes.is_empty()).then(|| bytes.freeze()))
@@ -257,12 +274,14 @@ impl<S: Spool> Sender<S> {
     }
 }
 
-/// Appends the messages from `next` on to `bytes`, up to a limit. Returns the offset after them.
+/// Appends the messages from `next` on to `bytes`, up to a limit, and counts them as sent. Returns
+/// the offset after them.
 fn append(
     spool: &mut impl Spool,
     mut next: u64,
     in_frames: bool,
     bytes: &mut BytesMut,
+    sent: &mut Sent,
 ) -> Result<u64, ResumeError> {
     while bytes.len() < ENOUGH
         && let Some(message) = spool.read(next)?
@@ -272,6 +291,8 @@ fn append(
             false => bytes.extend_from_slice(&message),
         }
         next += message.len() as u64;
+        sent.messages += 1;
+        sent.bytes += message.len() as u64;
     }
     Ok(next)
 }
@@ -345,6 +366,7 @@ mod tests {
         sender.connected(PeerFormat::Resumable);
         sender.receive(&position(None, 0, 0)).unwrap();
         assert_eq!(frames(&mut sender), [begin(3), message("two"), message("three")]);
+        assert_eq!(sender.sent(), Sent { messages: 3, bytes: 11 });
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use punctual::Bitrate;
 
-use crate::args::{CallerArgs, OutputArgs, StatsArgs, ThreadArgs, value};
+use crate::args::{CallerArgs, OutputArgs, SpoolArgs, StatsArgs, ThreadArgs, value};
 use punctual_uri::Uri;
 
 /// Carry a stream from a source to one destination or several
@@ -55,7 +55,8 @@ pub(crate) struct RouteArgs {
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = EndOfRoute::All)]
     pub(crate) end: EndOfRoute,
     /// Connect again, or wait for another caller, after the source or a destination was lost; at
-    /// most once a second
+    /// most once a second. A stream of bytes (transtype=stream) between two routes with --reconnect
+    /// then goes on at the byte where it was
     #[arg(long, overrides_with = "_no_reconnect")]
     pub(crate) reconnect: bool,
     /// End when the source is lost, or the destinations of --end (default)
@@ -74,6 +75,8 @@ pub(crate) struct RouteArgs {
     pub(crate) viewers: Option<NonZeroUsize>,
     #[command(flatten)]
     pub(crate) callers: CallerArgs,
+    #[command(flatten)]
+    pub(crate) spool: SpoolArgs,
     #[command(flatten)]
     threads: ThreadArgs,
     #[command(flatten)]
@@ -151,6 +154,11 @@ Examples:
 
   Record a stream and pass it on at the same time:
       punctual route 'srt://:4200' udp://127.0.0.1:1234 recording.ts
+
+  Send a growing recording; no byte is lost in outages and restarts of both ends:
+      punctual route 'file:///rec/a.ts?grow=wait' 'srt://host:4200?transtype=stream' --reconnect \\
+          --spool a.spool
+      punctual route 'srt://:4200?transtype=stream' a.ts --reconnect --append
 
   Give one stream to up to 50 viewers, and publish under names that a file lists:
       punctual route udp://:5000 'srt://:4200' --viewers 50

@@ -25,12 +25,16 @@ pub(crate) struct GrowingFile {
 }
 
 impl GrowingFile {
-    /// Opens the file at `path`.
-    pub(crate) async fn open(path: PathBuf, marker: Option<PathBuf>) -> io::Result<Self> {
+    /// Opens the file at `path`, to read it from `position` on.
+    pub(crate) async fn open(
+        path: PathBuf,
+        marker: Option<PathBuf>,
+        position: u64,
+    ) -> io::Result<Self> {
         let mut file = File::open(&path).await?;
         // A pipe, which cannot be read at any place, has no end to wait at: this is its error.
-        file.seek(SeekFrom::Start(0)).await?;
-        Ok(Self { file, path, marker, position: 0, wait: None, is_complete: false })
+        file.seek(SeekFrom::Start(position)).await?;
+        Ok(Self { file, path, marker, position, wait: None, is_complete: false })
     }
 
     /// At the end of the file: whether nothing more will come.
@@ -112,7 +116,7 @@ mod tests {
     async fn what_is_written_before_the_marker_is_read_to_the_end() {
         let (file, marker) = (path("file"), path("marker"));
         append(&file, b"begin");
-        let mut stream = GrowingFile::open(file.clone(), Some(marker.clone())).await.unwrap();
+        let mut stream = GrowingFile::open(file.clone(), Some(marker.clone()), 0).await.unwrap();
         let mut begin = [0; 5];
         stream.read_exact(&mut begin).await.unwrap();
         let mut rest = Vec::new();
@@ -134,7 +138,7 @@ mod tests {
     async fn a_file_that_is_cut_while_it_is_read_is_an_error() {
         let file = path("cut");
         append(&file, b"some bytes");
-        let mut stream = GrowingFile::open(file.clone(), None).await.unwrap();
+        let mut stream = GrowingFile::open(file.clone(), None, 0).await.unwrap();
         let mut begin = [0; 10];
         stream.read_exact(&mut begin).await.unwrap();
         fs::write(&file, b"new").unwrap();

@@ -17,7 +17,9 @@ mod quic;
 mod quic_messages;
 mod reader;
 mod recording;
+mod recording_place;
 mod resolve;
+pub(crate) mod resumed;
 pub(crate) mod srt;
 mod srt_end;
 mod stats_end;
@@ -35,7 +37,9 @@ pub(crate) use end_log::EndLog;
 pub(crate) use open::{Opener, Pacing, Role};
 pub(crate) use reader::Reader;
 pub(crate) use recording::{Existing, is_same_file};
+pub(crate) use recording_place::RecordingPlace;
 pub(crate) use resolve::resolve;
+pub(crate) use resumed::ResumedStream;
 pub(crate) use srt_end::{Row, SrtEnd};
 pub(crate) use stats_end::StatsEnd;
 pub(crate) use writer::Writer;
@@ -72,6 +76,12 @@ impl Traffic {
     pub(crate) fn count(&self, bytes: usize) {
         self.messages.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Counts several messages with this number of bytes in all.
+    pub(crate) fn count_many(&self, messages: u64, bytes: u64) {
+        self.messages.fetch_add(messages, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Messages carried.

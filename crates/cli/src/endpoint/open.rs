@@ -1,6 +1,6 @@
 //! Opens the end of a stream: calls, listens, binds, opens files.
 
-use std::io::Cursor;
+use std::io::{Cursor, SeekFrom};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use punctual::{Accepted, Group, Listener, Port, Socket};
 use tokio::fs::File;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
@@ -24,7 +24,9 @@ use crate::endpoint::paced::{Clock, PacedReader};
 #[cfg(feature = "quic")]
 use crate::endpoint::quic_messages;
 use crate::endpoint::recording::{Existing, Recording};
-use crate::endpoint::{Connection, EndLog, Reader, SrtEnd, Writer, group, srt, tcp, udp};
+use crate::endpoint::{
+    Connection, EndLog, Reader, ResumedStream, SrtEnd, Writer, group, srt, tcp, udp,
+};
 use crate::exit::Failure;
 use crate::stream_ids::AllowedStreamIds;
 use crate::warnings;
@@ -66,6 +68,10 @@ pub(crate) struct Opener {
     admission: Admission,
     listener: AnyListener,
     calls: CallPort,
+    /// The stream that this source goes on with over each connection.
+    resumed: Option<ResumedStream>,
+    /// The bytes of a file that are skipped, because they were read before.
+    skip: u64,
     log: Arc<EndLog>,
 }
 
@@ -102,6 +108,8 @@ impl Opener {
             admission: Admission::default(),
             listener: AnyListener::None,
             calls: CallPort::Own,
+            resumed: None,
+            skip: 0,
             log: Arc::new(EndLog::new(uri, calls(uri))),
         }
     }
@@ -139,6 +147,24 @@ impl Opener {
     /// The same, where datagrams of a UDP source gather for this time. Each keeps its arrival time.
     pub(crate) fn with_gather(self, gather: Duration) -> Self {
         Self { gather, ..self }
+    }
+
+    /// The same, where the stream of bytes that this end sends is resumed.
+    pub(crate) fn with_resume(mut self) -> Self {
+        if let Target::Srt(target) = &mut self.uri.target {
+            target.config = target.config.clone().with_resume(true);
+        }
+        self
+    }
+
+    /// The same, where `stream` goes on over each connection of this source.
+    pub(crate) fn with_resumed(self, stream: ResumedStream) -> Self {
+        Self { resumed: Some(stream), ..self.with_resume() }
+    }
+
+    /// The same, where the first `bytes` bytes of a file were read before.
+    pub(crate) fn with_skip(self, bytes: u64) -> Self {
+        Self { skip: bytes, ..self }
     }
 
     /// The same, with a pace for files and pipes.
@@ -221,14 +247,20 @@ impl Opener {
         let (size, log) = (self.message_size, &self.log);
         let opened = match &self.uri.target {
             Target::File(_) | Target::Stdio => match self.role {
-                Role::Source => open_input(&self.uri, size, self.pacing, self.coalesce, log).await,
+                Role::Source => {
+                    let Self { uri, pacing, coalesce, skip, .. } = self;
+                    open_input(uri, size, *pacing, *coalesce, *skip, log).await
+                }
                 Role::Destination => open_output(&self.uri, self.existing, log),
             },
             Target::Srt(target) if target.mode == Mode::Listener => {
-                let Self { links, listener, admission, .. } = self;
-                accept_srt(target, links, size, listener, admission, log).await
+                let Self { links, listener, admission, resumed, .. } = self;
+                accept_srt(target, links, size, listener, admission, resumed.as_ref(), log).await
             }
-            Target::Srt(target) => call_srt(target, &self.links, size, &mut self.calls, log).await,
+            Target::Srt(target) => {
+                let Self { links, calls, resumed, .. } = self;
+                call_srt(target, links, size, calls, resumed.as_ref(), log).await
+            }
             Target::Tcp(target) => open_tcp(target, self.role, size, &mut self.listener, log).await,
             #[cfg(feature = "quic")]
             Target::Quic(target) => open_quic(target, &mut self.listener, log).await,
@@ -263,9 +295,13 @@ impl Connection {
         Self { id, reader, writer, socket: None, _listener: None, limits, traffic, log }
     }
 
-    fn srt(socket: Socket, log: &Arc<EndLog>) -> Self {
+    fn srt(socket: Socket, resumed: Option<&ResumedStream>, log: &Arc<EndLog>) -> Self {
         log.connected(|| srt::announce(&socket));
-        let reader = Reader::srt(socket.clone());
+        let resumed = resumed.filter(|_| socket.info().resumable);
+        let reader = match resumed.and_then(|stream| stream.reader(socket.clone())) {
+            Some(reader) => Reader::Resumed(reader),
+            None => Reader::srt(socket.clone()),
+        };
         let mut connection = Self::new(reader, Writer::srt(socket.clone()), log);
         connection.id = socket.info().socket_id.value().into();
         connection.socket = Some(SrtEnd::Socket(socket));
@@ -314,6 +350,7 @@ async fn call_srt(
     links: &[Uri],
     message_size: usize,
     calls: &mut CallPort,
+    resumed: Option<&ResumedStream>,
     log: &Arc<EndLog>,
 ) -> Result<Connection, Failure> {
     if let Some(kind) = target.group {
@@ -324,7 +361,7 @@ async fn call_srt(
         CallPort::Own => srt::call(target, message_size).await?,
         CallPort::Shared(port) => srt::call_from(port, target, message_size).await?,
     };
-    Ok(Connection::srt(socket, log))
+    Ok(Connection::srt(socket, resumed, log))
 }
 
 async fn listen_srt<'a>(
@@ -350,6 +387,7 @@ async fn accept_srt(
     message_size: usize,
     listener: &mut AnyListener,
     admission: &Admission,
+    resumed: Option<&ResumedStream>,
     log: &Arc<EndLog>,
 ) -> Result<Connection, Failure> {
     let most = admission.max_callers();
@@ -368,7 +406,7 @@ async fn accept_srt(
             let listener = Some(Arc::clone(listener));
             Connection { _listener: listener, ..Connection::group(group, log) }
         }
-        Accepted::Socket(socket) => Connection::srt(socket, log),
+        Accepted::Socket(socket) => Connection::srt(socket, resumed, log),
     })
 }
 
@@ -448,11 +486,12 @@ async fn open_input(
     message_size: usize,
     pacing: Pacing,
     coalesce: Duration,
+    skip: u64,
     log: &Arc<EndLog>,
 ) -> Result<Connection, Failure> {
     let (stream, file, is_ts): (ByteStream, _, _) = match &uri.target {
         Target::File(target) => {
-            let (stream, is_ts) = open_file(target).await?;
+            let (stream, is_ts) = open_file(target, skip).await?;
             (stream, Some(target), is_ts)
         }
         _ => (Box::new(tokio::io::stdin()), None, false),
@@ -489,12 +528,22 @@ async fn open_input(
 
 /// Opens a file to read, and says whether it is MPEG-TS. A file that grows may be too short to tell
 /// yet; then this waits for more.
-async fn open_file(target: &FileTarget) -> Result<(ByteStream, bool), Failure> {
+async fn open_file(target: &FileTarget, skip: u64) -> Result<(ByteStream, bool), Failure> {
     let stream: ByteStream = match target.grows {
-        true => Box::new(GrowingFile::open(target.path.clone(), target.marker.clone()).await?),
-        false => Box::new(File::open(&target.path).await?),
+        true => {
+            let (path, marker) = (target.path.clone(), target.marker.clone());
+            Box::new(GrowingFile::open(path, marker, skip).await?)
+        }
+        false => {
+            let mut file = File::open(&target.path).await?;
+            if skip > 0 {
+                file.seek(SeekFrom::Start(skip)).await?;
+            }
+            Box::new(file)
+        }
     };
-    let mut stream = LimitedStream::within(&target.limits, stream);
+    let max_size = target.limits.max_size.map(|most| most.saturating_sub(skip));
+    let mut stream = LimitedStream::within(&Limits { max_size, ..target.limits }, stream);
     let mut start = Vec::new();
     (&mut stream).take(TS_EVIDENCE).read_to_end(&mut start).await?;
     let is_ts = starts_like_transport_stream(&start);

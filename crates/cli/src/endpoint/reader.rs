@@ -1,12 +1,14 @@
 //! The sources of messages.
 
 use bytes::Bytes;
+use punctual::resume::WrittenBytes;
 use punctual::{CloseReason, Error, FrameReader, Group, Message, Outgoing, Socket};
 
 use crate::endpoint::bytes::ByteReader;
 use crate::endpoint::datagrams::DatagramReader;
 use crate::endpoint::frames;
 use crate::endpoint::paced::PacedReader;
+use crate::endpoint::resumed::ResumedReader;
 use crate::exit::Failure;
 
 /// Reads messages.
@@ -24,6 +26,8 @@ pub(crate) enum Reader {
     Quic(punctual::quic::QuicConnection),
     /// From a recording, at its pace.
     Paced(Box<PacedReader>),
+    /// From an SRT peer whose stream goes on over one connection after the other.
+    Resumed(ResumedReader),
     /// From an SRT peer.
     Srt { socket: Socket, messages: Vec<Message> },
     /// From a UDP socket.
@@ -76,6 +80,7 @@ impl Reader {
             Self::Paced(reader) => reader.read(batch).await,
             #[cfg(feature = "quic")]
             Self::Quic(connection) => crate::endpoint::quic_messages::read(connection, batch).await,
+            Self::Resumed(reader) => reader.read(batch).await,
             Self::Srt { socket, messages } => match socket.recv_many(messages, BATCH).await {
                 Ok(_) => {
                     batch.extend(messages.drain(..).map(|message| message.payload));
@@ -102,6 +107,15 @@ impl Reader {
         let more = self.read(&mut messages).await?;
         batch.extend(messages.into_iter().map(Outgoing::from));
         Ok(more)
+    }
+
+    /// The count of bytes that are written, and the number of bytes that was read, for a peer that
+    /// keeps messages until they are written.
+    pub(crate) fn taken(&self) -> Option<(WrittenBytes, u64)> {
+        match self {
+            Self::Resumed(reader) => Some(reader.taken()),
+            _ => None,
+        }
     }
 
     /// Discards messages that wait already, so that a stream begins with the next arrival.

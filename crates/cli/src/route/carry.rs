@@ -11,7 +11,8 @@ use crate::endpoint::{Connection, Reader, Traffic, Writer};
 use crate::exit::Failure;
 use crate::live::Way;
 use crate::route::Shared;
-use crate::route::fanout::{Batch, Fanout};
+use crate::route::batch::{Batch, Receipt};
+use crate::route::fanout::Fanout;
 
 /// The messages through an end of a route, over any connection that it has.
 pub(super) struct Flow {
@@ -95,8 +96,14 @@ async fn write_all(
         {
             shorten(&mut batch, &mut left);
             count(traffic, &batch);
-            waiting.extend(batch);
-            writer.write(&mut waiting).await?;
+            let (messages, receipt) = batch.into_parts();
+            waiting.extend(messages);
+            if let Err(failure) = writer.write(&mut waiting).await {
+                if let Some(receipt) = receipt {
+                    receipt.withhold();
+                }
+                return Err(failure);
+            }
         }
         Ok(())
     };
@@ -127,15 +134,21 @@ async fn read_all(
     outbox: &mut Fanout,
     traffic: Option<&Traffic>,
 ) -> Result<Ended, Failure> {
-    let mut batch = Vec::new();
-    while reader.read_timed(&mut batch).await? {
+    let mut messages = Vec::new();
+    while reader.read_timed(&mut messages).await? {
+        let batch = Batch::new(std::mem::take(&mut messages), receipt_of(reader));
         count(traffic, &batch);
-        if !outbox.send(&batch).await {
+        if !outbox.send(batch).await {
             return Ok(Ended::Done);
         }
-        batch.clear();
     }
     Ok(Ended::ByPeer)
+}
+
+/// The receipt of the messages that were read last, if the peer keeps them until they are written.
+fn receipt_of(reader: &Reader) -> Option<Receipt> {
+    let (written, taken) = reader.taken()?;
+    Some(Receipt::new(written, taken))
 }
 
 fn count(traffic: Option<&Traffic>, batch: &Batch) {

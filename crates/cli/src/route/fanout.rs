@@ -1,11 +1,9 @@
 //! One stream of messages to several takers.
 
-use punctual::Outgoing;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// Messages that are handed over together.
-pub(super) type Batch = Vec<Outgoing>;
+use crate::route::batch::Batch;
 
 /// Hands the messages of one end to others.
 pub(super) struct Fanout {
@@ -46,12 +44,12 @@ impl Fanout {
 
     /// Hands messages over; `false` if no taker is left. Cancel safe if messages do not wait;
     /// otherwise a batch may have gone to some takers only.
-    pub(super) async fn send(&mut self, batch: &Batch) -> bool {
+    pub(super) async fn send(&mut self, batch: Batch) -> bool {
         let mut place = 0;
         while let Some(taker) = self.takers.get_mut(place) {
             let is_gone = match self.waits {
                 true => taker.batches.send(batch.clone()).await.is_err(),
-                false => taker.offer(batch),
+                false => taker.offer(&batch),
             };
             if is_gone {
                 self.takers.remove(place);
@@ -112,7 +110,7 @@ mod tests {
     use super::*;
 
     fn batch(number: u8) -> Batch {
-        vec![Bytes::from(vec![number]).into()]
+        Batch::new(vec![Bytes::from(vec![number]).into()], None)
     }
 
     async fn taken(taker: &mut Receiver<Batch>) -> Vec<u8> {
@@ -128,7 +126,7 @@ mod tests {
     async fn a_slow_taker_of_a_live_stream_delays_no_other() {
         let (mut fanout, mut takers) = fanout(2, true);
         for number in 0..200 {
-            assert!(fanout.send(&batch(number)).await);
+            assert!(fanout.send(batch(number)).await);
             assert_eq!(taken(&mut takers[1]).await, [number]);
         }
         assert_eq!(fanout.takers[0].missed, 200 - QUEUE);
@@ -140,7 +138,7 @@ mod tests {
         let (mut fanout, mut takers) = fanout(1, true);
         let send = async {
             for number in 0..200 {
-                assert!(fanout.send(&batch(number)).await);
+                assert!(fanout.send(batch(number)).await);
             }
         };
         let receive = async {
@@ -156,10 +154,10 @@ mod tests {
         let (mut fanout, mut takers) = fanout(2, false);
         let abandoned = fanout.abandoned();
         drop(takers.remove(0));
-        assert!(fanout.send(&batch(1)).await);
+        assert!(fanout.send(batch(1)).await);
         drop(takers);
         abandoned.await;
-        assert!(!fanout.send(&batch(2)).await);
-        assert!(Fanout::to_nobody().send(&batch(3)).await);
+        assert!(!fanout.send(batch(2)).await);
+        assert!(Fanout::to_nobody().send(batch(3)).await);
     }
 }

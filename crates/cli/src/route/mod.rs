@@ -1,10 +1,14 @@
 //! `punctual route`: carries a stream from a source to one destination or several.
 
+mod batch;
 mod carry;
 mod destination;
 mod fanout;
 mod gather;
+mod kept_stream;
 mod openings;
+mod resumable;
+mod resuming;
 mod source;
 mod viewers;
 
@@ -28,6 +32,8 @@ use gather::gather_for;
 use openings::Openings;
 use punctual::Transmission;
 use punctual_uri::{FileTarget, Target, Uri};
+use resumable::ResumableDestination;
+use resuming::{kept_streams, read_on, resumed_source};
 use source::Source;
 use viewers::Viewers;
 
@@ -67,6 +73,7 @@ fn openers(args: &RouteArgs) -> Result<(Opener, Vec<Opener>), Failure> {
     let pacing = Pacing { pace, repeat: args.repeat, to_live: destinations.iter().any(is_live) };
     let source = source.with_pacing(pacing).with_coalesce(args.coalesce);
     let source = source.with_gather(gather_for(&destinations));
+    let source = resumed_source(source, &destinations, args);
     let sinks = sinks
         .into_iter()
         .map(|sink| sink.with_coalesce(args.coalesce).with_existing(args.output_files.existing()));
@@ -85,7 +92,8 @@ async fn carry(
     shared: &Arc<Shared>,
 ) -> Result<(), Failure> {
     let names = sinks.iter().map(|sink| sink.uri().to_string()).collect();
-    let (outbox, inboxes) = Fanout::to(names, is_live(source.uri()));
+    let is_live = is_live(source.uri());
+    let (outbox, inboxes) = Fanout::to(names, is_live);
     let (mut back, mut from_back) = (Fanout::to_nobody(), None);
     if args.bidir {
         let (fanout, mut inbox) = Fanout::to(vec![source.uri().to_string()], false);
@@ -94,7 +102,16 @@ async fn carry(
     let openings = Openings::new(sinks.len());
     let among = (sinks.len() > 1).then_some(args.end);
     let mut ends = JoinSet::new();
-    for (opener, inbox) in sinks.into_iter().zip(inboxes) {
+    let mut source = source;
+    let sinks = kept_streams(sinks, source.uri(), is_live, args)?;
+    for ((opener, stream), inbox) in sinks.into_iter().zip(inboxes) {
+        if let Some(stream) = stream {
+            source = read_on(source, &stream)?;
+            let opening = openings.opening();
+            let destination = ResumableDestination { opener, inbox, stream, opening };
+            ends.spawn(end(destination.run(Arc::clone(shared)), among, Arc::clone(shared)));
+            continue;
+        }
         if let Some(limit) = args.viewers.filter(|_| opener.listens_for_srt()) {
             let viewers = Viewers::new(opener, limit, inbox, openings.opening());
             ends.spawn(end(viewers.run(Arc::clone(shared)), among, Arc::clone(shared)));

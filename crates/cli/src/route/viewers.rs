@@ -17,7 +17,7 @@ use crate::endpoint::{Connection, EndLog, Opener, SrtEnd, Traffic, Writer};
 use crate::exit::Failure;
 use crate::live::Way;
 use crate::route::Shared;
-use crate::route::fanout::Batch;
+use crate::route::batch::Batch;
 use crate::route::openings::Opening;
 use punctual_uri::Uri;
 

@@ -27,6 +27,7 @@ mod program;
 #[cfg(feature = "quic")]
 mod quic;
 mod recordings;
+mod resumed;
 mod secrets;
 mod streams;
 mod tcp;

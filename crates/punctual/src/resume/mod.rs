@@ -2,8 +2,8 @@
 //!
 //! Two ends that set [`Config::with_framing`](crate::Config::with_framing) and
 //! [`Config::with_resume`](crate::Config::with_resume) agree to resume a stream whose connection is
-//! lost. A [`ResumableSender`] keeps each message until the [`ResumableReceiver`] has confirmed that
-//! it is written, in memory or, by a [`FileSpool`], also beyond the end of its process:
+//! lost. A [`ResumableSender`] keeps each message until the [`ResumableReceiver`] has confirmed
+//! that it is written, in memory or, by a [`FileSpool`], also beyond the end of its process:
 //!
 //! ```no_run
 //! use punctual::resume::ResumableSender;
@@ -39,7 +39,7 @@ mod sender;
 
 pub use file_spool::{FileSpool, FileSpoolError};
 pub use punctual_resume::{
-    Beginning, Kept, MemorySpool, ResumeError, Resumption, Spool, SpoolError, StreamIdentity,
+    Beginning, Kept, MemorySpool, ResumeError, Resumption, Sent, Spool, SpoolError, StreamIdentity,
 };
 pub use receiver::{Received, ResumableReceiver, WrittenBytes};
 pub use sender::{Carried, CarryError, ResumableSender};

@@ -45,7 +45,8 @@ impl WrittenBytes {
         self.0.fetch_max(bytes, Ordering::Relaxed);
     }
 
-    fn get(&self) -> u64 {
+    /// The number of bytes.
+    pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -57,8 +58,8 @@ impl Default for ResumableReceiver {
 }
 
 impl ResumableReceiver {
-    /// A receiver that has the bytes of `stream` before `offset` already, for example in a file that
-    /// an earlier process has written.
+    /// A receiver that has the bytes of `stream` before `offset` already, for example in a file
+    /// that an earlier process has written.
     pub fn resuming(stream: StreamIdentity, offset: u64) -> Self {
         Self::with(Receiver::resuming(stream, offset))
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use punctual_proto::Message;
 use punctual_resume::{
-    Kept, MemorySpool, PeerFormat, ResumeError, Resumption, Sender, Spool, SpoolError,
+    Kept, MemorySpool, PeerFormat, ResumeError, Resumption, Sender, Sent, Spool, SpoolError,
     StreamIdentity,
 };
 use thiserror::Error;
@@ -42,8 +42,8 @@ struct Shared {
 pub enum Carried {
     /// The receiver told its position, and the stream goes on.
     Resumed(Resumption),
-    /// The connection takes this number of bytes more, frames included.
-    Sent(usize),
+    /// More messages were given to the connection.
+    Sent(Sent),
 }
 
 /// The end of a connection before the end of the stream.
@@ -114,7 +114,7 @@ impl ResumableSender {
         self.shared.added.notify_one();
     }
 
-    /// The bytes that are kept: those that the receiver has not confirmed.
+    /// The bytes that are kept because the receiver has not confirmed them.
     pub fn kept(&self) -> Kept {
         self.sender().kept()
     }
@@ -175,8 +175,13 @@ impl ResumableSender {
     }
 
     fn next_bytes(&self, seen: &mut impl FnMut(Carried)) -> Result<Bytes, ResumeError> {
-        let Some(bytes) = self.sender().next_bytes()? else { return Ok(Bytes::new()) };
-        seen(Carried::Sent(bytes.len()));
+        let mut sender = self.sender();
+        let before = sender.sent();
+        let Some(bytes) = sender.next_bytes()? else { return Ok(Bytes::new()) };
+        let after = sender.sent();
+        drop(sender);
+        let messages = after.messages - before.messages;
+        seen(Carried::Sent(Sent { messages, bytes: after.bytes - before.bytes }));
         // A peer that cannot resume confirms nothing, and messages are released as they are sent.
         self.shared.confirmed.notify_waiters();
         Ok(bytes)

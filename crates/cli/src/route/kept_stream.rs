@@ -1,0 +1,156 @@
+//! The stream to a destination that keeps what its receiver has not confirmed.
+
+use std::path::PathBuf;
+
+use punctual::Outgoing;
+use punctual::resume::{FileSpool, ResumableSender, SpoolError};
+use punctual_units::grouped;
+use tokio::sync::mpsc::Receiver;
+
+use crate::args::SpoolArgs;
+use crate::exit::Failure;
+use crate::route::batch::Batch;
+use crate::stop::Stop;
+
+/// A stream that outlives the connections to its destination, and with a file its process.
+pub(super) struct KeptStream {
+    pub(super) sender: ResumableSender,
+    /// The spool's file, if it has one.
+    file: Option<PathBuf>,
+    /// Whether the source cannot wait, so that messages are discarded when the spool is full.
+    is_live: bool,
+}
+
+/// The end of the messages from a source.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Kept {
+    /// The stream has ended.
+    All,
+    /// The rest is in the spool's file, for the next start.
+    ForNextStart,
+}
+
+impl KeptStream {
+    /// The stream that `args` describe, from `source`.
+    pub(super) fn open(args: &SpoolArgs, source: &str, is_live: bool) -> Result<Self, Failure> {
+        let failed =
+            |error: &dyn std::fmt::Display| Failure::runtime(format!("the spool: {error}"));
+        let sender = match &args.spool {
+            None => {
+                ResumableSender::in_memory(args.spool_memory).map_err(|error| failed(&error))?
+            }
+            Some(path) => {
+                let spool = FileSpool::open(path, source, args.spool_size, args.spool_memory)
+                    .map_err(|error| {
+                        Failure::runtime(format!("the spool {}: {error}", path.display()))
+                    })?;
+                ResumableSender::new(spool.stream(), spool)
+            }
+        };
+        let kept = sender.kept();
+        if kept.end > 0 {
+            tracing::info!(
+                "the spool has {} bytes of a stream, {} of them not confirmed, and goes on with it",
+                grouped(kept.end),
+                grouped(kept.len())
+            );
+        }
+        Ok(Self { sender, file: args.spool.clone(), is_live })
+    }
+
+    /// Keeps the messages of `inbox` until no more come.
+    pub(super) async fn keep(
+        &self,
+        mut inbox: Receiver<Batch>,
+        stop: &Stop,
+    ) -> Result<Kept, Failure> {
+        let mut discarded = Discarded::default();
+        while let Some(batch) = inbox.recv().await {
+            let (messages, _receipt) = batch.into_parts();
+            for Outgoing { payload, .. } in messages {
+                if self.is_live {
+                    let len = payload.len();
+                    discarded.count(self.sender.try_send(payload), len)?;
+                } else {
+                    self.sender.send(payload).await.map_err(|error| failure(&error))?;
+                }
+            }
+        }
+        if stop.is_told() && self.file.is_some() {
+            return Ok(Kept::ForNextStart);
+        }
+        self.sender.end();
+        Ok(Kept::All)
+    }
+
+    /// Bytes that are not confirmed and that no file keeps.
+    pub(super) fn rest(&self) -> u64 {
+        match self.file {
+            Some(_) => 0,
+            None => self.sender.kept().len(),
+        }
+    }
+
+    /// Removes the spool's file when the whole stream is delivered, or says what is left in it.
+    pub(super) fn finish(&self, kept: Kept) {
+        let Some(file) = &self.file else { return };
+        match kept {
+            Kept::All => {
+                if let Err(error) = std::fs::remove_file(file) {
+                    tracing::warn!("the spool {}: {error}", file.display());
+                }
+            }
+            Kept::ForNextStart => tracing::info!(
+                "{} bytes are kept in {}; the stream goes on with the next start",
+                grouped(self.sender.kept().len()),
+                file.display()
+            ),
+        }
+    }
+}
+
+/// Messages of a live source that found no room.
+#[derive(Debug, Default)]
+struct Discarded {
+    messages: u64,
+    bytes: u64,
+}
+
+impl Discarded {
+    fn count(&mut self, sent: Result<(), SpoolError>, len: usize) -> Result<(), Failure> {
+        match sent {
+            Ok(()) => self.tell(),
+            Err(SpoolError::Full) => {
+                if self.messages == 0 {
+                    tracing::warn!(
+                        "the spool is full: messages are discarded until the receiver confirms some"
+                    );
+                }
+                self.messages += 1;
+                self.bytes += len as u64;
+            }
+            Err(error) => return Err(failure(&error)),
+        }
+        Ok(())
+    }
+
+    /// Says how many were discarded, and counts from 0 again.
+    fn tell(&mut self) {
+        let messages = std::mem::take(&mut self.messages);
+        let bytes = std::mem::take(&mut self.bytes);
+        if messages > 0 {
+            let (messages, bytes) = (grouped(messages), grouped(bytes));
+            tracing::warn!("the spool was full: {messages} messages, {bytes} bytes were discarded");
+        }
+    }
+}
+
+impl Drop for Discarded {
+    fn drop(&mut self) {
+        self.tell();
+    }
+}
+
+fn failure(error: &dyn std::fmt::Display) -> Failure {
+    Failure::runtime(format!("the spool: {error}"))
+}
