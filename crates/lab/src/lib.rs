@@ -58,6 +58,7 @@
 )]
 
 pub mod backend;
+mod numbers;
 pub mod plan;
 pub mod published;
 pub mod report;

@@ -20,6 +20,7 @@ use crate::backend::ramp::usable;
 use crate::backend::real::{LOOPBACK, Measured, emulator, of_the_links, runtime, send, since};
 use crate::backend::series::{Sample, series};
 use crate::backend::{Backend, Outcome, Series};
+use crate::numbers::number;
 use crate::results::{quantiles, report, statistics};
 use crate::run::{Carriage, RunSpec, Setup};
 
@@ -92,8 +93,8 @@ async fn srt(setup: &Setup) -> Result<Outcome, String> {
     let _ = timeout(linger + GRACE, receiving).await;
 
     let mut outcome = Outcome { status: Outcome::OK.to_owned(), ..Outcome::default() };
-    outcome.set("messagesSent", precise(sent));
-    outcome.set("byteMessagesSent", precise(sent * setup.payload as u64));
+    outcome.set("messagesSent", number(sent));
+    outcome.set("byteMessagesSent", number(sent * setup.payload as u64));
     outcome.set("msConnected", connected.as_secs_f64() * 1e3);
     arrived(&mut outcome, &measured);
     outcome.extend(statistics("sender", &[&sender.statistics()]));
@@ -188,8 +189,8 @@ async fn udp(setup: &Setup) -> Result<Outcome, String> {
     tokio::time::sleep(delay + GRACE).await;
     receiving.abort();
     let mut outcome = Outcome { status: Outcome::OK.to_owned(), ..Outcome::default() };
-    outcome.set("messagesSent", precise(sent));
-    outcome.set("byteMessagesSent", precise(sent * setup.payload as u64));
+    outcome.set("messagesSent", number(sent));
+    outcome.set("byteMessagesSent", number(sent * setup.payload as u64));
     arrived(&mut outcome, &measured);
     of_the_links(&mut outcome, &emulator.stop().await);
     watched(&mut outcome, setup, watching).await?;
@@ -211,15 +212,10 @@ pub(crate) fn receive_datagrams(socket: UdpSocket, measured: Measured) -> JoinHa
 /// The receiving application's view.
 pub(crate) fn arrived(outcome: &mut Outcome, measured: &Measured) {
     let mut arrived = measured.so_far();
-    outcome.set("messagesReceived", precise(arrived.messages));
-    outcome.set("byteMessagesReceived", precise(arrived.bytes));
+    outcome.set("messagesReceived", number(arrived.messages));
+    outcome.set("byteMessagesReceived", number(arrived.bytes));
     outcome.extend(report(&arrived.meter.report()));
     outcome.extend(quantiles(&arrived.latency_us));
-}
-
-#[expect(clippy::cast_precision_loss, reason = "for results: 53 bits are plenty")]
-pub(crate) fn precise(count: u64) -> f64 {
-    count as f64
 }
 
 /// Longer than anything takes that should happen at once.

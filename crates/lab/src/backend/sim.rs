@@ -6,8 +6,7 @@ use punctual::{Instant, Statistics};
 use punctual_metrics::Quantiles;
 use punctual_sim::{
     End, HostConfig, HostId, Lateness, LinkId, RateSchedule, StreamConfig, StreamId, StreamOutcome,
-    TcpConfig, TcpControl, Traffic, TrafficConfig, TrafficId, Transport as StreamTransport, World,
-    WorldError,
+    TcpConfig, Traffic, TrafficConfig, TrafficId, Transport as StreamTransport, World, WorldError,
 };
 
 use crate::backend::course::of_the_course;
@@ -15,6 +14,7 @@ use crate::backend::ramp::usable;
 use crate::backend::series::{Sample, series};
 use crate::backend::{Backend, Outcome};
 use crate::backend::{blocks, quic, quic_model, tcp};
+use crate::numbers::number;
 use crate::results::{NamedNumber, link, quantiles, report, statistics, traffic};
 use crate::run::{Carriage, CrossTraffic, HostOptions, RunSpec, Setup, TrafficKind, Transport};
 
@@ -72,7 +72,7 @@ fn run(setup: &Setup) -> Result<Outcome, WorldError> {
         mean_rates(&mut outcome, setup);
     }
     if let Some(dropped) = quic::datagrams_dropped(&world, &observed) {
-        outcome.set("quicDatagramsDropped", precise(dropped));
+        outcome.set("quicDatagramsDropped", number(dropped));
     }
     outcome.extend(link("up", world.link_statistics(up)));
     outcome.extend(link("down", world.link_statistics(down)));
@@ -214,9 +214,7 @@ fn add_traffic(
         TrafficKind::Constant(rate) => Traffic::Constant { rate },
         TrafficKind::OnOff(rate, on, off) => Traffic::OnOff { rate, on, off },
         TrafficKind::Tcp => Traffic::TcpLike { max_window: TCP_WINDOW },
-        TrafficKind::NewReno => Traffic::Tcp(TcpConfig::new(TcpControl::NewReno)),
-        TrafficKind::Cubic => Traffic::Tcp(TcpConfig::new(TcpControl::Cubic)),
-        TrafficKind::Bbr => Traffic::Tcp(TcpConfig::new(TcpControl::Bbr)),
+        TrafficKind::TcpConnection(control) => Traffic::Tcp(TcpConfig::new(control)),
     };
     let duration = cross.duration.unwrap_or(setup.duration);
     let (packet, start) = (cross.packet, cross.start);
@@ -265,7 +263,7 @@ fn status(outcomes: &[StreamOutcome]) -> String {
 fn of_the_streams(outcome: &mut Outcome, streams: &[StreamOutcome]) {
     let sum = |value: fn(&StreamOutcome) -> u64| {
         let sum: u64 = streams.iter().map(value).sum();
-        precise(sum)
+        number(sum)
     };
     let connected = streams.iter().map(|s| s.connected_at.unwrap_or_default()).max();
     let least = streams.iter().map(|stream| stream.bytes_received).min();
@@ -276,7 +274,7 @@ fn of_the_streams(outcome: &mut Outcome, streams: &[StreamOutcome]) {
         ("messagesRefused", sum(|s| s.messages_refused)),
         ("byteMessagesSent", sum(|s| s.bytes_sent)),
         ("byteMessagesReceived", sum(|s| s.bytes_received)),
-        ("byteMessagesReceivedMin", precise(least.unwrap_or_default())),
+        ("byteMessagesReceivedMin", number(least.unwrap_or_default())),
         ("msConnected", connected.unwrap_or_default().as_secs_f64() * 1e3),
         ("messagesDamaged", sum(|s| s.integrity.damaged)),
         ("messagesDoubled", sum(|s| s.integrity.doubled)),
@@ -312,11 +310,6 @@ fn mean_rates(outcome: &mut Outcome, setup: &Setup) {
         let bytes = outcome.numbers.get(bytes).copied().unwrap_or_default();
         outcome.set(rate, bytes * 8.0 / 1e6 / seconds);
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "for results: 53 bits are plenty")]
-fn precise(count: u64) -> f64 {
-    count as f64
 }
 
 /// Time for what waits in the links.

@@ -8,18 +8,13 @@ use punctual_sim::{TcpConfig, TcpControl, TcpSource, Traffic, TrafficConfig, Wor
 
 use crate::backend::Outcome;
 use crate::results::{TcpFound, link, tcp};
-use crate::run::{RunSpec, Setup, TcpStream};
+use crate::run::{RunSpec, Setup};
 
 /// Runs the stream for its duration, and on until its first readchunk is there.
-pub(super) fn run(setup: &Setup, stream: TcpStream) -> Result<Outcome, WorldError> {
+pub(super) fn run(setup: &Setup, control: TcpControl) -> Result<Outcome, WorldError> {
     let mut world = World::new(setup.seed);
     let up = world.add_link(setup.path.up.clone());
     let down = world.add_link(setup.path.down.clone());
-    let control = match stream {
-        TcpStream::NewReno => TcpControl::NewReno,
-        TcpStream::Cubic => TcpControl::Cubic,
-        TcpStream::Bbr => TcpControl::Bbr,
-    };
     let config = TcpConfig::new(control).with_source(TcpSource::Rate(setup.bitrate));
     let flow = world.add_traffic(TrafficConfig {
         traffic: Traffic::Tcp(config),
@@ -47,7 +42,7 @@ pub(super) fn run(setup: &Setup, stream: TcpStream) -> Result<Outcome, WorldErro
         statistics: &world.traffic_statistics(flow),
         goodput: progress.map(|it| it.rate(Duration::ZERO, setup.duration)).unwrap_or_default(),
         // The formulas are for controls that take a loss for congestion.
-        path: path(setup).filter(|_| stream != TcpStream::Bbr),
+        path: path(setup).filter(|_| control != TcpControl::Bbr),
         stream: setup.bitrate.as_mbps() * 1e6,
         readchunk,
     })));

@@ -2,6 +2,7 @@
 
 use super::NamedNumber;
 use crate::backend::{BUFFERS, Expected, Totals};
+use crate::numbers::number;
 
 /// A table of its own for each run, in a folder of this name.
 #[derive(Clone, Copy, Debug)]
@@ -66,9 +67,4 @@ pub(crate) fn blocks(found: Option<(&Totals, &Expected)>) -> Vec<NamedNumber> {
         numbers.push((format!("modelGlitches{buffer}ms"), expected));
     }
     numbers.into_iter().map(|(name, number)| (format!("blocks.{name}"), number)).collect()
-}
-
-#[expect(clippy::cast_precision_loss, reason = "for results: 53 bits are plenty")]
-fn number(value: u64) -> f64 {
-    value as f64
 }

@@ -1,5 +1,6 @@
 //! The distribution of values as a box plot.
 
+use crate::numbers::number_of;
 use crate::results::Estimate;
 use crate::results::drawing::Point;
 
@@ -27,7 +28,7 @@ impl BoxPlot {
         let whiskers = (inside().fold(most, f64::min), inside().fold(least, f64::max));
         let extremes = values.iter().copied().filter(|value| !(low..=high).contains(value));
         Some(Self {
-            mean: values.iter().sum::<f64>() / count(values.len()),
+            mean: values.iter().sum::<f64>() / number_of(values.len()),
             quartiles,
             whiskers,
             extremes: extremes.collect(),
@@ -47,15 +48,10 @@ impl BoxPlot {
 /// The value below which this share of sorted values lies, between two values by proportion.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in the list")]
 fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let place = share * count(sorted.len() - 1);
+    let place = share * number_of(sorted.len() - 1);
     let (below, part) = (place.floor() as usize, place.fract());
     let above = sorted[(below + 1).min(sorted.len() - 1)];
     sorted[below] + (above - sorted[below]) * part
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a series has few rows")]
-fn count(number: usize) -> f64 {
-    number as f64
 }
 
 #[cfg(test)]

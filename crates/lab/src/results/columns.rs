@@ -11,6 +11,7 @@ use punctual_sim::TrafficStatistics;
 use super::blocks::blocks;
 use super::quic_model::quic_model;
 use super::tcp::tcp;
+use crate::numbers::number;
 
 /// A column of results that runs fill, and its number in one of them.
 pub type NamedNumber = (String, f64);
@@ -37,11 +38,6 @@ enum Side {
     Both,
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for results: 53 bits are plenty")]
-const fn count(value: u64) -> f64 {
-    value as f64
-}
-
 fn small(value: u32) -> f64 {
     f64::from(value)
 }
@@ -52,7 +48,7 @@ fn ms(time: Duration) -> f64 {
 
 /// Microseconds, exact to the nanosecond.
 fn us(time: Duration) -> f64 {
-    count(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)) / 1e3
+    number(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)) / 1e3
 }
 
 macro_rules! columns {
@@ -73,68 +69,68 @@ macro_rules! columns {
 
 columns! {
     Both total msElapsed: |s| ms(s.elapsed);
-    Sender total pktSent: |s| count(s.packets_sent);
-    Sender total byteSent: |s| count(s.bytes_sent);
-    Sender total pktSentUnique: |s| count(s.packets_sent_unique);
-    Sender total byteSentUnique: |s| count(s.bytes_sent_unique);
-    Sender total pktRetrans: |s| count(s.packets_retransmitted);
-    Sender total byteRetrans: |s| count(s.bytes_retransmitted);
-    Sender total pktSndLoss: |s| count(s.packets_send_lost);
-    Sender total pktSndDrop: |s| count(s.packets_send_dropped);
-    Sender total byteSndDrop: |s| count(s.bytes_send_dropped);
-    Sender total pktRecvACK: |s| count(s.acks_received);
-    Sender total pktRecvNAK: |s| count(s.naks_received);
-    Sender total pktSndFilterExtra: |s| count(s.packets_send_filter_extra);
+    Sender total pktSent: |s| number(s.packets_sent);
+    Sender total byteSent: |s| number(s.bytes_sent);
+    Sender total pktSentUnique: |s| number(s.packets_sent_unique);
+    Sender total byteSentUnique: |s| number(s.bytes_sent_unique);
+    Sender total pktRetrans: |s| number(s.packets_retransmitted);
+    Sender total byteRetrans: |s| number(s.bytes_retransmitted);
+    Sender total pktSndLoss: |s| number(s.packets_send_lost);
+    Sender total pktSndDrop: |s| number(s.packets_send_dropped);
+    Sender total byteSndDrop: |s| number(s.bytes_send_dropped);
+    Sender total pktRecvACK: |s| number(s.acks_received);
+    Sender total pktRecvNAK: |s| number(s.naks_received);
+    Sender total pktSndFilterExtra: |s| number(s.packets_send_filter_extra);
     Sender total usSndDuration: |s| us(s.send_busy);
-    Receiver total pktRecv: |s| count(s.packets_received);
-    Receiver total byteRecv: |s| count(s.bytes_received);
-    Receiver total pktRecvUnique: |s| count(s.packets_received_unique);
-    Receiver total byteRecvUnique: |s| count(s.bytes_received_unique);
-    Receiver total pktRcvRetrans: |s| count(s.packets_received_retransmitted);
-    Receiver total pktRcvLoss: |s| count(s.packets_receive_lost);
-    Receiver total byteRcvLoss: |s| count(s.bytes_receive_lost);
-    Receiver total pktRcvDrop: |s| count(s.packets_receive_dropped);
-    Receiver total byteRcvDrop: |s| count(s.bytes_receive_dropped);
-    Receiver total pktRcvUndecrypt: |s| count(s.packets_undecrypted);
-    Receiver total byteRcvUndecrypt: |s| count(s.bytes_undecrypted);
-    Receiver total pktRcvBelated: |s| count(s.packets_belated);
-    Receiver total pktRcvDuplicate: |s| count(s.packets_duplicate);
-    Receiver total pktSentACK: |s| count(s.acks_sent);
-    Receiver total pktSentNAK: |s| count(s.naks_sent);
-    Receiver total pktRcvFilterExtra: |s| count(s.packets_receive_filter_extra);
-    Receiver total pktRcvFilterSupply: |s| count(s.packets_filter_supplied);
-    Receiver total pktRcvFilterLoss: |s| count(s.packets_filter_lost);
-    Both total pktIgnored: |s| count(s.packets_ignored);
-    Both total pktOversized: |s| count(s.packets_oversized);
-    Both total pathChanges: |s| count(s.path_changes);
-    Receiver total pktRcvNotAuthentic: |s| count(s.packets_not_authentic);
-    Sender total keyRefreshes: |s| count(s.key_refreshes);
-    Receiver total rcvJumps: |s| count(s.receive_jumps);
-    Sender total pktACKExpected: |s| count(s.acks_expected);
-    Sender total pktACKMissed: |s| count(s.acks_missed);
-    Sender total ackGaps: |s| count(s.ack_gaps);
-    Receiver total rcvGaps: |s| count(s.receive_gaps);
-    Receiver total rcvGapsSingle: |s| count(s.receive_gaps_single);
-    Receiver total pktRcvReordered: |s| count(s.packets_reordered);
-    Both total rttSamples: |s| count(s.rtt_samples);
-    Sender total pktReportedOld: |s| count(s.reports_old);
-    Sender total pktReportedTooLate: |s| count(s.reports_too_late);
-    Sender total pktCopied: |s| count(s.packets_copied);
-    Receiver total pktRequestedAgain: |s| count(s.packets_requested_again);
-    Receiver total pktRecoveredFirst: |s| count(s.recovered_first_round);
-    Receiver total pktRecoveredSecond: |s| count(s.recovered_second_round);
-    Receiver total pktRecoveredThird: |s| count(s.recovered_third_round);
-    Receiver total pktRecoveredLater: |s| count(s.recovered_later);
-    Receiver total pktRcvLate: |s| count(s.packets_late);
-    Receiver total rcvGlitches: |s| count(s.glitches);
+    Receiver total pktRecv: |s| number(s.packets_received);
+    Receiver total byteRecv: |s| number(s.bytes_received);
+    Receiver total pktRecvUnique: |s| number(s.packets_received_unique);
+    Receiver total byteRecvUnique: |s| number(s.bytes_received_unique);
+    Receiver total pktRcvRetrans: |s| number(s.packets_received_retransmitted);
+    Receiver total pktRcvLoss: |s| number(s.packets_receive_lost);
+    Receiver total byteRcvLoss: |s| number(s.bytes_receive_lost);
+    Receiver total pktRcvDrop: |s| number(s.packets_receive_dropped);
+    Receiver total byteRcvDrop: |s| number(s.bytes_receive_dropped);
+    Receiver total pktRcvUndecrypt: |s| number(s.packets_undecrypted);
+    Receiver total byteRcvUndecrypt: |s| number(s.bytes_undecrypted);
+    Receiver total pktRcvBelated: |s| number(s.packets_belated);
+    Receiver total pktRcvDuplicate: |s| number(s.packets_duplicate);
+    Receiver total pktSentACK: |s| number(s.acks_sent);
+    Receiver total pktSentNAK: |s| number(s.naks_sent);
+    Receiver total pktRcvFilterExtra: |s| number(s.packets_receive_filter_extra);
+    Receiver total pktRcvFilterSupply: |s| number(s.packets_filter_supplied);
+    Receiver total pktRcvFilterLoss: |s| number(s.packets_filter_lost);
+    Both total pktIgnored: |s| number(s.packets_ignored);
+    Both total pktOversized: |s| number(s.packets_oversized);
+    Both total pathChanges: |s| number(s.path_changes);
+    Receiver total pktRcvNotAuthentic: |s| number(s.packets_not_authentic);
+    Sender total keyRefreshes: |s| number(s.key_refreshes);
+    Receiver total rcvJumps: |s| number(s.receive_jumps);
+    Sender total pktACKExpected: |s| number(s.acks_expected);
+    Sender total pktACKMissed: |s| number(s.acks_missed);
+    Sender total ackGaps: |s| number(s.ack_gaps);
+    Receiver total rcvGaps: |s| number(s.receive_gaps);
+    Receiver total rcvGapsSingle: |s| number(s.receive_gaps_single);
+    Receiver total pktRcvReordered: |s| number(s.packets_reordered);
+    Both total rttSamples: |s| number(s.rtt_samples);
+    Sender total pktReportedOld: |s| number(s.reports_old);
+    Sender total pktReportedTooLate: |s| number(s.reports_too_late);
+    Sender total pktCopied: |s| number(s.packets_copied);
+    Receiver total pktRequestedAgain: |s| number(s.packets_requested_again);
+    Receiver total pktRecoveredFirst: |s| number(s.recovered_first_round);
+    Receiver total pktRecoveredSecond: |s| number(s.recovered_second_round);
+    Receiver total pktRecoveredThird: |s| number(s.recovered_third_round);
+    Receiver total pktRecoveredLater: |s| number(s.recovered_later);
+    Receiver total pktRcvLate: |s| number(s.packets_late);
+    Receiver total rcvGlitches: |s| number(s.glitches);
     Sender instant usPktSndPeriod: |s| us(s.send_period);
     Sender instant pktFlowWindow: |s| small(s.flow_window);
     Sender instant pktCongestionWindow: |s| small(s.congestion_window);
     Sender instant pktFlightSize: |s| small(s.flight_size);
     Sender instant mbpsMaxBW: |s| s.max_bandwidth.as_mbps();
-    Sender instant byteAvailSndBuf: |s| count(s.send_buffer_available);
+    Sender instant byteAvailSndBuf: |s| number(s.send_buffer_available);
     Sender instant pktSndBuf: |s| small(s.send_buffer_packets);
-    Sender instant byteSndBuf: |s| count(s.send_buffer_bytes);
+    Sender instant byteSndBuf: |s| number(s.send_buffer_bytes);
     Sender instant msSndBuf: |s| ms(s.send_buffer_span);
     Sender instant msSndTsbPdDelay: |s| ms(s.peer_latency);
     Sender instant msQueueDelay: |s| ms(s.queueing_delay);
@@ -142,9 +138,9 @@ columns! {
     Receiver instant pktRcvAvgBelatedTime: |s| ms(s.belated_time);
     Receiver instant pktReorderDistance: |s| small(s.reorder_distance);
     Receiver instant pktReorderTolerance: |s| small(s.reorder_tolerance);
-    Receiver instant byteAvailRcvBuf: |s| count(s.receive_buffer_available);
+    Receiver instant byteAvailRcvBuf: |s| number(s.receive_buffer_available);
     Receiver instant pktRcvBuf: |s| small(s.receive_buffer_packets);
-    Receiver instant byteRcvBuf: |s| count(s.receive_buffer_bytes);
+    Receiver instant byteRcvBuf: |s| number(s.receive_buffer_bytes);
     Receiver instant msRcvBuf: |s| ms(s.receive_buffer_span);
     Receiver instant msRcvTsbPdDelay: |s| ms(s.receive_latency);
     Receiver instant usDrift: |s| signed(s.drift_micros);
@@ -181,22 +177,22 @@ pub(crate) fn report(report: &Report) -> Vec<NamedNumber> {
         ("usLatencyMin", known(report.latency_us_min)),
         ("usLatencyMax", known(report.latency_us_max)),
         ("usLatencyAvg", known(report.latency_us_avg)),
-        ("usJitter", count(report.jitter_us)),
-        ("usDelayFactor", report.delay_factor_us.map_or(f64::NAN, count)),
-        ("pktReceived", count(report.received)),
-        ("pktLost", count(report.lost)),
-        ("pktReordered", count(report.reordered)),
-        ("pktReorderDist", count(report.reorder_distance)),
-        ("pktDuplicated", count(report.duplicates)),
-        ("pktChecksumError", count(report.checksum_errors)),
-        ("pktLengthError", count(report.length_errors)),
+        ("usJitter", number(report.jitter_us)),
+        ("usDelayFactor", report.delay_factor_us.map_or(f64::NAN, number)),
+        ("pktReceived", number(report.received)),
+        ("pktLost", number(report.lost)),
+        ("pktReordered", number(report.reordered)),
+        ("pktReorderDist", number(report.reorder_distance)),
+        ("pktDuplicated", number(report.duplicates)),
+        ("pktChecksumError", number(report.checksum_errors)),
+        ("pktLengthError", number(report.length_errors)),
     ];
     numbers.map(|(name, number)| (name.to_owned(), number)).to_vec()
 }
 
 /// The distribution of the latency, µs.
 pub(crate) fn quantiles(latency_us: &Quantiles) -> Vec<NamedNumber> {
-    let known = |value: Option<u64>| value.map_or(f64::NAN, count);
+    let known = |value: Option<u64>| value.map_or(f64::NAN, number);
     [
         ("usLatencyP50", known(latency_us.median())),
         ("usLatencyP99", known(latency_us.p99())),
@@ -209,20 +205,20 @@ pub(crate) fn quantiles(latency_us: &Quantiles) -> Vec<NamedNumber> {
 /// The counts of a link; `way` is `up` (from the sender) or `down`.
 pub(crate) fn link(way: &str, link: &LinkStatistics) -> Vec<NamedNumber> {
     let numbers = [
-        ("pktSent", count(link.sent)),
-        ("byteSent", count(link.sent_bytes)),
-        ("pktDelivered", count(link.delivered)),
-        ("byteDelivered", count(link.delivered_bytes)),
-        ("pktLost", count(link.lost)),
-        ("pktLostByChance", count(link.lost_by_chance)),
-        ("pktLostByPattern", count(link.lost_by_pattern)),
-        ("pktLostInOutage", count(link.lost_in_outage)),
-        ("pktDroppedByQueue", count(link.dropped_by_queue)),
-        ("pktDroppedByCodel", count(link.dropped_by_codel)),
-        ("pktDroppedByMtu", count(link.dropped_by_mtu)),
-        ("pktDuplicated", count(link.duplicated)),
-        ("pktCorrupted", count(link.corrupted)),
-        ("pktReordered", count(link.reordered)),
+        ("pktSent", number(link.sent)),
+        ("byteSent", number(link.sent_bytes)),
+        ("pktDelivered", number(link.delivered)),
+        ("byteDelivered", number(link.delivered_bytes)),
+        ("pktLost", number(link.lost)),
+        ("pktLostByChance", number(link.lost_by_chance)),
+        ("pktLostByPattern", number(link.lost_by_pattern)),
+        ("pktLostInOutage", number(link.lost_in_outage)),
+        ("pktDroppedByQueue", number(link.dropped_by_queue)),
+        ("pktDroppedByCodel", number(link.dropped_by_codel)),
+        ("pktDroppedByMtu", number(link.dropped_by_mtu)),
+        ("pktDuplicated", number(link.duplicated)),
+        ("pktCorrupted", number(link.corrupted)),
+        ("pktReordered", number(link.reordered)),
         ("msQueueMax", ms(link.queue_delay_max)),
     ];
     numbers.map(|(name, number)| (format!("{way}.{name}"), number)).to_vec()
@@ -231,16 +227,16 @@ pub(crate) fn link(way: &str, link: &LinkStatistics) -> Vec<NamedNumber> {
 /// The counts of cross traffic in the time in which it was `there` beside the streams. If none
 /// came, they are unknown.
 pub(crate) fn traffic(traffic: &TrafficStatistics, there: Duration) -> Vec<NamedNumber> {
-    let bytes = count(traffic.goodput_bytes);
+    let bytes = number(traffic.goodput_bytes);
     let rate = if there.is_zero() { f64::NAN } else { bytes * 8.0 / 1e6 / there.as_secs_f64() };
-    let numbers = [count(traffic.sent), bytes, rate];
+    let numbers = [number(traffic.sent), bytes, rate];
     TRAFFIC.iter().zip(numbers).map(|(name, number)| (format!("traffic.{name}"), number)).collect()
 }
 
 /// How late the emulator sent packets beside its model, in µs: above some milliseconds the machine
 /// stalled, and a run shows that rather than the link. Virtual time is never late.
 pub(crate) fn lateness(way: &str, nanos: &Quantiles) -> Vec<NamedNumber> {
-    let known = |value: Option<u64>| value.map_or(f64::NAN, |nanos| count(nanos) / 1e3);
+    let known = |value: Option<u64>| value.map_or(f64::NAN, |nanos| number(nanos) / 1e3);
     let names = LATENESS.iter().map(|name| format!("{way}.{name}"));
     names.zip([known(nanos.p99()), known(nanos.max())]).collect()
 }

@@ -1,5 +1,6 @@
 //! Figures of a plan as lines of points, ready to be drawn.
 
+use crate::numbers::number_of;
 use crate::plan::{Figure, Filter, Horizontal};
 use crate::results::Results;
 use crate::results::box_plot::BoxPlot;
@@ -185,7 +186,7 @@ impl Results {
                     let values = settled.map(|point| point.y.value).collect();
                     let Some(it) = BoxPlot::of(values) else { continue };
                     let x = places.iter().position(|place| *place == at[0]).unwrap_or(0);
-                    points.extend(it.points(count(x), &at[0]));
+                    points.extend(it.points(number_of(x), &at[0]));
                 }
                 drawing.lines.push(self.line(metric, &by, key, points));
             }
@@ -396,11 +397,6 @@ const SETTLING: f64 = 1.0;
 fn place(text: &str, all: &[String]) -> f64 {
     match text.parse() {
         Ok(number) => number,
-        Err(_) => count(all.iter().position(|other| other == text).unwrap_or(0)),
+        Err(_) => number_of(all.iter().position(|other| other == text).unwrap_or(0)),
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "an axis has few values")]
-fn count(number: usize) -> f64 {
-    number as f64
 }

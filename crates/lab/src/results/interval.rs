@@ -3,6 +3,8 @@
 use statrs::distribution::{Beta, ContinuousCDF as _, StudentsT};
 use statrs::function::gamma::gamma_lr;
 
+use crate::numbers::number_of;
+
 /// An estimate and the interval that holds the true value in 95 of 100 cases.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
@@ -24,7 +26,7 @@ impl Estimate {
     /// run gave less than zero, as counts and times never do, the interval does not go below it.
     pub fn mean(values: &[f64]) -> Option<Self> {
         let runs = values.len();
-        let count = precise(runs);
+        let count = number_of(runs);
         if runs == 0 {
             return None;
         }
@@ -171,11 +173,6 @@ fn poisson_mean(events: f64, at: f64) -> f64 {
 
 /// As many as tell a share of 1e-12 to nine digits.
 const HALVINGS: u32 = 70;
-
-#[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 runs")]
-fn precise(count: usize) -> f64 {
-    count as f64
-}
 
 /// 2.5 % lie above it.
 const UPPER: f64 = 0.975;

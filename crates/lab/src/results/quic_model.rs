@@ -6,6 +6,7 @@ use punctual_quic_model::{Event, Outcome, Sample};
 use punctual_units::Instant;
 
 use super::NamedNumber;
+use crate::numbers::number;
 
 /// The columns of a run; all unknown without an outcome.
 pub(crate) fn quic_model(outcome: Option<&Outcome>) -> Vec<NamedNumber> {
@@ -61,9 +62,4 @@ pub(crate) fn quic_state(sample: Option<&Sample>) -> Vec<NamedNumber> {
 /// Seconds, exact to the microsecond: results are the same with each compiler.
 fn seconds(time: Duration) -> f64 {
     number(u64::try_from(time.as_micros()).unwrap_or(u64::MAX)) / 1e6
-}
-
-#[expect(clippy::cast_precision_loss, reason = "for results: 53 bits are plenty")]
-fn number(value: u64) -> f64 {
-    value as f64
 }

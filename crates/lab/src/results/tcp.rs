@@ -5,6 +5,7 @@ use punctual_sim::TrafficStatistics;
 use punctual_units::Bitrate;
 
 use super::NamedNumber;
+use crate::numbers::number;
 
 /// A live stream over TCP: what was measured, and the path for the formulas.
 pub(crate) struct TcpFound<'a> {
@@ -44,9 +45,4 @@ pub(crate) fn tcp(found: Option<&TcpFound<'_>>) -> Vec<NamedNumber> {
         ("sStartUpPftk", start_up(slow, pftk).map_or(f64::NAN, |it| it.at_steady_rate)),
     ];
     numbers.map(|(name, number)| (format!("tcp.{name}"), number)).to_vec()
-}
-
-#[expect(clippy::cast_precision_loss, reason = "for results: 53 bits are plenty")]
-fn number(value: u64) -> f64 {
-    value as f64
 }

@@ -11,7 +11,6 @@ pub use blocks::BlockOptions;
 pub use quic_model::QuicTransfer;
 pub use setup::{CrossTraffic, HostOptions, Ramp, Setup, TrafficKind};
 pub use spec::{RunSpec, Selection, Shard, runs};
-pub use tcp::TcpStream;
 pub use transport::{Carriage, QuicCongestion, Transport};
 
 pub(crate) use spec::hash;

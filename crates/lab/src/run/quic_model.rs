@@ -90,13 +90,14 @@ fn steady(link: &LinkProfile) -> Result<LinkConfig, String> {
 
 fn sender(given: &Given<'_>) -> Result<SenderConfig, PlanError> {
     let detections = [LossDetection::Rfc9002, LossDetection::Picoquic2023];
-    let detection = named(given, "quic.detection", &detections.map(|it| (it.name(), it)))?
+    let detection = given
+        .named("quic.detection", &detections.map(|it| (it.name(), it)))?
         .unwrap_or(detections[0]);
-    let control = named(given, "quic.control", &Control::ALL.map(|it| (it.name(), it)))?;
+    let control = given.named("quic.control", &Control::ALL.map(|it| (it.name(), it)))?;
     let control = control.unwrap_or(Control::NewReno);
-    let estimator = named(given, "quic.estimator", &BuiltInRtt::ALL.map(|it| (it.name(), it)))?;
+    let estimator = given.named("quic.estimator", &BuiltInRtt::ALL.map(|it| (it.name(), it)))?;
     let estimator = estimator.unwrap_or(BuiltInRtt::Rfc9002);
-    let timer = named(given, "quic.timer", &TIMERS)?.unwrap_or(TimerRule::FourVariances);
+    let timer = given.named("quic.timer", &TIMERS)?.unwrap_or(TimerRule::FourVariances);
     let mut sender = match detection {
         LossDetection::Rfc9002 => SenderConfig { estimator, timer, control, ..Default::default() },
         LossDetection::Picoquic2023 => SenderConfig::picoquic_2023(control, estimator, timer),
@@ -118,7 +119,7 @@ fn sender(given: &Given<'_>) -> Result<SenderConfig, PlanError> {
         }
     }
     let sizes = [("full", false), ("base", true)];
-    sender.probes_at_base_mtu = named(given, "quic.probes", &sizes)?.unwrap_or(false);
+    sender.probes_at_base_mtu = given.named("quic.probes", &sizes)?.unwrap_or(false);
     match given.text("quic.mtureset").as_deref() {
         None => {}
         Some("never") => sender.timeouts_reset_mtu = None,
@@ -132,17 +133,6 @@ fn sender(given: &Given<'_>) -> Result<SenderConfig, PlanError> {
         }
     }
     Ok(sender)
-}
-
-/// The value that a word means.
-fn named<T: Copy>(
-    given: &Given<'_>,
-    key: &str,
-    known: &[(&str, T)],
-) -> Result<Option<T>, PlanError> {
-    let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
-    let word = given.word(key, &words)?;
-    Ok(word.and_then(|word| known.iter().find(|(known, _)| *known == word).map(|(_, it)| *it)))
 }
 
 /// The formulas of the retransmission timer.

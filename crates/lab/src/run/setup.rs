@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use punctual::Config;
 use punctual_netem::{PathProfile, Trace, presets};
+use punctual_sim::TcpControl;
 use punctual_units::Bitrate;
 use punctual_uri::{did_you_mean, set_option};
 
 use super::blocks::BlockOptions;
 use super::quic_model::QuicTransfer;
-use super::tcp::TcpStream;
+use super::tcp;
 use super::transport::{Carriage, QuicCongestion, Transport};
 use crate::plan::{Experiment, Plan, PlanError, Quantity, Value, Values, keys};
 
@@ -47,7 +48,7 @@ pub struct Setup {
     /// The record of each data packet that is wanted. Only `sim` has one.
     pub blocks: Option<BlockOptions>,
     /// The TCP connection that carries the stream in place of SRT. Only `sim` has one.
-    pub tcp: Option<TcpStream>,
+    pub tcp: Option<TcpControl>,
     /// Where the run's chance comes from.
     pub seed: u64,
     /// Period of the time series; `None` for none.
@@ -100,12 +101,8 @@ pub enum TrafficKind {
     OnOff(Bitrate, Duration, Duration),
     /// As much as a simple model of NewReno takes, as the plans of earlier results have it.
     Tcp,
-    /// As much as a TCP connection with NewReno takes.
-    NewReno,
-    /// As much as a TCP connection with CUBIC takes.
-    Cubic,
-    /// As much as a TCP connection with BBR takes.
-    Bbr,
+    /// As much as a TCP connection with this congestion control takes.
+    TcpConnection(TcpControl),
 }
 
 impl Setup {
@@ -163,7 +160,7 @@ impl Setup {
             traffic: given.traffic()?,
             quic,
             blocks: BlockOptions::read(&given)?,
-            tcp: TcpStream::read(&given)?,
+            tcp: tcp::control(&given)?,
             seed,
             series: plan.run.series,
             captures: plan.run.captures,
@@ -260,6 +257,17 @@ impl Given<'_> {
         let words = words.join(", ");
         let name = keys::name(key);
         Err(self.error(key, format!("`{name}` is `{text}`{suggestion} (one of: {words})")))
+    }
+
+    /// The value that a word means, of these.
+    pub(super) fn named<T: Copy>(
+        &self,
+        key: &str,
+        known: &[(&str, T)],
+    ) -> Result<Option<T>, PlanError> {
+        let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
+        let word = self.word(key, &words)?;
+        Ok(word.and_then(|word| known.iter().find(|(known, _)| *known == word).map(|(_, it)| *it)))
     }
 
     fn transport(&self) -> Result<Transport, PlanError> {
@@ -426,23 +434,17 @@ impl Given<'_> {
         let needed = |key: &str| self.error("traffic.kind", format!("it needs `{key}`"));
         let rate = || self.rate("traffic.rate")?.ok_or_else(|| needed("rate"));
         let time = |key: &str| self.time(&format!("traffic.{key}"))?.ok_or_else(|| needed(key));
+        let connection = tcp::CONTROLS.iter().find(|(name, _)| *name == kind);
         let kind = match kind.as_str() {
             "none" => return Ok(None),
             "constant" => TrafficKind::Constant(rate()?),
             "on-off" => TrafficKind::OnOff(rate()?, time("on")?, time("off")?),
-            "tcp" => TrafficKind::Tcp,
-            "newreno" => TrafficKind::NewReno,
-            "cubic" => TrafficKind::Cubic,
-            _ => TrafficKind::Bbr,
+            _ => connection
+                .map_or(TrafficKind::Tcp, |(_, control)| TrafficKind::TcpConnection(*control)),
         };
         let packet = self.count("traffic.packet")?.unwrap_or(1_500);
         // Headers of TCP, with timestamps where today's connections are simulated, and a byte.
-        let least = if matches!(kind, TrafficKind::NewReno | TrafficKind::Cubic | TrafficKind::Bbr)
-        {
-            53
-        } else {
-            40
-        };
+        let least = if matches!(kind, TrafficKind::TcpConnection(_)) { 53 } else { 40 };
         let wrong =
             || self.error("traffic.packet", format!("`packet` must be {least} to 65535 bytes"));
         Ok(Some(CrossTraffic {

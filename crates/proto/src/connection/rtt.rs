@@ -43,10 +43,10 @@ impl RttAlgorithm {
 ///
 /// The end that receives data measures it from a full or small ACK to its ACKACK. The ACK numbers
 /// are the packet numbers of the estimator: an epoch begins with the next ACK and ends with the
-/// ACKACK for that ACK or a later one. An end that only
-/// sends data has no samples; it gets its peer's estimate by ACKs. Where an end has both, the newer
-/// one counts by default. Otherwise an end that received a little once, and then only sends, would
-/// keep the estimate of a path of long ago.
+/// ACKACK for that ACK or a later one. An end that only sends data has no samples; it gets its
+/// peer's estimate by ACKs. Where an end has both, the newer one counts by default. Otherwise an
+/// end that received a little once, and then only sends, would keep the estimate of a path of long
+/// ago.
 #[derive(Debug)]
 pub(crate) struct RttTracker {
     estimator: Box<dyn RttEstimator>,

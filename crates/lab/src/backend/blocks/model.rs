@@ -7,6 +7,7 @@ use punctual_probe::model::Path;
 use punctual_probe::model::glitch::{Effort, Playout, Recovery, Wanted};
 
 use super::tally::{BUFFERS, ROUNDS, Totals};
+use crate::numbers::number;
 use crate::run::Setup;
 
 /// The numbers that the model expects; NaN where it has none.
@@ -80,11 +81,6 @@ fn path(setup: &Setup) -> Option<Path> {
 /// NAKs in two datagrams, and each retransmission once.
 fn without_copies() -> Recovery {
     Recovery::deadline(0).with_last(Effort { datagrams: 2, copies: 0 })
-}
-
-#[expect(clippy::cast_precision_loss, reason = "for results: 53 bits are plenty")]
-fn number(count: u64) -> f64 {
-    count as f64
 }
 
 /// The most copies of a last retransmission (`docs/retransmission.md`).

@@ -9,6 +9,7 @@ use punctual_units::Instant;
 use super::ledger::Block;
 use super::readchunks::{Readchunk, Readchunks};
 use crate::backend::Series;
+use crate::numbers::number;
 use crate::results::{BLOCKS, READCHUNKS, Record};
 use crate::run::{BlockOptions, Setup};
 
@@ -239,11 +240,6 @@ impl Tally {
 /// Microseconds.
 fn micros(time: Duration) -> f64 {
     number(u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "for results: 53 bits are plenty")]
-fn number(value: u64) -> f64 {
-    value as f64
 }
 
 #[cfg(test)]

@@ -14,9 +14,10 @@ use std::time::Duration;
 use punctual::now;
 use tokio::net::UdpSocket;
 
-use crate::backend::net::{arrived, precise, receive_datagrams};
+use crate::backend::net::{arrived, receive_datagrams};
 use crate::backend::real::{LOOPBACK, Measured, emulator, of_the_links, runtime, send};
 use crate::backend::{Backend, Outcome};
+use crate::numbers::number;
 use crate::plan::External as Written;
 use crate::run::{RunSpec, Setup, Transport};
 
@@ -105,8 +106,8 @@ async fn run(programs: &Programs, setup: &Setup, folder: &Path) -> Result<Outcom
 
     let mut outcome = Outcome { status: Outcome::OK.to_owned(), ..Outcome::default() };
     if programs.are_fed() {
-        outcome.set("messagesSent", precise(sent));
-        outcome.set("byteMessagesSent", precise(sent * setup.payload as u64));
+        outcome.set("messagesSent", number(sent));
+        outcome.set("byteMessagesSent", number(sent * setup.payload as u64));
         arrived(&mut outcome, &measured);
     }
     for (end, places) in [("sender", &sender_places), ("receiver", &receiver_places)] {

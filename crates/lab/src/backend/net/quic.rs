@@ -9,10 +9,11 @@ use punctual::quic::{
 use punctual::{Carriage as PortCarriage, PortConfig, now};
 use tokio::time::timeout;
 
-use super::{GRACE, arrived, precise, watch, watched};
+use super::{GRACE, arrived, watch, watched};
 use crate::backend::Outcome;
 use crate::backend::quic::control;
 use crate::backend::real::{LOOPBACK, Measured, emulator, of_the_links, send, since};
+use crate::numbers::number;
 use crate::run::{Carriage, Setup};
 
 /// The ports of the listener and of the caller: over QUIC, with a certificate that the listener
@@ -76,11 +77,11 @@ pub(super) async fn run(setup: &Setup) -> Result<Outcome, String> {
     tokio::time::sleep(setup.path.up.config.delay + GRACE).await;
     receiving.abort();
     let mut outcome = Outcome { status: Outcome::OK.to_owned(), ..Outcome::default() };
-    outcome.set("messagesSent", precise(sent));
-    outcome.set("byteMessagesSent", precise(sent * setup.payload as u64));
+    outcome.set("messagesSent", number(sent));
+    outcome.set("byteMessagesSent", number(sent * setup.payload as u64));
     outcome.set("msConnected", connected.as_secs_f64() * 1e3);
     if let Some(dropped) = dropped {
-        outcome.set("quicDatagramsDropped", precise(dropped));
+        outcome.set("quicDatagramsDropped", number(dropped));
     }
     arrived(&mut outcome, &measured);
     of_the_links(&mut outcome, &emulator.stop().await);

@@ -189,12 +189,13 @@ impl DelayControl {
 
     /// Looks whether the path has become longer. Returns whether that decides on the window now.
     fn test_path(&mut self, now: Instant, path: &PathView, is_used: bool) -> bool {
-        let own = self.solo().own_delay(self.path_test.rate().max(path.rate));
+        let own = self.solo().own_delay(self.path_test.reference_rate().max(path.rate));
         let sender = Sender { window: self.window, is_used };
         let is_longer = self.path_test.follow(now, path, own, sender);
         if is_longer {
             self.queue.path_is_longer();
-            self.window = self.window.max(self.path_test.rate() * path.round_trip().as_secs_f64());
+            self.window =
+                self.window.max(self.path_test.reference_rate() * path.round_trip().as_secs_f64());
         }
         is_longer || self.path_test.left().is_some()
     }

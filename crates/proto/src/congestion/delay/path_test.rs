@@ -11,12 +11,12 @@ use super::window_test::{Answer, WindowTest};
 /// noticeably, a test shows whether a part of the queue is the sender's own.
 #[derive(Debug)]
 pub(super) struct PathTest {
-    /// The largest rate of the window since the queue was last no longer than the own one for a
-    /// while, packets per second.
-    rate: f64,
-    /// Since when the queue has been no longer than the own one.
+    /// The rate that the window would carry before the round trip rose, packets per second: its
+    /// largest value since the queue was last short for [`SHORT`] round trips.
+    reference_rate: f64,
+    /// The instant since which the queue is short: no longer than the sender itself causes.
     short_since: Option<Instant>,
-    /// Since when the rate has been low.
+    /// The instant since which the window's rate is low: below [`LOWERED`] of the reference.
     low_since: Option<Instant>,
     /// The highest arrival rate, packets per second.
     highest_rate: f64,
@@ -26,11 +26,12 @@ pub(super) struct PathTest {
 
 /// The share of the window that is left during a test.
 const LEFT: f64 = 0.75;
-/// A rate below this share of the largest one is tested.
+/// A rate below this share of the reference rate is tested.
 const LOWERED: f64 = 0.75;
-/// The number of round trips for which a queue is short that is so for more than a moment.
+/// After this number of round trips with a short queue, the present rate is the reference.
 const SHORT: u32 = 8;
-/// The number of round trips for which a low rate shows a change of the path fully.
+/// A rate is tested when it has been low for this number of round trips: then the round trip shows
+/// the whole change of the path.
 const LOW: u32 = 2;
 /// The time between two tests.
 const BETWEEN_TESTS: Duration = Duration::from_secs(3);
@@ -41,7 +42,7 @@ const LARGE_SHARE: f64 = 0.5;
 impl PathTest {
     pub(super) const fn new() -> Self {
         Self {
-            rate: 0.0,
+            reference_rate: 0.0,
             short_since: None,
             low_since: None,
             highest_rate: 0.0,
@@ -68,8 +69,8 @@ impl PathTest {
         let rtt = path.round_trip();
         let rate = sender.window / rtt.as_secs_f64().max(1e-3);
         let is_short = held(&mut self.short_since, now, path.queue <= own, rtt * SHORT);
-        self.rate = if is_short { rate } else { self.rate.max(rate) };
-        let is_low = sender.is_used && rate < LOWERED * self.rate;
+        self.reference_rate = if is_short { rate } else { self.reference_rate.max(rate) };
+        let is_low = sender.is_used && rate < LOWERED * self.reference_rate;
         let is_low = held(&mut self.low_since, now, is_low, rtt * LOW);
         let can_tell = path.rate >= LARGE_SHARE * self.highest_rate;
         if is_low && can_tell && self.next_test.is_none_or(|at| now >= at) {
@@ -79,11 +80,11 @@ impl PathTest {
     }
 
     fn conclude(&mut self, now: Instant, path: &PathView, answer: Answer) -> bool {
-        self.next_test = (answer != Answer::None).then_some(now + BETWEEN_TESTS);
+        self.next_test = (answer != Answer::Unchanged).then_some(now + BETWEEN_TESTS);
         match answer {
-            Answer::None => return true,
-            Answer::Shared => self.rate = path.rate,
-            Answer::Own => (self.rate, self.highest_rate) = (path.rate, path.rate),
+            Answer::Unchanged => return true,
+            Answer::Shared => self.reference_rate = path.rate,
+            Answer::Own => (self.reference_rate, self.highest_rate) = (path.rate, path.rate),
         }
         false
     }
@@ -93,14 +94,13 @@ impl PathTest {
         self.test.as_ref().map(WindowTest::left)
     }
 
-    /// The largest rate of the window since the queue was last no longer than the own one, packets
-    /// per second.
-    pub(super) const fn rate(&self) -> f64 {
-        self.rate
+    /// The rate that the window would carry before the round trip rose, packets per second.
+    pub(super) const fn reference_rate(&self) -> f64 {
+        self.reference_rate
     }
 }
 
-/// Whether a condition has held for this duration; `since` is when it began to.
+/// Whether a condition has held for this duration; `since` keeps the instant at which it began.
 fn held(since: &mut Option<Instant>, now: Instant, holds: bool, duration: Duration) -> bool {
     if !holds {
         *since = None;

@@ -140,7 +140,7 @@ impl Rivals {
         match answer {
             Answer::Own => Others::Gone,
             Answer::Shared => Others::Present,
-            Answer::None => Others::Never,
+            Answer::Unchanged => Others::Never,
         }
     }
 }

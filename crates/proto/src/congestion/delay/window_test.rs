@@ -33,7 +33,7 @@ pub(super) enum Answer {
     /// The queue is shared with others.
     Shared,
     /// The round trip does not answer: the path has no queue, or the sender's share of it is small.
-    None,
+    Unchanged,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -104,7 +104,7 @@ impl WindowTest {
         if self.rate_lowered >= UNCHANGED * self.rate_before {
             Answer::Own
         } else if self.fall(without).abs() < LEAST {
-            Answer::None
+            Answer::Unchanged
         } else {
             Answer::Shared
         }
@@ -170,7 +170,7 @@ mod tests {
     fn a_longer_path_does_not_answer_even_while_it_changes() {
         for slope in [-0.02, 0.0, 0.02] {
             let (answer, _) = answer(|left, ms| (60.0 + slope * ms as f64, 1_000.0 * left));
-            assert_eq!(answer, Answer::None, "{slope} ms per millisecond");
+            assert_eq!(answer, Answer::Unchanged, "{slope} ms per millisecond");
         }
     }
 
