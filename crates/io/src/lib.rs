@@ -15,6 +15,7 @@
 mod alarm;
 mod clock;
 mod memory;
+mod multicast;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod registration;
 mod shared_timer;
@@ -24,6 +25,7 @@ mod udp;
 pub use alarm::Alarm;
 pub use clock::now;
 pub use memory::give_back_memory;
+pub use multicast::join_source;
 pub use shared_timer::{SharedTimer, Sleeper};
 pub use timer::Timer;
 pub use udp::{

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use punctual_io::{UdpOptions, UdpSocket};
+use punctual_io::{UdpOptions, UdpSocket, join_source};
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
 
 use crate::endpoint::resolve::{interface_index, resolve, unspecified};
@@ -103,8 +103,8 @@ fn join(
         SocketAddr::V4(group) => (IpAddr::from(*group.ip()), 0),
         SocketAddr::V6(group) => (IpAddr::from(*group.ip()), group.scope_id()),
     };
-    match group {
-        IpAddr::V4(group) if sources.is_empty() => {
+    match (group, interface) {
+        (IpAddr::V4(group), interface) if sources.is_empty() => {
             let interface = match interface {
                 Interface::Any => InterfaceIndexOrAddress::Address(Ipv4Addr::UNSPECIFIED),
                 Interface::Address(address) => InterfaceIndexOrAddress::Address(address),
@@ -112,26 +112,34 @@ fn join(
             };
             socket.join_multicast_v4_n(&group, &interface)
         }
-        IpAddr::V4(group) => {
-            let interface = match interface {
-                Interface::Any => Ipv4Addr::UNSPECIFIED,
-                Interface::Address(address) => address,
-                Interface::Index(_) => return Err(io::Error::other(SSM_BY_NAME)),
-            };
-            sources.iter().try_for_each(|source| match source {
-                IpAddr::V4(source) => socket.join_ssm_v4(source, &group, &interface),
-                IpAddr::V6(_) => Err(io::Error::other("an IPv4 group has IPv4 sources")),
-            })
+        (IpAddr::V6(group), _) if sources.is_empty() => socket.join_multicast_v6(&group, zone),
+        (IpAddr::V4(group), Interface::Any) => {
+            join_from_v4(socket, group, sources, Ipv4Addr::UNSPECIFIED)
         }
-        IpAddr::V6(_) if !sources.is_empty() => {
-            Err(io::Error::other("source-specific multicast is possible with IPv4 only"))
+        (IpAddr::V4(group), Interface::Address(address)) => {
+            join_from_v4(socket, group, sources, address)
         }
-        IpAddr::V6(group) => socket.join_multicast_v6(&group, zone),
+        (group, Interface::Index(index)) => {
+            sources.iter().try_for_each(|source| join_source(socket, group, *source, index))
+        }
+        (group, _) => {
+            sources.iter().try_for_each(|source| join_source(socket, group, *source, zone))
+        }
     }
 }
 
-const SSM_BY_NAME: &str =
-    "source-specific multicast needs the interface's address, not its name, in `adapter`";
+/// Joins an IPv4 group for some senders at the interface with this address.
+fn join_from_v4(
+    socket: &Socket,
+    group: Ipv4Addr,
+    sources: &[IpAddr],
+    interface: Ipv4Addr,
+) -> io::Result<()> {
+    sources.iter().try_for_each(|source| match source {
+        IpAddr::V4(source) => socket.join_ssm_v4(source, &group, &interface),
+        IpAddr::V6(_) => Err(io::Error::other("an IPv4 group has IPv4 sources")),
+    })
+}
 
 /// Sends to an IPv4 group through the interface with this number.
 fn send_through(socket: &Socket, index: u32) -> Result<(), Failure> {

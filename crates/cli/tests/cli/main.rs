@@ -21,6 +21,7 @@ mod lab;
 mod latency;
 mod masses;
 mod model;
+mod multicast;
 mod plot;
 mod probe;
 mod program;
