@@ -42,7 +42,7 @@ pub(crate) use output::OutputArgs;
 pub(crate) use plot::{Align, PlotArgs, PlotFormat};
 pub(crate) use probe::ProbeArgs;
 pub(crate) use receive::ReceiveArgs;
-pub(crate) use route::{EndOfRoute, Pace, RouteArgs};
+pub(crate) use route::{EndOfRoute, Pace, RouteArgs, SlowDestination};
 pub(crate) use spool::SpoolArgs;
 pub(crate) use stamp::Stamping;
 pub(crate) use stats::{StatsArgs, StatsFormat};

@@ -12,7 +12,7 @@ pub(crate) struct SpoolArgs {
     /// and there is no --spool, a source that can wait waits, and messages of UDP and of a live
     /// stream are discarded and counted
     #[arg(long, value_name = "SIZE", default_value = "64MiB", requires = "reconnect",
-          value_parser = value::spool_size)]
+          value_parser = value::buffer_size)]
     pub(crate) spool_memory: u64,
     /// Keep the bytes that the receiver has not confirmed in this file as well, so that the stream
     /// goes on after this process was killed and is started again. A source that is a file is then
@@ -21,6 +21,6 @@ pub(crate) struct SpoolArgs {
     pub(crate) spool: Option<PathBuf>,
     /// The size of a new --spool file, which is written round and round
     #[arg(long, value_name = "SIZE", default_value = "4GiB", requires = "spool",
-          value_parser = value::spool_size)]
+          value_parser = value::buffer_size)]
     pub(crate) spool_size: u64,
 }

@@ -47,11 +47,11 @@ pub(crate) fn message_size(text: &str) -> Result<usize, String> {
         .ok_or_else(|| format!("`{text}` is not the size of a message; it must be 1 to 1456 bytes"))
 }
 
-/// The size of a spool: at least 1 MiB.
-pub(crate) fn spool_size(text: &str) -> Result<u64, String> {
+/// The size of a buffer of messages: at least 1 MiB.
+pub(crate) fn buffer_size(text: &str) -> Result<u64, String> {
     let bytes = parse_bytes_in(text, 1).map_err(|error| error.to_string())?;
-    if bytes < LEAST_SPOOL {
-        return Err(format!("`{text}` is too small for a spool; it must be at least 1MiB"));
+    if bytes < LEAST_BUFFER {
+        return Err(format!("`{text}` is too small; it must be at least 1MiB"));
     }
     Ok(bytes)
 }
@@ -78,8 +78,8 @@ const LONGEST_COALESCE: Duration = Duration::from_millis(100);
 
 const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
 
-/// The least size of a spool: the largest message fits several times.
-const LEAST_SPOOL: u64 = 1 << 20;
+/// The least size of a buffer of messages: the largest one fits several times.
+const LEAST_BUFFER: u64 = 1 << 20;
 
 /// The most bytes of a live message: an Ethernet frame less the headers of IP, UDP and SRT.
 const LARGEST_MESSAGE: usize = 1_456;

@@ -7,11 +7,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use punctual::Outgoing;
 use punctual::resume::WrittenBytes;
 
+use crate::route::room::Place;
+
 /// Messages that are handed over together.
 #[derive(Clone, Default)]
 pub(super) struct Batch {
     messages: Vec<Outgoing>,
     receipt: Option<Receipt>,
+    /// Its place among the messages that wait for a taker.
+    place: Option<Place>,
+}
+
+/// Messages that a taker has taken. It is dropped when they are written.
+pub(super) struct Taken {
+    receipt: Option<Receipt>,
+    _place: Option<Place>,
 }
 
 /// Confirms messages to the receiver of a stream when the last taker is done with them, unless one
@@ -29,12 +39,17 @@ struct Confirmation {
 impl Batch {
     /// Messages whose receipt confirms them, if they have one.
     pub(super) const fn new(messages: Vec<Outgoing>, receipt: Option<Receipt>) -> Self {
-        Self { messages, receipt }
+        Self { messages, receipt, place: None }
     }
 
-    /// The messages, and their receipt, which is to be dropped when they are written.
-    pub(super) fn into_parts(self) -> (Vec<Outgoing>, Option<Receipt>) {
-        (self.messages, self.receipt)
+    /// The same messages, which take this place until they are written.
+    pub(super) fn with_place(self, place: Place) -> Self {
+        Self { place: Some(place), ..self }
+    }
+
+    /// The messages, and what is to be dropped when they are written.
+    pub(super) fn into_parts(self) -> (Vec<Outgoing>, Taken) {
+        (self.messages, Taken { receipt: self.receipt, _place: self.place })
     }
 }
 
@@ -57,10 +72,14 @@ impl Receipt {
     pub(crate) fn new(written: WrittenBytes, taken: u64) -> Self {
         Self(Arc::new(Confirmation { written, taken, is_withheld: AtomicBool::new(false) }))
     }
+}
 
-    /// Never confirms these messages, because a taker could not write them.
+impl Taken {
+    /// Never confirms these messages, because they could not be written.
     pub(super) fn withhold(self) {
-        self.0.is_withheld.store(true, Ordering::Relaxed);
+        if let Some(receipt) = &self.receipt {
+            receipt.0.is_withheld.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -90,8 +109,7 @@ mod tests {
         drop(other);
         assert_eq!(written.get(), 20);
         let failed = batch(30);
-        let (_, receipt) = failed.clone().into_parts();
-        receipt.unwrap().withhold();
+        failed.clone().into_parts().1.withhold();
         drop(failed);
         assert_eq!(written.get(), 20, "a taker could not write them");
     }

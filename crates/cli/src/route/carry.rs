@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use punctual_uri::{Limits, Uri};
-use tokio::sync::mpsc::Receiver;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::timeout;
 
 use crate::endpoint::{Connection, Reader, Traffic, Writer};
@@ -19,7 +19,7 @@ pub(super) struct Flow {
     /// The direction of the stream at this end.
     pub(super) way: Way,
     /// Messages to write, if this end writes any.
-    pub(super) inbox: Option<Receiver<Batch>>,
+    pub(super) inbox: Option<UnboundedReceiver<Batch>>,
     /// The takers of messages that are read.
     pub(super) outbox: Fanout,
 }
@@ -84,7 +84,7 @@ impl Flow {
 /// none.
 async fn write_all(
     writer: &mut Writer,
-    inbox: &mut Option<Receiver<Batch>>,
+    inbox: &mut Option<UnboundedReceiver<Batch>>,
     limits: &Limits,
     traffic: Option<&Traffic>,
 ) -> Result<(), Failure> {
@@ -96,12 +96,10 @@ async fn write_all(
         {
             shorten(&mut batch, &mut left);
             count(traffic, &batch);
-            let (messages, receipt) = batch.into_parts();
+            let (messages, taken) = batch.into_parts();
             waiting.extend(messages);
             if let Err(failure) = writer.write(&mut waiting).await {
-                if let Some(receipt) = receipt {
-                    receipt.withhold();
-                }
+                taken.withhold();
                 return Err(failure);
             }
         }

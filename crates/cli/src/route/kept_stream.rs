@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use punctual::Outgoing;
 use punctual::resume::{FileSpool, ResumableSender, SpoolError};
 use punctual_units::grouped;
-use tokio::sync::mpsc::Receiver;
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::args::SpoolArgs;
 use crate::exit::Failure;
@@ -61,12 +61,12 @@ impl KeptStream {
     /// Keeps the messages of `inbox` until no more come.
     pub(super) async fn keep(
         &self,
-        mut inbox: Receiver<Batch>,
+        mut inbox: UnboundedReceiver<Batch>,
         stop: &Stop,
     ) -> Result<Kept, Failure> {
         let mut discarded = Discarded::default();
         while let Some(batch) = inbox.recv().await {
-            let (messages, _receipt) = batch.into_parts();
+            let (messages, _taken) = batch.into_parts();
             for Outgoing { payload, .. } in messages {
                 if self.is_live {
                     let len = payload.len();

@@ -9,6 +9,7 @@ mod kept_stream;
 mod openings;
 mod resumable;
 mod resuming;
+mod room;
 mod source;
 mod viewers;
 
@@ -19,7 +20,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use crate::args::{EndOfRoute, Pace, RouteArgs};
+use crate::args::{EndOfRoute, Pace, RouteArgs, SlowDestination};
 use crate::endpoint::{Connection, Opener, Pacing, Role, is_same_file};
 use crate::exit::Failure;
 use crate::live::{Live, Way};
@@ -27,7 +28,7 @@ use crate::stats::StatsFiles;
 use crate::stop::Stop;
 use carry::Flow;
 use destination::Destination;
-use fanout::Fanout;
+use fanout::{CutOff, Fanout, Inbox, WhenFull};
 use gather::gather_for;
 use openings::Openings;
 use punctual::Transmission;
@@ -93,11 +94,11 @@ async fn carry(
 ) -> Result<(), Failure> {
     let names = sinks.iter().map(|sink| sink.uri().to_string()).collect();
     let is_live = is_live(source.uri());
-    let (outbox, inboxes) = Fanout::to(names, is_live);
+    let (outbox, inboxes) = Fanout::to(names, when_full(source.uri(), sinks.len(), args));
     let (mut back, mut from_back) = (Fanout::to_nobody(), None);
     if args.bidir {
-        let (fanout, mut inbox) = Fanout::to(vec![source.uri().to_string()], false);
-        (back, from_back) = (fanout, inbox.pop());
+        let (fanout, mut inboxes) = Fanout::to(vec![source.uri().to_string()], WhenFull::Wait);
+        (back, from_back) = (fanout, inboxes.pop().map(|inbox| inbox.batches));
     }
     let openings = Openings::new(sinks.len());
     let among = (sinks.len() > 1).then_some(args.end);
@@ -105,22 +106,42 @@ async fn carry(
     let mut source = source;
     let sinks = kept_streams(sinks, source.uri(), is_live, args)?;
     for ((opener, stream), inbox) in sinks.into_iter().zip(inboxes) {
+        let Inbox { batches: inbox, cut_off } = inbox;
+        let name = opener.uri().clone();
         if let Some(stream) = stream {
             source = read_on(source, &stream)?;
             let opening = openings.opening();
             let destination = ResumableDestination { opener, inbox, stream, opening };
-            ends.spawn(end(destination.run(Arc::clone(shared)), among, Arc::clone(shared)));
+            ends.spawn(end(
+                destination.run(Arc::clone(shared)),
+                name,
+                cut_off,
+                among,
+                Arc::clone(shared),
+            ));
             continue;
         }
         if let Some(limit) = args.viewers.filter(|_| opener.listens_for_srt()) {
             let viewers = Viewers::new(opener, limit, inbox, openings.opening());
-            ends.spawn(end(viewers.run(Arc::clone(shared)), among, Arc::clone(shared)));
+            ends.spawn(end(
+                viewers.run(Arc::clone(shared)),
+                name,
+                cut_off,
+                among,
+                Arc::clone(shared),
+            ));
             continue;
         }
         let outbox = std::mem::replace(&mut back, Fanout::to_nobody());
         let flow = Flow { way: Way::Out, inbox: Some(inbox), outbox };
         let destination = Destination { opener, flow, opening: openings.opening() };
-        ends.spawn(end(destination.run(Arc::clone(shared)), among, Arc::clone(shared)));
+        ends.spawn(end(
+            destination.run(Arc::clone(shared)),
+            name,
+            cut_off,
+            among,
+            Arc::clone(shared),
+        ));
     }
     let flow = Flow { way: Way::In, inbox: from_back, outbox };
     let source = Source { opener: source, flow, openings };
@@ -142,10 +163,18 @@ async fn carry(
 /// them too if the options ask for it.
 async fn end(
     destination: impl Future<Output = Result<(), Failure>>,
+    name: Uri,
+    cut_off: CutOff,
     among: Option<EndOfRoute>,
     shared: Arc<Shared>,
 ) -> Result<(), Failure> {
-    let ended = destination.await;
+    let ended = tokio::select! {
+        ended = destination => ended,
+        () = cut_off.told() => Err(Failure::runtime(
+            "it is too slow, and the others do not wait for it any longer (--sink-buffer, --slow)",
+        )
+        .at(name)),
+    };
     let lost = ended.as_ref().err().filter(|lost| !lost.is_usage());
     match (lost, among) {
         (Some(lost), Some(EndOfRoute::All)) => tracing::warn!("{lost}; the others go on"),
@@ -210,6 +239,17 @@ fn check_files(source: &Uri, destinations: &[Uri]) -> Result<(), Failure> {
         files.push(path);
     }
     Ok(())
+}
+
+/// The treatment of a destination that is too slow.
+fn when_full(source: &Uri, destinations: usize, args: &RouteArgs) -> WhenFull {
+    let bytes = args.sink_buffer;
+    match args.slow {
+        _ if destinations < 2 => WhenFull::Wait,
+        _ if is_live(source) => WhenFull::Miss,
+        SlowDestination::Wait => WhenFull::WaitAmongOthers { bytes },
+        SlowDestination::End => WhenFull::CutOff { bytes },
+    }
 }
 
 /// Whether a destination should get a file at the pace of its clock.

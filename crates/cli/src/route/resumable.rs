@@ -6,7 +6,7 @@ use std::sync::Arc;
 use punctual::Socket;
 use punctual::resume::{Carried, CarryError, ResumeError, Resumption, Sent};
 use tokio::sync::Notify;
-use tokio::sync::mpsc::Receiver;
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::endpoint::{Connection, Opener, SrtEnd, resumed};
 use crate::exit::Failure;
@@ -19,7 +19,7 @@ use crate::route::openings::Opening;
 /// A destination whose stream outlives its connections.
 pub(super) struct ResumableDestination {
     pub(super) opener: Opener,
-    pub(super) inbox: Receiver<Batch>,
+    pub(super) inbox: UnboundedReceiver<Batch>,
     pub(super) stream: KeptStream,
     pub(super) opening: Opening,
 }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use punctual::Outgoing;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::mpsc::{Receiver, Sender, UnboundedReceiver, channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
@@ -25,7 +25,7 @@ use punctual_uri::Uri;
 /// of its call.
 pub(super) struct Viewers {
     door: Door,
-    inbox: Receiver<Batch>,
+    inbox: UnboundedReceiver<Batch>,
     opening: Opening,
 }
 
@@ -45,7 +45,7 @@ impl Viewers {
     pub(super) fn new(
         opener: Opener,
         limit: NonZeroUsize,
-        inbox: Receiver<Batch>,
+        inbox: UnboundedReceiver<Batch>,
         opening: Opening,
     ) -> Self {
         let limit = limit.get().min(Semaphore::MAX_PERMITS);
@@ -133,7 +133,11 @@ impl Audience {
 
     /// Hands out messages to the viewers until no more come, and then waits until the buffered
     /// messages have been sent.
-    async fn serve(mut self, mut inbox: Receiver<Batch>, mut newcomers: Receiver<Newcomer>) {
+    async fn serve(
+        mut self,
+        mut inbox: UnboundedReceiver<Batch>,
+        mut newcomers: Receiver<Newcomer>,
+    ) {
         let mut look = interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use crate::program::{Folder, Program, free_port};
+use crate::program::{Folder, Program, free_port, run};
 
 /// A source of 1 Mb/s that never ends, a route from it to an SRT listener and a recording, and the
 /// listener, if it is there at the start.
@@ -105,4 +105,20 @@ fn without_reconnect_an_absent_destination_is_lost_alone() {
     bench.route.interrupt();
     let ended = bench.route.end();
     assert_eq!(ended.code, Some(4), "{}", ended.stderr);
+}
+
+#[test]
+fn a_destination_that_takes_nothing_stalls_nobody_but_itself() {
+    let folder = Folder::new("destinations-stuck");
+    let [file, copy] = ["in.bin", "out.bin"].map(|name| folder.file(name));
+    let contents: Vec<u8> = (0..4_000_000_u32).flat_map(u32::to_be_bytes).collect();
+    fs::write(&file, &contents).unwrap();
+    // It accepts the connection and never reads.
+    let stuck = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = format!("tcp://{}?sndbuf=64KiB", stuck.local_addr().unwrap());
+    let args = ["route", &file, &to, &copy, "--pace", "100Mbps"];
+    let ended = run(&[&args[..], &["--sink-buffer", "4MiB", "--slow", "end"]].concat(), b"");
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("it is too slow"), "{}", ended.stderr);
+    assert!(fs::read(copy).unwrap() == contents);
 }

@@ -30,7 +30,7 @@ fn received(name: &str, group: &str, adapter: &str, keys: &str) -> Option<Vec<u8
 }
 
 fn contents() -> Vec<u8> {
-    (0..50_u32).flat_map(|number| [number as u8; 1_316]).collect()
+    (0..50_u8).flat_map(|number| [number; 1_316]).collect()
 }
 
 #[test]
