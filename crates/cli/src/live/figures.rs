@@ -157,6 +157,7 @@ mod tests {
             log: Arc::new(EndLog::new("here", true)),
             bytes_before: 0,
             links: crate::live::Links::default(),
+            playout: crate::live::PlayoutCheck::default(),
         };
         let mut sum = Sum::default();
         assert_eq!(sum.describe(Duration::ZERO, Way::Out), None);

@@ -5,6 +5,7 @@ mod figures;
 mod fit;
 pub(crate) mod line;
 mod links;
+mod playout;
 mod totals;
 
 use std::fmt::Write;
@@ -20,6 +21,7 @@ use absent::{Absence, Absences};
 use figures::{Figures, Sum, filtered_by, lost_by};
 pub(crate) use fit::LineText;
 use links::Links;
+use playout::PlayoutCheck;
 use totals::Totals;
 
 /// The direction of a stream at a connection, which selects the statistics to show.
@@ -48,6 +50,7 @@ struct Watched {
     log: Arc<EndLog>,
     bytes_before: u64,
     links: Links,
+    playout: PlayoutCheck,
 }
 
 /// Stops watching a connection when it is dropped, and logs its summary.
@@ -85,6 +88,7 @@ impl Live {
             log: Arc::clone(&connection.log),
             bytes_before: 0,
             links: Links::default(),
+            playout: PlayoutCheck::default(),
         });
         Watch { live: self.clone(), id: connection.id, since: Instant::now() }
     }
@@ -133,6 +137,7 @@ impl Live {
     fn describe_connections(&self, time: Duration) -> Option<LineText> {
         let (mut incoming, mut outgoing) = (Sum::default(), Sum::default());
         for watched in self.lock().iter_mut() {
+            watched.warn_of_playout();
             match watched.way {
                 Way::In => incoming.add(watched, time),
                 Way::Out => outgoing.add(watched, time),
@@ -167,6 +172,13 @@ impl Drop for Watch {
 }
 
 impl Watched {
+    fn warn_of_playout(&mut self) {
+        let Some(SrtEnd::Socket(socket)) = &self.socket else { return };
+        if let Some(warning) = self.playout.warning(&socket.info(), &socket.statistics()) {
+            tracing::warn!("{}: {warning}", self.name);
+        }
+    }
+
     /// The messages that the connection carried, its losses and its overhead.
     fn summary(&self, time: Duration) -> String {
         let (messages, bytes) = (self.traffic.messages(), self.traffic.bytes());
