@@ -139,7 +139,9 @@ impl NakPolicy for PerPacketNakTimers {
         let Some(deadline) = nak.last_chance else {
             // Enough copies remain for NAKs that are a last chance.
             if view.spare_copies >= f64::from(2 * MANY) {
-                return (n <= MANY).then(|| view.rtt.smoothed * n / MANY);
+                // The timeout allows for the first copy.
+                let latest = if n == 1 { copy_spacing } else { Duration::MAX };
+                return (n <= MANY).then(|| (view.rtt.smoothed * n / MANY).min(latest));
             }
             return [copy_spacing, view.rtt.smoothed / 2].get(n as usize - 1).copied();
         };
