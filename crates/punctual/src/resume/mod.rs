@@ -9,6 +9,7 @@
 //! use punctual::resume::ResumableSender;
 //! use punctual::{Config, Reconnect};
 //!
+//! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let remote = "192.0.2.1:4200".parse()?;
 //! let config = Config::file().with_framing(true).with_resume(true);
