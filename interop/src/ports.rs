@@ -13,8 +13,10 @@ pub fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     for _ in 0..SPAN {
         let step = NEXT.fetch_add(1, Ordering::Relaxed);
-        // Test programs that run at the same time start at different places.
-        let start = u16::try_from(std::process::id() % u32::from(SPAN)).expect("below SPAN");
+        // Test programs that run at the same time start at places that are far apart, although
+        // their process identifiers are neighbours.
+        let place = u64::from(std::process::id()) * 61 % u64::from(SPAN);
+        let start = u16::try_from(place).expect("below SPAN");
         let port = FIRST + (start.wrapping_add(step)) % SPAN;
         if UdpSocket::bind(("0.0.0.0", port)).is_ok() && UdpSocket::bind(("::", port)).is_ok() {
             return port;
