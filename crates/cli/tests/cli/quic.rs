@@ -86,7 +86,7 @@ fn messages_without_srt_arrive_in_each_way_that_quic_can_carry_them() {
 
 #[test]
 fn a_file_on_one_quic_stream_arrives_whole_and_nobody_there_is_told() {
-    let folder = Folder::new("quic-stream");
+    let folder = Folder::new("quic-file");
     let (source, copy) = (folder.file("source.bin"), folder.file("copy.bin"));
     let bytes: Vec<u8> = (0..250_000_u64).flat_map(|n| (n * n * n).to_le_bytes()).collect();
     std::fs::write(&source, &bytes).unwrap();
@@ -98,8 +98,9 @@ fn a_file_on_one_quic_stream_arrives_whole_and_nobody_there_is_told() {
     let uri = format!("quic://127.0.0.1:{port}?carry=stream&certhash={hash}");
     let sent = run(&["route", &source, &uri], b"");
     assert_eq!(sent.code, Some(0), "{}", sent.stderr);
-    receiver.end();
-    assert!(std::fs::read(&copy).unwrap() == bytes);
+    let received = receiver.end();
+    assert_eq!(received.code, Some(0), "{}", received.stderr);
+    assert!(std::fs::read(&copy).expect("a copy") == bytes, "{}", received.stderr);
     let nobody = run(&["generate", &uri, "--num", "1"], b"");
     assert_eq!(nobody.code, Some(4), "{}", nobody.stderr);
     assert!(nobody.stderr.contains("is somebody listening there?"), "{}", nobody.stderr);

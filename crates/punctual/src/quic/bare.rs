@@ -195,6 +195,23 @@ impl QuicConnection {
         };
         let _ = tokio::time::timeout(LINGER, flushed).await;
         self.inner.handle.act(|state, now| state.endpoint.close(now, id, 0, "the end"));
+        // The program may end right after this, so the peer must have been told by then.
+        let _ = tokio::time::timeout(LINGER, self.wait_until_left()).await;
+    }
+
+    /// Waits until the socket has taken the last packets of the connection, which was closed.
+    async fn wait_until_left(&self) {
+        let Inner { handle, id } = &*self.inner;
+        let Some(signal) = handle.act(|state, _| state.signal(*id)) else { return };
+        loop {
+            let changed = signal.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if handle.act(|state, _| state.stopped || state.has_left(*id)) {
+                return;
+            }
+            changed.await;
+        }
     }
 
     /// The protocol that both ends speak.

@@ -44,6 +44,8 @@ pub(super) fn start(udp: Arc<UdpSocket>, transport: TransportConfig) -> Result<H
         shared,
         buffers: ReceiveBuffers::default(),
         outbox: Outbox::default(),
+        outbox_has_all: false,
+        closed: Vec::new(),
         statistics: PortStatistics::default(),
     };
     tokio::spawn(driver.run(Timer::new()?));
@@ -95,6 +97,8 @@ struct Connection {
     /// Messages that had arrived when the connection ended.
     rest: VecDeque<Bytes>,
     closed: Option<CloseReason>,
+    /// Whether the socket has taken the last packets of the closed connection.
+    has_left: bool,
     /// Its state and statistics when it ended.
     last_info: Option<ConnectionInfo>,
 }
@@ -179,6 +183,21 @@ impl State {
         }
     }
 
+    /// Whether the socket has taken the last packets of a connection that was closed.
+    pub(super) fn has_left(&self, id: ConnectionId) -> bool {
+        self.connections.get(&id).is_none_or(|connection| connection.has_left)
+    }
+
+    /// The socket has taken everything that was to be sent when these connections were closed.
+    fn note_left(&mut self, closed: &mut Vec<ConnectionId>) {
+        for id in closed.drain(..) {
+            if let Some(connection) = self.connections.get_mut(&id) {
+                connection.has_left = true;
+                connection.signal.notify_waiters();
+            }
+        }
+    }
+
     /// The state and the statistics of a connection, after its end those at its end.
     pub(super) fn info(&self, id: ConnectionId) -> Option<ConnectionInfo> {
         let kept = || self.connections.get(&id)?.last_info.clone();
@@ -210,7 +229,8 @@ impl State {
         next(&mut self.endpoint, id).or_else(|| self.connections.get_mut(&id)?.rest.pop_front())
     }
 
-    fn handle_event(&mut self, event: Event, accepted: &Notify) {
+    /// Returns the connection if it was closed.
+    fn handle_event(&mut self, event: Event, accepted: &Notify) -> Option<ConnectionId> {
         let id = match &event {
             Event::Established(id, _)
             | Event::Readable(id)
@@ -242,7 +262,9 @@ impl State {
                 connection.rest.extend(std::iter::from_fn(|| next(endpoint, id)));
             }
             connection.signal.notify_waiters();
+            return connection.closed.is_some().then_some(id);
         }
+        None
     }
 }
 
@@ -259,6 +281,10 @@ struct Driver {
     buffers: ReceiveBuffers,
     /// Datagrams that the socket has not taken yet.
     outbox: Outbox,
+    /// Whether the endpoint had no more to send when the outbox was filled last.
+    outbox_has_all: bool,
+    /// Closed connections whose last packets the socket may not have taken yet.
+    closed: Vec<ConnectionId>,
     statistics: PortStatistics,
 }
 
@@ -274,6 +300,7 @@ impl Driver {
                 room = self.shared.udp.room().ok();
             }
             if !is_blocked {
+                self.note_left();
                 room = None;
                 if wake_up == WakeUp::Now {
                     tokio::task::yield_now().await;
@@ -318,17 +345,19 @@ impl Driver {
             state.endpoint.handle_timeout(now);
         }
         let outbox = &mut self.outbox;
+        self.outbox_has_all = false;
         while outbox.is_empty() || !outbox.is_full() {
             let segments = udp.max_segments();
             let Some(transmit) = state.endpoint.poll_transmit(now, segments, &mut outbox.bytes)
             else {
+                self.outbox_has_all = true;
                 break;
             };
             let punctual_quic::Transmit { remote, size, segment_size, .. } = transmit;
             outbox.push(Batch { remote, size, segment_size });
         }
         while let Some(event) = state.endpoint.poll_event() {
-            state.handle_event(event, accepted);
+            self.closed.extend(state.handle_event(event, accepted));
         }
         state.signal_room();
         state.endpoint.poll_timeout()
@@ -358,6 +387,15 @@ impl Driver {
             statistics: &mut self.statistics,
         };
         self.outbox.flush(|remote, datagrams, size| sender.send(remote, datagrams, size))
+    }
+
+    /// Tells those who wait for it that the outbox, now empty, had the last packets of their
+    /// connections.
+    fn note_left(&mut self) {
+        if self.outbox_has_all && !self.closed.is_empty() {
+            let mut state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.note_left(&mut self.closed);
+        }
     }
 
     /// Whether nobody uses the port any more, and all connections have ended.

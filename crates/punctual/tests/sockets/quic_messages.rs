@@ -139,6 +139,31 @@ async fn datagrams_arrive_and_long_ones_are_refused() {
 }
 
 #[tokio::test]
+async fn a_program_may_end_right_after_close_and_its_peer_is_told() {
+    for protocol in [Protocol::Stream, Protocol::Datagrams] {
+        let (identity, trust) = identity();
+        let listener = listener(identity).await;
+        let address = listener.local_addr();
+        let program = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.unwrap().block_on(async {
+                let client = Some(ClientTls::new(trust, &[protocol]));
+                let config = QuicConfig { client, ..QuicConfig::default() };
+                let caller = QuicConnection::connect(port(config), address).await.unwrap();
+                caller.send(message(1)).await.unwrap();
+                caller.close().await;
+            });
+        });
+        let accepted = listener.accept().await.unwrap();
+        assert_eq!(accepted.recv().await.unwrap(), message(1));
+        let ended = accepted.recv().await.unwrap_err();
+        let reason = QuicCloseReason::Peer { code: 0, reason: "the end".to_owned() };
+        assert!(matches!(&ended, Error::QuicClosed(it) if *it == reason), "{ended}");
+        program.join().unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_connection_that_is_dropped_ends_at_the_other_end() {
     let [caller, accepted] = pair(Protocol::Datagrams).await;
     drop(caller);
