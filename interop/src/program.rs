@@ -120,9 +120,11 @@ impl<'a> End<'a> {
     }
 }
 
-/// A program that streams: ours or a peer. All of them use a latency of 450 ms: until it has measured
-/// the round-trip time, libsrt repeats a NAK after 300 ms only, so with less it drops a packet in
-/// the first tenths of a second of one session in fifteen over a link that loses 2 %.
+/// A program that streams: ours or a peer.
+///
+/// All of them use a latency of 450 ms. Until libsrt has measured the round-trip time, it repeats a
+/// NAK only after 300 ms, so that at 250 ms one session in fifteen loses a packet in its first
+/// tenths of a second over a link that loses 2 %.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Program {
     /// FFmpeg.

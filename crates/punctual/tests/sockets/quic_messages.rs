@@ -144,7 +144,7 @@ async fn a_program_may_end_right_after_close_and_its_peer_is_told() {
         let (identity, trust) = identity();
         let listener = listener(identity).await;
         let address = listener.local_addr();
-        let program = std::thread::spawn(move || {
+        let program = tokio::task::spawn_blocking(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.unwrap().block_on(async {
                 let client = Some(ClientTls::new(trust, &[protocol]));
@@ -159,7 +159,7 @@ async fn a_program_may_end_right_after_close_and_its_peer_is_told() {
         let ended = accepted.recv().await.unwrap_err();
         let reason = QuicCloseReason::Peer { code: 0, reason: "the end".to_owned() };
         assert!(matches!(&ended, Error::QuicClosed(it) if *it == reason), "{ended}");
-        program.join().unwrap();
+        program.await.unwrap();
     }
 }
 
