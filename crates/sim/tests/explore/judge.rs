@@ -5,7 +5,7 @@ use std::time::Duration;
 use punctual_metrics::Report;
 use punctual_netem::LinkStatistics;
 use punctual_proto::Statistics;
-use punctual_sim::{StreamOutcome, StreamSample};
+use punctual_sim::{LinkOutcome, StreamOutcome, StreamSample};
 
 use crate::extras::Keys;
 use crate::lossless::{self, SafeSince};
@@ -56,7 +56,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Whether every stream is established at both ends, or never will be.
+    /// Whether every stream is established at both ends, on each link of a group, or never will be.
     pub fn have_connected(&self, explored: &Explored) -> bool {
         let mut streams = explored.streams.iter().zip(&self.plan.streams);
         streams.all(|(&id, stream)| {
@@ -64,7 +64,10 @@ impl<'a> Judge<'a> {
             match stream.keys {
                 Keys::Refused => outcome.closed.is_some(),
                 Keys::Unreadable => outcome.receiver.packets_undecrypted > 0,
-                Keys::None | Keys::Same => outcome.messages_received > 0 || stream.srt.is_none(),
+                Keys::None | Keys::Same => {
+                    stream.srt.is_none()
+                        || outcome.messages_received > 0 && outcome.links.iter().all(is_established)
+                }
             }
         })
     }
@@ -158,6 +161,11 @@ impl<'a> Judge<'a> {
             assert!(late < self.lateness(), "{late:?} late on a healthy link: {stream:?}");
         }
     }
+}
+
+/// Whether a link is established at both ends: before that there is no round-trip time.
+fn is_established(link: &LinkOutcome) -> bool {
+    [&link.sender, &link.receiver].iter().all(|end| !end.rtt.is_zero())
 }
 
 /// Whether messages are due at a time that a healthy link keeps.
