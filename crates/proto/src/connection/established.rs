@@ -801,7 +801,12 @@ impl Established {
         }
         if self.timers.fired(Timer::KeepAlive, now) {
             let (is_due, next) = self.lifetime.keep_alive(now);
-            self.pending.keep_alive = is_due;
+            // A keepalive is too short for the peer to challenge its address at once.
+            if self.path_updates.is_some() {
+                self.pending.path_probe |= is_due;
+            } else {
+                self.pending.keep_alive = is_due;
+            }
             self.timers.set(Timer::KeepAlive, next);
         }
         if self.timers.fired(Timer::Quiet, now) {

@@ -34,7 +34,8 @@ use crate::path::PathId;
 /// Commands of extension packets between two ends that know path updates. libsrt's are below 16.
 pub(crate) const CHALLENGE: u16 = 0x5001;
 pub(crate) const ANSWER: u16 = 0x5002;
-/// An empty packet, which shows the peer by which path it reaches this end.
+/// An empty packet, which shows the peer by which path it reaches this end. An idle connection has
+/// it in place of keepalives: it is long enough to be answered by a challenge.
 pub(crate) const PROBE: u16 = 0x5003;
 
 /// The body of any of them: a nonce, and a tag that its maker knows the key.
@@ -48,8 +49,8 @@ const CANDIDATES: usize = 4;
 const GRACE: Duration = Duration::from_secs(1);
 /// The time without a packet in a stream after which a receiver sends a probe.
 pub(crate) const QUIET: Duration = Duration::from_millis(50);
-/// The longest pause between probes. Each pause is twice as long as the one before it; keepalives
-/// follow the last probe.
+/// The longest pause between probes after a stream. Each pause is twice as long as the one before
+/// it.
 const LAST_PAUSE: Duration = Duration::from_millis(800);
 
 /// The peer's addresses besides the validated one.

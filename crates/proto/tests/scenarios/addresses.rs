@@ -137,6 +137,18 @@ fn an_idle_connection_survives_a_change_of_address() {
     pair.assert_complete(Side::Listener);
 }
 
+/// A challenge is never longer than the packets that cause it, and a keepalive is shorter. So an
+/// idle end sends a probe in its place.
+#[test]
+fn an_idle_connection_is_followed_with_its_next_packet() {
+    let mut pair = Pair::symmetric(1, link());
+    pair.connect(latency(120), latency(120));
+    pair.run_for(MS(3_500));
+    pair.caller.address = rebound(1);
+    pair.run_for(SECS(1));
+    assert_eq!(pair.info(Side::Listener).path, rebound(1));
+}
+
 #[test]
 fn the_address_is_fixed_unless_both_ends_offer_path_updates() {
     for (ours, theirs) in [(true, false), (false, true)] {

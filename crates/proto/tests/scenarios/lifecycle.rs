@@ -23,8 +23,15 @@ fn lingering(linger: Duration) -> Config {
 }
 
 #[test]
-fn an_idle_connection_sends_one_keepalive_per_second_and_nothing_else() {
-    let mut pair = connected(&latency(120));
+fn an_idle_connection_sends_one_packet_per_second() {
+    // An end that follows its peer to new addresses sends a probe in place of a keepalive.
+    for (follows, kind) in [(true, Kind::Other), (false, Kind::KeepAlive)] {
+        sends_one_per_second(&latency(120).with_path_update(follows), kind);
+    }
+}
+
+fn sends_one_per_second(config: &Config, kind: Kind) {
+    let mut pair = connected(config);
     pair.stream(Side::Caller, 100, MS(2));
     pair.run_for(SECS(2));
     let record = pair.record();
@@ -32,7 +39,7 @@ fn an_idle_connection_sends_one_keepalive_per_second_and_nothing_else() {
     pair.run_for(SECS(3_600));
     for side in [Side::Caller, Side::Listener] {
         let all = record.from(side);
-        let keepalives = record.of_kind(side, Kind::KeepAlive);
+        let keepalives = record.of_kind(side, kind);
         assert_eq!(all.len(), keepalives.len());
         assert_eq!(keepalives.len(), 3_600);
         assert!(keepalives.windows(2).all(|pair| pair[1].0 - pair[0].0 == SECS(1)));
@@ -45,7 +52,7 @@ fn an_idle_connection_sends_one_keepalive_per_second_and_nothing_else() {
 
 #[test]
 fn a_busy_connection_sends_no_keepalives() {
-    let mut pair = connected(&latency(120));
+    let mut pair = connected(&latency(120).with_path_update(false));
     let record = pair.record();
     pair.stream(Side::Caller, 200, MS(50));
     for side in [Side::Caller, Side::Listener] {
