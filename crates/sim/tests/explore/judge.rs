@@ -73,7 +73,7 @@ impl<'a> Judge<'a> {
     }
 
     /// The first stream that is not where it should be: with something that waits at the sender
-    /// for longer than an acknowledgement takes, or delivered late.
+    /// for longer than an acknowledgement takes, a full send buffer, or a late delivery.
     pub fn lagging(&self, explored: &Explored) -> Option<StreamOutcome> {
         let outcomes = explored.streams.iter().map(|&id| explored.world.outcome(id));
         let is_live = |it: &Stream| it.srt.is_some() && it.keys != Keys::Refused;
@@ -85,6 +85,7 @@ impl<'a> Judge<'a> {
             }
             (stream.bonding.is_some() && lossless::group_lags(outcome))
                 || outcome.sender.send_buffer_span >= outcome.sender.rtt + MS(40)
+                || refuses(&outcome.series)
                 || is_timed(stream) && late >= self.lateness()
         });
         lagging.map(|(outcome, _)| outcome)
@@ -161,6 +162,13 @@ impl<'a> Judge<'a> {
             assert!(late < self.lateness(), "{late:?} late on a healthy link: {stream:?}");
         }
     }
+}
+
+/// Whether the sender has just refused messages. If the acknowledgements have stalled for seconds,
+/// its estimate of the round trip is long, and so is its retransmission timeout.
+fn refuses(series: &[StreamSample]) -> bool {
+    let [.., before, last] = series else { return false };
+    before.messages_refused != last.messages_refused
 }
 
 /// Whether a link is established at both ends: before that there is no round-trip time.
