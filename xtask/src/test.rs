@@ -1,5 +1,6 @@
 //! `cargo xtask test`: every test there is, and one line of totals at the end.
 
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::process::Command;
 use std::{env, fmt};
@@ -43,6 +44,11 @@ fn pass_alone(failed: &[String], require_peers: bool) -> Result<bool, String> {
 
 fn prepare(tests: &mut Command, require_peers: bool) -> Outcome {
     tests.env("PUNCTUAL_BIN", program()?);
+    // Half of them wait for programs and timers most of the time.
+    if env::var_os("RUST_TEST_THREADS").is_none() {
+        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+        tests.env("RUST_TEST_THREADS", (2 * processors).to_string());
+    }
     if require_peers {
         tests.env("PUNCTUAL_REQUIRE_PEERS", "1");
     }
