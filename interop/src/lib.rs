@@ -21,6 +21,7 @@ mod program;
 mod stalls;
 mod tap;
 mod tool;
+mod turns;
 
 pub use clip::{Clip, Feed};
 pub use folder::Folder;
@@ -35,3 +36,4 @@ pub use rustix::process::Signal;
 pub use stalls::{retry_if_stalled, retry_if_stalled_async};
 pub use tap::Tap;
 pub use tool::{Tool, have_all, skip};
+pub use turns::{Turn, Turns};
