@@ -285,8 +285,8 @@ fn size_of(path: &Path) -> usize {
     fs::metadata(path).map_or(0, |file| usize::try_from(file.len()).unwrap_or(usize::MAX))
 }
 
-/// Programs in their debug builds, and a QUIC bridge in Python, keep half a processor busy: with
-/// more than two streams at a time, packets are late.
+/// With four streams at a time on two processors, packets are late: the programs are debug builds,
+/// and the QUIC bridge is written in Python.
 static TURNS: Turns = Turns::new(2);
 
 /// The time by which a busy machine may take longer than the clip lasts.

@@ -44,7 +44,7 @@ fn pass_alone(failed: &[String], require_peers: bool) -> Result<bool, String> {
 
 fn prepare(tests: &mut Command, require_peers: bool) -> Outcome {
     tests.env("PUNCTUAL_BIN", program()?);
-    // Half of them wait for programs and timers most of the time.
+    // Many of them wait for programs and timers most of the time.
     if env::var_os("RUST_TEST_THREADS").is_none() {
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
         tests.env("RUST_TEST_THREADS", (2 * processors).to_string());
