@@ -10,14 +10,20 @@ pub enum Tool {
     Aioquic,
     /// The C compiler and libsrt's headers.
     CompilerAndLibsrt,
+    /// The C++ compiler.
+    CppCompiler,
     /// FFmpeg.
     Ffmpeg,
     /// GStreamer's command line with the SRT elements.
     GStreamer,
     /// The command line of the kernel's network devices.
     Ip,
+    /// The names in object files.
+    Nm,
     /// Echo requests.
     Ping,
+    /// Python without any package.
+    Python,
     /// Privileges of a command.
     Setpriv,
     /// Runs a command in a new session.
@@ -37,10 +43,13 @@ impl Tool {
             Self::CompilerAndLibsrt => {
                 succeeds("cc", &["--version"]) && succeeds("pkg-config", &["--exists", "srt"])
             }
+            Self::CppCompiler => succeeds("c++", &["--version"]),
             Self::Ffmpeg => succeeds("ffmpeg", &["-version"]),
             Self::GStreamer => succeeds("gst-inspect-1.0", &["srtsink"]),
             Self::Ip => succeeds("ip", &["-Version"]),
+            Self::Nm => succeeds("nm", &["--version"]),
             Self::Ping => succeeds("ping", &["-V"]),
+            Self::Python => succeeds("python3", &["--version"]),
             Self::Setpriv => succeeds("setpriv", &["--version"]),
             Self::Setsid => succeeds("setsid", &["--version"]),
             Self::Sleep => succeeds("sleep", &["0"]),
@@ -58,10 +67,13 @@ impl Tool {
                     .to_owned();
             }
             Self::CompilerAndLibsrt => "gcc libc6-dev pkg-config libsrt-gnutls-dev",
+            Self::CppCompiler => "g++",
             Self::Ffmpeg => "ffmpeg",
             Self::GStreamer => "gstreamer1.0-tools gstreamer1.0-plugins-bad",
             Self::Ip => "iproute2",
+            Self::Nm => "binutils",
             Self::Ping => "iputils-ping",
+            Self::Python => "python3",
             Self::Setpriv | Self::Setsid => "util-linux",
             Self::Sleep => "coreutils",
             Self::SrtLiveTransmit => "srt-tools",
