@@ -1,9 +1,10 @@
 //! Every chore of this repository as one program:
-//! `cargo xtask test | check | bench | fuzz | swarm`.
+//! `cargo xtask test | check | bench | capi | fuzz | swarm`.
 
 #![forbid(unsafe_code)]
 
 mod bare;
+mod capi;
 mod check;
 mod shell;
 mod test;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         Ok(Chore::TestWithoutPeers) => bare::run(),
         Ok(Chore::Check) => check::run_all(),
         Ok(Chore::Bench { quick }) => tools::bench(quick),
+        Ok(Chore::Capi { dev, prefix }) => capi::build(dev, prefix.as_deref()),
         Ok(Chore::Fuzz { minutes, target }) => tools::fuzz(minutes, target.as_deref()),
         Ok(Chore::Swarm(extent)) => tools::swarm(extent),
         Err(problem) => Err(format!("{problem}\n\n{USAGE}")),
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
 #[derive(Debug, Eq, PartialEq)]
 enum Chore {
     Bench { quick: bool },
+    Capi { dev: bool, prefix: Option<String> },
     Check,
     Fuzz { minutes: u64, target: Option<String> },
     Help,
@@ -64,6 +67,7 @@ fn parse(arguments: &[String]) -> Result<Chore, String> {
         ["check"] => Ok(Chore::Check),
         ["bench"] => Ok(Chore::Bench { quick: false }),
         ["bench", "--quick"] => Ok(Chore::Bench { quick: true }),
+        ["capi", ref words @ ..] => parse_capi(words),
         ["fuzz"] => Ok(Chore::Fuzz { minutes: FUZZ_MINUTES, target: None }),
         ["fuzz", "--minutes", amount] => {
             let minutes = parse_amount(amount, "--minutes")?;
@@ -89,6 +93,21 @@ fn parse(arguments: &[String]) -> Result<Chore, String> {
             Err(format!("{chore} does not take {option:?}"))
         }
         _ => Err(format!("there is no chore {:?}", words.join(" "))),
+    }
+}
+
+fn parse_capi(words: &[&str]) -> Result<Chore, String> {
+    let (dev, rest) = match words {
+        ["--dev", rest @ ..] => (true, rest),
+        rest => (false, rest),
+    };
+    match *rest {
+        [] => Ok(Chore::Capi { dev, prefix: None }),
+        [prefix] if !prefix.starts_with('-') => {
+            Ok(Chore::Capi { dev, prefix: Some(prefix.to_owned()) })
+        }
+        [option, ..] if option.starts_with('-') => Err(format!("capi does not take {option:?}")),
+        [..] => Err("capi takes one folder".to_owned()),
     }
 }
 
@@ -125,6 +144,9 @@ Every chore of this repository.
     cargo xtask check                   formatting, clippy, rustdoc, the wasm build of the core,
                                         licences and bans of dependencies
     cargo xtask bench [--quick]         the measurements against libsrt, into docs/benchmarks.md
+    cargo xtask capi [--dev] [PREFIX]   the C library with libsrt's names, its headers and pkg-config
+                                        files, into a folder (target/capi); --dev without
+                                        optimisation
     cargo xtask fuzz [--minutes N] [TARGET]  each fuzz target, or this one, for some minutes (1)
     cargo xtask swarm [SECONDS]         random simulated worlds on all cores, for some time (60);
                                         --seeds N for this number, --seed N for one that failed
@@ -145,6 +167,11 @@ mod tests {
         assert_eq!(parsed("test --require-peers"), Ok(Chore::Test { require_peers: true }));
         assert_eq!(parsed("test --without-peers"), Ok(Chore::TestWithoutPeers));
         assert_eq!(parsed("bench --quick"), Ok(Chore::Bench { quick: true }));
+        let capi =
+            |dev, prefix: Option<&str>| Ok(Chore::Capi { dev, prefix: prefix.map(str::to_owned) });
+        assert_eq!(parsed("capi"), capi(false, None));
+        assert_eq!(parsed("capi /opt/srt"), capi(false, Some("/opt/srt")));
+        assert_eq!(parsed("capi --dev here"), capi(true, Some("here")));
         let fuzz = |minutes, target: Option<&str>| {
             Ok(Chore::Fuzz { minutes, target: target.map(str::to_owned) })
         };
@@ -162,6 +189,8 @@ mod tests {
     fn what_is_not_understood_is_named() {
         assert_eq!(parsed("tset").unwrap_err(), "there is no chore \"tset\"");
         assert_eq!(parsed("check --quick").unwrap_err(), "check does not take \"--quick\"");
+        assert_eq!(parsed("capi --debug").unwrap_err(), "capi does not take \"--debug\"");
+        assert_eq!(parsed("capi a b").unwrap_err(), "capi takes one folder");
         assert!(parsed("fuzz --minutes 0").unwrap_err().contains("at least 1"));
         assert!(parsed("fuzz --hours 1").unwrap_err().contains("does not take"));
         assert!(parsed("swarm --seeds 0").unwrap_err().contains("at least 1"));

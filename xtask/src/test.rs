@@ -58,9 +58,14 @@ fn prepare(tests: &mut Command, require_peers: bool) -> Outcome {
 /// The punctual program, which cargo builds for its own tests. The interop tests take this one
 /// instead of building another, whose dependencies would have fewer features and be built again.
 pub(crate) fn program() -> Result<PathBuf, String> {
+    Ok(target_folder()?.join("debug").join("punctual"))
+}
+
+/// The target folder that contains this program.
+pub(crate) fn target_folder() -> Result<PathBuf, String> {
     let own = env::current_exe().map_err(|error| format!("who am I? {error}"))?;
     let target = own.ancestors().nth(2).ok_or("xtask does not run from a target folder")?;
-    Ok(target.join("debug").join("punctual"))
+    Ok(target.to_owned())
 }
 
 /// The results of the test programs.
