@@ -18,7 +18,7 @@ pub(crate) fn build(dev: bool, prefix: Option<&str>) -> Outcome {
         return Err("the C library is laid out on Linux only".to_owned());
     }
     let target = target_folder()?;
-    let prefix = prefix.map_or_else(|| target.join("capi"), PathBuf::from);
+    let prefix = prefix.map_or_else(|| root().join("target/capi"), PathBuf::from);
     let archive = compile(dev, &target)?;
     let lib = prefix.join("lib");
     make_folder(&lib.join("pkgconfig"))?;
