@@ -62,7 +62,8 @@ fn make_path() -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// The tests of `interop`, of the program and of the emulator, and those which count instructions.
+/// The tests of `interop`, of the program, of the emulator and of the C library's headers and
+/// examples, and those which count instructions.
 fn integration_tests() -> Result<Vec<String>, String> {
     let folder = root().join("interop").join("tests");
     let entries =
@@ -71,7 +72,7 @@ fn integration_tests() -> Result<Vec<String>, String> {
         .flatten()
         .filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".rs")?.to_owned()))
         .collect();
-    names.extend(["cli", "costs", "tun"].map(str::to_owned));
+    names.extend(["cli", "costs", "examples", "headers", "tun"].map(str::to_owned));
     names.sort();
     Ok(names.into_iter().map(|name| format!("--test={name}")).collect())
 }
