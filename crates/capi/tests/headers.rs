@@ -15,14 +15,14 @@ use interop::{Folder, Tool, have_all};
 #[test]
 fn numbers_sizes_and_offsets_are_those_of_libsrt() {
     if have_all(&[Tool::CompilerAndLibsrt]) {
-        compare("layout.c", &["-x", "c", "-std=c99"], 400);
+        compare("layout.c", &["cc", "-std=c99"], 400);
     }
 }
 
 #[test]
 fn prototypes_are_those_of_libsrt() {
     if have_all(&[Tool::CppCompiler, Tool::CompilerAndLibsrt]) {
-        compare("prototypes.cpp", &["-x", "c++", "-std=c++11"], 78);
+        compare("prototypes.cpp", &["c++", "-std=c++11"], 78);
     }
 }
 
@@ -79,18 +79,19 @@ fn the_library_exports_only_the_c_interface() {
     assert!(others.is_empty(), "exported: {others:?}");
 }
 
-/// Compiles this source with our headers and with libsrt's, runs both programs, and compares their
-/// output, which has at least `least` lines.
+/// Compiles this source by this command, with our headers and with libsrt's, runs both programs,
+/// and compares their output, which has at least `least` lines.
 #[track_caller]
-fn compare(name: &str, flags: &[&str], least: usize) {
+fn compare(name: &str, compiler: &[&str], least: usize) {
     let folder = Folder::of(&format!("capi-{name}"));
     let program = |which: &str, headers: &[&Path]| {
         let program = folder.file(which);
-        let mut compiler = Command::new("c++");
+        let mut command = Command::new(compiler[0]);
+        command.args(&compiler[1..]);
         for folder in headers {
-            compiler.arg("-I").arg(folder);
+            command.arg("-I").arg(folder);
         }
-        output(compiler.args(flags).arg(source(name)).arg("-o").arg(&program));
+        output(command.arg(source(name)).arg("-o").arg(&program));
         output(&mut Command::new(program))
     };
     let ours = program("ours", &[&include()]);
