@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::group::{self, Group};
 use crate::listener::IncomingCall;
 use crate::shared::Shared;
+use crate::signals::{Watcher, WatcherSlot};
 
 /// Waiting callers of all shards of a listener, in the order of their arrival. The queue is bounded
 /// by the sum of the shards' backlogs: the protocol rejects further callers.
@@ -19,6 +20,8 @@ use crate::shared::Shared;
 pub(crate) struct AcceptQueue {
     calls: Mutex<VecDeque<IncomingCall>>,
     arrived: Notify,
+    /// Hears of each caller.
+    watcher: WatcherSlot,
     /// Accepted groups, which further links join without an answer of the application.
     groups: Mutex<Vec<Weak<group::Inner>>>,
     /// Held while a link is accepted, so that two links of a new group do not create two groups.
@@ -139,8 +142,21 @@ impl AcceptQueue {
         std::mem::take(&mut self.lock())
     }
 
+    /// Takes the next caller, if there is one.
+    pub(crate) fn try_pop(&self) -> Option<IncomingCall> {
+        self.lock().pop_front()
+    }
+
+    /// Tells `watcher` of each caller from now on.
+    pub(crate) fn watch(&self, watcher: Weak<dyn Watcher>) {
+        self.watcher.set(watcher);
+    }
+
     pub(crate) fn signal(&self) {
         self.arrived.notify_waiters();
+        if let Some(watcher) = self.watcher.get() {
+            watcher.readable();
+        }
     }
 
     fn groups(&self) -> MutexGuard<'_, Vec<Weak<group::Inner>>> {

@@ -99,6 +99,7 @@ pub mod resume;
 mod schedule;
 mod shared;
 mod shares;
+mod signals;
 mod socket;
 mod sources;
 mod statistics;
@@ -131,7 +132,9 @@ pub use punctual_proto::{
 };
 pub use punctual_units::{Bitrate, Instant};
 pub use reconnect::Reconnect;
-pub use socket::Socket;
+pub use shared::Phase;
+pub use signals::Watcher;
+pub use socket::{Socket, Submitted};
 pub use statistics::PortStatistics;
 pub use stream::{MessageSink, MessageStream};
 pub use unconnected::UnconnectedSocket;

@@ -1,7 +1,7 @@
 //! Listening and answering callers.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::thread;
 
 use punctual_io::UdpSocket;
@@ -17,7 +17,8 @@ use crate::gate::{Gate, ValueGate};
 use crate::group::Group;
 use crate::key_task::{DERIVATIONS, derive_here};
 use crate::port::{Port, seed, start};
-use crate::shared::{GroupSignals, Handle, Phase, Shared};
+use crate::shared::{Handle, Phase, Shared};
+use crate::signals::{GroupSignals, Watcher};
 use crate::socket::Socket;
 use crate::udp;
 
@@ -162,6 +163,18 @@ impl Listener {
     /// Whether a caller waits, so that [`incoming`](Self::incoming) returns it at once.
     pub fn has_caller(&self) -> bool {
         !self.callers.is_empty()
+    }
+
+    /// The next caller, if one waits.
+    pub fn try_incoming(&self) -> Option<IncomingCall> {
+        self.callers.try_pop()
+    }
+
+    /// Tells `watcher` of each caller from now on, by [`readable`](Watcher::readable), for programs
+    /// that do not wait in tasks. A caller just before is not reported: call
+    /// [`try_incoming`](Self::try_incoming) after this call. A listener has one watcher, the first.
+    pub fn watch(&self, watcher: Weak<dyn Watcher>) {
+        self.callers.watch(watcher);
     }
 
     /// Accepts the next caller. Errors as [`incoming`](Self::incoming); cancel safe as that is.
@@ -452,6 +465,11 @@ impl IncomingCall {
     /// Rejects the caller with this reason.
     pub fn reject(mut self, reason: RejectReason) {
         self.refuse(reason);
+    }
+
+    /// Accepts the caller as [`accept_with`](Self::accept_with) does, without a task.
+    pub fn accept_now(self, config: Config) -> Result<Socket, Error> {
+        self.answer(Some(config))
     }
 
     fn answer(mut self, config: Option<Config>) -> Result<Socket, Error> {

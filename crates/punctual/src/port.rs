@@ -14,10 +14,12 @@ use crate::config::{Carriage, PortConfig};
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::key_task::DERIVATIONS;
+use crate::listener::Listener;
 use crate::machine::Machine;
 #[cfg(feature = "quic")]
 use crate::quic::QuicMachine;
-use crate::shared::{GroupSignals, Handle, Phase, Shared};
+use crate::shared::{Handle, Phase, Shared};
+use crate::signals::GroupSignals;
 use crate::socket::Socket;
 use crate::statistics::PortStatistics;
 use crate::udp;
@@ -75,8 +77,9 @@ impl Port {
     ///
     /// Cancel safe: dropping the call takes it back.
     pub async fn connect(&self, remote: SocketAddr, config: Config) -> Result<Socket, Error> {
-        config.check()?;
-        self.dial(remote, |endpoint, now, path| endpoint.connect(now, path, config)).await
+        let socket = self.begin_connect(remote, config)?;
+        socket.connected().await?;
+        Ok(socket)
     }
 
     /// Connects by rendezvous (draft section 4.3.2) to the end at `remote`, which calls this port
@@ -110,13 +113,35 @@ impl Port {
     /// # }
     /// ```
     pub async fn rendezvous(&self, remote: SocketAddr, config: Config) -> Result<Socket, Error> {
-        config.check()?;
-        self.handle.shared().lock().machine.check_rendezvous()?;
-        self.dial(remote, |endpoint, now, path| endpoint.rendezvous(now, path, config)).await
+        let socket = self.begin_rendezvous(remote, config)?;
+        socket.connected().await?;
+        Ok(socket)
     }
 
-    /// Begins a connection and waits until it is established.
-    async fn dial(
+    /// Calls the listener at `remote` as [`connect`](Self::connect) does, and does not wait for the
+    /// answer: the socket's [`phase`](Socket::phase) tells of it. Errors as `connect`, except those
+    /// of the answer.
+    pub fn begin_connect(&self, remote: SocketAddr, config: Config) -> Result<Socket, Error> {
+        config.check()?;
+        self.begin(remote, |endpoint, now, path| endpoint.connect(now, path, config))
+    }
+
+    /// Begins a [`rendezvous`](Self::rendezvous) and does not wait for its end: the socket's
+    /// [`phase`](Socket::phase) tells of it.
+    pub fn begin_rendezvous(&self, remote: SocketAddr, config: Config) -> Result<Socket, Error> {
+        config.check()?;
+        self.handle.shared().lock().machine.check_rendezvous()?;
+        self.begin(remote, |endpoint, now, path| endpoint.rendezvous(now, path, config))
+    }
+
+    /// Listens at this port; accepted connections get these options. Errors: options that
+    /// contradict each other; a port whose carriage is QUIC and that has no identity.
+    pub fn listen(&self, connection: Config) -> Result<Listener, Error> {
+        Listener::at(self, connection)
+    }
+
+    /// Begins a connection.
+    fn begin(
         &self,
         remote: SocketAddr,
         begin: impl FnOnce(&mut Endpoint, Instant, PathId) -> Result<ConnectionId, ConnectError>,
@@ -129,9 +154,7 @@ impl Port {
             let id = begin(state.endpoint(), now, path)?;
             Ok::<_, Error>((id, state.open(id, Phase::Connecting, remote)))
         })?;
-        let socket = Socket::new(Arc::clone(shared), id, signals);
-        socket.connected().await?;
-        Ok(socket)
+        Ok(Socket::new(Arc::clone(shared), id, signals))
     }
 
     /// Begins a call for a link of a group.

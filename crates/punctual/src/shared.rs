@@ -13,13 +13,13 @@ use punctual_proto::{
     CloseReason, ConnectionId, Endpoint, Event, IncomingId, RejectReason, Shard, WakeUp,
 };
 use punctual_units::Instant;
-use tokio::sync::Notify;
 
 use crate::accept::AcceptQueue;
 use crate::listener::IncomingCall;
 use crate::machine::Machine;
 use crate::memory::{self, ConnectionPeak};
 use crate::schedule::{Action, Schedule, Work};
+use crate::signals::Signals;
 use crate::statistics::PortStatistics;
 
 /// A UDP port, shared by its driver and its sockets.
@@ -194,116 +194,16 @@ struct Connection {
     remote: SocketAddr,
 }
 
-/// The phase of a connection.
-#[derive(Clone, Debug)]
-pub(crate) enum Phase {
+/// The phase of a connection: see [`Socket::phase`](crate::Socket::phase).
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Phase {
+    /// The handshake is under way.
     Connecting,
+    /// The connection is established.
     Connected,
+    /// The connection has ended for this reason, or was never established. Messages that were
+    /// received before can still be read.
     Closed(CloseReason),
-}
-
-/// The signals that tasks wait for. A task creates its ticket (a `Notified` future) before it
-/// checks for something to do, and waits with it if it finds nothing: a signal in between completes
-/// the ticket.
-#[derive(Debug)]
-pub(crate) struct Signals {
-    readable: Notify,
-    writable: Notify,
-    phase: Notify,
-    /// Whether a `Readable` event has come since the protocol last had nothing to receive. Set and
-    /// cleared under the lock, and read without it: a receiver that has emptied the connection need
-    /// not take the lock again before it waits.
-    announced: AtomicBool,
-    /// The signals of the group, if the connection is a link of one.
-    group: OnceLock<Arc<GroupSignals>>,
-}
-
-/// The signals that the tasks of a group wait for.
-#[derive(Debug, Default)]
-pub(crate) struct GroupSignals {
-    /// A link may have something to receive, or has ended.
-    pub(crate) readable: Notify,
-    /// A link may have room again.
-    pub(crate) writable: Notify,
-    /// Something happened to a link, or to the group.
-    pub(crate) phase: Notify,
-}
-
-impl GroupSignals {
-    pub(crate) fn wake(&self) {
-        self.readable.notify_waiters();
-        self.writable.notify_waiters();
-        self.phase.notify_waiters();
-    }
-}
-
-impl Signals {
-    fn new() -> Self {
-        let [readable, writable, phase] = [(); 3].map(|()| Notify::new());
-        Self { readable, writable, phase, announced: AtomicBool::new(true), group: OnceLock::new() }
-    }
-
-    /// Signals that there is something to receive.
-    pub(crate) fn readable(&self) -> &Notify {
-        &self.readable
-    }
-
-    /// Whether there may be something to receive. If not, a ticket for `readable` that was created
-    /// before completes when there is.
-    pub(crate) fn is_announced(&self) -> bool {
-        self.announced.load(Ordering::Acquire)
-    }
-
-    /// Sets whether there may be something to receive. Called under the lock.
-    pub(crate) fn set_announced(&self, announced: bool) {
-        self.announced.store(announced, Ordering::Release);
-    }
-
-    /// Signals that there is room to send.
-    pub(crate) fn writable(&self) -> &Notify {
-        &self.writable
-    }
-
-    /// Signals that the phase has changed.
-    pub(crate) fn phase(&self) -> &Notify {
-        &self.phase
-    }
-
-    /// Signals to this group as well from now on.
-    pub(crate) fn join(&self, group: &Arc<GroupSignals>) {
-        // Called once: a connection becomes a link when it is created.
-        let _ = self.group.set(Arc::clone(group));
-    }
-
-    fn signal_readable(&self) {
-        self.readable.notify_waiters();
-        if let Some(group) = self.group.get() {
-            group.readable.notify_waiters();
-        }
-    }
-
-    fn signal_writable(&self) {
-        self.writable.notify_waiters();
-        if let Some(group) = self.group.get() {
-            group.writable.notify_waiters();
-        }
-    }
-
-    fn signal_news(&self) {
-        if let Some(group) = self.group.get() {
-            group.readable.notify_waiters();
-            group.phase.notify_waiters();
-        }
-    }
-
-    fn signal_all(&self) {
-        self.readable.notify_waiters();
-        self.writable.notify_waiters();
-        self.phase.notify_waiters();
-        if let Some(group) = self.group.get() {
-            group.wake();
-        }
-    }
 }
 
 impl State {
@@ -550,7 +450,7 @@ impl Notice {
             Self::Readable(signals) => signals.signal_readable(),
             Self::Writable(signals) => signals.signal_writable(),
             Self::News(signals) => signals.signal_news(),
-            Self::Phase(signals) => signals.phase.notify_waiters(),
+            Self::Phase(signals) => signals.signal_phase(),
             Self::Closed(signals) => signals.signal_all(),
             Self::Caller(callers, call) => callers.push(call),
             Self::CallerGone(callers, port, id) => callers.remove(&port, id),

@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
 use futures_core::future::BoxFuture;
 use punctual_proto::{
-    CloseReason, Config, ConfigError, ConnectionId, ConnectionInfo, Endpoint, Message, PeerError,
-    Readiness, SendOptions, Statistics, StreamId, StreamIdError,
+    CloseReason, Config, ConfigError, ConnectionId, ConnectionInfo, Endpoint, Message, MsgNo,
+    PeerError, Readiness, SendOptions, SeqNo, Statistics, StreamId, StreamIdError,
 };
 use punctual_units::Instant;
 use tokio::sync::Notify;
@@ -19,7 +19,8 @@ use crate::config::PortConfig;
 use crate::error::{Error, Sent, sent, written};
 use crate::outgoing::Outgoing;
 use crate::port::Port;
-use crate::shared::{Phase, Shared, Signals, State};
+use crate::shared::{Phase, Shared, State};
+use crate::signals::{Signals, Watcher};
 use crate::statistics::PortStatistics;
 use crate::stream::{MessageSink, MessageStream};
 
@@ -141,6 +142,42 @@ impl Socket {
         })
     }
 
+    /// Sends one message as [`try_send`](Self::try_send) does, with options for this message, and
+    /// returns its numbers; `None` if the send buffer is full. With `msgno`, the message and those
+    /// after it are counted from this message number. Once the buffer is full, the connection
+    /// becomes [writable](Watcher::writable) when there is room.
+    pub fn try_send_with(
+        &self,
+        payload: Bytes,
+        options: SendOptions,
+        msgno: Option<MsgNo>,
+    ) -> Result<Option<Submitted>, Error> {
+        let Connection { shared, id, .. } = &*self.connection;
+        shared.call(|state, now| {
+            let stopped = state.stopped;
+            let endpoint = state.endpoint();
+            if let Some(msgno) = msgno {
+                endpoint.set_next_msgno(*id, msgno);
+            }
+            let numbers = endpoint.next_message(*id);
+            match sent(endpoint.send(now, *id, payload, options))? {
+                Sent::Full if stopped => Err(Error::Stopped),
+                Sent::Full => Ok(None),
+                Sent::Taken => {
+                    let has_room = endpoint.await_room(*id);
+                    Ok(numbers.map(|(seq, msgno)| Submitted { seq, msgno, has_room }))
+                }
+            }
+        })
+    }
+
+    /// Whether there is room to send one packet now. If not, the connection becomes
+    /// [writable](Watcher::writable) when there is.
+    pub fn await_room(&self) -> bool {
+        let Connection { shared, id, .. } = &*self.connection;
+        shared.call(|state, _| state.endpoint().await_room(*id))
+    }
+
     /// Sends bytes from the front of `data` over a connection whose
     /// [`Transmission`](crate::Transmission) is `Stream`: waits until there is room for some, then
     /// removes and sends as many as there is room for, and returns their number. With no bytes, the
@@ -168,8 +205,8 @@ impl Socket {
     }
 
     /// Sends bytes from the front of `data` if there is room for some now, and returns their
-    /// number; `None` if there is no room.
-    pub(crate) fn try_write(&self, data: &mut Bytes) -> Result<Option<usize>, Error> {
+    /// number; `None` if there is no room. Errors as [`write`](Self::write).
+    pub fn try_write(&self, data: &mut Bytes) -> Result<Option<usize>, Error> {
         let Connection { shared, id, .. } = &*self.connection;
         shared.call(|state, now| match written(state.endpoint().write(now, *id, data))? {
             None if state.stopped => Err(Error::Stopped),
@@ -234,6 +271,59 @@ impl Socket {
         shared.call(|state, now| Ok(state.endpoint().recv(now, *id)?))
     }
 
+    /// Appends the messages that are due now to `messages`, at most `limit`. Returns whether
+    /// further ones are due; if not, the connection becomes [readable](Watcher::readable) with the
+    /// next one. Errors as [`recv`](Self::recv), if no message was taken.
+    pub fn try_recv_many(&self, messages: &mut Vec<Message>, limit: usize) -> Result<bool, Error> {
+        let Connection { shared, id, .. } = &*self.connection;
+        shared.call(|state, now| {
+            let before = messages.len();
+            loop {
+                if messages.len() - before == limit
+                    && let Some(readiness) = state.endpoint().readiness(now, *id)
+                    && readiness.readable
+                {
+                    return Ok(true);
+                }
+                match state.endpoint().recv(now, *id) {
+                    Ok(Some(message)) => messages.push(message),
+                    Ok(None) if messages.len() == before && state.stopped => {
+                        return Err(Error::Stopped);
+                    }
+                    Err(error) if messages.len() == before => return Err(error.into()),
+                    Ok(None) => return Ok(false),
+                    // The end, which the next call reports.
+                    Err(_) => return Ok(true),
+                }
+            }
+        })
+    }
+
+    /// Tells `watcher` of the changes of this connection from now on, for programs that do not wait
+    /// in tasks. A change just before is not reported: read [`phase`](Self::phase) and
+    /// [`readiness`](Self::readiness) after this call. A connection has one watcher, the first.
+    pub fn watch(&self, watcher: Weak<dyn Watcher>) {
+        self.connection.signals.watch(watcher);
+    }
+
+    /// The phase of the connection.
+    pub fn phase(&self) -> Phase {
+        let Connection { shared, id, .. } = &*self.connection;
+        let state = shared.lock();
+        match state.phase(*id) {
+            Phase::Connecting | Phase::Connected if state.stopped => {
+                Phase::Closed(CloseReason::Local)
+            }
+            phase => phase,
+        }
+    }
+
+    /// Whether the handshake was completed, even if the connection has ended since.
+    pub fn was_connected(&self) -> bool {
+        let Connection { shared, id, .. } = &*self.connection;
+        shared.lock().was_connected(*id)
+    }
+
     /// Reports to the peer that the files that it sends cannot be stored, for example with
     /// [`PeerError::FILE`] when the disk is full. Sending at the peer fails with [`Error::Peer`]; a
     /// libsrt peer that waits for room to send fails with `SRT_EPEERERR`. The connection stays open
@@ -267,7 +357,8 @@ impl Socket {
         self.closed().await;
     }
 
-    pub(crate) fn begin_close(&self) {
+    /// Closes the connection as [`close`](Self::close) does, and does not wait until this is done.
+    pub fn begin_close(&self) {
         let Connection { shared, id, .. } = &*self.connection;
         shared.call_and_wake(|state, now| {
             if !matches!(state.phase(*id), Phase::Closed(_)) {
@@ -278,11 +369,8 @@ impl Socket {
 
     /// The reason why the connection has ended; `None` while it has not.
     pub(crate) fn ended(&self) -> Option<CloseReason> {
-        let Connection { shared, id, .. } = &*self.connection;
-        let state = shared.lock();
-        match state.phase(*id) {
+        match self.phase() {
             Phase::Closed(reason) => Some(reason),
-            Phase::Connecting | Phase::Connected if state.stopped => Some(CloseReason::Local),
             Phase::Connecting | Phase::Connected => None,
         }
     }
@@ -483,6 +571,17 @@ impl Socket {
             }
         }
     }
+}
+
+/// A message that was submitted for sending.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Submitted {
+    /// The sequence number of its first packet.
+    pub seq: SeqNo,
+    /// Its message number.
+    pub msgno: MsgNo,
+    /// Whether there is room for another packet.
+    pub has_room: bool,
 }
 
 /// A connection with at least one [`Socket`]. It closes when it is dropped.

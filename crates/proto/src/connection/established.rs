@@ -456,6 +456,25 @@ impl Established {
         }
     }
 
+    /// Whether a packet can be submitted now; if not, `signals` will report it.
+    pub(super) const fn await_room(&mut self) -> bool {
+        let has_room = self.lifetime.is_open() && self.sender.room() > 0;
+        if !has_room {
+            self.sender.await_room();
+        }
+        has_room
+    }
+
+    /// The numbers of the next message.
+    pub(super) const fn next_message(&self) -> (SeqNo, MsgNo) {
+        self.sender.next_message()
+    }
+
+    /// The next message has this number.
+    pub(super) const fn count_from(&mut self, msgno: MsgNo) {
+        self.sender.count_from(msgno);
+    }
+
     // A link of a group.
 
     /// The group corrects for the drift of the peer's clock from now on, `drift` nanoseconds at

@@ -387,6 +387,29 @@ impl Connection {
         }
     }
 
+    /// Whether a packet can be submitted now; if not, an event will report it.
+    pub(crate) const fn await_room(&mut self) -> bool {
+        match &mut self.state {
+            State::Handshaking(_) | State::Failed(_) => false,
+            State::Established(live) => live.await_room(),
+        }
+    }
+
+    /// The numbers of the next message; `None` if the connection is not established.
+    pub(crate) const fn next_message(&self) -> Option<(SeqNo, MsgNo)> {
+        match &self.state {
+            State::Handshaking(_) | State::Failed(_) => None,
+            State::Established(live) => Some(live.next_message()),
+        }
+    }
+
+    /// The next message has this number.
+    pub(crate) const fn count_from(&mut self, msgno: MsgNo) {
+        if let State::Established(live) = &mut self.state {
+            live.count_from(msgno);
+        }
+    }
+
     pub(crate) const fn config(&self) -> &Config {
         &self.config
     }

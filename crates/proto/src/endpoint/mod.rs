@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::{Buf, Bytes};
 use punctual_units::Instant;
 use punctual_wire::{
-    Control, ControlPacket, DataHeader, Handshake, Packet, RejectReason, SeqNo, SocketId,
+    Control, ControlPacket, DataHeader, Handshake, MsgNo, Packet, RejectReason, SeqNo, SocketId,
 };
 
 use self::callers::Callers;
@@ -362,6 +362,26 @@ impl Endpoint {
     /// was released.
     pub fn readiness(&mut self, now: Instant, id: ConnectionId) -> Option<Readiness> {
         self.connections.readiness(now, id)
+    }
+
+    /// Whether a packet can be submitted to a connection now. If not,
+    /// [`Event::Writable`](crate::Event::Writable) follows when there is room.
+    pub fn await_room(&mut self, id: ConnectionId) -> bool {
+        self.connections.get_mut(id).is_some_and(Connection::await_room)
+    }
+
+    /// The numbers that the next message of a connection gets: the sequence number of its first
+    /// packet, and its message number. `None` if the connection is not established.
+    pub fn next_message(&self, id: ConnectionId) -> Option<(SeqNo, MsgNo)> {
+        self.connections.get(id)?.next_message()
+    }
+
+    /// Gives the next message of an established connection this message number; those after it
+    /// count from there.
+    pub fn set_next_msgno(&mut self, id: ConnectionId, msgno: MsgNo) {
+        if let Some(connection) = self.connections.get_mut(id) {
+            connection.count_from(msgno);
+        }
     }
 
     /// The options of a connection; `None` for a connection that was released.

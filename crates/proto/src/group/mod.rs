@@ -359,6 +359,11 @@ impl Group {
         Ok(())
     }
 
+    /// The numbers that the next message gets: its sequence number and its message number.
+    pub const fn next_message(&self) -> (SeqNo, MsgNo) {
+        (self.next_seq, self.next_msgno)
+    }
+
     /// Whether the send buffer of a link that carries the stream (or may, if no link does) has room
     /// for a message, by the last status of the links.
     pub fn has_room(&self) -> bool {

@@ -8,7 +8,7 @@ use punctual_units::Instant;
 
 use super::{Inner, State};
 use crate::error::Error;
-use crate::shared::GroupSignals;
+use crate::signals::GroupSignals;
 use crate::socket::Socket;
 
 /// Starts the task of a group. It updates the group when a link has events and when a time that the
@@ -82,10 +82,10 @@ impl Inner {
         let next = state.sleeps_until;
         drop(state);
         if any_ended || is_due.is_some() {
-            self.signals.readable.notify_waiters();
+            self.signals.signal_readable();
         }
         // Another link may carry the stream now, and have room.
-        self.signals.writable.notify_waiters();
+        self.signals.signal_writable();
         next
     }
 }

@@ -5,7 +5,7 @@ mod drive;
 mod ended;
 mod link;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
 use punctual_proto::{
@@ -19,8 +19,9 @@ use self::drive::Sockets;
 use self::ended::EndedLinks;
 pub use self::link::{GroupLink, GroupReport, LinkReport};
 use crate::error::{Error, Sent, sent};
-use crate::shared::GroupSignals;
-use crate::socket::Socket;
+use crate::shared::Phase;
+use crate::signals::{GroupSignals, Watcher};
+use crate::socket::{Socket, Submitted};
 
 /// One stream over several links: a libsrt group. Clones share it; it closes in the background when
 /// the last one is dropped.
@@ -98,17 +99,7 @@ impl Group {
         links: Vec<GroupLink>,
         config: Config,
     ) -> Result<Self, Error> {
-        if !config.packet_filter().is_empty() {
-            let value = config.packet_filter().to_owned();
-            let expected = "none in a group, whose links skip sequence numbers when they join";
-            return Err(ConfigError { option: "packetfilter", value, expected }.into());
-        }
-        if !config.tsbpd() {
-            let expected = "on in a group, which merges its links by their timestamps";
-            return Err(ConfigError { option: "tsbpdmode", value: "0".to_owned(), expected }.into());
-        }
-        let stream_id = config.stream_id().to_owned();
-        let group = Self::new(kind, config, stream_id)?;
+        let group = Self::open(kind, config)?;
         let attempts: Vec<_> = links.into_iter().map(|link| group.add_link(link)).collect();
         let mut last = Error::Closed(CloseReason::Local);
         let signals = Arc::clone(&group.inner.signals);
@@ -132,6 +123,25 @@ impl Group {
             }
         }
         Err(last)
+    }
+
+    /// Opens a group without links: see [`add_link`](Self::add_link). Must be called within a tokio
+    /// runtime.
+    ///
+    /// Errors: [`Error::Config`] with a packet filter or without TSBPD, since groups support
+    /// neither.
+    pub fn open(kind: GroupKind, config: Config) -> Result<Self, Error> {
+        if !config.packet_filter().is_empty() {
+            let value = config.packet_filter().to_owned();
+            let expected = "none in a group, whose links skip sequence numbers when they join";
+            return Err(ConfigError { option: "packetfilter", value, expected }.into());
+        }
+        if !config.tsbpd() {
+            let expected = "on in a group, which merges its links by their timestamps";
+            return Err(ConfigError { option: "tsbpdmode", value: "0".to_owned(), expected }.into());
+        }
+        let stream_id = config.stream_id().to_owned();
+        Self::new(kind, config, stream_id)
     }
 
     pub(crate) fn new(kind: GroupKind, config: Config, stream_id: String) -> Result<Self, Error> {
@@ -176,7 +186,7 @@ impl Group {
     pub async fn send_with(&self, payload: Bytes, options: SendOptions) -> Result<(), Error> {
         loop {
             let ticket = self.inner.signals.writable.notified();
-            if self.try_send_with(&payload, options)? {
+            if self.try_send_with(&payload, options)?.is_some() {
                 return Ok(());
             }
             ticket.await;
@@ -186,21 +196,30 @@ impl Group {
     /// Sends one message if there is room for it now: `Ok(true)` if it was sent, `Ok(false)` if the
     /// send buffers are full. Errors as [`send`](Self::send).
     pub fn try_send(&self, payload: &Bytes) -> Result<bool, Error> {
-        self.try_send_with(payload, SendOptions::default())
+        Ok(self.try_send_with(payload, SendOptions::default())?.is_some())
     }
 
-    fn try_send_with(&self, payload: &Bytes, options: SendOptions) -> Result<bool, Error> {
+    /// Sends one message as [`try_send`](Self::try_send) does, with options for this message, and
+    /// returns its numbers in the group; `None` if the send buffers are full.
+    pub fn try_send_with(
+        &self,
+        payload: &Bytes,
+        options: SendOptions,
+    ) -> Result<Option<Submitted>, Error> {
         let mut state = self.inner.lock();
         state.check_open()?;
+        let (seq, msgno) = state.driver.group().next_message();
         let answer = state.driver.send(&mut Sockets, payload.clone(), options);
         // The group may have to be updated earlier than planned.
         let next = state.driver.group().poll_timeout();
         let hurry = next.is_some_and(|next| state.sleeps_until.is_none_or(|at| next < at));
+        let has_room = state.driver.group().has_room();
         drop(state);
         if hurry {
             self.inner.signals.phase.notify_waiters();
         }
-        Ok(matches!(sent(answer)?, Sent::Taken))
+        let taken = matches!(sent(answer)?, Sent::Taken);
+        Ok(taken.then_some(Submitted { seq, msgno, has_room }))
     }
 
     /// Waits for the next message of the stream, which is delivered at its time. After the last
@@ -320,16 +339,47 @@ impl Group {
     ///
     /// Cancel safe: once polled, the group closes even if this is dropped.
     pub async fn close(&self) {
+        for socket in self.close_links() {
+            socket.closed().await;
+        }
+        self.inner.signals.wake();
+    }
+
+    /// Closes the group as [`close`](Self::close) does, and does not wait until this is done.
+    pub fn begin_close(&self) {
+        self.close_links();
+        self.inner.signals.wake();
+    }
+
+    fn close_links(&self) -> Vec<Socket> {
         let sockets: Vec<Socket> = {
             let mut state = self.inner.lock();
             state.closing = true;
             state.driver.links().map(|(_, socket)| socket.clone()).collect()
         };
         sockets.iter().for_each(Socket::begin_close);
-        for socket in sockets {
-            socket.closed().await;
+        sockets
+    }
+
+    /// Tells `watcher` of the changes of the group from now on, for programs that do not wait in
+    /// tasks: see [`Socket::watch`](crate::Socket::watch).
+    pub fn watch(&self, watcher: Weak<dyn Watcher>) {
+        self.inner.signals.watcher.set(watcher);
+    }
+
+    /// The phase of the group. It is connected while a link is established.
+    pub fn phase(&self) -> Phase {
+        let state = self.inner.lock();
+        match (state.was_up, state.driver.group().is_up()) {
+            (_, true) => Phase::Connected,
+            (false, false) if !state.closing => Phase::Connecting,
+            _ => Phase::Closed(state.last_end.clone().unwrap_or(CloseReason::Local)),
         }
-        self.inner.signals.wake();
+    }
+
+    /// Whether a link was ever established.
+    pub fn was_connected(&self) -> bool {
+        self.inner.lock().was_up
     }
 
     /// The kind of the group: what it does with its links.

@@ -202,6 +202,11 @@ impl SendBuffer {
         }
     }
 
+    /// The sequence number of the next message's first packet, and its message number.
+    pub(crate) const fn next_message(&self) -> (SeqNo, MsgNo) {
+        (self.end, self.next_msgno)
+    }
+
     /// The number of further packets that fit.
     pub(crate) const fn room(&self) -> usize {
         self.limit.saturating_sub(self.span())

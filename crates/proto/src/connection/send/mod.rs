@@ -234,6 +234,11 @@ impl SendHalf {
         }
     }
 
+    /// The sequence number of the next message's first packet, and its message number.
+    pub(crate) const fn next_message(&self) -> (SeqNo, MsgNo) {
+        self.buffer.next_message()
+    }
+
     pub(crate) const fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }

@@ -1,0 +1,321 @@
+//! Event sets: libsrt's epoll.
+
+use std::collections::BTreeMap;
+use std::os::fd::BorrowedFd;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::code::{Code, Failure};
+use crate::events::Events;
+use crate::readiness::now;
+use crate::system_poll::SystemPoll;
+
+/// A wait for an empty set is no error \[`SRT_EPOLL_ENABLE_EMPTY`\].
+pub const ENABLE_EMPTY: i32 = 1;
+/// A wait must have room for its output \[`SRT_EPOLL_ENABLE_OUTPUTCHECK`\].
+pub const ENABLE_OUTPUT_CHECK: i32 = 2;
+
+/// A set of sockets and system descriptors whose events a thread waits for.
+///
+/// Sockets report their changes to the set, so that a wait costs the same however many idle sockets
+/// the set has.
+#[derive(Debug, Default)]
+pub struct EventSet {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    sockets: BTreeMap<i32, Subscription>,
+    /// The sockets that have something to report.
+    ready: BTreeMap<i32, Events>,
+    system: Option<SystemPoll>,
+    flags: i32,
+    released: bool,
+    /// The threads that wait at the condition variable.
+    waiting: usize,
+    /// The number of changes that a waiting thread must see.
+    changes: u64,
+}
+
+/// The wishes of a subscriber.
+#[derive(Clone, Copy, Debug)]
+struct Subscription {
+    wanted: Events,
+    edge: bool,
+}
+
+/// The events of a wait.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Sockets with their events, in the order of their numbers.
+    pub sockets: Vec<(i32, Events)>,
+    /// System descriptors with their events.
+    pub system: Vec<(i32, Events)>,
+}
+
+impl Report {
+    fn is_empty(&self) -> bool {
+        self.sockets.is_empty() && self.system.is_empty()
+    }
+}
+
+/// The events that a wait is for.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// The events of sockets.
+    pub sockets: Events,
+    /// The events of system descriptors; `None` if they must not be in the set.
+    pub system: Option<Events>,
+}
+
+impl EventSet {
+    /// Adds a socket, or changes the events that are wanted of it. `present` are its events.
+    pub(crate) fn subscribe(&self, socket: i32, wanted: Events, present: Events) {
+        let mut state = self.lock();
+        let edge = wanted.any(Events::EDGE);
+        let wanted = wanted & !Events::EDGE;
+        state.sockets.insert(socket, Subscription { wanted, edge });
+        state.set_ready(socket, present & wanted);
+        self.notify(&mut state);
+    }
+
+    /// Removes a socket.
+    pub(crate) fn unsubscribe(&self, socket: i32) {
+        let mut state = self.lock();
+        state.sockets.remove(&socket);
+        state.ready.remove(&socket);
+        self.notify(&mut state);
+    }
+
+    /// Whether one of these events is wanted of a socket.
+    pub(crate) fn wants(&self, socket: i32, events: Events) -> bool {
+        self.lock().sockets.get(&socket).is_some_and(|it| it.wanted.any(events))
+    }
+
+    /// Reports new events of a socket.
+    pub(crate) fn raise(&self, socket: i32, events: Events) {
+        let mut state = self.lock();
+        let Some(subscription) = state.sockets.get(&socket) else { return };
+        let news = events & subscription.wanted;
+        if news.is_empty() {
+            return;
+        }
+        let ready = state.ready.get(&socket).copied().unwrap_or_default();
+        state.ready.insert(socket, ready | news);
+        self.notify(&mut state);
+    }
+
+    /// Takes events of a socket back.
+    pub(crate) fn clear(&self, socket: i32, events: Events) {
+        let mut state = self.lock();
+        let Some(&ready) = state.ready.get(&socket) else { return };
+        state.set_ready(socket, ready & !events);
+    }
+
+    /// The numbers of the sockets in the set.
+    pub(crate) fn sockets(&self) -> Vec<i32> {
+        self.lock().sockets.keys().copied().collect()
+    }
+
+    /// Adds a system descriptor, or changes the events that are wanted of it. Errors: that of the
+    /// system.
+    pub fn add_system(&self, fd: BorrowedFd<'_>, wanted: Events) -> Result<(), Failure> {
+        let mut state = self.lock();
+        if state.system.is_none() {
+            state.system = Some(SystemPoll::new()?);
+        }
+        let added = state.system.as_mut().map_or(Ok(()), |system| system.add(fd, wanted));
+        self.notify(&mut state);
+        added
+    }
+
+    /// Changes the events that are wanted of a system descriptor. Errors: that of the system, such
+    /// as that the descriptor is not in the set.
+    pub fn update_system(&self, fd: BorrowedFd<'_>, wanted: Events) -> Result<(), Failure> {
+        match &mut self.lock().system {
+            Some(system) => system.update(fd, wanted),
+            None => Err(SystemPoll::not_in_the_set()),
+        }
+    }
+
+    /// Removes a system descriptor. Errors: as [`update_system`](Self::update_system).
+    pub fn remove_system(&self, fd: BorrowedFd<'_>) -> Result<(), Failure> {
+        let mut state = self.lock();
+        let removed = match &mut state.system {
+            Some(system) => system.remove(fd),
+            None => Err(SystemPoll::not_in_the_set()),
+        };
+        self.notify(&mut state);
+        removed
+    }
+
+    /// Sets flags, with a negative number none, with 0 clears all. Returns the former flags.
+    pub fn set_flags(&self, flags: i32) -> i32 {
+        let mut state = self.lock();
+        let former = state.flags;
+        match flags {
+            0 => state.flags = 0,
+            1.. => state.flags |= flags,
+            _ => {}
+        }
+        former
+    }
+
+    /// Ends the set: waiting threads get an error.
+    pub(crate) fn release(&self) {
+        let mut state = self.lock();
+        state.released = true;
+        state.sockets.clear();
+        state.ready.clear();
+        self.notify(&mut state);
+    }
+
+    /// Waits until a socket or a system descriptor has one of the wanted events, at most `timeout`;
+    /// `None` waits without end. The report is empty if the time has run out.
+    ///
+    /// Errors: the set is empty or was released; system descriptors are in it and are not wanted.
+    pub fn wait(&self, wanted: Wanted, timeout: Option<Duration>) -> Result<Report, Failure> {
+        let deadline = timeout.and_then(|timeout| now().checked_add(timeout));
+        let mut state = self.lock();
+        loop {
+            state.check(wanted)?;
+            let report = state.report(wanted);
+            let expired = deadline.is_some_and(|deadline| deadline <= now());
+            if !report.is_empty() || expired {
+                return Ok(report);
+            }
+            state = self.sleep(state, deadline);
+        }
+    }
+
+    /// Sleeps until the set changes or until `deadline`.
+    fn sleep<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        deadline: Option<Instant>,
+    ) -> MutexGuard<'a, State> {
+        if let Some(waiter) = state.system.as_mut().and_then(SystemPoll::waiter) {
+            drop(state);
+            waiter.wait(deadline);
+            return self.lock();
+        }
+        let changes = state.changes;
+        state.waiting += 1;
+        while state.changes == changes {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(now()));
+            state = match left {
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(Duration::ZERO) => break,
+                Some(left) => {
+                    let waited = self.changed.wait_timeout(state, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+        state.waiting -= 1;
+        state
+    }
+
+    fn notify(&self, state: &mut State) {
+        state.changes += 1;
+        if state.waiting > 0 {
+            self.changed.notify_all();
+        }
+        if let Some(system) = &state.system {
+            system.wake();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn set_ready(&mut self, socket: i32, events: Events) {
+        if events.is_empty() {
+            self.ready.remove(&socket);
+        } else {
+            self.ready.insert(socket, events);
+        }
+    }
+
+    /// Fails if there is nothing to wait for.
+    fn check(&self, wanted: Wanted) -> Result<(), Failure> {
+        if self.released {
+            return Err(Code::InvalidEventSet.into());
+        }
+        let has_system = self.system.as_ref().is_some_and(|system| !system.is_empty());
+        if has_system && wanted.system.is_none() {
+            return Err(Code::InvalidParameter.into());
+        }
+        if self.sockets.is_empty() && !has_system && self.flags & ENABLE_EMPTY == 0 {
+            return Err(Code::EmptyEventSet.into());
+        }
+        Ok(())
+    }
+
+    /// Takes what there is to report. Events on an edge are reported once, whether they are wanted
+    /// now or not.
+    fn report(&mut self, wanted: Wanted) -> Report {
+        let Self { sockets, ready, system, .. } = self;
+        let mut report = Report::default();
+        ready.retain(|&socket, &mut events| {
+            let reported = events & wanted.sockets;
+            if !reported.is_empty() {
+                report.sockets.push((socket, reported));
+            }
+            let lasts = |it: &Subscription| !it.edge && !(events & !Events::UPDATE).is_empty();
+            sockets.get(&socket).is_some_and(lasts)
+        });
+        if let (Some(system), Some(wanted)) = (system, wanted.system) {
+            report.system = system.poll(wanted);
+        }
+        report
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: Wanted = Wanted { sockets: Events(0x1D), system: None };
+    const AT_ONCE: Option<Duration> = Some(Duration::ZERO);
+
+    #[test]
+    fn a_level_is_reported_while_it_lasts_and_an_edge_once() {
+        let set = EventSet::default();
+        set.subscribe(1, Events::IN, Events::NONE);
+        set.subscribe(2, Events::IN | Events::EDGE, Events::NONE);
+        set.raise(1, Events::IN);
+        set.raise(2, Events::IN | Events::OUT);
+        let sockets = |set: &EventSet| set.wait(ALL, AT_ONCE).unwrap().sockets;
+        assert_eq!(sockets(&set), [(1, Events::IN), (2, Events::IN)]);
+        assert_eq!(sockets(&set), [(1, Events::IN)]);
+        set.clear(1, Events::IN);
+        assert_eq!(sockets(&set), []);
+    }
+
+    #[test]
+    fn an_empty_set_is_an_error_unless_it_is_allowed() {
+        let set = EventSet::default();
+        let empty = Failure::from(Code::EmptyEventSet);
+        assert_eq!(set.wait(ALL, AT_ONCE).unwrap_err(), empty);
+        assert_eq!(set.set_flags(ENABLE_EMPTY), 0);
+        assert!(set.wait(ALL, AT_ONCE).unwrap().is_empty());
+        assert_eq!(set.set_flags(0), ENABLE_EMPTY);
+    }
+
+    #[test]
+    fn removing_the_last_socket_wakes_a_thread_that_waits() {
+        let set = EventSet::default();
+        set.subscribe(1, Events::IN, Events::NONE);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| set.wait(ALL, None));
+            set.unsubscribe(1);
+            assert_eq!(waiting.join().unwrap().unwrap_err().code, Code::EmptyEventSet);
+        });
+    }
+}

@@ -1,0 +1,415 @@
+//! The library: its sockets, event sets and threads.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::pin::pin;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use crate::code::{Code, Failure};
+use crate::event_set::EventSet;
+use crate::events::Events;
+use crate::options::{Defaults, OptionNumber, Options, Value};
+use crate::ports::Ports;
+use crate::readiness::now;
+use crate::reaper::Reaper;
+use crate::socket::{
+    ConnectHook, ListenHook, MessageControl, Socket, SocketState, TransferStatistics,
+};
+
+/// The threads that drive the ports.
+pub(crate) type Runtime = tokio::runtime::Handle;
+
+/// The numbers of sockets are below this bit, which marks groups.
+const GROUP_BIT: i32 = 1 << 30;
+/// The time for which a closed socket keeps its number.
+const CLOSED_KEPT: Duration = Duration::from_secs(1);
+/// Broken sockets that nobody reads are closed after this time.
+const BROKEN_KEPT: Duration = Duration::from_secs(1);
+/// The time that connections get to say good-bye when the library ends.
+const GOODBYE: Duration = Duration::from_millis(20);
+
+/// The sockets and event sets of a program, and the threads that drive them.
+#[derive(Debug)]
+pub struct Library {
+    sockets: RwLock<BTreeMap<i32, Arc<Socket>>>,
+    sets: RwLock<BTreeMap<i32, Arc<EventSet>>>,
+    next_socket: AtomicI32,
+    next_set: AtomicI32,
+    ports: Ports,
+    reaper: Reaper,
+    defaults: Arc<Defaults>,
+    handle: Runtime,
+    runtime: Mutex<Option<tokio::runtime::Runtime>>,
+}
+
+/// Runs a future that never waits. One that would is an error of the library's own.
+pub(crate) fn poll_once<R>(
+    runtime: &Runtime,
+    future: impl Future<Output = Result<R, punctual::Error>>,
+) -> Result<R, punctual::Error> {
+    let _entered = runtime.enter();
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(done) => done,
+        Poll::Pending => Err(punctual::Error::Stopped),
+    }
+}
+
+impl Library {
+    /// Starts the threads, with libsrt's defaults of all options.
+    ///
+    /// Errors: the system starts no thread.
+    pub fn start() -> Result<Arc<Self>, Failure> {
+        Self::start_with(Defaults::default())
+    }
+
+    /// Starts the threads, with these defaults. Errors: as [`start`](Self::start).
+    pub fn start_with(defaults: Defaults) -> Result<Arc<Self>, Failure> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .thread_name("punctual")
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::of_system(Code::Thread, &error))?;
+        // Numbers begin anywhere, so that a number of an earlier run is not taken for one of this.
+        let first = i32::try_from(punctual::now().as_nanos() % 0x2000_0000).unwrap_or(0);
+        Ok(Arc::new(Self {
+            sockets: RwLock::default(),
+            sets: RwLock::default(),
+            next_socket: AtomicI32::new(first | 1),
+            next_set: AtomicI32::new(1),
+            ports: Ports::default(),
+            reaper: Reaper::default(),
+            defaults: Arc::new(defaults),
+            handle: runtime.handle().clone(),
+            runtime: Mutex::new(Some(runtime)),
+        }))
+    }
+
+    /// Closes all sockets without lingering, and ends the threads.
+    pub fn shut_down(&self) {
+        let sockets = std::mem::take(&mut *write(&self.sockets));
+        let sets = std::mem::take(&mut *write(&self.sets));
+        for socket in sockets.values() {
+            socket.close_at_once();
+        }
+        drop(sockets);
+        for set in sets.values() {
+            set.release();
+        }
+        let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(runtime) = runtime {
+            runtime.shutdown_timeout(GOODBYE);
+        }
+    }
+
+    /// Creates a socket. Returns its number.
+    pub fn create_socket(self: &Arc<Self>) -> i32 {
+        self.add_socket(Options::new(Arc::clone(&self.defaults)), false).id()
+    }
+
+    pub(crate) fn add_socket(self: &Arc<Self>, options: Options, is_group: bool) -> Arc<Socket> {
+        let mut sockets = write(&self.sockets);
+        loop {
+            let number = self.next_socket.fetch_add(1, Ordering::Relaxed) & (GROUP_BIT - 1);
+            let id = if is_group { number | GROUP_BIT } else { number };
+            if number != 0 && !sockets.contains_key(&id) {
+                let socket = Socket::new(self, id, options);
+                sockets.insert(id, Arc::clone(&socket));
+                return socket;
+            }
+        }
+    }
+
+    pub(crate) fn remove_socket(&self, id: i32) {
+        write(&self.sockets).remove(&id);
+    }
+
+    /// Closes a socket. A number that is unknown or closed is no error.
+    pub fn close(&self, id: i32) {
+        if let Some(socket) = self.find(id) {
+            socket.close();
+        }
+    }
+
+    /// The state of a socket.
+    pub fn state(&self, id: i32) -> SocketState {
+        self.find(id).map_or(SocketState::Nonexistent, |socket| socket.state())
+    }
+
+    /// Binds a socket to an address of this host. Errors: it is bound already, another socket has
+    /// the address with other options, or the system refuses it.
+    pub fn bind(&self, id: i32, local: SocketAddr) -> Result<(), Failure> {
+        self.find_open(id).map_err(|_| Code::InvalidParameter)?.bind(local)
+    }
+
+    /// Listens at a bound socket; `backlog` connections may wait to be accepted. A second call
+    /// changes the backlog.
+    pub fn listen(&self, id: i32, backlog: i32) -> Result<(), Failure> {
+        self.find_open(id)?.listen(backlog)
+    }
+
+    /// Takes a connection of a listening socket, and waits for one if its calls block. Returns the
+    /// number of its socket, and the peer's address.
+    pub fn accept(&self, id: i32) -> Result<(i32, Option<SocketAddr>), Failure> {
+        let socket = self.find_open(id)?.accept()?;
+        Ok((socket.id(), socket.caller_address()))
+    }
+
+    /// Takes a connection of one of several listening sockets; waits at most `timeout`, without end
+    /// for `None`. Errors: none of them listens, or the time has run out.
+    pub fn accept_any(&self, ids: &[i32], timeout: Option<Duration>) -> Result<i32, Failure> {
+        let listening: Vec<_> = ids.iter().filter_map(|&id| self.find_open(id).ok()).collect();
+        let set = Arc::new(EventSet::default());
+        for socket in &listening {
+            if socket.state() == SocketState::Listening {
+                socket.readiness().subscribe(socket.id(), &set, Events::IN);
+            }
+        }
+        let deadline = timeout.and_then(|timeout| now().checked_add(timeout));
+        let accepted = loop {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(now()));
+            let wanted = crate::Wanted { sockets: Events::IN, system: None };
+            let ready = match set.wait(wanted, left) {
+                Ok(report) => report.sockets,
+                Err(failure) => break Err(failure),
+            };
+            let Some(&(id, _)) = ready.first() else { break Err(Code::Timeout.into()) };
+            let waiting = listening.iter().find(|socket| socket.id() == id);
+            // Another thread may have taken the connection.
+            if let Some(Ok(Some(socket))) = waiting.map(|socket| socket.try_accept()) {
+                break Ok(socket.id());
+            }
+        };
+        for socket in &listening {
+            socket.readiness().unsubscribe(socket.id(), &set);
+        }
+        accepted
+    }
+
+    /// Calls the listener at `remote`. If the calls of the socket block, it waits for the answer.
+    pub fn connect(&self, id: i32, remote: SocketAddr) -> Result<(), Failure> {
+        self.find_open(id)?.connect(remote)
+    }
+
+    /// Binds a socket to `local` and calls the listener at `remote`.
+    pub fn connect_from(
+        &self,
+        id: i32,
+        local: SocketAddr,
+        remote: SocketAddr,
+    ) -> Result<(), Failure> {
+        self.find_open(id)?.connect_from(local, remote)
+    }
+
+    /// Connects by rendezvous: binds a socket to `local` and calls `remote`, which does the same.
+    pub fn meet(&self, id: i32, local: SocketAddr, remote: SocketAddr) -> Result<(), Failure> {
+        self.find_open(id)?.meet(local, remote)
+    }
+
+    /// Sets the hook that decides on the callers of a socket that does not listen yet.
+    pub fn set_listen_hook(&self, id: i32, hook: Option<ListenHook>) -> Result<(), Failure> {
+        self.find_open(id)?.set_listen_hook(hook)
+    }
+
+    /// Sets the hook that is told when a call has failed or the connection has broken.
+    pub fn set_connect_hook(&self, id: i32, hook: Option<ConnectHook>) -> Result<(), Failure> {
+        self.find_open(id)?.set_connect_hook(hook);
+        Ok(())
+    }
+
+    /// The reason of the last refusal; 0 without one.
+    pub fn reject_reason(&self, id: i32) -> i32 {
+        self.find(id).map_or(0, |socket| socket.reject_reason())
+    }
+
+    /// Sets the reason of a refusal in a listen hook, 1,000 and up.
+    pub fn set_reject_reason(&self, id: i32, reason: i32) -> Result<(), Failure> {
+        self.find_open(id)?.set_reject_reason(reason)
+    }
+
+    /// Sends a message or bytes of a stream. Returns the number of bytes that were taken.
+    pub fn send(
+        &self,
+        id: i32,
+        data: &[u8],
+        control: &mut MessageControl,
+    ) -> Result<usize, Failure> {
+        self.find_open(id)?.send(data, control)
+    }
+
+    /// Receives a message or bytes of a stream. Returns their number; 0 at the end of a stream.
+    pub fn receive(
+        &self,
+        id: i32,
+        buffer: &mut [u8],
+        control: &mut MessageControl,
+    ) -> Result<usize, Failure> {
+        self.find_open(id)?.receive(buffer, control)
+    }
+
+    /// Sends a part of a file: see libsrt's `srt_sendfile`.
+    pub fn send_file(
+        &self,
+        id: i32,
+        path: &Path,
+        offset: &mut i64,
+        size: i64,
+        block: usize,
+    ) -> Result<i64, Failure> {
+        self.find_open(id)?.send_file(path, offset, size, block)
+    }
+
+    /// Receives a file: see libsrt's `srt_recvfile`.
+    pub fn receive_file(
+        &self,
+        id: i32,
+        path: &Path,
+        offset: &mut i64,
+        size: i64,
+        block: usize,
+    ) -> Result<i64, Failure> {
+        self.find_open(id)?.receive_file(path, offset, size, block)
+    }
+
+    /// This end's address.
+    pub fn local_address(&self, id: i32) -> Result<SocketAddr, Failure> {
+        self.find_open(id)?.local_address()
+    }
+
+    /// The peer's address.
+    pub fn peer_address(&self, id: i32) -> Result<SocketAddr, Failure> {
+        self.find_open(id)?.peer_address()
+    }
+
+    /// Sets an option of a socket.
+    pub fn set_option(&self, id: i32, number: OptionNumber, value: Value) -> Result<(), Failure> {
+        self.find_open(id)?.set_option(number, value)
+    }
+
+    /// The value of an option of a socket.
+    pub fn option(&self, id: i32, number: OptionNumber) -> Result<Value, Failure> {
+        self.find_open(id)?.option(number)
+    }
+
+    /// The statistics of a connection. With `clear`, a new interval begins.
+    pub fn statistics(&self, id: i32, clear: bool) -> Result<TransferStatistics, Failure> {
+        self.find_open(id)?.statistics(clear)
+    }
+
+    /// The packets and bytes in the send buffer of a socket, and the milliseconds that they span.
+    pub fn send_buffer(&self, id: i32) -> Result<(usize, usize, i32), Failure> {
+        self.find_open(id)?.send_buffer()
+    }
+
+    /// The instant at which a socket was bound, connected or accepted, microseconds of the
+    /// library's clock; 0 before.
+    pub fn opened_at(&self, id: i32) -> Result<u64, Failure> {
+        Ok(self.find_open(id)?.opened_at())
+    }
+
+    /// Creates an event set. Returns its number.
+    pub fn create_event_set(&self) -> i32 {
+        let id = self.next_set.fetch_add(1, Ordering::Relaxed);
+        write(&self.sets).insert(id, Arc::default());
+        id
+    }
+
+    /// The event set with this number.
+    pub fn event_set(&self, id: i32) -> Result<Arc<EventSet>, Failure> {
+        read(&self.sets).get(&id).cloned().ok_or_else(|| Code::InvalidEventSet.into())
+    }
+
+    /// Ends an event set.
+    pub fn release_event_set(&self, id: i32) -> Result<(), Failure> {
+        let set = write(&self.sets).remove(&id);
+        let set = set.ok_or(Code::InvalidEventSet)?;
+        self.empty(&set);
+        set.release();
+        Ok(())
+    }
+
+    /// Subscribes an event set to events of a socket, in place of an earlier subscription.
+    pub fn subscribe(&self, set: i32, id: i32, wanted: Events) -> Result<(), Failure> {
+        let set = self.event_set(set)?;
+        let socket = self.find_open(id)?;
+        socket.subscribe(&set, wanted);
+        Ok(())
+    }
+
+    /// Ends the subscription of an event set to a socket; it need not have one.
+    pub fn unsubscribe(&self, set: i32, id: i32) -> Result<(), Failure> {
+        let set = self.event_set(set)?;
+        match self.find(id) {
+            Some(socket) => socket.readiness().unsubscribe(id, &set),
+            None => set.unsubscribe(id),
+        }
+        Ok(())
+    }
+
+    /// Ends all subscriptions of an event set to sockets.
+    pub fn clear_event_set(&self, set: i32) -> Result<(), Failure> {
+        let set = self.event_set(set)?;
+        self.empty(&set);
+        Ok(())
+    }
+
+    fn empty(&self, set: &Arc<EventSet>) {
+        for id in set.sockets() {
+            match self.find(id) {
+                Some(socket) => socket.readiness().unsubscribe(id, set),
+                None => set.unsubscribe(id),
+            }
+        }
+    }
+
+    pub(crate) const fn ports(&self) -> &Ports {
+        &self.ports
+    }
+
+    pub(crate) const fn runtime(&self) -> &Runtime {
+        &self.handle
+    }
+
+    pub(crate) const fn reaper(&self) -> &Reaper {
+        &self.reaper
+    }
+
+    /// Forgets sockets that were closed a while ago, and closes abandoned ones. Returns whether
+    /// there is more to do later.
+    pub(crate) fn reap(&self) -> bool {
+        let sockets: Vec<_> = read(&self.sockets).values().cloned().collect();
+        let time = now();
+        let before = |kept| time.checked_sub(kept).unwrap_or(time);
+        let mut more = false;
+        for socket in sockets {
+            match socket.closed_since() {
+                Some(since) if since <= before(CLOSED_KEPT) => self.remove_socket(socket.id()),
+                Some(_) => more = true,
+                None => more |= socket.close_if_abandoned(before(BROKEN_KEPT)),
+            }
+        }
+        more | self.ports.close_unused()
+    }
+
+    /// The socket with this number.
+    pub(crate) fn find(&self, id: i32) -> Option<Arc<Socket>> {
+        read(&self.sockets).get(&id).cloned()
+    }
+
+    /// The socket with this number, if it is not closed.
+    pub(crate) fn find_open(&self, id: i32) -> Result<Arc<Socket>, Failure> {
+        let socket = self.find(id).filter(|socket| !socket.is_known_closed());
+        socket.ok_or_else(|| Code::InvalidSocket.into())
+    }
+}
+
+fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,102 @@
+//! Defaults for programs that cannot set options.
+
+use punctual::{CONNECTION_OPTIONS, Config, OptionKind, OptionValue, PortConfig};
+use punctual_uri::{Target, Uri};
+
+use super::table::{OwnRow, Row};
+use super::value::{Kind, Value};
+
+/// The defaults of all sockets: libsrt's, and those that the user of the program wants.
+#[derive(Clone, Debug, Default)]
+pub struct Defaults {
+    config: Config,
+    port: PortConfig,
+    /// The names of the options that differ from libsrt's default.
+    names: Vec<String>,
+}
+
+impl Defaults {
+    /// Reads options in the form of an SRT URI's query, such as `latency=300&losstarget=0.1%`.
+    ///
+    /// Errors: a sentence that names the option that is unknown or has a value that is not valid.
+    pub fn parse(query: &str) -> Result<Self, String> {
+        let uri = format!("srt://localhost:1?{query}");
+        let target = uri.parse::<Uri>().map_err(|error| error.to_string())?.target;
+        let Target::Srt(target) = target else { return Err("not options of SRT".to_owned()) };
+        let keys = query.split('&').filter_map(|pair| pair.split('=').next());
+        let names = keys.map(str::to_owned).collect();
+        Ok(Self { config: target.config, port: target.port_config, names })
+    }
+
+    /// The options of a connection.
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The options of a UDP port.
+    pub(crate) fn port(&self) -> &PortConfig {
+        &self.port
+    }
+
+    /// The value that an option shows if the user's default differs from libsrt's.
+    pub(crate) fn shown(&self, row: &Row) -> Option<Value> {
+        let named = |it: &String| it == row.name || (it == "latency" && row.name == "rcvlatency");
+        if !self.names.iter().any(named) {
+            return None;
+        }
+        self.value(row.name, row.kind)
+    }
+
+    /// The value of an option of our own.
+    pub(crate) fn own(&self, row: &OwnRow) -> Value {
+        self.value(row.name, row.kind).unwrap_or_else(|| Value::Text(Vec::new()))
+    }
+
+    fn value(&self, name: &str, kind: Kind) -> Option<Value> {
+        let option = CONNECTION_OPTIONS.iter().find(|option| option.info.name == name)?;
+        convert(&option.get(&self.config)?, kind, option.info.kind)
+    }
+}
+
+/// The value of an option in the type that libsrt's calls carry.
+fn convert(value: &OptionValue, kind: Kind, unit: OptionKind) -> Option<Value> {
+    if kind == Kind::Text {
+        return Some(Value::Text(value.to_string().into_bytes()));
+    }
+    let number = match value {
+        OptionValue::Switch(on) => i64::from(*on),
+        OptionValue::Number(number) => *number,
+        OptionValue::Time(time) if unit == OptionKind::Seconds => {
+            i64::try_from(time.as_secs()).ok()?
+        }
+        OptionValue::Time(time) => i64::try_from(time.as_millis()).ok()?,
+        OptionValue::Rate(rate) => i64::try_from(rate.as_bytes_per_sec()).ok()?,
+        OptionValue::Text(text) => i64::from(text == "deadline") + 1,
+        OptionValue::Share(_) => return None,
+    };
+    match kind {
+        Kind::Bool => Some(Value::Bool(number != 0)),
+        Kind::Int => Some(Value::Int(i32::try_from(number).ok()?)),
+        Kind::Long => Some(Value::Long(number)),
+        Kind::Text | Kind::Linger => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::{OptionNumber, Options};
+    use super::*;
+
+    #[test]
+    fn the_users_defaults_are_shown_and_apply() {
+        let defaults = Defaults::parse("latency=300&retransmitalgo=deadline").unwrap();
+        let options = Options::new(Arc::new(defaults));
+        assert_eq!(options.int(OptionNumber::LATENCY), 300);
+        assert_eq!(options.int(OptionNumber::RETRANSMITALGO), 2);
+        assert_eq!(options.int(OptionNumber::MSS), 1_500);
+        let error = Defaults::parse("latncy=1").unwrap_err();
+        assert!(error.contains("latncy"), "{error}");
+    }
+}

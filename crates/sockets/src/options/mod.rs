@@ -1,0 +1,275 @@
+//! The options of a socket, with libsrt's numbers, values and rules.
+
+mod apply;
+mod defaults;
+mod table;
+mod value;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub use self::defaults::Defaults;
+pub use self::table::OptionNumber;
+use self::table::{Access, OwnRow, QUERY, own, row};
+pub(crate) use self::table::{MAX_LIVE_PAYLOAD, Phase};
+pub use self::value::{Kind, Value};
+use crate::code::Code;
+
+/// The linger time that libsrt gives sockets of files, seconds.
+const FILE_LINGER: i32 = 180;
+/// The least size of a receive buffer, packets.
+const LEAST_BUFFER: i32 = 32;
+
+/// The options of a socket: those that were set, and the defaults of the others.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Options {
+    set: BTreeMap<OptionNumber, Value>,
+    /// Options of our own, as texts by their names.
+    own: BTreeMap<&'static str, Value>,
+    defaults: Arc<Defaults>,
+}
+
+/// The type of an option's values; `None` if there is no option with this number.
+pub fn kind(number: OptionNumber) -> Option<Kind> {
+    if number == QUERY {
+        return Some(Kind::Text);
+    }
+    row(number).map(|row| row.kind).or_else(|| own(number).map(|own| own.kind))
+}
+
+/// The last phase in which an option can be set; `None` if it cannot be set or does not exist.
+pub(crate) fn phase(number: OptionNumber) -> Option<Phase> {
+    if number == QUERY {
+        return Some(Phase::BeforeBinding);
+    }
+    match row(number) {
+        Some(row) => (row.access != Access::Read).then_some(row.phase),
+        None => own(number).map(own_phase),
+    }
+}
+
+/// The last phase in which an option of our own can be set.
+fn own_phase(own: &OwnRow) -> Phase {
+    let info = punctual::CONNECTION_OPTIONS.iter().find(|it| it.info.name == own.name);
+    match info.map(|option| option.info.phase) {
+        Some(punctual::OptionPhase::AnyTime) => Phase::AnyTime,
+        _ => Phase::BeforeConnecting,
+    }
+}
+
+impl Options {
+    /// Options of which none is set.
+    pub(crate) fn new(defaults: Arc<Defaults>) -> Self {
+        Self { defaults, ..Self::default() }
+    }
+
+    /// The value of an option; `None` for an unknown one or one that is only set.
+    pub(crate) fn get(&self, number: OptionNumber) -> Option<Value> {
+        if let Some(own) = own(number) {
+            return Some(self.own_value(own));
+        }
+        let row = row(number).filter(|row| row.access != Access::Write)?;
+        let number = if number == OptionNumber::LATENCY { OptionNumber::RCVLATENCY } else { number };
+        Some(match self.set.get(&number) {
+            Some(value) => value.clone(),
+            None => self.defaults.shown(row).unwrap_or_else(|| row.default.into()),
+        })
+    }
+
+    /// The number of an option, such as 1 for a switch that is on.
+    pub(crate) fn number(&self, number: OptionNumber) -> i64 {
+        self.get(number).map_or(0, |value| value.number())
+    }
+
+    /// The number of an option of 32 bits.
+    pub(crate) fn int(&self, number: OptionNumber) -> i32 {
+        i32::try_from(self.number(number)).unwrap_or(i32::MAX)
+    }
+
+    /// Whether a switch is on.
+    pub(crate) fn is_on(&self, number: OptionNumber) -> bool {
+        self.number(number) != 0
+    }
+
+    /// Sets an option. Errors: the option does not exist or cannot be set, or the value is not
+    /// valid.
+    pub(crate) fn set(&mut self, number: OptionNumber, value: Value) -> Result<(), Code> {
+        if let Some(own) = own(number) {
+            return self.set_own(own, value);
+        }
+        if number == QUERY {
+            return self.set_query(&value);
+        }
+        let row = row(number).filter(|row| row.access != Access::Read);
+        let row = row.filter(|row| (row.valid)(&value)).ok_or(Code::InvalidParameter)?;
+        let value = self.rounded(number, value)?;
+        match number {
+            OptionNumber::LATENCY => {
+                self.set.insert(OptionNumber::RCVLATENCY, value.clone());
+                self.set.insert(OptionNumber::PEERLATENCY, value);
+            }
+            OptionNumber::TRANSTYPE => self.set_profile(value.number() == 1),
+            _ => {
+                self.set.insert(row.number, value);
+            }
+        }
+        if number == OptionNumber::KMREFRESHRATE {
+            self.lower_pre_announce();
+        }
+        Ok(())
+    }
+
+    /// The options that an accepted socket inherits, with the caller's stream ID.
+    pub(crate) fn inherited(&self, stream_id: &str) -> Self {
+        let mut options = self.clone();
+        options.set.insert(OptionNumber::STREAMID, Value::Text(stream_id.into()));
+        options
+    }
+
+    /// Whether the connection carries messages, and not a stream of bytes.
+    pub(crate) fn is_message_mode(&self) -> bool {
+        self.is_on(OptionNumber::MESSAGEAPI)
+    }
+
+    /// Whether it carries live messages.
+    pub(crate) fn is_live(&self) -> bool {
+        self.get(OptionNumber::CONGESTION).is_some_and(|value| value.bytes() == b"live")
+    }
+
+    fn set_own(&mut self, own: &'static OwnRow, value: Value) -> Result<(), Code> {
+        let config = punctual::Config::default();
+        let set = punctual_uri::set_option(config, own.name, &value.to_text());
+        set.map_err(|_| Code::InvalidParameter)?;
+        self.own.insert(own.name, value);
+        Ok(())
+    }
+
+    /// Takes defaults for this socket alone; options that were set before keep their values.
+    fn set_query(&mut self, value: &Value) -> Result<(), Code> {
+        let query = std::str::from_utf8(value.bytes()).map_err(|_| Code::InvalidParameter)?;
+        let defaults = Defaults::parse(query).map_err(|_| Code::InvalidParameter)?;
+        self.defaults = Arc::new(defaults);
+        Ok(())
+    }
+
+    fn own_value(&self, own: &OwnRow) -> Value {
+        match self.own.get(own.name) {
+            Some(value) => value.clone(),
+            None => self.defaults.own(own),
+        }
+    }
+
+    /// The value that libsrt keeps: sizes of buffers are whole packets.
+    fn rounded(&self, number: OptionNumber, value: Value) -> Result<Value, Code> {
+        let Value::Int(int) = value else { return Ok(value) };
+        let packet = self.int(OptionNumber::MSS) - 28;
+        Ok(Value::Int(match number {
+            OptionNumber::SNDBUF => int / packet * packet,
+            OptionNumber::RCVBUF => {
+                let packets = (int / packet).max(LEAST_BUFFER);
+                packets.min(self.int(OptionNumber::FC)) * packet
+            }
+            OptionNumber::UDP_SNDBUF | OptionNumber::UDP_RCVBUF => {
+                int.max(self.int(OptionNumber::MSS))
+            }
+            OptionNumber::PAYLOADSIZE if self.is_live() && int > MAX_LIVE_PAYLOAD => {
+                return Err(Code::InvalidParameter);
+            }
+            OptionNumber::KMPREANNOUNCE if int > self.most_pre_announce() => {
+                return Err(Code::InvalidParameter);
+            }
+            _ => int,
+        }))
+    }
+
+    /// libsrt allows half of the refresh rate, or of its default.
+    fn most_pre_announce(&self) -> i32 {
+        match self.int(OptionNumber::KMREFRESHRATE) {
+            0 => (0x100_0000 - 1) / 2,
+            rate => (rate - 1) / 2,
+        }
+    }
+
+    fn lower_pre_announce(&mut self) {
+        let most = self.most_pre_announce();
+        let announced = match self.int(OptionNumber::KMPREANNOUNCE) {
+            0 => 4_096,
+            announced => announced,
+        };
+        if announced > most {
+            self.set.insert(OptionNumber::KMPREANNOUNCE, Value::Int(most));
+        }
+    }
+
+    /// Sets the options of files, or of live streams.
+    fn set_profile(&mut self, file: bool) {
+        let live = !file;
+        for switch in [
+            OptionNumber::TSBPDMODE,
+            OptionNumber::TLPKTDROP,
+            OptionNumber::NAKREPORT,
+            OptionNumber::MESSAGEAPI,
+        ] {
+            self.set.insert(switch, Value::Bool(live));
+        }
+        let numbers = [
+            (OptionNumber::RCVLATENCY, if live { 120 } else { 0 }),
+            (OptionNumber::PEERLATENCY, 0),
+            (OptionNumber::SNDDROPDELAY, if live { 0 } else { -1 }),
+            (OptionNumber::PAYLOADSIZE, if live { 1_316 } else { 0 }),
+            (OptionNumber::RETRANSMITALGO, i32::from(live)),
+        ];
+        self.set.extend(numbers.map(|(number, value)| (number, Value::Int(value))));
+        let (on, seconds) = if live { (0, 0) } else { (1, FILE_LINGER) };
+        self.set.insert(OptionNumber::LINGER, Value::Linger { on, seconds });
+        let congestion = if live { "live" } else { "file" };
+        self.set.insert(OptionNumber::CONGESTION, Value::Text(congestion.into()));
+        self.set.insert(OptionNumber::TRANSTYPE, Value::Int(i32::from(file)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latency_sets_both_latencies_and_reads_the_receivers() {
+        let mut options = Options::default();
+        options.set(OptionNumber::LATENCY, Value::Int(300)).unwrap();
+        options.set(OptionNumber::RCVLATENCY, Value::Int(200)).unwrap();
+        assert_eq!(options.get(OptionNumber::LATENCY), Some(Value::Int(200)));
+        assert_eq!(options.get(OptionNumber::PEERLATENCY), Some(Value::Int(300)));
+    }
+
+    #[test]
+    fn buffers_are_whole_packets_within_libsrts_bounds() {
+        let mut options = Options::default();
+        options.set(OptionNumber::RCVBUF, Value::Int(1)).unwrap();
+        assert_eq!(options.int(OptionNumber::RCVBUF), 32 * 1_472);
+        options.set(OptionNumber::SNDBUF, Value::Int(3_000)).unwrap();
+        assert_eq!(options.int(OptionNumber::SNDBUF), 2 * 1_472);
+    }
+
+    #[test]
+    fn the_file_profile_can_be_taken_back() {
+        let mut options = Options::default();
+        options.set(OptionNumber::TRANSTYPE, Value::Int(1)).unwrap();
+        assert!(!options.is_live() && !options.is_message_mode());
+        options.set(OptionNumber::TRANSTYPE, Value::Int(0)).unwrap();
+        assert!(options.is_live() && options.is_message_mode());
+        assert_eq!(options.int(OptionNumber::PAYLOADSIZE), 1_316);
+    }
+
+    #[test]
+    fn options_of_our_own_take_texts_or_numbers() {
+        let mut options = Options::default();
+        let number = OptionNumber(1_003);
+        assert_eq!(options.get(number), Some(Value::Text(b"0.001%".to_vec())));
+        options.set(number, Value::Text(b"0.5%".to_vec())).unwrap();
+        assert_eq!(options.get(number), Some(Value::Text(b"0.5%".to_vec())));
+        options.set(OptionNumber(1_010), Value::Int(700)).unwrap();
+        assert_eq!(options.get(OptionNumber(1_010)), Some(Value::Int(700)));
+        let invalid = options.set(number, Value::Text(b"much".to_vec()));
+        assert_eq!(invalid, Err(Code::InvalidParameter));
+    }
+}

@@ -1,0 +1,248 @@
+//! The table of options: number, type, access, phase, default and valid values, all libsrt's.
+
+use super::value::{Kind, Value};
+
+/// The name of an option: its number in libsrt's `SRT_SOCKOPT`.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct OptionNumber(pub i32);
+
+/// Whether an option can be read and set.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Access {
+    Both,
+    Read,
+    Write,
+}
+
+/// The phase until which an option can be set.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Phase {
+    BeforeBinding,
+    BeforeConnecting,
+    AnyTime,
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    pub(crate) number: OptionNumber,
+    /// The name in Punctual's own table of options.
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) access: Access,
+    pub(crate) phase: Phase,
+    pub(crate) default: Default,
+    pub(crate) valid: fn(&Value) -> bool,
+}
+
+/// A default that a constant can hold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Default {
+    Bool(bool),
+    Int(i32),
+    Long(i64),
+    Text(&'static str),
+    NoLinger,
+}
+
+impl From<Default> for Value {
+    fn from(default: Default) -> Self {
+        match default {
+            Default::Bool(on) => Self::Bool(on),
+            Default::Int(number) => Self::Int(number),
+            Default::Long(number) => Self::Long(number),
+            Default::Text(text) => Self::Text(text.into()),
+            Default::NoLinger => Self::Linger { on: 0, seconds: 0 },
+        }
+    }
+}
+
+macro_rules! table {
+    ($( $constant:ident = $number:literal $name:literal $kind:ident $access:ident $phase:ident
+        $default:expr, $valid:expr; )*) => {
+        impl OptionNumber {
+            $( #[doc = concat!("`", $name, "`.")] pub const $constant: Self = Self($number); )*
+        }
+
+        /// Every option of libsrt.
+        pub(crate) const ROWS: &[Row] = &[$( Row {
+            number: OptionNumber::$constant,
+            name: $name,
+            kind: Kind::$kind,
+            access: Access::$access,
+            phase: Phase::$phase,
+            default: $default,
+            valid: $valid,
+        } ),*];
+    };
+}
+
+/// The largest payload of a live packet, bytes.
+pub(crate) const MAX_LIVE_PAYLOAD: i32 = 1_456;
+/// libsrt's sizes of buffers are 8,192 packets of 1,472 bytes.
+const BUFFER: i32 = 8_192 * 1_472;
+const ON: Default = Default::Bool(true);
+const OFF: Default = Default::Bool(false);
+const ANY: fn(&Value) -> bool = |_| true;
+const ONE_AND_UP: fn(&Value) -> bool = |it| it.number() >= 1;
+const ZERO_AND_UP: fn(&Value) -> bool = |it| it.number() >= 0;
+const MINUS_ONE_AND_UP: fn(&Value) -> bool = |it| it.number() >= -1;
+
+table! {
+    MSS = 0 "mss" Int Both BeforeBinding Default::Int(1_500), |it| it.number() >= 76;
+    SNDSYN = 1 "sndsyn" Bool Both AnyTime ON, ANY;
+    RCVSYN = 2 "rcvsyn" Bool Both AnyTime ON, ANY;
+    ISN = 3 "isn" Int Read AnyTime Default::Int(0), ANY;
+    FC = 4 "fc" Int Both BeforeConnecting Default::Int(25_600), |it| it.number() >= 32;
+    SNDBUF = 5 "sndbuf" Int Both BeforeBinding Default::Int(BUFFER), ONE_AND_UP;
+    RCVBUF = 6 "rcvbuf" Int Both BeforeBinding Default::Int(BUFFER), ONE_AND_UP;
+    LINGER = 7 "linger" Linger Both AnyTime Default::NoLinger, ANY;
+    UDP_SNDBUF = 8 "udp_sndbuf" Int Both BeforeBinding Default::Int(65_536), ANY;
+    UDP_RCVBUF = 9 "udp_rcvbuf" Int Both BeforeBinding Default::Int(12_288_000), ANY;
+    RENDEZVOUS = 12 "rendezvous" Bool Both BeforeConnecting OFF, ANY;
+    SNDTIMEO = 13 "sndtimeo" Int Both AnyTime Default::Int(-1), MINUS_ONE_AND_UP;
+    RCVTIMEO = 14 "rcvtimeo" Int Both AnyTime Default::Int(-1), MINUS_ONE_AND_UP;
+    REUSEADDR = 15 "reuseaddr" Bool Both BeforeBinding ON, ANY;
+    MAXBW = 16 "maxbw" Long Both AnyTime Default::Long(-1), MINUS_ONE_AND_UP;
+    STATE = 17 "state" Int Read AnyTime Default::Int(0), ANY;
+    EVENT = 18 "event" Int Read AnyTime Default::Int(0), ANY;
+    SNDDATA = 19 "snddata" Int Read AnyTime Default::Int(0), ANY;
+    RCVDATA = 20 "rcvdata" Int Read AnyTime Default::Int(0), ANY;
+    SENDER = 21 "sender" Bool Both BeforeConnecting OFF, ANY;
+    TSBPDMODE = 22 "tsbpdmode" Bool Both BeforeConnecting ON, ANY;
+    LATENCY = 23 "latency" Int Both BeforeConnecting Default::Int(120), ZERO_AND_UP;
+    INPUTBW = 24 "inputbw" Long Both AnyTime Default::Long(0), ZERO_AND_UP;
+    OHEADBW = 25 "oheadbw" Int Both AnyTime Default::Int(25), |it| (5..=100).contains(&it.number());
+    PASSPHRASE = 26 "passphrase" Text Write BeforeConnecting Default::Text(""),
+        |it| matches!(it.bytes().len(), 0 | 10..=80);
+    PBKEYLEN = 27 "pbkeylen" Int Both BeforeConnecting Default::Int(0),
+        |it| matches!(it.number(), 0 | 16 | 24 | 32);
+    KMSTATE = 28 "kmstate" Int Read AnyTime Default::Int(0), ANY;
+    IPTTL = 29 "ipttl" Int Both BeforeBinding Default::Int(-1),
+        |it| matches!(it.number(), -1 | 1..=255);
+    IPTOS = 30 "iptos" Int Both BeforeBinding Default::Int(-1), ANY;
+    TLPKTDROP = 31 "tlpktdrop" Bool Both BeforeConnecting ON, ANY;
+    SNDDROPDELAY = 32 "snddropdelay" Int Both AnyTime Default::Int(0), MINUS_ONE_AND_UP;
+    NAKREPORT = 33 "nakreport" Bool Both BeforeConnecting ON, ANY;
+    VERSION = 34 "version" Int Read AnyTime Default::Int(0x01_05_05), ANY;
+    PEERVERSION = 35 "peerversion" Int Read AnyTime Default::Int(0), ANY;
+    CONNTIMEO = 36 "conntimeo" Int Both BeforeConnecting Default::Int(3_000), ZERO_AND_UP;
+    DRIFTTRACER = 37 "drifttracer" Bool Both AnyTime ON, ANY;
+    MININPUTBW = 38 "mininputbw" Long Both AnyTime Default::Long(0), ZERO_AND_UP;
+    SNDKMSTATE = 40 "sndkmstate" Int Read AnyTime Default::Int(0), ANY;
+    RCVKMSTATE = 41 "rcvkmstate" Int Read AnyTime Default::Int(0), ANY;
+    LOSSMAXTTL = 42 "lossmaxttl" Int Both AnyTime Default::Int(0), ANY;
+    RCVLATENCY = 43 "rcvlatency" Int Both BeforeConnecting Default::Int(120), ZERO_AND_UP;
+    PEERLATENCY = 44 "peerlatency" Int Both BeforeConnecting Default::Int(0), ZERO_AND_UP;
+    MINVERSION = 45 "minversion" Int Both BeforeConnecting Default::Int(0x01_00_00), ANY;
+    STREAMID = 46 "streamid" Text Both BeforeConnecting Default::Text(""),
+        |it| it.bytes().len() <= 512;
+    CONGESTION = 47 "congestion" Text Both BeforeConnecting Default::Text("live"),
+        |it| matches!(it.bytes(), b"live" | b"file");
+    MESSAGEAPI = 48 "messageapi" Bool Both BeforeConnecting ON, ANY;
+    PAYLOADSIZE = 49 "payloadsize" Int Both BeforeConnecting Default::Int(1_316), ZERO_AND_UP;
+    TRANSTYPE = 50 "transtype" Int Write BeforeBinding Default::Int(0),
+        |it| matches!(it.number(), 0 | 1);
+    KMREFRESHRATE = 51 "kmrefreshrate" Int Both BeforeConnecting Default::Int(0), ZERO_AND_UP;
+    KMPREANNOUNCE = 52 "kmpreannounce" Int Both BeforeConnecting Default::Int(0), ZERO_AND_UP;
+    ENFORCEDENCRYPTION = 53 "enforcedencryption" Bool Both BeforeConnecting ON, ANY;
+    IPV6ONLY = 54 "ipv6only" Int Both BeforeBinding Default::Int(-1), ANY;
+    PEERIDLETIMEO = 55 "peeridletimeo" Int Both BeforeConnecting Default::Int(5_000), ZERO_AND_UP;
+    BINDTODEVICE = 56 "bindtodevice" Text Both BeforeBinding Default::Text(""),
+        |it| it.bytes().len() < 16;
+    GROUPCONNECT = 57 "groupconnect" Int Both BeforeConnecting Default::Int(0),
+        |it| matches!(it.number(), 0 | 1);
+    GROUPMINSTABLETIMEO = 58 "groupminstabletimeo" Int Both BeforeConnecting Default::Int(60),
+        |it| it.number() >= 60;
+    GROUPTYPE = 59 "grouptype" Int Read AnyTime Default::Int(0), ANY;
+    PACKETFILTER = 60 "packetfilter" Text Both BeforeConnecting Default::Text(""), ANY;
+    RETRANSMITALGO = 61 "retransmitalgo" Int Both BeforeConnecting Default::Int(1),
+        |it| matches!(it.number(), 0..=2);
+    CRYPTOMODE = 62 "cryptomode" Int Both BeforeConnecting Default::Int(0),
+        |it| matches!(it.number(), 0..=2);
+    MAXREXMITBW = 63 "maxrexmitbw" Long Both AnyTime Default::Long(-1), MINUS_ONE_AND_UP;
+}
+
+/// An option that only Punctual has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OwnRow {
+    /// The name in Punctual's own table of options.
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+}
+
+/// The number of the option that takes several options as the query of an SRT URI.
+pub(crate) const QUERY: OptionNumber = OptionNumber(1_000);
+
+/// The options of our own, at the numbers after [`QUERY`]. New ones come at the end, since programs
+/// hold the numbers.
+pub(crate) const OWN: &[OwnRow] = &[
+    OwnRow { name: "naktimer", kind: Kind::Text },
+    OwnRow { name: "timedrequests", kind: Kind::Bool },
+    OwnRow { name: "losstarget", kind: Kind::Text },
+    OwnRow { name: "rexmitceiling", kind: Kind::Text },
+    OwnRow { name: "ratecontrol", kind: Kind::Text },
+    OwnRow { name: "policy", kind: Kind::Text },
+    OwnRow { name: "targetrate", kind: Kind::Long },
+    OwnRow { name: "minrate", kind: Kind::Long },
+    OwnRow { name: "queuetarget", kind: Kind::Int },
+    OwnRow { name: "playout", kind: Kind::Int },
+    OwnRow { name: "glitchtarget", kind: Kind::Int },
+    OwnRow { name: "rttestimator", kind: Kind::Text },
+    OwnRow { name: "pathupdate", kind: Kind::Bool },
+];
+
+/// The row of libsrt's option with this number.
+pub(crate) fn row(number: OptionNumber) -> Option<&'static Row> {
+    ROWS.iter().find(|row| row.number == number)
+}
+
+/// The row of the option of our own with this number.
+pub(crate) fn own(number: OptionNumber) -> Option<&'static OwnRow> {
+    let index = number.0.checked_sub(QUERY.0 + 1)?;
+    OWN.get(usize::try_from(index).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual::CONNECTION_OPTIONS;
+
+    use super::*;
+
+    #[test]
+    fn every_default_is_valid_and_of_its_type() {
+        for row in ROWS {
+            let value = Value::from(row.default);
+            assert!((row.valid)(&value), "{}", row.name);
+            let kind = match value {
+                Value::Bool(_) => Kind::Bool,
+                Value::Int(_) => Kind::Int,
+                Value::Long(_) => Kind::Long,
+                Value::Text(_) => Kind::Text,
+                Value::Linger { .. } => Kind::Linger,
+            };
+            assert_eq!(kind, row.kind, "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn the_numbers_are_those_of_the_table_of_connection_options() {
+        for info in CONNECTION_OPTIONS.iter().map(|option| option.info) {
+            match info.libsrt {
+                Some(number) => {
+                    let row = row(OptionNumber(i32::from(number))).unwrap();
+                    assert_eq!(row.name, info.name);
+                }
+                None => assert!(OWN.iter().any(|own| own.name == info.name), "{}", info.name),
+            }
+        }
+    }
+
+    #[test]
+    fn our_own_options_have_fixed_numbers() {
+        let name = |number| own(OptionNumber(number)).map(|row| row.name);
+        assert_eq!(name(1_001), Some("naktimer"));
+        assert_eq!(name(1_013), Some("pathupdate"));
+        assert_eq!((name(1_000), name(1_014), name(999)), (None, None, None));
+    }
+}

@@ -1,0 +1,194 @@
+//! The readiness of a socket: its events, the threads that wait for them, and its event sets.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crate::event_set::EventSet;
+use crate::events::Events;
+
+/// The events of one socket that hold at present.
+///
+/// A thread that finds nothing to do waits here; the driver of the port wakes it.
+#[derive(Debug, Default)]
+pub(crate) struct Readiness {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    events: Events,
+    /// Whether the connection has ended, and messages are still to be received. Subscribers that
+    /// wait for messages hear of the end after the last one.
+    holds_break: bool,
+    /// The number of times that events were raised.
+    raised: u64,
+    /// The threads that wait.
+    waiting: usize,
+    /// The sets that subscribed to the socket's events.
+    sets: Vec<Arc<EventSet>>,
+}
+
+/// A point in time: events that were raised after it are not cleared by mistake.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark(u64);
+
+impl Readiness {
+    /// The present events.
+    pub(crate) fn events(&self) -> Events {
+        self.lock().events
+    }
+
+    /// The present point in time, for [`clear`](Self::clear).
+    pub(crate) fn mark(&self) -> Mark {
+        Mark(self.lock().raised)
+    }
+
+    /// Adds events of `socket` and wakes the threads that wait.
+    pub(crate) fn raise(&self, socket: i32, events: Events) {
+        let mut state = self.lock();
+        state.raised += 1;
+        let new = events & !state.events;
+        state.events |= events;
+        if state.waiting > 0 {
+            self.changed.notify_all();
+        }
+        if !new.is_empty() {
+            for set in &state.sets {
+                set.raise(socket, new);
+            }
+        }
+    }
+
+    /// The connection of `socket` has ended, and messages are still to be received: tells
+    /// subscribers that do not wait for messages.
+    pub(crate) fn raise_held(&self, socket: i32) {
+        let mut state = self.lock();
+        state.raised += 1;
+        state.holds_break = true;
+        self.changed.notify_all();
+        for set in &state.sets {
+            if !set.wants(socket, Events::IN) {
+                set.raise(socket, Events::BROKEN);
+            }
+        }
+    }
+
+    /// Tells the sets of an event that does not last.
+    pub(crate) fn flash(&self, socket: i32, events: Events) {
+        for set in &self.lock().sets {
+            set.raise(socket, events);
+        }
+    }
+
+    /// Removes events of `socket`, unless some were raised after `mark`: what the caller has seen
+    /// is out of date then.
+    pub(crate) fn clear(&self, socket: i32, events: Events, mark: Mark) {
+        let mut state = self.lock();
+        if state.raised != mark.0 || !state.events.any(events) {
+            return;
+        }
+        state.events = state.events & !events;
+        for set in &state.sets {
+            set.clear(socket, events);
+        }
+    }
+
+    /// Wakes the threads that wait, whatever they wait for.
+    pub(crate) fn wake(&self) {
+        let mut state = self.lock();
+        state.raised += 1;
+        self.changed.notify_all();
+    }
+
+    /// Waits until something was raised after `mark`, or until `deadline`. Returns whether
+    /// something was raised.
+    pub(crate) fn wait(&self, mark: Mark, deadline: Option<Instant>) -> bool {
+        let mut state = self.lock();
+        while state.raised == mark.0 {
+            state.waiting += 1;
+            state = match deadline {
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(deadline) => {
+                    let left = deadline.saturating_duration_since(now());
+                    if left.is_zero() {
+                        state.waiting -= 1;
+                        return false;
+                    }
+                    let waited = self.changed.wait_timeout(state, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+            state.waiting -= 1;
+        }
+        true
+    }
+
+    /// Subscribes `set` to the events of `socket`, for the `wanted` ones.
+    pub(crate) fn subscribe(&self, socket: i32, set: &Arc<EventSet>, wanted: Events) {
+        let mut state = self.lock();
+        if !state.sets.iter().any(|it| Arc::ptr_eq(it, set)) {
+            state.sets.push(Arc::clone(set));
+        }
+        let held = state.holds_break && !wanted.any(Events::IN);
+        let present = if held { state.events | Events::BROKEN } else { state.events };
+        set.subscribe(socket, wanted, present);
+    }
+
+    /// Ends a subscription.
+    pub(crate) fn unsubscribe(&self, socket: i32, set: &Arc<EventSet>) {
+        let mut state = self.lock();
+        state.sets.retain(|it| !Arc::ptr_eq(it, set));
+        set.unsubscribe(socket);
+    }
+
+    /// Ends all subscriptions, since the socket is closed.
+    pub(crate) fn unsubscribe_all(&self, socket: i32) {
+        let sets = std::mem::take(&mut self.lock().sets);
+        for set in sets {
+            set.unsubscribe(socket);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The time of the system's monotonic clock.
+#[expect(clippy::disallowed_methods, reason = "this crate owns the clock of blocking calls")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn an_event_that_came_meanwhile_is_not_cleared() {
+        let readiness = Readiness::default();
+        readiness.raise(1, Events::IN);
+        let mark = readiness.mark();
+        readiness.raise(1, Events::IN);
+        readiness.clear(1, Events::IN, mark);
+        assert_eq!(readiness.events(), Events::IN);
+        readiness.clear(1, Events::IN, readiness.mark());
+        assert_eq!(readiness.events(), Events::NONE);
+    }
+
+    #[test]
+    fn a_thread_that_waits_is_woken_and_one_with_a_deadline_gives_up() {
+        let readiness = Readiness::default();
+        let mark = readiness.mark();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| readiness.wait(mark, None));
+            readiness.raise(1, Events::OUT);
+            assert!(waiting.join().unwrap());
+        });
+        let soon = now() + Duration::from_millis(1);
+        assert!(!readiness.wait(readiness.mark(), Some(soon)));
+    }
+}

@@ -1,0 +1,248 @@
+//! Calling a listener, and the end of a connection.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use punctual::{CloseReason, Phase, Socket as Connection};
+
+use super::link::{Carrier, Link};
+use super::{Socket, Stage, State};
+use crate::code::{Code, Failure};
+use crate::events::Events;
+use crate::options::OptionNumber;
+use crate::readiness::now;
+use crate::reaper::Reaper;
+use crate::reject;
+
+/// Is told when a call has failed or a connection has broken: the number of the socket, the error,
+/// the peer's address, and the token of a group's link (-1 without one).
+#[derive(Clone)]
+pub struct ConnectHook(Arc<dyn Fn(i32, Code, SocketAddr, i32) + Send + Sync>);
+
+impl ConnectHook {
+    /// A hook that calls `hook`.
+    pub fn new(hook: impl Fn(i32, Code, SocketAddr, i32) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(hook))
+    }
+}
+
+impl fmt::Debug for ConnectHook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ConnectHook")
+    }
+}
+
+/// A call that is under way.
+#[derive(Debug)]
+pub(super) struct Connecting {
+    pub(super) carrier: Carrier,
+    /// Whether the caller's thread waits for the answer.
+    pub(super) blocks: bool,
+    pub(super) remote: SocketAddr,
+}
+
+impl Socket {
+    /// Sets the hook that is told of failures.
+    pub(crate) fn set_connect_hook(&self, hook: Option<ConnectHook>) {
+        self.lock().connect_hook = hook;
+    }
+
+    /// Calls the listener at `remote`, or meets it there. A socket whose calls block waits for the
+    /// answer.
+    pub(crate) fn connect(&self, remote: SocketAddr) -> Result<(), Failure> {
+        let blocks = self.settings.receive_blocks();
+        self.begin_connecting(remote, blocks)?;
+        // The answer may have come before the watcher did.
+        self.follow_phase();
+        if blocks { self.await_connection() } else { Ok(()) }
+    }
+
+    /// Binds the socket to `local` first, then calls.
+    pub(crate) fn connect_from(
+        &self,
+        local: SocketAddr,
+        remote: SocketAddr,
+    ) -> Result<(), Failure> {
+        self.bind(local)?;
+        self.connect(remote)
+    }
+
+    /// Meets the socket at `remote`, which calls this one at the same time.
+    pub(crate) fn meet(&self, local: SocketAddr, remote: SocketAddr) -> Result<(), Failure> {
+        self.set_option(OptionNumber::RENDEZVOUS, crate::Value::Bool(true))?;
+        self.connect_from(local, remote)
+    }
+
+    fn begin_connecting(&self, remote: SocketAddr, blocks: bool) -> Result<(), Failure> {
+        let mut state = self.lock();
+        let meets = state.options.is_on(OptionNumber::RENDEZVOUS);
+        match state.stage {
+            Stage::Init if meets => return Err(Code::RendezvousUnbound.into()),
+            Stage::Init => self.open(&mut state, any_address(remote))?,
+            Stage::Opened => {}
+            Stage::Closed(_) => return Err(Code::InvalidSocket.into()),
+            _ => return Err(Code::Connected.into()),
+        }
+        let Some(local) = state.local.clone() else { return Err(Code::NotBound.into()) };
+        if local.address().is_ipv4() != remote.is_ipv4() && local.address().is_ipv4() {
+            return Err(Code::InvalidParameter.into());
+        }
+        let config = state.options.config().map_err(|_| Code::InvalidParameter)?;
+        let library = self.library()?;
+        let _runtime = library.runtime().enter();
+        let begun = match meets {
+            false => local.port().begin_connect(remote, config),
+            true => local.port().begin_rendezvous(remote, config),
+        };
+        let connection = begun.map_err(|error| begin_failure(&error))?;
+        connection.watch(self.watcher());
+        let carrier = Carrier::Connection(connection);
+        state.stage = Stage::Connecting(Connecting { carrier, blocks, remote });
+        self.note_reject_reason(0);
+        self.note_opened();
+        Ok(())
+    }
+
+    /// Waits until the call has been answered.
+    pub(super) fn await_connection(&self) -> Result<(), Failure> {
+        loop {
+            let mark = self.readiness.mark();
+            {
+                let mut state = self.lock();
+                match &state.stage {
+                    Stage::Connecting(_) => {}
+                    Stage::Closed(_) => return Err(Code::ClosedWhileConnecting.into()),
+                    // It may have been established, and have ended since.
+                    _ if self.link.get().is_some() => return Ok(()),
+                    _ => {
+                        let failure = state.failure.take();
+                        return Err(failure.unwrap_or(Code::ConnectionFailed.into()));
+                    }
+                }
+            }
+            self.readiness.wait(mark, None);
+        }
+    }
+
+    /// Takes over a change of the connection's phase.
+    pub(super) fn follow_phase(&self) {
+        let mut state = self.lock();
+        match &state.stage {
+            Stage::Connecting(call) => match call.carrier.phase() {
+                Phase::Connecting => {}
+                Phase::Connected => self.establish(&mut state),
+                Phase::Closed(_) if call.carrier.was_connected() => {
+                    self.establish(&mut state);
+                    self.break_off(state);
+                }
+                Phase::Closed(reason) => self.fail(state, &reason),
+            },
+            Stage::Connected => {
+                let phase = self.link.get().map(Link::phase);
+                if matches!(phase, Some(Phase::Closed(_))) {
+                    self.break_off(state);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The call was accepted.
+    fn establish(&self, state: &mut State) {
+        let Stage::Connecting(call) = std::mem::replace(&mut state.stage, Stage::Connected) else {
+            return;
+        };
+        self.adopt(state, call.carrier);
+    }
+
+    /// Takes an established connection over.
+    pub(super) fn adopt(&self, state: &mut State, carrier: Carrier) {
+        let link = Link::new(carrier);
+        let readable = link.readiness().readable;
+        if self.link.set(link).is_err() {
+            return;
+        }
+        state.stage = Stage::Connected;
+        let events = if readable { Events::OUT | Events::IN } else { Events::OUT };
+        self.readiness.raise(self.id, events);
+    }
+
+    /// The call has failed. A socket whose call blocks can call again.
+    fn fail(&self, mut state: std::sync::MutexGuard<'_, State>, reason: &CloseReason) {
+        self.note_reject_reason(reject::of_close(reason));
+        let code = connect_code(reason);
+        let Stage::Connecting(call) = std::mem::replace(&mut state.stage, Stage::Opened) else {
+            return;
+        };
+        state.failure = Some(code.into());
+        if !call.blocks {
+            state.stage = Stage::Broken(now());
+        }
+        let hook = state.connect_hook.clone();
+        drop(state);
+        if call.blocks {
+            self.readiness.wake();
+        } else {
+            self.readiness.raise(self.id, Events::BROKEN);
+            self.start_reaper();
+        }
+        self.run_hook(hook, code, call.remote);
+    }
+
+    /// The connection has ended.
+    fn break_off(&self, mut state: std::sync::MutexGuard<'_, State>) {
+        state.stage = Stage::Broken(now());
+        let hook = state.connect_hook.clone();
+        drop(state);
+        self.announce_break();
+        self.start_reaper();
+        let remote = self.link.get().and_then(Link::connection).map(Connection::peer_addr);
+        if let Some(remote) = remote {
+            self.run_hook(hook, Code::ConnectionLost, remote);
+        }
+    }
+
+    pub(super) fn start_reaper(&self) {
+        if let Some(library) = self.library.upgrade() {
+            Reaper::start(&library);
+        }
+    }
+
+    /// Runs a hook on a thread of its own: it may take its time.
+    fn run_hook(&self, hook: Option<ConnectHook>, code: Code, remote: SocketAddr) {
+        let (Some(ConnectHook(hook)), Some(library)) = (hook, self.library.upgrade()) else {
+            return;
+        };
+        let id = self.id;
+        library.runtime().spawn_blocking(move || hook(id, code, remote, -1));
+    }
+}
+
+/// Any address and port of the family of `remote`.
+fn any_address(remote: SocketAddr) -> SocketAddr {
+    let any: IpAddr = match remote {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    SocketAddr::new(any, 0)
+}
+
+/// The error of a call that could not be started.
+fn begin_failure(error: &punctual::Error) -> Failure {
+    match error {
+        punctual::Error::Io(error) => Failure::of_system(Code::SocketFailed, error),
+        punctual::Error::Config(_) | punctual::Error::Connect(_) => Code::InvalidParameter.into(),
+        _ => Code::ConnectSetup.into(),
+    }
+}
+
+/// The error of a call that has failed.
+fn connect_code(reason: &CloseReason) -> Code {
+    match reason {
+        CloseReason::Rejected(_) | CloseReason::Incompatible(_) => Code::ConnectionRejected,
+        CloseReason::ConnectTimeout(_) | CloseReason::ConclusionTimeout(_) => Code::NoServer,
+        CloseReason::Local => Code::ClosedWhileConnecting,
+        _ => Code::ConnectSetup,
+    }
+}

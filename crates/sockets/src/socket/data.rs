@@ -1,0 +1,251 @@
+//! Sending and receiving.
+
+use std::sync::{MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use punctual::{CloseReason, Error, Instant, Message, MsgNo, SendOptions, Transmission};
+
+use super::control::MessageControl;
+use super::inbox::Inbox;
+use super::link::Link;
+use super::{Socket, Stage};
+use crate::code::{Code, Failure};
+use crate::events::Events;
+use crate::options::MAX_LIVE_PAYLOAD;
+
+impl Socket {
+    /// Sends a message, or bytes of a stream. Returns the number of bytes that were taken.
+    pub(crate) fn send(&self, data: &[u8], control: &mut MessageControl) -> Result<usize, Failure> {
+        let link = self.link.get().ok_or_else(|| self.not_connected())?;
+        if data.is_empty() {
+            return Ok(0);
+        }
+        self.check_open()?;
+        if link.mode == Transmission::Stream {
+            let _one_at_a_time = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
+            return self.write(link, Bytes::copy_from_slice(data));
+        }
+        if link.mode == Transmission::Live && data.len() > self.most_live_bytes() {
+            return Err(Code::InvalidMessageCall.into());
+        }
+        let options = self.send_options(control)?;
+        let number = u32::try_from(control.number).ok().filter(|&number| number > 0);
+        let payload = Bytes::copy_from_slice(data);
+        let _one_at_a_time = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
+        let submitted = self.until_room(|| {
+            link.send(payload.clone(), options, number.map(MsgNo::new))
+        })?;
+        if !submitted.has_room {
+            self.note_full(link);
+        }
+        control.sequence = i32::try_from(submitted.seq.value()).unwrap_or(-1);
+        control.number = i32::try_from(submitted.msgno.value()).unwrap_or(-1);
+        if control.time == 0 {
+            control.time = i64::try_from(punctual::now().as_micros()).unwrap_or(0);
+        }
+        Ok(data.len())
+    }
+
+    /// Sends bytes of a stream, as many as there is room for.
+    fn write(&self, link: &Link, mut data: Bytes) -> Result<usize, Failure> {
+        let taken = self.until_room(|| link.write(&mut data))?;
+        if !link.has_room() {
+            self.note_full(link);
+        }
+        Ok(taken)
+    }
+
+    /// Repeats `attempt` until there is room, if calls that send wait.
+    fn until_room<R>(
+        &self,
+        mut attempt: impl FnMut() -> Result<Option<R>, Error>,
+    ) -> Result<R, Failure> {
+        let mut deadline = None;
+        loop {
+            let mark = self.readiness.mark();
+            if let Some(done) = attempt().map_err(|error| send_failure(&error))? {
+                return Ok(done);
+            }
+            self.readiness.clear(self.id, Events::OUT, mark);
+            if !self.settings.send_blocks() {
+                return Err(Code::AgainSend.into());
+            }
+            let deadline = *deadline.get_or_insert_with(|| self.settings.send_deadline());
+            if !self.readiness.wait(mark, deadline) {
+                return Err(Code::Timeout.into());
+            }
+            self.check_open()?;
+        }
+    }
+
+    /// The send buffer is full now.
+    fn note_full(&self, link: &Link) {
+        let mark = self.readiness.mark();
+        if !link.has_room() {
+            self.readiness.clear(self.id, Events::OUT, mark);
+        }
+    }
+
+    /// Fails if nothing can be sent any more.
+    fn check_open(&self) -> Result<(), Failure> {
+        match self.lock().stage {
+            Stage::Broken(_) | Stage::Closed(_) => Err(Code::ConnectionLost.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn most_live_bytes(&self) -> usize {
+        match self.settings.payload() {
+            0 => usize::try_from(MAX_LIVE_PAYLOAD).unwrap_or(usize::MAX),
+            payload => payload,
+        }
+    }
+
+    fn send_options(&self, control: &MessageControl) -> Result<SendOptions, Failure> {
+        let origin = u64::try_from(control.time).ok().filter(|&time| time > 0);
+        if origin.is_some_and(|origin| origin < self.opened_at()) {
+            return Err(Code::InvalidMessageCall.into());
+        }
+        let ttl = u64::try_from(control.ttl).ok().map(Duration::from_millis);
+        let origin = origin.map(Instant::from_micros);
+        Ok(SendOptions { ttl, origin, in_order: control.in_order })
+    }
+
+    /// Receives a message, or bytes of a stream, into `buffer`. Returns the number of bytes; 0 at
+    /// the end of a stream.
+    pub(crate) fn receive(
+        &self,
+        buffer: &mut [u8],
+        control: &mut MessageControl,
+    ) -> Result<usize, Failure> {
+        let link = self.link.get().ok_or_else(|| self.not_connected())?;
+        if buffer.is_empty() {
+            return Err(Code::InvalidParameter.into());
+        }
+        if link.mode == Transmission::Live && buffer.len() < self.settings.payload() {
+            return Err(Code::InvalidMessageCall.into());
+        }
+        let mut inbox = self.inbox();
+        if inbox.is_empty() {
+            inbox = self.await_data(link, inbox)?;
+        }
+        let read = match link.mode {
+            Transmission::Stream => inbox.read(buffer),
+            _ => inbox.pop().map_or(0, |message| take(&message, buffer, control)),
+        };
+        if inbox.is_exhausted() {
+            self.note_exhausted(link, &mut inbox);
+        }
+        Ok(read)
+    }
+
+    /// Waits until the inbox has something, if calls that receive wait. At the end of a stream it
+    /// stays empty.
+    fn await_data<'a>(
+        &'a self,
+        link: &Link,
+        mut inbox: MutexGuard<'a, Inbox>,
+    ) -> Result<MutexGuard<'a, Inbox>, Failure> {
+        let mut deadline = None;
+        loop {
+            let mark = self.readiness.mark();
+            if let Err(error) = inbox.fill(|messages, limit| link.receive(messages, limit)) {
+                self.announce_end();
+                return self.end_of_data(link, &error).map(|()| inbox);
+            }
+            if !inbox.is_empty() {
+                return Ok(inbox);
+            }
+            if self.is_closed() {
+                return self.end_of_data(link, &Error::Closed(CloseReason::Local)).map(|()| inbox);
+            }
+            self.readiness.clear(self.id, Events::IN, mark);
+            if !self.settings.receive_blocks() {
+                return Err(Code::AgainReceive.into());
+            }
+            drop(inbox);
+            let deadline = *deadline.get_or_insert_with(|| self.settings.receive_deadline());
+            let in_time = self.readiness.wait(mark, deadline);
+            inbox = self.inbox();
+            if !in_time && inbox.is_empty() {
+                return Err(Code::Timeout.into());
+            }
+            if !inbox.is_empty() {
+                return Ok(inbox);
+            }
+        }
+    }
+
+    /// What a call is told once everything was received: streams have an end, messages do not.
+    fn end_of_data(&self, link: &Link, error: &Error) -> Result<(), Failure> {
+        let closed = matches!(error, Error::Closed(CloseReason::Peer | CloseReason::Local));
+        match link.mode {
+            Transmission::Stream if closed => Ok(()),
+            _ => Err(Code::ConnectionLost.into()),
+        }
+    }
+
+    /// Nothing more is due now.
+    fn note_exhausted(&self, link: &Link, inbox: &mut Inbox) {
+        let mark = self.readiness.mark();
+        match inbox.fill(|messages, limit| link.receive(messages, limit)) {
+            Ok(()) if inbox.is_exhausted() => self.readiness.clear(self.id, Events::IN, mark),
+            Ok(()) => {}
+            Err(_) => self.announce_end(),
+        }
+    }
+
+    /// The connection has ended. Subscribers that wait for data hear of it after the last message;
+    /// the others at once.
+    pub(super) fn announce_break(&self) {
+        let Some(link) = self.link.get() else { return };
+        let mut inbox = self.inbox();
+        if !inbox.is_empty() {
+            self.readiness.raise_held(self.id);
+            return;
+        }
+        match inbox.fill(|messages, limit| link.receive(messages, limit)) {
+            Ok(()) if inbox.is_empty() => self.readiness.raise_held(self.id),
+            Ok(()) => {
+                self.readiness.raise(self.id, Events::IN);
+                self.readiness.raise_held(self.id);
+            }
+            Err(_) => self.announce_end(),
+        }
+    }
+
+    /// The connection has ended, and everything was received.
+    fn announce_end(&self) {
+        if matches!(self.lock().stage, Stage::Broken(_)) {
+            self.readiness.raise(self.id, Events::BROKEN);
+        }
+    }
+
+    /// The number of messages that were taken from the connection and not received yet.
+    pub(super) fn waiting_messages(&self) -> usize {
+        self.inbox().len()
+    }
+
+    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Copies a message into `buffer`; what does not fit is lost, as in libsrt.
+fn take(message: &Message, buffer: &mut [u8], control: &mut MessageControl) -> usize {
+    let len = message.payload.len().min(buffer.len());
+    buffer[..len].copy_from_slice(&message.payload[..len]);
+    control.time = i64::try_from(message.due.as_micros()).unwrap_or(0);
+    control.sequence = i32::try_from(message.seq.value()).unwrap_or(-1);
+    control.number = i32::try_from(message.msgno.value()).unwrap_or(-1);
+    len
+}
+
+fn send_failure(error: &Error) -> Failure {
+    match error {
+        Error::Size { .. } => Code::LargeMessage.into(),
+        Error::Peer(_) => Code::Peer.into(),
+        _ => Code::ConnectionLost.into(),
+    }
+}

@@ -1,0 +1,134 @@
+//! Sending and receiving files.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use punctual::{PeerError, Transmission};
+
+use super::control::MessageControl;
+use super::Socket;
+use crate::code::{Code, Failure};
+
+impl Socket {
+    /// Sends `size` bytes of the file at `path` from `offset` on, in blocks of `block` bytes; all
+    /// bytes up to the end of the file if `size` is negative. It waits for room whatever the
+    /// options say. Returns the number of bytes, and moves `offset` behind them.
+    pub(crate) fn send_file(
+        &self,
+        path: &Path,
+        offset: &mut i64,
+        size: i64,
+        block: usize,
+    ) -> Result<i64, Failure> {
+        self.check_stream()?;
+        let mut file =
+            File::open(path).map_err(|error| Failure::of_system(Code::ReadPermission, &error))?;
+        let start = u64::try_from(*offset).map_err(|_| Code::ReadOffset)?;
+        file.seek(SeekFrom::Start(start))
+            .map_err(|error| Failure::of_system(Code::ReadOffset, &error))?;
+        let mut left = u64::try_from(size).unwrap_or(u64::MAX);
+        let mut buffer = vec![0; block];
+        let mut sent = 0;
+        while left > 0 {
+            let most = usize::try_from(left).map_or(block, |left| left.min(block));
+            let read = file.read(&mut buffer[..most]);
+            let read = read.map_err(|error| Failure::of_system(Code::ReadPermission, &error))?;
+            if read == 0 {
+                break;
+            }
+            self.send_all(&buffer[..read])?;
+            left -= read as u64;
+            sent += i64::try_from(read).unwrap_or(0);
+            *offset += i64::try_from(read).unwrap_or(0);
+        }
+        Ok(sent)
+    }
+
+    fn send_all(&self, mut data: &[u8]) -> Result<(), Failure> {
+        while !data.is_empty() {
+            let mark = self.readiness().mark();
+            match self.send(data, &mut MessageControl::default()) {
+                Ok(sent) => data = &data[sent..],
+                Err(failure) if may_repeat(failure.code) => {
+                    self.readiness().wait(mark, None);
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(())
+    }
+
+    /// Receives `size` bytes into the file at `path`, which is made or emptied, from `offset` on,
+    /// in blocks of `block` bytes. It waits for data whatever the options say, and ends early with
+    /// the stream. Returns the number of bytes, and moves `offset` behind them. If the file cannot
+    /// be written, the peer is told.
+    pub(crate) fn receive_file(
+        &self,
+        path: &Path,
+        offset: &mut i64,
+        size: i64,
+        block: usize,
+    ) -> Result<i64, Failure> {
+        self.check_stream()?;
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(path)
+            .map_err(|error| Failure::of_system(Code::ReadOffset, &error))?;
+        let start = u64::try_from(*offset).map_err(|_| Code::WriteOffset)?;
+        file.seek(SeekFrom::Start(start))
+            .map_err(|error| Failure::of_system(Code::WriteOffset, &error))?;
+        let mut left = u64::try_from(size).unwrap_or(0);
+        let mut buffer = vec![0; block];
+        let mut received = 0;
+        while left > 0 {
+            let most = usize::try_from(left).map_or(block, |left| left.min(block));
+            let read = self.receive_waiting(&mut buffer[..most])?;
+            if read == 0 {
+                break;
+            }
+            if let Err(error) = file.write_all(&buffer[..read]) {
+                self.tell_file_error();
+                return Err(Failure::of_system(Code::WritePermission, &error));
+            }
+            left -= read as u64;
+            received += i64::try_from(read).unwrap_or(0);
+            *offset += i64::try_from(read).unwrap_or(0);
+        }
+        Ok(received)
+    }
+
+    fn receive_waiting(&self, buffer: &mut [u8]) -> Result<usize, Failure> {
+        loop {
+            let mark = self.readiness().mark();
+            match self.receive(buffer, &mut MessageControl::default()) {
+                Err(failure) if may_repeat(failure.code) => {
+                    self.readiness().wait(mark, None);
+                }
+                done => return done,
+            }
+        }
+    }
+
+    fn tell_file_error(&self) {
+        if let Some(connection) = self.link.get().and_then(super::link::Link::connection) {
+            connection.tell_error(PeerError::FILE);
+        }
+    }
+
+    /// Fails unless the socket carries a stream of bytes.
+    fn check_stream(&self) -> Result<(), Failure> {
+        let link = self.link.get().ok_or_else(|| self.not_connected())?;
+        match link.mode {
+            Transmission::Stream => Ok(()),
+            _ => Err(Code::InvalidBufferCall.into()),
+        }
+    }
+}
+
+/// Files wait, whatever the options of the socket say.
+fn may_repeat(code: Code) -> bool {
+    matches!(code, Code::AgainSend | Code::AgainReceive | Code::Timeout)
+}

@@ -1,0 +1,162 @@
+//! The established connection of a socket: one of its own, or a group of links.
+
+use std::sync::Weak;
+
+use bytes::Bytes;
+use punctual::{
+    Config, ConfigError, Error, Group, Message, MsgNo, Phase, Readiness, SendOptions, Socket,
+    Statistics, Submitted, Transmission, Watcher,
+};
+
+/// A connection, or a group of links.
+#[derive(Clone, Debug)]
+pub(super) enum Carrier {
+    Connection(Socket),
+    Group(Group),
+}
+
+impl Carrier {
+    /// The phase of the connection.
+    pub(super) fn phase(&self) -> Phase {
+        match self {
+            Self::Connection(socket) => socket.phase(),
+            Self::Group(group) => group.phase(),
+        }
+    }
+
+    /// Tells `watcher` of its changes.
+    pub(super) fn watch(&self, watcher: Weak<dyn Watcher>) {
+        match self {
+            Self::Connection(socket) => socket.watch(watcher),
+            Self::Group(group) => group.watch(watcher),
+        }
+    }
+
+    /// Whether it was ever established.
+    pub(super) fn was_connected(&self) -> bool {
+        match self {
+            Self::Connection(socket) => socket.was_connected(),
+            Self::Group(group) => group.was_connected(),
+        }
+    }
+}
+
+/// An established connection, with the terms that each call reads.
+#[derive(Debug)]
+pub(super) struct Link {
+    carrier: Carrier,
+    pub(super) mode: Transmission,
+}
+
+impl Link {
+    pub(super) fn new(carrier: Carrier) -> Self {
+        let mode = match &carrier {
+            Carrier::Connection(socket) => socket.info().transmission,
+            Carrier::Group(_) => Transmission::Live,
+        };
+        Self { carrier, mode }
+    }
+
+    /// The connection, if the link is not a group.
+    pub(super) const fn connection(&self) -> Option<&Socket> {
+        match &self.carrier {
+            Carrier::Connection(socket) => Some(socket),
+            Carrier::Group(_) => None,
+        }
+    }
+
+    /// The group, if the link is one.
+    pub(super) const fn group(&self) -> Option<&Group> {
+        match &self.carrier {
+            Carrier::Connection(_) => None,
+            Carrier::Group(group) => Some(group),
+        }
+    }
+
+    /// Appends messages that are due, at most `limit`. Returns whether further ones are due.
+    pub(super) fn receive(
+        &self,
+        messages: &mut Vec<Message>,
+        limit: usize,
+    ) -> Result<bool, Error> {
+        match &self.carrier {
+            Carrier::Connection(socket) => socket.try_recv_many(messages, limit),
+            Carrier::Group(group) => {
+                let before = messages.len();
+                while messages.len() - before < limit {
+                    match group.try_recv() {
+                        Ok(Some(message)) => messages.push(message),
+                        Ok(None) => return Ok(false),
+                        Err(error) if messages.len() == before => return Err(error),
+                        Err(_) => return Ok(true),
+                    }
+                }
+                Ok(group.readiness().readable)
+            }
+        }
+    }
+
+    /// Submits a message; `None` if there is no room.
+    pub(super) fn send(
+        &self,
+        payload: Bytes,
+        options: SendOptions,
+        number: Option<MsgNo>,
+    ) -> Result<Option<Submitted>, Error> {
+        match &self.carrier {
+            Carrier::Connection(socket) => socket.try_send_with(payload, options, number),
+            Carrier::Group(group) => group.try_send_with(&payload, options),
+        }
+    }
+
+    /// Submits bytes of a stream; `None` if there is no room.
+    pub(super) fn write(&self, data: &mut Bytes) -> Result<Option<usize>, Error> {
+        match &self.carrier {
+            Carrier::Connection(socket) => socket.try_write(data),
+            Carrier::Group(_) => Err(Error::NoStream),
+        }
+    }
+
+    /// Whether there is room for a packet; if not, the socket becomes writable when there is.
+    pub(super) fn has_room(&self) -> bool {
+        match &self.carrier {
+            Carrier::Connection(socket) => socket.await_room(),
+            Carrier::Group(group) => group.readiness().writable,
+        }
+    }
+
+    pub(super) fn readiness(&self) -> Readiness {
+        match &self.carrier {
+            Carrier::Connection(socket) => socket.readiness(),
+            Carrier::Group(group) => group.readiness(),
+        }
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        self.carrier.phase()
+    }
+
+    pub(super) fn begin_close(&self) {
+        match &self.carrier {
+            Carrier::Connection(socket) => socket.begin_close(),
+            Carrier::Group(group) => group.begin_close(),
+        }
+    }
+
+    pub(super) fn statistics(&self) -> Statistics {
+        match &self.carrier {
+            Carrier::Connection(socket) => socket.statistics(),
+            Carrier::Group(group) => group.statistics(),
+        }
+    }
+
+    pub(super) fn configure(
+        &self,
+        change: impl Fn(Config) -> Result<Config, ConfigError>,
+    ) -> Result<(), ConfigError> {
+        match &self.carrier {
+            Carrier::Connection(socket) => socket.configure(change),
+            Carrier::Group(group) => group.configure(change),
+        }
+    }
+}

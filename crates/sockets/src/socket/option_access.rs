@@ -1,0 +1,112 @@
+//! Setting and reading the options of a socket.
+
+use punctual::{ConnectionInfo, KeyState, Socket as Connection};
+
+use super::link::Link;
+use super::{Socket, SocketState, Stage};
+use crate::code::{Code, Failure};
+use crate::options::{OptionNumber, Phase, Value, phase};
+
+impl Socket {
+    /// Sets an option.
+    pub(crate) fn set_option(&self, number: OptionNumber, value: Value) -> Result<(), Failure> {
+        let mut state = self.lock();
+        match state.stage {
+            Stage::Broken(_) => return Err(Code::ConnectionLost.into()),
+            Stage::Closed(_) => return Err(Code::InvalidSocket.into()),
+            _ => {}
+        }
+        let last = phase(number).ok_or(Code::InvalidParameter)?;
+        match (&state.stage, last) {
+            (Stage::Init, _) | (_, Phase::AnyTime) => {}
+            (_, Phase::BeforeBinding) => return Err(Code::Bound.into()),
+            (Stage::Opened, Phase::BeforeConnecting) => {}
+            (_, Phase::BeforeConnecting) => return Err(Code::Connected.into()),
+        }
+        let mut options = state.options.clone();
+        options.set(number, value)?;
+        if let Some(link) = self.link.get() {
+            // Values that the running connection refuses are no error: libsrt takes them, too.
+            if let Ok(config) = options.config() {
+                let _ = link.configure(|present| Ok(follow(present, &config)));
+            }
+        }
+        self.settings.follow(&options);
+        state.options = options;
+        Ok(())
+    }
+
+    /// The value of an option.
+    pub(crate) fn option(&self, number: OptionNumber) -> Result<Value, Failure> {
+        let info = self.link.get().and_then(Link::connection).map(Connection::info);
+        if let Some(value) = self.live_value(number, info.as_ref()) {
+            return Ok(value);
+        }
+        self.lock().options.get(number).ok_or_else(|| Code::InvalidOperation.into())
+    }
+
+    /// The value of an option that the connection determines.
+    fn live_value(&self, number: OptionNumber, info: Option<&ConnectionInfo>) -> Option<Value> {
+        let int = |number: u64| Some(Value::Int(i32::try_from(number).unwrap_or(i32::MAX)));
+        match number {
+            OptionNumber::STATE => Some(Value::Int(self.state() as i32)),
+            OptionNumber::EVENT => Some(Value::Int(self.readiness.events().0.cast_signed())),
+            OptionNumber::ISN => int(0),
+            OptionNumber::SNDDATA => int(self.statistics_now().send_buffer_packets.into()),
+            OptionNumber::RCVDATA => {
+                let buffered = u64::from(self.statistics_now().receive_buffer_packets);
+                int(buffered + self.waiting_messages() as u64)
+            }
+            OptionNumber::PEERVERSION => int(info.map_or(0, |info| info.peer_version.into())),
+            OptionNumber::KMSTATE => {
+                let sender = self.lock().options.is_on(OptionNumber::SENDER);
+                let state = info.map(|info| match (sender, info.receive_key_state) {
+                    (true, _) | (_, KeyState::Unsecured) => info.send_key_state,
+                    (false, received) => received,
+                });
+                int(state.map_or(0, |state| state as u64))
+            }
+            OptionNumber::SNDKMSTATE => int(info.map_or(0, |info| info.send_key_state as u64)),
+            OptionNumber::RCVKMSTATE => int(info.map_or(0, |info| info.receive_key_state as u64)),
+            OptionNumber::LATENCY | OptionNumber::RCVLATENCY => {
+                int(millis(info?.receive_latency))
+            }
+            OptionNumber::PEERLATENCY => int(millis(info?.peer_latency)),
+            OptionNumber::PBKEYLEN => int(info?.cipher?.1.bytes() as u64),
+            OptionNumber::STREAMID => {
+                let id = self.link.get()?.connection()?.stream_id().to_owned();
+                (!id.is_empty()).then(|| Value::Text(id.into_bytes()))
+            }
+            OptionNumber::GROUPTYPE => int(self.group_type()),
+            _ => None,
+        }
+    }
+
+    fn statistics_now(&self) -> punctual::Statistics {
+        self.link.get().map(Link::statistics).unwrap_or_default()
+    }
+
+    /// Whether the socket is connected.
+    pub(super) fn is_connected(&self) -> bool {
+        self.state() == SocketState::Connected
+    }
+}
+
+fn millis(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The present options of a connection, with those of `wanted` that can change at any time.
+fn follow(mut present: punctual::Config, wanted: &punctual::Config) -> punctual::Config {
+    for option in punctual::CONNECTION_OPTIONS {
+        if option.info.phase != punctual::OptionPhase::AnyTime {
+            continue;
+        }
+        if let Some(value) = option.get(wanted)
+            && let Ok(changed) = option.set(present.clone(), &value)
+        {
+            present = changed;
+        }
+    }
+    present
+}
