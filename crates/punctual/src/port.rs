@@ -61,10 +61,24 @@ impl Port {
     /// in use.
     pub async fn bind(config: PortConfig) -> Result<Self, Error> {
         let udp = Arc::new(udp::bind(&config, false)?);
-        let shards = Arc::from([Arc::clone(&udp)]);
+        Self::open(&udp, &config)
+    }
+
+    /// Takes over a UDP socket that is bound. Of `config`, only `coalesce` and `carriage` have an
+    /// effect. Must be called within a tokio runtime.
+    ///
+    /// Errors: an error of the system.
+    pub fn adopt(socket: std::net::UdpSocket, config: PortConfig) -> Result<Self, Error> {
+        let udp = Arc::new(udp::adopt(socket)?);
+        Self::open(&udp, &config)
+    }
+
+    fn open(udp: &Arc<UdpSocket>, config: &PortConfig) -> Result<Self, Error> {
+        let shards = Arc::from([Arc::clone(udp)]);
         let mut endpoint = EndpointConfig::new(seed()?);
         // The port may listen later.
         endpoint.key_derivations = Some(DERIVATIONS);
+        let udp = Arc::clone(udp);
         Ok(Self { handle: start(udp, shards, endpoint, config.coalesce, &config.carriage)? })
     }
 

@@ -35,6 +35,11 @@ fn bind_to(local: SocketAddr, config: &PortConfig, shared: bool) -> Result<UdpSo
     Ok(UdpSocket::new(socket, options)?)
 }
 
+/// Takes over a UDP socket that is bound. Fails outside a tokio runtime.
+pub(crate) fn adopt(socket: std::net::UdpSocket) -> io::Result<UdpSocket> {
+    UdpSocket::new(socket.into(), UdpOptions { keeps_tos: false, pausable: true })
+}
+
 fn check(config: &PortConfig) -> Result<(), ConfigError> {
     let checks = [("ipttl", config.ttl, 1, "1 to 255 hops"), ("iptos", config.tos, 0, "0 to 255")];
     for (option, value, least, expected) in checks {

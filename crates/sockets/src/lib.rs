@@ -46,4 +46,7 @@ pub use events::Events;
 pub use library::Library;
 pub use options::{Defaults, Kind, OptionNumber, Value, kind};
 pub use reject::reason_text;
-pub use socket::{ConnectHook, ListenHook, MessageControl, SocketState, TransferStatistics};
+pub use socket::{
+    ConnectHook, LinkCall, ListenHook, MemberInfo, MemberState, MessageControl, SocketState,
+    TransferStatistics,
+};

@@ -1,7 +1,7 @@
 //! The library: its sockets, event sets and threads.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::pin::pin;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -17,7 +17,8 @@ use crate::ports::Ports;
 use crate::readiness::now;
 use crate::reaper::Reaper;
 use crate::socket::{
-    ConnectHook, ListenHook, MessageControl, Socket, SocketState, TransferStatistics,
+    ConnectHook, LinkCall, ListenHook, MemberInfo, MessageControl, Socket, SocketState,
+    TransferStatistics,
 };
 
 /// The threads that drive the ports.
@@ -36,6 +37,8 @@ const GOODBYE: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct Library {
     sockets: RwLock<BTreeMap<i32, Arc<Socket>>>,
+    /// The links of groups, with their groups.
+    links: RwLock<BTreeMap<i32, i32>>,
     sets: RwLock<BTreeMap<i32, Arc<EventSet>>>,
     next_socket: AtomicI32,
     next_set: AtomicI32,
@@ -77,6 +80,7 @@ impl Library {
         let first = i32::try_from(punctual::now().as_nanos() % 0x2000_0000).unwrap_or(0);
         Ok(Arc::new(Self {
             sockets: RwLock::default(),
+            links: RwLock::default(),
             sets: RwLock::default(),
             next_socket: AtomicI32::new(first | 1),
             next_set: AtomicI32::new(1),
@@ -125,6 +129,9 @@ impl Library {
 
     pub(crate) fn remove_socket(&self, id: i32) {
         write(&self.sockets).remove(&id);
+        if id & GROUP_BIT != 0 {
+            write(&self.links).retain(|_, group| *group != id);
+        }
     }
 
     /// Closes a socket. A number that is unknown or closed is no error.
@@ -136,7 +143,11 @@ impl Library {
 
     /// The state of a socket.
     pub fn state(&self, id: i32) -> SocketState {
-        self.find(id).map_or(SocketState::Nonexistent, |socket| socket.state())
+        if let Some(socket) = self.find(id) {
+            return socket.state();
+        }
+        let group = self.group_of(id).ok().and_then(|group| self.find(group));
+        group.map_or(SocketState::Nonexistent, |group| group.member_state(id))
     }
 
     /// Binds a socket to an address of this host. Errors: it is bound already, another socket has
@@ -154,7 +165,7 @@ impl Library {
     /// Takes a connection of a listening socket, and waits for one if its calls block. Returns the
     /// number of its socket, and the peer's address.
     pub fn accept(&self, id: i32) -> Result<(i32, Option<SocketAddr>), Failure> {
-        let socket = self.find_open(id)?.accept()?;
+        let socket = self.find_open(id)?.accept(None)?;
         Ok((socket.id(), socket.caller_address()))
     }
 
@@ -179,7 +190,7 @@ impl Library {
             let Some(&(id, _)) = ready.first() else { break Err(Code::Timeout.into()) };
             let waiting = listening.iter().find(|socket| socket.id() == id);
             // Another thread may have taken the connection.
-            if let Some(Ok(Some(socket))) = waiting.map(|socket| socket.try_accept()) {
+            if let Some(Ok(Some(socket))) = waiting.map(|socket| socket.try_accept(None)) {
                 break Ok(socket.id());
             }
         };
@@ -207,6 +218,85 @@ impl Library {
     /// Connects by rendezvous: binds a socket to `local` and calls `remote`, which does the same.
     pub fn meet(&self, id: i32, local: SocketAddr, remote: SocketAddr) -> Result<(), Failure> {
         self.find_open(id)?.meet(local, remote)
+    }
+
+    /// Fails if there is no socket with this number.
+    pub fn check(&self, id: i32) -> Result<(), Failure> {
+        self.find_open(id).map(|_| ())
+    }
+
+    /// Takes a connection as [`accept`](Self::accept) does, if `room` bytes hold the peer's
+    /// address; `None` if it is not wanted.
+    pub fn accept_with_room(
+        &self,
+        id: i32,
+        room: Option<usize>,
+    ) -> Result<(i32, Option<SocketAddr>), Failure> {
+        let socket = self.find_open(id)?.accept(room)?;
+        Ok((socket.id(), socket.caller_address()))
+    }
+
+    /// Binds a socket to a UDP socket that the program has bound.
+    pub fn acquire(&self, id: i32, udp: impl FnOnce() -> UdpSocket) -> Result<(), Failure> {
+        self.find_open(id)?.acquire(udp)
+    }
+
+    /// Creates a group of the kind with this number. Returns the group's number.
+    pub fn create_group(self: &Arc<Self>, kind: i32) -> Result<i32, Failure> {
+        let kind = crate::socket::kind(kind).ok_or(Code::InvalidParameter)?;
+        let group = self.add_socket(Options::new(Arc::clone(&self.defaults)), true);
+        group.become_group(kind);
+        Ok(group.id())
+    }
+
+    /// Calls over links of a group: see [`connect`](Self::connect). `started` gets the number and
+    /// the error of each. Returns the number of a link.
+    pub fn connect_links(
+        &self,
+        group: i32,
+        calls: &[LinkCall],
+        started: &mut Vec<(i32, Code)>,
+    ) -> Result<i32, Failure> {
+        self.find_open(group)?.connect_links(calls, started)
+    }
+
+    /// Calls from a socket, or over a new link of a group. Returns 0, or the number of the link.
+    pub fn connect_any(&self, id: i32, remote: SocketAddr) -> Result<i32, Failure> {
+        let socket = self.find_open(id)?;
+        if !socket.is_group() {
+            return socket.connect(remote).map(|()| 0);
+        }
+        let call = LinkCall { local: None, remote, weight: 0, token: -1, options: Vec::new() };
+        socket.connect_links(&[call], &mut Vec::new())
+    }
+
+    /// Whether a number is one of a group.
+    pub const fn is_group_number(id: i32) -> bool {
+        id > 0 && id & GROUP_BIT != 0
+    }
+
+    /// The links of a group.
+    pub fn members(&self, group: i32) -> Result<Vec<MemberInfo>, Failure> {
+        let group = self.find_open(group).map_err(|_| Code::InvalidParameter)?;
+        if group.is_group() { Ok(group.members()) } else { Err(Code::InvalidParameter.into()) }
+    }
+
+    /// The group of a link.
+    pub fn group_of(&self, link: i32) -> Result<i32, Failure> {
+        read(&self.links).get(&link).copied().ok_or_else(|| Code::InvalidParameter.into())
+    }
+
+    /// A number for a link of `group`.
+    pub(crate) fn reserve_number(&self, group: i32) -> i32 {
+        let sockets = read(&self.sockets);
+        let mut links = write(&self.links);
+        loop {
+            let number = self.next_socket.fetch_add(1, Ordering::Relaxed) & (GROUP_BIT - 1);
+            if number != 0 && !sockets.contains_key(&number) && !links.contains_key(&number) {
+                links.insert(number, group);
+                return number;
+            }
+        }
     }
 
     /// Sets the hook that decides on the callers of a socket that does not listen yet.

@@ -1,7 +1,8 @@
 //! The UDP ports of the sockets. Sockets that are bound to one address with the same options share
 //! a port.
 
-use std::net::{IpAddr, SocketAddr};
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -88,6 +89,22 @@ impl Ports {
         Ok(port)
     }
 
+    /// Takes over a UDP socket that is bound.
+    pub(crate) fn adopt(
+        &self,
+        runtime: &Runtime,
+        udp: UdpSocket,
+    ) -> Result<Arc<LocalPort>, Failure> {
+        let _entered = runtime.enter();
+        let port = Port::adopt(udp, PortConfig::default()).map_err(|error| failure(&error))?;
+        let config = PortConfig { local: Some(port.local_addr()), ..PortConfig::default() };
+        let listens = AtomicBool::new(false);
+        let port = Arc::new(LocalPort { port, config, reusable: false, listens });
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.push(Entry { port: Arc::clone(&port), unused_since: None });
+        Ok(port)
+    }
+
     /// Closes ports that nobody has used for a while. Returns whether some are unused and still
     /// open.
     pub(crate) fn close_unused(&self) -> bool {
@@ -125,8 +142,22 @@ impl Entry {
 /// The error of a port that could not be opened.
 pub(crate) fn failure(error: &punctual::Error) -> Failure {
     match error {
-        punctual::Error::Io(error) => Failure::of_system(Code::SocketFailed, error),
+        punctual::Error::Io(error) => {
+            Failure { code: Code::SocketFailed, system: system_number(error) }
+        }
         punctual::Error::Config(_) => Code::InvalidParameter.into(),
         _ => Code::SocketFailed.into(),
     }
+}
+
+/// The system's number of an error, also of one that has got an explanation since.
+fn system_number(error: &io::Error) -> i32 {
+    use rustix::io::Errno;
+    let by_kind = || match error.kind() {
+        ErrorKind::AddrInUse => Errno::ADDRINUSE.raw_os_error(),
+        ErrorKind::AddrNotAvailable => Errno::ADDRNOTAVAIL.raw_os_error(),
+        ErrorKind::PermissionDenied => Errno::ACCESS.raw_os_error(),
+        _ => 0,
+    };
+    error.raw_os_error().unwrap_or_else(by_kind)
 }

@@ -53,9 +53,6 @@ const TEXTS: [&str; 18] = [
     "the ciphers differ",
 ];
 
-/// The texts of the reasons 0 to 17, in the order of their numbers.
-pub const REASON_TEXTS: [&str; 18] = TEXTS;
-
 /// The reason with this number in words. All reasons of applications have one text, and an unknown
 /// number has that of 0.
 pub fn reason_text(number: i32) -> &'static str {

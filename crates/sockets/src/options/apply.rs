@@ -35,8 +35,11 @@ impl Options {
         }
         for (name, value) in &self.own {
             let text = value.to_text();
-            config = punctual_uri::set_option(config, name, &text)
-                .map_err(|_| ConfigError { option: name, value: text, expected: "valid" })?;
+            config = punctual_uri::set_option(config, name, &text).map_err(|_| ConfigError {
+                option: name,
+                value: text,
+                expected: "valid",
+            })?;
         }
         config.check()?;
         Ok(config)

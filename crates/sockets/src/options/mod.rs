@@ -69,7 +69,8 @@ impl Options {
             return Some(self.own_value(own));
         }
         let row = row(number).filter(|row| row.access != Access::Write)?;
-        let number = if number == OptionNumber::LATENCY { OptionNumber::RCVLATENCY } else { number };
+        let number =
+            if number == OptionNumber::LATENCY { OptionNumber::RCVLATENCY } else { number };
         Some(match self.set.get(&number) {
             Some(value) => value.clone(),
             None => self.defaults.shown(row).unwrap_or_else(|| row.default.into()),

@@ -79,7 +79,8 @@ impl Socket {
     fn linger(&self, link: &Link, deadline: Instant) {
         loop {
             let mark = self.readiness.mark();
-            if matches!(link.phase(), Phase::Closed(_)) || !self.readiness.wait(mark, Some(deadline))
+            if matches!(link.phase(), Phase::Closed(_))
+                || !self.readiness.wait(mark, Some(deadline))
             {
                 return;
             }

@@ -187,7 +187,7 @@ impl Socket {
             self.readiness.raise(self.id, Events::BROKEN);
             self.start_reaper();
         }
-        self.run_hook(hook, code, call.remote);
+        self.run_hook_with(hook, self.id, code, call.remote, NO_TOKEN);
     }
 
     /// The connection has ended.
@@ -199,7 +199,7 @@ impl Socket {
         self.start_reaper();
         let remote = self.link.get().and_then(Link::connection).map(Connection::peer_addr);
         if let Some(remote) = remote {
-            self.run_hook(hook, Code::ConnectionLost, remote);
+            self.run_hook_with(hook, self.id, Code::ConnectionLost, remote, NO_TOKEN);
         }
     }
 
@@ -210,17 +210,25 @@ impl Socket {
     }
 
     /// Runs a hook on a thread of its own: it may take its time.
-    fn run_hook(&self, hook: Option<ConnectHook>, code: Code, remote: SocketAddr) {
-        let (Some(ConnectHook(hook)), Some(library)) = (hook, self.library.upgrade()) else {
-            return;
-        };
-        let id = self.id;
-        library.runtime().spawn_blocking(move || hook(id, code, remote, -1));
+    pub(super) fn run_hook_with(
+        &self,
+        hook: Option<ConnectHook>,
+        id: i32,
+        code: Code,
+        remote: SocketAddr,
+        token: i32,
+    ) {
+        if let (Some(ConnectHook(hook)), Some(library)) = (hook, self.library.upgrade()) {
+            library.runtime().spawn_blocking(move || hook(id, code, remote, token));
+        }
     }
 }
 
+/// The token of a connection that is not a link of a group.
+const NO_TOKEN: i32 = -1;
+
 /// Any address and port of the family of `remote`.
-fn any_address(remote: SocketAddr) -> SocketAddr {
+pub(super) fn any_address(remote: SocketAddr) -> SocketAddr {
     let any: IpAddr = match remote {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
@@ -238,7 +246,7 @@ fn begin_failure(error: &punctual::Error) -> Failure {
 }
 
 /// The error of a call that has failed.
-fn connect_code(reason: &CloseReason) -> Code {
+pub(super) fn connect_code(reason: &CloseReason) -> Code {
     match reason {
         CloseReason::Rejected(_) | CloseReason::Incompatible(_) => Code::ConnectionRejected,
         CloseReason::ConnectTimeout(_) | CloseReason::ConclusionTimeout(_) => Code::NoServer,

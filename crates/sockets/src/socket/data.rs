@@ -33,9 +33,8 @@ impl Socket {
         let number = u32::try_from(control.number).ok().filter(|&number| number > 0);
         let payload = Bytes::copy_from_slice(data);
         let _one_at_a_time = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
-        let submitted = self.until_room(|| {
-            link.send(payload.clone(), options, number.map(MsgNo::new))
-        })?;
+        let submitted =
+            self.until_room(|| link.send(payload.clone(), options, number.map(MsgNo::new)))?;
         if !submitted.has_room {
             self.note_full(link);
         }

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use punctual::{PeerError, Transmission};
 
-use super::control::MessageControl;
 use super::Socket;
+use super::control::MessageControl;
 use crate::code::{Code, Failure};
 
 impl Socket {

@@ -1,36 +1,334 @@
 //! Groups: one stream over several links.
 
-use punctual::GroupKind;
+use std::net::SocketAddr;
+use std::sync::Arc;
 
-use super::Socket;
-use super::link::Link;
+use punctual::{Error, Group, GroupKind, GroupLink, LinkId, LinkReport, LinkState};
 
-/// libsrt's numbers of the kinds of groups, and our own for the balancing one.
-pub(crate) const BROADCAST: i32 = 1;
-/// The number of backup groups.
-pub(crate) const BACKUP: i32 = 2;
+use super::connecting::{Connecting, any_address, connect_code};
+use super::link::{Carrier, Link};
+use super::{Socket, SocketState, Stage, State};
+use crate::code::{Code, Failure};
+use crate::events::Events;
+use crate::options::OptionNumber;
+use crate::readiness::now;
+
+/// libsrt's number of broadcast groups.
+const BROADCAST: i32 = 1;
+/// libsrt's number of backup groups.
+const BACKUP: i32 = 2;
 /// The number of balancing groups, which libsrt does not have.
-pub(crate) const BALANCING: i32 = 1_000;
+const BALANCE: i32 = 1_000;
+
+/// A link that a group is to call over.
+#[derive(Clone, Debug)]
+pub struct LinkCall {
+    /// This end's address; `None` for any.
+    pub local: Option<SocketAddr>,
+    /// The listener to call.
+    pub remote: SocketAddr,
+    /// The weight of the link.
+    pub weight: u16,
+    /// A number of the program's own; -1 for none.
+    pub token: i32,
+    /// Options of this link alone.
+    pub options: Vec<(OptionNumber, crate::Value)>,
+}
+
+/// The state of a link of a group: libsrt's `SRT_MEMBERSTATUS`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(i32)]
+pub enum MemberState {
+    /// Not connected yet.
+    Pending = 0,
+    /// On standby.
+    Idle = 1,
+    /// Carries the stream.
+    Running = 2,
+    /// Failed, or has ended.
+    Broken = 3,
+}
+
+/// A link of a group.
+#[derive(Clone, Debug)]
+pub struct MemberInfo {
+    /// The number of its socket.
+    pub id: i32,
+    /// The peer's address.
+    pub remote: SocketAddr,
+    /// The state of its socket.
+    pub socket: SocketState,
+    /// The weight of the link.
+    pub weight: u16,
+    /// The state of the link.
+    pub state: MemberState,
+    /// The program's own number; -1 for none.
+    pub token: i32,
+    /// The error of the call; [`Code::Success`] without one.
+    pub error: Code,
+}
+
+/// The links of a group, with their numbers.
+#[derive(Debug)]
+pub(super) struct Members {
+    kind: GroupKind,
+    group: Option<Group>,
+    members: Vec<Member>,
+}
+
+#[derive(Debug)]
+struct Member {
+    id: i32,
+    link: Option<LinkId>,
+    remote: SocketAddr,
+    weight: u16,
+    token: i32,
+    error: Option<Code>,
+}
+
+impl Members {
+    /// The links of a group of this kind that does not call yet.
+    pub(super) const fn new(kind: GroupKind) -> Self {
+        Self { kind, group: None, members: Vec::new() }
+    }
+
+    /// Whether no link can come any more: each has failed.
+    fn all_have_failed(&self) -> bool {
+        self.members.iter().all(|member| member.error.is_some())
+    }
+
+    /// The member that a report is about.
+    fn find(&mut self, report: &LinkReport) -> Option<&mut Member> {
+        let by_link = self.members.iter().position(|it| it.link == Some(report.id));
+        let is_candidate = |it: &Member| it.link.is_none() && it.remote == report.remote;
+        let index = by_link.or_else(|| self.members.iter().position(is_candidate))?;
+        let member = &mut self.members[index];
+        member.link = Some(report.id);
+        Some(member)
+    }
+}
 
 /// The kind of a group by its number.
 pub(crate) const fn kind(number: i32) -> Option<GroupKind> {
     match number {
         BROADCAST => Some(GroupKind::Broadcast),
         BACKUP => Some(GroupKind::Backup),
-        BALANCING => Some(GroupKind::Balance),
+        BALANCE => Some(GroupKind::Balance),
         _ => None,
     }
 }
 
+const fn kind_number(kind: GroupKind) -> i32 {
+    match kind {
+        GroupKind::Broadcast => BROADCAST,
+        GroupKind::Backup => BACKUP,
+        GroupKind::Balance => BALANCE,
+    }
+}
+
 impl Socket {
+    /// Makes a new socket a group of this kind.
+    pub(crate) fn become_group(&self, kind: GroupKind) {
+        self.lock().members = Some(Members::new(kind));
+    }
+
+    /// Whether the socket is a group.
+    pub(crate) fn is_group(&self) -> bool {
+        self.lock().members.is_some()
+    }
+
     /// The number of the kind of the group that the socket is; 0 for a single connection.
-    pub(super) fn group_type(&self) -> u64 {
-        let group = self.link.get().and_then(Link::group);
-        match group.map(punctual::Group::kind) {
-            None => 0,
-            Some(GroupKind::Broadcast) => 1,
-            Some(GroupKind::Backup) => 2,
-            Some(_) => 1_000,
+    pub(super) fn group_type(&self) -> i32 {
+        self.lock().members.as_ref().map_or(0, |members| kind_number(members.kind))
+    }
+
+    /// Calls over links of a group. If the calls of the group block, it waits for the first link.
+    /// Returns the number of a link that is established, or of the last one that is called.
+    pub(crate) fn connect_links(
+        &self,
+        calls: &[LinkCall],
+        started: &mut Vec<(i32, Code)>,
+    ) -> Result<i32, Failure> {
+        if calls.is_empty() {
+            return Err(Code::InvalidParameter.into());
+        }
+        let group = self.open_group()?;
+        for call in calls {
+            let begun = self.begin_link(&group, call);
+            started.push(begun.map_or_else(|failure| (-1, failure.code), |id| (id, Code::Success)));
+        }
+        let last = started.iter().rev().find(|(_, code)| *code == Code::Success);
+        let Some(&(last, _)) = last else { return Err(Code::ConnectionLost.into()) };
+        self.follow_phase();
+        if !self.settings.receive_blocks() || self.link.get().is_some() {
+            return Ok(last);
+        }
+        self.await_connection().map_err(|_| Failure::from(Code::ConnectionLost))?;
+        let members = self.members();
+        let up = members.iter().find(|member| member.socket == SocketState::Connected);
+        Ok(up.map_or(last, |member| member.id))
+    }
+
+    /// The group of links, opened if it is not.
+    fn open_group(&self) -> Result<Group, Failure> {
+        let mut state = self.lock();
+        let blocks = self.settings.receive_blocks();
+        let State { stage, options, members, .. } = &mut *state;
+        let members = members.as_mut().ok_or(Code::InvalidParameter)?;
+        match (&*stage, &members.group) {
+            (Stage::Closed(_), _) => return Err(Code::InvalidSocket.into()),
+            (_, Some(group)) => return Ok(group.clone()),
+            _ => {}
+        }
+        let config = options.config().map_err(|_| Code::InvalidParameter)?;
+        let library = self.library()?;
+        let _runtime = library.runtime().enter();
+        let opened = Group::open(members.kind, config).map_err(|_| Code::InvalidParameter)?;
+        opened.watch(self.watcher());
+        members.group = Some(opened.clone());
+        let (carrier, remote) = (Carrier::Group(opened.clone()), any_address_of_v4());
+        *stage = Stage::Connecting(Connecting { carrier, blocks, remote });
+        drop(state);
+        self.note_opened();
+        Ok(opened)
+    }
+
+    /// Begins the call over one link. Returns its number.
+    fn begin_link(&self, group: &Group, call: &LinkCall) -> Result<i32, Failure> {
+        let library = self.library()?;
+        let id = library.reserve_number(self.id);
+        let mut state = self.lock();
+        let mut options = state.options.clone();
+        for (number, value) in &call.options {
+            options.set(*number, value.clone())?;
+        }
+        let local = call.local.unwrap_or_else(|| any_address(call.remote));
+        let link = GroupLink {
+            remote: call.remote,
+            port: options.port_config(local),
+            weight: call.weight,
+        };
+        let (remote, weight, token) = (call.remote, call.weight, call.token);
+        let Some(members) = &mut state.members else { return Err(Code::InvalidParameter.into()) };
+        members.members.push(Member { id, link: None, remote, weight, token, error: None });
+        drop(state);
+        let entered = library.runtime().enter();
+        let attempt = group.add_link(link);
+        drop(entered);
+        if let Some(this) = self.this.upgrade() {
+            library.runtime().spawn(async move {
+                let result = attempt.await.unwrap_or(Err(Error::Stopped));
+                this.note_link(id, result);
+            });
+        }
+        Ok(id)
+    }
+
+    /// Takes in the result of the first call over a link.
+    fn note_link(self: &Arc<Self>, id: i32, result: Result<LinkId, Error>) {
+        let mut state = self.lock();
+        let hook = state.connect_hook.clone();
+        let Some(members) = &mut state.members else { return };
+        let Some(member) = members.members.iter_mut().find(|it| it.id == id) else { return };
+        let (remote, token) = (member.remote, member.token);
+        let code = match result {
+            Ok(link) => {
+                member.link = Some(link);
+                None
+            }
+            Err(error) => Some(link_code(&error)),
+        };
+        member.error = code;
+        let all_failed = members.all_have_failed();
+        let group = members.group.clone();
+        let failed = all_failed && matches!(state.stage, Stage::Connecting(_));
+        if failed {
+            let failure = Failure::from(Code::ConnectionLost);
+            state.stage = Stage::Broken(now());
+            state.failure = Some(failure);
+        }
+        drop(state);
+        if let Some(code) = code {
+            self.run_hook_with(hook, id, code, remote, token);
+        }
+        if failed {
+            if let Some(group) = group {
+                group.begin_close();
+            }
+            self.readiness.raise(self.id, Events::BROKEN);
         }
     }
+
+    /// The links of the group.
+    pub(crate) fn members(&self) -> Vec<MemberInfo> {
+        let group = self.link.get().and_then(Link::group).cloned();
+        let mut state = self.lock();
+        let Some(members) = &mut state.members else { return Vec::new() };
+        let group = group.or_else(|| members.group.clone());
+        let mut reports = group.map(|group| group.links()).unwrap_or_default();
+        if let Ok(library) = self.library() {
+            for report in &reports {
+                if members.find(report).is_none() {
+                    // A link that called this end.
+                    members.members.push(Member {
+                        id: library.reserve_number(self.id),
+                        link: Some(report.id),
+                        remote: report.remote,
+                        weight: report.weight,
+                        token: -1,
+                        error: None,
+                    });
+                }
+            }
+        }
+        let infos = members.members.iter().filter_map(|member| {
+            let report = reports.iter().position(|it| Some(it.id) == member.link);
+            let report = report.map(|index| reports.swap_remove(index));
+            // A link that has ended is gone, as in libsrt.
+            (report.is_some() || member.link.is_none()).then(|| member.info(report.as_ref()))
+        });
+        infos.collect()
+    }
+
+    /// The state of a link's socket.
+    pub(crate) fn member_state(&self, id: i32) -> SocketState {
+        let member = self.members().into_iter().find(|member| member.id == id);
+        member.map_or(SocketState::Nonexistent, |member| member.socket)
+    }
+}
+
+impl Member {
+    fn info(&self, report: Option<&LinkReport>) -> MemberInfo {
+        let (socket, state) = match (report.map(|report| report.state), self.error) {
+            (Some(LinkState::Gone), _) => (SocketState::Broken, MemberState::Broken),
+            (Some(LinkState::Joining), _) | (None, None) => {
+                (SocketState::Connecting, MemberState::Pending)
+            }
+            (Some(LinkState::Idle), _) => (SocketState::Connected, MemberState::Idle),
+            (Some(_), _) => (SocketState::Connected, MemberState::Running),
+            (None, Some(_)) => (SocketState::Broken, MemberState::Broken),
+        };
+        MemberInfo {
+            id: self.id,
+            remote: report.map_or(self.remote, |report| report.remote),
+            socket,
+            weight: self.weight,
+            state,
+            token: self.token,
+            error: self.error.unwrap_or(Code::Success),
+        }
+    }
+}
+
+/// The error of a link that could not be made.
+fn link_code(error: &Error) -> Code {
+    match error {
+        Error::Closed(reason) => connect_code(reason),
+        _ => Code::ConnectSetup,
+    }
+}
+
+/// A group has no address of its own.
+fn any_address_of_v4() -> SocketAddr {
+    (std::net::Ipv4Addr::UNSPECIFIED, 0).into()
 }

@@ -74,11 +74,7 @@ impl Link {
     }
 
     /// Appends messages that are due, at most `limit`. Returns whether further ones are due.
-    pub(super) fn receive(
-        &self,
-        messages: &mut Vec<Message>,
-        limit: usize,
-    ) -> Result<bool, Error> {
+    pub(super) fn receive(&self, messages: &mut Vec<Message>, limit: usize) -> Result<bool, Error> {
         match &self.carrier {
             Carrier::Connection(socket) => socket.try_recv_many(messages, limit),
             Carrier::Group(group) => {

@@ -17,6 +17,10 @@ use crate::reject;
 
 /// The reply of a listen hook that refuses a caller.
 const REFUSE: i32 = -1;
+/// The bytes of C's `sockaddr_in`.
+const V4_ADDRESS: usize = 16;
+/// The bytes of C's `sockaddr_in6`.
+const V6_ADDRESS: usize = 28;
 /// The version of the handshake that every caller has.
 const HANDSHAKE_VERSION: i32 = 5;
 
@@ -119,11 +123,11 @@ impl Socket {
         Ok(())
     }
 
-    /// Waits for a connection and takes it.
-    pub(crate) fn accept(&self) -> Result<Arc<Self>, Failure> {
+    /// Waits for a connection and takes it, if `room` bytes hold the peer's address.
+    pub(crate) fn accept(&self, room: Option<usize>) -> Result<Arc<Self>, Failure> {
         loop {
             let mark = self.readiness.mark();
-            if let Some(socket) = self.try_accept()? {
+            if let Some(socket) = self.try_accept(room)? {
                 return Ok(socket);
             }
             if !self.settings.receive_blocks() {
@@ -136,11 +140,18 @@ impl Socket {
         }
     }
 
-    /// Takes a connection, if one waits.
-    pub(crate) fn try_accept(&self) -> Result<Option<Arc<Self>>, Failure> {
+    /// Takes a connection, if one waits. If `room` bytes do not hold the peer's address, it stays.
+    pub(crate) fn try_accept(&self, room: Option<usize>) -> Result<Option<Arc<Self>>, Failure> {
         let mark = self.readiness.mark();
         let listening = self.listening()?;
         let mut queue = listening.queue();
+        let needed = match queue.front().and_then(|socket| socket.caller_address()) {
+            Some(SocketAddr::V6(_)) => V6_ADDRESS,
+            _ => V4_ADDRESS,
+        };
+        if !queue.is_empty() && room.is_some_and(|room| room < needed) {
+            return Err(Code::InvalidParameter.into());
+        }
         let socket = queue.pop_front();
         let is_empty = queue.is_empty();
         drop(queue);
@@ -238,7 +249,10 @@ impl Socket {
         let refused = |_| Failure::from(Code::ConnectionFailed);
         let carrier = if call.group().is_some() {
             match call.accept_group_with(config).map_err(refused)? {
-                Some(group) => Carrier::Group(group),
+                Some(group) => {
+                    self.become_group(group.kind());
+                    Carrier::Group(group)
+                }
                 None => return Ok(false),
             }
         } else {
@@ -253,7 +267,6 @@ impl Socket {
         self.follow_phase();
         Ok(true)
     }
-
 }
 
 impl Listening {

@@ -14,23 +14,26 @@ mod option_access;
 mod settings;
 mod statistics;
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Instant;
 
 use punctual::Watcher;
 
-use self::connecting::Connecting;
 pub use self::connecting::ConnectHook;
+use self::connecting::Connecting;
 pub use self::control::MessageControl;
+use self::group::Members;
+pub(crate) use self::group::kind;
+pub use self::group::{LinkCall, MemberInfo, MemberState};
 use self::inbox::Inbox;
 use self::link::Link;
 pub use self::listening::ListenHook;
 use self::listening::Listening;
 use self::settings::Settings;
-pub use self::statistics::TransferStatistics;
 use self::statistics::Baseline;
+pub use self::statistics::TransferStatistics;
 use crate::code::{Code, Failure};
 use crate::events::Events;
 use crate::library::Library;
@@ -92,6 +95,8 @@ struct State {
     baseline: Baseline,
     /// The error of a call whose thread waits for the answer.
     failure: Option<Failure>,
+    /// The links, if the socket is a group.
+    members: Option<Members>,
 }
 
 /// The stage of a socket, with what belongs to it.
@@ -138,6 +143,7 @@ impl Socket {
                 listen_hook: None,
                 baseline: Baseline::default(),
                 failure: None,
+                members: None,
             }),
             readiness: Readiness::default(),
             link: OnceLock::new(),
@@ -210,6 +216,19 @@ impl Socket {
         let config = state.options.port_config(local);
         let reusable = state.options.is_on(crate::OptionNumber::REUSEADDR);
         state.local = Some(library.ports().open(library.runtime(), config, reusable)?);
+        state.stage = Stage::Opened;
+        self.note_opened();
+        Ok(())
+    }
+
+    /// Binds the socket to a UDP socket that the program has bound.
+    pub(crate) fn acquire(&self, udp: impl FnOnce() -> UdpSocket) -> Result<(), Failure> {
+        let mut state = self.lock();
+        if !matches!(state.stage, Stage::Init) {
+            return Err(Code::InvalidOperation.into());
+        }
+        let library = self.library()?;
+        state.local = Some(library.ports().adopt(library.runtime(), udp())?);
         state.stage = Stage::Opened;
         self.note_opened();
         Ok(())

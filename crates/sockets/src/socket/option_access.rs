@@ -68,16 +68,14 @@ impl Socket {
             }
             OptionNumber::SNDKMSTATE => int(info.map_or(0, |info| info.send_key_state as u64)),
             OptionNumber::RCVKMSTATE => int(info.map_or(0, |info| info.receive_key_state as u64)),
-            OptionNumber::LATENCY | OptionNumber::RCVLATENCY => {
-                int(millis(info?.receive_latency))
-            }
+            OptionNumber::LATENCY | OptionNumber::RCVLATENCY => int(millis(info?.receive_latency)),
             OptionNumber::PEERLATENCY => int(millis(info?.peer_latency)),
             OptionNumber::PBKEYLEN => int(info?.cipher?.1.bytes() as u64),
             OptionNumber::STREAMID => {
                 let id = self.link.get()?.connection()?.stream_id().to_owned();
                 (!id.is_empty()).then(|| Value::Text(id.into_bytes()))
             }
-            OptionNumber::GROUPTYPE => int(self.group_type()),
+            OptionNumber::GROUPTYPE => Some(Value::Int(self.group_type())),
             _ => None,
         }
     }

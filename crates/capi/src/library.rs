@@ -1,0 +1,84 @@
+//! The one library of the process.
+
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use punctual_sockets::{Code, Defaults, Failure, Library};
+
+use crate::{fork, trace};
+
+/// The environment variable with defaults of options, as the query of an SRT URI.
+const DEFAULTS: &str = "PUNCTUAL_SRT_OPTIONS";
+
+static LIBRARY: RwLock<Option<Arc<Library>>> = RwLock::new(None);
+/// The number of starts that were not taken back.
+static STARTS: Mutex<usize> = Mutex::new(0);
+
+/// Starts the library. Returns whether it ran already.
+pub(crate) fn start() -> Result<bool, Failure> {
+    check_process()?;
+    let mut starts = STARTS.lock().unwrap_or_else(PoisonError::into_inner);
+    *starts += 1;
+    start_if_needed()
+}
+
+fn start_if_needed() -> Result<bool, Failure> {
+    let mut library = LIBRARY.write().unwrap_or_else(PoisonError::into_inner);
+    if library.is_some() {
+        return Ok(true);
+    }
+    trace::install();
+    fork::watch();
+    *library = Some(Library::start_with(defaults())?);
+    Ok(false)
+}
+
+/// Takes one start back. The last one ends the library.
+pub(crate) fn stop() {
+    if fork::is_child() {
+        return;
+    }
+    let mut starts = STARTS.lock().unwrap_or_else(PoisonError::into_inner);
+    *starts = starts.saturating_sub(1);
+    if *starts > 0 {
+        return;
+    }
+    let library = LIBRARY.write().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(library) = library {
+        library.shut_down();
+    }
+}
+
+/// The library, started if it does not run.
+pub(crate) fn running() -> Result<Arc<Library>, Failure> {
+    if let Some(library) = present()? {
+        return Ok(library);
+    }
+    start()?;
+    present()?.ok_or_else(|| Code::ConnectSetup.into())
+}
+
+/// The library, if it runs.
+pub(crate) fn present() -> Result<Option<Arc<Library>>, Failure> {
+    check_process()?;
+    Ok(LIBRARY.read().unwrap_or_else(PoisonError::into_inner).clone())
+}
+
+/// The library for a call on a socket. If it does not run, there is no such socket.
+pub(crate) fn of_socket() -> Result<Arc<Library>, Failure> {
+    present()?.ok_or_else(|| Code::InvalidSocket.into())
+}
+
+/// Fails in a child of a process that used the library.
+fn check_process() -> Result<(), Failure> {
+    if fork::is_child() { Err(Code::SystemObject.into()) } else { Ok(()) }
+}
+
+/// The defaults that the user wants. Unusable ones are left out with a message in the log, since a
+/// program cannot do anything about them.
+fn defaults() -> Defaults {
+    let Ok(query) = std::env::var(DEFAULTS) else { return Defaults::default() };
+    Defaults::parse(&query).unwrap_or_else(|problem| {
+        tracing::warn!("{DEFAULTS} is not used: {problem}");
+        Defaults::default()
+    })
+}

@@ -1,0 +1,207 @@
+//! The log: which messages are wanted, and where they go.
+
+use std::collections::BTreeSet;
+use std::ffi::{CString, c_int, c_void};
+use std::fmt::Write as _;
+use std::io::{Write as _, stderr};
+use std::slice;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::abi::LogHandler;
+use crate::border::quietly;
+use crate::trace;
+
+/// The levels of the system's log.
+pub(crate) const ERROR: c_int = 3;
+pub(crate) const WARNING: c_int = 4;
+pub(crate) const NOTICE: c_int = 5;
+pub(crate) const DEBUG: c_int = 7;
+
+/// The parts of a line that are left out.
+const NO_TIME: c_int = 1;
+const NO_THREAD: c_int = 2;
+const NO_SEVERITY: c_int = 4;
+const NO_LINE_BREAK: c_int = 8;
+
+/// The least serious level that is logged.
+static LEVEL: AtomicI32 = AtomicI32::new(WARNING);
+static FLAGS: AtomicI32 = AtomicI32::new(0);
+static SINK: Mutex<Sink> = Mutex::new(Sink { handler: None, areas_off: BTreeSet::new() });
+
+/// Where messages go.
+struct Sink {
+    handler: Option<(LogHandler, Opaque)>,
+    /// The areas that are switched off.
+    areas_off: BTreeSet<c_int>,
+}
+
+#[derive(Clone, Copy)]
+struct Opaque(*mut c_void);
+
+// SAFETY: the library only passes the pointer back.
+unsafe impl Send for Opaque {}
+
+/// A message of the log.
+pub(crate) struct Line<'a> {
+    pub(crate) level: c_int,
+    /// The number of its functional area and its short name.
+    pub(crate) area: (c_int, &'static str),
+    pub(crate) file: &'a str,
+    pub(crate) line: u32,
+    pub(crate) text: &'a str,
+}
+
+/// The least serious level that is logged.
+pub(crate) fn level() -> c_int {
+    LEVEL.load(Ordering::Relaxed)
+}
+
+/// Passes a message to the program's handler, or writes it to the standard error output.
+pub(crate) fn write(line: &Line<'_>) {
+    // The handler may call the library, which may log: the lock is not held meanwhile.
+    let (handler, is_off) = {
+        let sink = SINK.lock().unwrap_or_else(PoisonError::into_inner);
+        (sink.handler, sink.areas_off.contains(&line.area.0))
+    };
+    if is_off {
+        return;
+    }
+    let text = format(line, FLAGS.load(Ordering::Relaxed));
+    let Some((handler, opaque)) = handler else {
+        // There is nobody to tell that the error output is closed.
+        let _ = stderr().write_all(text.as_bytes());
+        return;
+    };
+    let c_text = |text: &str| CString::new(text.replace('\0', " ")).unwrap_or_default();
+    let (file, area, text) = (c_text(line.file), c_text(line.area.1), c_text(&text));
+    let number = c_int::try_from(line.line).unwrap_or(0);
+    // SAFETY: the program says that the handler can be called from any thread.
+    unsafe {
+        handler(opaque.0, line.level, file.as_ptr(), number, area.as_ptr(), text.as_ptr());
+    }
+}
+
+/// A line in libsrt's form.
+fn format(line: &Line<'_>, flags: c_int) -> String {
+    let mut text = String::new();
+    if flags & NO_TIME == 0 {
+        text.push_str(&time_of_day());
+    }
+    if flags & NO_THREAD == 0 {
+        let thread = std::thread::current();
+        let name = thread.name().unwrap_or("program");
+        // Writing into a string does not fail.
+        let _ = write!(text, "/{name}");
+    }
+    if flags & NO_SEVERITY == 0 {
+        text.push_str(match line.level {
+            ..=ERROR => "*E",
+            WARNING => "!W",
+            NOTICE => ".N",
+            _ => " D",
+        });
+    }
+    let _ = write!(text, ":SRT.{}: {}", line.area.1, line.text);
+    if flags & NO_LINE_BREAK == 0 {
+        text.push('\n');
+    }
+    text
+}
+
+/// The time of day, in the zone of the system.
+fn time_of_day() -> String {
+    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    let seconds = libc::time_t::try_from(now.as_secs()).unwrap_or(0);
+    // SAFETY: all bytes zero are a valid value; the function only reads `seconds` and writes it.
+    let local = unsafe {
+        let mut local: libc::tm = std::mem::zeroed();
+        libc::localtime_r(&raw const seconds, &raw mut local);
+        local
+    };
+    let (hour, minute, second) = (local.tm_hour, local.tm_min, local.tm_sec);
+    format!("{hour:02}:{minute:02}:{second:02}.{:06}", now.subsec_micros())
+}
+
+/// Sets the least serious level that is logged.
+#[unsafe(no_mangle)]
+pub extern "C" fn srt_setloglevel(level: c_int) {
+    quietly((), || {
+        LEVEL.store(level, Ordering::Relaxed);
+        trace::level_changed();
+    });
+}
+
+/// Switches on a functional area.
+#[unsafe(no_mangle)]
+pub extern "C" fn srt_addlogfa(area: c_int) {
+    quietly((), || {
+        SINK.lock().unwrap_or_else(PoisonError::into_inner).areas_off.remove(&area);
+    });
+}
+
+/// Switches off a functional area.
+#[unsafe(no_mangle)]
+pub extern "C" fn srt_dellogfa(area: c_int) {
+    quietly((), || {
+        SINK.lock().unwrap_or_else(PoisonError::into_inner).areas_off.insert(area);
+    });
+}
+
+/// Switches on these functional areas alone.
+///
+/// # Safety
+///
+/// `areas` is null, or has `count` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srt_resetlogfa(areas: *const c_int, count: usize) {
+    quietly((), || {
+        let on = match areas.is_null() {
+            true => &[],
+            // SAFETY: the caller says so.
+            false => unsafe { slice::from_raw_parts(areas, count) },
+        };
+        let off = trace::AREAS.iter().map(|area| area.0).filter(|area| !on.contains(area));
+        SINK.lock().unwrap_or_else(PoisonError::into_inner).areas_off = off.collect();
+    });
+}
+
+/// Sets the parts of a line that are left out.
+#[unsafe(no_mangle)]
+pub extern "C" fn srt_setlogflags(flags: c_int) {
+    FLAGS.store(flags, Ordering::Relaxed);
+}
+
+/// Sets the function that gets the messages; null for the standard error output.
+///
+/// # Safety
+///
+/// `handler` is null, or can be called with `opaque` from any thread from now on.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srt_setloghandler(opaque: *mut c_void, handler: Option<LogHandler>) {
+    quietly((), || {
+        let handler = handler.map(|handler| (handler, Opaque(opaque)));
+        SINK.lock().unwrap_or_else(PoisonError::into_inner).handler = handler;
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_libsrts_form_and_leaves_parts_out() {
+        let line = Line {
+            level: WARNING,
+            area: (2, "cn"),
+            file: "listener.rs",
+            line: 7,
+            text: "a caller was refused",
+        };
+        let bare = format(&line, NO_TIME | NO_THREAD | NO_SEVERITY | NO_LINE_BREAK);
+        assert_eq!(bare, ":SRT.cn: a caller was refused");
+        let whole = format(&line, NO_THREAD);
+        assert!(whole.ends_with("!W:SRT.cn: a caller was refused\n"), "{whole}");
+        assert_eq!(whole.find('!'), Some("00:00:00.000000".len()));
+    }
+}

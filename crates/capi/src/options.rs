@@ -1,0 +1,191 @@
+//! Options, between C's bytes and their values.
+
+use std::ffi::{c_int, c_void};
+use std::mem::size_of;
+use std::{ptr, slice};
+
+use punctual_sockets::{Code, Failure, Kind, OptionNumber, Value, kind};
+
+use crate::abi::SocketId;
+use crate::border::{done, int};
+use crate::library;
+
+/// The bytes of an option's whole number.
+const INT: usize = size_of::<i32>();
+const LONG: usize = size_of::<i64>();
+
+/// Sets an option.
+///
+/// # Safety
+///
+/// `value` is null, or has `len` bytes, or the bytes of the option's type if `len` is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srt_setsockflag(
+    socket: SocketId,
+    option: c_int,
+    value: *const c_void,
+    len: c_int,
+) -> c_int {
+    done(|| {
+        let library = library::of_socket()?;
+        library.check(socket)?;
+        let number = OptionNumber(option);
+        let kind = kind(number).ok_or(Code::InvalidParameter)?;
+        // SAFETY: the caller says so.
+        let value = unsafe { read(kind, value.cast(), len) }?;
+        library.set_option(socket, number, value)
+    })
+}
+
+/// Sets an option; the level has no meaning.
+///
+/// # Safety
+///
+/// As [`srt_setsockflag`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srt_setsockopt(
+    socket: SocketId,
+    _level: c_int,
+    option: c_int,
+    value: *const c_void,
+    len: c_int,
+) -> c_int {
+    // SAFETY: the caller says so.
+    unsafe { srt_setsockflag(socket, option, value, len) }
+}
+
+/// Reads an option.
+///
+/// # Safety
+///
+/// `len` is null or can be read and written; `value` is null or has room for `*len` bytes, or for a
+/// whole number of 32 bits if the option is one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srt_getsockflag(
+    socket: SocketId,
+    option: c_int,
+    value: *mut c_void,
+    len: *mut c_int,
+) -> c_int {
+    done(|| {
+        let library = library::of_socket()?;
+        if value.is_null() || len.is_null() {
+            return Err(Code::InvalidParameter.into());
+        }
+        let read = library.option(socket, OptionNumber(option))?;
+        // SAFETY: the caller says so.
+        unsafe { write(&read, value.cast(), len) }
+    })
+}
+
+/// Reads an option; the level has no meaning.
+///
+/// # Safety
+///
+/// As [`srt_getsockflag`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srt_getsockopt(
+    socket: SocketId,
+    _level: c_int,
+    option: c_int,
+    value: *mut c_void,
+    len: *mut c_int,
+) -> c_int {
+    // SAFETY: the caller says so.
+    unsafe { srt_getsockflag(socket, option, value, len) }
+}
+
+/// Reads a value of a type.
+///
+/// # Safety
+///
+/// `value` is null, or has `len` bytes, or the bytes of the type if `len` is 0.
+pub(crate) unsafe fn read(kind: Kind, value: *const u8, len: c_int) -> Result<Value, Failure> {
+    let len = usize::try_from(len).map_err(|_| Code::InvalidParameter)?;
+    if value.is_null() && !(kind == Kind::Text && len == 0) {
+        return Err(Code::InvalidParameter.into());
+    }
+    let is_sized = |size: usize| len == size || len == 0;
+    // SAFETY: the caller says so, for each of the lengths.
+    unsafe {
+        match kind {
+            Kind::Bool => Ok(Value::Bool(match len {
+                1 => value.read() != 0,
+                INT => value.cast::<i32>().read_unaligned() != 0,
+                _ => false,
+            })),
+            Kind::Int if is_sized(INT) => Ok(Value::Int(value.cast::<i32>().read_unaligned())),
+            Kind::Long if is_sized(LONG) => Ok(Value::Long(value.cast::<i64>().read_unaligned())),
+            Kind::Linger if is_sized(2 * INT) => {
+                let [on, seconds] = value.cast::<[i32; 2]>().read_unaligned();
+                Ok(Value::Linger { on, seconds })
+            }
+            Kind::Text if len == 0 => Ok(Value::Text(Vec::new())),
+            Kind::Text => Ok(Value::Text(slice::from_raw_parts(value, len).to_vec())),
+            Kind::Int | Kind::Long | Kind::Linger => Err(Code::InvalidParameter.into()),
+        }
+    }
+}
+
+/// Writes a value where a caller wants it.
+///
+/// # Safety
+///
+/// `len` can be read and written; `to` has room for `*len` bytes, or for a whole number of 32 bits
+/// if the value is one, or for a byte if it is a switch.
+unsafe fn write(value: &Value, to: *mut u8, len: *mut c_int) -> Result<(), Failure> {
+    // SAFETY: the caller says so.
+    let room = usize::try_from(unsafe { len.read() }).unwrap_or(0);
+    let bytes: Vec<u8> = match value {
+        Value::Bool(on) => vec![u8::from(*on)],
+        Value::Int(number) => number.to_ne_bytes().to_vec(),
+        Value::Long(number) => number.to_ne_bytes().to_vec(),
+        Value::Linger { on, seconds } => [on.to_ne_bytes(), seconds.to_ne_bytes()].concat(),
+        Value::Text(text) => [text.as_slice(), &[0]].concat(),
+    };
+    let needs_room = !matches!(value, Value::Bool(_) | Value::Int(_));
+    if needs_room && room < bytes.len() {
+        return Err(Code::InvalidParameter.into());
+    }
+    let shown = if let Value::Text(text) = value { text.len() } else { bytes.len() };
+    // SAFETY: the room was checked, except where the caller says that there is enough.
+    unsafe {
+        ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+        len.write(int(shown));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(kind: Kind, bytes: &[u8]) -> Result<Value, Code> {
+        // SAFETY: the slice has that many bytes.
+        unsafe { read(kind, bytes.as_ptr(), int(bytes.len())) }.map_err(|failure| failure.code)
+    }
+
+    #[test]
+    fn values_have_the_lengths_of_their_types() {
+        assert_eq!(parse(Kind::Bool, &[1]), Ok(Value::Bool(true)));
+        assert_eq!(parse(Kind::Bool, &1i32.to_ne_bytes()), Ok(Value::Bool(true)));
+        assert_eq!(parse(Kind::Bool, &[1, 1]), Ok(Value::Bool(false)));
+        assert_eq!(parse(Kind::Int, &7i32.to_ne_bytes()), Ok(Value::Int(7)));
+        assert_eq!(parse(Kind::Int, &7i64.to_ne_bytes()), Err(Code::InvalidParameter));
+        assert_eq!(parse(Kind::Long, &7i64.to_ne_bytes()), Ok(Value::Long(7)));
+        assert_eq!(parse(Kind::Text, b"camera"), Ok(Value::Text(b"camera".to_vec())));
+    }
+
+    #[test]
+    fn a_text_gets_a_nul_that_is_not_counted() {
+        let mut room = [9u8; 8];
+        let mut len: c_int = 4;
+        let text = Value::Text(b"abc".to_vec());
+        // SAFETY: there is room for that many bytes.
+        unsafe { write(&text, room.as_mut_ptr(), &raw mut len) }.unwrap();
+        assert_eq!((&room[..5], len), (&b"abc\0\x09"[..], 3));
+        // SAFETY: as above.
+        let refused = unsafe { write(&text, room.as_mut_ptr(), &raw mut len) };
+        assert_eq!(refused, Err(Code::InvalidParameter.into()));
+    }
+}
