@@ -15,9 +15,11 @@ const V6_LEN: usize = size_of::<sockaddr_in6>();
 ///
 /// # Safety
 ///
-/// `address` is null, or has `len` bytes.
+/// `address` is null, or has `len` bytes, or those of its family if `len` is 0.
 pub(crate) unsafe fn read(address: *const sockaddr, len: c_int) -> Result<SocketAddr, Failure> {
     let len = usize::try_from(len).map_err(|_| Code::InvalidParameter)?;
+    // Without a length, the family says how long the address is, as in libsrt.
+    let len = if len == 0 { usize::MAX } else { len };
     if address.is_null() || len < size_of::<libc::sa_family_t>() {
         return Err(Code::InvalidParameter.into());
     }

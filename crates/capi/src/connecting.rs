@@ -8,7 +8,7 @@ use std::time::Duration;
 use libc::sockaddr;
 use punctual_sockets::{Code, ConnectHook, Failure, ListenHook};
 
-use crate::abi::{ConnectCallback, FAILED, ListenCallback, SocketId};
+use crate::abi::{ConnectCallback, ListenCallback, SocketId};
 use crate::border::{answer, done, quietly};
 use crate::{address, library};
 
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn srt_accept_bond(
 ) -> SocketId {
     answer(|| {
         let count = usize::try_from(count).ok().filter(|&count| count > 0);
-        let count = count.ok_or(Code::InvalidParameter)?;
+        let count = count.ok_or(Code::EmptyEventSet)?;
         if listeners.is_null() {
             return Err(Code::InvalidParameter.into());
         }
@@ -249,6 +249,5 @@ pub extern "C" fn srt_getrejectreason(socket: SocketId) -> c_int {
 /// Sets the reason of a refusal, in a listen callback.
 #[unsafe(no_mangle)]
 pub extern "C" fn srt_setrejectreason(socket: SocketId, reason: c_int) -> c_int {
-    let set = || library::of_socket()?.set_reject_reason(socket, reason);
-    if quietly(Err(Code::Unknown.into()), set).is_ok() { 0 } else { FAILED }
+    done(|| library::of_socket()?.set_reject_reason(socket, reason))
 }

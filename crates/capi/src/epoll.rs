@@ -164,25 +164,25 @@ impl Output {
         !self.array.is_null() && !self.len.is_null()
     }
 
-    /// Writes as many numbers as there is room for, and their number.
+    /// Writes as many numbers as there is room for, and how many these are. Returns how many there
+    /// would be with enough room.
     ///
     /// # Safety
     ///
     /// The array has as many places as the length says.
-    unsafe fn fill(&self, numbers: impl Iterator<Item = c_int>) -> usize {
+    unsafe fn fill(&self, numbers: impl ExactSizeIterator<Item = c_int>) -> usize {
         if !self.is_wanted() {
             return 0;
         }
         // SAFETY: the caller says so.
         unsafe {
             let room = usize::try_from(self.len.read()).unwrap_or(0);
-            let mut filled = 0;
-            for number in numbers.take(room) {
-                self.array.add(filled).write(number);
-                filled += 1;
+            let ready = numbers.len();
+            for (place, number) in numbers.take(room).enumerate() {
+                self.array.add(place).write(number);
             }
-            self.len.write(int(filled));
-            filled
+            self.len.write(int(ready.min(room)));
+            ready
         }
     }
 }
@@ -231,9 +231,6 @@ unsafe fn wait(set: c_int, outputs: &[Output; 4], millis: i64) -> Result<c_int, 
     if all_unwanted && millis < 0 {
         return Err(Code::InvalidParameter.into());
     }
-    if all_unwanted && set.set_flags(FAILED) & ENABLE_OUTPUT_CHECK != 0 {
-        return Err(Code::InvalidParameter.into());
-    }
     let events = |reads: &Output, writes: &Output| {
         let one = |wanted: bool, events| if wanted { events } else { Events::NONE };
         one(reads.is_wanted(), Events::IN | Events::ERR)
@@ -252,13 +249,13 @@ unsafe fn wait(set: c_int, outputs: &[Output; 4], millis: i64) -> Result<c_int, 
         chosen.collect::<Vec<_>>().into_iter()
     };
     // SAFETY: the caller says so.
-    let filled = unsafe {
+    let ready = unsafe {
         readers.fill(with(&report.sockets, Events::IN | Events::ERR))
             + writers.fill(with(&report.sockets, Events::OUT | Events::ERR))
             + system_readers.fill(with(&report.system, Events::IN))
             + system_writers.fill(with(&report.system, Events::OUT))
     };
-    Ok(int(filled))
+    Ok(int(ready))
 }
 
 /// Waits until a socket of a set is ready, and tells the events of each. Returns their number.
@@ -274,22 +271,22 @@ pub unsafe extern "C" fn srt_epoll_uwait(
     millis: i64,
 ) -> c_int {
     answer(|| {
-        let room = usize::try_from(len).map_err(|_| Code::InvalidParameter)?;
+        let room = if output.is_null() { 0 } else { usize::try_from(len).unwrap_or(0) };
         let set = of_set()?.event_set(set)?;
-        if room > 0 && output.is_null() {
+        if room == 0 && set.set_flags(FAILED) & ENABLE_OUTPUT_CHECK != 0 {
             return Err(Code::InvalidParameter.into());
         }
-        let sockets = if room == 0 { Events::NONE } else { Events::BROKEN | Events::UPDATE };
+        let sockets = Events::BROKEN | Events::UPDATE;
         let report = set.wait(Wanted { sockets, system: None }, timeout(millis))?;
         let output: &mut [std::mem::MaybeUninit<EpollEvent>] = match room {
             0 => &mut [],
             // SAFETY: the caller says so; a place need not be set before.
             room => unsafe { slice::from_raw_parts_mut(output.cast(), room) },
         };
-        let reported = report.sockets.len().min(room);
+        let ready = report.sockets.len();
         for (place, (fd, Events(events))) in output.iter_mut().zip(report.sockets) {
             place.write(EpollEvent { fd, events: events.cast_signed() });
         }
-        Ok(int(reported))
+        Ok(int(ready))
     })
 }

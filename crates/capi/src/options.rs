@@ -28,7 +28,7 @@ pub unsafe extern "C" fn srt_setsockflag(
 ) -> c_int {
     done(|| {
         let library = library::of_socket()?;
-        library.check(socket)?;
+        library.check_settable(socket)?;
         let number = OptionNumber(option);
         let kind = kind(number).ok_or(Code::InvalidParameter)?;
         // SAFETY: the caller says so.

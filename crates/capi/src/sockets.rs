@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::os::fd::{FromRawFd, OwnedFd};
 
 use libc::sockaddr;
-use punctual_sockets::{Code, Failure, SocketState};
+use punctual_sockets::{Code, SocketState};
 
 use crate::abi::{FAILED, SocketId};
 use crate::border::{answer, done, quietly};
@@ -47,11 +47,10 @@ pub unsafe extern "C" fn srt_bind_acquire(socket: SocketId, fd: c_int) -> c_int 
         if fd < 0 {
             return Err(Code::InvalidParameter.into());
         }
-        let library = library::of_socket()?;
+        let library = library::present()?.ok_or(Code::InvalidParameter)?;
         // SAFETY: asking for the flags of any number is allowed.
         if unsafe { libc::fcntl(fd, libc::F_GETFD) } == FAILED {
-            let error = std::io::Error::last_os_error();
-            return Err(Failure::of_system(Code::SocketFailed, &error));
+            return Err(Code::InvalidParameter.into());
         }
         library.acquire(socket, || {
             // SAFETY: the caller gives the descriptor away. It is taken only if the socket can be

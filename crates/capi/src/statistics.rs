@@ -13,7 +13,7 @@ use crate::library;
 /// `SRT_TRACEBSTATS`; the header explains each field.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-#[expect(non_snake_case, reason = "the names are libsrt's")]
+#[expect(non_snake_case, missing_docs, reason = "the names are libsrt's; the header has the docs")]
 pub struct TraceStatistics {
     pub msTimeStamp: i64,
     pub pktSentTotal: i64,

@@ -32,27 +32,38 @@ pub struct Texts<const N: usize>([*const c_char; N]);
 unsafe impl<const N: usize> Sync for Texts<N> {}
 
 /// The texts of the reasons 0 to 17.
+const REASONS: [&CStr; 18] = [
+    c"no reason is known",
+    c"a system call failed",
+    c"the peer refused",
+    c"out of resources",
+    c"the handshake is malformed",
+    c"the listener's backlog is full",
+    c"an internal error",
+    c"the socket is closing",
+    c"the peer's version is too old",
+    c"the cookies of the rendezvous collide",
+    c"the passphrases differ",
+    c"one end wants encryption, the other does not",
+    c"message mode and stream mode do not mix",
+    c"the ends have different congestion controls",
+    c"the packet filters do not fit",
+    c"the groups do not fit",
+    c"no answer came in time",
+    c"the ciphers differ",
+];
+
+/// The same as an array of pointers. A program gets a copy of its own, perhaps a shorter one.
 #[unsafe(no_mangle)]
-pub static srt_rejectreason_msg: Texts<18> = Texts([
-    c"no reason is known".as_ptr(),
-    c"a system call failed".as_ptr(),
-    c"the peer refused".as_ptr(),
-    c"out of resources".as_ptr(),
-    c"the handshake is malformed".as_ptr(),
-    c"the listener's backlog is full".as_ptr(),
-    c"an internal error".as_ptr(),
-    c"the socket is closing".as_ptr(),
-    c"the peer's version is too old".as_ptr(),
-    c"the cookies of the rendezvous collide".as_ptr(),
-    c"the passphrases differ".as_ptr(),
-    c"one end wants encryption, the other does not".as_ptr(),
-    c"message mode and stream mode do not mix".as_ptr(),
-    c"the ends have different congestion controls".as_ptr(),
-    c"the packet filters do not fit".as_ptr(),
-    c"the groups do not fit".as_ptr(),
-    c"no answer came in time".as_ptr(),
-    c"the ciphers differ".as_ptr(),
-]);
+pub static srt_rejectreason_msg: Texts<18> = {
+    let mut pointers = [c"".as_ptr(); 18];
+    let mut index = 0;
+    while index < pointers.len() {
+        pointers[index] = REASONS[index].as_ptr();
+        index += 1;
+    }
+    Texts(pointers)
+};
 
 /// The text of all reasons that programs give.
 const OF_PROGRAMS: &CStr = c"the application refused";
@@ -62,12 +73,12 @@ const FIRST_OF_PROGRAMS: c_int = 1_000;
 /// A reason of a refusal in words.
 #[unsafe(no_mangle)]
 pub extern "C" fn srt_rejectreason_str(reason: c_int) -> *const c_char {
-    let Texts(texts) = &srt_rejectreason_msg;
-    match usize::try_from(reason) {
-        Ok(index) if index < texts.len() => texts[index],
-        _ if reason >= FIRST_OF_PROGRAMS => OF_PROGRAMS.as_ptr(),
-        _ => texts[0],
-    }
+    let text = match usize::try_from(reason) {
+        Ok(index) if index < REASONS.len() => REASONS[index],
+        _ if reason >= FIRST_OF_PROGRAMS => OF_PROGRAMS,
+        _ => REASONS[0],
+    };
+    text.as_ptr()
 }
 
 #[cfg(test)]

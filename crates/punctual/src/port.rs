@@ -202,6 +202,24 @@ impl Port {
         self.handle.shared().udp.local_addr()
     }
 
+    /// The time to live, or hop limit, of outgoing datagrams. Errors: that of the system.
+    pub fn ttl(&self) -> std::io::Result<u32> {
+        let udp = &self.handle.shared().udp;
+        match udp.local_addr() {
+            SocketAddr::V4(_) => udp.options().ttl_v4(),
+            SocketAddr::V6(_) => udp.options().unicast_hops_v6(),
+        }
+    }
+
+    /// The type of service, or traffic class, of outgoing datagrams. Errors: that of the system.
+    pub fn tos(&self) -> std::io::Result<u32> {
+        let udp = &self.handle.shared().udp;
+        match udp.local_addr() {
+            SocketAddr::V4(_) => udp.options().tos_v4(),
+            SocketAddr::V6(_) => udp.options().tclass_v6(),
+        }
+    }
+
     /// The statistics of the port.
     pub fn statistics(&self) -> PortStatistics {
         self.handle.shared().statistics()

@@ -171,6 +171,13 @@ impl Socket {
         })
     }
 
+    /// The numbers that the next message gets: the sequence number of its first packet, and its
+    /// message number. `None` before the handshake is complete.
+    pub fn next_message(&self) -> Option<(SeqNo, MsgNo)> {
+        let Connection { shared, id, .. } = &*self.connection;
+        shared.lock().endpoint().next_message(*id)
+    }
+
     /// Whether there is room to send one packet now. If not, the connection becomes
     /// [writable](Watcher::writable) when there is.
     pub fn await_room(&self) -> bool {

@@ -43,7 +43,16 @@ struct State {
 #[derive(Clone, Copy, Debug)]
 struct Subscription {
     wanted: Events,
-    edge: bool,
+    /// The events that are reported once when they come.
+    edges: Events,
+}
+
+impl Subscription {
+    /// The part of a socket's events that is reported. The end of a connection reaches every
+    /// subscriber as a whole.
+    fn reported(self, events: Events) -> Events {
+        if events.any(Events::ERR) { events } else { events & self.wanted }
+    }
 }
 
 /// The events of a wait.
@@ -76,8 +85,10 @@ impl EventSet {
         let mut state = self.lock();
         let edge = wanted.any(Events::EDGE);
         let wanted = wanted & !Events::EDGE;
-        state.sockets.insert(socket, Subscription { wanted, edge });
-        state.set_ready(socket, present & wanted);
+        let edges = if edge { wanted } else { Events::UPDATE };
+        let subscription = Subscription { wanted, edges };
+        state.sockets.insert(socket, subscription);
+        state.set_ready(socket, subscription.reported(present));
         self.notify(&mut state);
     }
 
@@ -98,7 +109,7 @@ impl EventSet {
     pub(crate) fn raise(&self, socket: i32, events: Events) {
         let mut state = self.lock();
         let Some(subscription) = state.sockets.get(&socket) else { return };
-        let news = events & subscription.wanted;
+        let news = subscription.reported(events);
         if news.is_empty() {
             return;
         }
@@ -248,11 +259,12 @@ impl State {
             return Err(Code::InvalidEventSet.into());
         }
         let has_system = self.system.as_ref().is_some_and(|system| !system.is_empty());
+        let is_empty = self.sockets.is_empty() && !(has_system && wanted.system.is_some());
+        if is_empty && self.flags & ENABLE_EMPTY == 0 {
+            return Err(Code::EmptyEventSet.into());
+        }
         if has_system && wanted.system.is_none() {
             return Err(Code::InvalidParameter.into());
-        }
-        if self.sockets.is_empty() && !has_system && self.flags & ENABLE_EMPTY == 0 {
-            return Err(Code::EmptyEventSet.into());
         }
         Ok(())
     }
@@ -262,13 +274,14 @@ impl State {
     fn report(&mut self, wanted: Wanted) -> Report {
         let Self { sockets, ready, system, .. } = self;
         let mut report = Report::default();
-        ready.retain(|&socket, &mut events| {
-            let reported = events & wanted.sockets;
+        ready.retain(|socket, events| {
+            let reported = *events & wanted.sockets;
             if !reported.is_empty() {
-                report.sockets.push((socket, reported));
+                report.sockets.push((*socket, reported));
             }
-            let lasts = |it: &Subscription| !it.edge && !(events & !Events::UPDATE).is_empty();
-            sockets.get(&socket).is_some_and(lasts)
+            let edges = sockets.get(socket).map_or(*events, |it| it.edges);
+            *events = *events & !edges;
+            !events.is_empty()
         });
         if let (Some(system), Some(wanted)) = (system, wanted.system) {
             report.system = system.poll(wanted);

@@ -175,9 +175,7 @@ impl Library {
         let listening: Vec<_> = ids.iter().filter_map(|&id| self.find_open(id).ok()).collect();
         let set = Arc::new(EventSet::default());
         for socket in &listening {
-            if socket.state() == SocketState::Listening {
-                socket.readiness().subscribe(socket.id(), &set, Events::IN);
-            }
+            socket.readiness().subscribe(socket.id(), &set, Events::IN);
         }
         let deadline = timeout.and_then(|timeout| now().checked_add(timeout));
         let accepted = loop {
@@ -220,6 +218,11 @@ impl Library {
         self.find_open(id)?.meet(local, remote)
     }
 
+    /// Fails if no option of a socket can be set, whatever its number.
+    pub fn check_settable(&self, id: i32) -> Result<(), Failure> {
+        self.find_open(id)?.check_settable()
+    }
+
     /// Fails if there is no socket with this number.
     pub fn check(&self, id: i32) -> Result<(), Failure> {
         self.find_open(id).map(|_| ())
@@ -238,7 +241,7 @@ impl Library {
 
     /// Binds a socket to a UDP socket that the program has bound.
     pub fn acquire(&self, id: i32, udp: impl FnOnce() -> UdpSocket) -> Result<(), Failure> {
-        self.find_open(id)?.acquire(udp)
+        self.find_open(id).map_err(|_| Code::InvalidParameter)?.acquire(udp)
     }
 
     /// Creates a group of the kind with this number. Returns the group's number.
@@ -257,7 +260,8 @@ impl Library {
         calls: &[LinkCall],
         started: &mut Vec<(i32, Code)>,
     ) -> Result<i32, Failure> {
-        self.find_open(group)?.connect_links(calls, started)
+        let group = self.find_open(group).map_err(|_| Code::InvalidParameter)?;
+        group.connect_links(calls, started)
     }
 
     /// Calls from a socket, or over a new link of a group. Returns 0, or the number of the link.
@@ -371,7 +375,7 @@ impl Library {
 
     /// The peer's address.
     pub fn peer_address(&self, id: i32) -> Result<SocketAddr, Failure> {
-        self.find_open(id)?.peer_address()
+        self.find_open(id).map_err(|_| Code::NotConnected)?.peer_address()
     }
 
     /// Sets an option of a socket.

@@ -134,7 +134,9 @@ impl Entry {
             (IpAddr::V4(_), IpAddr::V4(_)) | (IpAddr::V6(_), IpAddr::V6(_)) => {
                 here.ip() == local.ip() || here.ip().is_unspecified() || local.ip().is_unspecified()
             }
-            _ => both(&here, &self.port.config) || both(&local, config),
+            // A new port of both families beside one address of IPv4 is left to the system.
+            (IpAddr::V4(ip), IpAddr::V6(_)) => ip.is_unspecified() && both(&local, config),
+            (IpAddr::V6(_), IpAddr::V4(_)) => both(&here, &self.port.config),
         }
     }
 }

@@ -81,8 +81,8 @@ fn apply(config: Config, number: OptionNumber, value: &Value) -> Result<Config, 
     Ok(match number {
         OptionNumber::MSS => config.with_mss(packets.clamp(76, 1_500))?,
         OptionNumber::FC => config.with_flow_window(packets.clamp(32, 1 << 20))?,
-        OptionNumber::SNDBUF => config.with_send_buffer(BufferSize::from_bytes(packets)),
-        OptionNumber::RCVBUF => config.with_receive_buffer(BufferSize::from_bytes(packets)),
+        OptionNumber::SNDBUF => config.with_send_buffer(BufferSize::Packets(packets.max(32))),
+        OptionNumber::RCVBUF => config.with_receive_buffer(BufferSize::Packets(packets.max(32))),
         OptionNumber::LINGER => config.with_linger(linger(value)),
         OptionNumber::MAXBW => config.with_max_bandwidth(max_bandwidth(int)),
         OptionNumber::MAXREXMITBW => config.with_max_retransmit_bandwidth(match rate(int) {

@@ -19,6 +19,13 @@ use crate::code::Code;
 const FILE_LINGER: i32 = 180;
 /// The least size of a receive buffer, packets.
 const LEAST_BUFFER: i32 = 32;
+/// The bytes that a packet filter adds to a packet.
+const FILTER_HEADER: i32 = 4;
+
+/// Whether an option is the size of a buffer, which is kept in packets.
+fn is_buffer(number: OptionNumber) -> bool {
+    matches!(number, OptionNumber::SNDBUF | OptionNumber::RCVBUF)
+}
 
 /// The options of a socket: those that were set, and the defaults of the others.
 #[derive(Clone, Debug, Default)]
@@ -72,6 +79,8 @@ impl Options {
         let number =
             if number == OptionNumber::LATENCY { OptionNumber::RCVLATENCY } else { number };
         Some(match self.set.get(&number) {
+            Some(value) if is_buffer(number) => self.buffer_bytes(value),
+            None if is_buffer(number) => self.buffer_bytes(&row.default.into()),
             Some(value) => value.clone(),
             None => self.defaults.shown(row).unwrap_or_else(|| row.default.into()),
         })
@@ -165,15 +174,14 @@ impl Options {
         let Value::Int(int) = value else { return Ok(value) };
         let packet = self.int(OptionNumber::MSS) - 28;
         Ok(Value::Int(match number {
-            OptionNumber::SNDBUF => int / packet * packet,
+            OptionNumber::SNDBUF => int / packet,
             OptionNumber::RCVBUF => {
-                let packets = (int / packet).max(LEAST_BUFFER);
-                packets.min(self.int(OptionNumber::FC)) * packet
+                (int / packet).max(LEAST_BUFFER).min(self.int(OptionNumber::FC))
             }
             OptionNumber::UDP_SNDBUF | OptionNumber::UDP_RCVBUF => {
                 int.max(self.int(OptionNumber::MSS))
             }
-            OptionNumber::PAYLOADSIZE if self.is_live() && int > MAX_LIVE_PAYLOAD => {
+            OptionNumber::PAYLOADSIZE if int > self.most_payload() => {
                 return Err(Code::InvalidParameter);
             }
             OptionNumber::KMPREANNOUNCE if int > self.most_pre_announce() => {
@@ -181,6 +189,21 @@ impl Options {
             }
             _ => int,
         }))
+    }
+
+    /// The size of a buffer in bytes, from its packets.
+    fn buffer_bytes(&self, packets: &Value) -> Value {
+        let packets = i32::try_from(packets.number()).unwrap_or(i32::MAX);
+        Value::Int(packets.saturating_mul(self.int(OptionNumber::MSS) - 28))
+    }
+
+    /// The largest payload of a packet: the packet filter needs a part of it.
+    fn most_payload(&self) -> i32 {
+        let has_filter = self
+            .set
+            .get(&OptionNumber::PACKETFILTER)
+            .is_some_and(|filter| !filter.bytes().is_empty());
+        MAX_LIVE_PAYLOAD - if has_filter { FILTER_HEADER } else { 0 }
     }
 
     /// libsrt allows half of the refresh rate, or of its default.

@@ -79,14 +79,19 @@ macro_rules! table {
 
 /// The largest payload of a live packet, bytes.
 pub(crate) const MAX_LIVE_PAYLOAD: i32 = 1_456;
-/// libsrt's sizes of buffers are 8,192 packets of 1,472 bytes.
-const BUFFER: i32 = 8_192 * 1_472;
+/// libsrt's sizes of buffers, packets.
+const BUFFER: i32 = 8_192;
 const ON: Default = Default::Bool(true);
 const OFF: Default = Default::Bool(false);
 const ANY: fn(&Value) -> bool = |_| true;
 const ONE_AND_UP: fn(&Value) -> bool = |it| it.number() >= 1;
 const ZERO_AND_UP: fn(&Value) -> bool = |it| it.number() >= 0;
 const MINUS_ONE_AND_UP: fn(&Value) -> bool = |it| it.number() >= -1;
+
+fn is_filter(value: &Value) -> bool {
+    let text = std::str::from_utf8(value.bytes());
+    text.is_ok_and(|text| punctual::Config::default().with_packet_filter(text).is_ok())
+}
 
 table! {
     MSS = 0 "mss" Int Both BeforeBinding Default::Int(1_500), |it| it.number() >= 76;
@@ -155,7 +160,8 @@ table! {
     GROUPMINSTABLETIMEO = 58 "groupminstabletimeo" Int Both BeforeConnecting Default::Int(60),
         |it| it.number() >= 60;
     GROUPTYPE = 59 "grouptype" Int Read AnyTime Default::Int(0), ANY;
-    PACKETFILTER = 60 "packetfilter" Text Both BeforeConnecting Default::Text(""), ANY;
+    PACKETFILTER = 60 "packetfilter" Text Both BeforeConnecting Default::Text(""),
+        is_filter;
     RETRANSMITALGO = 61 "retransmitalgo" Int Both BeforeConnecting Default::Int(1),
         |it| matches!(it.number(), 0..=2);
     CRYPTOMODE = 62 "cryptomode" Int Both BeforeConnecting Default::Int(0),

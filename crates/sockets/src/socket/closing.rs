@@ -41,6 +41,7 @@ impl Socket {
             link.begin_close();
             if let Some(deadline) = lingers.flatten() {
                 self.linger(link, deadline);
+                self.lock().stage = Stage::Closed(now());
             }
         }
         if let Some(library) = self.library.upgrade() {
@@ -113,7 +114,7 @@ impl Socket {
     /// The error of a call on a socket that is not connected.
     pub(super) fn not_connected(&self) -> Code {
         match self.lock().stage {
-            Stage::Broken(_) | Stage::Closed(_) => Code::ConnectionLost,
+            Stage::Closed(_) => Code::ConnectionLost,
             _ => Code::NotConnected,
         }
     }

@@ -144,6 +144,8 @@ impl Socket {
                     self.break_off(state);
                 }
             }
+            // A thread may wait for the end of a connection that lingers.
+            Stage::Closed(_) => self.readiness.wake(),
             _ => {}
         }
     }
@@ -160,6 +162,7 @@ impl Socket {
     pub(super) fn adopt(&self, state: &mut State, carrier: Carrier) {
         let link = Link::new(carrier);
         let readable = link.readiness().readable;
+        tracing::info!("socket {} is connected", self.id);
         if self.link.set(link).is_err() {
             return;
         }
@@ -187,7 +190,11 @@ impl Socket {
             self.readiness.raise(self.id, Events::BROKEN);
             self.start_reaper();
         }
-        self.run_hook_with(hook, self.id, code, call.remote, NO_TOKEN);
+        tracing::error!("the call to {} has failed: {reason}", call.remote);
+        // A thread that waits for the answer hears of a refusal itself.
+        if !call.blocks || code == Code::NoServer {
+            self.run_hook_with(hook, self.id, code, call.remote, NO_TOKEN);
+        }
     }
 
     /// The connection has ended.

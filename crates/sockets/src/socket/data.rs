@@ -18,10 +18,10 @@ impl Socket {
     /// Sends a message, or bytes of a stream. Returns the number of bytes that were taken.
     pub(crate) fn send(&self, data: &[u8], control: &mut MessageControl) -> Result<usize, Failure> {
         let link = self.link.get().ok_or_else(|| self.not_connected())?;
+        self.check_open()?;
         if data.is_empty() {
             return Ok(0);
         }
-        self.check_open()?;
         if link.mode == Transmission::Stream {
             let _one_at_a_time = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
             return self.write(link, Bytes::copy_from_slice(data));
@@ -30,11 +30,10 @@ impl Socket {
             return Err(Code::InvalidMessageCall.into());
         }
         let options = self.send_options(control)?;
-        let number = u32::try_from(control.number).ok().filter(|&number| number > 0);
+        let number = message_number(control.number)?;
         let payload = Bytes::copy_from_slice(data);
         let _one_at_a_time = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
-        let submitted =
-            self.until_room(|| link.send(payload.clone(), options, number.map(MsgNo::new)))?;
+        let submitted = self.until_room(|| link.send(payload.clone(), options, number))?;
         if !submitted.has_room {
             self.note_full(link);
         }
@@ -102,10 +101,11 @@ impl Socket {
     }
 
     fn send_options(&self, control: &MessageControl) -> Result<SendOptions, Failure> {
-        let origin = u64::try_from(control.time).ok().filter(|&time| time > 0);
-        if origin.is_some_and(|origin| origin < self.opened_at()) {
-            return Err(Code::InvalidMessageCall.into());
-        }
+        let origin = match u64::try_from(control.time) {
+            Ok(0) => None,
+            Ok(origin) if origin >= self.opened_at() => Some(origin),
+            _ => return Err(Code::InvalidMessageCall.into()),
+        };
         let ttl = u64::try_from(control.ttl).ok().map(Duration::from_millis);
         let origin = origin.map(Instant::from_micros);
         Ok(SendOptions { ttl, origin, in_order: control.in_order })
@@ -151,6 +151,8 @@ impl Socket {
             let mark = self.readiness.mark();
             if let Err(error) = inbox.fill(|messages, limit| link.receive(messages, limit)) {
                 self.announce_end();
+                // That there is nothing to read is known now.
+                self.readiness.clear(self.id, Events::IN, self.readiness.mark());
                 return self.end_of_data(link, &error).map(|()| inbox);
             }
             if !inbox.is_empty() {
@@ -191,7 +193,10 @@ impl Socket {
         match inbox.fill(|messages, limit| link.receive(messages, limit)) {
             Ok(()) if inbox.is_exhausted() => self.readiness.clear(self.id, Events::IN, mark),
             Ok(()) => {}
-            Err(_) => self.announce_end(),
+            Err(_) => {
+                self.announce_end();
+                self.readiness.clear(self.id, Events::IN, self.readiness.mark());
+            }
         }
     }
 
@@ -216,7 +221,8 @@ impl Socket {
 
     /// The connection has ended, and everything was received.
     fn announce_end(&self) {
-        if matches!(self.lock().stage, Stage::Broken(_)) {
+        let is_broken = matches!(self.lock().stage, Stage::Broken(_));
+        if is_broken && !self.readiness.events().any(Events::ERR) {
             self.readiness.raise(self.id, Events::BROKEN);
         }
     }
@@ -240,6 +246,18 @@ fn take(message: &Message, buffer: &mut [u8], control: &mut MessageControl) -> u
     control.number = i32::try_from(message.msgno.value()).unwrap_or(-1);
     len
 }
+
+/// The number that a program gives its message; `None` if the library counts.
+fn message_number(number: i32) -> Result<Option<MsgNo>, Failure> {
+    match u32::try_from(number) {
+        Ok(number @ 1..) if number <= MsgNo::MAX.value() => Ok(Some(MsgNo::new(number))),
+        Err(_) if number == COUNTED => Ok(None),
+        _ => Err(Code::InvalidParameter.into()),
+    }
+}
+
+/// Stands for a message number that the library counts.
+const COUNTED: i32 = -1;
 
 fn send_failure(error: &Error) -> Failure {
     match error {

@@ -118,12 +118,12 @@ impl Socket {
         }
     }
 
-    /// Fails unless the socket carries a stream of bytes.
+    /// Fails if the socket carries live messages, which files are not.
     fn check_stream(&self) -> Result<(), Failure> {
         let link = self.link.get().ok_or_else(|| self.not_connected())?;
         match link.mode {
-            Transmission::Stream => Ok(()),
-            _ => Err(Code::InvalidBufferCall.into()),
+            Transmission::Live => Err(Code::InvalidBufferCall.into()),
+            Transmission::Messages | Transmission::Stream => Ok(()),
         }
     }
 }

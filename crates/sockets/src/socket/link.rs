@@ -46,6 +46,8 @@ impl Carrier {
 pub(super) struct Link {
     carrier: Carrier,
     pub(super) mode: Transmission,
+    /// The sequence number of the first packet that this end sends.
+    pub(super) first_sequence: i32,
 }
 
 impl Link {
@@ -54,7 +56,12 @@ impl Link {
             Carrier::Connection(socket) => socket.info().transmission,
             Carrier::Group(_) => Transmission::Live,
         };
-        Self { carrier, mode }
+        let first = match &carrier {
+            Carrier::Connection(socket) => socket.next_message(),
+            Carrier::Group(_) => None,
+        };
+        let first_sequence = first.and_then(|(seq, _)| i32::try_from(seq.value()).ok());
+        Self { carrier, mode, first_sequence: first_sequence.unwrap_or(0) }
     }
 
     /// The connection, if the link is not a group.

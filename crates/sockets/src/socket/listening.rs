@@ -49,7 +49,6 @@ pub(super) struct Listening {
     backlog: AtomicUsize,
     /// Connections that the application has not accepted yet.
     queue: Mutex<VecDeque<Arc<Socket>>>,
-    hook: Option<ListenHook>,
     /// Held while callers are answered, so that they are accepted in their order.
     answering: Mutex<()>,
 }
@@ -71,14 +70,8 @@ impl Drop for Listening {
 impl Socket {
     /// Sets the hook that decides on callers.
     pub(crate) fn set_listen_hook(&self, hook: Option<ListenHook>) -> Result<(), Failure> {
-        let mut state = self.lock();
-        match state.stage {
-            Stage::Init | Stage::Opened => {
-                state.listen_hook = hook;
-                Ok(())
-            }
-            _ => Err(Code::Connected.into()),
-        }
+        self.lock().listen_hook = hook;
+        Ok(())
     }
 
     /// Listens for calls; `backlog` of them may wait.
@@ -94,7 +87,7 @@ impl Socket {
                 return Ok(());
             }
             Stage::Closed(_) => return Err(Code::InvalidSocket.into()),
-            _ => return Err(Code::Connected.into()),
+            _ => return Err(Code::NotBound.into()),
         }
         if state.options.is_on(OptionNumber::RENDEZVOUS) {
             return Err(Code::RendezvousNoServer.into());
@@ -113,7 +106,6 @@ impl Socket {
             listener,
             backlog: AtomicUsize::new(backlog),
             queue: Mutex::default(),
-            hook: state.listen_hook.clone(),
             answering: Mutex::new(()),
         };
         state.stage = Stage::Listening(Arc::new(listening));
@@ -171,14 +163,17 @@ impl Socket {
 
     /// Answers the callers that wait. Returns whether this socket listens.
     pub(super) fn take_callers(&self) -> bool {
-        let listening = match &self.lock().stage {
+        let state = self.lock();
+        let listening = match &state.stage {
             Stage::Listening(listening) => Arc::clone(listening),
             _ => return false,
         };
+        let has_hook = state.listen_hook.is_some();
+        drop(state);
         let (Some(this), Some(library)) = (self.this.upgrade(), self.library.upgrade()) else {
             return true;
         };
-        if listening.hook.is_some() {
+        if has_hook {
             // The hook may take its time, and the port's other connections must not wait for it.
             library.runtime().spawn_blocking(move || this.answer_all(&listening));
         } else {
@@ -194,7 +189,7 @@ impl Socket {
                 call.reject(RejectReason::BACKLOG);
                 continue;
             }
-            if let Some(socket) = self.answer(listening, call) {
+            if let Some(socket) = self.answer(call) {
                 listening.queue().push_back(socket);
                 // Older programs that accept one call wait for room to send.
                 self.readiness.raise(self.id, Events::IN | Events::OUT);
@@ -203,16 +198,17 @@ impl Socket {
     }
 
     /// Answers one caller. Returns its connection if it was accepted.
-    fn answer(&self, listening: &Listening, call: IncomingCall) -> Option<Arc<Self>> {
+    fn answer(&self, call: IncomingCall) -> Option<Arc<Self>> {
         let library = self.library.upgrade()?;
-        let (options, local, connect_hook) = {
+        let (options, local, connect_hook, hook) = {
             let state = self.lock();
             let options = state.options.inherited(call.stream_id());
-            (options, state.local.clone(), state.connect_hook.clone())
+            let hook = state.listen_hook.clone();
+            (options, state.local.clone(), state.connect_hook.clone(), hook)
         };
         let is_link = call.group().is_some();
         let socket = library.add_socket(options, is_link);
-        if !listening.allows(&call, &socket) {
+        if !hook.is_none_or(|hook| hook.allows(&call, &socket)) {
             call.reject(reject::of_application(socket.reject_reason()));
             library.remove_socket(socket.id());
             return None;
@@ -269,10 +265,9 @@ impl Socket {
     }
 }
 
-impl Listening {
+impl ListenHook {
     /// Whether the hook allows the caller.
     fn allows(&self, call: &IncomingCall, socket: &Socket) -> bool {
-        let Some(ListenHook(hook)) = &self.hook else { return true };
-        hook(socket.id(), HANDSHAKE_VERSION, call.remote(), call.stream_id()) != REFUSE
+        (self.0)(socket.id(), HANDSHAKE_VERSION, call.remote(), call.stream_id()) != REFUSE
     }
 }

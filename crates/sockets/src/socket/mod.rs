@@ -202,11 +202,6 @@ impl Socket {
             Stage::Closed(_) => return Err(Code::InvalidSocket.into()),
             _ => return Err(Code::InvalidOperation.into()),
         }
-        let is_open_to_both = local.is_ipv6() && local.ip().is_unspecified();
-        let only = state.options.int(crate::OptionNumber::IPV6ONLY);
-        if is_open_to_both && !matches!(only, 0 | 1) {
-            return Err(Code::InvalidParameter.into());
-        }
         self.open(&mut state, local)
     }
 

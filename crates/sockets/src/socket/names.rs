@@ -32,13 +32,27 @@ impl Socket {
             Stage::Connected => {}
             _ => return Err(Code::NotConnected.into()),
         }
-        let connection = self.link.get().and_then(Link::connection);
-        connection.map(Connection::peer_addr).ok_or_else(|| Code::NotConnected.into())
+        self.remote().ok_or_else(|| Code::NotConnected.into())
     }
 
     /// The peer's address of an accepted socket, whatever has become of it.
     pub(crate) fn caller_address(&self) -> Option<SocketAddr> {
-        self.link.get().and_then(Link::connection).map(Connection::peer_addr)
+        self.remote()
+    }
+
+    /// The peer's address, in the family of the UDP port.
+    fn remote(&self) -> Option<SocketAddr> {
+        let connection = self.link.get().and_then(Link::connection)?;
+        let remote = connection.peer_addr();
+        Some(if connection.local_addr().is_ipv6() { mapped(remote) } else { remote })
+    }
+}
+
+/// An address of IPv4 as sockets of both families have it.
+fn mapped(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V4(v4) => SocketAddr::new(v4.ip().to_ipv6_mapped().into(), v4.port()),
+        SocketAddr::V6(_) => address,
     }
 }
 
@@ -46,12 +60,6 @@ impl Socket {
 /// system by a UDP socket that sends nothing.
 fn source_address(local: SocketAddr, remote: SocketAddr) -> Option<SocketAddr> {
     let socket = UdpSocket::bind(SocketAddr::new(local.ip(), 0)).ok()?;
-    let mapped = match (local.ip(), remote) {
-        (std::net::IpAddr::V6(_), SocketAddr::V4(remote)) => {
-            SocketAddr::new(remote.ip().to_ipv6_mapped().into(), remote.port())
-        }
-        _ => remote,
-    };
-    socket.connect(mapped).ok()?;
+    socket.connect(if local.is_ipv6() { mapped(remote) } else { remote }).ok()?;
     Some(SocketAddr::new(socket.local_addr().ok()?.ip(), local.port()))
 }

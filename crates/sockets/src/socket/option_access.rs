@@ -1,21 +1,18 @@
 //! Setting and reading the options of a socket.
 
-use punctual::{ConnectionInfo, KeyState, Socket as Connection};
+use punctual::{ConnectionInfo, Socket as Connection};
 
 use super::link::Link;
 use super::{Socket, SocketState, Stage};
 use crate::code::{Code, Failure};
+use crate::events::Events;
 use crate::options::{OptionNumber, Phase, Value, phase};
 
 impl Socket {
     /// Sets an option.
     pub(crate) fn set_option(&self, number: OptionNumber, value: Value) -> Result<(), Failure> {
+        self.check_settable()?;
         let mut state = self.lock();
-        match state.stage {
-            Stage::Broken(_) => return Err(Code::ConnectionLost.into()),
-            Stage::Closed(_) => return Err(Code::InvalidSocket.into()),
-            _ => {}
-        }
         let last = phase(number).ok_or(Code::InvalidParameter)?;
         match (&state.stage, last) {
             (Stage::Init, _) | (_, Phase::AnyTime) => {}
@@ -36,6 +33,15 @@ impl Socket {
         Ok(())
     }
 
+    /// Fails if no option can be set any more.
+    pub(crate) fn check_settable(&self) -> Result<(), Failure> {
+        match self.lock().stage {
+            Stage::Broken(_) => Err(Code::ConnectionLost.into()),
+            Stage::Closed(_) => Err(Code::InvalidSocket.into()),
+            _ => Ok(()),
+        }
+    }
+
     /// The value of an option.
     pub(crate) fn option(&self, number: OptionNumber) -> Result<Value, Failure> {
         let info = self.link.get().and_then(Link::connection).map(Connection::info);
@@ -50,8 +56,13 @@ impl Socket {
         let int = |number: u64| Some(Value::Int(i32::try_from(number).unwrap_or(i32::MAX)));
         match number {
             OptionNumber::STATE => Some(Value::Int(self.state() as i32)),
-            OptionNumber::EVENT => Some(Value::Int(self.readiness.events().0.cast_signed())),
-            OptionNumber::ISN => int(0),
+            OptionNumber::EVENT => Some(Value::Int(self.event_option().0.cast_signed())),
+            OptionNumber::ISN => {
+                Some(Value::Int(self.link.get().map_or(0, |link| link.first_sequence)))
+            }
+            OptionNumber::MSS => int(u64::from(self.link.get()?.statistics().mss)),
+            OptionNumber::IPTTL => self.ip_option(punctual::Port::ttl),
+            OptionNumber::IPTOS => self.ip_option(punctual::Port::tos),
             OptionNumber::SNDDATA => int(self.statistics_now().send_buffer_packets.into()),
             OptionNumber::RCVDATA => {
                 let buffered = u64::from(self.statistics_now().receive_buffer_packets);
@@ -59,10 +70,10 @@ impl Socket {
             }
             OptionNumber::PEERVERSION => int(info.map_or(0, |info| info.peer_version.into())),
             OptionNumber::KMSTATE => {
-                let sender = self.lock().options.is_on(OptionNumber::SENDER);
-                let state = info.map(|info| match (sender, info.receive_key_state) {
-                    (true, _) | (_, KeyState::Unsecured) => info.send_key_state,
-                    (false, received) => received,
+                let sends = self.lock().options.is_on(OptionNumber::SENDER);
+                let state = info.map(|info| match sends {
+                    true => info.send_key_state,
+                    false => info.receive_key_state,
                 });
                 int(state.map_or(0, |state| state as u64))
             }
@@ -78,6 +89,25 @@ impl Socket {
             OptionNumber::GROUPTYPE => Some(Value::Int(self.group_type())),
             _ => None,
         }
+    }
+
+    /// The events of a connection, without those of its end beside the error.
+    fn event_option(&self) -> Events {
+        match self.state() {
+            SocketState::Broken => Events::ERR,
+            SocketState::Connected => self.readiness.events(),
+            _ => Events::NONE,
+        }
+    }
+
+    /// An option that the UDP port has, once the socket is bound.
+    fn ip_option(
+        &self,
+        read: impl FnOnce(&punctual::Port) -> std::io::Result<u32>,
+    ) -> Option<Value> {
+        let state = self.lock();
+        let value = read(state.local.as_ref()?.port()).ok()?;
+        Some(Value::Int(i32::try_from(value).ok()?))
     }
 
     fn statistics_now(&self) -> punctual::Statistics {
