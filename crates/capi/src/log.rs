@@ -95,14 +95,15 @@ fn format(line: &Line<'_>, flags: c_int) -> String {
         let _ = write!(text, "/{name}");
     }
     if flags & NO_SEVERITY == 0 {
-        text.push_str(match line.level {
+        let mark = match line.level {
             ..=ERROR => "*E",
             WARNING => "!W",
             NOTICE => ".N",
             _ => " D",
-        });
+        };
+        let _ = write!(text, "{mark}:SRT.{}", line.area.1);
     }
-    let _ = write!(text, ":SRT.{}: {}", line.area.1, line.text);
+    let _ = write!(text, ": {}", line.text);
     if flags & NO_LINE_BREAK == 0 {
         text.push('\n');
     }
@@ -199,7 +200,7 @@ mod tests {
             text: "a caller was refused",
         };
         let bare = format(&line, NO_TIME | NO_THREAD | NO_SEVERITY | NO_LINE_BREAK);
-        assert_eq!(bare, ":SRT.cn: a caller was refused");
+        assert_eq!(bare, ": a caller was refused");
         let whole = format(&line, NO_THREAD);
         assert!(whole.ends_with("!W:SRT.cn: a caller was refused\n"), "{whole}");
         assert_eq!(whole.find('!'), Some("00:00:00.000000".len()));

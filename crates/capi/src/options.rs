@@ -13,6 +13,8 @@ use crate::library;
 /// The bytes of an option's whole number.
 const INT: usize = size_of::<i32>();
 const LONG: usize = size_of::<i64>();
+/// The room that a name of a network device needs (`IFNAMSIZ`).
+const DEVICE_NAME: usize = libc::IFNAMSIZ;
 
 /// Sets an option.
 ///
@@ -72,7 +74,13 @@ pub unsafe extern "C" fn srt_getsockflag(
         if value.is_null() || len.is_null() {
             return Err(Code::InvalidParameter.into());
         }
-        let read = library.option(socket, OptionNumber(option))?;
+        let number = OptionNumber(option);
+        let read = library.option(socket, number)?;
+        // SAFETY: the caller says so.
+        let room = usize::try_from(unsafe { len.read() }).unwrap_or(0);
+        if number == OptionNumber::BINDTODEVICE && room < DEVICE_NAME {
+            return Err(Code::InvalidParameter.into());
+        }
         // SAFETY: the caller says so.
         unsafe { write(&read, value.cast(), len) }
     })

@@ -54,8 +54,10 @@ impl Readiness {
             self.changed.notify_all();
         }
         if !new.is_empty() {
+            // Subscribers are told of the end of a connection as a whole.
+            let told = if new.any(Events::ERR) { state.events } else { new };
             for set in &state.sets {
-                set.raise(socket, new);
+                set.raise(socket, told);
             }
         }
     }

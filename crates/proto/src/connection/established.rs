@@ -961,7 +961,9 @@ impl Established {
         info.cipher = self.crypt.as_ref().and_then(|crypt| crypt.cipher());
     }
 
-    pub(super) fn fill_statistics(&self, now: Instant, mss: usize, statistics: &mut Statistics) {
+    pub(super) fn fill_statistics(&self, now: Instant, statistics: &mut Statistics) {
+        let mss = self.negotiated.fixed.mss;
+        statistics.mss = u32::try_from(mss).unwrap_or(u32::MAX);
         self.sender.fill_statistics(now, mss, statistics);
         self.receiver.fill_statistics(mss, statistics);
         statistics.packets_ignored += self.filter.as_ref().map_or(0, |filter| filter.ignored());

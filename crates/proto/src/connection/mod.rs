@@ -626,7 +626,7 @@ impl Connection {
             ..Statistics::default()
         };
         if let State::Established(live) = &self.state {
-            live.fill_statistics(now, self.config.mss(), &mut statistics);
+            live.fill_statistics(now, &mut statistics);
         }
         statistics
     }

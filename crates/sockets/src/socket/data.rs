@@ -131,9 +131,9 @@ impl Socket {
         }
         let read = match link.mode {
             Transmission::Stream => inbox.read(buffer),
-            _ => inbox.pop().map_or(0, |message| take(&message, buffer, control)),
+            _ => inbox.pop().map_or(0, |message| take(&message, link, buffer, control)),
         };
-        if inbox.is_exhausted() {
+        if inbox.is_empty() {
             self.note_exhausted(link, &mut inbox);
         }
         Ok(read)
@@ -237,12 +237,15 @@ impl Socket {
     }
 }
 
-/// Copies a message into `buffer`; what does not fit is lost, as in libsrt.
-fn take(message: &Message, buffer: &mut [u8], control: &mut MessageControl) -> usize {
+/// Copies a message into `buffer`; what does not fit is lost, as in libsrt. The sequence number is
+/// that of the message's last packet.
+fn take(message: &Message, link: &Link, buffer: &mut [u8], control: &mut MessageControl) -> usize {
     let len = message.payload.len().min(buffer.len());
     buffer[..len].copy_from_slice(&message.payload[..len]);
     control.time = i64::try_from(message.due.as_micros()).unwrap_or(0);
-    control.sequence = i32::try_from(message.seq.value()).unwrap_or(-1);
+    let further_packets = link.packets(message.payload.len()).saturating_sub(1);
+    let last = message.seq.plus(u32::try_from(further_packets).unwrap_or(0));
+    control.sequence = i32::try_from(last.value()).unwrap_or(-1);
     control.number = i32::try_from(message.msgno.value()).unwrap_or(-1);
     len
 }

@@ -8,6 +8,9 @@ use punctual::{
     Statistics, Submitted, Transmission, Watcher,
 };
 
+/// Bytes of the largest payload of a packet.
+const LARGEST_PAYLOAD: usize = 1_456;
+
 /// A connection, or a group of links.
 #[derive(Clone, Debug)]
 pub(super) enum Carrier {
@@ -48,6 +51,8 @@ pub(super) struct Link {
     pub(super) mode: Transmission,
     /// The sequence number of the first packet that this end sends.
     pub(super) first_sequence: i32,
+    /// Bytes of the largest payload of a packet.
+    packet: usize,
 }
 
 impl Link {
@@ -61,7 +66,20 @@ impl Link {
             Carrier::Group(_) => None,
         };
         let first_sequence = first.and_then(|(seq, _)| i32::try_from(seq.value()).ok());
-        Self { carrier, mode, first_sequence: first_sequence.unwrap_or(0) }
+        let packet = match &carrier {
+            Carrier::Connection(socket) => socket.config().payload_size(),
+            Carrier::Group(_) => LARGEST_PAYLOAD,
+        };
+        let first_sequence = first_sequence.unwrap_or(0);
+        Self { carrier, mode, first_sequence, packet }
+    }
+
+    /// The packets of a message of this many bytes.
+    pub(super) const fn packets(&self, bytes: usize) -> usize {
+        match self.mode {
+            Transmission::Live => 1,
+            Transmission::Messages | Transmission::Stream => bytes.div_ceil(self.packet),
+        }
     }
 
     /// The connection, if the link is not a group.
