@@ -27,9 +27,9 @@ int program_end(void)
 
 const char *say(const char *format, ...)
 {
-    static _Thread_local char buffers[16][256];
+    static _Thread_local char buffers[64][256];
     static _Thread_local unsigned next;
-    char *buffer = buffers[next++ % 16];
+    char *buffer = buffers[next++ % 64];
     va_list words;
     va_start(words, format);
     vsnprintf(buffer, sizeof buffers[0], format, words);
