@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -303,6 +304,21 @@ int wait_events(int eid, int wanted, int ms)
     }
 }
 
+int fill(SRTSOCKET s, const char *bytes, int size)
+{
+    int quiet = 0;
+    for (int sent = 0; quiet < 5 && sent < 10000;) {
+        if (srt_sendmsg(s, bytes, size, -1, 1) > 0) {
+            quiet = 0;
+            sent++;
+            continue;
+        }
+        quiet++;
+        pause_ms(40);
+    }
+    return quiet == 5;
+}
+
 int watch(SRTSOCKET s, int events)
 {
     int eid = srt_epoll_create();
@@ -350,7 +366,7 @@ int call(SRTSOCKET s, int port)
 }
 
 /* The connection itself is made with blocking functions, whatever the ends were prepared to. */
-struct pair connected(prepare *caller, prepare *listener)
+struct pair just_connected(prepare *caller, prepare *listener)
 {
     struct pair pair = { listening(listener), opened(caller), SRT_INVALID_SOCK };
     int caller_blocks = get_int(pair.caller, SRTO_RCVSYN);
@@ -363,11 +379,26 @@ struct pair connected(prepare *caller, prepare *listener)
     must(pair.accepted, "srt_accept");
     set_bool(pair.listener, SRTO_RCVSYN, listener_blocks);
     set_bool(pair.accepted, SRTO_RCVSYN, listener_blocks);
+    pause_ms(SETTLE_MS);
     return pair;
 }
 
+struct pair connected(prepare *caller, prepare *listener)
+{
+    struct pair pair = just_connected(caller, listener);
+    set_int(pair.caller, SRTO_RCVTIMEO, LONG_MS);
+    set_int(pair.caller, SRTO_SNDTIMEO, LONG_MS);
+    set_int(pair.accepted, SRTO_RCVTIMEO, LONG_MS);
+    set_int(pair.accepted, SRTO_SNDTIMEO, LONG_MS);
+    return pair;
+}
+
+/* What nobody reads any more is not waited for. */
 void close_pair(struct pair *pair)
 {
+    static const struct linger none = { 0, 0 };
+    srt_setsockflag(pair->caller, SRTO_LINGER, &none, sizeof none);
+    srt_setsockflag(pair->accepted, SRTO_LINGER, &none, sizeof none);
     srt_close(pair->caller);
     srt_close(pair->accepted);
     srt_close(pair->listener);

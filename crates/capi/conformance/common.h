@@ -8,8 +8,8 @@
 
 /* Every state and event that a test waits for comes much sooner, even on a busy machine. */
 #define LONG_MS 5000
-/* libsrt loses a SHUTDOWN that follows the handshake at once. */
-#define SETTLE_MS 60
+/* What follows the handshake at once, libsrt's caller may lose: a SHUTDOWN, the first message. */
+#define SETTLE_MS 50
 
 /* Starts the library, and ends the program when it hangs. `program_end` returns what main
  * returns. */
@@ -72,6 +72,9 @@ void unblock(SRTSOCKET s);
 int wait_state(SRTSOCKET s, SRT_SOCKSTATUS wanted, int ms);
 int wait_events(int eid, int wanted, int ms);
 
+/* Sends without blocking until the buffers of both ends stay full: whether they do. */
+int fill(SRTSOCKET s, const char *bytes, int size);
+
 /* An epoll that watches this socket for these events (0: all). */
 int watch(SRTSOCKET s, int events);
 
@@ -89,6 +92,8 @@ struct pair {
 };
 
 /* A connection over the loopback. Each end is prepared before. Ends the program if it fails. */
+struct pair just_connected(prepare *caller, prepare *listener);
+/* The same, whose blocking functions end after LONG_MS. */
 struct pair connected(prepare *caller, prepare *listener);
 void close_pair(struct pair *pair);
 /* Sockets for files and streams of bytes. */

@@ -34,12 +34,11 @@ static void fresh(void)
 
 static void in_connections(void)
 {
-    struct pair live = connected(NULL, NULL);
-    struct pair file = connected(as_stream, as_stream);
+    struct pair live = just_connected(NULL, NULL);
+    struct pair file = just_connected(as_stream, as_stream);
     read_all("connected caller", live.caller);
     read_all("accepted", live.accepted);
     read_all("connected caller of files", file.caller);
-    pause_ms(SETTLE_MS);
     srt_close(live.caller);
     wait_state(live.accepted, SRTS_BROKEN, LONG_MS);
     read_all("broken", live.accepted);

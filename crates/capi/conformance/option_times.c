@@ -70,10 +70,9 @@ static void connecting(void)
 
 static void in_connections(void)
 {
-    struct pair pair = connected(NULL, NULL);
+    struct pair pair = just_connected(NULL, NULL);
     set_all("connected", pair.caller);
     set_all("accepted", pair.accepted);
-    pause_ms(SETTLE_MS);
     srt_close(pair.caller);
     wait_state(pair.accepted, SRTS_BROKEN, LONG_MS);
     set_all("broken", pair.accepted);
