@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* No program needs half of it. */
-#define PROGRAM_SECONDS 30
+#define PROGRAM_SECONDS 25
 
 void program_start(void)
 {
