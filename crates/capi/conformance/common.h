@@ -5,15 +5,16 @@
 #include <arpa/inet.h>
 #include <stdint.h>
 #include <srt/srt.h>
+#include <stddef.h>
 
 /* Every state and event that a test waits for comes much sooner, even on a busy machine. */
 #define LONG_MS 5000
 /* What follows the handshake at once, libsrt's caller may lose: a SHUTDOWN, the first message. */
 #define SETTLE_MS 50
 
-/* Starts the library, and ends the program when it hangs. `program_end` returns what main
- * returns. */
+/* Starts the library, and ends the program when it hangs. */
 void program_start(void);
+/* Ends the program. Main returns what it seems to return. */
 int program_end(void);
 
 /* Rows: function, situation, returned value, error, state, readiness; tabs between them. The first
