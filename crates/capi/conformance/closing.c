@@ -213,7 +213,7 @@ static void closed_send(void)
     close_pair(&pair);
 }
 
-/* What was sent just before. */
+/* Data that was sent just before. */
 
 struct taker {
     SRTSOCKET s;

@@ -394,7 +394,7 @@ struct pair connected(prepare *caller, prepare *listener)
     return pair;
 }
 
-/* What nobody reads any more is not waited for. */
+/* Closing does not wait for data that nobody reads any more. */
 void close_pair(struct pair *pair)
 {
     static const struct linger none = { 0, 0 };

@@ -1,4 +1,4 @@
-/* What the programs of this folder share: rows, names, sockets on the loopback, bounded waits. */
+/* The part that the programs share: rows, names, sockets on the loopback, bounded waits. */
 #ifndef PUNCTUAL_CONFORMANCE_COMMON_H
 #define PUNCTUAL_CONFORMANCE_COMMON_H
 
@@ -9,7 +9,7 @@
 
 /* Every state and event that a test waits for comes much sooner, even on a busy machine. */
 #define LONG_MS 5000
-/* What follows the handshake at once, libsrt's caller may lose: a SHUTDOWN, the first message. */
+/* A caller of libsrt's may lose a packet that follows the handshake at once. */
 #define SETTLE_MS 50
 
 /* Starts the library, and ends the program when it hangs. */
@@ -46,7 +46,7 @@ const char *state_name(int number);
 const char *state_of(SRTSOCKET s);
 const char *km_name(int number);
 const char *events_name(int events);
-/* What the epoll reports now, without waiting. */
+/* The events that the epoll reports now, without waiting. */
 const char *readiness(int eid);
 
 /* Time. `took` says that a duration lies within bounds, or else how long it was. */

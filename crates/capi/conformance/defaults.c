@@ -1,4 +1,4 @@
-/* What each option reads in each state, and what reading needs. */
+/* The value that each option has in each state, and the room that reading it needs. */
 #include "options.h"
 
 #include <string.h>
@@ -59,7 +59,7 @@ static void connecting(void)
     close(silent);
 }
 
-/* How many bytes a read writes, and what it says of its length. */
+/* The number of bytes that a read writes, and the length that it states. */
 static void read_with(SRTSOCKET s, SRT_SOCKOPT option, const char *name, int room)
 {
     char bytes[64];

@@ -73,7 +73,7 @@ static void both_ends(const char *name, SRTSOCKET caller, SRTSOCKET listener)
     pause_ms(SETTLE_MS);
     km_row("caller", name, caller);
     km_row("accepted", name, accepted);
-    /* Whether a message gets through. */
+    /* A message gets through, encrypted or not. */
     srt_sendmsg(caller, "message", 7, -1, 1);
     srt_sendmsg(accepted, "message", 7, -1, 1);
     set_int(caller, SRTO_RCVTIMEO, 200);
@@ -125,7 +125,7 @@ static void caller_only(void) { cases(&secrets[2]); }
 static void listener_only(void) { cases(&secrets[3]); }
 static void none(void) { cases(&secrets[4]); }
 
-/* Which key length both ends then have. */
+/* The key length that both ends then have. */
 static void key_lengths(void)
 {
     static const int lengths[] = { 0, 16, 24, 32 };

@@ -20,7 +20,7 @@ static struct pair readable_pair(void)
     return pair;
 }
 
-/* Which of the pair a slot holds. "_" is a slot that was not written. */
+/* The sockets in the slots of an array. "_" is a slot that was not written. */
 static const char *slots(const SRTSOCKET *sockets, int count, const struct pair *pair)
 {
     const char *text = "";
@@ -121,7 +121,7 @@ static void uwaits(void)
     close_pair(&pair);
 }
 
-/* Which subscriptions are taken, and what they replace. */
+/* The subscriptions that are taken, and the ones that they replace. */
 static void subscriptions(void)
 {
     static const int masks[] = {

@@ -1,4 +1,4 @@
-/* When epoll reports what: listeners, connections, data, ends, and what wakes a waiting thread. */
+/* The events of listeners, connections, data and ends, and the calls that wake a waiting thread. */
 #include "common.h"
 
 #include <pthread.h>
@@ -24,7 +24,7 @@ static void ready_when(const char *situation, int eid, int wanted)
     row("srt_epoll_uwait", situation, "-", "-", "-", events_name(event.events));
 }
 
-/* What is reported within a while in which nothing should come. */
+/* The report after a while in which nothing new should come. */
 static void ready_later(const char *situation, int eid)
 {
     SRT_EPOLL_EVENT event = { 0, 0 };

@@ -1,4 +1,4 @@
-/* What the functions of groups answer. Debian's libsrt is built without them. */
+/* The answers of the functions for groups. Debian's libsrt is built without groups. */
 #include "common.h"
 
 #include <string.h>
@@ -22,11 +22,11 @@ static void answers(void)
     answer("srt_group_data", "a socket", srt_group_data(s, data, &count));
     answer("srt_group_data", "no array", srt_group_data(s, NULL, &count));
     SRT_SOCKOPT_CONFIG *options = srt_create_config();
-    value("srt_create_config", "", "%s", options == NULL ? "NULL" : "an object");
+    value("srt_create_config", "-", "%s", options == NULL ? "NULL" : "an object");
     srt_clearlasterror();
     answer("srt_config_add", "SNDBUF", srt_config_add(options, SRTO_SNDBUF, &number, 4));
     srt_delete_config(options);
-    value("srt_delete_config", "", "returned");
+    value("srt_delete_config", "an object", "returned");
     srt_delete_config(NULL);
     value("srt_delete_config", "NULL", "returned");
     memset(&config, 0x5a, sizeof config);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What a listen hook does to the call, and what it saw. */
+/* A listen hook does the first part of this and fills in the second. */
 struct plan {
     int answer;
     int reason;
@@ -114,7 +114,7 @@ static void without_stream_id(void)
     srt_close(listener);
 }
 
-/* What the hook returns and which reason it gives. */
+/* The hook's result and its reason, and what the caller gets of them. */
 static void rejecting(void)
 {
     static const struct { int answer; int reason; } cases[] = {

@@ -1,4 +1,4 @@
-/* Which options an accepted socket takes over from its listener. */
+/* The options that an accepted socket takes over from its listener. */
 #include "options.h"
 
 #include <string.h>

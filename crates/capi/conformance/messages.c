@@ -27,7 +27,7 @@ static int receive(SRTSOCKET s, int room)
     return srt_recvmsg(s, buffer, room);
 }
 
-/* Until the first message is there, without taking it. */
+/* Waits until the first message is there, without taking it. */
 static void wait_readable(SRTSOCKET s)
 {
     int eid = watch(s, SRT_EPOLL_IN);

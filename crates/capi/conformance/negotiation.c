@@ -1,4 +1,4 @@
-/* What two ends agree on, and what they do not agree on. */
+/* The values on which two ends agree, and the ones on which they do not. */
 #include "common.h"
 
 #include <string.h>
@@ -161,7 +161,7 @@ static void texts(void)
     }
 }
 
-/* What each end knows of the other. */
+/* Each end knows the version of the other. */
 static void versions(void)
 {
     struct pair pair = connected(NULL, NULL);

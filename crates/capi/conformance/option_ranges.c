@@ -1,4 +1,4 @@
-/* Which values and lengths each option takes on a fresh socket, and what it then reads. */
+/* The values and lengths that each option takes on a fresh socket, and its value afterwards. */
 #include "options.h"
 
 #include <limits.h>
@@ -207,7 +207,7 @@ static void try_sizes(void)
     }
 }
 
-/* What one option's value does to another's. */
+/* Options whose values depend on each other. */
 static void try_relations(void)
 {
     SRTSOCKET s = opened(NULL);

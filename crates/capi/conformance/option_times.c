@@ -1,4 +1,4 @@
-/* Until when each option may be set. */
+/* The states in which each option may be set. */
 #include "options.h"
 
 #include <string.h>

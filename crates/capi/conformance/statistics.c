@@ -1,4 +1,4 @@
-/* Statistics: what counts what, what clearing clears, when they can be read. */
+/* Statistics: the counters after known traffic, clearing, the states in which they can be read. */
 #include "common.h"
 
 #include <math.h>
@@ -131,7 +131,7 @@ static void live(void)
     close_pair(&pair);
 }
 
-/* What waits in the buffers. */
+/* Messages that wait in the buffers. */
 static void waiting(void)
 {
     struct pair pair = connected(NULL, NULL);

@@ -46,8 +46,8 @@ static void constants(void)
     srt_msgctrl_init(&control);
     value("srt_msgctrl_init", "fields", "%s", control_text(&control));
     value("srt_msgctrl_default", "fields", "%s", control_text(&srt_msgctrl_default));
-    value("srt_getversion", "", "%#x", srt_getversion());
-    value("srt_clock_type", "", "%d", srt_clock_type());
+    value("srt_getversion", "-", "%#x", srt_getversion());
+    value("srt_clock_type", "-", "%d", srt_clock_type());
     int64_t first = srt_time_now();
     pause_ms(20);
     int64_t later = srt_time_now() - first;
