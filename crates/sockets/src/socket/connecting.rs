@@ -184,13 +184,13 @@ impl Socket {
         }
         let hook = state.connect_hook.clone();
         drop(state);
+        tracing::error!("the call to {} has failed: {reason}", call.remote);
         if call.blocks {
             self.readiness.wake();
         } else {
             self.readiness.raise(self.id, Events::BROKEN);
             self.start_reaper();
         }
-        tracing::error!("the call to {} has failed: {reason}", call.remote);
         // A thread that waits for the answer hears of a refusal itself.
         if !call.blocks || code == Code::NoServer {
             self.run_hook_with(hook, self.id, code, call.remote, NO_TOKEN);

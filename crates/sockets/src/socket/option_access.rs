@@ -61,6 +61,13 @@ impl Socket {
                 Some(Value::Int(self.link.get().map_or(0, |link| link.first_sequence)))
             }
             OptionNumber::MSS => int(u64::from(self.link.get()?.statistics().mss)),
+            OptionNumber::SNDBUF | OptionNumber::RCVBUF => {
+                // libsrt counts packets, and packets have the size that both ends agreed on.
+                let options = self.lock().options.clone();
+                let own = i64::from(options.int(OptionNumber::MSS)) - IP_AND_UDP;
+                let agreed = i64::from(self.link.get()?.statistics().mss) - IP_AND_UDP;
+                int(u64::try_from(options.number(number) / own * agreed).unwrap_or(0))
+            }
             OptionNumber::IPTTL => self.ip_option(punctual::Port::ttl),
             OptionNumber::IPTOS => self.ip_option(punctual::Port::tos),
             OptionNumber::SNDDATA => int(self.statistics_now().send_buffer_packets.into()),
@@ -119,6 +126,9 @@ impl Socket {
         self.state() == SocketState::Connected
     }
 }
+
+/// The bytes of the headers of IPv4 and UDP.
+const IP_AND_UDP: i64 = 28;
 
 fn millis(time: std::time::Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
