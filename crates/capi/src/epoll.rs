@@ -198,7 +198,6 @@ fn timeout(millis: i64) -> Option<Duration> {
 ///
 /// Each length is null or can be read and written; each array is null or has that many places.
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "the function is libsrt's")]
 pub unsafe extern "C" fn srt_epoll_wait(
     set: c_int,
     readers: *mut SocketId,

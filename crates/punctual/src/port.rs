@@ -68,9 +68,9 @@ impl Port {
     /// effect. Must be called within a tokio runtime.
     ///
     /// Errors: an error of the system.
-    pub fn adopt(socket: std::net::UdpSocket, config: PortConfig) -> Result<Self, Error> {
+    pub fn adopt(socket: std::net::UdpSocket, config: &PortConfig) -> Result<Self, Error> {
         let udp = Arc::new(udp::adopt(socket)?);
-        Self::open(&udp, &config)
+        Self::open(&udp, config)
     }
 
     fn open(udp: &Arc<UdpSocket>, config: &PortConfig) -> Result<Self, Error> {

@@ -96,7 +96,7 @@ impl Ports {
         udp: UdpSocket,
     ) -> Result<Arc<LocalPort>, Failure> {
         let _entered = runtime.enter();
-        let port = Port::adopt(udp, PortConfig::default()).map_err(|error| failure(&error))?;
+        let port = Port::adopt(udp, &PortConfig::default()).map_err(|error| failure(&error))?;
         let config = PortConfig { local: Some(port.local_addr()), ..PortConfig::default() };
         let listens = AtomicBool::new(false);
         let port = Arc::new(LocalPort { port, config, reusable: false, listens });

@@ -27,7 +27,9 @@ const HANDSHAKE_VERSION: i32 = 5;
 /// Decides on a caller: gets the number of the socket that it would be accepted as, the version of
 /// its handshake, its address and its stream ID, and returns -1 to refuse it.
 #[derive(Clone)]
-pub struct ListenHook(Arc<dyn Fn(i32, i32, SocketAddr, &str) -> i32 + Send + Sync>);
+pub struct ListenHook(Arc<Decide>);
+
+type Decide = dyn Fn(i32, i32, SocketAddr, &str) -> i32 + Send + Sync;
 
 impl ListenHook {
     /// A hook that calls `hook`.
