@@ -95,6 +95,7 @@ mod port;
 #[cfg(feature = "quic")]
 pub mod quic;
 mod reconnect;
+mod reserved_port;
 pub mod resume;
 mod schedule;
 mod shared;
@@ -132,6 +133,7 @@ pub use punctual_proto::{
 };
 pub use punctual_units::{Bitrate, Instant};
 pub use reconnect::Reconnect;
+pub use reserved_port::ReservedPort;
 pub use shared::Phase;
 pub use signals::Watcher;
 pub use socket::{Socket, Submitted};

@@ -105,6 +105,24 @@ impl Listener {
         Ok(Self { callers, shards: vec![port.handle().clone()], local })
     }
 
+    /// Listens at sockets that share a port.
+    pub(crate) fn on(
+        sockets: Arc<[Arc<UdpSocket>]>,
+        config: ListenerConfig,
+    ) -> Result<Self, Error> {
+        config.connection.check()?;
+        let callers = Arc::<AcceptQueue>::default();
+        let mut shards = Vec::new();
+        let local = Self::open_on(&sockets, &config, &callers, &mut shards)?;
+        callers.log().listens_at(local);
+        Ok(Self { callers, shards, local })
+    }
+
+    /// The UDP port, for calls from it.
+    pub fn port(&self) -> Port {
+        Port::of(self.shards[0].clone())
+    }
+
     /// Opens the shards of one port. Returns the port's address.
     fn open(
         config: ListenerConfig,
@@ -115,10 +133,19 @@ impl Listener {
             0 => thread::available_parallelism().map_or(1, usize::from),
             shards => shards,
         };
-        let carriage = config.port.carriage.clone();
-        let shards = if carriage.is_udp() { shards } else { 1 };
-        let coalesce = config.port.coalesce;
-        let sockets = bind_shards(config.port, shards)?;
+        let shards = if config.port.carriage.is_udp() { shards } else { 1 };
+        let sockets = bind_shards(config.port.clone(), shards)?;
+        Self::open_on(&sockets, &config, callers, handles)
+    }
+
+    /// Opens a shard on each of `sockets`, which share a port. Returns the port's address.
+    fn open_on(
+        sockets: &Arc<[Arc<UdpSocket>]>,
+        config: &ListenerConfig,
+        callers: &Arc<AcceptQueue>,
+        handles: &mut Vec<Handle>,
+    ) -> Result<SocketAddr, Error> {
+        let PortConfig { coalesce, carriage, .. } = &config.port;
         let local = sockets[0].local_addr();
         let before = handles.len();
         for (index, socket) in (0..).zip(sockets.iter()) {
@@ -134,8 +161,8 @@ impl Listener {
             }
             endpoint.key_derivations = Some(DERIVATIONS);
             endpoint.max_callers = config.max_callers;
-            let sockets = Arc::clone(&sockets);
-            let handle = start(Arc::clone(socket), sockets, endpoint, coalesce, &carriage)?;
+            let sockets = Arc::clone(sockets);
+            let handle = start(Arc::clone(socket), sockets, endpoint, *coalesce, carriage)?;
             handle.shared().call_and_wake(|state, _| {
                 state.machine.listen(Some(config.connection.clone()))?;
                 state.set_callers(Some(Arc::clone(callers)));
@@ -143,7 +170,7 @@ impl Listener {
             })?;
             handles.push(handle);
         }
-        if shards > 1 {
+        if sockets.len() > 1 {
             let shards: Vec<_> = handles[before..].iter().map(Handle::shared).collect();
             Shared::set_siblings(&shards);
         }

@@ -64,16 +64,7 @@ impl Port {
         Self::open(&udp, &config)
     }
 
-    /// Takes over a UDP socket that is bound. Of `config`, only `coalesce` and `carriage` have an
-    /// effect. Must be called within a tokio runtime.
-    ///
-    /// Errors: an error of the system.
-    pub fn adopt(socket: std::net::UdpSocket, config: &PortConfig) -> Result<Self, Error> {
-        let udp = Arc::new(udp::adopt(socket)?);
-        Self::open(&udp, config)
-    }
-
-    fn open(udp: &Arc<UdpSocket>, config: &PortConfig) -> Result<Self, Error> {
+    pub(crate) fn open(udp: &Arc<UdpSocket>, config: &PortConfig) -> Result<Self, Error> {
         let shards = Arc::from([Arc::clone(udp)]);
         let mut endpoint = EndpointConfig::new(seed()?);
         // The port may listen later.
@@ -192,6 +183,11 @@ impl Port {
         Ok(Socket::new(Arc::clone(shared), id, signals))
     }
 
+    /// The port of this handle.
+    pub(crate) const fn of(handle: Handle) -> Self {
+        Self { handle }
+    }
+
     /// The handle, which keeps the port open.
     pub(crate) const fn handle(&self) -> &Handle {
         &self.handle
@@ -216,7 +212,10 @@ impl Port {
         let udp = &self.handle.shared().udp;
         match udp.local_addr() {
             SocketAddr::V4(_) => udp.options().tos_v4(),
+            #[cfg(unix)]
             SocketAddr::V6(_) => udp.options().tclass_v6(),
+            #[cfg(not(unix))]
+            SocketAddr::V6(_) => Err(std::io::ErrorKind::Unsupported.into()),
         }
     }
 

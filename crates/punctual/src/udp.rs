@@ -14,30 +14,39 @@ use crate::error::Error;
 /// Binds a UDP socket to `config.local`. With `shared`, other sockets may bind the same port, and
 /// the kernel distributes the peers over them. Fails outside a tokio runtime.
 pub(crate) fn bind(config: &PortConfig, shared: bool) -> Result<UdpSocket, Error> {
+    Ok(adopt(reserve(config, shared)?, config)?)
+}
+
+/// Binds a UDP socket as [`bind`] does, for a later [`adopt`].
+pub(crate) fn reserve(config: &PortConfig, shared: bool) -> Result<Socket, Error> {
     let Some(local) = config.local else {
         let both_families = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
-        return bind_to(both_families, config, shared).or_else(|error| {
+        return reserve_at(both_families, config, shared).or_else(|error| {
             // A system without IPv6.
             let ipv4 = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
             let needs_ipv6 = config.ipv6_only == Some(true);
-            if needs_ipv6 { Err(error) } else { bind_to(ipv4, config, shared) }
+            if needs_ipv6 { Err(error) } else { reserve_at(ipv4, config, shared) }
         });
     };
-    bind_to(local, config, shared)
+    reserve_at(local, config, shared)
 }
 
-fn bind_to(local: SocketAddr, config: &PortConfig, shared: bool) -> Result<UdpSocket, Error> {
+fn reserve_at(local: SocketAddr, config: &PortConfig, shared: bool) -> Result<Socket, Error> {
     check(config)?;
     let socket = open(local, config, shared).map_err(|error| {
         io::Error::new(error.kind(), format!("cannot bind UDP port {local}: {error}"))
     })?;
-    let options = UdpOptions { keeps_tos: config.tos.is_some(), pausable: true };
-    Ok(UdpSocket::new(socket, options)?)
+    Ok(socket)
 }
 
 /// Takes over a UDP socket that is bound. Fails outside a tokio runtime.
-pub(crate) fn adopt(socket: std::net::UdpSocket) -> io::Result<UdpSocket> {
-    UdpSocket::new(socket.into(), UdpOptions { keeps_tos: false, pausable: true })
+pub(crate) fn adopt(socket: Socket, config: &PortConfig) -> io::Result<UdpSocket> {
+    UdpSocket::new(socket, UdpOptions { keeps_tos: config.tos.is_some(), pausable: true })
+}
+
+/// Lets further sockets bind the same port.
+pub(crate) fn let_share(socket: &Socket) -> io::Result<()> {
+    share_port(socket)
 }
 
 fn check(config: &PortConfig) -> Result<(), ConfigError> {

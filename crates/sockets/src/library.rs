@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
-use std::pin::pin;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use crate::code::{Code, Failure};
@@ -47,18 +45,6 @@ pub struct Library {
     defaults: Arc<Defaults>,
     handle: Runtime,
     runtime: Mutex<Option<tokio::runtime::Runtime>>,
-}
-
-/// Runs a future that never waits. One that would is an error of the library's own.
-pub(crate) fn poll_once<R>(
-    runtime: &Runtime,
-    future: impl Future<Output = Result<R, punctual::Error>>,
-) -> Result<R, punctual::Error> {
-    let _entered = runtime.enter();
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(done) => done,
-        Poll::Pending => Err(punctual::Error::Stopped),
-    }
 }
 
 impl Library {

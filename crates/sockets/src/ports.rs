@@ -7,10 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use punctual::{Port, PortConfig};
+use punctual::{Config, Listener, ListenerConfig, Port, PortConfig, ReservedPort};
 
 use crate::code::{Code, Failure};
-use crate::library::{Runtime, poll_once};
 use crate::readiness::now;
 
 /// A port that nobody uses is kept for this time, so that it can be bound again at once.
@@ -19,30 +18,91 @@ const KEPT: Duration = Duration::from_secs(1);
 /// A UDP port, for one or more sockets.
 #[derive(Debug)]
 pub(crate) struct LocalPort {
-    port: Port,
+    place: Mutex<Place>,
+    address: SocketAddr,
     config: PortConfig,
     reusable: bool,
     listens: AtomicBool,
 }
 
+/// What a port is used for. A port that listens from the start has a socket for each core.
+#[derive(Debug)]
+enum Place {
+    /// Nothing yet; `None` only while it changes.
+    Reserved(Option<ReservedPort>),
+    Used(Port),
+}
+
 impl LocalPort {
-    /// The port for calls.
-    pub(crate) const fn port(&self) -> &Port {
-        &self.port
+    fn new(port: ReservedPort, config: PortConfig, reusable: bool) -> Arc<Self> {
+        let address = port.local_addr();
+        let place = Mutex::new(Place::Reserved(Some(port)));
+        let config = PortConfig { local: Some(address), ..config };
+        Arc::new(Self { place, address, config, reusable, listens: AtomicBool::new(false) })
     }
 
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.port.local_addr()
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
     }
 
-    /// Takes the place of the port's listener. Returns whether it was free.
-    pub(crate) fn begin_listening(&self) -> bool {
-        !self.listens.swap(true, Ordering::SeqCst)
+    /// The port for calls. Must be called within the runtime.
+    pub(crate) fn port(&self) -> Result<Port, Failure> {
+        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        let reserved = match &mut *place {
+            Place::Used(port) => return Ok(port.clone()),
+            Place::Reserved(reserved) => reserved.take().ok_or(Code::SocketFailed)?,
+        };
+        let port = reserved.into_port().map_err(|error| failure(&error))?;
+        *place = Place::Used(port.clone());
+        Ok(port)
+    }
+
+    /// Listens at the port; accepted connections get these options. A port has one listener. Must
+    /// be called within the runtime.
+    pub(crate) fn listen(&self, connection: Config) -> Result<Listener, Failure> {
+        if self.listens.swap(true, Ordering::SeqCst) {
+            return Err(Code::AlreadyListening.into());
+        }
+        let listener = self.begin_listening(connection);
+        if listener.is_err() {
+            self.end_listening();
+        }
+        listener
+    }
+
+    fn begin_listening(&self, connection: Config) -> Result<Listener, Failure> {
+        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        let reserved = match &mut *place {
+            Place::Used(port) => {
+                return port.listen(connection).map_err(|error| failure(&error));
+            }
+            Place::Reserved(reserved) => reserved.take().ok_or(Code::SocketFailed)?,
+        };
+        let config = ListenerConfig { connection, shards: 0, ..ListenerConfig::default() };
+        let listener = reserved.listen(config).map_err(|error| failure(&error))?;
+        *place = Place::Used(listener.port());
+        Ok(listener)
     }
 
     /// Gives the place of the port's listener back.
     pub(crate) fn end_listening(&self) {
         self.listens.store(false, Ordering::SeqCst);
+    }
+
+    /// The time to live of outgoing datagrams; `None` if the system does not say.
+    pub(crate) fn ttl(&self) -> Option<u32> {
+        match &*self.place.lock().unwrap_or_else(PoisonError::into_inner) {
+            Place::Reserved(reserved) => reserved.as_ref()?.ttl().ok(),
+            Place::Used(port) => port.ttl().ok(),
+        }
+    }
+
+    /// The type of service of outgoing datagrams; `None` if the system does not say.
+    pub(crate) fn tos(&self) -> Option<u32> {
+        match &*self.place.lock().unwrap_or_else(PoisonError::into_inner) {
+            Place::Reserved(reserved) => reserved.as_ref()?.tos().ok(),
+            Place::Used(port) => port.tos().ok(),
+        }
     }
 }
 
@@ -63,8 +123,7 @@ impl Ports {
     /// Errors: another socket has the address with other options, or the system refuses it.
     pub(crate) fn open(
         &self,
-        runtime: &Runtime,
-        mut config: PortConfig,
+        config: PortConfig,
         reusable: bool,
     ) -> Result<Arc<LocalPort>, Failure> {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -80,26 +139,17 @@ impl Ports {
             entry.unused_since = None;
             return Ok(Arc::clone(&entry.port));
         }
-        let bound = poll_once(runtime, Port::bind(config.clone()));
-        let port = bound.map_err(|error| failure(&error))?;
-        config.local = Some(port.local_addr());
-        let listens = AtomicBool::new(false);
-        let port = Arc::new(LocalPort { port, config, reusable, listens });
+        let reserved = ReservedPort::bind(config.clone()).map_err(|error| failure(&error))?;
+        let port = LocalPort::new(reserved, config, reusable);
         entries.push(Entry { port: Arc::clone(&port), unused_since: None });
         Ok(port)
     }
 
     /// Takes over a UDP socket that is bound.
-    pub(crate) fn adopt(
-        &self,
-        runtime: &Runtime,
-        udp: UdpSocket,
-    ) -> Result<Arc<LocalPort>, Failure> {
-        let _entered = runtime.enter();
-        let port = Port::adopt(udp, &PortConfig::default()).map_err(|error| failure(&error))?;
-        let config = PortConfig { local: Some(port.local_addr()), ..PortConfig::default() };
-        let listens = AtomicBool::new(false);
-        let port = Arc::new(LocalPort { port, config, reusable: false, listens });
+    pub(crate) fn adopt(&self, udp: UdpSocket) -> Result<Arc<LocalPort>, Failure> {
+        let config = PortConfig::default();
+        let reserved = ReservedPort::adopt(udp, config.clone()).map_err(|error| failure(&error))?;
+        let port = LocalPort::new(reserved, config, false);
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.push(Entry { port: Arc::clone(&port), unused_since: None });
         Ok(port)

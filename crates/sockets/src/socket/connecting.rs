@@ -91,9 +91,10 @@ impl Socket {
         let config = state.options.config().map_err(|_| Code::InvalidParameter)?;
         let library = self.library()?;
         let _runtime = library.runtime().enter();
+        let port = local.port()?;
         let begun = match meets {
-            false => local.port().begin_connect(remote, config),
-            true => local.port().begin_rendezvous(remote, config),
+            false => port.begin_connect(remote, config),
+            true => port.begin_rendezvous(remote, config),
         };
         let connection = begun.map_err(|error| begin_failure(&error))?;
         connection.watch(self.watcher());

@@ -96,13 +96,10 @@ impl Socket {
         }
         let Some(local) = state.local.clone() else { return Err(Code::NotBound.into()) };
         let config = state.options.config().map_err(|_| Code::InvalidParameter)?;
-        if !local.begin_listening() {
-            return Err(Code::AlreadyListening.into());
-        }
-        let listener = local.port().listen(config).map_err(|_| {
-            local.end_listening();
-            Failure::from(Code::ConnectSetup)
-        })?;
+        let library = self.library()?;
+        let runtime = library.runtime().enter();
+        let listener = local.listen(config)?;
+        drop(runtime);
         listener.watch(self.watcher());
         let listening = Listening {
             listener,

@@ -210,7 +210,7 @@ impl Socket {
         let library = self.library()?;
         let config = state.options.port_config(local);
         let reusable = state.options.is_on(crate::OptionNumber::REUSEADDR);
-        state.local = Some(library.ports().open(library.runtime(), config, reusable)?);
+        state.local = Some(library.ports().open(config, reusable)?);
         state.stage = Stage::Opened;
         self.note_opened();
         Ok(())
@@ -223,7 +223,7 @@ impl Socket {
             return Err(Code::InvalidOperation.into());
         }
         let library = self.library()?;
-        state.local = Some(library.ports().adopt(library.runtime(), udp())?);
+        state.local = Some(library.ports().adopt(udp())?);
         state.stage = Stage::Opened;
         self.note_opened();
         Ok(())

@@ -7,6 +7,7 @@ use super::{Socket, SocketState, Stage};
 use crate::code::{Code, Failure};
 use crate::events::Events;
 use crate::options::{OptionNumber, Phase, Value, phase};
+use crate::ports::LocalPort;
 
 impl Socket {
     /// Sets an option.
@@ -68,8 +69,8 @@ impl Socket {
                 let agreed = i64::from(self.link.get()?.statistics().mss) - IP_AND_UDP;
                 int(u64::try_from(options.number(number) / own * agreed).unwrap_or(0))
             }
-            OptionNumber::IPTTL => self.ip_option(punctual::Port::ttl),
-            OptionNumber::IPTOS => self.ip_option(punctual::Port::tos),
+            OptionNumber::IPTTL => self.ip_option(LocalPort::ttl),
+            OptionNumber::IPTOS => self.ip_option(LocalPort::tos),
             OptionNumber::SNDDATA => int(self.statistics_now().send_buffer_packets.into()),
             OptionNumber::RCVDATA => {
                 let buffered = u64::from(self.statistics_now().receive_buffer_packets);
@@ -108,12 +109,9 @@ impl Socket {
     }
 
     /// An option that the UDP port has, once the socket is bound.
-    fn ip_option(
-        &self,
-        read: impl FnOnce(&punctual::Port) -> std::io::Result<u32>,
-    ) -> Option<Value> {
+    fn ip_option(&self, read: impl FnOnce(&LocalPort) -> Option<u32>) -> Option<Value> {
         let state = self.lock();
-        let value = read(state.local.as_ref()?.port()).ok()?;
+        let value = read(state.local.as_ref()?)?;
         Some(Value::Int(i32::try_from(value).ok()?))
     }
 
