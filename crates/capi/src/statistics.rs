@@ -170,7 +170,7 @@ fn convert(statistics: &TransferStatistics) -> TraceStatistics {
     output
 }
 
-/// What counts since the connection was made.
+/// Sets the totals since the connection was made.
 fn set_totals(output: &mut TraceStatistics, total: &Statistics) {
     output.pktSentTotal = long(total.packets_sent);
     output.pktRecvTotal = long(total.packets_received);
@@ -202,7 +202,7 @@ fn set_totals(output: &mut TraceStatistics, total: &Statistics) {
     output.byteRecvUniqueTotal = total.bytes_received_unique;
 }
 
-/// What counts in the interval.
+/// Sets the counts of the interval.
 fn set_interval(output: &mut TraceStatistics, interval: &Statistics) {
     output.pktSent = long(interval.packets_sent);
     output.pktRecv = long(interval.packets_received);
@@ -238,7 +238,7 @@ fn set_interval(output: &mut TraceStatistics, interval: &Statistics) {
     output.mbpsRecvRate = interval.receive_rate().as_mbps();
 }
 
-/// What holds at present.
+/// Sets the values that hold at present.
 fn set_present(output: &mut TraceStatistics, present: &Statistics) {
     output.pktReorderDistance = count(present.reorder_distance.into());
     output.pktRcvAvgBelatedTime = float_millis(present.belated_time);

@@ -8,7 +8,7 @@
 //!   datagrams gather before a task wakes up for them.
 //!
 //! The rest of the workspace that touches the system does it through here, so this is the only
-//! crate with `unsafe` code.
+//! crate with `unsafe` code besides the border to C, `crates/capi`.
 #![deny(unsafe_code)]
 #![expect(clippy::disallowed_types, reason = "this crate is below the ban on locks and sockets")]
 

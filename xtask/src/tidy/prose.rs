@@ -13,6 +13,7 @@ use crate::shell::root;
 const FINISHED: &[&str] = &[
     "bench",
     "crates/capi",
+    "crates/sockets",
     "crates/cli",
     "crates/crypto",
     "crates/emulator",
