@@ -25,7 +25,7 @@ pub(crate) struct LocalPort {
     listens: AtomicBool,
 }
 
-/// What a port is used for. A port that listens from the start has a socket for each core.
+/// The use of a port. A port that listens from the start has a socket for each core.
 #[derive(Debug)]
 enum Place {
     /// Nothing yet; `None` only while it changes.

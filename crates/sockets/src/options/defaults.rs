@@ -6,7 +6,7 @@ use punctual_uri::{Target, Uri};
 use super::table::{OwnRow, Row};
 use super::value::{Kind, Value};
 
-/// The defaults of all sockets: libsrt's, and those that the user of the program wants.
+/// The defaults of all sockets: libsrt's, or the user's own.
 #[derive(Clone, Debug, Default)]
 pub struct Defaults {
     config: Config,

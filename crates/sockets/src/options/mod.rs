@@ -27,7 +27,7 @@ fn is_buffer(number: OptionNumber) -> bool {
     matches!(number, OptionNumber::SNDBUF | OptionNumber::RCVBUF)
 }
 
-/// The options of a socket: those that were set, and the defaults of the others.
+/// The options of a socket: the values that were set, and defaults.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     set: BTreeMap<OptionNumber, Value>,

@@ -61,7 +61,7 @@ impl Socket {
 
     /// Subscribes a set to the events of the socket.
     pub(crate) fn subscribe(&self, set: &Arc<EventSet>, wanted: Events) {
-        // What holds now: events are kept up to date only where somebody reads or waits.
+        // Readability is kept up to date only where somebody reads or waits: it is read afresh.
         if self.is_connected()
             && let Some(link) = self.link.get()
             && link.readiness().readable

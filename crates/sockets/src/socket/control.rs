@@ -1,7 +1,7 @@
-//! What a call says of a message, and what it is told.
+//! The wishes of a call for its message, and the facts that it is told.
 
-/// What a call to send says of its message and is told of it, and what a call to receive is told:
-/// the fields of libsrt's `SRT_MSGCTRL`.
+/// The wishes of a call for the message that it sends, and the facts about a message that was sent
+/// or received: the fields of libsrt's `SRT_MSGCTRL`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct MessageControl {
     /// Time to live of a message to send, milliseconds; negative for no limit.

@@ -178,7 +178,7 @@ impl Socket {
         }
     }
 
-    /// What a call is told once everything was received: streams have an end, messages do not.
+    /// The result of a call once everything was received: streams have an end, messages do not.
     fn end_of_data(&self, link: &Link, error: &Error) -> Result<(), Failure> {
         let closed = matches!(error, Error::Closed(CloseReason::Peer | CloseReason::Local));
         match link.mode {
