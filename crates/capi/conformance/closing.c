@@ -62,9 +62,9 @@ static void closed_listeners(void)
     close_row("listening", s);
     close_row("listening, again", s);
     close_row("listener with a connection", pair.listener);
-    pause_ms(1500);
-    state("listening, closed 1500 ms ago", s);
-    state("listener with a connection, closed 1500 ms ago", pair.listener);
+    pause_ms(2500);
+    state("listening, closed 2500 ms ago", s);
+    state("listener with a connection, closed 2500 ms ago", pair.listener);
     value("srt_getsockstate", "listening, closed, in the end", "%s",
           wait_state(s, SRTS_NONEXIST, 8000) ? "NONEXIST" : state_of(s));
     close_pair(&pair);

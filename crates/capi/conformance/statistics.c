@@ -62,7 +62,7 @@ struct real {
 
 static const struct real reals[] = {
     REAL(mbpsSendRate), REAL(mbpsRecvRate), REAL(pktRcvAvgBelatedTime), REAL(usPktSndPeriod),
-    REAL(msRTT), REAL(mbpsBandwidth), REAL(mbpsMaxBW),
+    REAL(msRTT), REAL(mbpsMaxBW),
 };
 
 static void show_integers(const char *situation, const SRT_TRACEBSTATS *stats)
@@ -121,6 +121,11 @@ static void live(void)
 {
     struct pair pair = connected(short_latency, short_latency);
     show("before, caller", pair.caller, 0);
+    /* Later it is an estimate, if there is one yet. */
+    SRT_TRACEBSTATS stats;
+    srt_bistats(pair.caller, &stats, 0, 1);
+    value("srt_bistats", "mbpsBandwidth, before, caller", "%s",
+          stats.mbpsBandwidth > 0 ? ">0" : "0");
     exchange(&pair);
     show("20 messages of 1 byte, sender", pair.caller, 0);
     show("20 messages of 1 byte, receiver", pair.accepted, 1);

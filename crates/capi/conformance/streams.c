@@ -83,7 +83,11 @@ static void parts(void)
     /* Two sends are one piece for the receiver. */
     srt_send(pair.caller, "abc", 3);
     srt_send(pair.caller, "def", 3);
-    pause_ms(100);
+    for (double end = now_ms() + LONG_MS; now_ms() < end;) {
+        if (get_int(pair.accepted, SRTO_RCVDATA) >= 2)
+            break;
+        pause_ms(5);
+    }
     set_int(pair.accepted, SRTO_RCVTIMEO, 1000);
     int both = srt_recv(pair.accepted, got, 100);
     value("srt_recv", "stream, two sends", "%d \"%.6s\"", both, got);
