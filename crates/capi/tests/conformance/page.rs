@@ -18,13 +18,13 @@ pub(crate) fn write(comparison: &Comparison, accepted: &Accepted) -> String {
         page.push_str("\nThere are none.\n");
     }
     for group in &accepted.groups {
-        let _ = write!(page, "\n{}\n\n", group.reason);
+        let rows = group.keys().count();
+        let rows = if rows == 1 { "1 row".to_owned() } else { format!("{rows} rows") };
+        let _ = write!(page, "\n{} ({rows})\n\n", group.reason);
         page.push_str(
             "| Program | Function | Situation | libsrt | Punctual |\n|---|---|---|---|---|\n",
         );
-        for key in group.keys() {
-            line(&mut page, &key, comparison);
-        }
+        lines(&mut page, group.keys(), comparison);
     }
     page
 }
@@ -59,7 +59,8 @@ fn introduction(page: &mut String) {
          Small C programs call every function of libsrt's C interface in many situations. Each \
          call prints a row: the returned value, the error, the socket's state and its readiness. \
          The programs run on Debian's libsrt {LIBSRT} and on Punctual's C library, and each row is \
-         the same on both or listed here. The test that compares them writes this page: \
+         the same on both or listed here, with the reason. A line stands for all situations with \
+         the same answers. The test that compares them writes this page: \
          [how to run it](../crates/capi/conformance/README.md).\n\n"
     );
 }
@@ -76,13 +77,48 @@ fn counts(page: &mut String, comparison: &Comparison) {
     let _ = writeln!(page, "| **all** | {all} | {equal} | {all_different} |");
 }
 
-fn line(page: &mut String, key: &Key, comparison: &Comparison) {
-    let pair = comparison.row(key);
-    let libsrt = shown(pair.and_then(|pair| pair.libsrt.as_ref()));
-    let ours = shown(pair.and_then(|pair| pair.ours.as_ref()));
-    let Key { program, function, situation } = key;
-    let cells = [program, function, situation, &libsrt, &ours].map(|text| cell(text));
-    let _ = writeln!(page, "| {} |", cells.join(" | "));
+/// A line for each function and pair of answers, with all situations in which they occur.
+fn lines(page: &mut String, keys: impl Iterator<Item = Key>, comparison: &Comparison) {
+    let mut lines: Vec<([String; 4], Vec<String>)> = Vec::new();
+    for key in keys {
+        let pair = comparison.row(&key);
+        let libsrt = shown(pair.and_then(|pair| pair.libsrt.as_ref()));
+        let ours = shown(pair.and_then(|pair| pair.ours.as_ref()));
+        let same = [key.program, key.function, libsrt, ours];
+        match lines.iter_mut().find(|(other, _)| *other == same) {
+            Some((_, situations)) => situations.push(key.situation),
+            None => lines.push((same, vec![key.situation])),
+        }
+    }
+    for ([program, function, libsrt, ours], situations) in lines {
+        let situations = joined(&situations);
+        let cells = [program, function, situations, libsrt, ours].map(|text| cell(&text));
+        let _ = writeln!(page, "| {} |", cells.join(" | "));
+    }
+}
+
+/// All situations; a beginning up to a comma that several share is named once.
+fn joined(situations: &[String]) -> String {
+    let mut text = String::new();
+    let mut beginning = "";
+    for situation in situations {
+        match situation.split_once(", ") {
+            Some((same, end)) if same == beginning => text.push_str(&format!(" / {end}")),
+            split => {
+                let separator = if text.is_empty() { "" } else { "; " };
+                text.push_str(separator);
+                text.push_str(situation);
+                beginning = split.map_or("", |(first, _)| first);
+            }
+        }
+    }
+    text
+}
+
+#[test]
+fn situations_that_begin_alike_name_their_beginning_once() {
+    let situations = ["closed", "MSS, fresh", "MSS, bound, again", "FC, fresh"].map(str::to_owned);
+    assert_eq!(joined(&situations), "closed; MSS, fresh / bound, again; FC, fresh");
 }
 
 /// A text that does not end its cell.
