@@ -112,20 +112,35 @@ struct ends {
     int only;
 };
 
+/* Whether the system refused an address, whoever has it. */
+static int is_taken(int result)
+{
+    int system_error = 0;
+    return result == SRT_ERROR && srt_getlasterror(&system_error) == SRT_ESOCKFAIL
+        && system_error == EADDRINUSE;
+}
+
+/* Another program may have the port in the second's family by chance, so this tries three ports. */
 static void conflict(const struct ends *ends)
 {
-    SRTSOCKET first = opened(NULL);
-    SRTSOCKET second = opened(NULL);
-    set_int(first, SRTO_IPV6ONLY, strchr(ends->first, ':') ? ends->only : -1);
-    set_bool(second, SRTO_REUSEADDR, ends->reuse);
-    set_int(second, SRTO_IPTTL, ends->ttl);
-    set_int(second, SRTO_IPV6ONLY, strchr(ends->second, ':') ? ends->only : -1);
-    bind_to(first, ends->first, 0);
-    bind_row(say("%s after %s, REUSEADDR %d, IPTTL %d, IPV6ONLY %d", ends->second, ends->first,
-                 ends->reuse, ends->ttl, ends->only),
-             bind_to(second, ends->second, port_of_any(first)), second);
-    srt_close(second);
-    srt_close(first);
+    for (int tries = 1; tries <= 3; tries++) {
+        SRTSOCKET first = opened(NULL);
+        SRTSOCKET second = opened(NULL);
+        set_int(first, SRTO_IPV6ONLY, strchr(ends->first, ':') ? ends->only : -1);
+        set_bool(second, SRTO_REUSEADDR, ends->reuse);
+        set_int(second, SRTO_IPTTL, ends->ttl);
+        set_int(second, SRTO_IPV6ONLY, strchr(ends->second, ':') ? ends->only : -1);
+        bind_to(first, ends->first, 0);
+        int result = bind_to(second, ends->second, port_of_any(first));
+        int done = tries == 3 || !is_taken(result);
+        if (done)
+            bind_row(say("%s after %s, REUSEADDR %d, IPTTL %d, IPV6ONLY %d", ends->second,
+                         ends->first, ends->reuse, ends->ttl, ends->only), result, second);
+        srt_close(second);
+        srt_close(first);
+        if (done)
+            break;
+    }
 }
 
 static void conflicts(void)
