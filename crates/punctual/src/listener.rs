@@ -83,7 +83,7 @@ impl Listener {
         let mut locals = Vec::new();
         for config in configs {
             config.connection.check()?;
-            locals.push(Self::open(config, &callers, &mut handles)?);
+            locals.push(Self::open(&config, &callers, &mut handles)?);
         }
         let no_port = || std::io::Error::new(std::io::ErrorKind::InvalidInput, "no port to bind");
         let local = *locals.first().ok_or_else(no_port)?;
@@ -107,13 +107,13 @@ impl Listener {
 
     /// Listens at sockets that share a port.
     pub(crate) fn on(
-        sockets: Arc<[Arc<UdpSocket>]>,
-        config: ListenerConfig,
+        sockets: &Arc<[Arc<UdpSocket>]>,
+        config: &ListenerConfig,
     ) -> Result<Self, Error> {
         config.connection.check()?;
         let callers = Arc::<AcceptQueue>::default();
         let mut shards = Vec::new();
-        let local = Self::open_on(&sockets, &config, &callers, &mut shards)?;
+        let local = Self::open_on(sockets, config, &callers, &mut shards)?;
         callers.log().listens_at(local);
         Ok(Self { callers, shards, local })
     }
@@ -125,7 +125,7 @@ impl Listener {
 
     /// Opens the shards of one port. Returns the port's address.
     fn open(
-        config: ListenerConfig,
+        config: &ListenerConfig,
         callers: &Arc<AcceptQueue>,
         handles: &mut Vec<Handle>,
     ) -> Result<SocketAddr, Error> {
@@ -135,7 +135,7 @@ impl Listener {
         };
         let shards = if config.port.carriage.is_udp() { shards } else { 1 };
         let sockets = bind_shards(config.port.clone(), shards)?;
-        Self::open_on(&sockets, &config, callers, handles)
+        Self::open_on(&sockets, config, callers, handles)
     }
 
     /// Opens a shard on each of `sockets`, which share a port. Returns the port's address.

@@ -96,7 +96,7 @@ impl ReservedPort {
         let mut sockets = vec![Arc::new(udp::adopt(self.socket, &self.config)?)];
         sockets.append(&mut further);
         config.port = self.config;
-        Listener::on(sockets.into(), config)
+        Listener::on(&sockets.into(), &config)
     }
 }
 
