@@ -95,14 +95,18 @@ impl Listener {
     pub(crate) fn at(port: &Port, connection: Config) -> Result<Self, Error> {
         connection.check()?;
         let callers = Arc::<AcceptQueue>::default();
-        port.handle().shared().call_and_wake(|state, _| {
-            state.machine.listen(Some(connection))?;
-            state.set_callers(Some(Arc::clone(&callers)));
-            Ok::<_, Error>(())
-        })?;
+        let shards = port.shards();
+        let connection = Some(connection);
+        for shard in &shards {
+            shard.shared().call_and_wake(|state, _| {
+                state.machine.listen(connection.clone())?;
+                state.set_callers(Some(Arc::clone(&callers)));
+                Ok::<_, Error>(())
+            })?;
+        }
         let local = port.local_addr();
         callers.log().listens_at(local);
-        Ok(Self { callers, shards: vec![port.handle().clone()], local })
+        Ok(Self { callers, shards, local })
     }
 
     /// Listens at sockets that share a port.
@@ -118,9 +122,10 @@ impl Listener {
         Ok(Self { callers, shards, local })
     }
 
-    /// The UDP port, for calls from it.
+    /// The UDP port, the first if there are several: for calls from it, and for a later listener.
     pub fn port(&self) -> Port {
-        Port::of(self.shards[0].clone())
+        let is_here = |shard: &&Handle| shard.shared().udp.local_addr() == self.local;
+        Port::of(self.shards.iter().filter(is_here).cloned().collect())
     }
 
     /// Opens the shards of one port. Returns the port's address.

@@ -51,7 +51,8 @@ use crate::udp;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Port {
-    handle: Handle,
+    /// The port's sockets, which are several if a listener has opened it. Calls use the first.
+    shards: Arc<[Handle]>,
 }
 
 impl Port {
@@ -70,7 +71,8 @@ impl Port {
         // The port may listen later.
         endpoint.key_derivations = Some(DERIVATIONS);
         let udp = Arc::clone(udp);
-        Ok(Self { handle: start(udp, shards, endpoint, config.coalesce, &config.carriage)? })
+        let handle = start(udp, shards, endpoint, config.coalesce, &config.carriage)?;
+        Ok(Self { shards: Arc::from([handle]) })
     }
 
     /// Calls the listener at `remote` and waits for the answer.
@@ -135,7 +137,7 @@ impl Port {
     /// [`phase`](Socket::phase) tells of it.
     pub fn begin_rendezvous(&self, remote: SocketAddr, config: Config) -> Result<Socket, Error> {
         config.check()?;
-        self.handle.shared().lock().machine.check_rendezvous()?;
+        self.handle().shared().lock().machine.check_rendezvous()?;
         self.begin(remote, |endpoint, now, path| endpoint.rendezvous(now, path, config))
     }
 
@@ -151,7 +153,7 @@ impl Port {
         remote: SocketAddr,
         begin: impl FnOnce(&mut Endpoint, Instant, PathId) -> Result<ConnectionId, ConnectError>,
     ) -> Result<Socket, Error> {
-        let shared = self.handle.shared();
+        let shared = self.handle().shared();
         let remote = canonical(remote);
         shared.udp.check_family(remote)?;
         let (id, signals) = shared.call_and_wake(|state, now| {
@@ -170,7 +172,7 @@ impl Port {
         membership: &Membership,
         group: &Arc<GroupSignals>,
     ) -> Result<Socket, Error> {
-        let shared = self.handle.shared();
+        let shared = self.handle().shared();
         let remote = canonical(remote);
         shared.udp.check_family(remote)?;
         let (id, signals) = shared.call_and_wake(|state, now| {
@@ -183,24 +185,29 @@ impl Port {
         Ok(Socket::new(Arc::clone(shared), id, signals))
     }
 
-    /// The port of this handle.
-    pub(crate) const fn of(handle: Handle) -> Self {
-        Self { handle }
+    /// The port of these sockets, at least one.
+    pub(crate) fn of(shards: Vec<Handle>) -> Self {
+        Self { shards: shards.into() }
     }
 
-    /// The handle, which keeps the port open.
-    pub(crate) const fn handle(&self) -> &Handle {
-        &self.handle
+    /// The handle of the socket that calls, which keeps the port open.
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.shards[0]
+    }
+
+    /// The handles of all sockets.
+    pub(crate) fn shards(&self) -> Vec<Handle> {
+        self.shards.to_vec()
     }
 
     /// The local address. The IP address is unspecified if the port was bound to all addresses.
     pub fn local_addr(&self) -> SocketAddr {
-        self.handle.shared().udp.local_addr()
+        self.handle().shared().udp.local_addr()
     }
 
     /// The time to live, or hop limit, of outgoing datagrams. Errors: that of the system.
     pub fn ttl(&self) -> std::io::Result<u32> {
-        let udp = &self.handle.shared().udp;
+        let udp = &self.handle().shared().udp;
         match udp.local_addr() {
             SocketAddr::V4(_) => udp.options().ttl_v4(),
             SocketAddr::V6(_) => udp.options().unicast_hops_v6(),
@@ -209,7 +216,7 @@ impl Port {
 
     /// The type of service, or traffic class, of outgoing datagrams. Errors: that of the system.
     pub fn tos(&self) -> std::io::Result<u32> {
-        let udp = &self.handle.shared().udp;
+        let udp = &self.handle().shared().udp;
         match udp.local_addr() {
             SocketAddr::V4(_) => udp.options().tos_v4(),
             #[cfg(unix)]
@@ -221,7 +228,7 @@ impl Port {
 
     /// The statistics of the port.
     pub fn statistics(&self) -> PortStatistics {
-        self.handle.shared().statistics()
+        self.handle().shared().statistics()
     }
 }
 

@@ -129,4 +129,20 @@ mod tests {
         let (caller, _accepted) = tokio::try_join!(call, other.accept()).unwrap();
         assert_eq!(Connection::local_addr(&caller), address);
     }
+
+    #[tokio::test]
+    async fn a_port_whose_listener_is_dropped_listens_again_with_all_sockets() {
+        let local = Some("127.0.0.1:0".parse().unwrap());
+        let reserved = ReservedPort::bind(PortConfig { local, ..PortConfig::default() }).unwrap();
+        let shards = ListenerConfig { shards: 3, ..ListenerConfig::default() };
+        let listener = reserved.listen(shards).unwrap();
+        let port = listener.port();
+        drop(listener);
+        let listener = port.listen(Config::default()).unwrap();
+        // The system gives the callers, who have other ports, to different sockets.
+        for _ in 0..12 {
+            let call = Connection::connect(port.local_addr(), Config::default());
+            tokio::try_join!(call, listener.accept()).unwrap();
+        }
+    }
 }
