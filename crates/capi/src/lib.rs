@@ -18,6 +18,7 @@ pub mod connecting;
 pub mod data;
 pub mod epoll;
 pub mod errors;
+mod exit;
 mod fork;
 pub mod groups;
 mod library;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use punctual_sockets::{Code, Defaults, Failure, Library};
 
-use crate::{fork, trace};
+use crate::{exit, fork, trace};
 
 /// The environment variable with defaults of options, as the query of an SRT URI.
 const DEFAULTS: &str = "PUNCTUAL_SRT_OPTIONS";
@@ -28,6 +28,7 @@ fn start_if_needed() -> Result<bool, Failure> {
     }
     trace::install();
     fork::watch();
+    exit::watch();
     *library = Some(Library::start_with(defaults())?);
     Ok(false)
 }
@@ -39,7 +40,14 @@ pub(crate) fn stop() {
     }
     let mut starts = STARTS.lock().unwrap_or_else(PoisonError::into_inner);
     *starts = starts.saturating_sub(1);
-    if *starts > 0 {
+    if *starts == 0 {
+        end();
+    }
+}
+
+/// Ends the library, whoever still uses it.
+pub(crate) fn end() {
+    if fork::is_child() {
         return;
     }
     let library = LIBRARY.write().unwrap_or_else(PoisonError::into_inner).take();

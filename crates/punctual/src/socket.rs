@@ -355,13 +355,18 @@ impl Socket {
     ///
     /// Cancel safe: once begun, the connection closes whether this is waited for or not.
     pub async fn abort(&self) {
+        self.begin_abort();
+        self.closed().await;
+    }
+
+    /// Closes the connection as [`abort`](Self::abort) does, and does not wait until this is done.
+    pub fn begin_abort(&self) {
         let Connection { shared, id, .. } = &*self.connection;
         shared.call_and_wake(|state, now| {
             if !matches!(state.phase(*id), Phase::Closed(_)) {
                 state.endpoint().abort(now, *id);
             }
         });
-        self.closed().await;
     }
 
     /// Closes the connection as [`close`](Self::close) does, and does not wait until this is done.

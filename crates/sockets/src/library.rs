@@ -28,8 +28,11 @@ const GROUP_BIT: i32 = 1 << 30;
 const CLOSED_KEPT: Duration = Duration::from_secs(1);
 /// Broken sockets that nobody reads are closed after this time.
 const BROKEN_KEPT: Duration = Duration::from_secs(1);
-/// The time that connections get to say good-bye when the library ends.
-const GOODBYE: Duration = Duration::from_millis(20);
+/// The time that callbacks which are running get to return.
+const CALLBACKS_END: Duration = Duration::from_millis(20);
+/// The time that the connections get to tell their peers when the library ends. They need far less
+/// on a machine that is not overloaded.
+const GOODBYE: Duration = Duration::from_millis(300);
 
 /// The sockets and event sets of a program, and the threads that drive them.
 #[derive(Debug)]
@@ -82,8 +85,10 @@ impl Library {
     pub fn shut_down(&self) {
         let sockets = std::mem::take(&mut *write(&self.sockets));
         let sets = std::mem::take(&mut *write(&self.sets));
-        for socket in sockets.values() {
-            socket.close_at_once();
+        let told: Vec<_> = sockets.values().filter(|socket| socket.close_at_once()).collect();
+        let deadline = now() + GOODBYE;
+        for socket in told {
+            socket.await_farewell(deadline.saturating_duration_since(now()));
         }
         drop(sockets);
         for set in sets.values() {
@@ -91,7 +96,7 @@ impl Library {
         }
         let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(runtime) = runtime {
-            runtime.shutdown_timeout(GOODBYE);
+            runtime.shutdown_timeout(CALLBACKS_END);
         }
     }
 

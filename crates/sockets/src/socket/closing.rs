@@ -2,29 +2,31 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use punctual::Phase;
 
-use super::link::Link;
 use super::{Socket, Stage};
 use crate::code::Code;
 use crate::event_set::EventSet;
 use crate::events::Events;
-use crate::options::{OptionNumber, Value};
+use crate::options::{OptionNumber, Options, Value};
 use crate::readiness::now;
-use crate::reaper::Reaper;
+
+/// The time that a driver gets to tell the peer that the connection is closed.
+const FAREWELL: Duration = Duration::from_millis(100);
 
 impl Socket {
     /// Closes the socket. A socket with a linger time whose calls block waits until its data are
-    /// sent, at most for that time.
+    /// sent, at most for that time. The peer has been told when this returns: the program may end.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         if matches!(state.stage, Stage::Closed(_)) {
             return;
         }
         self.closed.store(true, Ordering::Relaxed);
-        let lingers = self.settings.send_blocks().then(|| linger_deadline(&state.options));
+        let lingers = linger_time(&state.options);
+        let waits = lingers.is_zero() || self.settings.send_blocks();
         let stage = std::mem::replace(&mut state.stage, Stage::Closed(now()));
         if matches!(stage, Stage::Listening(_))
             && let Some(local) = &state.local
@@ -33,30 +35,51 @@ impl Socket {
         }
         state.local = None;
         drop(state);
+        let is_open = matches!(stage, Stage::Connected);
         // A call that was under way is taken back when its connection is dropped with the stage.
         drop(stage);
         self.readiness.wake();
         self.readiness.unsubscribe_all(self.id);
-        if let Some(link) = self.link.get() {
+        if let Some(link) = self.link.get().filter(|_| is_open) {
             link.begin_close();
-            if let Some(deadline) = lingers.flatten() {
-                self.linger(link, deadline);
+            if waits {
+                self.await_farewell(lingers + FAREWELL);
                 self.lock().stage = Stage::Closed(now());
             }
         }
-        if let Some(library) = self.library.upgrade() {
-            Reaper::start(&library);
+        self.start_reaper();
+    }
+
+    /// Closes the socket without lingering, since the library ends; also one that lingers already.
+    /// Returns whether the peer is to be told.
+    pub(crate) fn close_at_once(&self) -> bool {
+        self.closed.store(true, Ordering::Relaxed);
+        let stage = std::mem::replace(&mut self.lock().stage, Stage::Closed(now()));
+        let was_broken = matches!(stage, Stage::Broken(_));
+        drop(stage);
+        self.readiness.wake();
+        let Some(link) = self.link.get() else { return false };
+        link.begin_abort();
+        !was_broken
+    }
+
+    /// Waits until the last packets of a closed connection have been sent, at most for `time`.
+    pub(crate) fn await_farewell(&self, time: Duration) {
+        let deadline = now() + time;
+        loop {
+            let mark = self.readiness.mark();
+            if self.has_ended.load(Ordering::Acquire) || !self.readiness.wait(mark, Some(deadline))
+            {
+                return;
+            }
         }
     }
 
-    /// Closes the socket without lingering, since the library ends.
-    pub(crate) fn close_at_once(&self) {
-        let stage = std::mem::replace(&mut self.lock().stage, Stage::Closed(now()));
-        drop(stage);
+    /// The driver has sent the last packets of a connection.
+    pub(super) fn note_farewell(&self) {
+        let ended = self.link.get().is_none_or(|it| matches!(it.phase(), Phase::Closed(_)));
+        self.has_ended.fetch_or(ended, Ordering::Release);
         self.readiness.wake();
-        if let Some(link) = self.link.get() {
-            link.begin_close();
-        }
     }
 
     /// Subscribes a set to the events of the socket.
@@ -74,18 +97,6 @@ impl Socket {
     /// Whether the socket is closed. It is read by every call.
     pub(crate) fn is_known_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
-    }
-
-    /// Waits until the connection has sent its data and has ended.
-    fn linger(&self, link: &Link, deadline: Instant) {
-        loop {
-            let mark = self.readiness.mark();
-            if matches!(link.phase(), Phase::Closed(_))
-                || !self.readiness.wait(mark, Some(deadline))
-            {
-                return;
-            }
-        }
     }
 
     /// Whether the socket is closed, and since when.
@@ -124,12 +135,11 @@ impl Socket {
     }
 }
 
-fn linger_deadline(options: &crate::options::Options) -> Option<Instant> {
+fn linger_time(options: &Options) -> Duration {
     match options.get(OptionNumber::LINGER) {
-        Some(Value::Linger { on, seconds }) if on != 0 && seconds > 0 => {
-            let seconds = u64::from(seconds.unsigned_abs());
-            now().checked_add(std::time::Duration::from_secs(seconds))
+        Some(Value::Linger { on, seconds }) if on != 0 => {
+            Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
         }
-        _ => None,
+        _ => Duration::ZERO,
     }
 }

@@ -145,8 +145,7 @@ impl Socket {
                     self.break_off(state);
                 }
             }
-            // A thread may wait for the end of a connection that lingers.
-            Stage::Closed(_) => self.readiness.wake(),
+            Stage::Closed(_) => self.note_farewell(),
             _ => {}
         }
     }

@@ -200,6 +200,15 @@ impl Socket {
         }
     }
 
+    /// Something can be received, unless the application has taken it already.
+    pub(super) fn announce_data(&self) {
+        let Some(link) = self.link.get() else { return };
+        let inbox = self.inbox();
+        if !inbox.is_exhausted() || link.readiness().readable {
+            self.readiness.raise(self.id, Events::IN);
+        }
+    }
+
     /// The connection has ended. Subscribers that wait for data hear of it after the last message;
     /// the others at once.
     pub(super) fn announce_break(&self) {

@@ -164,6 +164,14 @@ impl Link {
         }
     }
 
+    /// Closes without lingering.
+    pub(super) fn begin_abort(&self) {
+        match &self.carrier {
+            Carrier::Connection(socket) => socket.begin_abort(),
+            Carrier::Group(group) => group.begin_close(),
+        }
+    }
+
     pub(super) fn statistics(&self) -> Statistics {
         match &self.carrier {
             Carrier::Connection(socket) => socket.statistics(),

@@ -80,6 +80,8 @@ pub(crate) struct Socket {
     sending: Mutex<()>,
     /// Whether the stage is that of a closed socket: every call asks.
     closed: AtomicBool,
+    /// Whether the last packets of the closed connection have been sent.
+    has_ended: AtomicBool,
     reject_reason: AtomicI32,
     /// The instant of binding, connecting or accepting, microseconds; 0 before.
     opened_at: AtomicU64,
@@ -150,6 +152,7 @@ impl Socket {
             inbox: Mutex::default(),
             sending: Mutex::new(()),
             closed: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
             reject_reason: AtomicI32::new(0),
             opened_at: AtomicU64::new(0),
         })
@@ -246,12 +249,18 @@ impl Socket {
 impl Watcher for Socket {
     fn readable(&self) {
         if !self.take_callers() {
-            self.readiness.raise(self.id, Events::IN);
+            self.announce_data();
         }
     }
 
     fn writable(&self) {
-        self.readiness.raise(self.id, Events::OUT);
+        // The room may be used up by the time that this is called.
+        if self.link.get().is_some_and(Link::has_room) {
+            self.readiness.raise(self.id, Events::OUT);
+        } else {
+            // A thread that waits may have to hear of an error of the peer.
+            self.readiness.wake();
+        }
     }
 
     fn phase_changed(&self) {
