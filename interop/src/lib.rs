@@ -11,10 +11,13 @@
     reason = "real programs run in real time, with threads and sockets"
 )]
 
+mod arrival;
+mod c_library;
 mod clip;
 mod folder;
 mod libsrt;
 mod middle;
+mod passage;
 mod ports;
 mod process;
 mod program;
@@ -23,10 +26,15 @@ mod tap;
 mod tool;
 mod turns;
 
+pub use arrival::{
+    assert_arrived_up_to_the_end, assert_arrived_whole, wait_for_silence, wait_for_size,
+};
+pub use c_library::SrtLibrary;
 pub use clip::{Clip, Feed};
 pub use folder::Folder;
 pub use libsrt::{LibsrtFiles, LibsrtPeer};
 pub use middle::{Middle, Place, Side};
+pub use passage::{Passage, start_link};
 pub use ports::{free_port, wait_until_bound};
 pub use process::{Process, send};
 pub use program::{

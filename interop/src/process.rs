@@ -52,6 +52,16 @@ impl Process {
         Self { name: name.to_owned(), child, log, shown }
     }
 
+    /// The name that the test gave it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The number by which the system knows it.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The pipe to its standard input. Once.
     ///
     /// # Panics

@@ -2,8 +2,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::folder::{profile, target};
-use crate::{Clip, Tool};
+use crate::folder::{profile, shared, target};
+use crate::{Clip, Place, Tool};
 
 /// Which side of the handshake a program takes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -56,12 +56,27 @@ pub struct End<'a> {
     pub options: &'a str,
     /// The scheme of the URI.
     pub scheme: &'a str,
+    /// The port to bind if this end meets another one that calls, too.
+    pub meets_at: Option<u16>,
 }
 
 impl<'a> End<'a> {
+    /// An end of a rendezvous.
+    pub fn at(place: Place) -> Self {
+        Self { meets_at: Some(place.local), ..Self::new(Role::Caller, place.remote) }
+    }
+
     /// An end without stream ID and passphrase.
     pub fn new(role: Role, port: u16) -> Self {
-        Self { role, port, stream_id: None, passphrase: None, options: "", scheme: "srt" }
+        Self {
+            role,
+            port,
+            stream_id: None,
+            passphrase: None,
+            options: "",
+            scheme: "srt",
+            meets_at: None,
+        }
     }
 
     /// This end with a stream ID to send.
@@ -95,12 +110,16 @@ impl<'a> End<'a> {
             Role::Listener => "",
         };
         let Self { scheme, port, role, .. } = self;
-        let mut uri = format!("{scheme}://{host}:{port}?mode={}&{latency}", role.name());
+        let mode = if self.meets_at.is_some() { "rendezvous" } else { role.name() };
+        let mut uri = format!("{scheme}://{host}:{port}?mode={mode}&{latency}");
         if let Some(stream_id) = self.stream_id {
             uri += &format!("&streamid={stream_id}");
         }
         if let Some(passphrase) = self.passphrase {
             uri += &format!("&passphrase={passphrase}");
+        }
+        if let Some(local) = self.meets_at {
+            uri += &format!("&adapter=127.0.0.1&port={local}");
         }
         if !self.options.is_empty() {
             uri += &format!("&{}", self.options);
@@ -111,11 +130,15 @@ impl<'a> End<'a> {
     /// This end as properties of a GStreamer element. In a URI GStreamer takes the `#` that stream
     /// IDs begin with for the start of a fragment, and drops it.
     fn properties(&self) -> Vec<String> {
-        let plain = Self { stream_id: None, passphrase: None, ..*self };
+        let plain = Self { stream_id: None, passphrase: None, meets_at: None, ..*self };
         let mut properties =
             vec!["auto-reconnect=false".to_owned(), format!("uri={}", plain.uri("latency=450"))];
         properties.extend(self.stream_id.map(|id| format!("streamid={id}")));
         properties.extend(self.passphrase.map(|passphrase| format!("passphrase={passphrase}")));
+        if let Some(local) = self.meets_at {
+            let mode = ["mode=rendezvous", "localaddress=127.0.0.1"].map(str::to_owned);
+            properties.extend(mode.into_iter().chain([format!("localport={local}")]));
+        }
         properties
     }
 }
@@ -135,6 +158,8 @@ pub enum Program {
     Punctual,
     /// libsrt's own sample program.
     SrtLiveTransmit,
+    /// VLC.
+    Vlc,
 }
 
 impl Program {
@@ -145,13 +170,15 @@ impl Program {
             Self::GStreamer => &[Tool::GStreamer],
             Self::Punctual => &[],
             Self::SrtLiveTransmit => &[Tool::SrtLiveTransmit],
+            Self::Vlc => &[Tool::Vlc],
         }
     }
 
     /// The command that sends a live stream: its standard input.
     ///
     /// FFmpeg would write its own transport stream. It sends one made from the clip, and writes the
-    /// same bytes to the file `reference`.
+    /// same bytes to the file `reference`. VLC would do the former without the latter, but Debian's
+    /// 3.0.24 connects and sends nothing.
     pub fn sender(self, end: &End, reference: &Path) -> Command {
         match self {
             Self::Ffmpeg => {
@@ -180,12 +207,19 @@ impl Program {
                 command.arg(end.uri("latency=450"));
                 command
             }
+            Self::Vlc => {
+                let mut command = vlc();
+                let target = format!("dst='{}'", end.uri("latency=450"));
+                let output = format!("#standard{{access=srt,mux=ts,{target}}}");
+                command.arg(Clip::get().path()).args(["--sout", &output, "vlc://quit"]);
+                command
+            }
         }
     }
 
     /// Whether [`sender`](Self::sender) sends its standard input.
     pub fn reads_standard_input(self) -> bool {
-        self != Self::Ffmpeg
+        !matches!(self, Self::Ffmpeg | Self::Vlc)
     }
 
     /// The line that it writes once it is connected in this role, if it does so before data flow.
@@ -194,7 +228,7 @@ impl Program {
             (Self::SrtLiveTransmit, Role::Caller) => sends.then_some("SRT target connected"),
             (Self::SrtLiveTransmit, Role::Listener) => Some("Accepted SRT"),
             (Self::Punctual, _) => Some("connected with"),
-            (Self::Ffmpeg | Self::GStreamer, _) => None,
+            (Self::Ffmpeg | Self::GStreamer | Self::Vlc, _) => None,
         }
     }
 
@@ -227,6 +261,12 @@ impl Program {
                 command.args(["-a:no", "-v", "-chunk:1316", &end.uri("latency=450")]);
                 command.arg("file://con");
                 (command, true)
+            }
+            Self::Vlc => {
+                let mut command = vlc();
+                command.args([&end.uri("latency=450"), "--demux=dump"]);
+                command.args([&format!("--demuxdump-file={path}"), "vlc://quit"]);
+                (command, false)
             }
         }
     }
@@ -265,6 +305,21 @@ pub fn bridge_certificate() -> (PathBuf, PathBuf) {
 fn ffmpeg() -> Command {
     let mut command = Command::new("ffmpeg");
     command.args(["-hide_banner", "-nostdin", "-nostats", "-loglevel", "info", "-y"]);
+    command
+}
+
+/// VLC without a window. It refuses to run as root; as nobody it may still read and write where the
+/// tests do.
+pub(crate) fn vlc() -> Command {
+    let mut command = if rustix::process::geteuid().is_root() {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+        command.args(["--inh-caps=+dac_override", "--ambient-caps=+dac_override", "vlc"]);
+        command
+    } else {
+        Command::new("vlc")
+    };
+    command.env("HOME", shared()).args(["-I", "dummy", "--ignore-config", "--no-one-instance"]);
     command
 }
 

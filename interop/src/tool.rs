@@ -2,6 +2,8 @@ use std::io::{self, Write};
 use std::process::{Command, Stdio};
 use std::thread;
 
+use crate::program::vlc;
+
 /// A program of other people's that a test needs. Even what every system has may be missing in a
 /// container.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -34,6 +36,8 @@ pub enum Tool {
     SrtLiveTransmit,
     /// Wireshark's dissectors on the command line.
     Tshark,
+    /// VLC.
+    Vlc,
 }
 
 impl Tool {
@@ -55,6 +59,7 @@ impl Tool {
             Self::Sleep => succeeds("sleep", &["0"]),
             Self::SrtLiveTransmit => succeeds("srt-live-transmit", &["-version"]),
             Self::Tshark => succeeds("tshark", &["--version"]),
+            Self::Vlc => runs(vlc().arg("--version")),
         }
     }
 
@@ -78,6 +83,7 @@ impl Tool {
             Self::Sleep => "coreutils",
             Self::SrtLiveTransmit => "srt-tools",
             Self::Tshark => "tshark",
+            Self::Vlc => "vlc-bin vlc-plugin-base vlc-plugin-access-extra util-linux",
         };
         format!("Debian: apt install {packages}")
     }
@@ -109,7 +115,10 @@ pub fn skip(why: &str) {
 }
 
 fn succeeds(program: &str, arguments: &[&str]) -> bool {
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    runs(Command::new(program).args(arguments))
+}
+
+fn runs(command: &mut Command) -> bool {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }

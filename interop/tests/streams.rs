@@ -3,18 +3,13 @@
 //! which a bridge by another QUIC implementation ends before the peer.
 
 #![forbid(unsafe_code)]
-#![expect(clippy::disallowed_methods, reason = "real programs run in real time")]
 
-use std::path::Path;
 use std::sync::LazyLock;
-use std::time::{Duration, Instant};
-use std::{fs, thread};
 
 use interop::{
-    Clip, Direction, End, Folder, Process, Program, Role, Tool, Turns, bridge_certificate,
-    emulator, free_port, have_all, quic_bridge, retry_if_stalled, wait_until_bound,
+    Direction, End, Folder, Passage, Process, Program, Role, Tool, Turns, bridge_certificate,
+    free_port, have_all, quic_bridge, retry_if_stalled, start_link, wait_until_bound,
 };
-use punctual_metrics::mpegts::{Checker, PACKET_LEN};
 
 /// One test for each peer, role, direction and carriage.
 macro_rules! streams {
@@ -106,14 +101,8 @@ impl Carriage {
     /// Starts the path from the port `calling` to the port `listening`: an emulated link of 40 ms
     /// RTT and 2 % loss both ways, and over QUIC the bridge between the link and the peer.
     fn start_path(self, calling: u16, listening: u16, peer: Role, folder: &Folder) -> Vec<Process> {
-        let link = |from, to| {
-            wait_until_bound(to);
-            let mtu = if self == Self::SmallQuic { "1280" } else { "1500" };
-            let command = emulator(from, to, &["--rtt", "40ms", "--loss", "2%", "--mtu", mtu]);
-            let link = Process::start("link", command, folder);
-            wait_until_bound(from);
-            link
-        };
+        let mtu = if self == Self::SmallQuic { 1_280 } else { 1_500 };
+        let link = |from, to| start_link(from, to, mtu, folder);
         let bridge = |role, from, to| {
             wait_until_bound(to);
             let largest = if self == Self::SmallQuic { 1_200 } else { 1_400 };
@@ -166,17 +155,12 @@ fn stream(test: &str, stream: &Stream) {
     if !have_all(&[Tool::Ffmpeg]) || !have_all(peer.tools()) || !have_all(carriage.tools()) {
         return;
     }
-    let clip = Clip::get();
     let _turn = TURNS.take();
-    let folder = Folder::of(test);
-    let received = folder.file("received.ts");
-    let reference = folder.file("reference.ts");
     let (sender, sender_role, receiver) = match direction {
         Direction::ToUs => (peer, peer_role, Program::Punctual),
         Direction::FromUs => (Program::Punctual, peer_role.other(), peer),
     };
-
-    // The listener first, then the path to it, then the caller.
+    let passage = Passage::new(test, sender, sender_role, receiver);
     let listening = free_port();
     let calling = free_port();
     let end = |program: Program, role| {
@@ -184,113 +168,12 @@ fn stream(test: &str, stream: &Stream) {
         let end = End { passphrase: carriage.passphrase(), ..End::new(role, port) };
         if program == Program::Punctual { carriage.ours(end) } else { end }
     };
-    let start_sender = || {
-        let end = end(sender, sender_role);
-        Process::start("sender", sender.sender(&end, &reference), &folder)
-    };
-    let start_receiver = || {
-        let end = end(receiver, sender_role.other());
-        let (command, to_stdout) = receiver.receiver(&end, &received);
-        let output = to_stdout.then_some(received.as_path());
-        Process::start_with_output("receiver", command, &folder, output)
-    };
-    let start_path = || carriage.start_path(calling, listening, peer_role, &folder);
-    let (mut sending, mut receiving, _path) = if sender_role == Role::Listener {
-        let sending = start_sender();
-        let path = start_path();
-        (sending, start_receiver(), path)
-    } else {
-        let receiving = start_receiver();
-        let path = start_path();
-        (start_sender(), receiving, path)
-    };
-
-    if let Some(line) = sender.says_when_connected(sender_role, true) {
-        sending.wait_for_line(line);
-    }
-    if let Some(line) = receiver.says_when_connected(sender_role.other(), false) {
-        receiving.wait_for_line(line);
-    }
-    if sender.reads_standard_input() {
-        let _feed = clip.feed(sending.stdin());
-        wait_for_size(&received, clip.bytes().len(), clip.duration() + MARGIN);
-        assert_arrived_whole(&received, clip.bytes());
-    } else {
-        sending.wait(clip.duration() + MARGIN);
-        wait_for_silence(&received);
-        let sent = fs::read(&reference).expect("FFmpeg wrote its stream");
-        assert_arrived_up_to_the_end(&received, &sent);
-    }
-}
-
-/// The stream arrived, and padding after it.
-fn assert_arrived_whole(received: &Path, sent: &[u8]) {
-    let bytes = fs::read(received).expect("something was received");
-    let same = common_start(&bytes, sent);
-    let (got, all) = (bytes.len(), sent.len());
-    assert!(same == all, "{same} bytes as sent, then not; {got} received, {all} sent");
-    assert_continuous(&bytes[..all]);
-}
-
-/// A peer that ends at the end of its stream loses the data that is still under way: the peers stop
-/// sending and retransmitting at once. All data before that must be there.
-fn assert_arrived_up_to_the_end(received: &Path, sent: &[u8]) {
-    let bytes = fs::read(received).expect("something was received");
-    let same = common_start(&bytes, sent);
-    let (got, all) = (bytes.len(), sent.len());
-    assert!(same + TAIL >= all, "{same} bytes as sent, then not; {got} received, {all} sent");
-    assert_continuous(&bytes[..same / PACKET_LEN * PACKET_LEN]);
-}
-
-/// The length of the common beginning.
-fn common_start(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
-}
-
-fn assert_continuous(stream: &[u8]) {
-    let mut checker = Checker::default();
-    checker.push(stream);
-    checker.finish();
-    let report = checker.report();
-    let total = report.total();
-    assert!(total.packets > 10_000, "this is not the stream: {report:?}");
-    assert_eq!((report.sync_losses, report.skipped_bytes), (0, 0), "{report:?}");
-    assert_eq!((total.continuity_errors, total.pcr_discontinuities), (0, 0), "{report:?}");
-}
-
-/// Waits until the file has `size` bytes.
-fn wait_for_size(path: &Path, size: usize, limit: Duration) {
-    let deadline = Instant::now() + limit;
-    while size_of(path) < size {
-        if Instant::now() >= deadline {
-            return; // What is missing is for the comparison to say.
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-}
-
-/// Waits until the file has stopped growing for a second.
-fn wait_for_silence(path: &Path) {
-    let mut last = (size_of(path), Instant::now());
-    while last.1.elapsed() < Duration::from_secs(1) {
-        thread::sleep(Duration::from_millis(50));
-        let size = size_of(path);
-        if size != last.0 {
-            last = (size, Instant::now());
-        }
-    }
-}
-
-fn size_of(path: &Path) -> usize {
-    fs::metadata(path).map_or(0, |file| usize::try_from(file.len()).unwrap_or(usize::MAX))
+    let sending = passage.sender(&end(sender, sender_role));
+    let receiving = passage.receiver(&end(receiver, sender_role.other()));
+    let start_path = || carriage.start_path(calling, listening, peer_role, passage.folder());
+    passage.run(sending, receiving, start_path, |_, _| {});
 }
 
 /// With four streams at a time on two processors, packets are late: the programs are debug builds,
 /// and the QUIC bridge is written in Python.
 static TURNS: Turns = Turns::new(2);
-
-/// The time by which a busy machine may take longer than the clip lasts.
-const MARGIN: Duration = Duration::from_secs(15);
-
-/// Bytes of the stream in 700 ms: latency, round trip, and the peer's own buffers.
-const TAIL: usize = 5_000_000 / 8 * 7 / 10;
