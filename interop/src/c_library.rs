@@ -6,7 +6,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::{Process, skip};
+use crate::{Folder, Process, Tool, have_all, skip};
 
 /// A library with libsrt's functions, which a program loads when it starts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -31,6 +31,20 @@ impl SrtLibrary {
             skip("Punctual's C library is missing (PUNCTUAL_C_LIBRARY=FOLDER)");
         }
         there
+    }
+
+    /// Whether a test can run on it with these tools; as [`is_there`](Self::is_there).
+    ///
+    /// # Panics
+    ///
+    /// As `is_there` does.
+    pub fn is_there_with(self, tools: &[Tool]) -> bool {
+        have_all(tools) && self.is_there()
+    }
+
+    /// The folder of a test that runs once on each library.
+    pub fn folder_of(self, test: &str) -> Folder {
+        Folder::of(&format!("{test}-{self}"))
     }
 
     /// Makes the program of this command run on this library, whichever it was built against.

@@ -32,7 +32,7 @@ pub use arrival::{
 pub use c_library::SrtLibrary;
 pub use clip::{Clip, Feed};
 pub use folder::Folder;
-pub use libsrt::{LibsrtFiles, LibsrtPeer};
+pub use libsrt::{CProgram, LibsrtPeer};
 pub use middle::{Middle, Place, Side};
 pub use passage::{Passage, start_link};
 pub use ports::{free_port, wait_until_bound};

@@ -6,7 +6,9 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use interop::{End, Folder, LibsrtPeer, Process, Program, Role, Tool, have_all};
+use interop::{
+    End, Folder, LibsrtPeer, Process, Program, Role, SrtLibrary, Tool, have_all, on_each_library,
+};
 use punctual::{AccessMode, Config, Listener, RejectReason};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
@@ -86,9 +88,10 @@ async fn understood(test: &str, program: Program) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn each_user_of_libsrt_has_a_passphrase_or_learns_why_not() {
-    if !have_all(&[Tool::CompilerAndLibsrt]) {
+on_each_library! { each_user_of_libsrt_has_a_passphrase_or_learns_why_not }
+
+async fn each_user_of_libsrt_has_a_passphrase_or_learns_why_not(library: SrtLibrary) {
+    if !library.is_there_with(&[Tool::CompilerAndLibsrt]) {
         return;
     }
     let listener = listener().await;
@@ -121,8 +124,8 @@ async fn each_user_of_libsrt_has_a_passphrase_or_learns_why_not() {
     .into_iter()
     .enumerate()
     {
-        let folder = Folder::of(&format!("each_user_of_libsrt-{n}"));
-        let mut peer = LibsrtPeer::call(port, id, passphrase, &folder);
+        let folder = library.folder_of(&format!("each_user_of_libsrt-{n}"));
+        let mut peer = LibsrtPeer::call(library, port, id, passphrase, &folder);
         peer.wait_for_line(answer);
     }
     timeout(TIMEOUT, serving).await.expect("both are let in").expect("in this order");

@@ -189,7 +189,7 @@ fn meet(test: &str, sender: Peer, receiver: Peer) {
     }
     let _turn = TURNS.take();
     let middle = Middle::start(true, 0);
-    let passage = Passage::new(test, sender.program, Role::Caller, receiver.program);
+    let passage = Passage::new(test, sender.program, Role::Caller, receiver.program).brief();
     let stream =
         Stream { sender, sender_role: Role::Caller, receiver, secrecy: Secrecy::Encrypted };
     let ends = [middle.here, middle.there]
@@ -257,7 +257,8 @@ fn every_way((sender, receiver): (Peer, Peer)) -> Vec<Stream> {
 fn print_table(rows: &[(Stream, bool)]) {
     println!("\n| sender | receiver | sender calls | sender listens |\n|---|---|---|---|");
     for (sender, receiver) in every_pair() {
-        let of_pair: Vec<_> = every_way((sender, receiver)).iter().map(ToString::to_string).collect();
+        let of_pair: Vec<_> =
+            every_way((sender, receiver)).iter().map(ToString::to_string).collect();
         let results = of_pair.iter().map(|name| {
             let row = rows.iter().find(|(stream, _)| stream.to_string() == *name);
             if row.is_some_and(|(_, arrived)| *arrived) { "bytes" } else { "FAILED" }

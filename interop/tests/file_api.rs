@@ -10,10 +10,20 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use interop::{
-    Folder, LibsrtFiles, Process, Tool, free_port, have_all, punctual, wait_until_bound,
+    CProgram, Folder, Process, SrtLibrary, Tool, free_port, on_each_library, punctual,
+    wait_until_bound,
 };
 use punctual::{Config, Listener, PeerError, SendOptions, Socket, Transmission};
 use tokio::time::timeout;
+
+on_each_library! {
+    messages_of_many_packets_go_to_libsrt_and_back_when_we_call
+    messages_of_many_packets_go_to_libsrt_and_back_when_it_calls
+    encrypted_messages_of_many_packets_go_to_libsrt_and_back
+    the_largest_message_that_libsrt_can_take_goes_there_and_back
+    our_sender_stops_when_libsrt_cannot_write
+    libsrts_sender_stops_when_we_cannot_write
+}
 
 /// Long enough for a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -58,15 +68,15 @@ async fn exchange(socket: &Socket) {
     exchanged.expect("all messages come back in a minute");
 }
 
-async fn when_we_call(test: &str, passphrase: Option<&str>) {
-    if !have_all(&[Tool::CompilerAndLibsrt]) {
+async fn when_we_call(library: SrtLibrary, test: &str, passphrase: Option<&str>) {
+    if !library.is_there_with(&[Tool::CompilerAndLibsrt]) {
         return;
     }
-    let folder = Folder::of(test);
+    let folder = library.folder_of(test);
     let port = free_port();
     let number = port.to_string();
     let words: Vec<&str> = ["echo", "listen", &number].into_iter().chain(passphrase).collect();
-    let mut peer = LibsrtFiles::start(&words, &folder);
+    let mut peer = CProgram::Files.start(library, &words, &folder);
     wait_until_bound(port);
     let remote = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let socket = Socket::connect(remote, messages(passphrase)).await.expect("a connection");
@@ -75,16 +85,16 @@ async fn when_we_call(test: &str, passphrase: Option<&str>) {
     assert_eq!(peer.wait_for_line("echoed"), format!("echoed {}", SIZES.len()));
 }
 
-async fn when_libsrt_calls(test: &str, passphrase: Option<&str>) {
-    if !have_all(&[Tool::CompilerAndLibsrt]) {
+async fn when_libsrt_calls(library: SrtLibrary, test: &str, passphrase: Option<&str>) {
+    if !library.is_there_with(&[Tool::CompilerAndLibsrt]) {
         return;
     }
-    let folder = Folder::of(test);
+    let folder = library.folder_of(test);
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let listener = Listener::bind(any, messages(passphrase)).await.expect("a free port");
     let number = listener.local_addr().port().to_string();
     let words: Vec<&str> = ["echo", "call", &number].into_iter().chain(passphrase).collect();
-    let mut peer = LibsrtFiles::start(&words, &folder);
+    let mut peer = CProgram::Files.start(library, &words, &folder);
     let socket =
         timeout(TIMEOUT, listener.accept()).await.expect("a call").expect("it is established");
     exchange(&socket).await;
@@ -92,31 +102,27 @@ async fn when_libsrt_calls(test: &str, passphrase: Option<&str>) {
     assert_eq!(peer.wait_for_line("echoed"), format!("echoed {}", SIZES.len()));
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn messages_of_many_packets_go_to_libsrt_and_back_when_we_call() {
-    when_we_call("messages_when_we_call", None).await;
+async fn messages_of_many_packets_go_to_libsrt_and_back_when_we_call(library: SrtLibrary) {
+    when_we_call(library, "messages_when_we_call", None).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn messages_of_many_packets_go_to_libsrt_and_back_when_it_calls() {
-    when_libsrt_calls("messages_when_it_calls", None).await;
+async fn messages_of_many_packets_go_to_libsrt_and_back_when_it_calls(library: SrtLibrary) {
+    when_libsrt_calls(library, "messages_when_it_calls", None).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn encrypted_messages_of_many_packets_go_to_libsrt_and_back() {
-    when_we_call("encrypted_messages_when_we_call", Some(SECRET)).await;
-    when_libsrt_calls("encrypted_messages_when_it_calls", Some(SECRET)).await;
+async fn encrypted_messages_of_many_packets_go_to_libsrt_and_back(library: SrtLibrary) {
+    when_we_call(library, "encrypted_messages_when_we_call", Some(SECRET)).await;
+    when_libsrt_calls(library, "encrypted_messages_when_it_calls", Some(SECRET)).await;
 }
 
 /// libsrt's buffer holds a packet less than the window that it announces: a message of the whole
 /// window would stop before its last packet, for ever.
-#[tokio::test(flavor = "multi_thread")]
-async fn the_largest_message_that_libsrt_can_take_goes_there_and_back() {
-    if !have_all(&[Tool::CompilerAndLibsrt]) {
+async fn the_largest_message_that_libsrt_can_take_goes_there_and_back(library: SrtLibrary) {
+    if !library.is_there_with(&[Tool::CompilerAndLibsrt]) {
         return;
     }
     for attempt in 1..=3 {
-        match echo_largest_message().await {
+        match echo_largest_message(library).await {
             Ok(()) => return,
             // A busy machine loses packets on the way back, and libsrt's sender continues with some
             // 20 kB a second when one of its first packets is lost.
@@ -127,10 +133,10 @@ async fn the_largest_message_that_libsrt_can_take_goes_there_and_back() {
 }
 
 /// Fails with the number of packets that were lost on the way back if the echo does not come.
-async fn echo_largest_message() -> Result<(), u64> {
-    let folder = Folder::of("the_largest_message_that_libsrt_can_take");
+async fn echo_largest_message(library: SrtLibrary) -> Result<(), u64> {
+    let folder = library.folder_of("the_largest_message_that_libsrt_can_take");
     let port = free_port();
-    let _peer = LibsrtFiles::start(&["echo", "listen", &port.to_string()], &folder);
+    let _peer = CProgram::Files.start(library, &["echo", "listen", &port.to_string()], &folder);
     wait_until_bound(port);
     let remote = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let socket = Socket::connect(remote, messages(None)).await.expect("a connection");
@@ -153,14 +159,14 @@ fn large(folder: &Folder) -> String {
     path.to_str().expect("the path is text").to_owned()
 }
 
-#[test]
-fn our_sender_stops_when_libsrt_cannot_write() {
-    if !have_all(&[Tool::CompilerAndLibsrt]) {
+async fn our_sender_stops_when_libsrt_cannot_write(library: SrtLibrary) {
+    if !library.is_there_with(&[Tool::CompilerAndLibsrt]) {
         return;
     }
-    let folder = Folder::of("our_sender_stops_when_libsrt_cannot_write");
+    let folder = library.folder_of("our_sender_stops_when_libsrt_cannot_write");
     let port = free_port();
-    let mut peer = LibsrtFiles::start(&["receive", &port.to_string(), "/dev/full"], &folder);
+    let mut peer =
+        CProgram::Files.start(library, &["receive", &port.to_string(), "/dev/full"], &folder);
     wait_until_bound(port);
     let mut command = Command::new(punctual());
     let uri = format!("srt://127.0.0.1:{port}");
@@ -171,12 +177,11 @@ fn our_sender_stops_when_libsrt_cannot_write() {
     peer.wait_for_line("failed: 4004");
 }
 
-#[test]
-fn libsrts_sender_stops_when_we_cannot_write() {
-    if !have_all(&[Tool::CompilerAndLibsrt]) {
+async fn libsrts_sender_stops_when_we_cannot_write(library: SrtLibrary) {
+    if !library.is_there_with(&[Tool::CompilerAndLibsrt]) {
         return;
     }
-    let folder = Folder::of("libsrts_sender_stops_when_we_cannot_write");
+    let folder = library.folder_of("libsrts_sender_stops_when_we_cannot_write");
     let port = free_port();
     let listen = format!("srt://:{port}");
     let mut command = Command::new("sh");
@@ -187,7 +192,8 @@ fn libsrts_sender_stops_when_we_cannot_write() {
     command.args(["--protocol", "stream", "--name", "large"]);
     let mut own = Process::start("punctual", command, &folder);
     wait_until_bound(port);
-    let mut peer = LibsrtFiles::start(&["send", &port.to_string(), &large(&folder)], &folder);
+    let mut peer =
+        CProgram::Files.start(library, &["send", &port.to_string(), &large(&folder)], &folder);
     // SRT_EPEERERR as a rule; libsrt 1.5.1 overlooks the word at times, and then finds the
     // connection closed (SRT_ECONNLOST).
     let failed = peer.wait_for_line("failed: ");

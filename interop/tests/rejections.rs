@@ -7,19 +7,29 @@ use std::process::Command;
 use std::time::Duration;
 
 use interop::{
-    End, Folder, LibsrtPeer, Process, Program, Role, Tool, free_port, have_all, wait_until_bound,
+    End, Folder, LibsrtPeer, Process, Program, Role, SrtLibrary, Tool, free_port, have_all,
+    on_each_library, wait_until_bound,
 };
 use punctual::{CloseReason, Config, Error, Listener, RejectReason, Socket};
 use tokio::time::timeout;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn libsrt_learns_the_code() {
-    if !have_all(&[Tool::CompilerAndLibsrt]) {
+on_each_library! {
+    libsrt_learns_the_code
+    ffmpeg_learns_that_the_application_refused
+    gstreamer_learns_that_the_application_refused
+    a_caller_that_wants_encryption_is_told_where_there_is_none
+    we_learn_the_code_of_a_libsrt_application
+    ffmpeg_refuses_us_for_want_of_a_passphrase
+    gstreamer_refuses_us_without_a_passphrase
+}
+
+async fn libsrt_learns_the_code(library: SrtLibrary) {
+    if !library.is_there_with(&[Tool::CompilerAndLibsrt]) {
         return;
     }
-    let folder = Folder::of("libsrt_learns_the_code");
+    let folder = library.folder_of("libsrt_learns_the_code");
     let listener = listener().await;
-    let mut peer = LibsrtPeer::call(listener.local_addr().port(), "x", None, &folder);
+    let mut peer = LibsrtPeer::call(library, listener.local_addr().port(), "x", None, &folder);
     reject_next(&listener, RejectReason::NOT_FOUND).await;
     // libsrt's API counts an application's codes 1000 lower than the wire does.
     assert!(peer.wait_for_line("rejected").starts_with("rejected: 1404 "));
@@ -27,28 +37,25 @@ async fn libsrt_learns_the_code() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn srt_live_transmit_learns_that_the_application_refused() {
-    refuse("srt_live_transmit_learns", Program::SrtLiveTransmit).await;
+    refuse("srt_live_transmit_learns", Program::SrtLiveTransmit, SrtLibrary::Libsrt).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn ffmpeg_learns_that_the_application_refused() {
-    refuse("ffmpeg_learns", Program::Ffmpeg).await;
+async fn ffmpeg_learns_that_the_application_refused(library: SrtLibrary) {
+    refuse("ffmpeg_learns", Program::Ffmpeg, library).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn gstreamer_learns_that_the_application_refused() {
-    refuse("gstreamer_learns", Program::GStreamer).await;
+async fn gstreamer_learns_that_the_application_refused(library: SrtLibrary) {
+    refuse("gstreamer_learns", Program::GStreamer, library).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_caller_that_wants_encryption_is_told_where_there_is_none() {
-    if !have_all(&[Tool::CompilerAndLibsrt]) {
+async fn a_caller_that_wants_encryption_is_told_where_there_is_none(library: SrtLibrary) {
+    if !library.is_there_with(&[Tool::CompilerAndLibsrt]) {
         return;
     }
-    let folder = Folder::of("a_caller_that_wants_encryption");
+    let folder = library.folder_of("a_caller_that_wants_encryption");
     let listener = listener().await;
     let port = listener.local_addr().port();
-    let mut peer = LibsrtPeer::call(port, "x", Some("a long passphrase"), &folder);
+    let mut peer = LibsrtPeer::call(library, port, "x", Some("a long passphrase"), &folder);
     // The application is asked, for it might give this caller a passphrase. It does not.
     let caller = timeout(Duration::from_secs(10), listener.incoming()).await;
     let caller = caller.expect("a caller").expect("the listener is open");
@@ -101,31 +108,33 @@ fn wants_newer() -> Config {
     Config::default().with_min_version(0x01_06_00)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn we_learn_the_code_of_a_libsrt_application() {
-    if !have_all(&[Tool::CompilerAndLibsrt]) {
+async fn we_learn_the_code_of_a_libsrt_application(library: SrtLibrary) {
+    if !library.is_there_with(&[Tool::CompilerAndLibsrt]) {
         return;
     }
-    let folder = Folder::of("we_learn_the_code_of_a_libsrt_application");
+    let folder = library.folder_of("we_learn_the_code_of_a_libsrt_application");
     let port = free_port();
-    let _peer = LibsrtPeer::listen(port, Some(1403), &folder);
+    let _peer = LibsrtPeer::listen(library, port, Some(1403), &folder);
     assert_eq!(rejection(port).await, RejectReason::FORBIDDEN);
     assert_eq!(rejection(port).await, RejectReason::FORBIDDEN, "the listener stays");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn srt_live_transmit_refuses_us_without_a_passphrase() {
-    want_of_passphrase("srt_live_transmit_refuses_us", Program::SrtLiveTransmit).await;
+    want_of_passphrase(
+        "srt_live_transmit_refuses_us",
+        Program::SrtLiveTransmit,
+        SrtLibrary::Libsrt,
+    )
+    .await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn ffmpeg_refuses_us_for_want_of_a_passphrase() {
-    want_of_passphrase("ffmpeg_refuses_us", Program::Ffmpeg).await;
+async fn ffmpeg_refuses_us_for_want_of_a_passphrase(library: SrtLibrary) {
+    want_of_passphrase("ffmpeg_refuses_us", Program::Ffmpeg, library).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn gstreamer_refuses_us_without_a_passphrase() {
-    want_of_passphrase("gstreamer_refuses_us", Program::GStreamer).await;
+async fn gstreamer_refuses_us_without_a_passphrase(library: SrtLibrary) {
+    want_of_passphrase("gstreamer_refuses_us", Program::GStreamer, library).await;
 }
 
 #[test]
@@ -135,7 +144,7 @@ fn our_program_says_why_it_was_refused() {
     }
     let folder = Folder::of("our_program_says_why_it_was_refused");
     let port = free_port();
-    let _peer = LibsrtPeer::listen(port, Some(1404), &folder);
+    let _peer = LibsrtPeer::listen(SrtLibrary::Libsrt, port, Some(1404), &folder);
     let end = End::new(Role::Caller, port);
     let (command, _) = Program::Punctual.receiver(&end, &folder.file("received"));
     let mut ours = Process::start("punctual", command, &folder);
@@ -145,14 +154,15 @@ fn our_program_says_why_it_was_refused() {
 }
 
 /// Lets a peer call our listener, refuses it, and looks for the reason in its output.
-async fn refuse(test: &str, program: Program) {
-    if !have_all(program.tools()) {
+async fn refuse(test: &str, program: Program, library: SrtLibrary) {
+    if !library.is_there_with(program.tools()) {
         return;
     }
-    let folder = Folder::of(test);
+    let folder = library.folder_of(test);
     let listener = listener().await;
     let end = End::new(Role::Caller, listener.local_addr().port());
-    let (command, _) = program.receiver(&end, &folder.file("received"));
+    let (mut command, _) = program.receiver(&end, &folder.file("received"));
+    library.put_under(&mut command);
     let mut peer = Process::start("peer", command, &folder);
     reject_next(&listener, RejectReason::UNAUTHORIZED).await;
     // libsrt's text for every code of an application.
@@ -160,14 +170,15 @@ async fn refuse(test: &str, program: Program) {
 }
 
 /// Calls a peer that wants a passphrase, which we have not.
-async fn want_of_passphrase(test: &str, program: Program) {
-    if !have_all(program.tools()) {
+async fn want_of_passphrase(test: &str, program: Program, library: SrtLibrary) {
+    if !library.is_there_with(program.tools()) {
         return;
     }
-    let folder = Folder::of(test);
+    let folder = library.folder_of(test);
     let port = free_port();
     let end = End::new(Role::Listener, port).with_passphrase("a long passphrase");
-    let (command, _) = program.receiver(&end, &folder.file("received"));
+    let (mut command, _) = program.receiver(&end, &folder.file("received"));
+    library.put_under(&mut command);
     let _peer = Process::start("peer", command, &folder);
     wait_until_bound(port);
     assert_eq!(rejection(port).await, RejectReason::UNSECURE);

@@ -12,7 +12,8 @@
 mod session;
 
 use interop::{
-    Direction, Folder, LibsrtPeer, Process, Program, Role, Tool, have_all, retry_if_stalled_async,
+    Direction, Folder, LibsrtPeer, Process, Program, Role, SrtLibrary, Tool, have_all,
+    retry_if_stalled_async,
 };
 use punctual::{AcceptError, CipherMode, CloseReason, Error, KeyLength, KeyState, RejectReason};
 
@@ -175,7 +176,7 @@ async fn who_insists_refuses_and_each_end_learns_why() {
         let folder = Folder::of(&format!("who_insists_{row}"));
         let listener = session::listener(config(ours)).await;
         let port = listener.local_addr().port();
-        let mut peer = LibsrtPeer::call(port, "x", theirs, &folder);
+        let mut peer = LibsrtPeer::call(SrtLibrary::Libsrt, port, "x", theirs, &folder);
         let refused = call_for(&listener).await.expect_err("they do not fit");
         assert_eq!(reason_of(&refused), Some(reason), "{refused}");
         let code = reason.code() - 1_000;

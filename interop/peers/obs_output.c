@@ -1,0 +1,2 @@
+#include <srt/srt.h>
+int main(void){return 0;}
