@@ -82,6 +82,11 @@ impl SrtLibrary {
         }
     }
 
+    /// The number of its files that a running program has loaded.
+    pub fn count_loaded(self, process: &Process) -> usize {
+        loaded_by(process).iter().filter(|file| self.has(file)).count()
+    }
+
     /// Checks that the loader gives this library to a program that was built against one: the
     /// loader itself lists the files that it would load.
     ///

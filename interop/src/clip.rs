@@ -46,6 +46,12 @@ impl Clip {
         &self.bytes
     }
 
+    /// The first five seconds of the clip: whole messages.
+    pub fn beginning(&self) -> &[u8] {
+        let messages = self.bytes.len() / MESSAGE / 4;
+        &self.bytes[..messages * MESSAGE]
+    }
+
     /// The clip's play time.
     pub fn duration(&self) -> Duration {
         time_of(self.bytes.len())

@@ -29,7 +29,7 @@ impl Passage {
     /// With the first five seconds of the clip alone, if the sender is fed.
     #[must_use]
     pub fn brief(self) -> Self {
-        Self { part: self.part / 4, ..self }
+        Self { part: Clip::get().beginning().len(), ..self }
     }
 
     /// The folder with what was received and all logs.
