@@ -38,7 +38,8 @@ pub use passage::{Passage, start_link};
 pub use ports::{free_port, wait_until_bound};
 pub use process::{Process, send};
 pub use program::{
-    Direction, End, Program, Role, bridge_certificate, emulator, punctual, quic_bridge,
+    Direction, End, Program, Role, bridge_certificate, emulator, gstreamer_pipeline, punctual,
+    quic_bridge,
 };
 pub use rustix::process::Signal;
 pub use stalls::{retry_if_stalled, retry_if_stalled_async};

@@ -3,7 +3,8 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use crate::folder::{profile, shared, target};
-use crate::{Clip, Place, Tool};
+use crate::tool::SYSTEM_PYTHON;
+use crate::{Clip, Place, SrtLibrary, Tool};
 
 /// Which side of the handshake a program takes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -293,6 +294,15 @@ pub fn quic_bridge(role: Role, largest: u16, from: u16, to: u16) -> Command {
         Role::Listener => command.arg("server").args(&numbers).arg(certificate).arg(key),
         Role::Caller => command.arg("client").args(&numbers).arg(certificate).arg("studio.example"),
     };
+    command
+}
+
+/// The command that runs this GStreamer pipeline on this library, shows what the SRT element in it
+/// says and takes commands, as `peers/gst_srt.py` explains.
+pub fn gstreamer_pipeline(library: SrtLibrary, pipeline: &str) -> Command {
+    let mut command = Command::new(SYSTEM_PYTHON);
+    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/gst_srt.py")).arg(pipeline);
+    library.put_under(&mut command);
     command
 }
 

@@ -18,6 +18,8 @@ pub enum Tool {
     Ffmpeg,
     /// GStreamer's command line with the SRT elements.
     GStreamer,
+    /// GStreamer's interface for Python.
+    GStreamerForPython,
     /// The command line of the kernel's network devices.
     Ip,
     /// The names in object files.
@@ -50,6 +52,10 @@ impl Tool {
             Self::CppCompiler => succeeds("c++", &["--version"]),
             Self::Ffmpeg => succeeds("ffmpeg", &["-version"]),
             Self::GStreamer => succeeds("gst-inspect-1.0", &["srtsink"]),
+            Self::GStreamerForPython => {
+                let import = "import gi; gi.require_version('Gst', '1.0')";
+                succeeds(SYSTEM_PYTHON, &["-c", import])
+            }
             Self::Ip => succeeds("ip", &["-Version"]),
             Self::Nm => succeeds("nm", &["--version"]),
             Self::Ping => succeeds("ping", &["-V"]),
@@ -75,6 +81,7 @@ impl Tool {
             Self::CppCompiler => "g++",
             Self::Ffmpeg => "ffmpeg",
             Self::GStreamer => "gstreamer1.0-tools gstreamer1.0-plugins-bad",
+            Self::GStreamerForPython => "python3-gi gir1.2-gstreamer-1.0",
             Self::Ip => "iproute2",
             Self::Nm => "binutils",
             Self::Ping => "iputils-ping",
@@ -113,6 +120,9 @@ pub fn skip(why: &str) {
     // The harness may be in the middle of a line.
     let _ = writeln!(io::stdout(), "\nskipped: {problem}");
 }
+
+/// The Python that Debian's packages are for. The one of a virtual environment does not see them.
+pub(crate) const SYSTEM_PYTHON: &str = "/usr/bin/python3";
 
 fn succeeds(program: &str, arguments: &[&str]) -> bool {
     runs(Command::new(program).args(arguments))
