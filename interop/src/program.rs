@@ -210,8 +210,9 @@ impl Program {
             }
             Self::Vlc => {
                 let mut command = vlc();
-                let target = format!("dst='{}'", end.uri("latency=450"));
-                let output = format!("#standard{{access=srt,mux=ts,{target}}}");
+                let uri = end.uri("latency=450");
+                let target = uri.trim_start_matches("srt://");
+                let output = format!("#standard{{access=srt,mux=ts,dst={target}}}");
                 command.arg(Clip::get().path()).args(["--sout", &output, "vlc://quit"]);
                 command
             }

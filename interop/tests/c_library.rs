@@ -10,15 +10,22 @@
 //! ```
 
 #![forbid(unsafe_code)]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "real programs run in real time, two at a time"
+)]
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use interop::{
-    End, Middle, Passage, Process, Program, Role, SrtLibrary, Tool, Turns, free_port, have_all,
-    retry_if_stalled, start_link, wait_until_bound,
+    End, Folder, Middle, Passage, Process, Program, Role, SrtLibrary, Tool, Turns, free_port,
+    have_all, retry_if_stalled, start_link, wait_until_bound,
 };
 
 /// One test for each stream: sender, its role, receiver.
@@ -61,6 +68,43 @@ fn gstreamer_meets_gstreamer_on_libsrt_in_rendezvous_and_receives() {
     retry_if_stalled(|| meet("gstreamer_meets_gstreamer", GSTREAMER_ON_LIBSRT, GSTREAMER));
 }
 
+/// Debian's VLC 3.0.24 calls and sends nothing, on libsrt as well.
+#[test]
+fn vlc_calls_as_a_sender() {
+    if !VLC.is_there() || !have_all(&[Tool::Ffmpeg]) {
+        return;
+    }
+    let folder = Folder::of("vlc_calls_as_a_sender");
+    let port = free_port();
+    let (receiver, _) =
+        Program::Punctual.receiver(&End::new(Role::Listener, port), &folder.file("received.ts"));
+    let mut receiver = Process::start("receiver", receiver, &folder);
+    wait_until_bound(port);
+    let sender = Program::Vlc.sender(&End::new(Role::Caller, port), &folder.file("none"));
+    let mut sender = VLC.start("sender", sender, &folder);
+    receiver.wait_for_line("connected with");
+    sender.stop();
+}
+
+/// It is woken by another of its threads, which takes the socket out of the epoll set.
+#[test]
+fn vlc_ends_while_it_waits() {
+    if !VLC.is_there() {
+        return;
+    }
+    for role in [Role::Caller, Role::Listener] {
+        let folder = Folder::of(&format!("vlc_ends_while_it_waits-{role:?}"));
+        let end = End::new(role, free_port());
+        let (command, _) = Program::Vlc.receiver(&end, &folder.file("received.ts"));
+        let mut waiting = VLC.start("waiting", command, &folder);
+        VLC.check(&waiting);
+        thread::sleep(Duration::from_millis(300)); // Until it waits, which it does not say.
+        let asked = Instant::now();
+        waiting.stop();
+        assert!(asked.elapsed() < Duration::from_secs(3), "as {role:?}: {:?}", asked.elapsed());
+    }
+}
+
 /// A program, and the library that it runs on unless it has SRT inside.
 #[derive(Clone, Copy)]
 struct Peer {
@@ -82,6 +126,14 @@ const fn on(program: Program, library: SrtLibrary) -> Peer {
 impl Peer {
     fn is_there(self) -> bool {
         have_all(self.program.tools()) && self.library.is_none_or(SrtLibrary::is_there)
+    }
+
+    /// Starts this command of the program on its library.
+    fn start(self, name: &str, mut command: Command, folder: &Folder) -> Process {
+        if let Some(library) = self.library {
+            library.put_under(&mut command);
+        }
+        Process::start(name, command, folder)
     }
 
     /// Checks that the running program has loaded its library.
