@@ -35,7 +35,7 @@ pub use folder::Folder;
 pub use libsrt::{CProgram, LibsrtPeer};
 pub use middle::{Middle, Place, Side};
 pub use passage::{Passage, start_link};
-pub use ports::{free_port, wait_until_bound};
+pub use ports::{Nobody, free_port, wait_until_bound};
 pub use process::{Process, send};
 pub use program::{
     Direction, End, Program, Role, bridge_certificate, emulator, gstreamer_pipeline, punctual,

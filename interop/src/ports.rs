@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::Role;
+
 /// A UDP port that nobody uses, below the range that the system gives to callers.
 ///
 /// # Panics
@@ -36,6 +38,45 @@ pub fn wait_until_bound(port: u16) {
     while !is_bound(port) {
         assert!(Instant::now() < deadline, "nobody listens on UDP port {port}");
         thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The missing other end of a program that waits for a connection: nobody calls its port, or nobody
+/// answers at the port that it calls.
+#[derive(Debug)]
+pub struct Nobody {
+    port: u16,
+    /// The socket that hears the calls.
+    called: Option<UdpSocket>,
+}
+
+impl Nobody {
+    /// The end that a program in this role waits for.
+    ///
+    /// # Panics
+    ///
+    /// If no port is free.
+    pub fn opposite(role: Role) -> Self {
+        let port = free_port();
+        let bind = || UdpSocket::bind(("127.0.0.1", port)).expect("the port is free");
+        Self { port, called: (role == Role::Caller).then(bind) }
+    }
+
+    /// The port for the program.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Waits until the program waits.
+    ///
+    /// # Panics
+    ///
+    /// If it does not within ten seconds.
+    pub fn wait_for_the_other(&self) {
+        let Some(socket) = &self.called else { return wait_until_bound(self.port) };
+        let limit = Some(Duration::from_secs(10));
+        socket.set_read_timeout(limit).expect("a time limit can be set");
+        socket.recv(&mut [0; 2_048]).expect("somebody calls");
     }
 }
 

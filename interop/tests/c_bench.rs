@@ -1,6 +1,6 @@
 //! The bench's C program, compiled once against libsrt, counts the same on libsrt and on Punctual's
-//! C library, each as sender and as receiver: with blocking calls and with epoll, streams that share
-//! a UDP port and streams with one each, in the clear and encrypted.
+//! C library, each as sender and as receiver: with blocking calls and with epoll, with a UDP port
+//! for each stream and with one for all, in the clear and encrypted.
 
 #![forbid(unsafe_code)]
 

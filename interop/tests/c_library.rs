@@ -24,8 +24,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use interop::{
-    End, Folder, Middle, Passage, Process, Program, Role, SrtLibrary, Tool, Turns, free_port,
-    have_all, retry_if_stalled, start_link, wait_until_bound,
+    End, Folder, Middle, Nobody, Passage, Process, Program, Role, SrtLibrary, Tool, Turns,
+    free_port, have_all, retry_if_stalled, start_link, wait_until_bound,
 };
 
 /// One test for each stream: sender, its role, receiver.
@@ -94,11 +94,12 @@ fn vlc_ends_while_it_waits() {
     }
     for role in [Role::Caller, Role::Listener] {
         let folder = Folder::of(&format!("vlc_ends_while_it_waits-{role:?}"));
-        let end = End::new(role, free_port());
+        let nobody = Nobody::opposite(role);
+        let end = End::new(role, nobody.port());
         let (command, _) = Program::Vlc.receiver(&end, &folder.file("received.ts"));
         let mut waiting = VLC.start("waiting", command, &folder);
         VLC.check(&waiting);
-        thread::sleep(Duration::from_millis(300)); // Until it waits, which it does not say.
+        nobody.wait_for_the_other();
         let asked = Instant::now();
         waiting.stop();
         assert!(asked.elapsed() < Duration::from_secs(3), "as {role:?}: {:?}", asked.elapsed());

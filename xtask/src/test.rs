@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::{env, fmt};
 
-use crate::shell::{Outcome, cargo, run_and_read, say};
+use crate::shell::{Outcome, cargo, root, run as run_command, run_and_read, say};
 
 /// As many failed tests as are run again, alone.
 const MOST_REPEATED: usize = 4;
@@ -44,6 +44,9 @@ fn pass_alone(failed: &[String], require_peers: bool) -> Result<bool, String> {
 
 fn prepare(tests: &mut Command, require_peers: bool) -> Outcome {
     tests.env("PUNCTUAL_BIN", program()?);
+    if let Some(folder) = c_library()? {
+        tests.env("PUNCTUAL_C_LIBRARY", folder);
+    }
     // Many of them wait for programs and timers most of the time.
     if env::var_os("RUST_TEST_THREADS").is_none() {
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
@@ -66,6 +69,17 @@ pub(crate) fn target_folder() -> Result<PathBuf, String> {
     let own = env::current_exe().map_err(|error| format!("who am I? {error}"))?;
     let target = own.ancestors().nth(2).ok_or("xtask does not run from a target folder")?;
     Ok(target.to_owned())
+}
+
+/// The folder of the C library, brought up to date, for the programs that interop tests run on it.
+fn c_library() -> Result<Option<PathBuf>, String> {
+    if !cfg!(target_os = "linux") || !root().join("crates/capi/Cargo.toml").exists() {
+        return Ok(None);
+    }
+    let own = env::current_exe().map_err(|error| format!("who am I? {error}"))?;
+    let prefix = root().join("target").join("c-library");
+    run_command(Command::new(own).args(["capi", "--dev"]).arg(&prefix))?;
+    Ok(Some(prefix.join("lib")))
 }
 
 /// The results of the test programs.
