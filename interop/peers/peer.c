@@ -5,6 +5,8 @@
  *                                  "listening", "stream id: ..." and "accepted".
  *     peer call PORT STREAMID [PASSPHRASE]
  *                                  calls 127.0.0.1. Prints "connected" or "rejected: CODE (why)".
+ *     peer again PORT              listens at the port, is called some times by itself, closes all
+ *                                  sockets, and does it again. Prints "answered N of M".
  */
 #include <arpa/inet.h>
 #include <srt/srt.h>
@@ -79,6 +81,39 @@ static int do_call(const char *port, const char *id, const char *passphrase)
     return 0;
 }
 
+/* Calls a listener of its own, and tells whether it was let in. */
+static int answered(SRTSOCKET listener, const struct sockaddr_in *address)
+{
+    SRTSOCKET s = srt_create_socket();
+    SRTSOCKET accepted = SRT_INVALID_SOCK;
+    int limit_ms = 1000;
+    srt_setsockflag(s, SRTO_CONNTIMEO, &limit_ms, sizeof limit_ms);
+    if (srt_connect(s, (const struct sockaddr *)address, sizeof *address) != SRT_ERROR)
+        accepted = srt_accept(listener, NULL, NULL);
+    srt_close(s);
+    srt_close(accepted);
+    return accepted != SRT_INVALID_SOCK;
+}
+
+static int do_again(const char *port)
+{
+    enum { ROUNDS = 3, CALLS = 8 };
+    struct sockaddr_in address = at(port);
+    int count = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        SRTSOCKET listener = srt_create_socket();
+        if (srt_bind(listener, (struct sockaddr *)&address, sizeof address) == SRT_ERROR)
+            return fail("bind");
+        if (srt_listen(listener, 1) == SRT_ERROR)
+            return fail("listen");
+        for (int call = 0; call < CALLS; call++)
+            count += answered(listener, &address);
+        srt_close(listener);
+    }
+    printf("answered %d of %d\n", count, ROUNDS * CALLS);
+    return 0;
+}
+
 int main(int count, char **words)
 {
     int result = 64;
@@ -88,8 +123,10 @@ int main(int count, char **words)
         result = do_listen(words[2], count > 3 ? words[3] : NULL);
     else if (count >= 4 && strcmp(words[1], "call") == 0)
         result = do_call(words[2], words[3], count > 4 ? words[4] : NULL);
+    else if (count == 3 && strcmp(words[1], "again") == 0)
+        result = do_again(words[2]);
     else
-        printf("usage: peer listen PORT [CODE] | peer call PORT STREAMID [PASSPHRASE]\n");
+        printf("usage: peer listen PORT [CODE] | call PORT STREAMID [PASSPHRASE] | again PORT\n");
     srt_cleanup();
     return result;
 }

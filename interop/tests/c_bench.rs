@@ -79,8 +79,9 @@ fn run(
     let mut receiver = start("receiver", receiver, "receive", receiving);
     receiver.wait_for_line("ready");
     let mut sender = start("sender", sender, "send", sending);
-    let limit = Duration::from_secs(15);
-    assert!(sender.wait(limit).success() && receiver.wait(limit).success(), "both end well");
+    assert!(sender.wait(Duration::from_secs(15)).success());
+    // It is told that the sender leaves, although the sender's process ends at once.
+    assert!(receiver.wait(Duration::from_secs(3)).success());
     (sender.wait_for_line("\"sent\""), receiver.wait_for_line("\"received\""))
 }
 
