@@ -29,7 +29,7 @@ on_each_library! {
 const TIMEOUT: Duration = Duration::from_secs(60);
 const SECRET: &str = "correct-horse";
 
-/// What the peer has room for: Punctual's library could take more.
+/// The bytes that the peer has room for: Punctual's library could take more.
 const LARGEST: usize = 16 << 20;
 
 /// Bytes of the messages: of one packet, of just two, and of many.
