@@ -91,7 +91,7 @@ fn write(path: &Path, text: &str) -> Outcome {
 }
 
 /// Makes the symbolic link `path`, and replaces an old one.
-fn link(to: &str, path: &Path) -> Outcome {
+pub(crate) fn link(to: impl AsRef<Path>, path: &Path) -> Outcome {
     let _ = fs::remove_file(path);
     symlink(to, path).map_err(|error| format!("{}: {error}", path.display()))
 }

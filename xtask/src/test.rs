@@ -3,9 +3,10 @@
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::process::Command;
-use std::{env, fmt};
+use std::{env, fmt, fs};
 
-use crate::shell::{Outcome, cargo, root, run as run_command, run_and_read, say};
+use crate::capi;
+use crate::shell::{Outcome, cargo, run_and_read, say};
 
 /// As many failed tests as are run again, alone.
 const MOST_REPEATED: usize = 4;
@@ -44,8 +45,8 @@ fn pass_alone(failed: &[String], require_peers: bool) -> Result<bool, String> {
 
 fn prepare(tests: &mut Command, require_peers: bool) -> Outcome {
     tests.env("PUNCTUAL_BIN", program()?);
-    if let Some(folder) = c_library()? {
-        tests.env("PUNCTUAL_C_LIBRARY", folder);
+    if cfg!(target_os = "linux") {
+        tests.env("PUNCTUAL_C_LIBRARY", c_library()?);
     }
     // Many of them wait for programs and timers most of the time.
     if env::var_os("RUST_TEST_THREADS").is_none() {
@@ -71,15 +72,16 @@ pub(crate) fn target_folder() -> Result<PathBuf, String> {
     Ok(target.to_owned())
 }
 
-/// The folder of the C library, brought up to date, for the programs that interop tests run on it.
-fn c_library() -> Result<Option<PathBuf>, String> {
-    if !cfg!(target_os = "linux") || !root().join("crates/capi/Cargo.toml").exists() {
-        return Ok(None);
+/// A folder with the C library under libsrt's names, for the programs that interop tests run on it.
+/// The names lead to the library that cargo builds for its own tests, before any of them runs.
+fn c_library() -> Result<PathBuf, String> {
+    let target = target_folder()?;
+    let folder = target.join("c-library");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    for name in ["libsrt.so.1.5", "libsrt-gnutls.so.1.5"] {
+        capi::link(target.join("debug/deps/libpunctual_srt.so"), &folder.join(name))?;
     }
-    let own = env::current_exe().map_err(|error| format!("who am I? {error}"))?;
-    let prefix = root().join("target").join("c-library");
-    run_command(Command::new(own).args(["capi", "--dev"]).arg(&prefix))?;
-    Ok(Some(prefix.join("lib")))
+    Ok(folder)
 }
 
 /// The results of the test programs.
