@@ -9,28 +9,30 @@ pub struct Turns {
 
 /// A test's turn, until it is dropped.
 #[derive(Debug)]
-pub struct Turn<'a>(&'a Turns);
+pub struct Turn<'a> {
+    turns: &'a Turns,
+    load: usize,
+}
 
 impl Turns {
-    /// Turns for `most` tests at a time.
+    /// Turns for tests whose loads together are at most `most`.
     pub const fn new(most: usize) -> Self {
         Self { free: Mutex::new(most), returned: Condvar::new() }
     }
 
-    /// Waits for a turn.
-    pub fn take(&self) -> Turn<'_> {
+    /// Waits for a turn of a test with this load, which is at most that of all.
+    pub fn take(&self, load: usize) -> Turn<'_> {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        let none = |free: &mut usize| *free == 0;
-        let free = self.returned.wait_while(free, none);
-        *free.unwrap_or_else(PoisonError::into_inner) -= 1;
-        Turn(self)
+        let free = self.returned.wait_while(free, |free| *free < load);
+        *free.unwrap_or_else(PoisonError::into_inner) -= load;
+        Turn { turns: self, load }
     }
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        self.0.returned.notify_one();
+        *self.turns.free.lock().unwrap_or_else(PoisonError::into_inner) += self.load;
+        self.turns.returned.notify_all();
     }
 }
 
@@ -42,23 +44,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_than_the_most_have_a_turn_and_each_gets_one() {
-        let turns = Turns::new(2);
+    fn loads_together_are_at_most_the_most_and_each_gets_a_turn() {
+        let turns = Turns::new(4);
         let (present, most, served) =
             (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
         thread::scope(|scope| {
-            for _ in 0..8 {
-                scope.spawn(|| {
-                    let _turn = turns.take();
-                    let now = present.fetch_add(1, Ordering::SeqCst) + 1;
+            for load in [1, 2, 1, 4, 2, 1, 3, 2] {
+                let (turns, present, most, served) = (&turns, &present, &most, &served);
+                scope.spawn(move || {
+                    let _turn = turns.take(load);
+                    let now = present.fetch_add(load, Ordering::SeqCst) + load;
                     most.fetch_max(now, Ordering::SeqCst);
                     thread::yield_now();
-                    present.fetch_sub(1, Ordering::SeqCst);
+                    present.fetch_sub(load, Ordering::SeqCst);
                     served.fetch_add(1, Ordering::SeqCst);
                 });
             }
         });
-        assert!(most.into_inner() <= 2);
+        assert!(most.into_inner() <= 4);
         assert_eq!(served.into_inner(), 8);
     }
 }

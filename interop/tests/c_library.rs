@@ -185,7 +185,7 @@ impl Stream {
         if !have_all(&[Tool::Ffmpeg]) || !sender.is_there() || !receiver.is_there() {
             return;
         }
-        let _turn = TURNS.take();
+        let _turn = TURNS.take(1);
         let passage = Passage::new(test, sender.program, sender_role, receiver.program);
         let listening = free_port();
         let calling = free_port();
@@ -248,7 +248,7 @@ fn meet(test: &str, sender: Peer, receiver: Peer) {
     if !have_all(&[Tool::Ffmpeg]) || !sender.is_there() || !receiver.is_there() {
         return;
     }
-    let _turn = TURNS.take();
+    let _turn = TURNS.take(1);
     let middle = Middle::start(true, 0);
     let passage = Passage::new(test, sender.program, Role::Caller, receiver.program).brief();
     let stream =
@@ -341,6 +341,6 @@ const WAYS: [(Role, Secrecy); 4] = [
 ];
 
 /// As in `streams.rs`.
-static TURNS: Turns = Turns::new(2);
+static TURNS: Turns = Turns::new(4);
 
 const PASSPHRASE: &str = "correct-horse-battery";

@@ -132,7 +132,7 @@ fn stream(
     retry_if_stalled(|| {
         let clip = Clip::get();
         let part = clip.beginning();
-        let _turn = TURNS.take();
+        let _turn = TURNS.take(1);
         let folder = library.folder_of(test);
         let (mut obs, others) = start(library, &folder, [free_port(), free_port()]);
         library.wait_until_loaded(&obs);
@@ -177,7 +177,7 @@ fn number_after(text: &str, key: &str) -> Option<f64> {
 }
 
 /// As in `streams.rs`.
-static TURNS: Turns = Turns::new(2);
+static TURNS: Turns = Turns::new(4);
 
 const STREAM_ID: &str = "#!::r=live/clip,m=request";
 const PASSPHRASE: &str = "correct-horse-battery";
