@@ -576,8 +576,8 @@ impl Config {
     /// text, and a listener adopts it, or completes values that either end left out. A listener
     /// rejects a caller whose text contradicts its own with
     /// [`RejectReason::FILTER`](punctual_wire::RejectReason::FILTER). A caller without a filter
-    /// gets none, and neither does a connection with messages of several packets: a caller that
-    /// requires a filter for these is rejected with the same code.
+    /// gets the listener's, except as a link of a group. A connection with messages of several
+    /// packets gets none: a caller that requires a filter for these is rejected with the same code.
     pub fn with_packet_filter(mut self, filter: &str) -> Result<Self, ConfigError> {
         self.packet_filter =
             if filter.is_empty() { None } else { Some(FilterConfig::parse(filter)?) };

@@ -113,6 +113,8 @@ pub struct ConnectionInfo {
     pub caller_latency: Option<Duration>,
     /// The largest payload of one message, bytes.
     pub max_payload: usize,
+    /// The packet filter that both ends use, with all its keys; empty if there is none.
+    pub packet_filter: String,
     /// The smoothed round-trip time.
     pub rtt: Duration,
     /// The transmission mode.

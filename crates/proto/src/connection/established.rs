@@ -954,6 +954,7 @@ impl Established {
         info.peer_latency = self.negotiated.latency.peer;
         info.caller_latency = self.negotiated.latency.caller;
         info.max_payload = self.max_message(config);
+        info.packet_filter = self.negotiated.filter.map(|fec| fec.to_string()).unwrap_or_default();
         info.rtt = self.rtt.estimate().smoothed;
         info.peer_error = self.peer_error.last();
         (info.send_key_state, info.receive_key_state) =

@@ -597,6 +597,7 @@ impl Connection {
             peer_latency: self.config.peer_latency(),
             caller_latency: None,
             max_payload: self.config.payload_size(),
+            packet_filter: String::new(),
             rtt: Rtt::INITIAL.smoothed,
             transmission: self.config.transmission(),
             peer_error: None,

@@ -113,6 +113,11 @@ impl FilterConfig {
         Ok((answer, fec))
     }
 
+    /// The filter, if this end alone says enough for it.
+    pub(crate) fn complete(&self) -> Option<Fec> {
+        self.keys.complete().ok()
+    }
+
     /// The configuration of a caller after the listener's answer. A key in the answer counts; a key
     /// that it leaves out is as this end gave it. A filter that this end did not configure is
     /// adopted, as in libsrt.

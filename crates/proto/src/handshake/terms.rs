@@ -277,18 +277,29 @@ impl Request {
         allowed.then(job)
     }
 
-    /// The answer about the filter, and the agreed filter. Without a filter in the offer, this end
-    /// uses none, even if its configuration has one.
+    /// The answer about the filter, and the agreed filter. Without a filter in the offer, an
+    /// initiator that knows filters gets the one of this end, as from libsrt.
     fn agree_on_filter(
         &self,
         config: &Config,
     ) -> Result<(Option<String>, Option<Fec>), RejectReason> {
-        let Some(requested) = &self.filter else { return Ok((None, None)) };
+        let Some(requested) = &self.filter else { return Ok(self.own_filter(config)) };
         if config.joins_messages() {
             return Err(RejectReason::FILTER);
         }
         let (answer, fec) = FilterConfig::merge(config.filter(), requested)?;
         Ok((Some(answer), Some(fec)))
+    }
+
+    /// The filter that this end brings to an initiator without one: the answer and the filter. Links
+    /// of groups have none, and neither does an incomplete configuration.
+    fn own_filter(&self, config: &Config) -> (Option<String>, Option<Fec>) {
+        let is_known = self.hs.flags.contains(HsFlags::PACKET_FILTER) && self.group.is_none();
+        let own = config.filter().filter(|_| is_known);
+        match own.and_then(|own| Some((own.text(), own.complete()?))) {
+            Some((text, fec)) => (Some(text.to_owned()), Some(fec)),
+            None => (None, None),
+        }
     }
 
     /// The configuration of a connection with this initiator: a listener that accepts both kinds of

@@ -75,7 +75,8 @@ fn the_listener_adopts_or_merges_the_callers_filter() {
         agreed("fec", "fec,cols:6,layout:even"),
         ["fec", "fec,arq:onreq,cols:6,layout:even,rows:1"]
     );
-    assert_eq!(agreed("", "fec,cols:6"), [""; 0], "a listener does not impose its filter");
+    assert_eq!(agreed("", "fec,cols:6"), ["fec,cols:6"], "a caller without one gets it");
+    assert_eq!(agreed("", "fec"), [""; 0], "an incomplete one is none");
 }
 
 #[test]

@@ -94,6 +94,9 @@ impl Socket {
                 let id = self.link.get()?.connection()?.stream_id().to_owned();
                 (!id.is_empty()).then(|| Value::Text(id.into_bytes()))
             }
+            OptionNumber::PACKETFILTER => {
+                Some(Value::Text(info?.packet_filter.clone().into_bytes()))
+            }
             OptionNumber::GROUPTYPE => Some(Value::Int(self.group_type())),
             _ => None,
         }
