@@ -26,7 +26,7 @@ impl SrtLibrary {
     ///
     /// If it is missing and `PUNCTUAL_REQUIRE_PEERS` is set to `1`.
     pub fn is_there(self) -> bool {
-        let there = self == Self::Libsrt || folder().is_some();
+        let there = self == Self::Libsrt || own_folder().is_some();
         if !there {
             skip("Punctual's C library is missing (PUNCTUAL_C_LIBRARY=FOLDER)");
         }
@@ -56,7 +56,7 @@ impl SrtLibrary {
         match self {
             Self::Libsrt => command.env_remove("LD_LIBRARY_PATH"),
             Self::Punctual => {
-                let folder = folder().expect("is_there() was asked");
+                let folder = own_folder().expect("is_there() was asked");
                 command.env("LD_LIBRARY_PATH", folder)
             }
         };
@@ -82,9 +82,23 @@ impl SrtLibrary {
         }
     }
 
-    /// The number of its files that a running program has loaded.
-    pub fn count_loaded(self, process: &Process) -> usize {
-        loaded_by(process).iter().filter(|file| self.has(file)).count()
+    /// Copies this library under the name that programs built with OpenSSL look for, so that a
+    /// program can load it beside the other name: a file is loaded once. Returns the copy.
+    ///
+    /// # Panics
+    ///
+    /// If the library is missing, or the file cannot be written.
+    pub fn copy_to(self, folder: &Folder) -> PathBuf {
+        let name = NAMES[1];
+        let from = own_folder().expect("is_there() was asked").join(name);
+        let copy = folder.file(name);
+        fs::copy(&from, &copy).unwrap_or_else(|error| panic!("{}: {error}", from.display()));
+        copy
+    }
+
+    /// The number of files with libsrt's functions that a running program has loaded.
+    pub fn count_loaded(process: &Process) -> usize {
+        loaded_by(process).len()
     }
 
     /// Checks that the loader gives this library to a program that was built against one: the
@@ -123,7 +137,7 @@ impl fmt::Display for SrtLibrary {
 }
 
 /// The folder of Punctual's C library.
-fn folder() -> Option<PathBuf> {
+fn own_folder() -> Option<PathBuf> {
     let folder = PathBuf::from(std::env::var_os("PUNCTUAL_C_LIBRARY")?);
     let file = folder.join(NAMES[0]);
     assert!(file.exists(), "PUNCTUAL_C_LIBRARY: there is no {}", file.display());
@@ -132,7 +146,7 @@ fn folder() -> Option<PathBuf> {
 
 /// The files of Punctual's C library.
 fn own_files() -> BTreeSet<PathBuf> {
-    let Some(folder) = folder() else { return BTreeSet::new() };
+    let Some(folder) = own_folder() else { return BTreeSet::new() };
     NAMES.iter().filter_map(|name| folder.join(name).canonicalize().ok()).collect()
 }
 
