@@ -123,7 +123,8 @@ impl SrtLibrary {
 
     /// Whether a loaded file is this library.
     fn has(self, file: &Path) -> bool {
-        (self == Self::Punctual) == own_files().contains(file)
+        let is_systems = file.starts_with("/usr") || file.starts_with("/lib");
+        (self == Self::Punctual) == (own_files().contains(file) || !is_systems)
     }
 }
 
