@@ -70,6 +70,7 @@ pub(crate) struct GroupSignals {
 }
 
 impl GroupSignals {
+    /// Wakes the tasks that wait and tells the watcher.
     pub(crate) fn wake(&self) {
         self.phase.notify_waiters();
         self.signal_readable();
@@ -77,6 +78,14 @@ impl GroupSignals {
         if let Some(watcher) = self.watcher.get() {
             watcher.phase_changed();
         }
+    }
+
+    /// Wakes the tasks that wait. A watcher is told by the group's task alone: it would be called
+    /// within its own call otherwise.
+    pub(crate) fn wake_tasks(&self) {
+        self.phase.notify_waiters();
+        self.readable.notify_waiters();
+        self.writable.notify_waiters();
     }
 
     pub(crate) fn signal_readable(&self) {

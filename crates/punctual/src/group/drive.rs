@@ -69,6 +69,7 @@ impl Inner {
     fn update(&self) -> Option<Instant> {
         let mut state = self.lock();
         let any_ended = state.take_ended_links();
+        let owes_watcher = std::mem::take(&mut state.owes_watcher) || any_ended;
         state.driver.update(&mut Sockets);
         state.forget_drained();
         let now = punctual_io::now();
@@ -86,6 +87,9 @@ impl Inner {
         }
         // Another link may carry the stream now, and have room.
         self.signals.signal_writable();
+        if let Some(watcher) = self.signals.watcher.get().filter(|_| owes_watcher) {
+            watcher.phase_changed();
+        }
         next
     }
 }

@@ -82,6 +82,8 @@ struct State {
     closing: bool,
     /// The latest due time of a message for which waiting readers were woken.
     notified_due: Instant,
+    /// Whether links have ended that the watcher has not heard of.
+    owes_watcher: bool,
     /// When the task of the group wakes up next, unless an event comes earlier; `None` for never.
     sleeps_until: Option<Instant>,
 }
@@ -162,6 +164,7 @@ impl Group {
             last_end: None,
             closing: false,
             notified_due: Instant::ORIGIN,
+            owes_watcher: false,
             sleeps_until: None,
         };
         let signals = Arc::<GroupSignals>::default();
@@ -269,9 +272,10 @@ impl Group {
         state.forget_drained();
         readiness.writable &= !state.closing;
         let sleeps_too_long = state.sleeps_past_delivery();
+        state.owes_watcher |= any_ended;
         drop(state);
         if any_ended || sleeps_too_long {
-            self.inner.signals.wake();
+            self.inner.signals.wake_tasks();
         }
         readiness
     }

@@ -51,8 +51,8 @@ pub(super) struct Listening {
     backlog: AtomicUsize,
     /// Connections that the application has not accepted yet.
     queue: Mutex<VecDeque<Arc<Socket>>>,
-    /// Held while callers are answered, so that they are accepted in their order.
-    answering: Mutex<()>,
+    /// The times that callers were announced and that the answering thread has not looked since.
+    announced: AtomicUsize,
 }
 
 impl Listening {
@@ -105,7 +105,7 @@ impl Socket {
             listener,
             backlog: AtomicUsize::new(backlog),
             queue: Mutex::default(),
-            answering: Mutex::new(()),
+            announced: AtomicUsize::new(0),
         };
         state.stage = Stage::Listening(Arc::new(listening));
         drop(state);
@@ -181,8 +181,20 @@ impl Socket {
         true
     }
 
+    /// Answers all callers, in their order. A thread that is at it already answers those that were
+    /// announced meanwhile, also by its own answers: a group announces its further links.
     fn answer_all(&self, listening: &Listening) {
-        let _one_at_a_time = listening.answering.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = 1;
+        if listening.announced.fetch_add(seen, Ordering::SeqCst) > 0 {
+            return;
+        }
+        while seen > 0 {
+            self.answer_present(listening);
+            seen = listening.announced.fetch_sub(seen, Ordering::SeqCst) - seen;
+        }
+    }
+
+    fn answer_present(&self, listening: &Listening) {
         while let Some(call) = listening.listener.try_incoming() {
             if listening.queue().len() >= listening.backlog.load(Ordering::Relaxed) {
                 call.reject(RejectReason::BACKLOG);
