@@ -129,6 +129,9 @@ impl Library {
     pub fn close(&self, id: i32) {
         if let Some(socket) = self.find(id) {
             socket.close();
+        } else if let Some(group) = self.group_of(id).ok().and_then(|group| self.find(group)) {
+            group.close_member(id);
+            write(&self.links).remove(&id);
         }
     }
 

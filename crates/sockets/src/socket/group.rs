@@ -290,6 +290,20 @@ impl Socket {
         infos.collect()
     }
 
+    /// Closes a link; the group does not call over it again.
+    pub(crate) fn close_member(&self, id: i32) {
+        let group = self.link.get().and_then(Link::group).cloned();
+        let mut state = self.lock();
+        let Some(members) = &mut state.members else { return };
+        let group = group.or_else(|| members.group.clone());
+        let Some(index) = members.members.iter().position(|member| member.id == id) else { return };
+        let member = members.members.remove(index);
+        drop(state);
+        if let (Some(group), Some(link)) = (group, member.link) {
+            group.remove_link(link);
+        }
+    }
+
     /// The state of a link's socket.
     pub(crate) fn member_state(&self, id: i32) -> SocketState {
         let member = self.members().into_iter().find(|member| member.id == id);
