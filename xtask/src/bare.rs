@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use crate::shell::{Outcome, cargo, root, run_and_read, say};
-use crate::test::{Totals, program};
+use crate::test::{Totals, program, run_more_at_a_time};
 
 /// Runs the tests that call other programs with a `PATH` that holds the toolchain and the C
 /// compiler alone, as on a fresh machine: they must pass, and some be skipped.
@@ -19,6 +19,7 @@ pub(crate) fn run() -> Outcome {
         let mut tests = cargo(["test", "--workspace", "--no-fail-fast"]);
         tests.args(selection).env("PUNCTUAL_BIN", program()?).env("PATH", &path);
         tests.env_remove("PUNCTUAL_REQUIRE_PEERS").env_remove("PUNCTUAL_C_LIBRARY");
+        run_more_at_a_time(&mut tests);
         // A runner such as sudo is another program, too.
         let runners = env::vars_os().filter(|(name, _)| {
             let name = name.to_string_lossy();

@@ -48,15 +48,20 @@ fn prepare(tests: &mut Command, require_peers: bool) -> Outcome {
     if cfg!(target_os = "linux") {
         tests.env("PUNCTUAL_C_LIBRARY", c_library()?);
     }
-    // Many of them wait for programs and timers most of the time.
-    if env::var_os("RUST_TEST_THREADS").is_none() {
-        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-        tests.env("RUST_TEST_THREADS", (2 * processors).to_string());
-    }
+    run_more_at_a_time(tests);
     if require_peers {
         tests.env("PUNCTUAL_REQUIRE_PEERS", "1");
     }
     Ok(())
+}
+
+/// Runs twice as many tests at a time as there are processors, unless the user has said how many:
+/// many of them wait for programs and timers most of the time.
+pub(crate) fn run_more_at_a_time(tests: &mut Command) {
+    if env::var_os("RUST_TEST_THREADS").is_none() {
+        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+        tests.env("RUST_TEST_THREADS", (2 * processors).to_string());
+    }
 }
 
 /// The punctual program, which cargo builds for its own tests. The interop tests take this one
