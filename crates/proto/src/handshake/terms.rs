@@ -291,8 +291,8 @@ impl Request {
         Ok((Some(answer), Some(fec)))
     }
 
-    /// The filter that this end brings to an initiator without one: the answer and the filter. Links
-    /// of groups have none, and neither does an incomplete configuration.
+    /// The filter that this end brings to an initiator without one: the answer and the filter. A
+    /// link of a group has none, and neither has an end whose configuration is incomplete.
     fn own_filter(&self, config: &Config) -> (Option<String>, Option<Fec>) {
         let is_known = self.hs.flags.contains(HsFlags::PACKET_FILTER) && self.group.is_none();
         let own = config.filter().filter(|_| is_known);

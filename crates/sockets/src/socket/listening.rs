@@ -181,8 +181,9 @@ impl Socket {
         true
     }
 
-    /// Answers all callers, in their order. A thread that is at it already answers those that were
-    /// announced meanwhile, also by its own answers: a group announces its further links.
+    /// Answers all callers, in their order. One thread answers at a time, and looks again for
+    /// callers that were announced meanwhile, also by its own answers: a group announces its
+    /// further links.
     fn answer_all(&self, listening: &Listening) {
         let mut seen = 1;
         if listening.announced.fetch_add(seen, Ordering::SeqCst) > 0 {
