@@ -43,6 +43,7 @@ struct options {
 
 int run_sender(const struct options *options);
 int run_receiver(const struct options *options);
+int run_messages(const struct options *options);
 
 uint64_t now_ns(void);
 void sleep_until(uint64_t deadline_ns);

@@ -1,6 +1,6 @@
 /*
  * Drives libsrt in the scenarios of the bench: the counterpart of the bench program's own
- * `send` and `receive`, with the same arguments, payloads and output.
+ * `send`, `receive` and `messages`, with the same arguments, payloads and output.
  *
  * Standard output: `ready` once listening (receiver), `started` once all streams are connected
  * (sender), then one JSON object with what was counted.
@@ -18,6 +18,7 @@
 
 static void set_option(SRTSOCKET socket, SRT_SOCKOPT option, const char *name, const void *value,
                        int size);
+static int (*role(const char *name))(const struct options *);
 static struct options parse(int argc, char **argv);
 
 int main(int argc, char **argv)
@@ -27,16 +28,27 @@ int main(int argc, char **argv)
         printf("%u.%u.%u\n", version >> 16, version >> 8 & 0xff, version & 0xff);
         return 0;
     }
-    if (argc < 2 || (strcmp(argv[1], "send") != 0 && strcmp(argv[1], "receive") != 0)) {
-        fprintf(stderr, "usage: libsrt-bench send|receive --port N [--NAME VALUE]... | version\n");
+    int (*run)(const struct options *) = role(argc < 2 ? "" : argv[1]);
+    if (run == NULL) {
+        fprintf(stderr, "usage: libsrt-bench send|receive|messages --port N [--NAME VALUE]... | "
+                        "version\n");
         return 2;
     }
     struct options options = parse(argc - 1, argv + 1);
     srt_setloglevel(2 /* LOG_CRIT */);
     srt_startup();
-    int code = argv[1][0] == 's' ? run_sender(&options) : run_receiver(&options);
+    int code = run(&options);
     srt_cleanup();
     return code;
+}
+
+static int (*role(const char *name))(const struct options *)
+{
+    if (strcmp(name, "send") == 0)
+        return run_sender;
+    if (strcmp(name, "receive") == 0)
+        return run_receiver;
+    return strcmp(name, "messages") == 0 ? run_messages : NULL;
 }
 
 SRTSOCKET new_socket(const struct options *options)

@@ -1,5 +1,5 @@
-//! The C program that drives libsrt, compiled from `libsrt/` when the bench starts, and how libsrt
-//! is set up in each scenario.
+//! The C program that drives libsrt, compiled from `libsrt/` when the bench starts, the C library
+//! that takes libsrt's place in it, and how libsrt is set up in each scenario.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -58,6 +58,16 @@ pub(crate) fn build() -> Result<Libsrt> {
     Ok(Libsrt { program, version })
 }
 
+/// Builds Punctual's C library next to this program; the folder of its shared libraries.
+pub(crate) fn build_c_library() -> Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let prefix = std::env::current_exe()?.with_file_name("c-library");
+    let mut capi = Command::new(cargo);
+    capi.args(["run", "--quiet", "--package", "xtask", "--", "capi"]).arg(&prefix);
+    output(capi.current_dir(env!("CARGO_MANIFEST_DIR")))?;
+    Ok(prefix.join("lib"))
+}
+
 /// A command's standard output without surrounding space; its standard error if it fails.
 fn output(command: &mut Command) -> Result<String> {
     let name = command.get_program().display().to_string();
@@ -68,4 +78,4 @@ fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-const SOURCES: [&str; 3] = ["main.c", "send.c", "receive.c"];
+const SOURCES: [&str; 4] = ["main.c", "send.c", "receive.c", "messages.c"];

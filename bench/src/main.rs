@@ -4,8 +4,9 @@
 //! writes it with `--write`. A scenario's name runs that one alone. Each run is a pair of
 //! processes: a receiver that listens and a sender that calls it and sends paced messages. Both
 //! come in two forms with the same arguments and output: this program's own `send` and `receive`
-//! over the `punctual` crate, and `libsrt-bench`, a C program that is compiled when needed. CPU
-//! time and memory are read from outside, by the same code for both.
+//! over the `punctual` crate, and `libsrt-bench`, a C program that is compiled when needed and runs
+//! with libsrt or with Punctual's C library in its place. CPU time and memory are read from
+//! outside, by the same code for all.
 
 #![forbid(unsafe_code)]
 
@@ -15,6 +16,7 @@ mod flood;
 mod hot_path;
 mod libsrt;
 mod machine;
+mod messages;
 mod pair;
 mod probe;
 mod program;
@@ -75,6 +77,9 @@ enum Command {
     /// Calls that stay connected.
     #[command(hide = true)]
     Calls(Calls),
+    /// The cost of the calls for one message.
+    #[command(hide = true)]
+    Messages(Traffic),
     /// The sender of bare QUIC datagrams.
     #[command(hide = true)]
     SendDatagrams(Datagrams),
@@ -110,6 +115,7 @@ fn main() -> ExitCode {
         Command::Receive(traffic) => receive::run(&traffic),
         Command::Flood(attack) => flood::run(&attack),
         Command::Calls(made) => calls::run(&made),
+        Command::Messages(traffic) => messages::run(&traffic),
         Command::SendDatagrams(run) => datagrams::send(&run),
         Command::ReceiveDatagrams(run) => datagrams::receive(&run),
         Command::HotPath { messages, lose_each } => hot_path::run(messages, lose_each),
@@ -137,7 +143,11 @@ fn measure(scenarios: &[Scenario], selection: &Selection) -> Result<()> {
         eprintln!("bench: the machine is busy (load average {load}): the figures will be rough");
     }
 
-    let pairs = Pairs::new(libsrt.ok().map(|libsrt| libsrt.program))?;
+    let c_library = libsrt::build_c_library();
+    if let Err(reason) = &c_library {
+        eprintln!("bench: {reason}; the C library is not measured");
+    }
+    let pairs = Pairs::new(libsrt.ok().map(|libsrt| libsrt.program), c_library.ok())?;
     let effort = if selection.quick { Effort::QUICK } else { Effort::FULL };
     let mut bench = Bench { pairs, effort };
     let rows = runtime()?.block_on(async {
@@ -148,7 +158,7 @@ fn measure(scenarios: &[Scenario], selection: &Selection) -> Result<()> {
         rows
     });
 
-    println!("{}", report::table(&rows));
+    println!("{}", report::tables(&rows));
     match &selection.write {
         Some(path) => write(path, &report::document(&rows, &machine, selection.quick)),
         None => Ok(()),

@@ -1,7 +1,7 @@
 //! One run: a receiving and a sending process of the same implementation.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -22,6 +22,15 @@ pub(crate) enum Implementation {
     Libsrt,
     /// Ours.
     Punctual,
+    /// Ours behind libsrt's interface, with the C program that drives libsrt.
+    CLibrary,
+}
+
+impl Implementation {
+    /// The reference and the library for Rust.
+    pub(crate) const TWO: &'static [Self] = &[Self::Libsrt, Self::Punctual];
+    /// All.
+    pub(crate) const ALL: &'static [Self] = &[Self::Libsrt, Self::Punctual, Self::CLibrary];
 }
 
 impl fmt::Display for Implementation {
@@ -29,27 +38,36 @@ impl fmt::Display for Implementation {
         f.write_str(match self {
             Self::Libsrt => "libsrt",
             Self::Punctual => "Punctual",
+            Self::CLibrary => "C library",
         })
     }
 }
 
-/// The programs of both implementations.
+/// The programs of all implementations.
 #[derive(Clone, Debug)]
 pub(crate) struct Pairs {
     libsrt: Option<PathBuf>,
+    /// The folder with the C library that takes libsrt's place in libsrt's program.
+    c_library: Option<PathBuf>,
     punctual: PathBuf,
     next_port: u16,
 }
 
 impl Pairs {
-    /// Pairs of libsrt's program, if there is one, and of this program itself.
-    pub(crate) fn new(libsrt: Option<PathBuf>) -> Result<Self> {
-        Ok(Self { libsrt, punctual: std::env::current_exe()?, next_port: FIRST_PORT })
+    /// Pairs of libsrt's program, if there is one, with libsrt and with the C library in the folder
+    /// `c_library`, and of this program itself.
+    pub(crate) fn new(libsrt: Option<PathBuf>, c_library: Option<PathBuf>) -> Result<Self> {
+        let c_library = c_library.filter(|_| libsrt.is_some());
+        Ok(Self { libsrt, c_library, punctual: std::env::current_exe()?, next_port: FIRST_PORT })
     }
 
     /// Whether this implementation can be measured here.
-    pub(crate) fn has(&self, implementation: Implementation) -> bool {
-        implementation == Implementation::Punctual || self.libsrt.is_some()
+    pub(crate) const fn has(&self, implementation: Implementation) -> bool {
+        match implementation {
+            Implementation::Libsrt => self.libsrt.is_some(),
+            Implementation::Punctual => true,
+            Implementation::CLibrary => self.c_library.is_some(),
+        }
     }
 
     /// This program, whose hidden commands are its ends of a run.
@@ -64,7 +82,23 @@ impl Pairs {
         port
     }
 
-    /// Runs a pair with this traffic; `tuning` is for libsrt alone.
+    /// Starts the program of an implementation.
+    pub(crate) fn start(
+        &self,
+        implementation: Implementation,
+        role: &str,
+        flags: &[String],
+    ) -> Result<Process> {
+        let library = match implementation {
+            Implementation::Punctual => return Process::start(&self.punctual, role, flags),
+            Implementation::Libsrt => None,
+            Implementation::CLibrary => self.c_library.as_deref(),
+        };
+        let program = self.libsrt.as_ref().ok_or("libsrt is missing")?;
+        Process::start_with(program, library, role, flags)
+    }
+
+    /// Runs a pair with this traffic; `tuning` is for libsrt's program alone.
     pub(crate) async fn run(
         &self,
         implementation: Implementation,
@@ -72,16 +106,12 @@ impl Pairs {
         tuning: Tuning,
     ) -> Result<Outcome> {
         let mut flags = traffic.flags();
-        let program = match implementation {
-            Implementation::Libsrt => {
-                flags.extend(tuning.flags());
-                self.libsrt.as_ref().ok_or("libsrt is missing")?
-            }
-            Implementation::Punctual => &self.punctual,
-        };
-        let mut receiver = Process::start(program, "receive", &flags)?;
+        if implementation != Implementation::Punctual {
+            flags.extend(tuning.flags());
+        }
+        let mut receiver = self.start(implementation, "receive", &flags)?;
         receiver.expect("ready").await?;
-        let mut sender = Process::start(program, "send", &flags)?;
+        let mut sender = self.start(implementation, "send", &flags)?;
         sender.expect("started").await?;
 
         let (settle, length) = (traffic.duration().mul_f64(0.2), traffic.duration().mul_f64(0.7));
@@ -91,14 +121,16 @@ impl Pairs {
         sleep(length).await;
         let after = [sender.usage()?, receiver.usage()?];
         let window = start.elapsed();
+        let cores =
+            |end: usize| (after[end].cpu - before[end].cpu).as_secs_f64() / window.as_secs_f64();
 
         Ok(Outcome {
             send: sender.report().await?,
             receive: receiver.report().await?,
             expected: traffic.messages(),
             latency: Duration::from_millis(traffic.latency_ms),
-            cores: (after[0].cpu - before[0].cpu + after[1].cpu - before[1].cpu).as_secs_f64()
-                / window.as_secs_f64(),
+            cores: cores(0) + cores(1),
+            receiver_cores: cores(1),
             resident: after[0].resident + after[1].resident,
         })
     }
@@ -114,6 +146,8 @@ pub(crate) struct Outcome {
     latency: Duration,
     /// Cores that both processes kept busy in the middle of the run.
     pub(crate) cores: f64,
+    /// The receiver's part of them.
+    pub(crate) receiver_cores: f64,
     /// Resident memory of both processes towards the end of the run, bytes.
     pub(crate) resident: u64,
 }
@@ -149,9 +183,20 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(crate) fn start(program: &PathBuf, role: &str, flags: &[String]) -> Result<Self> {
+    pub(crate) fn start(program: &Path, role: &str, flags: &[String]) -> Result<Self> {
+        Self::start_with(program, None, role, flags)
+    }
+
+    /// Starts a program that finds its libraries in the folder `libraries` first.
+    fn start_with(
+        program: &Path,
+        libraries: Option<&Path>,
+        role: &str,
+        flags: &[String],
+    ) -> Result<Self> {
         let name = format!("{} {role}", program.display());
         let mut child = Command::new(program)
+            .envs(libraries.map(|folder| ("LD_LIBRARY_PATH", folder)))
             .arg(role)
             .args(flags)
             .stdin(Stdio::null())
@@ -216,6 +261,7 @@ mod tests {
             expected: 1_000,
             latency: Duration::from_millis(120),
             cores: 0.5,
+            receiver_cores: 0.25,
             resident: 1 << 20,
         }
     }

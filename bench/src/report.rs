@@ -11,23 +11,24 @@ pub(crate) struct Row {
     pub(crate) what: &'static str,
     /// Unit of the samples.
     pub(crate) unit: &'static str,
-    /// The figure that Punctual should reach.
+    /// The figure that should be reached.
     pub(crate) target: Target,
     /// One a repeat.
     pub(crate) samples: Vec<Sample>,
 }
 
-/// Both implementations' figures of one repeat; `None` for one that was not measured.
+/// The implementations' figures of one repeat; `None` for one that was not measured.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
     libsrt: Option<f64>,
     punctual: Option<f64>,
+    c_library: Option<f64>,
 }
 
 impl Sample {
     /// A figure that only Punctual has.
     pub(crate) fn punctual(figure: Option<f64>) -> Self {
-        Self { libsrt: None, punctual: figure }
+        Self { punctual: figure, ..Self::default() }
     }
 
     /// This implementation's figure.
@@ -35,6 +36,7 @@ impl Sample {
         match implementation {
             Implementation::Libsrt => &mut self.libsrt,
             Implementation::Punctual => &mut self.punctual,
+            Implementation::CLibrary => &mut self.c_library,
         }
     }
 
@@ -42,9 +44,19 @@ impl Sample {
     fn ratio(&self) -> Option<f64> {
         Some(self.punctual? / self.libsrt?)
     }
+
+    /// The C library's figure divided by libsrt's.
+    fn c_library_ratio(&self) -> Option<f64> {
+        Some(self.c_library? / self.libsrt?)
+    }
+
+    /// The C library's figure less that of the library for Rust.
+    fn c_library_excess(&self) -> Option<f64> {
+        Some(self.c_library? - self.punctual?)
+    }
 }
 
-/// The figure that the median should reach.
+/// The figure that the median should reach: Punctual's, or the C library's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
     /// This multiple of libsrt's figure or more.
@@ -59,13 +71,36 @@ pub(crate) enum Target {
     Below(f64),
     /// Nothing: the figure is there to be compared with those of other versions.
     None,
+    /// At most this much more than the figure of the library for Rust.
+    AtMostMore(f64),
+    /// This one, which the C library should reach: the row belongs to its table.
+    OfCLibrary(&'static Self),
 }
 
-/// The rows as a table that reads well on a terminal and is Markdown too.
-pub(crate) fn table(rows: &[Row]) -> String {
+/// The rows as tables that read well on a terminal and are Markdown too: the library for Rust, then
+/// the C library.
+pub(crate) fn tables(rows: &[Row]) -> String {
+    let (c_library, rust): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.is_of_c_library());
     let header = ["what", "target", "libsrt", "Punctual", "ratio", "verdict"].map(String::from);
-    let cells: Vec<_> = std::iter::once(header).chain(rows.iter().map(Row::cells)).collect();
-    let widths: Vec<usize> = (0..6)
+    let mut tables = table(header, rust.into_iter().map(Row::cells));
+    if !c_library.is_empty() {
+        let header = ["what", "target", "libsrt", "Punctual", "C library", "ratio", "verdict"];
+        let cells = c_library.into_iter().map(Row::c_library_cells);
+        tables += &format!("\n{C_LIBRARY}\n\n{}", table(header.map(String::from), cells));
+    }
+    tables
+}
+
+/// One table; empty without rows.
+fn table<const N: usize>(
+    header: [String; N],
+    rows: impl ExactSizeIterator<Item = [String; N]>,
+) -> String {
+    if rows.len() == 0 {
+        return String::new();
+    }
+    let cells: Vec<_> = std::iter::once(header).chain(rows).collect();
+    let widths: Vec<usize> = (0..N)
         .map(|column| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
         .collect();
     let mut table = String::new();
@@ -87,28 +122,65 @@ pub(crate) fn table(rows: &[Row]) -> String {
 /// The whole Markdown file: the machine, the table and how it was measured.
 pub(crate) fn document(rows: &[Row], machine: &str, quick: bool) -> String {
     let rough = if quick { "\nA quick run: one repeat, short runs, rough figures.\n" } else { "" };
-    let table = table(rows);
-    format!("# Benchmarks\n\n{machine}\n{rough}\n{table}\n{METHOD}")
+    let tables = tables(rows);
+    format!("# Benchmarks\n\n{machine}\n{rough}\n{tables}\n{METHOD}")
 }
 
 impl Row {
+    /// This row, and one for the C library with the same samples and this target.
+    pub(crate) fn and_c_library(self, target: &'static Target) -> [Self; 2] {
+        let c_library = Self { target: Target::OfCLibrary(target), ..self.clone() };
+        [self, c_library]
+    }
+
+    const fn is_of_c_library(&self) -> bool {
+        matches!(self.target, Target::OfCLibrary(_))
+    }
+
     fn cells(&self) -> [String; 6] {
-        let figures = |of: fn(&Sample) -> Option<f64>| Spread::of(self.samples.iter().map(of));
-        let (libsrt, punctual) = (figures(|sample| sample.libsrt), figures(|s| s.punctual));
-        let ratio = figures(Sample::ratio);
+        let punctual = self.spread(|sample| sample.punctual);
+        let ratio = self.spread(Sample::ratio);
         [
             self.what.to_owned(),
             self.target.describe(self.unit),
-            libsrt.map_or(NONE.into(), |spread| format!("{spread} {}", self.unit)),
-            punctual.map_or(NONE.into(), |spread| format!("{spread} {}", self.unit)),
+            self.told(self.spread(|sample| sample.libsrt)),
+            self.told(punctual),
             ratio.map_or(NONE.into(), |spread| spread.to_string()),
-            match self.target.met(ratio, punctual) {
-                Some(true) => "met".into(),
-                Some(false) => "**missed**".into(),
-                None => NONE.into(),
-            },
+            verdict(self.target.met(ratio, punctual, None)),
         ]
     }
+
+    fn c_library_cells(&self) -> [String; 7] {
+        let c_library = self.spread(|sample| sample.c_library);
+        let ratio = self.spread(Sample::c_library_ratio);
+        let excess = self.spread(Sample::c_library_excess);
+        [
+            self.what.to_owned(),
+            self.target.describe(self.unit),
+            self.told(self.spread(|sample| sample.libsrt)),
+            self.told(self.spread(|sample| sample.punctual)),
+            self.told(c_library),
+            ratio.map_or(NONE.into(), |spread| spread.to_string()),
+            verdict(self.target.met(ratio, c_library, excess)),
+        ]
+    }
+
+    fn spread(&self, of: fn(&Sample) -> Option<f64>) -> Option<Spread> {
+        Spread::of(self.samples.iter().map(of))
+    }
+
+    fn told(&self, spread: Option<Spread>) -> String {
+        spread.map_or(NONE.into(), |spread| format!("{spread} {}", self.unit))
+    }
+}
+
+fn verdict(met: Option<bool>) -> String {
+    match met {
+        Some(true) => "met",
+        Some(false) => "**missed**",
+        None => NONE,
+    }
+    .to_owned()
 }
 
 impl Target {
@@ -120,11 +192,19 @@ impl Target {
             Self::AtMost(limit) => format!("≤ {limit} {unit}"),
             Self::Below(limit) => format!("< {limit} {unit}"),
             Self::None => NONE.into(),
+            Self::AtMostMore(limit) => format!("≤ {limit} {unit} more than in Rust"),
+            Self::OfCLibrary(target) => target.describe(unit),
         }
     }
 
-    /// Whether the medians reach the target; `None` if a figure for that was not measured.
-    fn met(self, ratio: Option<Spread>, figure: Option<Spread>) -> Option<bool> {
+    /// Whether the medians reach the target; `None` if a figure for that was not measured. `excess`
+    /// is what the C library has more than the one for Rust.
+    fn met(
+        self,
+        ratio: Option<Spread>,
+        figure: Option<Spread>,
+        excess: Option<Spread>,
+    ) -> Option<bool> {
         Some(match self {
             Self::AtLeastTimes(times) => ratio?.median >= times,
             Self::AtMostTimes(times) => ratio?.median <= times,
@@ -132,6 +212,8 @@ impl Target {
             Self::AtMost(limit) => figure?.median <= limit,
             Self::Below(limit) => figure?.median < limit,
             Self::None => return None,
+            Self::AtMostMore(limit) => excess?.median <= limit,
+            Self::OfCLibrary(target) => return target.met(ratio, figure, excess),
         })
     }
 }
@@ -182,6 +264,8 @@ fn short(figure: f64) -> String {
 
 /// The text in place of a figure that was not measured.
 const NONE: &str = "–";
+/// The heading of the C library's table.
+const C_LIBRARY: &str = "## The C library in libsrt's place";
 const METHOD: &str = include_str!("method.md");
 
 #[cfg(test)]
@@ -191,7 +275,11 @@ mod tests {
     fn row(target: Target, samples: &[(Option<f64>, f64)]) -> Row {
         let samples = samples
             .iter()
-            .map(|&(libsrt, punctual)| Sample { libsrt, punctual: Some(punctual) })
+            .map(|&(libsrt, punctual)| Sample {
+                libsrt,
+                punctual: Some(punctual),
+                c_library: Some(punctual + 1.0),
+            })
             .collect();
         Row { what: "one thing", unit: "Mb/s", target, samples }
     }
@@ -227,9 +315,23 @@ mod tests {
 
     #[test]
     fn all_lines_of_the_table_are_equally_wide() {
-        let table = table(&[row(Target::AtMost(2.0), &[(Some(1.0), 2.0)])]);
-        let widths: Vec<usize> = table.lines().map(|line| line.chars().count()).collect();
+        let tables = tables(&[row(Target::AtMost(2.0), &[(Some(1.0), 2.0)])]);
+        let widths: Vec<usize> = tables.lines().map(|line| line.chars().count()).collect();
         assert_eq!(widths.len(), 3);
-        assert!(widths.iter().all(|&width| width == widths[0]), "{table}");
+        assert!(widths.iter().all(|&width| width == widths[0]), "{tables}");
+    }
+
+    #[test]
+    fn the_c_library_has_a_table_of_its_own_with_targets_of_its_own() {
+        let rust = row(Target::AtMostTimes(0.25), &[(Some(2.0), 0.5)]);
+        let rows = rust.and_c_library(&Target::AtMostMore(0.9));
+        let cells = rows[1].c_library_cells();
+        let more = "≤ 0.9 Mb/s more than in Rust";
+        assert_eq!(cells[1..4], [more, "2.00 Mb/s", "0.500 Mb/s"]);
+        assert_eq!(cells[4..], ["1.50 Mb/s", "0.750", "**missed**"]);
+        let tables = tables(&rows);
+        let (rust, c_library) = tables.split_once(C_LIBRARY).unwrap();
+        assert!(rust.contains("met") && !rust.contains("**missed**"), "{rust}");
+        assert!(c_library.contains("**missed**"), "{c_library}");
     }
 }

@@ -78,7 +78,7 @@ impl Visitors {
 }
 
 /// Starts `parts` processes one after the other; the callers of each stay for a while.
-async fn visit(program: &std::path::PathBuf, parts: u32, stay: f64) -> Result<Visitors> {
+async fn visit(program: &std::path::Path, parts: u32, stay: f64) -> Result<Visitors> {
     let mut visitors = Vec::new();
     for part in 0..parts {
         // Those who came first stay for those who come last.

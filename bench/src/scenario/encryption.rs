@@ -20,7 +20,7 @@ pub(super) async fn run(bench: &mut Bench) -> Vec<Row> {
     for (what, key_length, gcm, target) in CIPHERS {
         let repeats = bench.effort.repeats;
         let [samples] = bench
-            .alternate(what, repeats, async |bench, implementation| {
+            .alternate(what, Implementation::TWO, repeats, async |bench, implementation| {
                 if gcm && implementation == Implementation::Libsrt {
                     return Err("no package of libsrt has it".into());
                 }

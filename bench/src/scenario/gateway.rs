@@ -63,7 +63,7 @@ impl Gateways {
             Implementation::Libsrt => {
                 self.reference.as_ref().map(|program| (program, vec![from, to]))
             }
-            Implementation::Punctual => {
+            Implementation::Punctual | Implementation::CLibrary => {
                 let mut arguments = vec!["--quiet".to_owned(), "route".to_owned(), from, to];
                 if let Some(time) = coalesce {
                     arguments.extend(["--coalesce".to_owned(), time.to_owned()]);
@@ -111,7 +111,7 @@ impl Case {
         let mut samples = [const { Vec::new() }; 3];
         for _ in 0..bench.effort.repeats {
             let mut turn = [Sample::default(); 3];
-            for implementation in [Implementation::Libsrt, Implementation::Punctual] {
+            for &implementation in Implementation::TWO {
                 if implementation == Implementation::Libsrt && gateways.reference.is_none() {
                     continue;
                 }
@@ -177,7 +177,7 @@ async fn idle(bench: &mut Bench, gateways: &Gateways) -> Row {
     let mut samples = Vec::new();
     for _ in 0..bench.effort.repeats.min(2) {
         let mut turn = Sample::default();
-        for implementation in [Implementation::Libsrt, Implementation::Punctual] {
+        for &implementation in Implementation::TWO {
             match idle_share(bench, gateways, implementation).await {
                 Ok(share) => {
                     eprintln!("{what}, {implementation}: {share:.3} %");

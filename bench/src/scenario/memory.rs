@@ -11,11 +11,11 @@ pub(super) async fn run(bench: &mut Bench) -> Vec<Row> {
     let repeats = bench.effort.repeats.min(3);
     let what = "kB a 5 Mb/s connection, libsrt with defaults and with small buffers";
     let [default, small] = bench
-        .alternate(what, repeats, async |bench, implementation| {
+        .alternate(what, Implementation::ALL, repeats, async |bench, implementation| {
             let default = slope(bench, implementation, EPOLL).await?;
             let small = match implementation {
                 Implementation::Libsrt => slope(bench, implementation, SMALL).await?,
-                Implementation::Punctual => default,
+                Implementation::Punctual | Implementation::CLibrary => default,
             };
             Ok([default, small])
         })
@@ -26,10 +26,11 @@ pub(super) async fn run(bench: &mut Bench) -> Vec<Row> {
         target: Target::AtMostTimes(0.5),
         samples,
     };
-    vec![
-        row("resident memory a 5 Mb/s connection, sender and receiver, defaults", default),
-        row("the same, libsrt with buffers cut down by hand to what 5 Mb/s needs", small),
-    ]
+    let default =
+        row("resident memory a 5 Mb/s connection, sender and receiver, defaults", default);
+    let small = row("the same, libsrt with buffers cut down by hand to what 5 Mb/s needs", small);
+    let [default, of_c_library] = default.and_c_library(&Target::AtMostTimes(0.3));
+    vec![default, small, of_c_library]
 }
 
 /// Kilobytes of the connections after the first, divided by their number.

@@ -5,12 +5,14 @@ mod crowd;
 #[cfg(target_os = "linux")]
 mod emulator;
 mod encryption;
+mod event_set;
 mod flood;
 #[cfg(target_os = "linux")]
 mod gateway;
 mod idle;
 mod instructions;
 mod memory;
+mod messages;
 mod program;
 mod quic;
 mod quic_calls;
@@ -46,6 +48,10 @@ pub(crate) enum Scenario {
     Memory,
     /// CPU time of a connected pair that sends nothing.
     Idle,
+    /// CPU time of a thousand idle connections in one event set.
+    EventSet,
+    /// The cost of the calls that send and receive a message.
+    Messages,
     /// Memory of ten thousand idle connections on one listener.
     Crowd,
     /// The loss of a stream while its listener is flooded with handshakes.
@@ -76,6 +82,8 @@ impl Scenario {
         Self::Timing,
         Self::Memory,
         Self::Idle,
+        Self::EventSet,
+        Self::Messages,
         Self::Crowd,
         Self::Flood,
         Self::Quic,
@@ -98,6 +106,8 @@ impl Scenario {
             Self::Timing => timing::run(bench).await,
             Self::Memory => memory::run(bench).await,
             Self::Idle => idle::run(bench).await,
+            Self::EventSet => event_set::run(bench).await,
+            Self::Messages => messages::run(bench).await,
             Self::Crowd => crowd::run(bench).await,
             Self::Flood => flood::run(bench).await,
             Self::Quic => quic::run(bench).await,
@@ -175,18 +185,19 @@ impl Effort {
 }
 
 impl Bench {
-    /// Takes `N` figures `times` times of each implementation: libsrt, Punctual, libsrt, Punctual.
-    /// A measurement that fails is tried once more; then it leaves a gap. A line says why.
+    /// Takes `N` figures `times` times of each of these implementations in turn. A measurement that
+    /// fails is tried once more; then it leaves a gap. A line says why.
     async fn alternate<const N: usize>(
         &mut self,
         what: &str,
+        implementations: &[Implementation],
         times: usize,
         mut measure: impl AsyncFnMut(&mut Self, Implementation) -> Result<[f64; N]>,
     ) -> [Vec<Sample>; N] {
         let mut samples = [const { Vec::new() }; N];
         for time in 1..=times {
             let mut pair = [Sample::default(); N];
-            for implementation in [Implementation::Libsrt, Implementation::Punctual] {
+            for &implementation in implementations {
                 if !self.pairs.has(implementation) {
                     continue;
                 }
@@ -213,8 +224,8 @@ impl Bench {
         samples
     }
 
-    /// Whether both ends hold this load; a line on the terminal if they failed altogether. libsrt's
-    /// second attempt has other settings, so that the better ones count.
+    /// Whether both ends hold this load; a line on the terminal if they failed altogether. The second
+    /// attempt of libsrt's program has other settings, so that the better ones count.
     async fn holds(
         &self,
         implementation: Implementation,

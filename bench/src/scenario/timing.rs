@@ -7,6 +7,7 @@ use punctual_metrics::{DelayFactor, Jitter, Quantiles};
 use super::{Bench, demand_held};
 use crate::Result;
 use crate::libsrt::Tuning;
+use crate::pair::Implementation;
 use crate::report::{Row, Target};
 use crate::traffic::{TraceRecord, Traffic};
 
@@ -15,7 +16,7 @@ pub(super) async fn run(bench: &mut Bench) -> Vec<Row> {
     let directory = std::env::temp_dir();
     let what = "p99 of lateness, jitter, TS-DF at 10 Mb/s, µs";
     let [lateness, jitter, delay_factor] = bench
-        .alternate(what, repeats, async |bench, implementation| {
+        .alternate(what, Implementation::TWO, repeats, async |bench, implementation| {
             let port = bench.pairs.port();
             let path = directory.join(format!("bench-{}-{port}.trace", std::process::id()));
             let traffic = Traffic {
