@@ -114,10 +114,12 @@ static void accept_all(SRTSOCKET listener, const struct options *options, struct
 static void *read_by_epoll(void *argument)
 {
     struct worker *worker = argument;
-    SRT_EPOLL_EVENT ready[256];
+    enum { ROOM = 256 };
+    SRT_EPOLL_EVENT ready[ROOM];
     for (int closed = 0; closed < worker->streams;) {
-        int count = srt_epoll_uwait(worker->poll, ready, 256, -1);
-        for (int i = 0; i < count; i++) {
+        int count = srt_epoll_uwait(worker->poll, ready, ROOM, -1);
+        /* The count is one more if there was not enough room. */
+        for (int i = 0; i < count && i < ROOM; i++) {
             while (read_message(worker, ready[i].fd))
                 ;
             if (srt_getsockstate(ready[i].fd) > SRTS_CONNECTED) {

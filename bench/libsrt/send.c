@@ -49,7 +49,7 @@ static void connect_all(struct sender *sender)
     int poll = srt_epoll_create();
     int events = SRT_EPOLL_OUT | SRT_EPOLL_ERR;
     int waiting = 0, next = 0;
-    const int at_once = 64;
+    enum { at_once = 64 };
     while (next < options->streams || waiting > 0) {
         while (next < options->streams && waiting < at_once) {
             sender->sockets[next] = start_call(options, next);
@@ -58,7 +58,7 @@ static void connect_all(struct sender *sender)
             next++;
             waiting++;
         }
-        SRT_EPOLL_EVENT ready[64];
+        SRT_EPOLL_EVENT ready[at_once];
         int count = srt_epoll_uwait(poll, ready, at_once, 10000);
         if (count <= 0)
             fail("srt_connect, waiting");

@@ -237,6 +237,7 @@ unsafe fn wait(set: c_int, outputs: &[Output; 4], millis: i64) -> Result<c_int, 
     };
     let wanted = Wanted {
         sockets: events(readers, writers),
+        room: usize::MAX,
         system: Some(events(system_readers, system_writers)),
     };
     let report = set.wait(wanted, timeout(millis))?;
@@ -276,13 +277,14 @@ pub unsafe extern "C" fn srt_epoll_uwait(
             return Err(Code::InvalidParameter.into());
         }
         let sockets = Events::BROKEN | Events::UPDATE;
-        let report = set.wait(Wanted { sockets, system: None }, timeout(millis))?;
+        let report = set.wait(Wanted { sockets, room, system: None }, timeout(millis))?;
         let output: &mut [std::mem::MaybeUninit<EpollEvent>] = match room {
             0 => &mut [],
             // SAFETY: the caller says so; a place need not be set before.
             room => unsafe { slice::from_raw_parts_mut(output.cast(), room) },
         };
-        let ready = report.sockets.len();
+        // With too little room, programs for libsrt are told of one socket more than they get.
+        let ready = report.sockets.len() + usize::from(report.more);
         for (place, (fd, Events(events))) in output.iter_mut().zip(report.sockets) {
             place.write(EpollEvent { fd, events: events.cast_signed() });
         }

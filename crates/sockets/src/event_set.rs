@@ -60,13 +60,15 @@ impl Subscription {
 pub struct Report {
     /// Sockets with their events, in the order of their numbers.
     pub sockets: Vec<(i32, Events)>,
+    /// Whether there was no room for further sockets. They are reported the next time.
+    pub more: bool,
     /// System descriptors with their events.
     pub system: Vec<(i32, Events)>,
 }
 
 impl Report {
     fn is_empty(&self) -> bool {
-        self.sockets.is_empty() && self.system.is_empty()
+        self.sockets.is_empty() && !self.more && self.system.is_empty()
     }
 }
 
@@ -75,6 +77,8 @@ impl Report {
 pub struct Wanted {
     /// The events of sockets.
     pub sockets: Events,
+    /// The most sockets that are reported.
+    pub room: usize,
     /// The events of system descriptors; `None` if they must not be in the set.
     pub system: Option<Events>,
 }
@@ -277,6 +281,10 @@ impl State {
         ready.retain(|socket, events| {
             let reported = *events & wanted.sockets;
             if !reported.is_empty() {
+                if report.sockets.len() == wanted.room {
+                    report.more = true;
+                    return true;
+                }
                 report.sockets.push((*socket, reported));
             }
             let edges = sockets.get(socket).map_or(*events, |it| it.edges);
@@ -294,7 +302,7 @@ impl State {
 mod tests {
     use super::*;
 
-    const ALL: Wanted = Wanted { sockets: Events(0x1D), system: None };
+    const ALL: Wanted = Wanted { sockets: Events(0x1D), room: usize::MAX, system: None };
     const AT_ONCE: Option<Duration> = Some(Duration::ZERO);
 
     #[test]
@@ -309,6 +317,20 @@ mod tests {
         assert_eq!(sockets(&set), [(1, Events::IN)]);
         set.clear(1, Events::IN);
         assert_eq!(sockets(&set), []);
+    }
+
+    #[test]
+    fn sockets_without_room_are_reported_the_next_time() {
+        let set = EventSet::default();
+        for socket in 1..=3 {
+            set.subscribe(socket, Events::IN | Events::EDGE, Events::IN);
+        }
+        let wait = |room| set.wait(Wanted { room, ..ALL }, AT_ONCE).unwrap();
+        let first = wait(2);
+        assert_eq!((first.sockets.len(), first.more), (2, true));
+        assert!(wait(0).more);
+        let second = wait(2);
+        assert_eq!((second.sockets, second.more), (vec![(3, Events::IN)], false));
     }
 
     #[test]

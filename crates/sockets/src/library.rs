@@ -174,7 +174,7 @@ impl Library {
         let deadline = timeout.and_then(|timeout| now().checked_add(timeout));
         let accepted = loop {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(now()));
-            let wanted = crate::Wanted { sockets: Events::IN, system: None };
+            let wanted = crate::Wanted { sockets: Events::IN, room: 1, system: None };
             let ready = match set.wait(wanted, left) {
                 Ok(report) => report.sockets,
                 Err(failure) => break Err(failure),
